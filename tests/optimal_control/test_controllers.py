@@ -234,6 +234,35 @@ def test_costs_of_samples_are_those_of_motions() -> None:
     np.testing.assert_allclose(found, moved, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"samples": 2.5}, "samples must be at least 2, a whole number; got 2.5"),
+        ({"noise": -1.0}, "noise must be a number or 2 of them, none negative"),
+        ({"noise": [1.0, 2.0, 3.0]}, "noise must be a number or 2 of them"),
+        ({"temperature": np.nan}, "temperature must not be negative; got nan"),
+    ],
+)
+def test_settings_of_sampling_that_make_no_sense_are_refused(wrong: dict[str, Any], words: str) -> None:
+    ocp = fw.OptimalControl(pendulum(), knots=10)
+    ocp.add(fw.Effort())
+    with pytest.raises(ValueError, match=words):
+        fw.SamplingController(ocp, **wrong)
+
+
+def test_sampling_goes_on_after_a_state_that_it_refuses() -> None:
+    ocp = fw.OptimalControl(pendulum(), knots=10)
+    ocp.add(fw.Effort())
+    ocp.add(fw.JointVelocities())
+    mppi, other = (fw.SamplingController(ocp, samples=8) for _ in range(2))
+    with pytest.raises(ValueError, match=r"SamplingController: q must have shape \(2,\); got \(3,\)"):
+        mppi(0.0, np.zeros(3), np.zeros(2))
+    with pytest.raises(ValueError, match="the motions of all samples fail"):
+        other(0.0, np.zeros(2), [1e300, 0.0])
+    for controller in (mppi, other):
+        assert np.isfinite(controller(0.01, [0.1, 0.2], [0.0, 0.0])).all()
+
+
 def test_samples_stay_within_limits_and_the_first_is_the_plan() -> None:
     ocp, _ = lift()
     control = fw.SamplingController(ocp, samples=9, noise=[1.0, 1e3], targets={"tip": [0.7, 0.0, -0.4]})
@@ -251,7 +280,7 @@ def test_simulations_that_do_not_fit_are_refused() -> None:
         fw.SamplingController(ocp, fw.Simulation(robot, step=0.03, q=np.zeros(2), on_failure="stop"))
     with pytest.raises(ValueError, match='on_failure="stop"'):
         fw.SamplingController(ocp, fw.Simulation(robot, step=0.01, q=np.zeros(2)))
-    with pytest.raises(ValueError, match="samples and nodes"):
+    with pytest.raises(ValueError, match="samples must be at least 2"):
         fw.SamplingController(ocp, inner, samples=1)
     with pytest.raises(ValueError, match="contacts come from the simulation"):
         fw.SamplingController(hyq(1.0)[0], inner)

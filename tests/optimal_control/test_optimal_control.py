@@ -402,6 +402,14 @@ def test_arguments_of_wrong_shapes_are_refused_by_name(change: dict[str, Any], w
         ocp.solve(np.full(8, np.nan), **panda_arguments(ocp))
 
 
+def test_plans_of_other_problems_are_refused() -> None:
+    long, short = panda(4), panda(3)
+    plan = short.solve(PANDA_START, **panda_arguments(short), iterations=0)
+    for use in (long.trajectory, long.contact_forces, lambda x: long.violations(x, **panda_arguments(long))):
+        with pytest.raises(ValueError, match=r"q of the plan must be of shape \(5, 8\); got \(4, 8\)"):
+            use(plan)
+
+
 def test_quaternions_of_the_start_have_unit_length() -> None:
     """Others would move the robot as if it were another; lengths that rounding to few digits leaves are corrected."""
     robot, q = hopper()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Vector
+from ..robot.robot import Robot
 from ..simulation.arguments import check_count
 from .problem import OptimalControl
 from .solver import COST, VIOLATION
@@ -98,7 +99,7 @@ class Controller:
 
         With actuators, return (zeros, their controls). Raises ValueError for q and v of wrong shapes.
         """
-        q, v = self._checked(q, v)
+        q, v = checked_state("Controller", self.ocp.robot, q, v)
         if time >= self.time + self.period * (1.0 - 1e-9) or time < self.time:
             self.update(time, q, v)
         z, robot = self._work.horizon, self.ocp.robot
@@ -117,7 +118,7 @@ class Controller:
 
     def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
         """Solve the problem from q and v at a time [s]. Raises ValueError for q and v of wrong shapes."""
-        q, v = self._checked(q, v)
+        q, v = checked_state("Controller", self.ocp.robot, q, v)
         iterations, given = self.iterations, (self.targets, self.parameters)
         fresh = not time >= self.time or self.time == -math.inf
         passed = 0 if fresh else round((time - self.time) / self._step)
@@ -140,10 +141,11 @@ class Controller:
         if self.ocp.free:
             self._step = work.free_step
 
-    def _checked(self, q: ArrayLike, v: ArrayLike) -> tuple[Vector, Vector]:
-        """Return q and v as arrays."""
-        found, sizes = (np.asarray(q, float), np.asarray(v, float)), (self.ocp.robot.nq, self.ocp.robot.nv)
-        for name, x, size in zip("qv", found, sizes, strict=True):
-            if x.shape != (size,):
-                raise ValueError(f"Controller: {name} must have shape ({size},); got {x.shape}")
-        return found
+
+def checked_state(owner: str, robot: Robot, q: ArrayLike, v: ArrayLike) -> tuple[Vector, Vector]:
+    """Return q (nq) and v (nv) as arrays. Raises ValueError for others."""
+    found, sizes = (np.asarray(q, float), np.asarray(v, float)), (robot.nq, robot.nv)
+    for name, x, size in zip("qv", found, sizes, strict=True):
+        if x.shape != (size,):
+            raise ValueError(f"{owner}: {name} must have shape ({size},); got {x.shape}")
+    return found

@@ -467,7 +467,7 @@ class OptimalControl:
             if not x >= 0.0:
                 raise ValueError(f"OptimalControl: {name} must not be negative; got {x!r}")
         if guess is not None:
-            self._check_guess(guess)
+            self._check_plan("guess", guess, finite=True)
         many_q, many_v = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(count, -1) for x in (start_q, start_v))
         many_p = np.broadcast_to(flat, (*batch, *flat.shape[-2:])).reshape(count, *flat.shape[-2:])
         settings, results = Settings(iterations, tolerance, constraint_tolerance), layout.results(count)
@@ -619,6 +619,7 @@ class OptimalControl:
         They are the forces at the beginning of each step. An impact is a separate item before its phase: its impulses (1, rows)
         [N s, N m s].
         """
+        self._check_plan("plan", plan)
         return SeveralListed(self._layout.forces_of(motion_of(plan)))
 
     def trajectory(self, plan: Plan) -> Trajectory:
@@ -627,6 +628,7 @@ class OptimalControl:
         It has the joint forces, unless controls are those of actuators, and the forces of contacts in the world. Impulses of
         impacts, which take no time, are left out. Raises ValueError for several plans.
         """
+        self._check_plan("plan", plan)
         if np.ndim(plan.q) != 2:
             raise ValueError(f"OptimalControl: trajectory takes one plan; got q of shape {np.shape(plan.q)}")
         times = np.concatenate([[0.0], np.cumsum(plan.steps if self.free else self.steps)])
@@ -649,6 +651,7 @@ class OptimalControl:
         self, plan: Plan, targets: Mapping[str, Any] | None = None, parameters: Mapping[str, Any] | None = None
     ) -> dict[str, float]:
         """Return the largest violation of each constraint, by name."""
+        self._check_plan("plan", plan)
         motion = motion_of(plan)
         worst = dict.fromkeys((x.name for x in self._terms if x.constraint), 0.0)
         flat = self._layout.parameters(plan.q[0], targets, parameters)
@@ -661,15 +664,17 @@ class OptimalControl:
                     worst[x.name] = max(worst[x.name], float(out.max(initial=0.0)))
         return worst
 
-    def _check_guess(self, guess: Plan) -> None:
-        """Raise ValueError for a guess with a different number of knots or of another robot, TypeError for another object."""
-        if not isinstance(guess, Plan):
-            raise TypeError(f"OptimalControl: guess must be a Plan, as solve returns it; got {type(guess).__name__}")
+    def _check_plan(self, what: str, plan: Plan, finite: bool = False) -> None:
+        """Raise ValueError for a plan with a different number of knots or of another robot, TypeError for another object."""
+        if not isinstance(plan, Plan):
+            raise TypeError(f"OptimalControl: the {what} must be a Plan, as solve returns it; got {type(plan).__name__}")
         knots = len(self.steps)
         shapes = (knots + 1, self.robot.nq), (knots + 1, self.robot.nv), (knots, self.nu)
-        for name, x, shape in zip("qvu", guess, shapes, strict=False):
-            if x.shape[-2:] != shape or not np.isfinite(x).all():
-                raise ValueError(f"OptimalControl: {name} of the guess must be finite, of shape {shape}; got {x.shape}")
+        for name, x, shape in zip("qvu", plan, shapes, strict=False):
+            if x.shape[-2:] != shape or (finite and not np.isfinite(x).all()):
+                raise ValueError(
+                    f"OptimalControl: {name} of the {what} must be {'finite, ' * finite}of shape {shape}; got {x.shape}"
+                )
 
     def _state(self, name: str, x: ArrayLike, n: int) -> Array:
         a = np.asarray(x, dtype=np.float64)

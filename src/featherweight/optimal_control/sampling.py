@@ -19,6 +19,8 @@ from ..array_types import Array, Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.threads import processors, share_out
 from ..simulation import Simulation
+from ..simulation.arguments import check_count
+from .controller import checked_state
 from .drives import control_bounds
 from .problem import OptimalControl
 from .sampled_motions import AT_ONCE
@@ -99,13 +101,16 @@ class SamplingController:
             )
         self._step = float(ocp.steps[0])
         self._hold = 1 if simulation is None else steps_of_knot(ocp, self._step, simulation)
-        if samples < 2 or nodes < 2:
-            raise ValueError(f"SamplingController: samples and nodes must be at least 2; got {samples} and {nodes}")
-        if temperature < 0.0:
+        check_count("SamplingController: samples", samples, 2)
+        check_count("SamplingController: nodes", nodes, 2)
+        if not temperature >= 0.0:
             raise ValueError(f"SamplingController: temperature must not be negative; got {temperature!r}")
         self.ocp, self.simulation, self.samples, self.temperature, self.penalty = ocp, simulation, samples, temperature, penalty
         self.targets, self.parameters = targets, parameters
-        self.noise = np.array(np.broadcast_to(np.asarray(noise, dtype=float), (ocp.nu,)))
+        given = np.asarray(noise, dtype=float)
+        if given.shape not in ((), (ocp.nu,)) or not ((given >= 0.0) & (given < math.inf)).all():
+            raise ValueError(f"SamplingController: noise must be a number or {ocp.nu} of them, none negative; got {noise!r}")
+        self.noise = np.array(np.broadcast_to(given, (ocp.nu,)))
         seeds = np.random.SeedSequence(seed).spawn(-(-samples // AT_ONCE))
         self._generators = [np.random.Generator(np.random.SFC64(x)) for x in seeds]  # of samples that follow each other
         bounds = control_bounds(ocp.actuators) if ocp.actuators else np.array(ocp.robot.effort_bounds)[:, list(ocp.driven)]
@@ -119,10 +124,10 @@ class SamplingController:
         """Discard the plan."""
         self.plan, self._time = None, -math.inf
 
-    def __call__(self, time: float, q: Vector, v: Vector) -> Any:
+    def __call__(self, time: float, q: ArrayLike, v: ArrayLike) -> Any:
         """Return the joint forces tau (nv) at a time [s], for q (nq) and v (nv).
 
-        With actuators, return (zeros, their controls).
+        With actuators, return (zeros, their controls). Raises ValueError for q and v of wrong shapes.
         """
         if self.plan is None or time < self._time or time >= self._time + self._step * (1.0 - 1e-9):
             self.update(time, q, v)
@@ -133,15 +138,16 @@ class SamplingController:
         tau[list(self.ocp.driven)] = self.plan[0]
         return tau
 
-    def update(self, time: float, q: Vector, v: Vector) -> None:
-        """Draw sequences, follow and average them."""
-        ocp, d = self.ocp, self._draws
-        if self.plan is None or time < self._time:
-            self.plan = np.tile(holding_controls(ocp.robot, ocp.drives, q), (ocp.knots, 1))
+    def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
+        """Draw sequences, follow and average them. Raises ValueError for q and v of wrong shapes, and if all motions fail."""
+        ocp, d, plan = self.ocp, self._draws, self.plan
+        q, v = checked_state("SamplingController", ocp.robot, q, v)
+        if plan is None or time < self._time:
+            plan = np.tile(holding_controls(ocp.robot, ocp.drives, q), (ocp.knots, 1))
         else:
             passed = min(round((time - self._time) / self._step), ocp.knots)
-            self.plan = np.concatenate([self.plan[passed:], np.repeat(self.plan[-1:], passed, axis=0)])
-        d.plan[:] = self.plan
+            plan = np.concatenate([plan[passed:], np.repeat(plan[-1:], passed, axis=0)])
+        d.plan[:] = plan
         costs = self._costs(q, v, d.u, self._draw)
         least = costs.min()
         if not math.isfinite(least):
