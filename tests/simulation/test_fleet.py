@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,38 @@ def test_one_robot_that_fails_stops_alone() -> None:
     assert (sim.q[[0, 2]] == sound.q[[0, 2]]).all()
     sim.reset(which=[1])
     assert not sim.failed.any()
+
+
+@pytest.mark.parametrize("robots", [1, 3])
+def test_a_robot_that_stops_in_a_rollout_stays_there(robots: int) -> None:
+    sim = falling(robots, on_failure="stop")
+    v = np.zeros((robots, 6))
+    v[-1, 0] = 1e6
+    start = sim.q.copy()
+    for every in (1, 2):
+        q, velocity = sim.rollout(start, v, 5, every=every)
+        assert (q[-1] == start[-1]).all() and (velocity[-1] == v[-1]).all()
+        assert sim.failed.nonzero()[0].tolist() == [robots - 1]
+
+
+def test_controls_do_not_act_after_their_steps() -> None:
+    """Neither ones that are no numbers, nor ones that a delay could still release."""
+    robot = pendulum()
+    late = fw.Actuator("late", "pivot", delay=fw.ControlDelay(0.01, 4))
+
+    def run(before: Any) -> np.ndarray:
+        sim = fw.Simulation(robot, 1e-3, q=np.zeros((2, 1)), actuators=[late], threads=1)
+        if before is not None:
+            with suppress(fw.SimulationError):
+                sim.step(control=before)
+            sim.reset(np.zeros((2, 1)))
+        sim.step(steps=20)
+        sim.step(control=np.zeros(1), steps=20)
+        return sim.q
+
+    fresh = run(None)
+    for before in (np.ones(1), np.array([np.nan])):
+        np.testing.assert_array_equal(run(before), fresh)
 
 
 def test_one_robot_that_fails_begins_anew() -> None:

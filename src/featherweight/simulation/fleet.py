@@ -623,6 +623,7 @@ class Fleet:
                 self.failed[i] = True
                 self.failures[i] = k, error
                 if self.on_failure != "reset":
+                    self._keep_stopped(i, k)
                     return
                 self.reset_some(i, self.start[0][i], self.start[1][i])
                 self.failed[i] = True
@@ -653,6 +654,13 @@ class Fleet:
         k, every = int(states.taken[i]), int(states.plan[1])
         if len(states.kept_q) and k % every == 0:
             states.kept_q[i, k // every], states.kept_v[i, k // every] = states.q[i], states.v[i]
+
+    def _keep_stopped(self, i: int, k: int) -> None:
+        """Record the state of a robot that stopped after k steps for all later ones."""
+        states = self.arrays.states
+        later = k // int(states.plan[1]) + 1
+        if len(states.kept_q):
+            states.kept_q[i, later:], states.kept_v[i, later:] = states.q[i], states.v[i]
 
     def _make_room(self) -> None:
         """Make room for more contacts."""

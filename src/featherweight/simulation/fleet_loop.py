@@ -196,6 +196,8 @@ def load_inputs(one: RobotStages, many: FleetArrays, i: int, k: int) -> None:
     copy(row_of(inputs.tau, i, k), one.state.tau)
     if inputs.given[0]:
         copy(row_of(inputs.control, i, k), one.state.control)
+    else:
+        clear(one.state.control)  # remove that of another robot, which delays would keep
     one.state.given[1] = inputs.given[1]  # adhesive contacts may have set it
     if inputs.given[1]:
         external = inputs.external
