@@ -25,15 +25,17 @@ class Controller:
         mpc = featherweight.Controller(ocp, rate=100, targets={"tool": T})
         sim.run(2.0, mpc)
 
-    A tick runs `iterations` iterations of the solver, one by default (real-time iteration; Diehl et al. 2005), with the
-    multipliers of the last tick. Between ticks, the controls follow the plan with its feedback. You may replace `targets` and
-    `parameters` at any time. If the phases of a problem repeat, the horizon moves along their cycle, which starts at the first
+    A tick runs `iterations` iterations of the solver, one by default (real-time iteration; Diehl et al. 2005). It then updates
+    the multipliers of the constraints, with which the next tick begins; constraints on contact forces, such as friction, remain
+    penalties. Between ticks, the controls follow the plan with its feedback. You may replace `targets` and `parameters` at any
+    time. If the phases of a problem repeat, the horizon moves along their cycle, which starts at the first
     tick. Each place in the cycle has memory of its own, with as many knots as the horizon there has steps and impacts; an
     impact enters with its phase, and leaves with its first step.
 
     With free steps, the horizon shrinks: a tick starts from the rest of the last plan in time, which as many, shorter steps
     divide (Rösmann, Hoffmann and Bertram 2015). When the steps are the shortest, the horizon moves along as with given steps;
-    it should then last several ticks. One iteration a tick lengthens steps slowly: call `reset` if a target jumps.
+    it should then last several ticks. One iteration a tick lengthens steps slowly: call `reset` if a target jumps. Constraints
+    are then penalties, without multipliers.
 
     Raises ValueError for other problems with several phases, and for a rate that is not positive.
     """
@@ -107,9 +109,8 @@ class Controller:
         first, k = self._work.layout.first_knots[number], self._work.layout.first_knots[number + 1] - 1
         near = min((first, k), key=lambda i: float(np.abs(v - z.v[i]).sum())) if first < k else k  # before or after an impact
         away = np.concatenate([robot.difference(z.q[near], q), v - z.v[near]])
-        if self.ocp.free:  # feedback of short horizons is stiff: the reference moves between knots
-            part = min((time - self.time) / self._step - number, 1.0)
-            away -= part * np.concatenate([robot.difference(z.q[k], z.q[k + 1]), z.v[k + 1] - z.v[k]])
+        part = min((time - self.time) / self._step - number, 1.0)  # between knots, the reference moves: feedback may be stiff
+        away -= part * np.concatenate([robot.difference(z.q[k], z.q[k + 1]), z.v[k + 1] - z.v[k]])
         tau, u = np.zeros(robot.nv), z.u[k, int(self.ocp.free) :] - away @ self._work.feedback[k]
         if self.ocp.actuators:
             return tau, u
@@ -137,7 +138,7 @@ class Controller:
         else:
             work.move_on(before, min(passed, self.ocp.knots), q, v)
         self.time = time
-        work.run_on(Settings(iterations, 0.0, 0.0))
+        work.run_on(Settings(iterations, 0.0, 0.0, is_tick=not self.ocp.free))
         if self.ocp.free:
             self._step = work.free_step
 

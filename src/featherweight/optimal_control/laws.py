@@ -24,13 +24,14 @@ class Laws(NamedTuple):
     high: Vector  # upper bound of a constraint; width of a cost
     multiplier: Vector
     exact: Booleans  # whether second derivatives of the row are added to the Hessian
+    in_ticks: Booleans  # whether ticks of a controller update the multiplier: those of contact forces would make it oscillate
 
 
 def new_laws(rows: int) -> Laws:
     """Return costs with weight zero."""
-    constraint, exact = np.zeros((2, rows), bool)
+    constraint, exact, in_ticks = np.zeros((3, rows), bool)
     weight, low, multiplier = np.zeros((3, rows))
-    return Laws(constraint, weight, low, np.full(rows, np.inf), multiplier, exact)
+    return Laws(constraint, weight, low, np.full(rows, np.inf), multiplier, exact, in_ticks)
 
 
 def costs_of_rows(laws: Laws, which: slice, rows: Array, penalty: float) -> Array:

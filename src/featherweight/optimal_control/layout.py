@@ -130,6 +130,7 @@ class Layout:
                     at = slice(int(self.rows[k]) + first, int(self.rows[k]) + stop)
                     own = 1.0 if isinstance(x.term, IkTask) else x.term.weight
                     laws.constraint[at], laws.exact[at] = x.constraint, x.exact
+                    laws.in_ticks[at] = "force" not in quantities(x.term)
                     laws.weight[at] = x.weight[k] * for_rows(x.name, "weight", own, stop - first, 0.0)
                     laws.low[at] = for_rows(x.name, "low", x.low, stop - first)
                     laws.high[at] = for_rows(x.name, "high" if x.constraint else "width", x.high, stop - first)

@@ -101,11 +101,11 @@ class Solver(NamedTuple):
     riccati: Riccati
     steps: StepSlopes
     calls: Calls
-    numbers: Vector  # settings: tolerance, constraint tolerance, penalty; then results: cost, violation, largest gap
+    numbers: Vector  # tolerance, constraint tolerance, penalty; cost, violation, largest gap; 1 in ticks of controllers
     counts: Integers  # iterations, outer iterations
 
 
-TOLERANCE, VIOLATED, PENALTY, COST, VIOLATION, GAP = range(6)
+TOLERANCE, VIOLATED, PENALTY, COST, VIOLATION, GAP, TICK = range(7)
 
 
 def solve(s: Solver, most: int) -> int:
@@ -150,7 +150,7 @@ def solve(s: Solver, most: int) -> int:
             if s.numbers[PENALTY] > MOST_PENALTY:
                 status = STALLED
                 break
-            update_multipliers(s)
+            update_multipliers(s, False)
             if violation > MUCH_SMALLER * before:
                 s.numbers[PENALTY] *= LARGER_PENALTY
             before = violation
@@ -159,6 +159,8 @@ def solve(s: Solver, most: int) -> int:
     s.counts[0] = k
     s.numbers[COST] = cost_without_constraints(s)
     s.numbers[VIOLATION] = violation_of_motion(s)
+    if s.numbers[TICK] > 0.0:
+        update_multipliers(s, True)
     return status
 
 
@@ -205,9 +207,11 @@ def violation_of_motion(s: Solver) -> float:
     return most
 
 
-def update_multipliers(s: Solver) -> None:
-    """Update the multipliers of all constraints."""
+def update_multipliers(s: Solver, in_tick: bool) -> None:
+    """Update the multipliers of all constraints, or of those that ticks of controllers update."""
     for i in range(len(s.horizon.row)):
+        if in_tick and not s.laws.in_ticks[i]:
+            continue
         update_multiplier(s.laws, i, s.horizon.row[i], s.numbers[PENALTY])
 
 

@@ -19,7 +19,7 @@ from .layout import Layout, Motion, Results
 from .riccati import KNOTS_AT_ONCE, riccati
 from .runge_kutta import StepMemory
 from .sampled_motions import Motions, arrays_of_stage, in_order, side_by_side
-from .solver import COST, PENALTY, TOLERANCE, TRIALS, VIOLATED, VIOLATION, Calls, Horizon, Linear, Solver, Trials, solve
+from .solver import COST, PENALTY, TICK, TOLERANCE, TRIALS, VIOLATED, VIOLATION, Calls, Horizon, Linear, Solver, Trials, solve
 from .spans import LONGEST, ROOT
 from .terms import PARAMETERS
 
@@ -35,6 +35,7 @@ class Settings(NamedTuple):
     iterations: int
     tolerance: float
     constraint_tolerance: float
+    is_tick: bool = False  # whether the last iteration updates multipliers, even if the cost may still decrease
 
 
 class Pool(Generic[Kind]):
@@ -94,7 +95,7 @@ class Workspace:
         flat = not layout.system.curved
         self.solver = Solver(
             flat, bool(self.laws.exact.any()), self.horizon, *ahead, linear, trials, self.laws, room, self.memory.slopes, calls,
-            np.zeros(6), np.zeros(2, np.int64),
+            np.zeros(7), np.zeros(2, np.int64),
         )  # fmt: skip
         self.table = Table(self.solver)
         self.run = SOLVE.for_tables(self.table)
@@ -219,6 +220,7 @@ class Workspace:
         """Improve the motion with the present multipliers and penalty; return why the solver stopped."""
         numbers = self.solver.numbers
         numbers[TOLERANCE], numbers[VIOLATED] = settings.tolerance, settings.constraint_tolerance
+        numbers[TICK] = settings.is_tick
         status = int(self.run(self.table.address, settings.iterations))
         if any(calls.failed[0] for calls in self.solver.calls):
             raise MemoryError("no memory for the workspace of optimal control")
