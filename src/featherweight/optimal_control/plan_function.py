@@ -349,10 +349,8 @@ class NewtonSteps:
             if stage.end:
                 V = Q[:, : 2 * n, : 2 * n]
                 continue
-            F, states = (
-                self._ahead(found, layout.system.apart, layout.h[k], n, Q.shape[1])[:, : V.shape[1]],
-                2 * n + layout.tied[k],
-            )
+            states = 2 * n + layout.tied[k]
+            F = self._ahead(found, layout.system.apart, layout.h[k], n, Q.shape[1])[:, : V.shape[1]]
             Q += F.swapaxes(1, 2) @ V @ F
             if at.free and not layout.tied[k]:
                 given = ~at.chosen[:, k]

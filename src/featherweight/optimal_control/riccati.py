@@ -33,10 +33,9 @@ import numpy as np
 from ..array_types import IntegerMatrix, Vector
 from ..contact.branch_elimination import subtract_rows
 from ..contact.branches import padded
-from ..engine.loops.kernels import LANES, subtract_multiples, subtract_product
+from ..engine.loops.kernels import LANES, TILE, subtract_multiples, subtract_product
 
 MOST = 6  # greatest size of a curved block
-TILE = 6  # rows of a triangle that are computed to the same length
 KNOTS_AT_ONCE = 32  # knots whose derivatives are computed in one call
 
 
@@ -61,7 +60,8 @@ class Riccati(NamedTuple):
     whole: int  # Q (2 n + m, 2 n + m)
     scaled: int  # rows of du in Q over their pivots (m, 2 n + m)
     gains: int  # (m, 2 n + free)
-    turned: int  # rows during the products with a block, and its A and S
+    turned: int  # rows during the products with a block
+    curved: int  # -A and -S of each curved block
     gradient: int  # (2 n + m,) of Q
     slope: Vector  # (2 n + m,) the same, as an array
     ahead: Vector  # (n + rows,) g, then the gradient as a function of (dq, dv')
@@ -75,14 +75,14 @@ def riccati(n: int, m: int, rows: int, blocks: list[tuple[int, int]], free: int 
     long = max(padded(2 * n + m), wide)
     sizes = (
         (2 * n + free) * wide, rows * tall, n * tall, n * short, rows * long, rows * short, (2 * n + m) * long, m * long,
-        m * wide, 2 * MOST * wide + 2 * MOST * MOST, long,
+        m * wide, 2 * MOST * wide, 2 * sum(size * size for _, size in blocks), long,
     )  # fmt: skip
     begins = [int(x) for x in np.cumsum([KNOTS_AT_ONCE * rows * long, *sizes])]
     numbers = np.zeros(begins[-1] + 8)
-    value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned, gradient, _ = begins
+    value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned, curved, gradient, _ = begins
     slope = numbers[gradient : gradient + 2 * n + m]
     tables = slope, np.zeros(n + rows), np.array(blocks, np.int64).reshape(-1, 2), np.zeros(2)
-    places = value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned, gradient
+    places = value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned, curved, gradient
     return Riccati(n, m, free, rows, short, wide, long, tall, numbers, *places, *tables)
 
 
@@ -156,7 +156,9 @@ def write_value_of_motion(r: Riccati, knot: KnotSlopes) -> None:
         subtract_multiples(x, r.mixed + i * short, q, n, short, (-h, -1.0), True)
         subtract_multiples(x, r.inner + i * short, v, n, short, (-h, -1.0), True)
         subtract_multiples(x, r.outer + i * short, q, n, short, (-1.0,), True)
-    turn_columns(r, knot)
+    for i in range(r.gradient - r.curved):
+        x[r.curved + i] = -knot.curved[i]
+    turn_columns(r)
     for i in range(n):
         subtract_multiples(x, r.inner + i * short, r.mixed + i * short, short, short, (-h,))
         r.ahead[i] = r.slope[i]
@@ -181,13 +183,13 @@ def copy_value(r: Riccati) -> None:
         r.ahead[i] = r.slope[i]
 
 
-def turn_columns(r: Riccati, knot: KnotSlopes) -> None:
+def turn_columns(r: Riccati) -> None:
     """Write columns of curved blocks in V_qq S, V_vq S and V_qq A, from rows of V, which is symmetric."""
-    x, n, wide, at = r.numbers, r.n, r.wide, 0
+    x, n, wide, A = r.numbers, r.n, r.wide, r.curved
     by_step, by_turn = r.turned, r.turned + MOST * wide
     for b in range(len(r.blocks)):
         first, size = r.blocks[b, 0], r.blocks[b, 1]
-        A, S = copy_block(r, knot, size, at)
+        S = A + size * size
         rows = r.value + first * wide, wide
         subtract_product(x, (by_step, wide), rows, (S, 1, size), (size, wide, size), True)
         subtract_product(x, (by_turn, wide), rows, (A, 1, size), (size, r.short, size), True)
@@ -198,23 +200,15 @@ def turn_columns(r: Riccati, knot: KnotSlopes) -> None:
                 x[r.mixed + column] = x[step + i] + x[value + n + first + c]
                 x[r.inner + column] = x[step + n + i] + x[speed + n + first + c]
                 x[r.outer + column] = x[turn + i]
-        at += 2 * size * size
-
-
-def copy_block(r: Riccati, knot: KnotSlopes, size: int, at: int) -> tuple[int, int]:
-    """Copy -A and -S of a curved block to the numbers; return their places."""
-    begin, square = r.turned + 2 * MOST * r.wide, size * size
-    for i in range(2 * square):
-        r.numbers[begin + i] = -knot.curved[at + i]
-    return begin, begin + square
+        A += 2 * size * size
 
 
 def turn_rows(r: Riccati, knot: KnotSlopes) -> None:
     """Write rows of curved blocks: Sᵀ (V_qq S + V_qv) in W_vv, Aᵀ times W_qv and W_qq, and the slope."""
-    x, n, short, h, at = r.numbers, r.n, r.short, knot.h, 0
+    x, n, short, h, A = r.numbers, r.n, r.short, knot.h, r.curved
     for b in range(len(r.blocks)):
         first, size = r.blocks[b, 0], r.blocks[b, 1]
-        A, S = copy_block(r, knot, size, at)
+        S = A + size * size
         w, mixed = r.inner + first * short, r.mixed + first * short
         for c in range(size):
             subtract_multiples(x, w + c * short, mixed + c * short, short, short, (h,))
@@ -230,7 +224,7 @@ def turn_rows(r: Riccati, knot: KnotSlopes) -> None:
             for i in range(size * short):
                 x[r.turned + i] = x[rows + i]
             subtract_product(x, (rows, short), (r.turned, short), (A, 1, size), (size, short, size), True)
-        at += 2 * size * size
+        A += 2 * size * size
 
 
 def write_curvature(r: Riccati, knot: KnotSlopes) -> None:

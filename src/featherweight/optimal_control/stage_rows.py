@@ -232,7 +232,7 @@ def nonzero_columns(programs: tuple[Program, ...]) -> list[list[int]]:
 
 
 def of_function(term: Residual, first: int, given: tuple[str, ...], placements: str) -> Callable[..., None]:
-    """Return a kernel of a user's function with these quantities as arguments; its parameters begin at `begin`."""
+    """Return a kernel of a user's function with these quantities as arguments; its parameters begin at `first`."""
     function, order, count = term.function, term.arguments, term.parameters
     size, name = term.size, term.called
 

@@ -19,10 +19,10 @@ from .loop_writer import write_module, write_table_entry
 from .machine_calls import MachineCall, call_machine, machine_call, woven_call
 from .planner import Planner
 from .scalarized_calls import call_apart, then_unwoven
-from .views import LANES, as_matrix, lane, lanes, subtract_multiples, subtract_product, sum_of_products
+from .views import LANES, TILE, as_matrix, lane, lanes, subtract_multiples, subtract_product, sum_of_products
 
 __all__ = [
-    "LANES", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "Woven", "as_matrix",
+    "LANES", "TILE", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "Woven", "as_matrix",
     "call_apart", "call_machine", "compiled", "lane", "lanes", "machine_call", "subtract_multiples",
     "subtract_product",
     "sum_of_products", "then_unwoven", "woven_call",

@@ -313,6 +313,12 @@ class LaneWriter:
     def negated(self, a: Register) -> Register:
         return Register(self.f.value(f"fneg {self.type('double', a.varies)} {a.text}"), a.varies)
 
+    def less_product(self, total: Register, a: Register, b: Register) -> Register:
+        """Return total - a b, rounded once if the module fuses."""
+        if self.module.fused:
+            return self.intrinsic("fma", self.negated(a), b, total)
+        return self.binary("fsub", "double", total, self.binary("fmul", "double", a, b))
+
     def added(self, a: Register, b: Register) -> Register:
         if "0" in (a.text, b.text):
             return b if a.text == "0" else a
@@ -915,11 +921,7 @@ def write_multiples(w: LaneWriter, x: Special, arguments: list[Registers]) -> Re
         place = w.added(w.added(at, target), j)
         total, start = Register(real(0.0)) if x.name == "write_multiples" else w.get(type, data, place), w.added(at, source)
         for (factor,) in factors:
-            row = w.get(type, data, w.added(start, j))
-            if w.module.fused:
-                total = w.intrinsic("fma", w.negated(factor), row, total)
-            else:
-                total = w.binary("fsub", "double", total, w.binary("fmul", "double", factor, row))
+            total = w.less_product(total, factor, w.get(type, data, w.added(start, j)))
             start = w.added(start, stride)
         w.put(type, data, place, total)
     return ()
@@ -941,11 +943,7 @@ def write_product(w: LaneWriter, x: Special, arguments: list[Registers]) -> Regi
             begin = w.added(start, w.added(source, w.times(k, step)))
             with w.each(length) as j:
                 old, new = w.get(type, data, w.added(row, j)), w.get(type, data, w.added(begin, j))
-                if w.module.fused:
-                    total = w.intrinsic("fma", w.negated(factor), new, old)
-                else:
-                    total = w.binary("fsub", "double", old, w.binary("fmul", "double", factor, new))
-                w.put(type, data, w.added(row, j), total)
+                w.put(type, data, w.added(row, j), w.less_product(old, factor, new))
     return ()
 
 
@@ -977,12 +975,6 @@ def write_products(w: LaneWriter, x: Special, arguments: list[Registers]) -> Reg
         half = len(sums) // 2
         sums = [w.binary("fadd", "double", x, y) for x, y in zip(sums[:half], sums[half:], strict=True)]
     return (sums[0],)
-
-
-def write_any_lane(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
-    """Write `any_lane`."""
-    ((condition,),) = arguments
-    return (Register(w.any(w.both(w.live, w.spread(condition, "i1")))),)
 
 
 SPECIAL: dict[str, Callable[[LaneWriter, Special, list[Registers]], Registers]] = {

@@ -62,7 +62,7 @@ from .plan import (
     Value,
     While,
 )  # fmt: skip
-from .views import LANES
+from .views import LANES, TILE
 from .workspaces import (
     ALLOCATE,
     Mark,
@@ -860,12 +860,16 @@ def write_multiples(w: FunctionWriter, arguments: list[Registers], where: int, f
         total = "zeroinitializer" if from_zero else f.load(lanes.ir, place, align=8)
         for start, x in zip(starts, spread, strict=True):
             row = f.load(lanes.ir, f.at("double", data, f.add(start, j)), align=8)
-            if w.fused_sums:
-                total = f.intrinsic("fma", lanes, f.value(f"fneg {lanes.ir} {x}"), row, total)
-            else:
-                total = f.binary("fsub", lanes.ir, total, f.binary("fmul", lanes.ir, x, row))
+            total = less_product(f, lanes, total, x, row, w.fused_sums)
         f.store(lanes.ir, total, place, align=8)
     return ()
+
+
+def less_product(f: Function, type: MachineType, total: str, a: str, b: str, fused: bool) -> str:
+    """Return total - a b, rounded once if `fused`."""
+    if fused:
+        return f.intrinsic("fma", type, f.value(f"fneg {type.ir} {a}"), b, total)
+    return f.binary("fsub", type.ir, total, f.binary("fmul", type.ir, a, b))
 
 
 def write_product(w: FunctionWriter, arguments: list[Registers], where: int, name: str = SUBTRACT) -> Registers:
@@ -893,7 +897,7 @@ def product_function(name: str, fused: bool) -> Function:
     words = "target", "stride", "source", "step", "at", "across", "along", "rows", "length", "count"
     f = Function("void", name, ["ptr %data", *(f"i64 %{x}" for x in words)], "internal", f"noinline {ATTRIBUTES}")
     done: str | int = 0
-    for tile in (6, 2, 1):
+    for tile in (TILE, 2, 1):
         tiles = f.add(done, f.mul(f.div(f.sub("%rows", done), tile), tile))
         with f.loop(tiles, begin=done, step=tile) as i:
             first, factors = f.add("%target", f.mul(i, "%stride")), f.add("%at", f.mul(i, "%across"))
@@ -926,10 +930,7 @@ def _tile(f: Function, lanes: MachineType, begin: list[str], factors: list[str],
     for total, new, at in zip(sums, nexts, factors, strict=True):
         x = f.load("double", "%data", f.add(at, f.mul(k, "%along")))
         x = f.shuffle(lanes, f.insert(lanes, "poison", x, 0), "poison", [0] * LANES)
-        if fused:
-            made = f.intrinsic("fma", lanes, f.value(f"fneg {lanes.ir} {x}"), row, total)
-        else:
-            made = f.binary("fsub", lanes.ir, total, f.binary("fmul", lanes.ir, x, row))
+        made = less_product(f, lanes, total, x, row, fused)
         f.line(f"{new} = bitcast {lanes.ir} {made} to {lanes.ir}")
     f.line(f"{following} = add i64 {k}, 1")
     f.jump(head)

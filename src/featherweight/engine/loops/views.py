@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...array_types import Matrix, Vector
 
 LANES = 8  # numbers that `subtract_multiples` and `sum_of_products` process at a time
+TILE = 6  # target rows that `subtract_product` keeps in registers
 
 
 def as_matrix(numbers: Vector, rows: int, columns: int) -> Matrix:

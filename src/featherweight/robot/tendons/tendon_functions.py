@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy.typing as npt
 
 from ...array_types import Array
 from ..system import System
-
-if TYPE_CHECKING:
-    pass
 
 
 def _evaluated(robot: System, q: npt.ArrayLike) -> tuple[Array, Array]:
