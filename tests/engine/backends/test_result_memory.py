@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -101,11 +102,14 @@ def test_threads_never_share_memory() -> None:
         assert all(pool.map(use, range(4)))
 
 
-def test_functions_use_it() -> None:
+def test_functions_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """On one thread, on several, and for several results; arrays that the caller keeps do not change.
+
+    The memory is empty at first, because other tests may have filled it.
 
     Threads let go of results some time after the call, so that memory is asked for after calls on one.
     """
+    monkeypatch.setattr(RESULTS, "_free", deque())
     robot = fw.build(fw.generators.chain(6))
     q = robot.random_configuration(rng=0, size=2 * LARGE // (8 * 36))
     first = robot.mass_matrix(q, threads=1)
