@@ -131,6 +131,27 @@ def test_robots_that_differ_at_joint_limits(what: str) -> None:
     require_equal(make, 100)
 
 
+BENT = """<mujoco><option timestep="0.002"/><default><geom condim="6" friction="1 .01 .002"/></default><worldbody>
+<geom type="plane" size="1 1 1"/><body pos="0 0 .5"><freejoint/><geom size=".1"/>
+<body><joint name="a" type="slide" axis="0 0 1" springref="-.3" range="-.4 .1" limited="true" frictionloss=".2"
+damping=".5 .1 .3" stiffness="40 60 900"/><geom type="box" size=".1 .2 .05" pos="0 0 -.15"/></body></body>
+</worldbody>{}</mujoco>"""
+SERVO = '<actuator><position joint="a" kp="900" kv="20" forcerange="-30 9"/></actuator>'
+
+
+@pytest.mark.parametrize("more", ["", SERVO])
+@pytest.mark.parametrize("contact", ["rigid", "as in the file"])
+def test_nonlinear_springs_and_drives_at_limits_of_robots_that_roll(more: str, contact: str) -> None:
+    """Armature of nonlinear springs and of drives depends on each robot, and is part of the inertia that contacts feel."""
+    robot, rng = fw.load(BENT.format(more)), np.random.default_rng(6)
+    start = np.tile(fw.Simulation(robot, 2e-3).q, (ROBOTS, 1))
+    start[:, 2], start[:, -1] = np.linspace(0.5, 0.8, ROBOTS), rng.uniform(-0.3, 0.0, ROBOTS)
+    v = rng.normal(size=(ROBOTS, robot.nv))
+    control = {"control": rng.uniform(-0.5, 0.2, (ROBOTS, 1))} if more else {}
+    sim = require_equal(lambda: fw.Simulation(robot, 2e-3, q=start, v=v, shapes=True, contact=contact), 250, **control)
+    assert len(sim.contacts_of_many(slice(None)).robot) > ROBOTS // 2
+
+
 @pytest.mark.parametrize("on_failure", ["stop", "reset"])
 def test_robots_that_fail(on_failure: str) -> None:
     """Some fail within a vector, and the others go on."""

@@ -7,7 +7,7 @@ from ..contact.contact_solver import forget_forces, keep_force
 from ..contact.impulses import greatest_of
 from ..engine.loops.kernels import CompiledLoop, call_machine, lane, lanes
 from .energy_guard import SLOW
-from .robot_stages import all_finite, clear_impulses, find_touching, judge_end, solve_for_impulses
+from .robot_stages import all_finite, clear_impulses, find_touching, judge_end, solve_in_lane
 from .smooth_motion import be_at, clear, clear_rows, copy, copy_rows, write_load
 from .stage_records import FleetArrays, RobotStages
 from .step import take_step, try_step
@@ -20,7 +20,7 @@ def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, w
     """Work on robots first to stop with the stages of one robot; return the number of robots for which this succeeds."""
     done = 0
     if work == IMPULSES:
-        one.touching.counts[3] = solve_for_impulses(one)
+        one.touching.counts[3] = solve_in_lane(one)
         return 1
     for i in range(first, stop):
         if not many.states.active[i]:

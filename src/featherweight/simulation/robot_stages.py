@@ -54,6 +54,7 @@ from .stage_records import RobotStages, TouchingRecord
 from .step_status import GAIN, LIMIT, NO_ROOM, NO_STATE, NO_VELOCITY, TAKEN, TOO_DEEP, TOO_FAST, UNSOLVED
 
 WITH_ROWS, OF_BODIES, OF_SETS, BY_INVERSE = range(4)  # kinds of Delassus matrices in `ContactInertiaRecord`
+UNKNOWN = -1  # number of contacts that count, before redundant ones are left out
 LEAST_GAP = 1e-14  # [m] rounding error of positions
 
 
@@ -174,35 +175,67 @@ def find_near(s: RobotStages) -> None:
 
 
 def find_impulses(s: RobotStages) -> int:
-    """Find impulses that satisfy the contact law, with drives at their limits consistent with the impulses.
-
-    In vectors, robots solve one after the other, because their contacts and equations differ.
-    """
+    """Find impulses that satisfy the contact law, with drives at their limits consistent with the impulses."""
     write_unpushed_acceleration(s)
     if s.numbers.looks_back:
         if len(s.touching.bodies) > 0:
             call_machine(s.calls.velocity_before)
         write_row_velocity(s, s.state.v)
         write_row_speeds(s.touching.model.rows, s.point.row_velocity, s.touching.kinematics.speed_before)
-    if lanes() > 1:
-        if way_to_impulses(s) == BY_INVERSE:
-            call_machine(s.calls.inverse_factor)
-        call_machine(s.calls.impulses_alone)
-        return s.touching.counts[3]  # type: ignore[no-any-return]
+    s.touching.counts[2] = UNKNOWN
+    status = impulses_with_drives(s)
+    for _ in range(ROUNDS_OF_ALL):
+        if status != TAKEN or not drives_pass(s):
+            break
+        status = impulses_with_drives(s)
+    return status
+
+
+def impulses_with_drives(s: RobotStages) -> int:
+    """Find the impulses with drives in their current state; vectors of robots compute them one robot after the other."""
+    if lanes() == 1:
+        return solve_for_impulses(s)
+    copy_guess(s.touching, s.touching.impulses.force, s.touching.impulses.turn, False)
+    if way_to_impulses(s) == BY_INVERSE:
+        call_machine(s.calls.inverse_factor)
+    call_machine(s.calls.impulses_alone)
+    return s.touching.counts[3]  # type: ignore[no-any-return]
+
+
+def solve_in_lane(s: RobotStages) -> int:
+    """Find the impulses of one robot of a vector, which are the guess on entry."""
+    copy_guess(s.touching, s.touching.impulses.force, s.touching.impulses.turn, True)
     return solve_for_impulses(s)
 
 
+def copy_guess(t: TouchingRecord, force: Matrix, turn: Matrix, back: bool) -> None:
+    """Copy the impulses of the previous step to the current contacts, or from there `back` to all candidates."""
+    last_force, last_turn = t.impulses.last_force, t.impulses.last_turn
+    for c in range(t.counts[0]):
+        candidate = t.contacts.candidate[c]
+        for j in range(3):
+            if back:
+                last_force[candidate, j] = force[c, j]
+            else:
+                force[c, j] = last_force[candidate, j]
+        for j in range(3 if len(last_turn) > 0 else 0):
+            if back:
+                last_turn[candidate, j] = turn[c, j]
+            else:
+                turn[c, j] = last_turn[candidate, j]
+
+
 def solve_for_impulses(s: RobotStages) -> int:
-    """Find the impulses of one robot, after all preceding stages."""
+    """Find the impulses of one robot with drives in their current state."""
     t = s.touching
-    sliding = leave_out_redundant(t, s.numbers.gravity)
+    if t.counts[2] == UNKNOWN:
+        leave_out_redundant(t, s.numbers.gravity)
+    sliding = t.counts[2]
+    for c in range(sliding, t.counts[0]):
+        clear(t.impulses.force[c])
+        clear(t.impulses.turn[c])
     turning = add_turning(t, sliding) if t.model.settings.turning else 0
-    contacts = first_contacts(t.contacts, sliding + turning)
-    done = resolve_by_delassus(s, contacts, turning)
-    for _ in range(ROUNDS_OF_ALL):
-        if not done.residual <= done.allowed or not drives_pass(s):
-            break
-        done = resolve_by_delassus(s, contacts, turning)
+    done = resolve_by_delassus(s, first_contacts(t.contacts, sliding + turning), turning)
     if turning > 0:
         take_turning_back(t, sliding, turning)
     report = t.report
@@ -211,19 +244,14 @@ def solve_for_impulses(s: RobotStages) -> int:
     return TAKEN if done.residual <= done.allowed else UNSOLVED
 
 
-def leave_out_redundant(t: TouchingRecord, gravity: float) -> int:
-    """Move contacts that are redundant in their patch behind the others, without impulses; return the number of others."""
+def leave_out_redundant(t: TouchingRecord, gravity: float) -> None:
+    """Move contacts that are redundant in their patch behind the others, without impulses; count the others."""
     settings, model, contacts = t.model.settings, t.model, first_contacts(t.contacts, t.counts[0])
     tolerance = max(settings.tolerance * gravity * settings.step * settings.step, LEAST_GAP)
     if settings.law != RIGID or not settings.patches:  # every contact of a compliant law matters
         t.counts[2] = len(contacts.gap)
-        return len(contacts.gap)
-    count = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
-    t.counts[2] = count
-    for c in range(count, len(contacts.gap)):
-        clear(t.impulses.force[c])
-        clear(t.impulses.turn[c])
-    return count
+        return
+    t.counts[2] = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
 
 
 def add_turning(t: TouchingRecord, count: int) -> int:

@@ -257,7 +257,7 @@ class CallsOfRobot(NamedTuple):
     delassus_of_touching: MachineCall  # Delassus matrix of the touching bodies
     jacobian: MachineCall  # Jacobians of bodies that may touch
     inverse_factor: MachineCall  # a factor of the inverse mass matrix
-    impulses_alone: MachineCall  # for robots in vectors: `solve_for_impulses` of one robot after the other
+    impulses_alone: MachineCall  # for robots in vectors: `solve_in_lane` of one robot after the other
 
 
 class RobotStages(NamedTuple):

@@ -44,17 +44,14 @@ SHARED = (
 """Records and arrays that no step writes, and those for impulses, which each robot has separately."""
 
 READ = (
-    "state.q", "touching.contacts", "touching.counts", "touching.kinematics", "touching.impulses.last_force",
-    "touching.impulses.last_turn", "touching.impulses.last_row",
+    "state.q", "touching.contacts", "touching.counts", "touching.kinematics", "touching.impulses.force",
+    "touching.impulses.turn", "touching.impulses.last_row", "point.S", "inertias",
 )  # fmt: skip
 IMPULSES_FOUND = "force", "turn", "wrench", "joint", "push", "joint_push", "impact", "joint_impact", "next_row"
 WRITTEN = "touching.contacts", "touching.counts", "touching.report", *(f"touching.impulses.{x}" for x in IMPULSES_FOUND)
 """Inputs and results of the computation of one robot's impulses."""
 
-OF_DRIVES = "state", "point", "step", "joints", "inertias", "touching.kinematics", "touching.forces", "loops", "lengths", "drag"
-"""Further records, read and written, if impulses may move drives to their limits, or lengths have rows."""
-
-OF_VARIED = "touching.model.friction", "touching.model.rows.lower", "touching.model.rows.upper", "inertias"
+OF_VARIED = "touching.model.friction", "touching.model.rows.lower", "touching.model.rows.upper"
 OF_MANY_RESULTS = "body_delassus", "delassus_with_rows", "jacobian"
 """Calls that each robot makes separately: with so many results, vectors gain nothing."""
 INVERSE = "touching.inertia.by_inverse.factors.C"
@@ -111,8 +108,7 @@ def woven_table(
     functions |= {name: (None, *functions[name][1:]) for name in OF_MANY_RESULTS}
     calls = {name: woven_call(function, lanes, *arrays) for name, (function, *arrays) in functions.items()}
     calls["delassus_of_touching"] = MachineCall(0, np.zeros(1, np.int64)), []
-    further = OF_DRIVES if model.driven or model.forces.mapped else ()
-    reads, writes = (list(_moves(stages, contents, "", names + further)) for names in (READ + OF_VARIED * varied, WRITTEN))
+    reads, writes = (list(_moves(stages, contents, "", names)) for names in (READ + OF_VARIED * varied, WRITTEN))
     calls |= {name: (getattr(contents[0].calls, name), []) for name in OF_MANY_RESULTS}
     if functions["inverse_factor"][0] is not None:
         (made,) = _moves(stages, contents, "", (INVERSE,))
