@@ -525,34 +525,28 @@ def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int, turning: int =
 
 def write_contact_delassus(
     model: ContactModel, contacts: ContactPoints, rows: Tensor4, active: Integers, delassus: BodyDelassus, room: Vector,
-    felt: Integers, A: Matrix,
+    place: Integers, A: Matrix,
 ) -> None:  # fmt: skip
-    """Write A = R G Rᵀ for contacts and joint rows; `room` is workspace for three rows of R G, `felt` for a number per body."""
+    """Write A = R G Rᵀ for contacts and joint rows; `room` is workspace for three rows of R G, `place` is of `pick_rows`."""
     G, begin, width, joint_rows = delassus.G, delassus.begin, model.width, model.rows
     count, nr = len(contacts.gap), len(active)
     k = 3 * count
     end = begin[len(width)]
-    columns = end
-    for r in range(nr):
-        columns = max(columns, end + joint_rows.joint[active[r]] + 1)
-    half = as_matrix(room, 3, columns)
+    half = as_matrix(room, 3, G.shape[1])
     for c in range(count):
-        for i in range(3):
-            for j in range(columns):
-                half[i, j] = 0.0
-        for s in range(2):
-            body = body_of(contacts, c, s)
-            if body >= 0:
-                add_rows(G, begin[body], width[body], rows, c, s, half)
         for body in range(len(width)):
-            felt[body] = 1 if is_felt(half, begin[body], width[body]) else 0
+            if place[begin[body]] >= 0:
+                write_half(contacts, c, rows, delassus, width, (begin[body], begin[body] + width[body]), half)
+        for r in range(nr):
+            column = end + joint_rows.joint[active[r]]
+            write_half(contacts, c, rows, delassus, width, (column, column + 1), half)
         for d in range(c, count):
             for i in range(3):
                 for j in range(3):
                     A[3 * c + i, 3 * d + j] = 0.0
             for s in range(2):
                 body = body_of(contacts, d, s)
-                if body >= 0 and felt[body] > 0:
+                if body >= 0 and is_felt(half, begin[body], width[body]):
                     add_block(rows, d, s, half, begin[body], width[body], A, 3 * c)
             for i in range(3):
                 for j in range(3):
@@ -570,13 +564,24 @@ def write_contact_delassus(
             A[k + i, k + j] = joint_rows.sign[r] * joint_rows.sign[t] * entry
 
 
-def add_rows(G: Matrix, x: int, width: int, rows: Tensor4, c: int, s: int, total: Matrix) -> None:
-    """Add a contact's rows, combinations of a body's rows, from x on in G; unrolled, because there are few."""
+def write_half(
+    contacts: ContactPoints, c: int, rows: Tensor4, delassus: BodyDelassus, width: Integers, columns: tuple[int, int],
+    half: Matrix,
+) -> None:  # fmt: skip
+    """Write a range of columns of three rows of R G: combinations of the rows of the bodies of contact c."""
+    G, first, stop = delassus.G, columns[0], columns[1]
     for i in range(3):
-        for y in range(0, width, 3):
-            k, l, m = rows[c, s, i, y], rows[c, s, i, y + 1], rows[c, s, i, y + 2]
-            for j in range(total.shape[1]):
-                total[i, j] += k * G[x + y, j] + l * G[x + y + 1, j] + m * G[x + y + 2, j]
+        for j in range(first, stop):
+            half[i, j] = 0.0
+    for s in range(2):
+        body = body_of(contacts, c, s)
+        if body >= 0:
+            x = delassus.begin[body]
+            for i in range(3):
+                for y in range(0, width[body], 3):
+                    k, l, m = rows[c, s, i, y], rows[c, s, i, y + 1], rows[c, s, i, y + 2]
+                    for j in range(first, stop):
+                        half[i, j] += k * G[x + y, j] + l * G[x + y + 1, j] + m * G[x + y + 2, j]
 
 
 def is_felt(half: Matrix, x: int, width: int) -> bool:
