@@ -33,7 +33,7 @@ import numpy as np
 from ..array_types import IntegerMatrix, Vector
 from ..contact.branch_elimination import subtract_rows
 from ..contact.branches import padded
-from ..engine.loops.kernels import LANES, TILE, subtract_multiples, subtract_product
+from ..engine.loops.kernels import LANES, TILE, aligned_numbers, subtract_multiples, subtract_product
 
 MOST = 6  # greatest size of a curved block
 KNOTS_AT_ONCE = 32  # knots whose derivatives are computed in one call
@@ -78,7 +78,8 @@ def riccati(n: int, m: int, rows: int, blocks: list[tuple[int, int]], free: int 
         m * wide, 2 * MOST * wide, 2 * sum(size * size for _, size in blocks), long,
     )  # fmt: skip
     begins = [int(x) for x in np.cumsum([KNOTS_AT_ONCE * rows * long, *sizes])]
-    numbers = np.zeros(begins[-1] + 8)
+    numbers = aligned_numbers(begins[-1] + 8)
+    numbers[:] = 0.0
     value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned, curved, gradient, _ = begins
     slope = numbers[gradient : gradient + 2 * n + m]
     tables = slope, np.zeros(n + rows), np.array(blocks, np.int64).reshape(-1, 2), np.zeros(2)

@@ -13,7 +13,7 @@ from ..algorithms.knots import Drive
 from ..array_types import Array
 from ..contact.branches import padded
 from ..engine.loops.batch_calls import batch_calls
-from ..engine.loops.kernels import CompiledLoop, Table
+from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers
 from ..robot.robot import Robot
 from .layout import Layout, Motion, Results
 from .riccati import KNOTS_AT_ONCE, riccati
@@ -73,7 +73,8 @@ class Workspace:
             np.zeros(total),
         )  # fmt: skip
         states = 2 * n + free
-        feedback = np.zeros((knots * states + TRIALS) * padded(m) + TRIALS * states)
+        feedback = aligned_numbers((knots * states + TRIALS) * padded(m) + TRIALS * states)
+        feedback[:] = 0.0
         whole = feedback[: knots * states * padded(m)].reshape(knots, states, padded(m))
         self.feedback = whole[:, : 2 * n, free:m]  # -gains, transposed
         linear = Linear(

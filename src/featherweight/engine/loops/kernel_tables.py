@@ -52,6 +52,13 @@ def aligned(array: Array) -> Array:
     return copy
 
 
+def aligned_numbers(count: int) -> Array:
+    """Return uninitialized numbers (count,), float64, that start at a cache line: a vector of 64 bytes is then in one line."""
+    room = np.empty(count + LINE // 8)
+    begin = -room.ctypes.data % LINE // 8
+    return room[begin : begin + count]
+
+
 class Layout:
     """Layout of a table without its numbers: the kind and the first word of each field of a named tuple.
 

@@ -12,7 +12,7 @@ from .checked_kernels import Record, is_checked, raise_violation
 from .compiled_functions import CompiledKernel, compiled
 from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
-from .kernel_tables import Layout, Table, Woven
+from .kernel_tables import Layout, Table, Woven, aligned_numbers
 from .kernel_types import INT, TableType
 from .lane_writer import write_lanes
 from .loop_writer import write_module, write_table_entry
@@ -22,8 +22,8 @@ from .scalarized_calls import call_apart, then_unwoven
 from .views import LANES, TILE, as_matrix, lane, lanes, subtract_multiples, subtract_product, sum_of_products
 
 __all__ = [
-    "LANES", "TILE", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "Woven", "as_matrix",
-    "call_apart", "call_machine", "compiled", "lane", "lanes", "machine_call", "subtract_multiples",
+    "LANES", "TILE", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "Woven", "aligned_numbers",
+    "as_matrix", "call_apart", "call_machine", "compiled", "lane", "lanes", "machine_call", "subtract_multiples",
     "subtract_product",
     "sum_of_products", "then_unwoven", "woven_call",
 ]  # fmt: skip
