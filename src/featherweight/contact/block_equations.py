@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Tensor, Vector
-from ..engine.loops.kernels import LANES, subtract_product
+from ..engine.loops.kernels import LANES, aligned_numbers, subtract_product
 from .branch_elimination import clear_matrix, factor_branches, place_of_branch, solve_by_branches, subtract_rows
 from .branches import padded
 from .elimination import numbers_of_equations, solve_partly_symmetric
@@ -57,9 +57,9 @@ def block_equations(size: int, factor: FactorSizes = NO_BRANCHES) -> BlockEquati
     most = max(size, factor.columns)
     right, step, moved = np.empty((3, size))
     reciprocal, solution = np.empty((2, most))
-    sums = np.empty(max(padded(size), factor.padded, factor.columns))
+    sums = aligned_numbers(max(padded(size), factor.padded, factor.columns))
     blocks = np.empty((2, size, 3, 3))
-    matrix, unknowns = np.empty(numbers_of_equations(size)), np.empty(most, np.int64)
+    matrix, unknowns = aligned_numbers(numbers_of_equations(size)), np.empty(most, np.int64)
     return BlockEquations(blocks[0], blocks[1], right, step, moved, matrix, reciprocal, solution, sums, unknowns)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..array_types import Integers, Matrix, Tensor, Tensor4, Vector
 from ..collision.detection import ContactPoints, body_of
-from ..engine.loops.kernels import LANES, as_matrix, subtract_product
+from ..engine.loops.kernels import LANES, aligned_numbers, as_matrix, subtract_product
 from .block_equations import place_of
 from .branch_elimination import multiplications
 from .branches import padded
@@ -249,7 +249,7 @@ def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) ->
         approach, before, start, room_for_law(contacts, m), np.empty(m * m), np.empty(3 * columns),
         factor_work(columns), np.empty(columns, np.int64), np.full(1, -1),
         row_factor_work(contacts + rows, sizes),
-        np.empty(contacts, np.int64), np.empty(contacts + rows, np.int64), np.empty((m + sizes.columns) * padded(m)),
+        np.empty(contacts, np.int64), np.empty(contacts + rows, np.int64), aligned_numbers((m + sizes.columns) * padded(m)),
         row_factor_work(m, NO_BRANCHES), np.empty(contacts, np.int64), np.empty((contacts, 3)),
         np.empty(contacts), np.zeros(m),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Vector
-from ..engine.loops.kernels import as_matrix
+from ..engine.loops.kernels import aligned_numbers, as_matrix
 from .branches import padded
 
 RANK = 1e-13  # remainder of a diagonal entry, relative to the entry, that counts as a rounding error
@@ -30,7 +30,7 @@ class FactorWork(NamedTuple):
 
 def factor_work(size: int) -> FactorWork:
     """Return workspace for `size` rows."""
-    return FactorWork(np.empty(size * padded(size)), np.empty(size, np.int64), np.empty(size), np.empty(size))
+    return FactorWork(aligned_numbers(size * padded(size)), np.empty(size, np.int64), np.empty(size), np.empty(size))
 
 
 def write_factor(G: Matrix, size: int, work: FactorWork) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..array_types import Booleans, Integers, Matrix, Tensor, Tensor4, Vector
 from ..collision.detection import ContactPoints, body_of
+from ..engine.loops.kernels import aligned_numbers
 from .branch_elimination import subtract_rows
 from .branches import BranchPaths, padded
 from .contact_model import ContactModel
@@ -66,7 +67,8 @@ def inverse_work(widths: Integers, branches: BranchPaths, blocks: int) -> Invers
     nv = int(branches.first[-1])
     source = nv + np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
     widest = int(branches.width.max(initial=0))
-    numbers = np.zeros(int(source[-1] + 1) * widest + nv)
+    numbers = aligned_numbers(int(source[-1] + 1) * widest + nv)
+    numbers[:] = 0.0
     return InverseWork(
         np.empty(len(branches.width), np.int64), source, numbers, np.empty(len(widths), bool), np.empty(blocks, np.int64),
         np.empty(blocks, np.int64),

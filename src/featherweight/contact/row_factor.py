@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Vector
+from ..engine.loops.kernels import aligned_numbers
 from .branch_elimination import (
     EliminationPlan,
     PlanWork,
@@ -113,8 +114,8 @@ def row_factor_work(blocks: int, sizes: FactorSizes) -> RowFactorWork:
     branch, column = np.empty((2, blocks * sizes.runs), np.int64)
     numbers = (MOST_ROWS * (blocks + 1) + 1) * sizes.width + sizes.numbers + MOST_ROWS * (MOST_ROWS + 3)
     return RowFactorWork(
-        np.empty(numbers), np.empty(blocks * 3 * MOST_ROWS), at, group, members, member_begin, begin, rows, width, run_begin,
-        branch, column, plan_work(sizes.branches), first, second,
+        aligned_numbers(numbers), np.empty(blocks * 3 * MOST_ROWS), at, group, members, member_begin, begin, rows, width,
+        run_begin, branch, column, plan_work(sizes.branches), first, second,
     )  # fmt: skip
 
 

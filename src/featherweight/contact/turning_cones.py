@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Vector
+from ..engine.loops.kernels import aligned_numbers
 from .elimination import numbers_of_equations, solve_partly_symmetric, stride_of
 from .laws import Problem
 
@@ -55,8 +56,8 @@ def turning_work(size: int) -> TurningWork:
     numbers, answer, scaled = np.empty(5 * size), np.empty((DIRECTIONS, DIRECTIONS)), np.empty(DIRECTIONS)
     island, rows, place, rest = np.empty((4, size), np.int64)
     return TurningWork(
-        np.full(size, -1), np.zeros((size, 3)), numbers, answer, scaled, np.empty(numbers_of_equations(size)), np.empty(size),
-        np.empty(size), island, rows, place, rest,
+        np.full(size, -1), np.zeros((size, 3)), numbers, answer, scaled, aligned_numbers(numbers_of_equations(size)),
+        np.empty(size), np.empty(size), island, rows, place, rest,
     )  # fmt: skip
 
 

@@ -22,10 +22,9 @@ from .scalarized_calls import call_apart, then_unwoven
 from .views import LANES, TILE, as_matrix, lane, lanes, subtract_multiples, subtract_product, sum_of_products
 
 __all__ = [
-    "LANES", "TILE", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "Woven", "aligned_numbers",
-    "as_matrix", "call_apart", "call_machine", "compiled", "lane", "lanes", "machine_call", "subtract_multiples",
-    "subtract_product",
-    "sum_of_products", "then_unwoven", "woven_call",
+    "LANES", "TILE", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "Woven",
+    "aligned_numbers", "as_matrix", "call_apart", "call_machine", "compiled", "lane", "lanes", "machine_call",
+    "subtract_multiples", "subtract_product", "sum_of_products", "then_unwoven", "woven_call",
 ]  # fmt: skip
 
 
