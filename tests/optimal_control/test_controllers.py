@@ -91,6 +91,27 @@ def test_limits_hold_in_a_fast_motion_with_one_iteration_per_tick() -> None:
     assert excess.max() < 1.5 and np.mean(excess.max(axis=1) > 1.02) < 0.05
 
 
+def test_ticks_recover_after_steps_that_the_line_search_rejects() -> None:
+    """Long steps of light wrists diverge near limits: ticks then damp, and hold multipliers, which grew until Panda tumbled."""
+    robot = fw.load(fw.example("panda"))
+    tip, knots, step = robot.bodies[-1].name, 30, 0.02
+    ocp = fw.OptimalControl(robot, step=step, knots=knots)
+    ocp.add(fw.FrameTask(tip, kind="position", name="tip"), weight=100.0)
+    ocp.add(fw.PostureTask(), weight=0.01)
+    ocp.add(fw.JointVelocities(), weight=np.append(np.full(knots, 0.1), 1.0))
+    ocp.add(fw.Effort(), weight=1e-4)
+    ocp.limit(positions=True, velocities=True, efforts=True)
+    rng, away = np.random.default_rng(1), []
+    for _ in range(4):
+        q, goal = robot.random_configuration(rng), robot.random_configuration(rng)
+        target = robot.frame_placement(tip)(goal)[:3, 3]
+        mpc = fw.Controller(ocp, rate=1 / step, iterations=3, targets={"tip": target, "posture": goal})
+        sim = fw.Simulation(robot, step=step / 4, q=q)
+        sim.run(3.0, mpc)
+        away.append(np.linalg.norm(robot.frame_placement(tip)(sim.q)[:3, 3] - target))
+    assert max(away) < 0.03, away
+
+
 # --- free steps
 
 

@@ -25,12 +25,12 @@ class Controller:
         mpc = featherweight.Controller(ocp, rate=100, targets={"tool": T})
         sim.run(2.0, mpc)
 
-    A tick runs `iterations` iterations of the solver, one by default (real-time iteration; Diehl et al. 2005). It then updates
-    the multipliers of the constraints, with which the next tick begins; constraints on contact forces, such as friction, remain
-    penalties. Between ticks, the controls follow the plan with its feedback. You may replace `targets` and `parameters` at any
-    time. If the phases of a problem repeat, the horizon moves along their cycle, which starts at the first
-    tick. Each place in the cycle has memory of its own, with as many knots as the horizon there has steps and impacts; an
-    impact enters with its phase, and leaves with its first step.
+    A tick runs `iterations` iterations of the solver, one by default (real-time iteration; Diehl et al. 2005), and up to three
+    more while no step decreases the merit. It then updates the multipliers of the constraints, with which the next tick begins;
+    constraints on contact forces, such as friction, remain penalties. Between ticks, the controls follow the plan with its
+    feedback. You may replace `targets` and `parameters` at any time. If the phases of a problem repeat, the horizon moves along
+    their cycle, which starts at the first tick. Each place in the cycle has memory of its own, with as many knots as the
+    horizon there has steps and impacts; an impact enters with its phase, and leaves with its first step.
 
     With free steps, the horizon shrinks: a tick starts from the rest of the last plan in time, which as many, shorter steps
     divide (Rösmann, Hoffmann and Bertram 2015). When the steps are the shortest, the horizon moves along as with given steps;

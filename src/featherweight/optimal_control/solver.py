@@ -27,6 +27,8 @@ LEAST_PART = 0.5  # of the second derivatives of rows, before they are left out
 LEAST_DAMPING, MOST_DAMPING, MORE, LESS = 1e-9, 1e9, 10.0, 0.2
 LARGER_PENALTY, MUCH_SMALLER = 10.0, 0.25
 MOST_PENALTY = 1e10
+ROUNDING = 1e-8  # promised decrease relative to the cost below which a tick counts as solved
+RETRIES = 3  # further iterations of a tick, with more damping, if no step decreases the merit
 CONVERGED, ITERATIONS, STALLED, NOT_FINITE = range(4)
 
 
@@ -101,21 +103,21 @@ class Solver(NamedTuple):
     riccati: Riccati
     steps: StepSlopes
     calls: Calls
-    numbers: Vector  # tolerance, constraint tolerance, penalty; cost, violation, largest gap; 1 in ticks of controllers
+    numbers: Vector  # tolerance, constraint tolerance, penalty; cost, violation, gaps; 1 in ticks of controllers; damping
     counts: Integers  # iterations, outer iterations
 
 
-TOLERANCE, VIOLATED, PENALTY, COST, VIOLATION, GAP, TICK = range(7)
+TOLERANCE, VIOLATED, PENALTY, COST, VIOLATION, GAP, TICK, DAMPING = range(8)
 
 
 def solve(s: Solver, most: int) -> int:
     """Improve the motion in at most `iterations` iterations; return why the solver stops."""
     find_motion(s)
     cost = cost_of_motion(s)
-    damping, weight, before, k = 0.0, 0.0, 1e300, 0
-    status = ITERATIONS
+    status, moved, solved, in_tick = ITERATIONS, True, False, s.numbers[TICK] > 0.0
+    damping, weight, before, k = s.numbers[DAMPING] if in_tick else 0.0, 0.0, 1e300, 0
     s.counts[1] = 0
-    while k < most:
+    while k < most or (in_tick and not moved and k < most + RETRIES):
         if not abs(cost) < 1e300:
             status = NOT_FINITE
             break
@@ -135,6 +137,8 @@ def solve(s: Solver, most: int) -> int:
         try_steps(s, gaps)
         best = longest_trial(s, cost + weight * gaps, weight * gaps, change)
         k += 1
+        solved = promise <= ROUNDING * (1.0 + abs(cost))
+        moved = best >= 0 or solved
         if best >= 0:
             accept(s, best)
             cost = s.trials.cost[best]
@@ -159,7 +163,8 @@ def solve(s: Solver, most: int) -> int:
     s.counts[0] = k
     s.numbers[COST] = cost_without_constraints(s)
     s.numbers[VIOLATION] = violation_of_motion(s)
-    if s.numbers[TICK] > 0.0:
+    s.numbers[DAMPING] = 0.0 if solved else damping  # steps that rounding errors reject say nothing about damping
+    if in_tick and moved:  # multipliers of an unchanged motion would grow without effect
         update_multipliers(s, True)
     return status
 

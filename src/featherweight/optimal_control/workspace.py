@@ -19,7 +19,22 @@ from .layout import Layout, Motion, Results
 from .riccati import KNOTS_AT_ONCE, riccati
 from .runge_kutta import StepMemory
 from .sampled_motions import Motions, arrays_of_stage, in_order, side_by_side
-from .solver import COST, PENALTY, TICK, TOLERANCE, TRIALS, VIOLATED, VIOLATION, Calls, Horizon, Linear, Solver, Trials, solve
+from .solver import (
+    COST,
+    DAMPING,
+    PENALTY,
+    TICK,
+    TOLERANCE,
+    TRIALS,
+    VIOLATED,
+    VIOLATION,
+    Calls,
+    Horizon,
+    Linear,
+    Solver,
+    Trials,
+    solve,
+)  # fmt: skip
 from .spans import LONGEST, ROOT
 from .terms import PARAMETERS
 
@@ -96,7 +111,7 @@ class Workspace:
         flat = not layout.system.curved
         self.solver = Solver(
             flat, bool(self.laws.exact.any()), self.horizon, *ahead, linear, trials, self.laws, room, self.memory.slopes, calls,
-            np.zeros(7), np.zeros(2, np.int64),
+            np.zeros(8), np.zeros(2, np.int64),
         )  # fmt: skip
         self.table = Table(self.solver)
         self.run = SOLVE.for_tables(self.table)
@@ -171,7 +186,7 @@ class Workspace:
             for k in np.flatnonzero(layout.tied):
                 z.u[k, 0] = z.u[k - 1, 0]
         self.laws.multiplier[:] = 0.0
-        self.solver.numbers[PENALTY] = FIRST_PENALTY
+        self.solver.numbers[PENALTY], self.solver.numbers[DAMPING] = FIRST_PENALTY, 0.0
 
     def move_on(self, before: Workspace, number: int, q: Array, v: Array) -> None:
         """Start from another solution, from its knot of a number on; new knots at the end are copies of the last one."""
@@ -189,7 +204,8 @@ class Workspace:
             own[: rows[left]] = kept
         if len(end) == rows[-1] - rows[-2]:
             own[rows[-2] :] = end
-        self.solver.numbers[PENALTY] = before.solver.numbers[PENALTY]
+        for number in (PENALTY, DAMPING):
+            self.solver.numbers[number] = before.solver.numbers[number]
         z.q[0], z.v[0] = q, v
 
     def move_in_time(self, passed: float, q: Array, v: Array) -> None:
