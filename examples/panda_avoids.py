@@ -50,8 +50,8 @@ def problem(robot):
     ocp.add(fw.PostureTask(), weight=0.5)
     ocp.add(fw.JointVelocities(), weight=0.5)
     ocp.add(fw.Effort(), weight=1e-4)
-    ocp.require(fw.clearance(robot, [WALL], bodies=ARM, balls=3, name="wall"), GAP, np.inf, weight=100.0)
-    ocp.require(fw.clearance(robot, [BALL], bodies=ARM, balls=3, moving=True, name="ball"), GAP, np.inf, weight=100.0)
+    ocp.require(fw.clearance(robot, [WALL], bodies=ARM, balls=3, name="wall"), GAP, np.inf, weight=30.0)
+    ocp.require(fw.clearance(robot, [BALL], bodies=ARM, balls=3, moving=True, name="ball"), GAP, np.inf, weight=30.0)
     return ocp
 
 

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from measure import machine, markdown
+from optimal_control_peer import without_losses
 from peer_process import least_time
 
 import featherweight as fw
@@ -142,7 +143,7 @@ def main() -> None:
     parser.add_argument("--fatrop", metavar="PYTHON", nargs="?", const=sys.executable, help="a Python interpreter with CasADi")
     parser.add_argument("--count", type=int, default=100)
     options = parser.parse_args()
-    robot = fw.load(fw.example("panda"), mimic="independent")
+    robot = without_losses(str(fw.example("panda")))
     print(machine())
     peers = {"FATROP": ("fatrop_peer.py", options.fatrop), "CSQP": ("csqp_peer.py", options.csqp)}
     sets = [reaches(robot, options.count, spread) for spread in SPREADS]

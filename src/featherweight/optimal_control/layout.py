@@ -16,6 +16,7 @@ from ..robot.inverse_kinematics.tasks import IkTask, PostureTask, TargetSlot, sl
 from ..robot.robot import Robot
 from .drives import with_drives
 from .laws import Laws, new_laws
+from .passive_forces import PassiveForces
 from .spans import LONGEST, ROOT, SEMI_IMPLICIT, Span, System
 from .stage_functions import StageFunctions, called
 from .terms import PARAMETERS, Added, Duration, Residual, for_rows, quantities
@@ -57,6 +58,7 @@ class Layout:
         spans: Sequence[Span],
         added: Sequence[Added],
         known: dict[Any, StageFunctions],
+        passive: PassiveForces,
         integrator: str = SEMI_IMPLICIT,
     ) -> None:
         self.known = known
@@ -69,7 +71,7 @@ class Layout:
         self.first = {f.called: int(begin) for f, begin in zip(self.functions, begins, strict=False)}
         self.size = max(1, int(begins[-1]))  # parameters of one knot
         free = any(span.free for span in spans)
-        self.system = System(with_drives(robot, drives), tuple(drives), self.size, integrator, free)
+        self.system = System(with_drives(robot, drives), tuple(drives), self.size, passive, integrator, free)
         self.begin = [int(x) for x in np.cumsum([0, *(span.knots for span in spans), 1])]
         self.numbers = numbers_of(spans)
         self.first_knots = np.flatnonzero(np.diff(self.numbers, prepend=-1)).tolist()  # with each number

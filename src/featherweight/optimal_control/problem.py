@@ -26,6 +26,7 @@ from .contact_points import contacts_in_world
 from .drives import actuator_list, control_bounds, drives_of, force_bounds, joint_drives
 from .laws import costs_of_rows
 from .layout import Layout, Motion, Results, numbers_of
+from .passive_forces import PassiveForces
 from .plan_function import PlanFunction
 from .sampled_motions import SampledMotions
 from .solver import ITERATIONS, NOT_FINITE, STALLED
@@ -109,9 +110,10 @@ class OptimalControl:
 
     The motion consists of semi-implicit Euler steps, v' = v + h a and q' = q ⊕ h v', or, with `integrator="rk4"`, of steps of
     the classical Runge-Kutta method on the configuration manifold (order 4), which may be several times as long; an iteration
-    takes two to five times as long. The accelerations are those of `Robot.forward_dynamics`: plans leave out damping, springs,
-    dry friction and gravity compensation of joints, tendons, and forces of fluids, which a `Simulation` includes. The cost is
-    the integral of weighted squares over the horizon plus weighted squares at its end.
+    takes two to five times as long. As in a `Simulation`, the robot's linear damping and springs and its gravity compensation
+    act beside the controls; semi-implicit steps evaluate damping and springs at their end, "rk4" at each stage. Dry friction,
+    tendons, nonlinear springs and dampers, and forces of fluids are left out: a ModelWarning names those that the robot has.
+    The cost is the integral of weighted squares over the horizon plus weighted squares at its end.
 
     Controls are the forces of the `driven` joints (names; the default is all joints except floating and planar ones). With
     `actuators` (True for those of the file, a list, or a `PD`), controls are those of actuators whose joint force is linear:
@@ -192,6 +194,9 @@ class OptimalControl:
             raise ValueError(f"OptimalControl: nothing drives {robot.name}; give joints with driven=, or actuators=")
         self.driven = tuple(d.velocity for d in self.drives)
         self.nu = len(self.drives)
+        self.passive = PassiveForces(robot)
+        """The forces of dampers, springs and gravity compensation, which act beside the controls."""
+        self.passive.warn()
         self.integrator = integrator
         self._terms: list[Given] = []
         self._stages: dict[Any, Any] = {}
@@ -419,7 +424,7 @@ class OptimalControl:
         if k not in self._windows:
             spans = self._spans(k)
             terms = [self._weighted(x, spans) for x in self._terms]
-            layout = Layout(self.robot, self.drives, spans, terms, self._stages, self.integrator)
+            layout = Layout(self.robot, self.drives, spans, terms, self._stages, self.passive, self.integrator)
             self._windows[k] = Window(layout, Pool(lambda: Workspace(layout)), Pool(lambda: SampledMotions(layout)))
         return self._windows[k]
 

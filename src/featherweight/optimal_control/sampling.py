@@ -143,7 +143,7 @@ class SamplingController:
         ocp, d, plan = self.ocp, self._draws, self.plan
         q, v = checked_state("SamplingController", ocp.robot, q, v)
         if plan is None or time < self._time:
-            plan = np.tile(holding_controls(ocp.robot, ocp.drives, q), (ocp.knots, 1))
+            plan = np.tile(holding_controls(ocp.drives, ocp.passive, q), (ocp.knots, 1))
         else:
             passed = min(round((time - self._time) / self._step), ocp.knots)
             plan = np.concatenate([plan[passed:], np.repeat(plan[-1:], passed, axis=0)])

@@ -11,6 +11,7 @@ from ..model.model import MovingJoint
 from ..robot.arguments import Q
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
+from .passive_forces import PassiveForces
 
 SEMI_IMPLICIT, RK4 = "semi-implicit", "rk4"
 LONGEST, ROOT = "longest", "root"  # a free step is longest root² [s]
@@ -22,6 +23,7 @@ class System(NamedTuple):
     robot: Robot
     drives: tuple[Drive, ...]  # one for each control
     parameters: int  # number of parameters
+    passive: PassiveForces
     integrator: str = SEMI_IMPLICIT
     free: bool = False  # whether steps of some knots are free
 

@@ -73,8 +73,21 @@ class StageFunctions:
     def _accelerating(self) -> Program:
         """The program for the acceleration, from q, v and tau, and from the target of contacts."""
         if self.space is None:
-            return self.system.robot.forward_dynamics.program
-        return self.space.constrained_dynamics.program.given("target")
+            return self._loaded(self.system.robot.forward_dynamics.program)
+        return self._loaded(self.space.constrained_dynamics.program.given("target"))
+
+    def _loaded(self, dynamics: Program) -> Program:
+        """Return a function of q, v and tau with passive forces, which semi-implicit steps evaluate at their end."""
+        system = self.system
+        return system.passive.beside(dynamics, system.robot, system.integrator == SEMI_IMPLICIT)
+
+    def _loaded_slopes(self, slopes: Program, names: tuple[str, ...]) -> Program:
+        """Return the function for the derivatives of one or two quantities by q, v and tau, with passive forces."""
+        system = self.system
+        if not system.passive.exist:
+            pairs = zip((y.name for y in slopes.outputs), names, strict=True)
+            return RenamedProgram(slopes, tuple(pairs))
+        return system.passive.slopes_beside(slopes, names, system.robot, system.integrator == SEMI_IMPLICIT)
 
     @property
     def _felt(self) -> tuple[Program, ...]:
@@ -108,18 +121,17 @@ class StageFunctions:
         return none, RenamedProgram(self.space.impact.program, (("velocity", "after"),))
 
     @cached_property
-    def _dynamics_slopes(self) -> tuple[tuple[Program, ...], tuple[tuple[str, str], ...]]:
+    def _dynamics_slopes(self) -> tuple[Program, ...]:
+        """Programs for the derivatives of acceleration and force."""
         robot = self.system.robot
         if self.space is None:
-            program = analytic(robot.forward_dynamics_derivatives).program
-            return (program,), tuple(zip((y.name for y in program.outputs), A_SLOPES, strict=True))
+            return (self._loaded_slopes(analytic(robot.forward_dynamics_derivatives).program, A_SLOPES),)
         if self.impact:
             n = robot.nv
             inputs = Input("dafter_dq", (n, n)), Input("dafter_dv", (n, n))
             slopes = KernelProgram("jump_slopes", kernels.jump_slopes, (), inputs, tuple(Output(x, (n, n)) for x in A_SLOPES))
-            return (JacobianProgram(self._hit[1], "", ("q", "v")), slopes), ()
-        program = analytic(self.space.stabilized_derivatives).program
-        return (program,), tuple(zip((y.name for y in program.outputs), (*A_SLOPES, *FORCE_SLOPES), strict=True))
+            return JacobianProgram(self._hit[1], "", ("q", "v")), slopes
+        return (self._loaded_slopes(analytic(self.space.stabilized_derivatives).program, (*A_SLOPES, *FORCE_SLOPES)),)
 
     @property
     def steps(self) -> bool:
@@ -232,7 +244,7 @@ class StageFunctions:
         if self.end:
             return self._compiled(ComposedProgram("end_slopes", parts, tuple(results), first=FIRST))
         dynamics, also = self._dynamics
-        slopes, named = self._dynamics_slopes
+        slopes = self._dynamics_slopes
         columns = [Input(x, (n,)) for x in BY_STEP[: 2 * self.free]]
         if self.steps and self.system.free:
             given, whole = (Input("h", ()), *columns), Output("by_step", (2 * n,))
@@ -240,7 +252,7 @@ class StageFunctions:
             results.append(whole.name)
         if self.steps:
             every = (*dynamics, *slopes, *parts)
-            return self._compiled(ComposedProgram("slopes", every, tuple(results), "", (*also, *named), FIRST))
+            return self._compiled(ComposedProgram("slopes", every, tuple(results), "", also, FIRST))
         blocks = self.system.blocks if self.system.integrator == SEMI_IMPLICIT else ()
         inputs = [Input("h", ()), *(Input(name, (n, n)) for name in A_SLOPES)]
         whole = Output("motion", (self.system.rows, padded(width)))
@@ -258,7 +270,7 @@ class StageFunctions:
             given = (Input("h", ()), *(Input(y.name, y.shape) for y in outputs), *columns)
             rows = KernelProgram("motion_with_step", kernels.motion_with_step, (blocks,), given, (whole,))
             names, parts = (whole.name, *results), (*parts, rows)
-        return self._compiled(ComposedProgram("slopes", (*steps, *parts), names, "", (*also, *named), FIRST))
+        return self._compiled(ComposedProgram("slopes", (*steps, *parts), names, "", also, FIRST))
 
     @property
     def _by_step(self) -> tuple[Program, ...]:
@@ -309,11 +321,12 @@ class StageFunctions:
     def accelerations(self) -> CompiledFunction[Any]:
         """Function of q, v, tau, and the target of contacts: derivatives of the acceleration by q, v, u, and the target."""
         n, drives = self.system.robot.nv, self.system.drives
-        parts = [*self._dynamics_slopes[0]]
+        parts = [*self._dynamics_slopes]
         if self.space is not None:
             dynamics = self.space.constrained_dynamics.alternatives["ltl"].program.given("target")
             slopes = analytic(self.space.forward_dynamics_derivatives).program.given("target")
-            parts = [slopes, JacobianProgram(dynamics, "", ("target",))]
+            names = (*A_SLOPES, *FORCE_SLOPES)
+            parts = [self._loaded_slopes(slopes, names), JacobianProgram(self._loaded(dynamics), "", ("target",))]
         given = [Input(y.name, y.shape) for x, count in zip(parts, (3, 1), strict=False) for y in x.outputs[:count]]
         long = padded(2 * n + len(drives))
         y = Output("acceleration_slopes", (n, long + padded(self.held)))

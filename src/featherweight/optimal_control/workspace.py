@@ -14,8 +14,8 @@ from ..array_types import Array
 from ..contact.branches import padded
 from ..engine.loops.batch_calls import batch_calls
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers
-from ..robot.robot import Robot
 from .layout import Layout, Motion, Results
+from .passive_forces import PassiveForces
 from .riccati import KNOTS_AT_ONCE, riccati
 from .runge_kutta import StepMemory
 from .sampled_motions import Motions, arrays_of_stage, in_order, side_by_side
@@ -176,7 +176,7 @@ class Workspace:
         u = z.u[:, int(layout.system.free) :]
         if guess is None:
             z.q[:], z.v[:] = q, v
-            u[:] = holding_controls(layout.robot, layout.system.drives, q)
+            u[:] = holding_controls(layout.system.drives, layout.system.passive, q)
         else:
             z.q[:], z.v[:], u[:] = guess[:3]
             z.q[0], z.v[0] = q, v
@@ -230,7 +230,7 @@ class Workspace:
             x[:] = x[i] + part * (x[ahead] - x[i])
         running *= ratio
         z.u[:, 0] *= np.sqrt(ratio)
-        z.u[at[:-1] >= knots, 1:] = holding_controls(robot, self.layout.system.drives, z.q[-1])
+        z.u[at[:-1] >= knots, 1:] = holding_controls(self.layout.system.drives, self.layout.system.passive, z.q[-1])
         z.q[0], z.v[0] = q, v
 
     def run_on(self, settings: Settings) -> int:
@@ -264,9 +264,12 @@ class Workspace:
         return -self.feedback.swapaxes(1, 2)
 
 
-def holding_controls(robot: Robot, drives: Sequence[Drive], q: Array) -> Array:
-    """Return the controls (nu,) that hold a robot against gravity; several drives of a joint share its force."""
+def holding_controls(drives: Sequence[Drive], passive: PassiveForces, q: Array) -> Array:
+    """Return the controls (nu,) that hold a robot against gravity and springs; several drives of a joint share its force."""
+    robot = passive.robot
     count = np.bincount([d.velocity for d in drives], minlength=robot.nv)
     tau = robot.gravity_force(q)
+    if passive.exist:
+        tau = tau - passive.at_rest(q)
     held = [(tau[d.velocity] / count[d.velocity] - d.force - d.stiffness * q[d.position]) / d.gain for d in drives]
     return np.array(held)

@@ -24,6 +24,7 @@ Other rooms use these modules:
     model_view                              a model's parts and limits
     mujoco_order                            states in MuJoCo's order
     not_simulated                           parts of a file that simulations ignore
+    parametric                              inertias as arguments
     qpos_qvel                               MuJoCo's order in kernels
     robot                                   the class
     system                                  a robot without its functions

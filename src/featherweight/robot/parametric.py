@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -66,6 +66,12 @@ def parametric(
         name: CompiledFunction(programs[name], robot._traced_execution, name) for name in sources
     }
     return cheapest(functions)
+
+
+def with_armature_as_argument(robot: System, program: Program, joints: Collection[str]) -> Program:
+    """Return a program of the robot with the armature (k) of some joints as an argument, in the order of the robot's joints."""
+    rows = tuple(tuple(range(j.v_slice.start, j.v_slice.stop)) for j in robot.model.joints if j.name in joints)
+    return _with_inertias(program, Inertias((), rows))
 
 
 class Inertias(NamedTuple):

@@ -1,0 +1,161 @@
+"""Forces of joints that a robot's file states beside those of the controls: damping, linear springs, gravity compensation.
+
+They are those of a `Simulation`. Semi-implicit steps evaluate damping and springs at their end: each is a force at the
+beginning, and an armature that depends on the step (`algorithms.passive_forces`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from ..algorithms import passive_forces as kernels
+from ..algorithms.passive_forces import Spring
+from ..array_types import Array
+from ..engine.derivative_program import JacobianProgram, PullbackProgram
+from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram
+from ..model.editing.notes import warn_caller
+from ..model.inertial_parameters import carried
+from ..model.types import JointType
+from ..names import listed
+from ..robot.parametric import ARMATURE, with_armature_as_argument
+from ..robot.robot import Robot
+from ..simulation.forces import ForcesAtJoints, is_bent
+
+LOAD, FIRST = "load", ("q", "v", "tau", "h")
+
+
+class PassiveForces:
+    """The passive forces of a robot, a function of q, v and the step.
+
+    `left_out` has the names of joints and tendons whose forces simulations include, and this does not, by kind.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot, forces = robot, ForcesAtJoints(robot, ())
+        rows, of_row = forces.joint_rows, forces.names
+        self.damping = tuple(map(float, forces.damping[:rows]))
+        stiffness = forces.stiffness[:rows].copy()
+        self.springs: tuple[Spring, ...] = tuple(self._springs(forces, stiffness))
+        self.own = {
+            j.name: (self.damping[j.v_slice.start], float(stiffness[j.v_slice.start]))
+            for j in robot.model.joints
+            if self.damping[j.v_slice.start] != 0.0 or stiffness[j.v_slice.start] != 0.0
+        }
+        """Damping and stiffness of joints that have them."""
+        placed = {of_row[r] for r in range(rows) if forces.stiffness[r] != stiffness[r]}
+        placed |= {j.name for j in forces.free if j.stiffness}
+        tendons = {t.name for t in forces.tendons}
+        kinds = {
+            "dry friction of": {of_row[r] for r in np.flatnonzero(forces.friction)} - tendons,
+            "springs and dampers that are not linear, of": {j.name for j in robot.model.joints if is_bent(j)},
+            "springs of floating joints or joints that depend on others, of": placed,
+            "tendons": tendons,
+            "springs that hold the loops and couplings": {x.name for x in forces.held_rows},
+            "forces of fluids on": {robot.name} if robot.model.drag else set(),
+        }
+        self.left_out = {kind: tuple(sorted(names)) for kind, names in kinds.items() if names}
+
+    def _springs(self, forces: ForcesAtJoints, stiffness: Array) -> Iterator[Spring]:
+        """Yield the springs of independent joints; the `stiffness` (rows,) of others becomes zero."""
+        for whole, j in zip(self.robot.model.joints, self.robot.joints, strict=True):
+            k, ball = float(stiffness[whole.v_slice.start]), whole.type is JointType.SPHERICAL
+            if j.independent and (ball or whole.type.nv == 1):
+                if k != 0.0:
+                    yield Spring(j.v_slice.start, j.q_slice.start, ball, k, float(forces.rest[whole.v_slice.start]))
+            else:
+                stiffness[whole.v_slice] = 0.0
+
+    def warn(self) -> None:
+        """Issue a ModelWarning about forces that are left out, if there are any."""
+        if self.left_out:
+            text = "; ".join(f"{kind} {listed(names)}" for kind, names in self.left_out.items())
+            warn_caller(f"{self.robot.name}: plans leave out forces that simulations include: {text}")
+
+    @property
+    def exist(self) -> bool:
+        """Whether there are any forces."""
+        return bool(self.own or self.robot.model.carried)
+
+    @cached_property
+    def _carrying(self) -> Robot:
+        """The robot whose gravity forces are those of the compensation."""
+        return self.robot.with_weights_of(carried(self.robot.model))
+
+    def at_rest(self, q: Array) -> Array:
+        """Return the forces (nv,) on a robot that stands still."""
+        forces = np.zeros(self.robot.nv)
+        kernels.spring_forces(self.springs, q.tolist(), forces, forces)
+        return forces + self._carrying.gravity_force(q) if self.robot.model.carried else forces
+
+    # programs
+
+    def _load(self, implicit: bool) -> Program:
+        """Return the function of q, v, tau, and h if `implicit`, that adds the forces to tau."""
+        robot = self.robot
+        n, parts, terms = robot.nv, list[Program](), ["tau"]
+        v, step = Input("v", (n,)), (Input("h", ()),) * implicit
+        if any(self.damping):
+            parts += self._dampers(v)
+            terms.append(parts[-1].outputs[-1].name)
+        if self.springs:
+            given = robot.gravity_force.program.inputs[0], v, *step
+            parts.append(KernelProgram("spring", kernels.spring_forces, (self.springs,), given, (Output("spring", (n,)),)))
+            terms.append("spring")
+        if robot.model.carried:
+            weights = self._carrying.gravity_force.program
+            parts.append(RenamedProgram(weights, ((weights.outputs[0].name, "carried"),)))
+            terms.append("carried")
+        given = tuple(Input(x, (n,)) for x in terms)
+        parts.append(KernelProgram(LOAD, kernels.summed, (), given, (Output(LOAD, (n,)),)))
+        return ComposedProgram(LOAD, tuple(parts), (LOAD,), first=FIRST)
+
+    def _dampers(self, v: Input) -> list[Program]:
+        """Return the programs for the forces of dampers, -Sᵀ D S v if S(q) v are the velocities of all joints."""
+        rows, robot = len(self.damping), self.robot
+        if not robot.closed:
+            return [KernelProgram("damper", kernels.damper_forces, (self.damping,), (v,), (Output("damper", (rows,)),))]
+        spanning = RenamedProgram(robot.spanning_velocity.program, (("velocity", "row"),))  # type: ignore[attr-defined]
+        given, force = (Input("row", (rows,)),), (Output("row_bar", (rows,)),)
+        rowwise = KernelProgram("damper", kernels.damper_forces, (self.damping,), given, force)
+        back = ComposedProgram("damper", (PullbackProgram(spanning),), ("v_bar",))
+        return [spanning, rowwise, back]
+
+    def beside(self, dynamics: Program, robot: Robot, implicit: bool) -> Program:
+        """Return a function of the `robot` under tau, with these forces as well; with those at the end of a step if `implicit`.
+
+        The robot may have other armatures than that of these forces.
+        """
+        if not self.exist:
+            return dynamics
+        parts = self._load(implicit), *self._with_armature(dynamics, robot, implicit)
+        return ComposedProgram(dynamics.name, parts, tuple(y.name for y in dynamics.outputs), first=FIRST)
+
+    def _with_armature(self, program: Program, robot: Robot, implicit: bool) -> tuple[Program, ...]:
+        """Return the programs of a function of the load in place of tau."""
+        renamed = ("tau", LOAD)
+        if not (implicit and self.own):
+            return (RenamedProgram(program, (renamed,)),)
+        armature = {j.name: j.armature for j in robot.model.joints}
+        joints = tuple((armature[j.name], *self.own[j.name]) for j in robot.model.joints if j.name in self.own)
+        results = (Output(ARMATURE, (len(joints),)),)
+        ends = KernelProgram(ARMATURE, kernels.armature_at_end, (joints,), (Input("h", ()),), results)
+        return ends, RenamedProgram(with_armature_as_argument(robot, program, self.own), (renamed,))
+
+    def slopes_beside(self, slopes: Program, names: tuple[str, ...], robot: Robot, implicit: bool) -> Program:
+        """Return a function for derivatives of quantities by q, v and tau, with these forces as well.
+
+        The results have `names`: three for each quantity.
+        """
+        parts = self._with_armature(slopes, robot, implicit)
+        inner = tuple((y.name, f"{y.name}_of_load") for y in slopes.outputs)
+        given = tuple(Input(new, y.shape) for (_, new), y in zip(inner, slopes.outputs, strict=False))[: len(names)]
+        load = JacobianProgram(self._load(implicit), "", ("q", "v"))
+        results = tuple(Output(name, x.shape) for name, x in zip(names, given, strict=True))
+        by = tuple(k for k, x in enumerate("qv") if any(y.name == f"d{LOAD}_d{x}" for y in load.outputs))
+        of_load = tuple(Input(y.name, y.shape) for y in load.outputs)
+        through = KernelProgram("through_load", kernels.slopes_through_load, (by,), (*of_load, *given), results)
+        every = self._load(implicit), load, *parts[:-1], RenamedProgram(parts[-1], inner), through
+        return ComposedProgram(slopes.name, every, names, first=FIRST)
