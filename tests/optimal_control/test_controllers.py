@@ -75,11 +75,8 @@ def test_between_ticks_controls_follow_the_plan_with_its_feedback() -> None:
 
 
 def test_limits_hold_in_a_fast_motion_with_one_iteration_per_tick() -> None:
-    """Also where the cost of the target is large; forces and velocities without multipliers exceeded them many times.
-
-    The greatest force of one motion depends on the moments at which limits become active, so the bounds are those of medians.
-    """
-    robot, peaks, often = fw.load(fw.example("panda")), [], []
+    """Also where the cost of the target is large; velocities without multipliers exceeded them many times."""
+    robot = fw.load(fw.example("panda"))
     ocp = fw.OptimalControl(robot, step=0.01, knots=30)
     ocp.add(fw.FrameTask(HAND, kind="position"), weight=1000.0)
     ocp.add(fw.JointVelocities(), weight=np.append(np.full(30, 0.01), 1.0))
@@ -91,10 +88,8 @@ def test_limits_hold_in_a_fast_motion_with_one_iteration_per_tick() -> None:
         motion = fw.Simulation(robot, step=2e-3, q=PANDA_START).run(1.0, mpc)
         away = np.linalg.norm(robot.frame_placement(HAND)(motion.q)[:, :3, 3] - TARGET - offset, axis=1)
         assert away[motion.times > 0.5].max() < 5e-3 and away[-1] < 1e-3
-        excess = (np.abs(motion.tau) / robot.effort_bounds[1]).max(axis=1)
-        peaks.append(excess.max())
-        often.append(np.mean(excess > 1.02))
-    assert np.median(peaks) < 1.2 and max(peaks) < 2.5 and np.median(often) < 0.05
+        most = np.abs(motion.tau) / robot.effort_bounds[1]
+        assert 1.0 - 1e-9 < most.max() < 1.0 + 1e-9
 
 
 def test_ticks_recover_after_steps_that_the_line_search_rejects() -> None:

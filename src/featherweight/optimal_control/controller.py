@@ -28,9 +28,10 @@ class Controller:
     A tick runs `iterations` iterations of the solver, one by default (real-time iteration; Diehl et al. 2005), and up to three
     more while no step decreases the merit. It then updates the multipliers of the constraints, with which the next tick begins;
     constraints on contact forces, such as friction, remain penalties. Between ticks, the controls follow the plan with its
-    feedback. You may replace `targets` and `parameters` at any time. If the phases of a problem repeat, the horizon moves along
-    their cycle, which starts at the first tick. Each place in the cycle has memory of its own, with as many knots as the
-    horizon there has steps and impacts; an impact enters with its phase, and leaves with its first step.
+    feedback, within the limits of controls and joint forces that `OptimalControl.limit` sets. You may replace `targets` and
+    `parameters` at any time. If the phases of a problem repeat, the horizon moves along their cycle, which starts at the first
+    tick. Each place in the cycle has memory of its own, with as many knots as the horizon there has steps and impacts; an
+    impact enters with its phase, and leaves with its first step.
 
     With free steps, the horizon shrinks: a tick starts from the rest of the last plan in time, which as many, shorter steps
     divide (Rösmann, Hoffmann and Bertram 2015). When the steps are the shortest, the horizon moves along as with given steps;
@@ -111,7 +112,8 @@ class Controller:
         away = np.concatenate([robot.difference(z.q[near], q), v - z.v[near]])
         part = min((time - self.time) / self._step - number, 1.0)  # between knots, the reference moves: feedback may be stiff
         away -= part * np.concatenate([robot.difference(z.q[k], z.q[k + 1]), z.v[k + 1] - z.v[k]])
-        tau, u = np.zeros(robot.nv), z.u[k, int(self.ocp.free) :] - away @ self._work.feedback[k]
+        u = np.clip(z.u[k, int(self.ocp.free) :] - away @ self._work.feedback[k], *self.ocp.control_bounds)
+        tau = np.zeros(robot.nv)
         if self.ocp.actuators:
             return tau, u
         tau[self._driven] = u
