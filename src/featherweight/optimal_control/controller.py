@@ -140,7 +140,11 @@ class Controller:
         else:
             work.move_on(before, min(passed, self.ocp.knots), q, v)
         self.time = time
-        work.run_on(Settings(iterations, 0.0, 0.0, is_tick=not self.ocp.free))
+        try:
+            work.run_on(Settings(iterations, 0.0, 0.0, is_tick=not self.ocp.free))
+        except BaseException:  # Ctrl-C: the tick is not complete
+            self.reset()
+            raise
         if self.ocp.free:
             self._step = work.free_step
 

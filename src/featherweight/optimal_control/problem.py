@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -457,6 +459,8 @@ class OptimalControl:
         without a target uses q. `parameters` are those of functions, by name. If phases repeat, the horizon begins with the
         first phase. The solver starts from `guess`, or from standing still with the longest steps.
 
+        Ctrl-C stops the solver, on all threads, after at most about 50 ms or one iteration.
+
         The solver converges when an iteration promises a decrease below `tolerance` (1 + cost) and constraints hold within
         `constraint_tolerance`. Raises ValueError for arguments that have wrong shapes or are not finite.
         """
@@ -482,14 +486,17 @@ class OptimalControl:
         many_p = np.broadcast_to(flat, (*batch, *flat.shape[-2:])).reshape(count, *flat.shape[-2:])
         settings, results = Settings(iterations, tolerance, constraint_tolerance), layout.results(count)
 
+        stopped = threading.Event()  # by an error, or by Ctrl-C, in any thread
+
         def piece(first: int, stop: int) -> None:
-            with pool.borrowed() as one:
+            with set_by_errors(stopped), pool.borrowed() as one:
                 for i in range(first, stop):
                     one.begin(many_q[i], many_v[i], many_p[i], None if guess is None else guess_of(guess, i))
-                    one.solve(settings, results, i)
+                    one.solve(settings, results, i, stopped.is_set)
 
         what = f"{count} optimal control problems of {self.robot.name!r}"
-        share_out(piece, count, min(count, self.threads or processors()), what=what)
+        with set_by_errors(stopped):  # also while this thread waits for the others
+            share_out(piece, count, min(count, self.threads or processors()), what=what)
         found = Results(*(x.reshape((*batch, *x.shape[1:])) for x in results))
         motion, converged = (found.q, found.v, found.u, found.gains), found.status == 0
         if not batch:
@@ -693,6 +700,16 @@ class OptimalControl:
         if not np.isfinite(a).all():
             raise ValueError(f"OptimalControl: {name} has numbers that are not finite")
         return with_unit_rotations(self.robot, a) if name == "q" else a
+
+
+@contextmanager
+def set_by_errors(event: threading.Event) -> Iterator[None]:
+    """Set an event if an exception passes."""
+    try:
+        yield
+    except BaseException:
+        event.set()
+        raise
 
 
 def motion_of(plan: Plan) -> Motion:

@@ -29,7 +29,7 @@ LARGER_PENALTY, MUCH_SMALLER = 10.0, 0.25
 MOST_PENALTY = 1e10
 ROUNDING = 1e-8  # promised decrease relative to the cost below which a tick counts as solved
 RETRIES = 3  # further iterations of a tick, with more damping, if no step decreases the merit
-CONVERGED, ITERATIONS, STALLED, NOT_FINITE = range(4)
+CONVERGED, ITERATIONS, STALLED, NOT_FINITE, PAUSED = range(5)
 
 
 class Horizon(NamedTuple):
@@ -103,21 +103,32 @@ class Solver(NamedTuple):
     riccati: Riccati
     steps: StepSlopes
     calls: Calls
-    numbers: Vector  # tolerance, constraint tolerance, penalty; cost, violation, gaps; 1 in ticks of controllers; damping
+    numbers: Vector  # as numbered below
     counts: Integers  # iterations, outer iterations
 
 
-TOLERANCE, VIOLATED, PENALTY, COST, VIOLATION, GAP, TICK, DAMPING = range(8)
+TOLERANCE, VIOLATED, PENALTY = range(3)
+COST, VIOLATION, GAP = range(3, 6)  # without constraints; the largest violation; the sum of gaps
+TICK, DAMPING = 6, 7  # 1 in ticks of controllers; the damping, which stays between them
+MERIT, WEIGHT, BEFORE, MOVED, SOLVED = range(8, 13)  # variables of `solve` while it pauses
+NUMBERS = 13
 
 
-def solve(s: Solver, most: int) -> int:
-    """Improve the motion in at most `iterations` iterations; return why the solver stops."""
-    find_motion(s)
-    cost = cost_of_motion(s)
-    status, moved, solved, in_tick = ITERATIONS, True, False, s.numbers[TICK] > 0.0
-    damping, weight, before, k = s.numbers[DAMPING] if in_tick else 0.0, 0.0, 1e300, 0
-    s.counts[1] = 0
-    while k < most or (in_tick and not moved and k < most + RETRIES):
+def solve(s: Solver, k: int, pause: int, most: int) -> int:
+    """Improve the motion in at most `most` iterations; return why the solver stops.
+
+    After `pause` of them it returns `PAUSED`; another call, with this number as k, goes on as if there had been no pause.
+    """
+    x, in_tick = s.numbers, s.numbers[TICK] > 0.0
+    if k == 0:
+        find_motion(s)
+        x[MERIT], x[WEIGHT], x[BEFORE], x[MOVED], x[SOLVED] = cost_of_motion(s), 0.0, 1e300, 1.0, 0.0
+        if not in_tick:
+            x[DAMPING] = 0.0
+        s.counts[1] = 0
+    cost, damping, weight, before = x[MERIT], x[DAMPING], x[WEIGHT], x[BEFORE]
+    status, moved, solved = ITERATIONS, x[MOVED] > 0.0, x[SOLVED] > 0.0
+    while k < pause or (pause == most and in_tick and not moved and k < most + RETRIES):
         if not abs(cost) < 1e300:
             status = NOT_FINITE
             break
@@ -160,6 +171,10 @@ def solve(s: Solver, most: int) -> int:
             before = violation
             s.counts[1] += 1
             cost = cost_of_motion(s)
+    if status == ITERATIONS and k < most:
+        x[MERIT], x[DAMPING], x[WEIGHT], x[BEFORE] = cost, damping, weight, before
+        x[MOVED], x[SOLVED] = 1.0 if moved else 0.0, 1.0 if solved else 0.0
+        return PAUSED
     s.counts[0] = k
     s.numbers[COST] = cost_without_constraints(s)
     s.numbers[VIOLATION] = violation_of_motion(s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..array_types import Array
 from ..contact.branches import padded
 from ..engine.loops.batch_calls import batch_calls
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers
+from ..engine.threads import LONGEST as LONGEST_SLICE
 from .layout import Layout, Motion, Results
 from .passive_forces import PassiveForces
 from .riccati import KNOTS_AT_ONCE, riccati
@@ -22,6 +24,8 @@ from .sampled_motions import Motions, arrays_of_stage, in_order, side_by_side
 from .solver import (
     COST,
     DAMPING,
+    NUMBERS,
+    PAUSED,
     PENALTY,
     TICK,
     TOLERANCE,
@@ -40,8 +44,9 @@ from .terms import PARAMETERS
 
 Kind = TypeVar("Kind")
 
-SOLVE = CompiledLoop(solve, 1, what="the solver of optimal control")
+SOLVE = CompiledLoop(solve, 3, what="the solver of optimal control")
 FIRST_PENALTY = 10.0
+GROWTH = 8  # most factor by which a slice is longer than the one before
 
 
 class Settings(NamedTuple):
@@ -111,10 +116,11 @@ class Workspace:
         flat = not layout.system.curved
         self.solver = Solver(
             flat, bool(self.laws.exact.any()), self.horizon, *ahead, linear, trials, self.laws, room, self.memory.slopes, calls,
-            np.zeros(8), np.zeros(2, np.int64),
+            np.zeros(NUMBERS), np.zeros(2, np.int64),
         )  # fmt: skip
         self.table = Table(self.solver)
         self.run = SOLVE.for_tables(self.table)
+        self.slice = 1  # iterations in one call of the solver; adapted to the time that they take
 
     def _calls(self, l: Linear, t: Trials, ahead: tuple[Array, ...], motion: Array) -> tuple[Calls, list[Any]]:
         """Return the calls of compiled functions, and the objects that must live as long."""
@@ -233,19 +239,27 @@ class Workspace:
         z.u[at[:-1] >= knots, 1:] = holding_controls(self.layout.system.drives, self.layout.system.passive, z.q[-1])
         z.q[0], z.v[0] = q, v
 
-    def run_on(self, settings: Settings) -> int:
-        """Improve the motion with the present multipliers and penalty; return why the solver stopped."""
-        numbers = self.solver.numbers
+    def run_on(self, settings: Settings, stopped: Callable[[], bool] = lambda: False) -> int:
+        """Improve the motion with the present multipliers and penalty; return why the solver stopped.
+
+        Python handles signals, such as Ctrl-C, between slices of the iterations; there, the solver returns if it is `stopped`.
+        """
+        numbers, done, status = self.solver.numbers, 0, PAUSED
         numbers[TOLERANCE], numbers[VIOLATED] = settings.tolerance, settings.constraint_tolerance
         numbers[TICK] = settings.is_tick
-        status = int(self.run(self.table.address, settings.iterations))
-        if any(calls.failed[0] for calls in self.solver.calls):
-            raise MemoryError("no memory for the workspace of optimal control")
+        while status == PAUSED and not stopped():
+            pause, begun = min(done + self.slice, settings.iterations), perf_counter()
+            status = int(self.run(self.table.address, done, pause, settings.iterations))
+            if any(calls.failed[0] for calls in self.solver.calls):
+                raise MemoryError("no memory for the workspace of optimal control")
+            if status == PAUSED:
+                fitting = int(LONGEST_SLICE * (pause - done) / max(perf_counter() - begun, 1e-9))
+                self.slice, done = max(1, min(fitting, GROWTH * self.slice)), pause
         return status
 
-    def solve(self, settings: Settings, results: Results, i: int) -> None:
+    def solve(self, settings: Settings, results: Results, i: int, stopped: Callable[[], bool]) -> None:
         """Solve the problem, and write the solution as number i."""
-        results.status[i] = self.run_on(settings)
+        results.status[i] = self.run_on(settings, stopped)
         z, numbers = self.horizon, self.solver.numbers
         free = int(self.layout.system.free)
         results.q[i], results.v[i], results.u[i], results.gains[i] = z.q, z.v, z.u[:, free:], self.gains()

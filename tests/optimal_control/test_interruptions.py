@@ -1,0 +1,125 @@
+"""Ctrl-C in a solution: the solver returns to Python between slices of its iterations."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.optimal_control import workspace
+from optimal_control.problems import HAND, PANDA_START, hyq
+
+Run = Callable[..., int]
+
+
+def reach() -> fw.OptimalControl:
+    ocp = fw.OptimalControl(fw.load(fw.example("panda")), step=0.02, knots=20)
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.add(fw.JointVelocities(), weight=0.1)
+    ocp.require(fw.FrameTask(HAND, kind="position", name="hand"), at="end")
+    ocp.limit(positions=True, velocities=True, efforts=True)
+    return ocp
+
+
+TARGETS = {"hand": [0.35, -0.45, 0.35]}
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Threads of all calls of the solver."""
+    found: list[Any] = []
+    load = workspace.SOLVE.for_tables
+
+    def watched(*tables: Any) -> Run:
+        run = load(*tables)
+
+        def call(*words: int) -> int:
+            found.append(threading.get_ident())
+            return run(*words)
+
+        return call
+
+    monkeypatch.setattr(workspace.SOLVE, "for_tables", watched)
+    return found
+
+
+def test_slices_of_one_iteration_give_the_same_bits(monkeypatch: pytest.MonkeyPatch, calls: list[Any]) -> None:
+    """Also with multipliers and penalties, and those of a controller's first tick."""
+    jump, start, arguments = hyq(0.3)
+    for ocp, q, given in ((reach(), PANDA_START, {"targets": TARGETS}), (jump, start, arguments)):
+        plans, ticks = [], []
+        for longest in (1e3, 0.0):
+            monkeypatch.setattr(workspace, "LONGEST_SLICE", longest)
+            other = ocp._copied()
+            other._windows = {}
+            calls.clear()
+            plans.append(other.solve(q, **given))
+            assert plans[-1].converged and (len(calls) == plans[-1].iterations + 1 if longest == 0.0 else len(calls) < 8)
+        for x, y in zip(*plans, strict=True):
+            np.testing.assert_array_equal(x, y)
+    for longest in (1e3, 0.0):
+        monkeypatch.setattr(workspace, "LONGEST_SLICE", longest)
+        ticks.append(fw.Controller(reach(), rate=50, targets=TARGETS)(0.0, PANDA_START, np.zeros(8)))
+    np.testing.assert_array_equal(*ticks)
+
+
+@pytest.mark.parametrize(("problems", "threads"), [(1, 1), (8, 1), (8, 2)])
+def test_ctrl_c_stops_all_threads_after_their_slices(
+    problems: int, threads: int, monkeypatch: pytest.MonkeyPatch, calls: list[Any]
+) -> None:
+    monkeypatch.setattr(workspace, "LONGEST_SLICE", 0.0)
+    ocp = reach()
+    ocp.threads = threads
+    q = np.tile(PANDA_START, (problems, 1))
+    expected = ocp.solve(q, targets=TARGETS)
+    needed = len(calls)
+    calls.clear()
+    solve, pressed = workspace.Workspace.solve, threading.Event()
+
+    def pressing(self: Any, *given: Any) -> None:
+        run = self.run
+
+        def call(*words: int) -> int:
+            status = int(run(*words))
+            if len(calls) >= 4 * threads and not pressed.is_set():
+                pressed.set()
+                calls.clear()
+                signal.raise_signal(signal.SIGINT)
+            return status
+
+        self.run = call
+        try:
+            solve(self, *given)
+        finally:
+            self.run = run
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workspace.Workspace, "solve", pressing)
+        with pytest.raises(KeyboardInterrupt):
+            ocp.solve(q, targets=TARGETS)
+    assert len(calls) < needed / 2  # those of a thread that had not heard of it yet
+    calls.clear()
+    again = ocp.solve(q, targets=TARGETS)
+    assert len(calls) == needed  # no thread goes on with the first problems
+    np.testing.assert_array_equal(again.q, expected.q)
+
+
+def test_a_controller_begins_anew_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    mpc = fw.Controller(reach(), rate=50, targets=TARGETS)
+    expected = mpc(0.0, PANDA_START, np.zeros(8))
+    run = mpc._work.run
+
+    def call(*words: int) -> int:
+        signal.raise_signal(signal.SIGINT)
+        return int(run(*words))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mpc._work, "run", call)
+        with pytest.raises(KeyboardInterrupt):
+            mpc(0.02, PANDA_START, np.zeros(8))
+    np.testing.assert_array_equal(mpc(0.04, PANDA_START, np.zeros(8)), expected)
