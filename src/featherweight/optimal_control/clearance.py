@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,43 @@ class Ball(NamedTuple):
     body: str
     center: tuple[float, float, float]  # [m] in the body's frame
     radius: float  # [m]
+
+
+class Distances(NamedTuple):
+    """The distances of a term: of balls from solids, and of two balls each."""
+
+    at: dict[str, int]  # number of each body's placement
+    balls: tuple[Ball, ...]
+    solids: tuple[Solid, ...]
+    two: tuple[tuple[Ball, Ball], ...]
+    fixed: list[list[list[float]]]  # (obstacles, 3, 4) placements of obstacles that do not move
+
+    def rows(self, placements: Any, where: Sequence[Any]) -> list[Any]:
+        """Return the distances, for placements of bodies and obstacles."""
+
+        def center(ball: Ball) -> list[Any]:
+            return placed_point(placements[self.at[ball.body]], ball.center)
+
+        results = []
+        for ball in self.balls:
+            p = center(ball)
+            results += [distance_from(s.kind, s.size, where[s.obstacle], p, s.center) - ball.radius for s in self.solids]
+        for a, b in self.two:
+            apart = [x - y for x, y in zip(center(a), center(b), strict=True)]
+            results.append(length(*apart) - a.radius - b.radius)
+        return results
+
+
+def from_fixed(distances: Distances, placements: Any) -> list[Any]:
+    """Return the distances from obstacles that do not move."""
+    return distances.rows(placements, distances.fixed)
+
+
+def from_moving(distances: Distances, placements: Any, parameters: Any) -> list[Any]:
+    """Return the distances from obstacles whose placements are parameters."""
+    begins = range(0, PLACED * len(distances.fixed), PLACED)
+    numbers = [[parameters[k + 4 * i : k + 4 * i + 4] for i in range(3)] for k in begins]
+    return distances.rows(placements, numbers)
 
 
 def clearance(
@@ -80,29 +118,10 @@ def clearance(
     poses = [Pose() if s.type is ShapeType.MESH else s.placement for s in shapes]  # vertices are those of the body
     fixed = [[[*row, x] for row, x in zip(pose.R, pose.p, strict=True)] for pose in poses]
 
-    def rows(placements: Any, where: Sequence[Any]) -> list[Any]:
-        def center(ball: Ball) -> list[Any]:
-            return placed_point(placements[at[ball.body]], ball.center)
-
-        results = []
-        for ball in found:
-            p = center(ball)
-            results += [distance_from(s.kind, s.size, where[s.obstacle], p, s.center) - ball.radius for s in solids]
-        for a, b in two:
-            apart = [x - y for x, y in zip(center(a), center(b), strict=True)]
-            results.append(length(*apart) - a.radius - b.radius)
-        return results
-
-    def from_moving(placements: Any, parameters: Any) -> list[Any]:
-        numbers = [[parameters[PLACED * k + 4 * i : PLACED * k + 4 * i + 4] for i in range(3)] for k in range(len(shapes))]
-        return rows(placements, numbers)
-
-    def from_fixed(placements: Any) -> list[Any]:
-        return rows(placements, fixed)
-
+    distances = Distances(at, tuple(found), tuple(solids), tuple(two), fixed)
     if moving and shapes:
-        return Residual(from_moving, size, PLACED * len(shapes), frames, name=name)
-    return Residual(from_fixed, size, frames=frames, name=name)
+        return Residual(partial(from_moving, distances), size, PLACED * len(shapes), frames, name=name)
+    return Residual(partial(from_fixed, distances), size, frames=frames, name=name)
 
 
 def solids_of(obstacle: int, shape: Shape, most: int) -> list[Solid]:

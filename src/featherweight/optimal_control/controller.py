@@ -38,6 +38,8 @@ class Controller:
     it should then last several ticks. One iteration a tick lengthens steps slowly: call `reset` if a target jumps. Constraints
     are then penalties, without multipliers.
 
+    Copies and pickles go on with the plan; another process reads the compiled functions from the cache.
+
     Raises ValueError for other problems with several phases, and for a rate that is not positive.
     """
 
@@ -63,9 +65,22 @@ class Controller:
         self._given: tuple[Any, Any] | None = None
         self._parameters: Array = np.zeros(0)
         self._step, self._driven = float(ocp.steps.max()), list(ocp.driven)
-        windows = range(ocp.period if ocp.repeats else 1)
-        self._works = [Workspace(ocp._window(k).layout) for k in windows]
+        self._works = self._made()
         self.reset()
+
+    def _made(self) -> list[Workspace]:
+        """Return workspaces for the windows of the problem."""
+        return [Workspace(self.ocp._window(k).layout) for k in range(self.ocp.period if self.ocp.repeats else 1)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all attributes, and the plan in place of the workspaces."""
+        return vars(self) | {"_works": [x.copy() for x in self._work.solution]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        plan, self._works = self._works, self._made()
+        for x, own in zip(self._work.solution, plan, strict=True):
+            x[:] = own
 
     def reset(self) -> None:
         """Discard the plan."""

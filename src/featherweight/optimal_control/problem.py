@@ -130,8 +130,10 @@ class OptimalControl:
 
     The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020), and second derivatives of terms that
     are added with `exact`. Constraints have augmented Lagrangians (Howell, Jackson and Manchester 2019). The first solution
-    compiles the functions of the problem; other targets, parameters and initial states do not compile again. Raises ValueError
-    for an unknown joint or frame, and NotImplementedError for loops that determine a part of the velocities of a joint.
+    compiles the functions of the problem; other targets, parameters and initial states do not compile again. Pickles have no
+    compiled functions; other processes read them from the cache. A function of a `Residual` must be defined by a module for
+    `pickle`; cloudpickle takes any. Raises ValueError for an unknown joint or frame, and NotImplementedError for loops that
+    determine a part of the velocities of a joint.
     """
 
     def __init__(

@@ -7,6 +7,7 @@ is the limit at temperature zero: the best sequence.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -77,7 +78,8 @@ class SamplingController:
     `simulation` to run the samples, which takes much longer: one made for this purpose, with on_failure="stop" and a time step
     of which the step of `ocp` is a multiple; `ocp` then has no contacts. Sequences are interpolated linearly between `nodes`,
     which have the standard deviation `noise` [N m, N], a number or one for each control. Controls stay within the robot's
-    limits. The same seed gives the same controls. Raises ValueError for arguments that are invalid.
+    limits. The same seed gives the same controls. Copies and pickles go on with the same plan and the same draws. Raises
+    ValueError for arguments that are invalid.
     """
 
     def __init__(
@@ -115,10 +117,23 @@ class SamplingController:
         self._generators = [np.random.Generator(np.random.SFC64(x)) for x in seeds]  # of samples that follow each other
         bounds = control_bounds(ocp.actuators) if ocp.actuators else np.array(ocp.robot.effort_bounds)[:, list(ocp.driven)]
         self._draws = draws(ocp.knots, max(2, min(nodes, ocp.knots)), samples, self.noise, np.array(bounds))
-        self._table = Table(self._draws)
-        self._write = WRITE_CONTROLS.for_tables(self._table)
+        self._bind()
         self.plan: Matrix | None = None  # (knots, nu)
         self.cost, self._time = math.inf, -math.inf
+
+    def _bind(self) -> None:
+        """Create the compiled function that writes the controls of samples."""
+        self._table = Table(self._draws)
+        self._write = WRITE_CONTROLS.for_tables(self._table)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all attributes except the compiled function."""
+        return {name: x for name, x in vars(self).items() if name not in ("_table", "_write")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._draws, self._generators = copy.deepcopy((self._draws, self._generators))
+        self._bind()
 
     def reset(self) -> None:
         """Discard the plan."""

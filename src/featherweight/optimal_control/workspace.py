@@ -269,6 +269,12 @@ class Workspace:
         results.iterations[i] = self.solver.counts[0]
 
     @property
+    def solution(self) -> tuple[Array, ...]:
+        """The arrays with which a controller goes on: the motion, its feedback, multipliers and numbers of the solver."""
+        z, solver = self.horizon, self.solver
+        return z.q, z.v, z.u, solver.linear.feedback, self.laws.multiplier, solver.numbers
+
+    @property
     def free_step(self) -> float:
         """The step of the first phase [s], if it is free."""
         return float(self.horizon.h[0] * self.horizon.u[0, 0] ** 2)
