@@ -15,8 +15,8 @@ import pytest
 
 import featherweight as fw
 from oracles import mujoco_models, pinocchio_models
-from oracles.robots import NAMES, robot_of
-from oracles.states import ROUNDING, Array, assert_same_solutions, norms, random_states
+from oracles.robots import NAMES, example, robot_of
+from oracles.states import ROUNDING, Array, assert_same_solutions, evaluated, norms, random_states
 from oracles.trees import ILL_CONDITIONED, TREES, tree
 
 STATES = 4
@@ -80,11 +80,12 @@ def test_inverses_of_robots_are_as_good_as_lapacks(name: str) -> None:
     The largest of many states is taken, since the ratio of two roundings is anything in one: up to 20 was seen. Where one state
     in fifty has the greatest condition by far (icub, 1e12), that is one state again: so the median of some such is compared.
     """
-    robot, ratios = robot_of(name), []
-    for q in random_states(robot, 450).q.reshape(9, 50, -1):
-        M = robot.mass_matrix(q)
-        ratios.append(residual(M, robot.inverse_mass_matrix(q)) / (residual(M, np.linalg.inv(M)) + robot.nv * EPS))
-    assert np.median(ratios) <= 4.0
+    robot = example(name)
+    q = random_states(robot, 450).q
+    (M,), (inverse,) = evaluated(robot.mass_matrix, q), evaluated(robot.inverse_mass_matrix, q)
+    parts = range(0, len(q), 50)
+    ours, lapacks = ([residual(M[k : k + 50], X[k : k + 50]) for k in parts] for X in (inverse, np.linalg.inv(M)))
+    assert np.median(np.array(ours) / (np.array(lapacks) + robot.nv * EPS)) <= 4.0
 
 
 @pytest.mark.parametrize("name", [*TREES, *ILL_CONDITIONED])

@@ -1,4 +1,4 @@
-"""The first simulation on a machine compiles its time step once, and says so once."""
+"""The first simulation on a machine compiles the time step, for all robots and scenes, and says so once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-PROGRAM = """
+import pytest
+
+from featherweight.engine.loops import precompiled_code
+
+FIRST = """
 import numpy as np
 import featherweight as fw
 from featherweight.engine import compilation_messages
@@ -29,15 +33,61 @@ sim.step()
 print(*compiled)
 """
 
+OTHERS = """
+import featherweight as fw
+from featherweight.engine import compilation_messages
+from featherweight.engine.loops.kernel_code import compilation_observers
+from simulation.test_plain_python import different, scene
 
-def test_a_first_simulation_compiles_one_loop_and_shows_one_warning(tmp_path: Path) -> None:
+compilation_messages.PATIENCE = -1.0
+compiled = []
+compilation_observers.append(lambda kernel, facts, ir: compiled.append(kernel.function.__name__))
+for name, integrator in (
+    ("points", "semi-implicit"), ("points", "rk4"), ("points", "midpoint"), ("drives", "semi-implicit"), ("loops", "rk4"),
+    ("legs", "midpoint"), ("box on box", "semi-implicit"), ("hull on heights", "semi-implicit"), ("many bodies", "rk4"),
+):
+    make, given = scene(name)
+    for robots in (1, 2):
+        sim = make(integrator, robots)
+        sim.step(**{key: x[0] if robots == 1 else x for key, x in ((k, y[:, 0]) for k, y in given(sim, 1).items())})
+different(3).step()
+print(*compiled)
+"""
+
+Process = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> list[Process]:
+    """Processes on a new machine, one after the other: the first simulation, the same again, and twice all kinds of scenes."""
+    environment = {
+        **os.environ,
+        "FEATHERWEIGHT_CACHE": str(tmp_path_factory.mktemp("cache")),
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path]),
+    }
+    environment.pop("FEATHERWEIGHT_CHECKED", None)
+    return [
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+        for program in (FIRST, FIRST, OTHERS, OTHERS)
+    ]
+
+
+def test_a_first_simulation_compiles_one_loop_and_shows_one_warning(processes: list[Process]) -> None:
     """This includes forces on bodies and different robots; a second process shows none."""
-    environment = {**os.environ, "FEATHERWEIGHT_CACHE": str(tmp_path)}
-    command = [sys.executable, "-c", PROGRAM]
-    first, second = (subprocess.run(command, capture_output=True, text=True, check=True, env=environment) for _ in range(2))
-    assert first.stdout.split() == ["work_on_robots"]
+    first, second, *_ = processes
+    assert first.stdout.split() == ([] if precompiled_code.FOLDER.is_dir() else ["work_on_robots"])
     assert second.stdout.split() == []
     told = [line for line in first.stderr.splitlines() if "compiling" in line]
     assert len(told) == 1
     assert told[0].startswith("featherweight: compiling the simulation of 'mini_cheetah', once for this machine: about ")
     assert second.stderr == ""
+
+
+def test_all_robots_and_scenes_share_the_code_of_a_step(processes: list[Process]) -> None:
+    """Scenes of all features find the code of the first simulation; a second process finds all kernels on the disk."""
+    *_, first, second = processes
+    assert "work_on_robots" not in first.stdout.split()
+    assert "featherweight: compiling the simulation of " in first.stderr  # its robots' functions
+    assert "compiling the time step" not in first.stderr
+    assert second.stdout.split() == []
+    assert "compiling" not in second.stderr
