@@ -6,6 +6,7 @@ import copy
 import multiprocessing
 import pickle
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -90,8 +91,8 @@ def test_copies_of_a_controller_go_on_with_the_same_bits(made: Callable[[], Any]
 
 def test_controllers_work_in_other_processes() -> None:
     controllers = [tracking(), sampled()]
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found = pool.map(goes_on, controllers)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:  # which fails if its process dies
+        found = list(pool.map(goes_on, controllers))
     for x, controller in zip(found, controllers, strict=True):
         np.testing.assert_array_equal(x, goes_on(controller))
 
