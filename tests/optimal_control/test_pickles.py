@@ -15,7 +15,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.array_types import Array
-from optimal_control.problems import HAND, PANDA_START, leg, pendulum
+from optimal_control.problems import HAND, PANDA_START, goes_on, leg, pendulum
 
 TARGETS = {"posture": np.array([0.6, -0.3])}
 
@@ -69,14 +69,6 @@ def quick() -> Any:
     ocp = swing(step=(0.005, 0.05))
     ocp.add(fw.Duration(), weight=0.3)
     return after_ticks(fw.Controller(ocp, rate=50, targets=TARGETS), np.zeros(2), 0.02)
-
-
-def goes_on(controller: Any) -> Array:
-    """Return the next controls, between ticks and after them."""
-    robot = controller.ocp.robot
-    q = leg()[1] if robot.closed else np.full(2, 0.05)
-    found = [controller(t, q, np.full(robot.nv, 0.1)) for t in (0.082, 0.105, 0.131, 0.152)]
-    return np.array([x[1] if isinstance(x, tuple) else x for x in found])
 
 
 @pytest.mark.parametrize("made", [tracking, quick, gait, sampled, simulated])
