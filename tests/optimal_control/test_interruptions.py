@@ -54,7 +54,7 @@ def test_slices_of_one_iteration_give_the_same_bits(monkeypatch: pytest.MonkeyPa
     for ocp, q, given in ((reach(), PANDA_START, {"targets": TARGETS}), (jump, start, arguments)):
         plans, ticks = [], []
         for longest in (1e3, 0.0):
-            monkeypatch.setattr(workspace, "LONGEST_SLICE", longest)
+            monkeypatch.setattr("featherweight.engine.threads.LONGEST", longest)
             other = ocp._copied()
             other._windows = {}
             calls.clear()
@@ -63,7 +63,7 @@ def test_slices_of_one_iteration_give_the_same_bits(monkeypatch: pytest.MonkeyPa
         for x, y in zip(*plans, strict=True):
             np.testing.assert_array_equal(x, y)
     for longest in (1e3, 0.0):
-        monkeypatch.setattr(workspace, "LONGEST_SLICE", longest)
+        monkeypatch.setattr("featherweight.engine.threads.LONGEST", longest)
         ticks.append(fw.Controller(reach(), rate=50, targets=TARGETS)(0.0, PANDA_START, np.zeros(8)))
     np.testing.assert_array_equal(*ticks)
 
@@ -72,7 +72,7 @@ def test_slices_of_one_iteration_give_the_same_bits(monkeypatch: pytest.MonkeyPa
 def test_ctrl_c_stops_all_threads_after_their_slices(
     problems: int, threads: int, monkeypatch: pytest.MonkeyPatch, calls: list[Any]
 ) -> None:
-    monkeypatch.setattr(workspace, "LONGEST_SLICE", 0.0)
+    monkeypatch.setattr("featherweight.engine.threads.LONGEST", 0.0)
     ocp = reach()
     ocp.threads = threads
     q = np.tile(PANDA_START, (problems, 1))

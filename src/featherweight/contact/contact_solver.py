@@ -459,11 +459,16 @@ def problem_after(problem: Problem, f: Vector, work: ImpulseWork) -> Problem:
 
 def keep_impulses(impulses: ContactImpulses, candidates: Integers, count: int) -> None:
     """Store the impulses of one robot's step, at the first `count` candidates, as initial guess of the next step."""
+    keep_forces(impulses, candidates, count)
+    for r in range(len(impulses.last_row)):
+        impulses.last_row[r] = impulses.next_row[r]
+
+
+def keep_forces(impulses: ContactImpulses, candidates: Integers, count: int) -> None:
+    """Store the impulses of contacts at the first `count` candidates, in place of those stored before."""
     forget_forces(impulses)
     for c in range(count):
         keep_force(impulses, candidates[c], impulses.force[c], impulses.turn[c])
-    for r in range(len(impulses.last_row)):
-        impulses.last_row[r] = impulses.next_row[r]
 
 
 def keep_force(impulses: ContactImpulses, candidate: int, force: Vector, turn: Vector) -> None:

@@ -68,7 +68,6 @@ def inverse_work(widths: Integers, branches: BranchPaths, blocks: int) -> Invers
     source = nv + np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
     widest = int(branches.width.max(initial=0))
     numbers = aligned_numbers(int(source[-1] + 1) * widest + nv)
-    numbers[:] = 0.0
     return InverseWork(
         np.empty(len(branches.width), np.int64), source, numbers, np.empty(len(widths), bool), np.empty(blocks, np.int64),
         np.empty(blocks, np.int64),

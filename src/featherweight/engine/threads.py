@@ -51,6 +51,11 @@ def _share(pieces: _Pieces, n: int, threads: int) -> None:
                 helper.result()
 
 
+def fitting(count: int, seconds: float, most: int) -> int:
+    """Return the length, from 1 to `most`, of a piece that takes `LONGEST`, if a piece of length `count` took some seconds."""
+    return max(1, min(most, int(count * LONGEST / seconds))) if seconds > 0 else most
+
+
 class _Pieces:
     """The rest of a range, from which threads take pieces."""
 
@@ -84,8 +89,7 @@ class _Pieces:
 
     def _fit(self, count: int, seconds: float) -> None:
         """Adapt the length of pieces to the time of the last one."""
-        fitting = int(count * LONGEST / seconds) if seconds > 0 else self.largest
-        self.size = max(1, min(self.largest, fitting))
+        self.size = fitting(count, seconds, self.largest)
 
 
 def _pool() -> ThreadPoolExecutor:

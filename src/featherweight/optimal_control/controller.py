@@ -127,7 +127,7 @@ class Controller:
         away = np.concatenate([robot.difference(z.q[near], q), v - z.v[near]])
         part = min((time - self.time) / self._step - number, 1.0)  # between knots, the reference moves: feedback may be stiff
         away -= part * np.concatenate([robot.difference(z.q[k], z.q[k + 1]), z.v[k + 1] - z.v[k]])
-        u = np.clip(z.u[k, int(self.ocp.free) :] - away @ self._work.feedback[k], *self.ocp.control_bounds)
+        u = np.clip(z.u[k, int(self.ocp.free) :] - away @ self._work.feedback[k], *self.ocp.control_limits)
         tau = np.zeros(robot.nv)
         if self.ocp.actuators:
             return tau, u

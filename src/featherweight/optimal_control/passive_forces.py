@@ -152,10 +152,11 @@ class PassiveForces:
         parts = self._with_armature(slopes, robot, implicit)
         inner = tuple((y.name, f"{y.name}_of_load") for y in slopes.outputs)
         given = tuple(Input(new, y.shape) for (_, new), y in zip(inner, slopes.outputs, strict=False))[: len(names)]
-        load = JacobianProgram(self._load(implicit), "", ("q", "v"))
+        load = self._load(implicit)
+        load_slopes = JacobianProgram(load, "", ("q", "v"))
         results = tuple(Output(name, x.shape) for name, x in zip(names, given, strict=True))
-        by = tuple(k for k, x in enumerate("qv") if any(y.name == f"d{LOAD}_d{x}" for y in load.outputs))
-        of_load = tuple(Input(y.name, y.shape) for y in load.outputs)
+        by = tuple(k for k, x in enumerate("qv") if any(y.name == f"d{LOAD}_d{x}" for y in load_slopes.outputs))
+        of_load = tuple(Input(y.name, y.shape) for y in load_slopes.outputs)
         through = KernelProgram("through_load", kernels.slopes_through_load, (by,), (*of_load, *given), results)
-        every = self._load(implicit), load, *parts[:-1], RenamedProgram(parts[-1], inner), through
+        every = load, load_slopes, *parts[:-1], RenamedProgram(parts[-1], inner), through
         return ComposedProgram(slopes.name, every, names, first=FIRST)

@@ -203,7 +203,7 @@ class OptimalControl:
         self.passive.warn()
         self.integrator = integrator
         self._terms: list[Given] = []
-        self.control_bounds = np.full(self.nu, -np.inf), np.full(self.nu, np.inf)
+        self.control_limits = np.full(self.nu, -np.inf), np.full(self.nu, np.inf)
         """The least and greatest controls (nu,) by `limit`."""
         self._stages: dict[Any, Any] = {}
         self._windows: dict[int, Window] = {}
@@ -325,8 +325,8 @@ class OptimalControl:
         picked = Picked(name, (by,), kernels.picked, (tuple(map(int, which)),), len(which))
         self._add(picked, 1.0, "running" if by in ("u", "tau") else "all", True, low[which], high[which])
         if by == "u":
-            least, most = self.control_bounds
-            self.control_bounds = np.maximum(least, low), np.minimum(most, high)
+            least, most = self.control_limits
+            self.control_limits = np.maximum(least, low), np.minimum(most, high)
 
     def _limit_friction(self, mu: float, sole: tuple[float, float] | None) -> None:
         if not 0.0 <= mu < math.inf:

@@ -79,7 +79,6 @@ def riccati(n: int, m: int, rows: int, blocks: list[tuple[int, int]], free: int 
     )  # fmt: skip
     begins = [int(x) for x in np.cumsum([KNOTS_AT_ONCE * rows * long, *sizes])]
     numbers = aligned_numbers(begins[-1] + 8)
-    numbers[:] = 0.0
     value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned, curved, gradient, _ = begins
     slope = numbers[gradient : gradient + 2 * n + m]
     tables = slope, np.zeros(n + rows), np.array(blocks, np.int64).reshape(-1, 2), np.zeros(2)

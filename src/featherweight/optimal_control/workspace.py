@@ -15,7 +15,7 @@ from ..array_types import Array
 from ..contact.branches import padded
 from ..engine.loops.batch_calls import batch_calls
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers
-from ..engine.threads import LONGEST as LONGEST_SLICE
+from ..engine.threads import fitting
 from .layout import Layout, Motion, Results
 from .passive_forces import PassiveForces
 from .riccati import KNOTS_AT_ONCE, riccati
@@ -94,7 +94,6 @@ class Workspace:
         )  # fmt: skip
         states = 2 * n + free
         feedback = aligned_numbers((knots * states + TRIALS) * padded(m) + TRIALS * states)
-        feedback[:] = 0.0
         whole = feedback[: knots * states * padded(m)].reshape(knots, states, padded(m))
         self.feedback = whole[:, : 2 * n, free:m]  # -gains, transposed
         linear = Linear(
@@ -253,8 +252,7 @@ class Workspace:
             if any(calls.failed[0] for calls in self.solver.calls):
                 raise MemoryError("no memory for the workspace of optimal control")
             if status == PAUSED:
-                fitting = int(LONGEST_SLICE * (pause - done) / max(perf_counter() - begun, 1e-9))
-                self.slice, done = max(1, min(fitting, GROWTH * self.slice)), pause
+                self.slice, done = fitting(pause - done, perf_counter() - begun, GROWTH * self.slice), pause
         return status
 
     def solve(self, settings: Settings, results: Results, i: int, stopped: Callable[[], bool]) -> None:

@@ -13,7 +13,7 @@ from ..collision.collision_scene import PLANE
 from ..collision.detection import ContactPoints, find_contacts
 from ..contact.contact_model import pull_of
 from ..contact.contact_problem import ContactImpulses
-from ..contact.contact_solver import SolverReport, keep_impulses, resolve
+from ..contact.contact_solver import SolverReport, keep_forces, keep_impulses, resolve
 from ..contact.impulses import greatest_of
 from ..contact.joint_rows import (
     BEYOND,
@@ -195,34 +195,26 @@ def impulses_with_drives(s: RobotStages) -> int:
     """Find the impulses with drives in their current state; vectors of robots compute them one robot after the other."""
     if lanes() == 1:
         return solve_for_impulses(s)
-    copy_guess(s.touching, s.touching.impulses.force, s.touching.impulses.turn, False)
+    write_guess(s.touching)
     if way_to_impulses(s) == BY_INVERSE:
         call_machine(s.calls.inverse_factor)
     call_machine(s.calls.impulses_alone)
     return s.touching.counts[3]  # type: ignore[no-any-return]
 
 
-def solve_in_lane(s: RobotStages) -> int:
-    """Find the impulses of one robot of a vector, which are the guess on entry."""
-    copy_guess(s.touching, s.touching.impulses.force, s.touching.impulses.turn, True)
-    return solve_for_impulses(s)
-
-
-def copy_guess(t: TouchingRecord, force: Matrix, turn: Matrix, back: bool) -> None:
-    """Copy the impulses of the previous step to the current contacts, or from there `back` to all candidates."""
-    last_force, last_turn = t.impulses.last_force, t.impulses.last_turn
+def write_guess(t: TouchingRecord) -> None:
+    """Write the impulses of the previous step at the current contacts."""
+    impulses = t.impulses
     for c in range(t.counts[0]):
-        candidate = t.contacts.candidate[c]
-        for j in range(3):
-            if back:
-                last_force[candidate, j] = force[c, j]
-            else:
-                force[c, j] = last_force[candidate, j]
-        for j in range(3 if len(last_turn) > 0 else 0):
-            if back:
-                last_turn[candidate, j] = turn[c, j]
-            else:
-                turn[c, j] = last_turn[candidate, j]
+        copy(impulses.last_force[t.contacts.candidate[c]], impulses.force[c])
+        if len(impulses.last_turn) > 0:
+            copy(impulses.last_turn[t.contacts.candidate[c]], impulses.turn[c])
+
+
+def solve_in_lane(s: RobotStages) -> int:
+    """Find the impulses of one robot of a vector, which are the guess on entry (`write_guess`)."""
+    keep_forces(s.touching.impulses, s.touching.contacts.candidate, s.touching.counts[0])
+    return solve_for_impulses(s)
 
 
 def solve_for_impulses(s: RobotStages) -> int:
@@ -248,10 +240,9 @@ def leave_out_redundant(t: TouchingRecord, gravity: float) -> None:
     """Move contacts that are redundant in their patch behind the others, without impulses; count the others."""
     settings, model, contacts = t.model.settings, t.model, first_contacts(t.contacts, t.counts[0])
     tolerance = max(settings.tolerance * gravity * settings.step * settings.step, LEAST_GAP)
-    if settings.law != RIGID or not settings.patches:  # every contact of a compliant law matters
-        t.counts[2] = len(contacts.gap)
-        return
-    t.counts[2] = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
+    t.counts[2] = len(contacts.gap)
+    if settings.law == RIGID and settings.patches:  # every contact of a compliant law matters
+        t.counts[2] = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
 
 
 def add_turning(t: TouchingRecord, count: int) -> int:

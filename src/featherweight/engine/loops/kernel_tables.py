@@ -45,16 +45,15 @@ class Woven:
 
 def aligned(array: Array) -> Array:
     """Return a copy that starts at a cache line, with a readable line after its end."""
-    room = np.zeros(array.nbytes + 2 * LINE, np.uint8)
-    begin = -room.ctypes.data % LINE
-    copy = room[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+    room = aligned_numbers(-(-array.nbytes // 8) + LINE // 8).view(np.uint8)
+    copy = room[: array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 
 
 def aligned_numbers(count: int) -> Array:
-    """Return uninitialized numbers (count,), float64, that start at a cache line: a vector of 64 bytes is then in one line."""
-    room = np.empty(count + LINE // 8)
+    """Return zeros (count,), float64, that start at a cache line: a vector of 64 bytes is then in one line."""
+    room = np.zeros(count + LINE // 8)
     begin = -room.ctypes.data % LINE // 8
     return room[begin : begin + count]
 
