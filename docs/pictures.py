@@ -53,7 +53,10 @@ def command(picture: str) -> tuple[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pictures", nargs="*", help=f"paths of pictures in docs (default: all except {', '.join(LONG)})")
-    chosen = parser.parse_args().pictures or [p for p in pictures() if p not in LONG]
+    known, given = pictures(), parser.parse_args().pictures
+    if unknown := [p for p in given if p not in known]:
+        parser.error(f"docs has no picture {', '.join(unknown)}; give paths such as {known[0]}")
+    chosen = given or [p for p in known if p not in LONG]
     path = os.pathsep.join(str(ROOT / "benchmarks" / folder) for folder in ("peers", "papers"))
     for line, environment in dict.fromkeys(map(command, chosen)):
         python = ROOT / f".venv-{environment}" / "bin" / "python" if environment else sys.executable
