@@ -92,6 +92,7 @@ def test_lists_and_tuples_say_how_many_and_the_first_names() -> None:
     long = repr(Several(f"joint_{k}" for k in range(1000)))
     assert long.startswith("<1000 str: joint_0, joint_1, ") and long.endswith(", ...>") and len(long) < SCREEN
     assert repr(fw.generators.chain(3).joints).count(", ") == 2
+    assert len(repr(fw.load(fw.example("panda")).joints[0])) < 300
 
 
 def test_defaults_and_empty_fields_are_left_out() -> None:

@@ -197,7 +197,8 @@ def test_what_is_not_supported_is_refused_or_left_out_as_asked(
             assert cli.main([command, str(path), "--base", "fixed", *asked]) == 1
         *warned, error = capsys.readouterr().err.splitlines()
         assert ("equality 'tie'" in error) == refused
-        assert ("no joint of the robot moves" in error) == (not refused)
+        assert ("load a flying robot with --base floating" in error) == (not refused)
+        assert ("--unsupported report" in error) == refused
         assert len(warned) == (not refused) and all("left out: equality 'tie'" in line for line in warned)
 
 

@@ -233,8 +233,8 @@ GEAR = Coupling("gear", "joint4", (("joint2", (2.0,)),))
             dataclasses.replace(chain(3), closures=(Closure("own", ("joint0",), lambda q: [q[0] * q[0] + 1.0]),)),
             "'own' cannot be closed",
         ),
-        (bars(independent=("joint1", "joint2"), dependent=()), "'loop' leave 1 of 3 velocities free, but the joints"),
-        (bars(independent=(), dependent=("joint1", "joint2", "joint3")), "'loop' leave 1 of 3 velocities free"),
+        (bars(independent=("joint1", "joint2"), dependent=()), "1 of 3 velocities stay free with 'loop', but the joints"),
+        (bars(independent=(), dependent=("joint1", "joint2", "joint3")), "1 of 3 velocities stay free with 'loop'"),
     ],
 )
 def test_what_is_wrong_is_named(made: Description, message: str) -> None:

@@ -316,6 +316,7 @@ def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
         (lambda r: fw.OptimalControl(r, step=0.01), "give knots, or phases that have them"),
         (lambda r: fw.OptimalControl(r, step=-0.01, knots=3), "step must be a positive number"),
         (lambda r: fw.OptimalControl(r, knots=0), "knots must be at least 1"),
+        (lambda r: fw.OptimalControl(r, knots=3, threads=0), "threads must be a whole number of at least 1, or None; got 0"),
         (lambda r: fw.OptimalControl(r, knots=cast(Any, 2.5)), "knots must be at least 1, a whole number; got 2.5"),
         (lambda r: fw.OptimalControl(r, phases=[]), "at least one phase"),
         (lambda r: fw.OptimalControl(r, phases=cast(Any, [20])), "phases must be a list of Phase"),

@@ -206,6 +206,7 @@ BOX = (0.2, 0.3, 0.1)
         ({"step": math.nan}, "step must be a positive"),
         ({"step": math.inf}, "step must be a positive"),
         ({"integrator": "euler"}, "integrator must be one of semi-implicit, rk4, midpoint"),
+        ({"threads": 0}, "threads must be a whole number of at least 1, or None; got 0"),
         ({"spheres": [fw.ContactSphere("nowhere", 0.1)], "ground": fw.Plane()}, "no frame 'nowhere'"),
         ({"spheres": [fw.ContactSphere("body0", 0.1)], "pairs": [(0, 1)]}, "pairs must name two of the 1 spheres"),
         ({"spheres": [fw.ContactSphere("body0", 0.1)], "pairs": [(0, 0)]}, "pairs must name two of the 1 spheres"),

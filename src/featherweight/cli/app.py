@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -64,8 +65,14 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (ModelError, ImportError, MemoryError) as error:
-        return _fail(str(error) or type(error).__name__)
+        return _fail(_with_options(str(error)) or type(error).__name__)
     return 0
+
+
+def _with_options(message: str) -> str:
+    """Replace the keywords of `featherweight.load` in a message by options of the command line."""
+    message = re.sub(r"""\b(base|mimic|unsupported)=["'](\w+)["']""", r"--\1 \2", message)
+    return message.replace("package_path=", "--package-path DIR")
 
 
 def _fail(message: str) -> int:

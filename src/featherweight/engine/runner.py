@@ -7,14 +7,13 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from .algorithm_choice import Way
 from .arguments import batch_axes, given_results, result_type
 from .backends import backend
 from .backends.host_arrays import TYPES
 from .backends.protocol import Executable
 from .result_class import result_class
+from .threads import check_threads
 
 if TYPE_CHECKING:
     from .backends.cuda.device_code import DeviceCode
@@ -47,8 +46,7 @@ class Runner:
         code: DeviceCode | None = self.__dict__.get("device_code")  # once it has been called on a device
         if code is not None and (again := code.again(args, out, threads, device)) is not None:
             return again[0] if self.result_class is None else self.result_class(*again)
-        if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
-            raise ValueError(f"{self.name}: threads must be a whole number of at least 1; got {threads!r}")
+        check_threads(self.name, threads)
         executable = self._executable_for(args, out, device, begin)
         arrays = self._arrays(executable, args)
         batch = batch_axes(self.program, arrays)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 from .progress import Progress
@@ -24,6 +25,12 @@ _lock = threading.Lock()
 def processors() -> int:
     """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check_threads(what: str, threads: object) -> None:
+    """Raise ValueError unless a number of threads is None or a whole number of at least 1."""
+    if threads is not None and (not isinstance(threads, Integral) or threads < 1):
+        raise ValueError(f"{what}: threads must be a whole number of at least 1, or None; got {threads!r}")
 
 
 def share_out(run: Callable[[int, int], None], n: int, threads: int, grain: int = 1, what: str = "") -> None:

@@ -34,6 +34,7 @@ from .types import (
 )
 
 
+@summarized
 @dataclass(frozen=True, slots=True)
 class MovingJoint(SuggestsNames):
     """A joint with degrees of freedom, and its slices of q and v."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..algorithms import knots as kernels
 from ..array_types import Array, Matrix, Vector
-from ..engine.threads import processors, share_out
+from ..engine.threads import check_threads, processors, share_out
 from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..robot.constraints.contact import BilateralContact
@@ -152,6 +152,7 @@ class OptimalControl:
             raise TypeError(f"OptimalControl takes a robot, such as featherweight.load returns; got {type(robot).__name__}")
         if knots is None and phases is None:
             raise ValueError("OptimalControl: give knots, or phases that have them, or both for phases that repeat")
+        check_threads("OptimalControl", threads)
         self.robot, self.threads = robot, threads
         self.phases = (Phase(knots or 0),) if phases is None else list_of(Phase, "phases", phases, "Phase(20)")
         if not self.phases:

@@ -16,6 +16,7 @@ from ..contact.contact_settings import ContactSettings
 from ..contact.laws import COULOMB, PYRAMIDS, RIGID
 from ..engine.backends.host_arrays import TYPES
 from ..engine.progress import Progress
+from ..engine.threads import check_threads
 from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..names import SuggestsNames, knows_keywords
@@ -151,6 +152,7 @@ class Simulation(SuggestsNames, StateOfRobots):
             check_switches(shapes=shapes)
         check_pairs(pairs, spheres, ground)
         check_choice("on_failure", on_failure, ON_FAILURE)
+        check_threads("Simulation", threads)
         if shapes is None:
             shapes = not spheres and shapes_have_something_to_touch(robot, ground)
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))

@@ -291,7 +291,7 @@ class Loops(Declared):
         chosen = determined(K, groups)
         if set(chosen) & set(groups[2]) or len(chosen) < len(K) or not set(groups[0]) <= set(chosen):
             free = len(columns) - len(K)
-            what = f"{self.d.source}: {names} leave {free} of {len(columns)} velocities free"
+            what = f"{self.d.source}: {free} of {len(columns)} velocities stay free with {names}"
             if not (keep | give) & set(columns):
                 raise ModelError(
                     f"{what}, but where they are closed some constraints nearly depend on others, so that no joints "
