@@ -122,8 +122,9 @@ def test_references_are_as_many_as_before(many: CompiledFunction[Any]) -> None:
 
 def test_results_are_held_by_their_tuple_only(many: CompiledFunction[Any]) -> None:
     result = many(*arguments())
-    held = sys.getrefcount(result), [sys.getrefcount(result[k]) for k in range(3)]
-    assert held == (2, [2, 2, 2])  # the call of getrefcount is one
+    plain = np.empty(1), np.empty(1), np.empty(1)  # what Python counts itself differs between its versions
+    held, expected = ((sys.getrefcount(x), [sys.getrefcount(x[k]) for k in range(3)]) for x in (result, plain))
+    assert held == expected
     assert gc.is_tracked(result)
     of_class = sys.getrefcount(type(result))
     more = [many(*arguments()) for _ in range(50)]

@@ -64,7 +64,7 @@ def test_angles_at_the_edges_have_their_signs() -> None:
     assert [math.copysign(1.0, elementary.sin(x)) for x in (0.0, -0.0, 0.0)] == [1.0, -1.0, 1.0] and elementary.cos(0.0) == 1.0
     assert elementary.acos(1.0) == 0.0 and elementary.acos(-1.0) == math.pi
     assert math.isnan(elementary.sin(math.inf)) and math.isnan(elementary.cos(math.nan))
-    with pytest.raises(ValueError, match="domain"):
+    with pytest.raises(ValueError, match=r"domain|range"):
         elementary.acos(1.0 + 2.0**-52)
 
 

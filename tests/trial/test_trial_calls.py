@@ -151,6 +151,12 @@ def quiet_matrix(x: Array) -> Any:
         return np.matrix(x) if x.ndim in (1, 2) else x
 
 
+def quiet_characters(x: Array) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.char.array(np.full(x.shape, "1.0"))
+
+
 def records(x: Array) -> Any:
     return np.rec.fromarrays([x, x], [("a", x.dtype), ("b", x.dtype)])
 
@@ -175,7 +181,7 @@ KINDS: dict[str, Callable[[Array], Any]] = {
     "masked, something": lambda x: masked(x, True),
     "records": records,
     "field of records": lambda x: records(x).b,
-    "char array": lambda x: np.char.array(np.full(x.shape, "1.0")),
+    "char array": quiet_characters,
     "memory map": mapped,
     "list": lambda x: x.tolist(),
     "tuples": lambda x: nested_tuples(x.tolist()),

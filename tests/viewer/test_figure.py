@@ -106,6 +106,7 @@ def test_a_mesh_is_read_and_scaled(tmp_path: Path, suffix: str) -> None:
     assert figure.notes == []
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning:collada")
 def test_a_collada_mesh_whose_texture_is_missing_is_read_with_its_other_colours(tmp_path: Path) -> None:
     """The material names a surface that the file does not have."""
     path, image = tmp_path / "ball.dae", "<init_from>nowhere.png</init_from>"

@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any
 
 Tree = ast.FunctionDef | ast.Lambda
+COMPREHENSIONS = ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 
 
 class KernelError(TypeError):
@@ -61,6 +62,19 @@ def parameters_of(tree: Tree) -> tuple[str, ...]:
     """Return the names of parameters, in the order of a code object."""
     a = tree.args
     return tuple(x.arg for x in [*a.posonlyargs, *a.args, *a.kwonlyargs, *([a.vararg] if a.vararg else [])])
+
+
+def local_names(tree: Tree) -> set[str]:
+    """Return parameters and assigned names, without variables of comprehensions, which code objects of Python 3.12 include."""
+    names, pending = set(parameters_of(tree)), list[ast.AST](tree.body if isinstance(tree, ast.FunctionDef) else [tree.body])
+    while pending:
+        node = pending.pop()
+        if isinstance(node, COMPREHENSIONS):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        pending += ast.iter_child_nodes(node)
+    return names
 
 
 def named_values(function: FunctionType) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import NoReturn, Protocol, TypeVar, overload
 
 from .annotations import ItemsPattern, OneOf, Pattern, exact, fits
-from .kernel_sources import error, named_values, tree_of
+from .kernel_sources import error, local_names, named_values, tree_of
 from .kernel_types import FLOAT, INT, Number, StaticType, TupleType, Type, type_of_static, unified
 from .plan import (
     ArrayValue,
@@ -89,7 +89,7 @@ class Planned:
         self.names: Names | None = {}  # None in unreachable code
         self.versions: dict[str, list[Variable[Type]]] = {}
         self.closure = named_values(function)
-        self.local = {*function.__code__.co_varnames, *function.__code__.co_cellvars}
+        self.local = local_names(self.tree)
         self.result = known.result
         self.loops: list[PlannedLoop] = []
         self.count = 0
