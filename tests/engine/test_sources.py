@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import featherweight as fw
+from featherweight.engine import sources
 from featherweight.engine.sources import digest
 
 KERNEL = """
@@ -240,6 +241,53 @@ def test_a_module_that_is_loaded_again_counts_anew(tmp_path: Path, monkeypatch: 
     assert changed != before
     monkeypatch.setattr(module.alias, "scaled", lambda x, factor: x + factor)
     assert digested(module) not in (before, changed)
+
+
+PLAIN = """
+import {helper} as alias
+import {helper}.inner
+from {helper} import Gains, remembered
+
+LIMIT, SIGNED = 2.0, True
+
+
+def closed(factor):
+    def inner(x):
+        return x * factor
+    return inner
+
+
+tripled = closed(3.0)
+
+
+def with_default(x, offset=5.0):
+    return x + offset
+
+
+def kernel(x, out):
+    y = tripled(x[0]) * LIMIT + alias.scaled(x[0], 8.0) + alias.inner.deep(x[0]) + remembered(x[0]) + with_default(x[0])
+    out[0] = y + Gains.STEP if SIGNED else y
+"""
+
+
+def test_a_cached_hash_follows_changes_of_loaded_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FILES, "kernel", PLAIN)
+    module = loaded(tmp_path, monkeypatch)
+    alias, cell = module.alias, module.tripled.__closure__[0]
+    before = digest(module.kernel, (module.Gains,))
+    assert sources._digests[module.kernel] and digest(module.kernel, (module.Gains,)) == before
+    seen = {before}
+    for thing, name, value in (
+        (module, "LIMIT", 3.0), (module, "SIGNED", False), (alias, "scaled", lambda x, factor: x + factor),
+        (alias.inner, "deep", alias.borrowed), (alias, "inner", alias), (module, "remembered", alias.borrowed),
+        (module.with_default, "__defaults__", (6.0,)), (cell, "cell_contents", 4.0), (module.Gains, "STEP", 13.0),
+        (alias.scaled, "__code__", module.with_default.__code__), (module, "Gains", alias.Base),
+    ):  # fmt: skip
+        with monkeypatch.context() as changed:
+            changed.setattr(thing, name, value)
+            seen.add(digest(module.kernel, (module.Gains,)))
+        assert digest(module.kernel, (module.Gains,)) == before
+    assert len(seen) == 12
 
 
 def test_kernels_without_a_module_and_objects_that_hold_themselves_are_digested() -> None:

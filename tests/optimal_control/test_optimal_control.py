@@ -21,14 +21,14 @@ from optimal_control.test_drives import MOTOR, SERVO
 
 
 def rolled_out(robot: fw.Robot, q: Array, v: Array, u: Array, h: float) -> tuple[Array, Array]:
-    """A motion of a robot all of whose joints are driven, step by step, with damping at the end of each step."""
+    """Return motions for controls u (..., knots, nv) of all joints, step by step, with damping at the end of each step."""
     damped = robot.with_armature({j.name: j.armature + h * j.damping for j in robot.model.joints})
-    qs, vs = [q], [v]
-    for x in u:
-        lost = (damped.mass_matrix(qs[-1]) - robot.mass_matrix(qs[-1])) @ vs[-1] / h
+    qs, vs = ([np.broadcast_to(x, (*u.shape[:-2], len(x)))] for x in (q, v))
+    for x in np.moveaxis(u, -2, 0):
+        lost = np.einsum("...ij,...j", damped.mass_matrix(qs[-1]) - robot.mass_matrix(qs[-1]), vs[-1]) / h
         vs.append(vs[-1] + h * damped.forward_dynamics(qs[-1], vs[-1], x - lost))
         qs.append(robot.integrate(qs[-1], h * vs[-1]))
-    return np.array(qs), np.array(vs)
+    return np.stack(qs, axis=-2), np.stack(vs, axis=-2)
 
 
 # --- linear systems
@@ -87,17 +87,23 @@ def test_a_small_problem_with_bounds_is_as_scipy_has_it() -> None:
     assert plan.converged
     tip = robot.frame_placement("tip")
 
-    def cost(flat: Array) -> float:
-        u = flat.reshape(knots, 2)
+    def costs(flat: Array) -> Array:
+        u = flat.reshape(*flat.shape[:-1], knots, 2)
         q, v = rolled_out(robot, np.zeros(2), np.zeros(2), u, h)
-        off = (target - tip(q[-1])[:3, 3])[[0, 2]]
-        return float(0.5 * (h * (0.05 * (u**2).sum() + 0.2 * (v[:-1] ** 2).sum()) + 0.2 * v[-1] @ v[-1] + 20.0 * off @ off))
+        off = (target - tip(q[..., -1, :])[..., :3, 3])[..., [0, 2]]
+        running = 0.05 * (u**2).sum(axis=(-2, -1)) + 0.2 * (v[..., :-1, :] ** 2).sum(axis=(-2, -1))
+        final = 0.2 * (v[..., -1, :] ** 2).sum(axis=-1) + 20.0 * (off**2).sum(axis=-1)
+        total: Array = 0.5 * (h * running + final)
+        return total
 
-    assert cost(plan.u.ravel()) == pytest.approx(plan.cost, rel=1e-9)
+    def gradient(flat: Array) -> Array:
+        change = 1e-6 * np.eye(len(flat))
+        return (costs(flat + change) - costs(flat - change)) / 2e-6
+
+    assert costs(plan.u.ravel()) == pytest.approx(plan.cost, rel=1e-9)
     bounds = [(-x, x) for x in np.tile(robot.effort_limit, knots)]
-    theirs = minimize(
-        cost, np.zeros(2 * knots), bounds=bounds, method="L-BFGS-B", options={"maxiter": 3000, "ftol": 1e-15, "gtol": 1e-9}
-    )
+    how = {"maxiter": 3000, "ftol": 1e-15, "gtol": 1e-9}
+    theirs = minimize(costs, np.zeros(2 * knots), jac=gradient, bounds=bounds, method="L-BFGS-B", options=how)
     assert plan.cost == pytest.approx(theirs.fun, rel=1e-5)
     assert (abs(plan.u) > 0.999 * robot.effort_limit).any()
     np.testing.assert_allclose(plan.u.ravel(), theirs.x, rtol=0, atol=0.02)
@@ -111,16 +117,14 @@ def test_no_change_of_controls_makes_a_reach_cheaper() -> None:
     plan = ocp.solve(PANDA_START, **arguments, tolerance=1e-12)
     assert plan.converged
 
-    def cost(u: Array) -> float:
+    def costs(u: Array) -> Array:
         q, v = rolled_out(ocp.robot, PANDA_START, np.zeros(ocp.robot.nv), u, 0.02)
-        return float(ocp.cost_of_motions(q, v, u, **arguments, start=PANDA_START))
+        return np.array([ocp.cost_of_motions(*x, **arguments, start=PANDA_START) for x in zip(q, v, u, strict=True)])
 
-    assert cost(plan.u) == pytest.approx(plan.cost, rel=1e-9)
-    still = np.tile(ocp.robot.gravity_force(PANDA_START), (8, 1))
-    for _ in range(20):
-        d = rng.normal(size=plan.u.shape)
-        slopes = [(cost(u + 1e-3 * d) - cost(u - 1e-3 * d)) / 2e-3 for u in (plan.u, still)]
-        assert abs(slopes[0]) < 1e-4 * max(1.0, abs(slopes[1]))
+    assert costs(plan.u[None]) == pytest.approx(plan.cost, rel=1e-9)
+    still, d = np.tile(ocp.robot.gravity_force(PANDA_START), (8, 1)), 1e-3 * rng.normal(size=(20, *plan.u.shape))
+    slopes, others = ((costs(u + d) - costs(u - d)) / 2e-3 for u in (plan.u, still))
+    assert (abs(slopes) < 1e-4 * np.maximum(1.0, abs(others))).all()
 
 
 # --- contacts, loops, limits

@@ -40,20 +40,32 @@ NOT_FOLLOWED = sys.stdlib_module_names | {"numpy", "llvmlite"}
 
 
 def digest(kernel: Callable[..., Any], constants: tuple[Any, ...] = ()) -> str:
-    """Return the hash of a function with all that it calls, and of the classes of its constants."""
+    """Return the hash of a function with all that it calls, and of the classes of its constants.
+
+    A hash is cached while all objects that it depends on are the same.
+    """
     classes = sorted({c for x in constants for c in _classes(x)}, key=lambda c: (c.__module__, c.__qualname__))
     looked_up = [f for c in classes if hasattr(c, "code") for f in c.code()]
+    others = *looked_up, *reversed(classes)
+    made = _digests.setdefault(kernel, {}) if isinstance(kernel, FunctionType) else {}
+    if others in made and all(_same(kernel if thing is None else thing, parts) for thing, parts in made[others][0]):
+        return made[others][1]
     seen: set[int] = set()
-    waiting: list[Any] = [*looked_up, *reversed(classes), kernel]  # the kernel is first in the hash, because others may call it
+    waiting: list[Any] = [*others, kernel]  # the kernel is first in the hash, because others may call it
     ordered: list[str] = []
+    found: list[tuple[Any, tuple[Any, ...]]] = []
     while waiting:
         thing = waiting.pop()
         if id(thing) not in seen:
             seen.add(id(thing))
-            text, further = _known_or_described(thing)
+            parts, text, further = _known_or_described(thing)
             ordered.append(text)
+            found.append((None if thing is kernel else thing, parts))
             waiting += reversed(further)
-    return hashlib.sha256("\n".join(ordered).encode()).hexdigest()
+    result = hashlib.sha256("\n".join(ordered).encode()).hexdigest()
+    if all(parts for _, parts in found):
+        made[others] = (found, result)
+    return result
 
 
 def _classes(constant: object) -> Iterator[type]:
@@ -68,8 +80,9 @@ def _classes(constant: object) -> Iterator[type]:
 
 
 UNCHANGING = (
-    FunctionType, BuiltinFunctionType, CodeType, type, property, staticmethod, classmethod, int, float, complex, str, bytes,
-    type(None), WrapperDescriptorType, MethodDescriptorType, MemberDescriptorType, GetSetDescriptorType,
+    FunctionType, BuiltinFunctionType, CodeType, type, property, staticmethod, classmethod, bool, int, float, complex, str,
+    bytes, type(None), WrapperDescriptorType, MethodDescriptorType, MemberDescriptorType, GetSetDescriptorType,
+    type(functools.cache(len)),
     type(NamedTuple("Pair", [("first", int)]).first),  # type: ignore[attr-defined]  # what reads a field
 )  # fmt: skip
 """Classes whose objects are immutable, except for functions and classes, which are checked separately."""
@@ -77,42 +90,63 @@ UNCHANGING = (
 NOT_DESCRIBED = {"__annotations__", "__orig_bases__", "_field_defaults"}  # attributes of classes that kernels do not run
 
 _known: WeakKeyDictionary[Any, tuple[tuple[Any, ...], str, list[Any]]] = WeakKeyDictionary()  # with their dependencies
+_digests: WeakKeyDictionary[Any, dict[tuple[Any, ...], tuple[list[tuple[Any, tuple[Any, ...]]], str]]] = WeakKeyDictionary()
 
 
-def _known_or_described(thing: object) -> tuple[str, list[Any]]:
-    """Return the description of a function, class or object as text, and the objects that its names refer to.
+def _known_or_described(thing: object) -> tuple[tuple[Any, ...], str, list[Any]]:
+    """Return the parts of a function, class or object, its description as text, and the objects that its names refer to.
 
     A description is cached while the objects that it depends on are the same, if these cannot change: robots are many, kernels
-    few.
+    few. Otherwise no parts are returned.
     """
-    parts = _parts(thing)
-    known = _known.get(thing) if parts else None
-    if known and len(known[0]) == len(parts) and all(map(operator.is_, known[0], parts)):
-        return known[1:]
+    known = _known.get(thing) if isinstance(thing, FunctionType | type) else None
+    if known and _same(thing, known[0]):
+        return known
     further: list[Any] = []
-    text = _described(thing, further)
-    if parts and all(map(_unchanging, parts)):
-        _known[thing] = (parts, text, further)
-    return text, further
+    text, parts = _described(thing, further), _parts(thing)
+    if not parts or not all(map(_unchanging, parts)):
+        return (), text, further
+    _known[thing] = (parts, text, further)
+    return _known[thing]
+
+
+def _same(thing: object, parts: tuple[Any, ...]) -> bool:
+    """Return whether the parts of a function or class are still these objects."""
+    now = _parts(thing)
+    return len(now) == len(parts) and all(map(operator.is_, now, parts))
 
 
 def _parts(thing: object) -> tuple[Any, ...]:
     """Return the objects that the description of a function or a class depends on; none for other things."""
     if isinstance(thing, FunctionType):
-        cells = (cell.cell_contents for cell in thing.__closure__ or () if cell != EMPTY)
-        named = (thing.__globals__.get(name) for name in _names(thing.__code__))
-        attached = (x for item in vars(thing).items() for x in item)
-        return (thing.__code__, thing.__defaults__, thing.__kwdefaults__, *cells, *named, *attached)
+        cells = [cell.cell_contents for cell in thing.__closure__ if cell != EMPTY] if thing.__closure__ else ()
+        names, attached = _names(thing.__code__), vars(thing)
+        named = [*map(thing.__globals__.get, names), *cells]
+        members = [m for x in named if type(x) is ModuleType for m in _members(x, names)]
+        return (thing.__code__, thing.__defaults__, thing.__kwdefaults__, *named, *members, *attached, *attached.values())
     if isinstance(thing, type):
-        members = (item for item in vars(thing).items() if item[0] not in NOT_DESCRIBED)
-        return (*thing.__bases__, *(x for item in members for x in item))
+        own = {name: x for name, x in vars(thing).items() if name not in NOT_DESCRIBED}
+        return (*thing.__bases__, *own, *own.values())
     return ()
 
 
+def _members(module: ModuleType, names: frozenset[str]) -> Iterator[Any]:
+    """Yield the members with these names of a module, and of modules in it."""
+    for name in names if _followed(module.__name__) else ():
+        x = getattr(module, name, None)
+        yield x
+        if type(x) is ModuleType:
+            yield from _members(x, names - {name})
+
+
 def _unchanging(x: object) -> bool:
-    if isinstance(x, ModuleType):
-        return not _followed(x.__name__)
-    return all(map(_unchanging, x)) if isinstance(x, tuple) else type(x) in UNCHANGING or isinstance(x, type)
+    if isinstance(x, tuple):
+        return all(map(_unchanging, x))
+    return type(x) in UNCHANGING or isinstance(x, type | ModuleType) or _is_table(x)
+
+
+def _is_table(x: object) -> bool:
+    return isinstance(x, dict | set | frozenset) and any(isinstance(y, FunctionType) for y in x)
 
 
 def _described(thing: object, further: list[Any]) -> str:
@@ -161,7 +195,7 @@ def _value(x: object, further: list[Any], names: frozenset[str] = frozenset()) -
         if hasattr(x, "_fields"):
             further.append(type(x))
         return f"{type(x).__name__} [{', '.join(_value(y, further) for y in x)}]"
-    if isinstance(x, (dict, set, frozenset)) and any(isinstance(y, FunctionType) for y in x):
+    if _is_table(x):
         return f"{type(x).__name__} of functions"
     if isinstance(x, dict):
         return f"dict {[(_value(k, further), _value(y, further)) for k, y in x.items()]}"
