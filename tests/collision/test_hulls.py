@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
+import trimesh
 from scipy.spatial import ConvexHull, QhullError
 from scipy.spatial.transform import Rotation
 
 from featherweight.array_types import Array
+from featherweight.collision import hulls
 from featherweight.collision.hulls import CELLS, FEW, GRID, Hull, cell_of, farthest_vertex, hull_of, searched_hull
+from featherweight.model.types import Pose, Shape, ShapeType
 
 CUBE = np.array(list(product((-1.0, 1.0), repeat=3)))
 RNG = np.random.default_rng(0)
@@ -142,3 +147,38 @@ def test_directions_have_cells_in_which_they_lie_near_the_middle() -> None:
     for cell in range(0, CELLS, 7):
         inside = on_cube[cells == cell]
         assert np.ptp(inside, axis=0).max() <= 2.0 / GRID + 1e-12 and (np.ptp(inside, axis=0) == 0.0).sum() == 1
+
+
+def ball_file(path: Path, radius: float) -> Shape:
+    trimesh.creation.icosphere(subdivisions=1, radius=radius).export(path)
+    return Shape("ball", "body", ShapeType.MESH, (1.0, 2.0, 1.0), Pose(TURN, (0.1, 0.2, 0.3)), path=str(path))
+
+
+def test_hulls_of_meshes_are_kept_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second call, and another file with the same content, compute nothing; changes of any kind do."""
+    path, other, made = tmp_path / "ball.stl", tmp_path / "copy.stl", list[int]()
+
+    def noted(points: Array) -> Hull:
+        made.append(len(points))
+        return hull_of(points)
+
+    monkeypatch.setattr(hulls, "hull_of", noted)
+    shape = ball_file(path, radius=1.234567)
+    first = hulls.hull_of_mesh(shape)
+    other.write_bytes(path.read_bytes())
+    for again in (shape, replace(shape, path=str(other))):
+        for x, y in zip(first, hulls.hull_of_mesh(again), strict=True):
+            np.testing.assert_array_equal(x, y)
+            assert x.dtype == y.dtype and y.flags.c_contiguous
+    assert len(made) == 1
+    vertices = hulls.mesh_vertices(shape)
+    inside = first.normals @ vertices.T - (first.normals * first.vertices[first.corners[first.faces[:-1]]]).sum(axis=1)[:, None]
+    assert inside.max() < 1e-9 and len(first.vertices) == 42
+    for changed in (
+        replace(shape, size=(1.0, 1.0, 1.0)), replace(shape, placement=Pose()), ball_file(path, radius=1.3),
+        replace(shape, path=None, vertices=on_sphere(30)), replace(shape, path=None, vertices=on_sphere(30, seed=1)),
+    ):  # fmt: skip
+        assert not np.array_equal(hulls.hull_of_mesh(changed).vertices, first.vertices)
+    assert len(made) == 6
+    with pytest.raises(ValueError, match=r"nowhere\.stl: no such file"):
+        hulls.hull_of_mesh(replace(shape, path=str(tmp_path / "nowhere.stl")))

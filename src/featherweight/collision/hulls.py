@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import importlib.metadata
+import io
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ..array_types import IntegerMatrix, Integers, Matrix, Vector
+from ..engine.cache import digest_of_files, kept
 from ..extras import imports_from_extra
 from ..model.types import WORLD, Shape
 from .collision_scene import Hulls
@@ -202,6 +208,60 @@ def hull_vertices(shape: Shape) -> Matrix:
             "give it thickness, replace it by a box, or remove it from the collision shapes"
         )
     return vertices
+
+
+PACKAGE = Path(__file__).parents[1]
+CODE = digest_of_files(PACKAGE, (PACKAGE / "collision/hulls.py", PACKAGE / "model/triangles.py"))
+SELF_CONTAINED = (".stl", ".obj", ".dae", ".ply", ".glb", ".msh")  # mesh files whose vertices are in no other file
+
+
+def hull_of_mesh(shape: Shape) -> Hull:
+    """Return the convex hull of a collision mesh in its body's frame [m]. It is kept on disk, by the content of the mesh.
+
+    Raises ValueError for a mesh without volume or an unreadable mesh, and ImportError if a package is missing.
+    """
+
+    def made() -> Hull:
+        vertices = hull_vertices(shape)
+        try:
+            return hull_of(vertices)
+        except ImportError as error:
+            raise ImportError(f"the mesh {shape.name!r} on {shape.body!r}: {error}") from error
+
+    def packed() -> bytes:
+        file = io.BytesIO()
+        np.savez(file, **made()._asdict())
+        return file.getvalue()
+
+    content = _content(shape)
+    if not content:
+        return made()
+    placed = np.concatenate([np.ravel(x) for x in (shape.size, *shape.placement)]).tolist()
+    with np.load(io.BytesIO(kept(packed, "hull", CODE, content, placed))) as arrays:
+        return Hull(*(arrays[name] for name in Hull._fields))
+
+
+def _content(shape: Shape) -> tuple[str, ...]:
+    """Return what determines the vertices of a mesh: their hash and the packages that compute the hull.
+
+    Return nothing if other files may belong to the mesh, or if it cannot be read.
+    """
+    packages = ("scipy",) if shape.vertices is not None else ("scipy", "trimesh")
+    try:
+        if shape.vertices is not None:
+            data = np.ascontiguousarray(shape.vertices, dtype=float).tobytes()
+        elif (shape.path or "").lower().endswith(SELF_CONTAINED):
+            data = Path(shape.path or "").read_bytes()
+        else:
+            return ()
+        return (hashlib.sha256(data).hexdigest(), Path(shape.path or "").suffix.lower(), *map(_version, packages))
+    except (OSError, importlib.metadata.PackageNotFoundError):
+        return ()
+
+
+@functools.cache
+def _version(package: str) -> str:
+    return importlib.metadata.version(package)
 
 
 def _described(shape: Shape) -> str:

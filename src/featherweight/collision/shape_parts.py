@@ -8,11 +8,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..array_types import IntegerMatrix, Integers, Matrix, Vector
+from ..array_types import IntegerMatrix, Integers, Matrix
 from ..model.types import Shape, ShapeType
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, PLANE, SPHERE, HeightFields, Hulls
-from .hulls import NO_HULL, Hull, hull_of, hull_vertices
-from .stand_ins import local_stand_ins
+from .hulls import NO_HULL, Hull, hull_of_mesh
+from .stand_ins import extreme_points, local_stand_ins
+from .triples import Triple
 
 KINDS = {
     ShapeType.SPHERE: SPHERE,
@@ -94,26 +95,22 @@ def shape_part(shape: Shape) -> ShapePart:
         around = size[0] + size[1] if kind == CAPSULE else float(np.hypot(size[0], size[1]))
     else:
         around = max(size)
-    return ShapePart(kind, T, (float(size[0]), float(size[1]), float(size[2])), around, _balls(shape, np.zeros(3)))
+    radius, centers = local_stand_ins(shape)
+    return ShapePart(kind, T, (float(size[0]), float(size[1]), float(size[2])), around, _as_balls(centers, radius))
 
 
 def _hull_part(shape: Shape) -> ShapePart:
-    vertices = hull_vertices(shape)
-    try:
-        hull = hull_of(vertices)
-    except ImportError as error:
-        raise ImportError(f"the mesh {shape.name!r} on {shape.body!r}: {error}") from error
+    hull = hull_of_mesh(shape)
     middle = 0.5 * (hull.vertices.min(axis=0) + hull.vertices.max(axis=0))
     hull, T = hull._replace(vertices=hull.vertices - middle, around=hull.around - middle), np.eye(4)
     T[:3, 3] = middle
     around = float(np.linalg.norm(hull.vertices, axis=1).max())
-    return ShapePart(HULL, T, (0.0, 0.0, 0.0), around, _balls(shape, middle), hull)
+    return ShapePart(HULL, T, (0.0, 0.0, 0.0), around, _as_balls(extreme_points(hull.vertices), 0.0), hull)
 
 
-def _balls(shape: Shape, middle: Vector) -> Matrix:
+def _as_balls(centers: Sequence[Triple] | Matrix, radius: float) -> Matrix:
     """Return the centres, in the part's frame, and the radius of the balls that represent a shape."""
-    radius, centers = local_stand_ins(shape)
-    return np.array([(*(np.asarray(c) - middle), radius) for c in centers], dtype=float).reshape(-1, 4)
+    return np.array([(*c, radius) for c in centers], dtype=float).reshape(-1, 4)
 
 
 def part_ranges(parts: Sequence[PartArrays]) -> IntegerMatrix:

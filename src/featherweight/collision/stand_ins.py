@@ -37,8 +37,13 @@ def local_stand_ins(shape: Shape) -> tuple[float, Sequence[Triple] | Matrix]:
         case ShapeType.ELLIPSOID:
             axes = np.array(size)
             return 0.0, axes**2 * DIRECTIONS / np.linalg.norm(axes * DIRECTIONS, axis=1)[:, None]
-    vertices = mesh_vertices(shape)
-    return 0.0, vertices[np.unique((DIRECTIONS @ vertices.T).argmax(axis=1))]
+    return 0.0, extreme_points(mesh_vertices(shape))
+
+
+def extreme_points(vertices: Matrix) -> Matrix:
+    """Return those of the vertices (n, 3) that are farthest along one of many directions."""
+    farthest: Matrix = vertices[np.unique((DIRECTIONS @ vertices.T).argmax(axis=1))]
+    return farthest
 
 
 def box_corners(size: Sequence[float] | Vector) -> Iterator[Triple]:

@@ -460,10 +460,10 @@ def test_what_is_wrong_is_named() -> None:
 
 @pytest.mark.parametrize(("missing", "needed"), [("scipy.spatial", "scipy"), ("trimesh", "trimesh")])
 def test_meshes_say_which_package_they_need(missing: str, needed: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other shapes need none: a robot of these has collisions all the same."""
+    """Other shapes need none: a robot of these has collisions all the same. No hull of this mesh has been kept."""
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.delitem(sys.modules, "featherweight.model.triangles", raising=False)
-    given: dict[str, Any] = {"vertices": cube(0.1)} if needed == "scipy" else {"path": "/nowhere/part.stl"}
+    given: dict[str, Any] = {"vertices": cube(0.12345)} if needed == "scipy" else {"path": "/nowhere/part.stl"}
     robot = arm(Shape("part", "d", ShapeType.MESH, (1.0, 1.0, 1.0), **given), *SHAPES[:3])
     with pytest.raises(ImportError, match=rf"part.* on 'd'.* needs? {needed}: pip install .*featherweight\[shapes\]"):
         robot.in_collision(np.zeros(13))
