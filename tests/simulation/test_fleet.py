@@ -128,6 +128,18 @@ def test_one_robot_that_fails_begins_anew() -> None:
     assert not sim.failed.any()
 
 
+def test_a_robot_that_begins_anew_takes_all_further_steps_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one alone, even where the call takes its steps in portions."""
+    monkeypatch.setattr(fleet, "MOST_STEPS", 5)
+    sim, tau = falling(3, on_failure="reset"), np.zeros((3, 20, 6))
+    tau[1, [2, 8], 0] = np.nan
+    start = sim.q
+    many = sim.rollout(start, np.zeros((3, 6)), tau=tau)
+    alone = sim.rollout(start[1:2], np.zeros((1, 6)), tau=tau[1:2])
+    np.testing.assert_array_equal(many.q[1], alone.q[0])
+    assert (many.q[1, [3, 9]] == start[1]).all() and many.q[1, -1, 2] < many.q[1, 10, 2] < start[1, 2]
+
+
 def test_a_failure_that_is_raised_leaves_all_robots_before_the_step() -> None:
     sim = falling(3)
     sim.run(0.05, every=50)

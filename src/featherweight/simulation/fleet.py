@@ -553,7 +553,7 @@ class Fleet:
         room = self.room
         states.plan[2] = stop
         stop = min(stop + (VECTOR_STEPS if in_vectors else MOST_STEPS), steps)
-        np.logical_not(self.failed, out=states.active)
+        states.active[:] = ~self.failed | (self.on_failure == "reset")
         states.plan[0] = stop
         if in_vectors:
             taken = self.vectors.take_steps(self.arrays, self._many.address, self.threads, what)
