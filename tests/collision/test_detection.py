@@ -61,6 +61,23 @@ def test_resting_contacts_are_not_multiplied_by_speed() -> None:
     assert sorted(contacts.candidate[:4]) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("beyond", [-0.05, 0.0, 1e-3, 5e-3, 0.05])
+def test_a_ball_touches_a_mesh_at_its_one_candidate(beyond: float) -> None:
+    """On a face, and beyond its edge, where the contact's normal turns away from that of the face."""
+    corners = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1))
+    robot = fw.load(
+        f"""<mujoco><asset><mesh name="cube" vertex="{corners}"/></asset><worldbody><geom type="mesh" mesh="cube"/>
+        <body><freejoint/><geom size=".1"/></body></worldbody></mujoco>""",
+        execution="interpreted",
+    )
+    touching = make_scene(robot, TouchingParts((), (), None, True, 0.8, 0.0, np.zeros(0), np.zeros(0), False))
+    height = 0.1 + np.sqrt(0.1**2 - max(beyond, 0.0) ** 2) - 1e-5
+    k, contacts = found(touching, np.array([[0.1 + beyond, 0.01, height]]), np.zeros((1, 3)))
+    assert (k, len(touching.links)) == (1, 1)
+    assert contacts.candidate[0] == 0
+    np.testing.assert_allclose(contacts.gap[0], -1e-5, rtol=0.2)
+
+
 def test_without_room_the_answer_is_minus_one() -> None:
     box = fw.Shape("box", "a", Box, (0.2, 0.2, 0.2))
     assert found(scene_of(box, ground=fw.Plane()), np.array([[0.0, 0.0, 0.1]]), np.zeros((1, 3)), room=3)[0] == -1

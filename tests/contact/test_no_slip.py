@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from contact.test_turning_cones import drawn
-from featherweight.contact.no_slip import hold_still, still_work
+from featherweight.contact.edges import edge_work, list_edges
+from featherweight.contact.no_slip import hold_still, still_work, write_most
 from featherweight.contact.turning_cones import row_of
 from featherweight.engine.loops.kernels import compiled
 
@@ -54,3 +55,13 @@ def test_friction_is_the_minimum_within_its_cones(seed: int) -> None:
         assert low <= f[i] <= high
         assert abs(u[i]) < 1e-7 * np.abs(problem.b).max() or f[i] == (low if u[i] > 0.0 else high)
     assert edge > 0 or k < 3
+
+
+def test_contacts_without_friction_get_none_from_pyramids() -> None:
+    """Whatever an earlier problem has left in the workspace."""
+    problem, _ = drawn(0, 3, 0, 0.2)
+    problem = problem._replace(mu=np.array([0.5, 0.0, 0.5]))
+    edges, work = edge_work(12 + len(problem.b)), still_work(len(problem.b))
+    edges.impulses[:], work.most[:] = 1.0, np.nan
+    write_most(problem, list_edges(problem, edges), edges, work.most)
+    np.testing.assert_array_equal(work.most[[1, 2, 4, 5, 7, 8]], [1.0, 1.0, 0.0, 0.0, 1.0, 1.0])

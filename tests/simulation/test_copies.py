@@ -35,10 +35,13 @@ def different() -> fw.Simulation:
 
 
 def failed() -> fw.Simulation:
+    """With a robot that has stopped, whose error the simulation keeps."""
     sim = boxes(3, on_failure="stop")
-    q = sim.q.copy()
-    q[1, 2] = -0.5
-    sim.reset(q)
+    v = np.zeros((3, 6))
+    v[1, 0] = 1e6
+    sim.v = v
+    sim.step()
+    assert sim.failed.tolist() == [False, True, False]
     return sim
 
 
@@ -113,3 +116,11 @@ def test_environments_copy() -> None:
     for other in theirs:
         np.testing.assert_array_equal(other[0], own[0])
         np.testing.assert_array_equal(other[1], own[1])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_errors_are_copied_whole(way: str) -> None:
+    """As they come from another process."""
+    error = fw.SimulationError("too fast", 0.5, 3, 8)
+    copied = WAYS[way](error)
+    assert (str(copied), vars(copied)) == (str(error), vars(error))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 import featherweight as fw
 from featherweight.identification import random_parameters
+from featherweight.simulation import fleet
 from simulation.scenes import boxes, corners, free_bodies, pendulum, solid_box
 
 SIDES = (0.4, 0.3, 0.2)
@@ -127,6 +128,18 @@ def test_one_robot_that_fails_begins_anew() -> None:
     assert not sim.failed.any()
 
 
+def test_a_robot_that_begins_anew_takes_all_further_steps_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one alone, even where the call takes its steps in portions."""
+    monkeypatch.setattr(fleet, "MOST_STEPS", 5)
+    sim, tau = falling(3, on_failure="reset"), np.zeros((3, 20, 6))
+    tau[1, [2, 8], 0] = np.nan
+    start = sim.q
+    many = sim.rollout(start, np.zeros((3, 6)), tau=tau)
+    alone = sim.rollout(start[1:2], np.zeros((1, 6)), tau=tau[1:2])
+    np.testing.assert_array_equal(many.q[1], alone.q[0])
+    assert (many.q[1, [3, 9]] == start[1]).all() and many.q[1, -1, 2] < many.q[1, 10, 2] < start[1, 2]
+
+
 def test_a_failure_that_is_raised_leaves_all_robots_before_the_step() -> None:
     sim = falling(3)
     sim.run(0.05, every=50)
@@ -134,6 +147,30 @@ def test_a_failure_that_is_raised_leaves_all_robots_before_the_step() -> None:
     with pytest.raises(fw.SimulationError, match="robot 1 of 3"):
         sim.step(bad(sim))
     assert (sim.q == q).all() and (sim.v == v).all() and sim.steps == 50
+
+
+def test_a_failure_leaves_no_trace_of_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in forces of contacts nor in the steps that follow, even if the step made room for more contacts."""
+    monkeypatch.setattr(fleet, "ROOM", 2)
+    slide = np.zeros((3, 6))
+    slide[:, :2], slide[:, 3] = [0.3, 0.2], [0.5, 1.0, 1.5]
+    sim, sound = falling(3), falling(3)
+    for x in (sim, sound):
+        x.reset(x.q - [0.0, 0.0, 0.19, 0.0, 0.0, 0.0, 0.0], slide)
+    rooms = set()
+    for _ in range(150):
+        before, wrenches = sim.contacts_of_many(slice(None)), sim.contact_forces
+        had = sim._fleet.room
+        with pytest.raises(fw.SimulationError, match="robot 1 of 3"):
+            sim.step(bad(sim))
+        for x, y in zip(before, sim.contacts_of_many(slice(None)), strict=True):
+            np.testing.assert_array_equal(x, y)
+        np.testing.assert_array_equal(sim.contact_forces, wrenches)
+        rooms.add((had, sim._fleet.room))
+        sim.step()
+        sound.step()
+        np.testing.assert_array_equal(sim.q, sound.q)
+    assert {a < b for a, b in rooms} == {False, True}
 
 
 def test_a_failure_in_a_rollout_leaves_all_robots_at_one_time() -> None:

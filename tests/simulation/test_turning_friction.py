@@ -9,6 +9,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.robot.collision.shape_pairs import touching_pairs
+from featherweight.simulation import fleet
 from simulation.beside_mujoco import beside_mujoco
 from simulation.plain_python import plain_python
 
@@ -111,6 +112,20 @@ def test_robots_of_a_fleet_turn_as_one_alone() -> None:
     alone = fw.Simulation(robot, v=2.0 * VELOCITY)
     alone.run(0.2)
     np.testing.assert_array_equal(many.q[2], alone.q)
+
+
+def test_torques_have_room_for_as_many_contacts_as_forces(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = fw.load(text(6))
+    q, v = np.tile(robot.start(), (3, 1)), np.tile(VELOCITY, (3, 1))
+    ends = []
+    for room in (1, 16):
+        monkeypatch.setattr(fleet, "ROOM", room)
+        sim = fw.Simulation(robot, q=q, v=v, contact="as in the file")
+        sim.run(0.1, every=50)
+        contacts = sim._fleet.home.contacts
+        assert contacts.turn.shape == contacts.force.shape
+        ends.append(sim.q)
+    np.testing.assert_array_equal(*ends)
 
 
 def test_frictions_of_pairs_are_mixed_as_in_mujoco() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..array_types import Vector
-from .collision_scene import CollisionScene, CollisionWork, Hulls
+from .collision_scene import SPHERE, CollisionScene, CollisionWork, Hulls
 from .convex_shapes import ALIGNED, ConvexShape, convex_shape, face_towards
 from .face_clipping import MOST_POINTS, NEARLY, put_face_points, raise_gaps
 from .round_contacts import SAME, put
@@ -58,6 +58,9 @@ def with_faces(
     for i in range(k):
         if found[i, 6] <= gap + 0.5 * SAME:
             return k
+    if one.kind == SPHERE:  # its only contact
+        put(found, 0, point, n, gap)
+        return 1
     put(found, k, point, n, gap)
     found[k, 7] = MOST_POINTS
     return k + 1

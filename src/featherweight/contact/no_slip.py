@@ -53,6 +53,8 @@ def still_work(size: int) -> StillWork:
 def write_most(problem: Problem, size: int, edges: EdgeWork, most: Vector) -> None:
     """Write the greatest friction along each row from the impulses of its pair of edges; `size` edges and rows are listed."""
     for x in range(size):
+        most[edges.other[x]] = 0.0  # of contacts without friction, too
+    for x in range(size):
         if edges.part[x] > 0.0:
             most[edges.other[x]] = edges.part[x] * (edges.impulses[x] + edges.impulses[x + 1])
 

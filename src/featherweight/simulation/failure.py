@@ -16,3 +16,8 @@ class SimulationError(RuntimeError):
         self.what = what
         self.time = time
         self.robot = robot
+        self._batch = batch
+
+    def __reduce__(self) -> tuple[type[SimulationError], tuple[str, float, int, int]]:
+        """Return the arguments, because copies and pickles otherwise take the message as the first of them."""
+        return type(self), (self.what, self.time, self.robot, self._batch)

@@ -50,6 +50,10 @@ LANES = 8  # least number of robots for free flight side by side
 MOST_STEPS = 1000  # greatest number of steps in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
 FLOAT = np.dtype(np.float64)
+OF_PLACES = "candidate", "point", "gap", "normal", "bodies", "force", "turn"  # fields of `FleetContacts` with room for contacts
+OF_STATE = (  # fields of `FleetStates`, without those of the work on steps
+    "q", "v", "act", "last_row", "report", "inexact", "opened", "deepest", "before_q", "before_v", "before_act",
+)  # fmt: skip
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
     "vectors", "_run", "_run_prepared", "_step_prepared", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
     "arrays",
@@ -471,28 +475,35 @@ class Fleet:
         if self._single:
             self._run_alone(steps, time)
             return
-        states, contacts = a.states, a.contacts
-        last = states.last_row, contacts.counts, contacts.candidate, contacts.force, contacts.turn
-        kept = states.q, states.v, states.act, *last, self.failed
-        backup = [(x, x.copy()) for x in (*kept, states.before_q, states.before_v, states.before_act)]
+        backup = self._backup()
         if self.on_failure != "stop":
             self.failed[:] = False
         try:
             self._take(steps, time)
         except BaseException:  # from a function of the user, or Ctrl-C
             self.done, a.states.plan[0] = 0, 1
-            for x, before in backup:
-                x[:] = before
+            self._restore(backup)
             raise
         self.done = steps
         if not self.failures or self.on_failure != "raise":
             return
         robot, (self.done, error) = min(self.failures.items(), key=lambda item: item[1][0])
-        for x, before in backup:
-            x[:] = before
+        self._restore(backup)
         self.failed[:] = False
         self._take(self.done, time)
         raise SimulationError(error.what, error.time, robot, len(a.states.q)) from None
+
+    def _kept(self) -> list[Array]:
+        """Return the arrays of the state and of the last step."""
+        return [*(getattr(self.arrays.states, name) for name in OF_STATE), *self.arrays.contacts, self.failed]
+
+    def _backup(self) -> list[Array]:
+        return [x.copy() for x in self._kept()]
+
+    def _restore(self, backup: list[Array]) -> None:
+        """Return to the state of a backup; there may be room for more contacts now."""
+        for x, before in zip(self._kept(), backup, strict=True):
+            x[tuple(map(slice, before.shape))] = before
 
     def _run_alone(self, steps: int, time: float) -> None:
         """Take steps of the only robot, in portions, between which Python handles signals."""
@@ -542,7 +553,7 @@ class Fleet:
         room = self.room
         states.plan[2] = stop
         stop = min(stop + (VECTOR_STEPS if in_vectors else MOST_STEPS), steps)
-        np.logical_not(self.failed, out=states.active)
+        states.active[:] = ~self.failed | (self.on_failure == "reset")
         states.plan[0] = stop
         if in_vectors:
             taken = self.vectors.take_steps(self.arrays, self._many.address, self.threads, what)
@@ -667,7 +678,7 @@ class Fleet:
         had, contacts = self.room, self.arrays.contacts
         self.room = 2 * had
         longer = {}
-        for name in ("candidate", "point", "gap", "normal", "bodies", "force"):
+        for name in OF_PLACES:
             x = getattr(contacts, name)
             longer[name] = np.zeros((len(x), self.room, *x.shape[2:]), x.dtype)
             longer[name][:, :had] = x
