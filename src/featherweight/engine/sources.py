@@ -36,6 +36,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 EMPTY = CellType()
+MOST_DIGESTS = 64  # kept hashes of a kernel with different classes of constants, which they keep alive
 NOT_FOLLOWED = sys.stdlib_module_names | {"numpy", "llvmlite"}
 
 
@@ -64,6 +65,8 @@ def digest(kernel: Callable[..., Any], constants: tuple[Any, ...] = ()) -> str:
             waiting += reversed(further)
     result = hashlib.sha256("\n".join(ordered).encode()).hexdigest()
     if all(parts for _, parts in found):
+        if len(made) >= MOST_DIGESTS:
+            made.clear()
         made[others] = (found, result)
     return result
 
