@@ -15,8 +15,8 @@ copyright = "the authors of Featherweight, Apache-2.0"
 
 extensions = ["stand_ins", "myst_parser", "api", "command_line", "mathml", "offline", "root_pages"]
 myst_enable_extensions = ["dollarmath"]
-myst_heading_anchors = 4  # the anchors of GitHub, for links such as simulation.md#a-step
-smartquotes = False  # code such as "local" keeps its quotes
+myst_heading_anchors = 4  # anchors as on GitHub, for links such as simulation.md#a-step
+smartquotes = False  # keep the quotes of code such as "local"
 exclude_patterns = ["_extensions"]
 
 html_theme = "furo"
@@ -27,5 +27,5 @@ html_css_files = ["formulas.css", "code.css"]
 html_copy_source = False
 html_show_sphinx = False
 
-# names in signatures from NumPy and Python, whose inventories are not here
+# names of NumPy and Python in signatures; the site has no inventories of these packages
 nitpick_ignore_regex = [("py:.*", r"(?!featherweight\.).*")]

@@ -1,6 +1,6 @@
 """Draw the pictures of the pages again: `make pictures`, or `python docs/pictures.py [PICTURE ...]` for some.
 
-Pictures of examples have the examples' names. Pictures that take many minutes are drawn only if the command names them.
+A picture of an example has the example's name. Pictures that take many minutes are drawn only if the command names them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ MADE_BY = {
     "how_fast_batch.png": CHARTS,
     "how_fast_one_call.png": CHARTS,
     "how_fast_simulation.png": CHARTS,
-    "gpu_batches.png": "benchmarks/gpu/run.py --only batches --output output/gpu",  # its chart.png, on a machine with a GPU
+    # this command writes chart.png; it needs a machine with a GPU
+    "gpu_batches.png": "benchmarks/gpu/run.py --only batches --output output/gpu",
     "gpu_instructions.png": "benchmarks/gpu/instructions.py docs/gpu_instructions.png",
 }
 FOLDERS = {"algorithms": ALGORITHMS, "papers": PAPERS}
@@ -41,7 +42,7 @@ def pictures() -> list[str]:
 
 
 def command(picture: str) -> tuple[str, str]:
-    """Return the Python arguments that draw a picture, and the environment to use; "" is that of the tests."""
+    """Return the Python arguments that draw a picture, and the extra of its environment; "" is the environment of the tests."""
     path = Path(picture)
     if picture in MADE_BY:
         return MADE_BY[picture], ""
@@ -63,7 +64,7 @@ def main() -> None:
         print(f"{python} {line}", flush=True)
         subprocess.run([python, *line.split()], cwd=ROOT, env={**os.environ, "PYTHONPATH": path, "PICTURES": "1"}, check=True)
     for picture in chosen:
-        if command(picture)[0].startswith("examples/"):  # examples write more files than pictures
+        if command(picture)[0].startswith("examples/"):  # examples write other files too
             shutil.copy(ROOT / "output" / picture, DOCS / picture)
 
 

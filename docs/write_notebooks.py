@@ -17,7 +17,7 @@ FILE = re.compile(r'"(\w+\.(?:urdf|xml))"')
 
 
 def notebook(page: str) -> dict[str, Any]:
-    """Return a page as a notebook: its code in cells, its text between them, its links from another folder."""
+    """Return a page as a notebook: code in code cells, text in Markdown cells, links relative to the folder of the notebooks."""
     cells: list[dict[str, Any]] = []
     for k, text in enumerate(CODE.split(ITSELF.sub("", INVISIBLE.sub("", page)))):
         code = bool(k % 2)
@@ -35,7 +35,7 @@ def notebook(page: str) -> dict[str, Any]:
 
 
 def _found(file: re.Match[str]) -> str:
-    """Return the path of a file of these pages, from the folder of the notebooks."""
+    """Return the path of a file of the pages, relative to the folder of the notebooks."""
     return f'"../files/{file[1]}"' if (DOCS / "files" / file[1]).exists() else file[0]
 
 

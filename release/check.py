@@ -1,9 +1,10 @@
-"""The wheel and the source archive, built, looked into, installed and used: `make wheel`.
+"""Build the wheel and the source archive, inspect them, install the wheel and use it: `make wheel`.
 
-    python release/check.py [--heavy] [EXTRA ...]        all extras of smoke.py unless some are named; "core" is none of them
+    python release/check.py [--heavy] [EXTRA ...]        all extras of smoke.py unless some are named; "core" is the package
+    without extras
 
-Each extra is installed from the wheel, alone, in an environment of its own, and used there from a folder outside the clone.
-What was built is in dist/, and is what a release publishes.
+Each extra is installed from the wheel alone in its own environment, and used there from a folder outside the clone. The
+distributions are in dist/; a release publishes them.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
-HEAVY = ("jax", "torch", "cuda")  # hundreds of megabytes each
-NOT_TRIED = {  # with what they are for, which no wheel has
+HEAVY = ("jax", "torch", "cuda")  # each downloads hundreds of megabytes
+NOT_TRIED = {  # extras and their purpose; no wheel provides them
     "docs": "the site is built from a clone: make docs",
     "examples": "they lie in a clone: make examples",
     "solvers": "benchmarks lie in a clone: make bench",
     "test": "tests lie in a clone: make test",
 }
 OBJECTS = "engine/loops/objects"
-TARGETS = ("x86-64-v4", "x86-64-v3", "aarch64")  # each with the same kernels
+TARGETS = ("x86-64-v4", "x86-64-v3", "aarch64")  # all have the same kernels
 PURE = "-py3-none-any.whl"
 IN_WHEEL = ("featherweight/py.typed", "featherweight/version.py")
-# The ends or beginnings of names of what git has and the archive lacks.
+# Beginnings or ends of names of tracked files that the archive omits.
 LEFT_OUT = (".png", ".gif", ".gitignore", ".gitattributes", ".ci/", ".github/")
 
 
 def listed_extras() -> list[str]:
-    """The extras of pyproject.toml."""
+    """Return the extras of pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return list(project["optional-dependencies"])
 
@@ -50,7 +51,7 @@ def run(*command: str | Path, **options: object) -> None:
 
 
 def build() -> tuple[Path, Path]:
-    """The wheel, made from the source archive, with object code; and the archive, which has none."""
+    """Build the source archive, and from it the wheel, which includes object code; return the wheel and the archive."""
     shutil.rmtree(DIST, ignore_errors=True)
     run(sys.executable, "-m", "build", "--sdist", "--outdir", DIST, ROOT, stdout=subprocess.DEVNULL)
     (archive,) = DIST.glob("*.tar.gz")
@@ -60,7 +61,7 @@ def build() -> tuple[Path, Path]:
         (sources,) = Path(folder).iterdir()
         python = environment(Path(folder) / "objects", str(sources))
         run(python, sources / "release/objects.py", sources / "src/featherweight" / OBJECTS, cwd=folder, env=outside())
-        shutil.rmtree(sources / "build", ignore_errors=True)  # where pip built
+        shutil.rmtree(sources / "build", ignore_errors=True)  # pip built here
         run(sys.executable, "-m", "build", "--wheel", "--outdir", DIST, sources, stdout=subprocess.DEVNULL)
     (wheel,) = DIST.glob("*.whl")
     run(sys.executable, "-m", "twine", "check", "--strict", wheel, archive)
@@ -68,7 +69,7 @@ def build() -> tuple[Path, Path]:
 
 
 def environment(folder: Path, wanted: str) -> Path:
-    """Python in a new environment where a package is installed."""
+    """Return the Python of a new environment where a package is installed."""
     venv.create(folder, with_pip=False)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     install = sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", wanted
@@ -77,12 +78,14 @@ def environment(folder: Path, wanted: str) -> Path:
 
 
 def outside(**more: str) -> dict[str, str]:
-    """The environment variables of a process that does not see the clone."""
+    """Return the environment variables of a process that does not see the clone."""
     return {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | more
 
 
 def look_into_wheel(wheel: Path) -> None:
-    """All modules, the files that they read, the licence; nothing else; and metadata that agree with the name."""
+    """Check the contents of the wheel: all modules, the files that they read, the licence, and nothing else; check its
+    metadata.
+    """
     assert wheel.name.endswith(PURE), f"{wheel.name} is not for all platforms"
     with zipfile.ZipFile(wheel) as files:
         names = set(files.namelist())
@@ -92,7 +95,9 @@ def look_into_wheel(wheel: Path) -> None:
     missing = ({*IN_WHEEL, f"{info}/licenses/LICENSE"} | modules) - names
     assert not missing, f"{wheel.name} lacks {sorted(missing)}"
     kernels = [{PurePosixPath(n).name for n in names if n.startswith(f"featherweight/{OBJECTS}/{t}/")} for t in TARGETS]
-    assert kernels[0] and all(k == kernels[0] for k in kernels), f"{wheel.name} has not the same object code for all targets"
+    assert kernels[0] and all(k == kernels[0] for k in kernels), (
+        f"{wheel.name} does not have the same object code for all targets"
+    )
     foreign = {n for n in names if PurePosixPath(n).parts[0] not in ("featherweight", info.name)}
     assert not foreign, f"{wheel.name} has {sorted(foreign)}"
     assert f"-{metadata['Version']}-" in wheel.name
@@ -100,10 +105,10 @@ def look_into_wheel(wheel: Path) -> None:
 
 
 def look_into_archive(archive: Path) -> None:
-    """What builds and tests the package: all that git has, but pictures; nothing that it ignores."""
+    """Check that the archive has all files to build and test the package: tracked files except pictures, and no ignored files."""
     with tarfile.open(archive) as files:
         names = {n.partition("/")[2] for n in files.getnames()}
-    listing = ["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), "ls-files"]  # also where another user made the clone
+    listing = ["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), "ls-files"]  # works also if another user made the clone
     tracked = subprocess.run(listing, check=True, capture_output=True, text=True).stdout.splitlines()
     missing = {n for n in tracked if not n.endswith(LEFT_OUT) and not n.startswith(LEFT_OUT)} - names
     assert not missing, f"{archive.name} lacks {sorted(missing)}"
@@ -111,9 +116,9 @@ def look_into_archive(archive: Path) -> None:
 
 
 def use(wheel: Path, extra: str, folder: Path) -> None:
-    """Install the wheel with an extra in an environment of its own, and use it from outside the clone.
+    """Install the wheel with an extra in its own environment, and use it from outside the clone.
 
-    Without extras the first step of a simulation comes first, with an empty cache.
+    Without extras, the first use is the first step of a simulation, with an empty cache.
     """
     python = environment(folder / extra, str(wheel) if extra == "core" else f"{wheel}[{extra}]")
     for script in ("first_simulation.py", "smoke.py") if extra == "core" else ("smoke.py",):

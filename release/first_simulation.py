@@ -1,8 +1,8 @@
-"""The first step with contacts on a new machine, with an installed wheel: no kernel that all robots share compiles.
+"""Check that the first step with contacts on a new machine, with an installed wheel, compiles no kernel that all robots share.
 
     python release/first_simulation.py
 
-Prints the seconds from before `import featherweight` to after the first step, by the clock and of the processor.
+Prints the wall-clock and processor seconds from before `import featherweight` until after the first step.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ BEGUN = [clock() for clock in CLOCKS]
 
 import featherweight as fw  # noqa: E402  # its import counts
 
-MOST = 3.0  # seconds of the processor: three times what was measured on a slow machine
+MOST = 3.0  # processor seconds: three times the measurement on a slow machine
 
 
 def ball_on_the_ground() -> None:
-    """A ball that touches the ground takes a step."""
+    """Step a ball that touches the ground."""
     ball = fw.Description("ball", "", (fw.Body("ball", fw.Inertia(1.0, (0, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01))),), ())
     robot = fw.build(ball, base="floating")
     q = robot.neutral()
@@ -31,7 +31,7 @@ def ball_on_the_ground() -> None:
 def main() -> None:
     ball_on_the_ground()
     wall, processor = (clock() - begun for clock, begun in zip(CLOCKS, BEGUN, strict=True))
-    print(f"{wall:.2f} s by the clock, {processor:.2f} s of the processor")
+    print(f"{wall:.2f} s wall-clock time, {processor:.2f} s processor time")
     assert processor < MOST, f"the first step took {processor:.1f} s"
 
 

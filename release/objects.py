@@ -1,8 +1,8 @@
-"""Object code for wheels: compiles the kernels of `FIRST_USES` for all kinds of processors.
+"""Compile the kernels of `FIRST_USES` to object code for all kinds of processors, for wheels.
 
     python release/objects.py FOLDER
 
-Run in an environment where the package is installed from the sources that the wheel will have. FOLDER is
+Run in an environment where the package is installed from the sources of the wheel. FOLDER is
 src/featherweight/engine/loops/objects of those sources. To ship another kernel, add a function that calls it to `FIRST_USES`.
 """
 
@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-os.environ["FEATHERWEIGHT_CACHE_SIZE"] = "0"  # all kernels are compiled
+os.environ["FEATHERWEIGHT_CACHE_SIZE"] = "0"  # disable the cache: all kernels are compiled
 
 import first_simulation
 import smoke
@@ -23,7 +23,7 @@ from featherweight.engine.loops import kernel_code, precompiled_code
 
 
 def folded_arm() -> None:
-    """Which configurations of an arm with primitive shapes touch themselves."""
+    """Check which configurations of an arm with primitive shapes collide with themselves."""
     with tempfile.TemporaryDirectory() as folder:
         fw.load(smoke.urdf(Path(folder))).in_collision(smoke.FOLDED_AND_STRETCHED)
 

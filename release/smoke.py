@@ -1,7 +1,7 @@
-"""What each extra adds, used once, on an installed package: `python smoke.py EXTRA`, in an environment with that extra alone.
+"""Use an extra once with an installed package: `python smoke.py EXTRA`, in an environment with that extra alone.
 
-`core` is the package without extras: its dynamics are compared with its mass matrix; it must import nothing but what it
-requires; and each other use of the table must fail there with an ImportError that names its extra.
+`core` is the package without extras. It compares dynamics with the mass matrix and checks that the package imports only its
+requirements. Every other use of the table must fail there with an ImportError that names its extra.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ warnings.filterwarnings("error", category=DeprecationWarning, module=r"(featherw
 import featherweight as fw  # noqa: E402  # warnings of its import count, too
 
 REQUIRED = {"numpy", "llvmlite", "defusedxml", "featherweight"}
-FOLDED_AND_STRETCHED = [[3.1, 0.0], [0.1, 0.0]]  # of the robot of `urdf`
+FOLDED_AND_STRETCHED = [[3.1, 0.0], [0.1, 0.0]]  # angles of the robot of `urdf`
 MJCF = '<mujoco><worldbody><body><joint name="hinge"/><geom size="0.1"/></body></worldbody></mujoco>'
 
 
 def installed_modules() -> set[str]:
-    """The packages, of those that are installed, of which something is imported."""
+    """Return the installed packages of which a module is imported."""
     found = {
         name.partition(".")[0]
         for name, module in sys.modules.items()
@@ -41,7 +41,7 @@ def arm() -> fw.Robot:
 
 
 def urdf(folder: Path, first: str = '<sphere radius="0.1"/>') -> Path:
-    """A robot's file, with a shape, a box and a ball; the first and the last may touch."""
+    """Write the file of a robot with a given shape, a box and a ball; the given shape and the ball may touch."""
     shapes = (first, '<box size="0.2 0.2 0.2"/>', '<sphere radius="0.1"/>')
     links = "".join(
         f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
@@ -59,7 +59,7 @@ def urdf(folder: Path, first: str = '<sphere radius="0.1"/>') -> Path:
 
 
 def pyramid(folder: Path) -> str:
-    """The name of a mesh file."""
+    """Write a mesh file; return its name."""
     corners = "v 0 0 0.1\nv 0.1 0 -0.1\nv -0.1 0.1 -0.1\nv -0.1 -0.1 -0.1\n"
     (folder / "pyramid.obj").write_text(f"{corners}f 1 2 3\nf 1 3 4\nf 1 4 2\nf 2 4 3\n")
     return "pyramid.obj"
@@ -76,10 +76,12 @@ def states(robot: fw.Robot, *size: int) -> tuple[Any, Any, Any]:
 
 
 def core(folder: Path) -> None:
-    """M a = tau - bias, for one state and many, on robots as code and from a file, with loops and without; and collisions."""
+    """Check M a = tau - bias for one state and many, for robots from code and from a file, traced and with loops; and
+    collisions.
+    """
     assert installed_modules() <= REQUIRED, f"importing featherweight imports {installed_modules() - REQUIRED}"
     loaded = fw.load(urdf(folder), base="floating")
-    large = fw.build(fw.generators.chain(6, seed=1), execution="rolled")  # as those are that are too large to trace
+    large = fw.build(fw.generators.chain(6, seed=1), execution="rolled")  # robots too large to trace run in this way
     for robot in (arm(), loaded, fw.build(fw.robots.tello()), large):
         for size in ((), (1000,)):
             q, v, tau = states(robot, *size)
@@ -97,7 +99,7 @@ def core(folder: Path) -> None:
 
 
 def refused_by_name(extra: str, use: Callable[[Path], None], folder: Path) -> None:
-    """Without its extra, a use says how to get it."""
+    """Check that a use without its extra names the extra to install."""
     try:
         use(folder)
     except ImportError as error:
@@ -115,7 +117,7 @@ def mjcf(folder: Path) -> None:
 
 
 def xacro(folder: Path) -> None:
-    """A macro, used twice, and an argument in an expression."""
+    """Check a macro that is used twice, and an argument in an expression."""
     links = '<xacro:link name="a"/><xacro:link name="b"/>'
     path = folder / "robot.urdf.xacro"
     path.write_text(
@@ -138,7 +140,7 @@ def usd(folder: Path) -> None:
 
 
 def identification(folder: Path) -> None:
-    """Base parameters of an arm."""
+    """Compute the base parameters of an arm."""
     assert fw.identification.base_parameters(arm()).values.size > 0
 
 
@@ -152,7 +154,7 @@ def ik(folder: Path) -> None:
 
 
 def shapes(folder: Path) -> None:
-    """A pyramid of a mesh file touches a ball."""
+    """Check that a pyramid of a mesh file touches a ball."""
     robot = fw.load(urdf(folder, f'<mesh filename="{pyramid(folder)}"/>'))
     assert robot.in_collision(FOLDED_AND_STRETCHED).tolist() == [True, False]
 
@@ -170,7 +172,7 @@ def cli(folder: Path) -> None:
 
 
 class _Lines:
-    """Keeps what is written."""
+    """Stream that collects the written texts."""
 
     def __init__(self, said: list[str]) -> None:
         self.write, self.flush = said.append, lambda: None
@@ -214,14 +216,14 @@ def casadi(folder: Path) -> None:
 
 
 def unisim(folder: Path) -> None:
-    """Without PyTorch, which its tensors need."""
+    """Check the backend of unisim without PyTorch, which it needs only for tensors."""
     backend = import_module("featherweight.unisim").FeatherweightBackend
     import_module("unisim").assert_backend_conformance(backend(arm(), 2, actuators=fw.PD(10.0)))
 
 
 def robots(folder: Path) -> None:
     arm = fw.load(fw.example("panda"))
-    same([arm.nv], [8])  # a finger follows the other
+    same([arm.nv], [8])  # the second finger follows the first
 
 
 def demo(folder: Path) -> None:
@@ -245,7 +247,7 @@ def torch(folder: Path) -> None:
 
 
 def cuda(folder: Path) -> None:
-    """On a machine without a device, the error is that of the driver."""
+    """Use a device; on a machine without one, the error must come from the driver."""
     robot = arm()
     try:
         same(robot.forward_dynamics(*states(robot, 10), device="cuda"), robot.forward_dynamics(*states(robot, 10)))
@@ -255,7 +257,7 @@ def cuda(folder: Path) -> None:
 
 
 def all_together(folder: Path) -> None:
-    """What the extra `all` lists, used in one environment."""
+    """Use all extras that the extra `all` lists in one environment."""
     listed = next(r for r in metadata.requires("featherweight") or () if r.endswith('extra == "all"'))
     for extra in listed.partition("[")[2].partition("]")[0].split(","):
         USES[extra](folder)
@@ -265,7 +267,7 @@ LIGHT = (mjcf, xacro, usd, identification, ik, shapes, cli, dask, learning, wind
 HEAVY = (jax, torch, cuda)
 USES: dict[str, Callable[[Path], None]] = {"all": all_together, **{use.__name__: use for use in (*LIGHT, *HEAVY)}}
 
-UNASKED = {"dask", "demo", "all"}  # who has Dask's arrays has Dask, and [demo] and [all] are others together
+UNASKED = {"dask", "demo", "all"}  # a user of Dask's arrays has Dask; [demo] and [all] combine other extras
 
 
 def main(extra: str) -> None:

@@ -1,12 +1,13 @@
-"""The reference, made of objects as they are: signatures, fields, docstrings, and the shapes of compiled functions.
+"""Directives that write the reference from the Python objects: signatures, fields, docstrings, and shapes of compiled
+functions.
 
     ```{api} featherweight             ```{api} featherweight
     Robot.inverse_dynamics             :members:
     Robot.forward_dynamics             Joint
     ```                                ```
 
-lists what is named, in the order given, in the second form with the members of classes. A public name that no page lists is an
-error when the site is built (`--fail-on-warning`).
+The directive lists the named objects in the given order. The second form adds the members of classes. The build of the site
+fails (`--fail-on-warning`) if no page lists a public name.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _SHAPE = "shape "
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Add the directives, and the check that nothing is left out."""
+    """Add the directives, and the check that the pages list every public name."""
     app.add_directive("api", Api)
     app.add_directive("api-table", Table)
     app.connect("env-check-consistency", _nothing_left_out)
@@ -48,15 +49,16 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 class Listing(SphinxDirective):  # type: ignore[misc]  # Sphinx is where the site is built, and not where types are checked
-    """A directive on names of a module, one a line."""
+    """Base class of directives whose content is a list of names of a module, one name a line."""
 
     required_arguments = 1
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """What the names come to, which is Markdown."""
+        """Return the nodes of the Markdown that `lines` yields."""
         made = nodes.Element()
-        module = self.env.ref_context["py:module"] = self.arguments[0]  # of the entries, and of names in their annotations
+        # module of the entries and of the names in their annotations
+        module = self.env.ref_context["py:module"] = self.arguments[0]
         own = {n.removeprefix(f"{module}."): x for n, x in public_names.exported().items() if n.rpartition(".")[0] == module}
         names = [line for line in self.content if line] or sorted(own, key=lambda n: public_names.is_class(own[n]))
         for gone in [n for n in names if f"{module}.{n}" not in public_names.all_names()]:
@@ -65,33 +67,34 @@ class Listing(SphinxDirective):  # type: ignore[misc]  # Sphinx is where the sit
         lines = list(self.lines(module, names))
         self.state.nested_parse(StringList(lines, self.get_source_info()[0]), self.content_offset, made)
         for text in made.findall(addnodes.desc_sig_literal_string):
-            if text.astext().startswith(f"'{_SHAPE}"):  # a tuple among annotations would lose its brackets
+            # shapes are quoted in annotations, because a tuple would lose its brackets
+            if text.astext().startswith(f"'{_SHAPE}"):
                 text.children = [nodes.Text(text.astext().removeprefix(f"'{_SHAPE}").removesuffix("'"))]
         children: list[nodes.Node] = made.children
         return children
 
     def lines(self, module: str, names: list[str]) -> Iterator[str]:
-        """The Markdown of the names."""
+        """Yield the Markdown of the names."""
         raise NotImplementedError
 
 
 class Api(Listing):
-    """Entries of the reference."""
+    """Directive `api`: entries of the reference."""
 
     option_spec: ClassVar = {"members": directives.flag}
 
     def lines(self, module: str, names: list[str]) -> Iterator[str]:
-        """An entry for each name, after one another."""
+        """Yield one entry for each name."""
         for name in names:
             entry = Entry(module, name)
             yield from entry.lines("members" in self.options)
 
 
 class Table(Listing):
-    """Names and what they are, in a line each."""
+    """Directive `api-table`: a table with one line for each name."""
 
     def lines(self, module: str, names: list[str]) -> Iterator[str]:
-        """A table of links and first sentences."""
+        """Yield a table of links and first sentences of docstrings."""
         yield from ("| | |", "|---|---|")
         for name in names:
             doc = inspect.getdoc(public_names.public()[f"{module}.{name}"]) or ""
@@ -111,7 +114,9 @@ class Entry:
         self.object = found[self.full] if self.owner is None else public_names.members(self.owner)[name.rpartition(".")[2]]
 
     def lines(self, with_members: bool, depth: int = 0) -> Iterator[str]:
-        """The directive of its kind, with what it says and, if they are asked for, its members in it."""
+        """Yield the directive for this kind of object, with its text and, if `with_members` is true, the entries of its
+        members.
+        """
         kind, argument, options, text = self._parts()
         fence = _FENCES[depth]
         yield f"{fence}{{py:{kind}}} {argument}"
@@ -126,7 +131,7 @@ class Entry:
         yield ""
 
     def _parts(self) -> tuple[str, str, dict[str, str], list[str]]:
-        """Kind, signature, options and text of the directive."""
+        """Return kind, signature, options and text of the directive."""
         x = self.object
         if isinstance(x, str):
             return self._field(next(f for f in own_fields(self.owner) if f.name == x))
@@ -151,7 +156,7 @@ class Entry:
         return "method", f"{self.name}({_arguments(shapes, f)}) -> '{_SHAPE}{_results(shapes, f)}'", {}, self._doc(get)
 
     def _compiled(self) -> tuple[Example, CompiledFunction[Any]] | None:
-        """What is computed by a member that is a compiled function of an example."""
+        """Return the example and its compiled function if this member of the example is a compiled function."""
         shapes = example(self.owner)
         value = getattr(shapes.object, self.name.rpartition(".")[2]) if shapes else None
         return (shapes, value) if shapes and isinstance(value, CompiledFunction) else None
@@ -184,7 +189,7 @@ class Entry:
 
 
 def _arguments(shapes: Example, f: CompiledFunction[Any]) -> str:
-    """As in a signature: optional arguments are given by name."""
+    """Return the arguments as in a signature: optional arguments are keyword-only."""
     takes = shapes.takes(f)
     given = [f"{name}: '{_SHAPE}{shape}'" for name, shape, optional in takes if not optional]
     named = [f"{name}: '{_SHAPE}{shape}' = None" for name, shape, optional in takes if optional]
@@ -196,12 +201,12 @@ def _results(shapes: Example, f: CompiledFunction[Any]) -> str:
 
 
 def _sentence(comment: str) -> str:
-    """A comment as text."""
+    """Return a comment as text that begins with a capital letter."""
     return " ".join(markdown(comment[:1].upper() + comment[1:], lambda name: None))
 
 
 def _class_of_a_result(app: Sphinx, env: BuildEnvironment, node: Any, text: nodes.Element) -> nodes.Node | None:
-    """Annotations name classes without the modules that they are in."""
+    """Resolve the class names in annotations, which do not name the module."""
     ends = f".{node.get('reftarget', '')}"
     found = [name for name, x in public_names.public().items() if inspect.isclass(x) and name.endswith(ends)]
     if len(found) != 1 or node.get("refdomain") != "py":

@@ -1,11 +1,11 @@
-"""The page of the command line, made of the program as it is: commands, their arguments and options, and an example of each.
+"""Directive for the page of the command line: all commands with their arguments, options and an example.
 
     ```{command-line}
     featherweight inspect robot.urdf
     ```
 
-has the examples, a line for each command. A command without one, and one that the program does not take, are errors when the
-site is built (`--fail-on-warning`).
+The content of the directive gives one example for each command. The build of the site fails (`--fail-on-warning`) if a command
+has no example, or if the program rejects an example.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 class CommandLine(SphinxDirective):  # type: ignore[misc]  # as in api.py
-    """All commands."""
+    """Directive `command-line`."""
 
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """A section for each command."""
+        """Return a section for each command."""
         examples = {_words(line)[0]: line for line in self.content}
         lines = [line for name, callback in _commands() for line in _section(name, callback, examples.get(name, ""))]
         for wrong in filter(None, map(_refusal, self.content)):
@@ -59,23 +59,23 @@ class CommandLine(SphinxDirective):  # type: ignore[misc]  # as in api.py
 
 
 def _commands() -> Iterator[tuple[str, Any]]:
-    """Names and functions, in the order of `--help`."""
+    """Yield names and functions of the commands, in the order of `--help`."""
     for command in program.registered_commands:
         yield str(command.name), command.callback
 
 
 def _words(line: str) -> list[str]:
-    """What follows the program's name."""
+    """Return the words of a command line after the program's name."""
     return shlex.split(line, comments=True)[1:]
 
 
 def _refusal(line: str) -> str:
-    """The line, and what the program says about it if it does not take it."""
+    """Return the line and the program's error if the program rejects the line; else an empty text."""
     command: Any = get_command(program)
     name, *arguments = _words(line)
     try:
         command.commands[name].make_context(name, arguments)
-    except Exception as error:  # Typer's, which have no public name
+    except Exception as error:  # errors of Typer have no public base class
         return f"{line!r}: {error!r}"
     return ""
 
@@ -93,7 +93,7 @@ def _section(name: str, callback: Any, example: str) -> Iterator[str]:
 
 
 def _shown(key: str, annotation: Any, info: ParameterInfo) -> str:
-    """Its names, and what its value is."""
+    """Return the names of an option and the kind of its value, or the name of an argument."""
     if not isinstance(info, OptionInfo):
         return f"`{info.metavar}`"
     names = ", ".join(info.param_decls or [f"--{key.replace('_', '-')}"])
@@ -102,7 +102,7 @@ def _shown(key: str, annotation: Any, info: ParameterInfo) -> str:
 
 
 def _kind(annotation: Any) -> str:
-    """What is to be written for a value of this type, which may be None or several."""
+    """Return the placeholder of a value of this type; the type may also allow None or several values."""
     kind = next((x for x in get_args(annotation) if x is not NoneType), annotation)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return "|".join(str(x.value) for x in kind)
@@ -117,7 +117,7 @@ def _help(info: ParameterInfo) -> str:
 
 
 def _default(info: ParameterInfo) -> str:
-    """What it is where it is not given; nothing, for what is then left out."""
+    """Return the default as text; empty if an omitted option has no effect."""
     if isinstance(info.show_default, str):
         return info.show_default
     default = info.default.value if isinstance(info.default, Enum) else info.default

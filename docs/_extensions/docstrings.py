@@ -1,4 +1,4 @@
-"""Docstrings as Markdown, whose names in backticks lead to what they name."""
+"""Conversion of docstrings to Markdown; names in backticks become links."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 _CODE = re.compile(r"(`[^`]+`)")
 _SPECIAL = re.compile(r"([*<$|\\\[\]])")
 
-Lookup = Callable[[str], str | None]  # the full name of what a name in backticks means, if the reference has it
+Lookup = Callable[[str], str | None]  # returns the full name of a name in backticks if the reference lists it
 
 
 def markdown(doc: str, found: Lookup) -> Iterator[str]:
-    """The lines of a docstring: indented ones are code, and the rest is text."""
+    """Yield the lines of a docstring: indented lines are code, the rest is text."""
     for line in inspect.cleandoc(doc).splitlines():
         yield line if line.startswith("    ") else "".join(_part(part, found) for part in _CODE.split(line))
 
 
 def summary(doc: str, found: Lookup) -> str:
-    """Its first sentence, on one line."""
+    """Return the first sentence of a docstring on one line."""
     paragraph = inspect.cleandoc(doc).partition("\n\n")[0].replace("\n", " ")
     sentence = re.split(r"(?<=[.])\s|(?<=[:;])\s", paragraph, maxsplit=1)[0].rstrip(".:;")
     return " ".join(markdown(sentence, found))

@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw by themselves: no script, and no font from elsewhere."""
+"""Formulas as MathML, which browsers draw without scripts or downloaded fonts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Make `html_math_renderer = "mathml"` known."""
+    """Register `html_math_renderer = "mathml"`."""
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -31,6 +31,6 @@ def _display(writer: Any, node: nodes.math_block) -> None:
 def _converted(node: nodes.TextElement, display: str) -> str:
     try:
         return str(convert(node.astext(), display=display))
-    except Exception as error:  # latex2mathml's errors have no base of their own
+    except Exception as error:  # errors of latex2mathml have no common base class
         _log.warning("formula %r: %r", node.astext(), error, location=node)
         return ""

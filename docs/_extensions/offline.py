@@ -1,4 +1,4 @@
-"""A page that would load anything from elsewhere is an error: the site is read from a disk, too."""
+"""Check that pages load nothing from other sites, because the site must also work from a disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOADED = {
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Look at what was written."""
+    """Check the written pages after the build."""
     app.connect("build-finished", _check)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

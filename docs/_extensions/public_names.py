@@ -1,4 +1,4 @@
-"""What is public: names of modules, members of their classes, and the classes of what these return."""
+"""Public names: names of modules, members of their classes, and classes of results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODULES += ["environments", "gym", "jax", "torch", "casadi", "unisim"]
 
 @cache
 def exported() -> dict[str, Any]:
-    """Objects of modules by their full names: an object with two names has that of the first module."""
+    """Return the exported objects by full name; an object with two names keeps that of the first module."""
     found: dict[str, Any] = {}
     for name in MODULES:
         full = f"{PACKAGE}.{name}".rstrip(".")
@@ -34,7 +34,7 @@ def exported() -> dict[str, Any]:
 
 @cache
 def public() -> dict[str, Any]:
-    """What modules export, and classes of results that none does, where they are."""
+    """Return all exported objects, and result classes that no module exports under their full names."""
     found = dict(exported())
     for x in exported().values():
         for function in [x, *members(x).values()] if is_class(x) else [x]:
@@ -44,14 +44,14 @@ def public() -> dict[str, Any]:
 
 @cache
 def all_names() -> frozenset[str]:
-    """Full names of all that the reference must have."""
+    """Return the full names that the reference must list."""
     ours = public()
     return frozenset(ours) | {f"{full}.{member}" for full, x in ours.items() if is_class(x) for member in members(x)}
 
 
 @cache
 def members(cls: Any) -> dict[str, Any]:
-    """Public members as a class has them, without those of a base that is exported itself; a field is its name."""
+    """Return the public members of a class, without the members of exported bases; the value of a field is its name."""
     classes = [x for x in exported().values() if is_class(x)]
     elsewhere = {base for other in classes if other is not cls and other in cls.__mro__ for base in other.__mro__}
     found: dict[str, Any] = {f.name: f.name for f in own_fields(cls) if f.declared_by not in elsewhere}
@@ -65,17 +65,17 @@ def members(cls: Any) -> dict[str, Any]:
 
 
 def is_class(x: Any) -> bool:
-    """As `inspect.isclass`, which has mypy take classes for values without a hash."""
+    """Return whether an object is a class. mypy would take the classes that `inspect.isclass` finds for values without a hash."""
     return isinstance(x, type)
 
 
 def full_name(x: Any, among: dict[str, Any]) -> str | None:
-    """The name of an object, if it has one."""
+    """Return the name of an object in a dictionary, or None."""
     return next((name for name, other in among.items() if other is x), None)
 
 
 def lookup(cls: type | None, module: str) -> Callable[[str], str | None]:
-    """How the names in a docstring of a class, or of a module, are found."""
+    """Return a function that finds the full name of a name in a docstring of a class or module."""
     owner = full_name(cls, public()) if cls else None
 
     def found(name: str) -> str | None:
@@ -86,12 +86,12 @@ def lookup(cls: type | None, module: str) -> Callable[[str], str | None]:
 
 
 def _functions_of(module: Any) -> list[str]:
-    """Where a module does not say what it exports."""
+    """Return the names of a module's functions, for modules without `__all__`."""
     return [n for n, x in vars(module).items() if inspect.isfunction(x) and x.__module__ == module.__name__]
 
 
 def _classes_of_results(x: Any) -> Iterator[type]:
-    """Classes of this package in the annotation of what a function returns, or a property is."""
+    """Yield the classes of this package in the return annotation of a function or property."""
     function = plain(x)
     returned = str(getattr(function, "__annotations__", {}).get("return", ""))
     for name in re.findall(r"[A-Za-z]\w*", returned):

@@ -1,4 +1,7 @@
-"""Pages of the folder above `docs`: the site has their text, and links to them lead there; on GitHub they are what they say."""
+"""Pages of the folder above `docs`: the site includes their text, and links to them lead to these pages.
+
+GitHub shows them as written.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _RELATIVE = re.compile(r"\]\((?!\w+:|#)(docs/)?")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Read pages with other links, and those of the folder above."""
+    """Read pages with changed links, and include the pages of the folder above."""
     app.connect("source-read", _read)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

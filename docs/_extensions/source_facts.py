@@ -1,4 +1,4 @@
-"""What the source says of a function or a class that the object does not: defaults as written, and comments on fields."""
+"""Facts from the source of a function or class that the object lacks: defaults as written, and comments on fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class Field(NamedTuple):
-    """A field of a class: of a tuple, a dataclass, or an enumeration."""
+    """A field of a named tuple, a dataclass or an enumeration."""
 
     name: str
     annotation: str
@@ -21,7 +21,7 @@ class Field(NamedTuple):
 
 
 def plain(x: Any) -> Any:
-    """The function of a method, of a property, or within decorators."""
+    """Return the function of a method or property, without decorators."""
     if isinstance(x, property):
         return x.fget
     x = x.func if isinstance(x, cached_property) else x
@@ -29,7 +29,7 @@ def plain(x: Any) -> Any:
 
 
 def signature(function: Callable[..., Any], bound: bool) -> tuple[str, str]:
-    """Parameters and the type of the result, as written; of a method without `self`."""
+    """Return the parameters and the result type as written; a method's parameters omit `self`."""
     node = _parsed(inspect.unwrap(function))
     assert isinstance(node, ast.FunctionDef)
     if bound:
@@ -38,24 +38,27 @@ def signature(function: Callable[..., Any], bound: bool) -> tuple[str, str]:
     for defaults in (node.args.defaults, node.args.kw_defaults):
         for k, x in enumerate(defaults):
             value = known.get(x.id) if isinstance(x, ast.Name) else None
-            if isinstance(value, str | int | float):  # a constant of the module, whose name says nothing to users
+            if isinstance(value, str | int | float):  # users do not know the name of a constant of the module
                 defaults[k] = ast.Constant(value)
     return ast.unparse(node.args), ast.unparse(node.returns) if node.returns else ""
 
 
 def required(function: Callable[..., Any]) -> list[str]:
-    """Parameters of a method that have no default, without the object; those of any number count as having none."""
+    """Return the parameters of a method without a default, except `self`.
+
+    `*args` and `**kwargs` count as parameters without a default.
+    """
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return [p.name for p in parameters if p.default is p.empty]
 
 
 def is_member(x: Any) -> bool:
-    """Whether an attribute of a class is a method or a property."""
+    """Return whether an attribute of a class is a method or a property."""
     return inspect.isfunction(x) or isinstance(x, (property, cached_property, staticmethod, classmethod))
 
 
 def own_fields(cls: Any) -> Iterator[Field]:
-    """The fields that a class, or one that it is made of, declares, in order."""
+    """Yield the fields that a class and its bases declare, in order."""
     met: dict[str, Field] = {}
     for base in reversed(cls.__mro__):
         if base.__module__.startswith("featherweight"):
@@ -83,7 +86,7 @@ def _declared(cls: type) -> list[Field]:
 
 
 def _set_on_self(cls: type, init: ast.FunctionDef, lines: list[str]) -> Iterator[Field]:
-    """Attributes that a constructor sets and has a comment on."""
+    """Yield the attributes that a constructor sets on a line with a comment."""
     for x in ast.walk(init):
         target = x.targets[0] if isinstance(x, ast.Assign) else x.target if isinstance(x, ast.AnnAssign) else None
         if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
@@ -95,7 +98,7 @@ def _set_on_self(cls: type, init: ast.FunctionDef, lines: list[str]) -> Iterator
 
 
 def _default(value: str) -> str:
-    """`field(default=None, ...)` is None."""
+    """Return the default of a field; that of `field(default=None, ...)` is None."""
     call = ast.parse(value, mode="eval").body if value.startswith("field(") else None
     if not isinstance(call, ast.Call):
         return value

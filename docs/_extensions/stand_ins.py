@@ -1,4 +1,4 @@
-"""Stand-ins for packages whose bridges the reference describes: nothing of them is used but their names."""
+"""Stand-ins for the packages of the bridges in the reference, which uses only names of these packages."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PACKAGES = [
     "websockets",
 ]
 
-_MockObject.__setitem__ = lambda self, key, value: None  # registries, to which modules add
-sys.meta_path.insert(0, MockFinder(_PACKAGES))  # first, so that the site is the same wherever it is built
+_MockObject.__setitem__ = lambda self, key, value: None  # modules add entries to registries
+sys.meta_path.insert(0, MockFinder(_PACKAGES))  # first, so that the site does not depend on the installed packages
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """They are there once this module is: the first of the extensions."""
+    """Register the extension. Importing this module, the first extension, installs the stand-ins."""
     return {"parallel_read_safe": True, "parallel_write_safe": True}

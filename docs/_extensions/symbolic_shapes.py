@@ -1,7 +1,7 @@
-"""Shapes of compiled functions with names for their sizes: what a function takes and gives is asked of its program.
+"""Shapes of compiled functions with symbolic sizes, read from the functions' programs.
 
-Functions of example robots are asked, whose sizes differ from one another and from those that all robots have in
-common, so that a number says which size it is.
+The programs come from example robots. Their sizes differ from each other and from sizes that all robots share; therefore each
+number identifies its symbol.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ _COMMON = {1, 2, 3, 4, 6, 10}
 
 
 class Example(NamedTuple):
-    """An object that has compiled functions, what its methods can be given, and the names of its sizes."""
+    """An object with compiled functions, arguments for its methods, and the symbols of its sizes."""
 
     object: Any
     arguments: dict[str, Any]
     sizes: dict[int, str]
 
     def shape(self, numbers: Iterable[int]) -> str:
-        """A shape as one writes it: (nq,)."""
+        """Return a shape as text, such as "(nq,)"."""
         sizes = [self.sizes.get(n, str(n)) for n in numbers]
         assert all(n in _COMMON or n in self.sizes for n in numbers), f"no name for one of {sizes}"
         return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
     def takes(self, f: CompiledFunction[Any]) -> list[tuple[str, str, bool]]:
-        """Names and shapes of a function's arguments, and whether they may be left out."""
+        """Return names and shapes of a function's arguments, and whether each is optional."""
         whole = f
         for option in f.program.options:
             whole = whole.variant(option)
         return [(x.name, self.shape(x.shape), x.name in f.program.options) for x in whole.program.inputs]
 
     def gives(self, f: CompiledFunction[Any]) -> list[tuple[str, str]]:
-        """Names and shapes of a function's results."""
+        """Return names and shapes of a function's results."""
         return [(y.name, self.shape(y.shape)) for y in f.program.outputs]
 
     def made(self, method: Callable[..., Any], parameters: Iterable[str]) -> CompiledFunction | None:
-        """The function that a method gives, if there is what the method must be given."""
+        """Return the function that a method returns, or None if the example lacks an argument of the method."""
         if not self.arguments.keys() >= {*parameters}:
             return None
         function = method(*(self.arguments[name] for name in parameters))
@@ -49,7 +49,7 @@ class Example(NamedTuple):
 
 
 def example(owner: Any) -> Example | None:
-    """Of a class some of whose members are compiled functions, or None for another class."""
+    """Return the example for a class with compiled functions, or None for other classes."""
     if owner is fw.OperationalSpace:
         tree = _tree()
         return tree._replace(object=tree.object.operational_space(tree.arguments["contacts"]))
@@ -60,7 +60,7 @@ def example(owner: Any) -> Example | None:
 
 @cache
 def _tree() -> Example:
-    """A floating body, a ball joint and fifteen hinges, one on the other: nq = 26, nv = 24, 17 bodies."""
+    """Return the example for `Robot`: a floating body, a ball joint and fifteen hinges in series: nq = 26, nv = 24, 17 bodies."""
     kinds = [JointType.FLOATING, JointType.SPHERICAL, *[JointType.REVOLUTE] * 15]
     names = [f"link{k}" for k in range(len(kinds))]
     inertia = fw.Inertia(1.0, (0.1, 0.0, 0.0), (0.1, 0.0, 0.0, 0.2, 0.0, 0.2))
@@ -73,7 +73,7 @@ def _tree() -> Example:
 
 @cache
 def _humanoid() -> Example:
-    """The spanning tree has n = 42 degrees of freedom, loops 8 rows."""
+    """Return the example for `ClosedRobot`: its spanning tree has n = 42 degrees of freedom, its loops 8 rows."""
     robot = fw.build(fw.robots.tello())
     assert isinstance(robot, fw.ClosedRobot)
     feet = ["left-foot", "right-foot", "left-elbow", "right-elbow", "torso"]
