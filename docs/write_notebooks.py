@@ -17,7 +17,7 @@ FILE = re.compile(r'"(\w+\.(?:urdf|xml))"')
 
 
 def notebook(page: str) -> dict[str, Any]:
-    """Return a page as a notebook: code in code cells, text in Markdown cells, links relative to the folder of the notebooks."""
+    """Return a page as a notebook: code in code cells, text in Markdown cells, links relative to the notebooks' folder."""
     cells: list[dict[str, Any]] = []
     for k, text in enumerate(CODE.split(ITSELF.sub("", INVISIBLE.sub("", page)))):
         code = bool(k % 2)

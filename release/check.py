@@ -105,7 +105,7 @@ def look_into_wheel(wheel: Path) -> None:
 
 
 def look_into_archive(archive: Path) -> None:
-    """Check that the archive has all files to build and test the package: tracked files except pictures, and no ignored files."""
+    """Check that the archive has what builds and tests the package: tracked files except pictures, and no ignored files."""
     with tarfile.open(archive) as files:
         names = {n.partition("/")[2] for n in files.getnames()}
     listing = ["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), "ls-files"]  # works also if another user made the clone

@@ -1,4 +1,4 @@
-"""Compiled code goes to a folder of the test session, so that tests neither find nor leave anything."""
+"""Options, hooks and fixtures of all tests. Each test session has its own folder for compiled code."""
 
 from __future__ import annotations
 
@@ -26,14 +26,19 @@ LONGEST = (*reversed(SHARED), "tests/properties", "tests/papers", "tests/trial",
 
 
 def scope(nodeid: str) -> str:
-    """What goes to one process: tests that share compiled code, by words in their names; else a file's tests."""
+    """Return the group of a test, which runs in one process: tests that share compiled code, by words in their names;
+    else a file.
+    """
     file = nodeid.partition("::")[0]
     return next((group for group, words in SHARED.items() if any(word in nodeid for word in words)), file)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Of `--dist loadgroup`. Marks would not do: pytest 9.2 ignores the names that pytest-xdist 3.8 makes of them."""
+    """Return the scheduler for `--dist loadgroup`.
+
+    Marks do not work: pytest 9.2 ignores the names that pytest-xdist 3.8 derives from them.
+    """
     if config.getvalue("dist") != "loadgroup":
         return None
     from xdist.scheduler import LoadScopeScheduling
@@ -52,8 +57,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected and imported stays: Python looks for no garbage meanwhile, which took two fifths of the time, and later
-    not there."""
+    """Disable garbage collection during collection of tests, where it took two fifths of the time, and exempt the
+    imported objects later.
+    """
     gc.disable()
     try:
         return (yield)
@@ -65,7 +71,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Heard as usual, also where a shell has had it ignored."""
+    """Restore the usual handler of Ctrl-C, even if the shell that runs the tests ignores this signal."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -76,7 +82,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def absent(config: pytest.Config, said: str) -> str:
-    """The package of others that is not there, by what an error said; nothing unless `--installed` was asked for."""
+    """Return the missing package that an error message names; empty without the option `--installed`."""
     if config.option.installed and re.search(r"No such file.*/share/example-robot-data/", said):
         return "without example-robot-data"
     if config.option.installed and (extra := re.search(r"pip install \"[^\"]*(\[\w+\])\"", said)):
@@ -98,7 +104,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, p
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Also where our own words stand for the error of an import."""
+    """Skip a test that fails because a package is not installed, also if a message of our own replaces the ImportError."""
     try:
         yield
     except (ImportError, FileNotFoundError) as error:

@@ -1,4 +1,4 @@
-"""Settings under which NumPy and its BLAS compute as they do on other processors, those that this one can run."""
+"""Settings under which NumPy and its BLAS compute as on other processors, limited to those that this processor can run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib import import_module
 NUMPY = import_module("numpy._core._multiarray_umath")
 FEATURES: Mapping[str, bool] = NUMPY.__cpu_features__
 
-NEEDED = {  # processors that OpenBLAS has code for, and the features of NumPy's list that the code takes
+NEEDED = {  # targets of OpenBLAS, and the features in NumPy's list that their code needs
     "Prescott": ("SSE3",),
     "Nehalem": ("SSE42",),
     "Sandybridge": ("AVX",),
@@ -34,6 +34,6 @@ def without_features() -> str:
 
 
 def settings(processor: str, threads: int = 1, seed: int = 0, old: bool = False) -> dict[str, str]:
-    """The environment of a process."""
+    """Return the environment variables of a process."""
     env = {**os.environ, "OPENBLAS_CORETYPE": processor, "OPENBLAS_NUM_THREADS": f"{threads}", "PYTHONHASHSEED": f"{seed}"}
     return {**env, "NPY_DISABLE_CPU_FEATURES": without_features()} if old else env

@@ -1,4 +1,4 @@
-"""The examples give the results that they describe."""
+"""Tests that the examples give the results that they describe."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def test_the_leg_reaches_the_apex_and_never_pulls_at_the_ground(jumped: Any) -> 
     assert abs(jumped.v[-1, 0]) < 1e-2
     assert abs(ocp.robot.residual(jumped.q)).max() < 1e-6
     toe = ocp.robot.frame_placement("toe")(jumped.q)[:, 2:0:-1, 3]
-    np.testing.assert_allclose(toe[:41], toe[[0] * 41], atol=2e-3)  # of stance, as far as steps of 2.5 ms hold it
+    np.testing.assert_allclose(toe[:41], toe[[0] * 41], atol=2e-3)  # stance, within the accuracy of steps of 2.5 ms
     assert toe[-1, 0] > toe[0, 0] + 0.15
     upward, sideways = swing_and_jump.push(ocp, jumped).T
     assert (upward > 0.0).all()
-    assert (abs(sideways[1:]) < 0.3 * upward[1:]).all()  # no more than rubber holds
+    assert (abs(sideways[1:]) < 0.3 * upward[1:]).all()  # the friction of rubber
 
 
 def test_the_picture_of_the_jump_is_drawn(swung: Any, jumped: Any, tmp_path: Path) -> None:
@@ -60,7 +60,9 @@ def test_the_picture_of_the_jump_is_drawn(swung: Any, jumped: Any, tmp_path: Pat
 
 
 def test_panda_finds_the_inertias_of_its_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Base parameters to what their deviations say; forces of another motion to the noise, where the file's are far off."""
+    """Base parameters are accurate to their estimated deviations; forces of another motion are accurate to the noise,
+    unlike with the file's.
+    """
     pytest.importorskip("clarabel")
     found = identify.solve()
     base, fit, truth, inertial = found.base, found.fit, found.truth, found.consistent.inertial

@@ -1,4 +1,4 @@
-"""Every extra that messages name exists."""
+"""Tests that every extra in messages exists."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_messages_name_extras_that_there_are() -> None:
 
 
 def test_messages_ask_the_helper_for_what_to_install() -> None:
-    """Each command is then right for an index, a wheel and a clone."""
+    """Check that messages call the helper, whose command is correct for an index, a wheel and a clone."""
     written = {p.name for p, text in SOURCES.items() if re.search(r"pip install [\"'\\]*(featherweight|\.\[)", text)}
     assert written == set()
 
@@ -71,7 +71,7 @@ def test_all_is_every_extra_for_users_but_those_that_are_large() -> None:
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "guides").glob("*.md")), ids=lambda page: page.stem)
 def test_a_guide_says_which_extras_it_needs(page: Path) -> None:
-    """Before its first section: those of the robots, solvers and packages that its code uses."""
+    """Check the text before the first section: it names the extras of the robots, solvers and packages that the code uses."""
     text = page.read_text()
     code = "\n".join(block.code for block in blocks(text))
     needed = {extra for extra, words in USES_OF_EXTRAS.items() if re.search(words, code)}

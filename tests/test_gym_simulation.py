@@ -1,4 +1,4 @@
-"""The user's own robots as environments: registered, single and in vectors, through Gymnasium's interface."""
+"""Users' own robots as Gymnasium environments: registered, single, and in vectors."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ URDF = """<robot name="cart_pole">
 
 
 def test_a_file_is_an_environment_in_every_way_of_running_many(tmp_path: Path) -> None:
-    """Single environments, sync and async vectors give the same results for the same seeds and actions."""
+    """Check that single environments, sync and async vectors give the same results for the same seeds and actions."""
     path = tmp_path / "cart_pole.urdf"
     path.write_text(URDF)
     gym.register("own/File-v0", path, gym.RobotTask(reward=upright, ends=too_far), max_episode_steps=5)
@@ -77,15 +77,15 @@ def test_a_file_is_an_environment_in_every_way_of_running_many(tmp_path: Path) -
         steps = [envs.step(np.full((2, 2), 0.3, np.float32))[:4] for _ in range(7)]
         outcomes.append([np.stack(x) for x in zip(*steps, strict=True)])
         envs.close()
-        envs.close()  # does no harm
-    assert outcomes[0][3].any()  # a limit of time
+        envs.close()  # closing twice is allowed
+    assert outcomes[0][3].any()  # the time limit
     for other in outcomes[1:]:
         for x, y in zip(outcomes[0], other, strict=True):
             np.testing.assert_allclose(np.asarray(x, float), y, rtol=1e-9, atol=1e-9)
 
 
 def test_many_are_drawn_one_by_one() -> None:
-    """As in Gymnasium, there is a picture of each environment, which equals that of the single environment."""
+    """Check that each environment has a picture, as in Gymnasium, which equals that of the single environment."""
     envs = gymnasium.make_vec("featherweight/Hopper-v0", num_envs=2, render_mode="rgb_array", size=(40, 30))
     alone = gymnasium.make("featherweight/Hopper-v0", render_mode="rgb_array", width=40, height=30)
     envs.reset(seed=3)
@@ -113,7 +113,7 @@ def test_some_begin_anew_by_a_mask() -> None:
 
 
 def test_a_body_that_moves_freely_comes_to_rest_on_the_floor() -> None:
-    """Its root becomes free and gets a floor below; it starts at the given position."""
+    """Check that a fixed root becomes free and gets a floor below it; the motion starts at the given position."""
     ball = fw.Shape("skin", "ball", fw.ShapeType.SPHERE, (0.1,))
     bodies = [fw.Body("ball", fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.004, 0.0, 0.0, 0.004, 0.0, 0.004))), fw.Body("arm", WHEEL)]
     hinge = fw.Joint("hinge", fw.JointType.REVOLUTE, "ball", "arm", axis=(1.0, 0.0, 0.0), effort=1.0)
@@ -135,7 +135,9 @@ def test_a_body_that_moves_freely_comes_to_rest_on_the_floor() -> None:
 
 
 def test_actions_may_be_target_positions() -> None:
-    """Stiff drives hold a heavy cart at its target, at a step of which a controller with these gains would diverge."""
+    """Check that stiff drives hold a heavy cart at its target, with a step for which a controller with these gains would
+    diverge.
+    """
     cart = replace(cart_pole(effort=np.inf), timestep=0.02)
     limited = replace(cart, joints=tuple(replace(j, lower=-1.0, upper=1.0) if j.name == "slide" else j for j in cart.joints))
     gym.register("own/Held-v0", limited, gym.RobotTask(frame_skip=1), drives=fw.PD(1e5, 1e4, joints=["slide"]))
@@ -148,7 +150,9 @@ def test_actions_may_be_target_positions() -> None:
 
 
 def test_a_free_root_without_a_place_begins_on_the_floor() -> None:
-    """The lowest shape touches it for any home of the other joints; a given position is kept, and refused within the floor."""
+    """Check that the lowest shape touches the floor for any home of the other joints; a given position is kept, or
+    refused below the floor.
+    """
     foot = fw.Shape("sole", "foot", fw.ShapeType.SPHERE, (0.05,), fw.Pose(p=(0.0, 0.0, -0.6)))
     trunk = fw.Shape("skin", "trunk", fw.ShapeType.BOX, (0.2, 0.2, 0.1))
     inertia = fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
@@ -173,7 +177,7 @@ def test_a_free_root_without_a_place_begins_on_the_floor() -> None:
 
 
 def test_a_robot_deep_in_the_floor_fails_at_once() -> None:
-    """The episode terminates without a call of the solver, so such robots do not slow a fleet."""
+    """Check that the episode terminates without a call of the solver, so that such robots do not slow a fleet."""
     ball = fw.Shape("skin", "ball", fw.ShapeType.SPHERE, (0.1,))
     bodies = [fw.Body("ball", fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.004, 0.0, 0.0, 0.004, 0.0, 0.004)))]
     gym.register("own/Sunk-v0", fw.describe(bodies, [], shapes=[ball]), gym.RobotTask(), floating=True, floor=True)
@@ -184,7 +188,7 @@ def test_a_robot_deep_in_the_floor_fails_at_once() -> None:
     envs.set_state(qpos, qvel)
     _, _, terminated, _, info = envs.step(np.zeros((2, 0), np.float32))
     assert info["simulation_failed"].tolist() == terminated.tolist() == [False, True]
-    assert envs.simulation.solver["newton_steps"] <= 1  # of the ball that rests
+    assert envs.simulation.solver["newton_steps"] <= 1  # those of the resting ball
     assert envs.simulation.solver["interior_steps"] == 0
 
 

@@ -50,7 +50,7 @@ CALLED_BY_KEYWORDS = {*featherweight.__all__, "RobotVectorEnv"}  # public functi
 
 
 def imports(module: str, node: ast.AST) -> Iterator[str]:
-    """The modules of the package that an import names."""
+    """Yield the modules of the package that an import names."""
     if isinstance(node, ast.Import):
         yield from {alias.name for alias in node.names} & PATHS.keys()
     if isinstance(node, ast.ImportFrom):
@@ -69,19 +69,21 @@ Node = tuple[str, ast.AST]
 
 @pytest.fixture(scope="module")
 def nodes() -> list[Node]:
-    """All syntax of the package, with the names of the modules; it is a million objects, which go when these tests are over."""
+    """Return all syntax nodes of the package with the names of their modules: a million objects, freed after the tests of
+    this file.
+    """
     trees = {name: ast.parse(path.read_text()) for name, path in PATHS.items()}
     return [(name, node) for name, tree in trees.items() for node in ast.walk(tree)]
 
 
 @pytest.fixture(scope="module")
 def imported(nodes: list[Node]) -> set[tuple[str, str]]:
-    """Who imports whom, also inside functions, or for types only."""
+    """Return the pairs (importing module, imported module), including imports inside functions or for types only."""
     return {(name, other) for name, node in nodes for other in imports(name, node)}
 
 
 def test_no_imports_in_a_circle(imported: set[tuple[str, str]]) -> None:
-    """`prepare` raises CycleError, with the circle."""
+    """Check modules and rooms; `prepare` raises CycleError with the cycle."""
     TopologicalSorter({name: {b for a, b in imported if a == name} for name in PATHS}).prepare()
     TopologicalSorter({p: {package(b) for a, b in imported if package(a) == p} - {p} for p in ["", *BELOW]}).prepare()
 
@@ -96,7 +98,7 @@ def test_all_packages_have_their_place() -> None:
 
 
 def defined(node: ast.AST) -> Iterator[str]:
-    """The names that a statement gives to functions, classes, fields and variables."""
+    """Yield the names that a statement gives to functions, classes, fields and variables."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         yield node.name
     if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -104,7 +106,7 @@ def defined(node: ast.AST) -> Iterator[str]:
 
 
 def private(node: ast.AST) -> Iterator[str]:
-    """The names with a leading underscore that are taken from other objects, or imported."""
+    """Yield the names with a leading underscore that are taken from other objects, or imported."""
     if isinstance(node, ast.ImportFrom):
         names = [alias.name for alias in node.names]
     else:
@@ -113,7 +115,7 @@ def private(node: ast.AST) -> Iterator[str]:
 
 
 def test_no_underscore_crosses_the_wall_of_a_package(nodes: list[Node]) -> None:
-    """Names that other packages use are public."""
+    """Check that names that other rooms use are public."""
     homes: dict[str, set[str]] = {}
     for module, node in nodes:
         for name in defined(node):
@@ -134,7 +136,7 @@ def test_a_bridge_imports_no_other(imported: set[tuple[str, str]]) -> None:
 
 @pytest.mark.parametrize("name", ["bridges", "engine", "robot"])
 def test_a_room_says_which_modules_others_use(name: str, imported: set[tuple[str, str]]) -> None:
-    """The room's docstring lists these modules."""
+    """Check that the room's docstring lists these modules."""
     room = f"{ROOT.name}.{name}"
     listed = (importlib.import_module(room).__doc__ or "").partition("\nOther rooms use these modules:\n")[2]
     doors = {f"{room}.{module}" for module in re.findall(r"^    ([\w.]+) ", listed, re.MULTILINE)}
@@ -142,7 +144,7 @@ def test_a_room_says_which_modules_others_use(name: str, imported: set[tuple[str
 
 
 def test_functions_have_at_most_eight_parameters(nodes: list[Node]) -> None:
-    """Functions that users call with keywords, and commands, are exceptions."""
+    """Check all functions except those that users call with keywords, and commands."""
     inits = {f: c.name for _, c in nodes if isinstance(c, ast.ClassDef) for f in c.body if getattr(f, "name", "") == "__init__"}
     functions = [(module, node) for module, node in nodes if isinstance(node, ast.FunctionDef) and package(module) != "cli"]
     assert [
@@ -165,7 +167,7 @@ def test_docstrings_begin_with_what_a_thing_does_or_is(nodes: list[Node]) -> Non
 # ---- what is compiled from a robot is the same on every machine
 
 FROM_FILES_TO_TRACES = ("spatial", "model", "algorithms", "robots", "engine", "robot.closing", "robot.constraints")
-ELSEWHERE = {  # modules of those rooms, or rooms in them, that compute nothing that is traced
+ELSEWHERE = {  # modules or rooms in those rooms that do not affect traces
     "model.equivalent_box": "pictures, and stand-ins for shapes",
     "spatial.elementary": "begins with the library's values, and corrects them",
     "engine.loops.intrinsics": "names of functions that kernels may call",
@@ -182,7 +184,10 @@ BY_PROCESSOR = {  # functions whose last digits depend on the processor, or on t
 
 
 def depends_on_the_processor(node: ast.AST) -> bool:
-    """A product of a transposed array by BLAS, or a function of `BY_PROCESSOR`; types of other products are not known here."""
+    """Return whether a node multiplies a transposed array by BLAS, or uses a function of `BY_PROCESSOR`.
+
+    Types of other products are unknown.
+    """
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return any(isinstance(side, ast.Attribute) and side.attr == "T" for side in (node.left, node.right))
     if isinstance(node, ast.ImportFrom):
@@ -193,7 +198,9 @@ def depends_on_the_processor(node: ast.AST) -> bool:
 
 
 def test_what_leads_to_traces_computes_alike_everywhere(nodes: list[Node]) -> None:
-    """`spatial.elementary` and `spatial.ordered` have what to use instead; `model/trace_hashes.py` compares results."""
+    """Check imports and calls; `spatial.elementary` and `spatial.ordered` have replacements; `model/trace_hashes.py`
+    compares results.
+    """
     found = set()
     for module, node in nodes:
         within = module.removeprefix("featherweight.")

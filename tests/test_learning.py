@@ -1,4 +1,4 @@
-"""The example that learns: its gradients, and that it learns."""
+"""Tests of the learning example: its gradients, and that it learns."""
 
 from __future__ import annotations
 
@@ -45,12 +45,14 @@ def test_scales_are_those_of_all_numbers_so_far() -> None:
     scale = Scale(2)
     for part in np.split(x, [1, 10, 300]):
         scale.note(part)
-    np.testing.assert_allclose(scale.mean, x.mean(axis=0), rtol=1e-5)  # it begins as if a 1e-4th of a number were known
+    np.testing.assert_allclose(scale.mean, x.mean(axis=0), rtol=1e-5)  # the initial mean has the weight of a 1e-4th of a number
     np.testing.assert_allclose(scale.variance, x.var(axis=0), rtol=1e-4)
 
 
 class Target(VectorEnv[Any, Any, Any]):
-    """Ten steps each, in which actions should be as far as is seen; half of the environments are cut short, and half end."""
+    """Episodes of ten steps whose reward is highest if the action equals the observation; half of them are truncated,
+    half terminate.
+    """
 
     def __init__(self, num_envs: int) -> None:
         self.num_envs, self.metadata = num_envs, {"autoreset_mode": AutoresetMode.SAME_STEP}
@@ -74,7 +76,7 @@ class Target(VectorEnv[Any, Any, Any]):
 
 
 def test_it_learns_what_to_do() -> None:
-    """The return grows from zero to nearly ten."""
+    """Check that the return grows from zero to nearly ten."""
     ppo = PPO(Target(16), Settings(steps=32, minibatch=128, rate=3e-3, hidden=(16, 16)))
     progress = ppo.learn(30_000, told=None)
     assert progress.returns[0] < 3.0 and progress.returns[-1] > 7.0
@@ -84,17 +86,17 @@ def test_it_learns_what_to_do() -> None:
 
 
 def test_the_hopper_of_the_simulation_learns_a_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two updates, and the picture."""
+    """Check two updates and the picture."""
     ppo, progress = learn_to_hop.learn(robots=8, steps=8 * 2 * 32, settings=Settings(steps=32))
     assert len(progress.returns) == 2 and np.isfinite(progress.returns[-1])
     total, length, motion, dt = learn_to_hop.hops(ppo, robots=4, steps=40)
     assert len(motion) == length[0] + 1 and (length <= 40).all() and dt == 0.008
-    assert (total > 0.3 * length).all()  # each step that it stands gives one
+    assert (total > 0.3 * length).all()  # each step upright gives a reward of one
     robot = ppo.envs.simulation.robot
     ends, radii = learn_to_hop.capsules(robot, motion)
     assert ends.shape == (len(motion), 4, 2, 3) and radii == [0.05, 0.05, 0.04, 0.06]
     lowest = (ends[..., 2] - np.array(radii)[:, None]).min(axis=(1, 2))
-    assert (lowest > -0.02).all() and lowest.min() < 0.02  # on the floor, not in it
+    assert (lowest > -0.02).all() and lowest.min() < 0.02  # on the floor, not below it
     monkeypatch.setattr(learn_to_hop, "learn", lambda: (ppo, progress))
     monkeypatch.setattr(learn_to_hop, "hops", lambda ppo: (total, length, motion, dt))
     monkeypatch.setattr("sys.argv", ["learn_to_hop.py", "--output", str(tmp_path)])
@@ -103,7 +105,7 @@ def test_the_hopper_of_the_simulation_learns_a_little(tmp_path: Path, monkeypatc
 
 
 def test_a_quadruped_learns_to_the_same_bits_on_any_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A little: the run of the example takes minutes. Its picture is drawn."""
+    """Check a few updates, because the example's run takes minutes; check that its picture is drawn."""
     learned = [
         train_go1.learn(robots=32, steps=2 * 32 * 16, settings=replace(train_go1.SETTINGS, minibatch=128), told=None, threads=k)
         for k in (1, 2)

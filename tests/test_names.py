@@ -1,4 +1,4 @@
-"""The names of the package: public names, and hidden ones."""
+"""Tests of the names of the package: public names, and hidden ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_joints_bodies_and_frames_by_name() -> None:
 
 
 def test_bodies_have_whole_inertias() -> None:
-    """The inertias are those of the inertial parameters, about the frame's origin."""
+    """Check that the inertias equal those of the inertial parameters, about the frame's origin."""
     robot = fw.build(fw.robots.jvrc1())
     changed = robot.with_inertial_parameters(1.5 * robot.inertial_parameters)
     for r in (robot, changed):
@@ -89,7 +89,9 @@ def arm() -> fw.Robot:
     ],
 )
 def test_a_name_that_is_not_there_says_what_it_is_here(owner: Callable[[], Any], name: str, said: str) -> None:
-    """Names of other libraries, of other parts, and misspelled names; an AttributeError within a property is unchanged."""
+    """Check names of other libraries, of other objects, and misspelled names; an AttributeError inside a property must
+    pass unchanged.
+    """
     with pytest.raises(AttributeError) as error:
         getattr(owner(), name)
     assert str(error.value).endswith(said)

@@ -1,4 +1,4 @@
-"""Paths over time: closed forms, limits, and velocities and accelerations that are derivatives of the path."""
+"""Tests of paths over time: closed forms, limits, and velocities and accelerations as derivatives of the path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def arm() -> fw.Robot:
 
 @pytest.fixture(scope="module")
 def flyer() -> fw.Robot:
-    """A floating body with a ball joint and a hinge."""
+    """Return a robot with a floating body, a ball joint and a hinge."""
     inertia = fw.Inertia(1.0, (0.0, 0.0, 0.1), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
     joints = [fw.Joint("ball", fw.JointType.SPHERICAL, "base", "ball"), fw.Joint("hinge", fw.JointType.REVOLUTE, "ball", "tip")]
     bodies = [fw.Body(name, inertia) for name in ("base", "ball", "tip")]
@@ -27,7 +27,7 @@ def flyer() -> fw.Robot:
 
 
 def assert_derivatives(robot: fw.Robot, path: paths.JointPath, t: Array, h: float = 1e-4) -> None:
-    """Central differences: their error is of second order in h."""
+    """Compare derivatives with central differences, whose error is of second order in h."""
     _, v, a = path(t)
     before, after = path(t - h), path(t + h)
     scale = max(1.0, np.abs(a).max())
@@ -36,7 +36,7 @@ def assert_derivatives(robot: fw.Robot, path: paths.JointPath, t: Array, h: floa
 
 
 def test_a_quintic_between_two_points_is_the_minimum_jerk_path(arm: fw.Robot) -> None:
-    """x(10 s³ - 15 s⁴ + 6 s⁵), with s the part of the time (Flash and Hogan 1985)."""
+    """Check x(10 s³ - 15 s⁴ + 6 s⁵), with s the fraction of the time (Flash and Hogan 1985)."""
     q, t = np.array([[0.0, 1.0, -2.0], [1.0, 0.5, 2.0]]), np.linspace(1.0, 3.0, 41)
     path = paths.quintic(arm, q, [1.0, 3.0])
     s, d = ((t - 1.0) / 2.0)[:, None], q[1] - q[0]
@@ -50,7 +50,9 @@ def test_a_quintic_between_two_points_is_the_minimum_jerk_path(arm: fw.Robot) ->
 
 
 def test_a_quintic_reproduces_a_polynomial_of_degree_five(arm: fw.Robot) -> None:
-    """Through points with its velocities and accelerations, it is the same polynomial on all segments."""
+    """Check that the path through points of a polynomial, with its velocities and accelerations, equals the polynomial on
+    all segments.
+    """
     p = [np.polynomial.Polynomial(c) for c in np.random.default_rng(0).uniform(-1.0, 1.0, (3, 6))]
 
     def values(t: Any, order: int) -> Array:
@@ -79,18 +81,18 @@ def test_a_quintic_of_floating_and_ball_joints_has_the_velocities_and_accelerati
 
 
 def test_a_trapezoid_has_the_times_of_its_closed_form(arm: fw.Robot) -> None:
-    """A way d takes d/v + v/a where the limit of velocity is reached, else 2 √(d/a)."""
+    """Check the duration: d/v + v/a for a distance d if the velocity reaches its limit, else 2 √(d/a)."""
     long, short = np.array([2.0, -1.0, 0.5]), np.array([0.1, 0.2, -0.1])
     q = np.cumsum([np.zeros(3), long, short], axis=0)
     path = paths.trapezoidal(arm, q, acceleration_limit=4.0, velocity_limit=[1.0, 1.0, 0.1])
-    lengths = 5.0 + 0.1, 1.0 + 0.05  # both by the velocity of joint 2, and accelerations of joint 0 and joint 1
+    lengths = 5.0 + 0.1, 1.0 + 0.05  # joint 2 limits both velocities; joints 0 and 1 limit the accelerations
     assert path.duration == pytest.approx(sum(lengths))
     found = path(np.linspace(0.0, path.duration, 5001))
     np.testing.assert_allclose(path([0.0, lengths[0], path.duration]).q, q, atol=1e-12)
     assert (np.abs(found.v) <= np.array([1.0, 1.0, 0.1]) + 1e-12).all() and (np.abs(found.a) <= 4.0 + 1e-12).all()
     assert np.abs(found.v[:, 2]).max() == pytest.approx(0.1) and np.abs(found.a).max() == pytest.approx(4.0)
     assert_derivatives(arm, path, np.array([0.05, 1.0, lengths[0] - 0.05]))
-    along = found.q[found.q[:, 0] < 1.99] / long  # joints are synchronized: all have gone the same part of their way
+    along = found.q[found.q[:, 0] < 1.99] / long  # synchronized joints: all have covered the same fraction of their distance
     np.testing.assert_allclose(along, along[:, :1] * np.ones(3), atol=1e-12)
     triangle = paths.trapezoidal(arm, q[:2], acceleration_limit=[2.0, 9.0, 9.0], velocity_limit=np.inf)
     assert triangle.duration == pytest.approx(2.0)
@@ -125,7 +127,7 @@ def test_lines_are_straight_and_turn_about_one_axis() -> None:
         p, d = path(t).T[:, :3, 3], np.diff(T[:, :3, 3], axis=0)[path.bases[np.searchsorted(path.times, t, side="right") - 1]]
         off = np.cross(p - T[(t >= ends[1]).astype(int), :3, 3], d)
         np.testing.assert_allclose(off, 0.0, atol=1e-12)
-        k = 300  # in the first segment: the same as the interpolation of rotations
+        k = 300  # the first segment equals the interpolation of rotations
         part = np.linalg.norm(p[k] - T[0, :3, 3]) / np.linalg.norm(d[k])
         turned = T[0, :3, :3] @ se3.exp3(part * se3.log3(T[0, :3, :3].T @ T[1, :3, :3]))
         np.testing.assert_allclose(path(t[k]).T[:3, :3], turned, atol=1e-10)

@@ -1,4 +1,4 @@
-"""Which tests `make test` runs in one process."""
+"""Tests of the groups of tests that `make test` runs in one process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILES = [[f"tests/model/test_{name}.py::test_{k}" for k in range(6)] for name in
 
 
 class Worker:
-    """Takes tests, and runs none."""
+    """A stand-in for a worker that receives tests and runs none."""
 
     shutting_down = False
 
@@ -45,4 +45,4 @@ def test_what_compiles_for_minutes_begins_first_each_in_one_process(
     assert sorted(second) == sorted(ROLLED)
     for index in list(workers[1].given):
         scheduler.mark_test_complete(workers[1], index)
-    assert [tests[i] for i in workers[1].given[len(ROLLED) :]] == FILES[0]  # a file stays whole
+    assert [tests[i] for i in workers[1].given[len(ROLLED) :]] == FILES[0]  # a file is not split

@@ -1,4 +1,4 @@
-"""Statements and trials of a release (release/check.py)."""
+"""Tests of the package's metadata and of the trials of extras (release/check.py)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["option
 
 
 def script(name: str) -> ModuleType:
-    """A script of release/, which is no package."""
+    """Load a script of release/, which is not a package."""
     spec = importlib.util.spec_from_file_location(name, ROOT / f"release/{name}.py")
     assert spec
     assert spec.loader
@@ -43,7 +43,9 @@ def test_each_extra_is_tried_or_it_is_said_why_not() -> None:
 
 
 def test_extras_that_cannot_be_tried_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Before anything is built: pip only warns of an extra that there is not, and would install the core."""
+    """Check that the refusal comes before anything is built: for an unknown extra, pip only warns, and would install the
+    core.
+    """
     check = script("check")
     monkeypatch.setattr("sys.argv", ["check.py", "core", "xarco", "docs"])
     with pytest.raises(SystemExit):

@@ -1,4 +1,4 @@
-"""Rigid motions as arrays, against fifty digits, Pinocchio and SciPy."""
+"""Tests of rigid motions of arrays, against mpmath with fifty digits, Pinocchio and SciPy."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def _velocities() -> Any:
 
 V = _velocities()
 ANGLE = np.linalg.norm(V[:, 3:], axis=1)
-SHORT = ANGLE < 3.1415926  # where the logarithm is one
+SHORT = ANGLE < 3.1415926  # rotations by less than a half turn, whose logarithm is unique
 
 
 def exact_exp(v: Any) -> Any:
-    """The exponential of a velocity's matrix."""
+    """Return the exponential of a velocity's matrix."""
     with mpmath.workdps(50):
         l, (x, y, z) = v[:3], v[3:]
         return mpmath.expm(mpmath.matrix([[0, -z, y, l[0]], [z, 0, -x, l[1]], [-y, x, 0, l[2]], [0, 0, 0, 0]]), method="taylor")
 
 
 def exact_jacobian(v: Any) -> tuple[Any, Any]:
-    """Return the Jacobian of the exponential, by the series of (1 - exp(-ad))/ad, or of the logarithm."""
+    """Return the Jacobians of the exponential and the logarithm, by the series of (1 - exp(-ad))/ad."""
     with mpmath.workdps(30):
         (a, b, c), (x, y, z) = v[:3], v[3:]
         ad = mpmath.matrix(
@@ -86,11 +86,11 @@ def test_exponentials_are_exact() -> None:
     assert_exact(se3.exp(V)[:, :3, 3], T[:, :3, 3])
     assert_exact(se3.exp3(V[:, 3:]), T[:, :3, :3], 2)
     R, exact = (x[ANGLE < 2.0] for x in (se3.exp3(V[:, 3:]), T[:, :3, :3]))
-    assert_exact(R - np.swapaxes(R, 1, 2), exact - np.swapaxes(exact, 1, 2), 2)  # the sine, however small it is
+    assert_exact(R - np.swapaxes(R, 1, 2), exact - np.swapaxes(exact, 1, 2), 2)  # the sine, however small
 
 
 def test_logarithms_are_exact() -> None:
-    """This includes the angular part alone, however small."""
+    """Check logarithms, including those with a tiny angular part."""
     found = se3.log(T)
     assert_exact(found[SHORT, 3:], V[SHORT, 3:])
     assert_exact(found[SHORT, :3], V[SHORT, :3])
@@ -107,7 +107,7 @@ def test_half_turns_are_about_one_of_two_opposite_axes() -> None:
 
 @pytest.mark.parametrize("axis", AXES[:5])
 def test_exact_half_turns(axis: tuple[float, float, float]) -> None:
-    """Symmetric matrices, without a sine that tells which way."""
+    """Check symmetric rotation matrices, whose sine does not give the direction."""
     n = np.array(axis)
     R = 2.0 * np.outer(n, n) - np.eye(3)
     np.testing.assert_allclose(np.abs(se3.log3(R)), np.pi * np.abs(n), rtol=0.0, atol=2e-15)
@@ -115,7 +115,7 @@ def test_exact_half_turns(axis: tuple[float, float, float]) -> None:
 
 
 def test_jacobians_are_exact() -> None:
-    some = slice(None, None, 4)  # of all angles and axes
+    some = slice(None, None, 4)  # a subset of all angles and axes
     J, inverse = (np.array(x) for x in zip(*map(exact_jacobian, V[some]), strict=True))
     assert_exact(se3.Jexp(V[some]), J, 2)
     assert_exact(se3.Jexp3(V[some, 3:]), J[:, 3:, 3:], 2)
@@ -161,7 +161,7 @@ def test_interpolation_ends_where_it_should() -> None:
 
 
 def test_quaternions_are_exact() -> None:
-    """Some components may be tiny."""
+    """Check quaternions, some with tiny components."""
     rng = np.random.default_rng(2)
     scales = np.array(list(itertools.product((1.0, 1e-6, 1e-17, 0.0), repeat=4))[:-1])
     q = scales * rng.choice([-1.0, 1.0], scales.shape) * rng.uniform(0.5, 1.0, scales.shape)
@@ -180,7 +180,7 @@ PITCHES = (0.0, 1e-9, 0.7, np.pi / 2 - 1e-9, np.pi / 2, -np.pi / 2, -1.5)
 
 @pytest.mark.parametrize("pitch", PITCHES)
 def test_roll_pitch_yaw(pitch: float) -> None:
-    """At a right angle, roll and yaw are not unique, but the rotation is."""
+    """Check angles; at a pitch of a right angle, roll and yaw are not unique, but the rotation is."""
     rng = np.random.default_rng(3)
     rpy = np.column_stack([rng.uniform(-np.pi, np.pi, 20), np.full(20, pitch), rng.uniform(-np.pi, np.pi, 20)])
     R = se3.matrix_from_rpy(rpy)
@@ -215,7 +215,7 @@ UNARY = {
 
 
 def batch(core: tuple[int, ...]) -> Any:
-    """Arguments (2, 3, *core)."""
+    """Return arguments (2, 3, *core)."""
     x = np.random.default_rng(4).standard_normal((2, 3, 7))
     if len(core) == 1:
         return x[..., : core[0]]

@@ -1,4 +1,4 @@
-"""The scripts of the guides compute what the guides say, on small tasks; tests/docs/test_pages.py runs the pages themselves."""
+"""Tests that the scripts of the guides compute what the guides say, on small tasks; tests/docs/test_pages.py runs the pages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_computed_torque_follows_where_springs_lag(monkeypatch: pytest.MonkeyPat
 
 
 def test_an_unknown_load_is_held_by_springs_at_rest() -> None:
-    """M Kp e equals the unknown weight, up to the motion that remains after 1.5 s: 40 exp(-30) of it."""
+    """Check that M Kp e equals the unknown weight, up to the motion that remains after 1.5 s: 40 exp(-30) of it."""
     empty, loaded = computed_torque.arms()
     law = computed_torque.controllers(empty)["computed torque"]
     still = np.zeros(7)
@@ -63,32 +63,35 @@ def test_an_unknown_load_is_held_by_springs_at_rest() -> None:
 
 
 def test_talos_stays_on_its_feet_while_it_squats(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Feet stay, the centre follows, the zero-moment point is that of Newton and Euler, and forces are those planned."""
+    """Check that feet stay and the centre follows; the zero-moment point is that of Newton-Euler, and forces are as planned."""
     found = whole_body_control.solve(duration=0.6)
     robot, motion, seen = found.robot, found.motion, whole_body_control.balance(found)
     soles = robot.frame_placement(whole_body_control.FEET)(motion.q)[..., :3, 3]
     assert abs(soles - soles[0]).max() < 5e-4
     assert abs(seen.center - seen.asked).max() < 1e-3
     assert np.ptp(seen.center[:, 2]) > 0.04 and np.ptp(seen.center[:, 1]) > 0.02
-    np.testing.assert_allclose(seen.loads[5:], found.control.planned[5:], atol=10.0)  # dry friction of the arms is not planned
+    np.testing.assert_allclose(seen.loads[5:], found.control.planned[5:], atol=10.0)  # the plan omits dry friction of the arms
     a = np.diff(motion.v, axis=0) / whole_body_control.STEP
     rate = robot.centroidal_momentum_rate(motion.q[:-1], motion.v[:-1], a)
     upward, c = rate[:, 2] + 9.81 * robot.mass, seen.center[:-1]
     zmp = np.stack(
         [c[:, 0] - (c[:, 2] * rate[:, 0] + rate[:, 4]) / upward, c[:, 1] - (c[:, 2] * rate[:, 1] - rate[:, 3]) / upward]
     )
-    np.testing.assert_allclose(seen.zmp, zmp.T, atol=2e-3)  # as momenta change over a step of 1 ms
+    np.testing.assert_allclose(seen.zmp, zmp.T, atol=2e-3)  # tolerance: change of momentum in a step of 1 ms
     assert (abs(zmp[:, 1] - soles[0, :, 1].mean()) < 0.5 * np.ptp(soles[0, :, 1]) + 0.06).all()
     drawn(whole_body_control, found, monkeypatch, tmp_path)
 
 
 def test_a_hand_gives_way_by_force_over_stiffness(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The tolerance is the remainder exp(-w t) after 1.2 s; motion in the null space does not move the hand."""
+    """Check the deflection; its tolerance is the remainder exp(-w t) after 1.2 s.
+
+    Motion in the null space does not move the hand.
+    """
     found = operational_space.solve()
     pushed, before = (np.searchsorted(found.times, t) - 1 for t in (operational_space.BACK, operational_space.SWING))
     asked = operational_space.FORCE / np.diag(operational_space.STIFFNESS)[:3]
     np.testing.assert_allclose(found.hand[pushed], asked, atol=5e-5)
-    assert found.hand[:, 1].min() > -1e-4  # it does not swing
+    assert found.hand[:, 1].min() > -1e-4  # no oscillation
     assert np.linalg.norm(found.elbow[-1]) > 0.05
     assert np.linalg.norm(found.hand[before:], axis=1).max() < 1e-4
     drawn(operational_space, found, monkeypatch, tmp_path)
@@ -104,12 +107,13 @@ def test_critical_damping_makes_roots_double() -> None:
 
 
 def test_mechanisms_are_the_same_from_all_formats(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """To rounding; also as gears of 1 to 5, and the halves of a differential."""
+    """Check robots from all formats, to rounding, also with gears of 1 to 5, and the halves of a differential."""
     found = closed_chains.solve(count=19)
     assert max(difference for difference, _ in found.values()) < 1e-12
     for curves in (curves for _, curves in found.values()):
         for form in ("MJCF", "Python"):
-            np.testing.assert_allclose(curves[form], curves["URDF"], rtol=0, atol=1e-9)  # angles to what loops are closed to
+            # angles, within the tolerance of loop closure
+            np.testing.assert_allclose(curves[form], curves["URDF"], rtol=0, atol=1e-9)
     motor, pitch, _, inertia = found["gears"][1]["URDF"]
     np.testing.assert_allclose(pitch, -0.2 * motor, atol=1e-12)
     np.testing.assert_allclose(inertia, 1e-3 + (1e-3 + 0.5 * 0.2**2) / 25.0, rtol=1e-12)
@@ -125,7 +129,7 @@ def test_changed_models_weigh_and_move_as_their_parts(monkeypatch: pytest.Monkey
     made = editing_models.variants()
     arm, armed, held, loaded = map(fw.build, made.values())
     hand = fw.build(fw.read(fw.example(editing_models.HAND)))
-    palm = armed.mass - arm.mass - hand.mass  # which the hand's own robot leaves to the ground
+    palm = armed.mass - arm.mass - hand.mass  # the hand's own file fixes the palm to the ground
     assert 0.0 < palm < 0.5
     q = np.array(editing_models.POSE)
     whole = armed.mass_matrix(np.append(q, np.full(16, 0.3)))
@@ -143,7 +147,7 @@ def test_changed_models_weigh_and_move_as_their_parts(monkeypatch: pytest.Monkey
 
 
 def test_chunks_of_files_have_the_bits_of_single_states(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """float32 has four digits in all of them; memory is not tested, because earlier tests may free memory."""
+    """Check results; float32 has four digits in all of them. Memory is not tested, because earlier tests may free memory."""
     found = batches.solve(count=30_000)
     assert found.same
     assert found.size == 4 * 4 * 7 * 30_000
@@ -153,7 +157,7 @@ def test_chunks_of_files_have_the_bits_of_single_states(monkeypatch: pytest.Monk
 
 
 def test_a_quadruped_lands_stands_and_slides_as_newton_and_coulomb_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Slides by v²/(2 μ g) to 5 % where friction is so small that it hardly pitches."""
+    """Check a slide by v²/(2 μ g) to 5 %, with friction so small that the robot hardly pitches."""
     found = drop_and_push.solve(robots=3)
     robot, motion = found.robot, found.motion
     landed = motion.times[np.argmax(found.forces[:, 2] > 0.0)]

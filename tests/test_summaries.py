@@ -1,4 +1,4 @@
-"""The printed text of every object that the library returns fits a screen."""
+"""Tests that the printed text of every object that the library returns fits a screen."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def classes_with_short_texts() -> list[type]:
 
 
 def filled(cls: Any) -> Any:
-    """An object whose fields are all large arrays."""
+    """Return an object whose fields are all large arrays."""
     large = np.linspace(-1.0, 1.0, 30 * 9 * 3).reshape(30, 9, 3)
     if hasattr(cls, "_fields"):
         return cls(*[large] * len(cls._fields))

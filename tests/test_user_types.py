@@ -1,4 +1,4 @@
-"""Types for users: what a type checker infers from the installed package, and annotations of results."""
+"""Tests of types for users: what a type checker infers from the installed package, and annotations of results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import featherweight as fw
 from featherweight.robot import result_types
 from oracles.mechanisms import closed
 
-CACHE = Path(__file__).parents[1] / ".mypy_cache" / "users"  # without it each run takes some ten seconds
+CACHE = Path(__file__).parents[1] / ".mypy_cache" / "users"  # without the cache, each run takes about ten seconds
 ARRAY = "numpy.ndarray[Any, numpy.dtype[Any]]"
 VECTOR = "numpy.ndarray[tuple[int], numpy.dtype[numpy.float64]]"
 MATRIX = "numpy.ndarray[tuple[int, int], numpy.dtype[numpy.float64]]"
@@ -53,7 +53,7 @@ TYPES = {
     "robot.inertial_parameters.T": MATRIX,
     "robot.effort_bounds[0]": VECTOR,
     "fw.identification.base_parameters(robot).values": VECTOR,
-    "robot.kinetic_energy(q, v)": "Any",  # a float of one state
+    "robot.kinetic_energy(q, v)": "Any",  # a float for one state
     "robot.together(robot.mass_matrix, robot.bias_force)(q, v)": "Any",
     'robot.mass_matrix.derivative("q")(q)': "Any",
 }
@@ -95,7 +95,7 @@ OWNERS: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", OWNERS)
 def test_annotations_say_what_functions_return(name: str) -> None:
-    """An array for one result, and the fields of several; Any for a number, which is no array."""
+    """Check annotations: an array for one result, fields for several results, Any for a number, which is not an array."""
     owner = OWNERS[name]()
     found = 0
     members = {name: x for cls in reversed(type(owner).__mro__) for name, x in vars(cls).items()}
@@ -114,6 +114,6 @@ def test_annotations_say_what_functions_return(name: str) -> None:
 
 
 def test_second_derivatives_of_forward_dynamics_have_the_fields_that_are_said() -> None:
-    """Their function is a plain one."""
+    """Check the fields of the results of the function, which is not a compiled function."""
     second = chain().forward_dynamics_second_derivatives(*np.zeros((3, 6)))
     assert second._fields == result_types.ForwardDynamicsSecondDerivatives._fields

@@ -65,7 +65,7 @@ def members(cls: Any) -> dict[str, Any]:
 
 
 def is_class(x: Any) -> bool:
-    """Return whether an object is a class. mypy would take the classes that `inspect.isclass` finds for values without a hash."""
+    """Return whether an object is a class. With `inspect.isclass`, mypy would take classes for values without a hash."""
     return isinstance(x, type)
 
 

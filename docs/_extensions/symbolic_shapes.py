@@ -60,7 +60,7 @@ def example(owner: Any) -> Example | None:
 
 @cache
 def _tree() -> Example:
-    """Return the example for `Robot`: a floating body, a ball joint and fifteen hinges in series: nq = 26, nv = 24, 17 bodies."""
+    """Return the example for `Robot`: a floating body, a ball joint and fifteen hinges: nq = 26, nv = 24, 17 bodies."""
     kinds = [JointType.FLOATING, JointType.SPHERICAL, *[JointType.REVOLUTE] * 15]
     names = [f"link{k}" for k in range(len(kinds))]
     inertia = fw.Inertia(1.0, (0.1, 0.0, 0.0), (0.1, 0.0, 0.0, 0.2, 0.0, 0.2))
