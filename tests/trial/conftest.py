@@ -1,8 +1,8 @@
 """Duration and seed of the trial.
 
-`TRIAL_MINUTES` is for the whole trial, of which each part takes its share (half a minute unless told; `make trial` says 20).
-`TRIAL_SEED` makes it another one (0 unless told; `make trial` draws one). `TRIAL_ROUND` runs one round of a test alone.
-What was tried, and how often, is printed at the end.
+`TRIAL_MINUTES` is the length of the whole trial (default half a minute; `make trial` sets 20); each test takes its share.
+`TRIAL_SEED` sets the random seed (default 0; `make trial` draws one). `TRIAL_ROUND` runs one round of a test alone. The end of
+the output lists what was tried, and how often.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Rounds = Callable[..., Iterator[np.random.Generator]]
 
 @pytest.fixture(params=["as for users", "checked"])
 def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Steps of simulations as users have them, and with each index, range and length tested, of which none may be wrong."""
+    """Run a test with compiled steps as users have them, and again with a check of each index, range and length."""
     if request.param != "checked":
         yield
         return
@@ -38,7 +38,9 @@ def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
 @pytest.fixture
 def rounds(request: pytest.FixtureRequest, record_property: Callable[[str, Any], None]) -> Iterator[Rounds]:
-    """`rounds(share, most)` gives a random generator a round, until the share of the time is over or `most` were had."""
+    """Return `rounds(share, most)`, which yields a random generator for each round, until the share of time is used or
+    `most` rounds ran.
+    """
     name = request.node.nodeid.rpartition("/")[2]
     count = 0
 
@@ -56,7 +58,7 @@ def rounds(request: pytest.FixtureRequest, record_property: Callable[[str, Any],
 
     yield numbered
     record_property("rounds", count)
-    print(f"TRIAL_SEED={SEED} TRIAL_ROUND={count}")  # where the test ended: shown where it failed
+    print(f"TRIAL_SEED={SEED} TRIAL_ROUND={count}")  # the last round; pytest shows it if the test failed
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -1,4 +1,4 @@
-"""Damage to files: of their bytes, and of their elements."""
+"""Damage to files: to their bytes, and to their elements."""
 
 # ruff: noqa: E501 (lines of files, and lists of words)
 
@@ -51,13 +51,13 @@ INSERTED = {
         '<tendon><fixed name="tx"><joint joint="hip" coef="1"/></fixed></tendon>', '<compiler lengthrange="all"/>',
     ),
 }  # fmt: skip
-DEEP = 5_000  # elements inside one another
+DEEP = 5_000  # nested elements
 NUMBER = re.compile(rb"-?\d+\.?\d*(?:[eE][-+]?\d+)?")
 VALUE = re.compile(rb'"[^"]*"')
 
 
 def damaged_bytes(text: bytes, format: str, rng: Rng) -> bytes:
-    """The file with a few spans of bytes changed; numbers and attributes more often than others."""
+    """Return the file with a few spans of bytes changed, mostly in numbers and attributes."""
     data = bytearray(text)
     for _ in range(rng.geometric(0.7)):
         kind = rng.integers(9)
@@ -89,10 +89,10 @@ def damaged_bytes(text: bytes, format: str, rng: Rng) -> bytes:
 
 
 def damaged_elements(text: bytes, format: str, rng: Rng) -> bytes:
-    """The file with a few elements or attributes changed, moved, doubled or left out."""
+    """Return the file with a few elements or attributes changed, moved, duplicated or omitted."""
     try:
         root = ElementTree.fromstring(text)
-    except ElementTree.ParseError:  # of one that was no XML
+    except ElementTree.ParseError:  # the file was not XML
         return damaged_bytes(text, format, rng)
     for _ in range(rng.geometric(0.7)):
         nodes = list(root.iter())
@@ -132,7 +132,7 @@ def _move(nodes: list[Element], parents: Parents, format: str, rng: Rng) -> None
 
 
 def _swap(nodes: list[Element], parents: Parents, format: str, rng: Rng) -> None:
-    """The attributes of two elements, of one tag if there are any."""
+    """Swap the attributes of two elements, which have the same tag if possible."""
     node = one_of(nodes, rng)
     other = one_of([n for n in nodes if n.tag == node.tag], rng)
     node.attrib, other.attrib = other.attrib, node.attrib
@@ -145,7 +145,7 @@ def _value(nodes: list[Element], parents: Parents, format: str, rng: Rng) -> Non
 
 
 def _number(nodes: list[Element], parents: Parents, format: str, rng: Rng) -> None:
-    """One of several numbers."""
+    """Change one of several numbers."""
     node = one_of([n for n in nodes if n.attrib] or nodes, rng)
     if node.attrib:
         key = one_of(list(node.attrib), rng)
@@ -163,7 +163,7 @@ def _forget(nodes: list[Element], parents: Parents, format: str, rng: Rng) -> No
 
 
 def _rename(nodes: list[Element], parents: Parents, format: str, rng: Rng) -> None:
-    """A name, or what refers to one, becomes another of the file."""
+    """Replace a name, or a reference to one, by another name of the file."""
     keys = ("name", "link", "joint", "joint1", "joint2", "body1", "body2", "parent", "child", "mesh", "class", "type")
     named = [(n, k) for n in nodes for k in keys if k in n.attrib]
     if named:
@@ -172,7 +172,7 @@ def _rename(nodes: list[Element], parents: Parents, format: str, rng: Rng) -> No
 
 
 def _attach(nodes: list[Element], parents: Parents, format: str, rng: Rng) -> None:
-    """Another parent or child for a joint; in MJCF another body around one."""
+    """Give a joint another parent or child; in MJCF, move a body into another."""
     ends = [n for n in nodes if n.tag in ("parent", "child", "predecessor", "successor") and "link" in n.attrib]
     links = [n.get("name", "") for n in nodes if n.tag == "link"]
     if ends and links:
@@ -189,7 +189,7 @@ def _insert(nodes: list[Element], parents: Parents, format: str, rng: Rng) -> No
 
 
 def _wrap(nodes: list[Element], parents: Parents, format: str, rng: Rng) -> None:
-    """An element inside many of its like."""
+    """Nest an element in many elements of the same tag."""
     node = one_of(nodes, rng)
     if node in parents:
         place = list(parents[node]).index(node)

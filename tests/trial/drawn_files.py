@@ -1,4 +1,4 @@
-"""MJCF files drawn at random: joints, springs, couplings, tendons and actuators of many kinds, with and without names."""
+"""Random MJCF files: joints, springs, couplings, tendons and actuators of many kinds, with and without names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OF_JOINTS = {
     "stiffness": (0.5, 9.0), "springref": (-1.0, 1.0), "damping": (0.1, 2.0), "armature": (0.01, 0.5),
     "frictionloss": (0.1, 1.0),
 }  # fmt: skip
-BENT = ("stiffness", "damping")  # which may have further coefficients
+BENT = ("stiffness", "damping")  # these may have further coefficients
 ACTUATORS = (
     "motor", "motor", "position", "velocity", "general", "damper", "intvelocity",
 )  # fmt: skip
@@ -20,7 +20,7 @@ SEVERAL = ("pid", "orientation")  # with several controls, since MuJoCo 4
 
 
 def drawn_file(rng: Rng, several_controls: bool) -> str:
-    """Some bodies on a chain and on the ground, and what acts at their joints."""
+    """Return a file with some bodies on a chain and on the ground, and forces at their joints."""
     kinds = [str(rng.choice(["hinge", "slide", "ball"], p=[0.6, 0.25, 0.15])) for _ in range(rng.integers(2, 6))]
     free = rng.random() < 0.3
     bodies = "".join(_body(k, kind, rng) for k, kind in enumerate(kinds))
@@ -89,7 +89,7 @@ def _actuator(scalars: Sequence[int], balls: Sequence[int], tendons: int, severa
 
 
 def _equalities(scalars: Sequence[int], rng: Rng) -> Iterator[str]:
-    """Each joint follows one before it, so that none go in a circle; by a ratio, or sometimes a square."""
+    """Couple each joint to an earlier one, so that couplings have no cycles: by a ratio, or sometimes a square."""
     for k, follower in enumerate(scalars[1:], 1):
         if rng.random() < 0.6:
             square = _number(rng, 0.1, 0.5) if rng.random() < 0.15 else "0"

@@ -1,4 +1,4 @@
-"""A process that loads damaged files, and checks what came of them; watched from outside, so that it may hang or crash."""
+"""Process that loads damaged files and checks the results. The parent process watches it, so that it may hang or crash."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ from featherweight.algorithms import aba
 from featherweight.robot.dynamics import cheapest_accelerations, forward_dynamics
 
 MEMORY = 4 << 30  # bytes of address space: libraries reserve more than they use
-RESIDENT = 1 << 30  # bytes in memory at most
-SECONDS = 5.0  # of processor time for a file
-JOINTS = 40  # of robots whose dynamics are checked in plain Python
-COMPILED = 8  # degrees of freedom of robots that may be counted and compiled too
-SAID = re.compile(r"['<\"]|line \d|\d")  # what a message is about: an element in quotes or brackets, or a place in the file
+RESIDENT = 1 << 30  # maximum resident memory in bytes
+SECONDS = 5.0  # processor time for one file
+JOINTS = 40  # largest number of joints for which dynamics are checked in plain Python
+COMPILED = 8  # largest number of degrees of freedom for which dynamics are also compiled
+SAID = re.compile(r"['<\"]|line \d|\d")  # location in a message: an element in quotes or brackets, or a position in the file
 
 
 class Mutant(NamedTuple):
-    """A damaged file, and how it is loaded."""
+    """A damaged file, and the options to load it."""
 
     suffix: str
     text: bytes
     base: str
     mimic: str
-    compiled: bool  # whether to choose algorithms for it, and to compile it, if it is small
+    compiled: bool  # whether to choose algorithms and to compile, if the robot is small
 
 
 def serve(pipe: Connection, folder: str) -> None:
-    """Report that all is imported; then answer each mutant with its problem ("" for none), and whether it was loaded."""
+    """Report that all imports are done; then answer each mutant with its problem (empty for none), and whether it was
+    loaded.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    os.chdir(folder)  # MuJoCo writes its log where it runs
+    os.chdir(folder)  # MuJoCo writes its log to the current folder
     warnings.simplefilter("error")
     warnings.simplefilter("ignore", fw.ModelWarning)
     pipe.send("ready")
@@ -61,7 +63,7 @@ def verdict(mutant: Mutant, folder: Path) -> tuple[str, bool]:
     except fw.ModelError as error:
         about = str(error).replace(str(path), "")
         if loaded or str(folder) not in str(error) or not SAID.search(about):
-            return f"a ModelError that does not name file and element, or comes late: {error}", loaded
+            return f"a ModelError that does not name file and element, or is raised late: {error}", loaded
     except BaseException:
         return traceback.format_exc(), loaded
     used = most_memory()
@@ -69,7 +71,10 @@ def verdict(mutant: Mutant, folder: Path) -> tuple[str, bool]:
 
 
 def most_memory() -> int:
-    """Bytes that this process has had in memory. Linux counts those of the parent that it came from, but in /proc."""
+    """Return the peak resident memory of this process in bytes.
+
+    On Linux, `getrusage` includes that of the parent, /proc does not.
+    """
     status = Path("/proc/self/status")
     if status.exists():
         return 1024 * next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM"))
@@ -77,12 +82,12 @@ def most_memory() -> int:
 
 
 def _articulated(robot: fw.Robot) -> Any:
-    """Forward dynamics without the choice of an algorithm, which takes longer than to load the robot."""
+    """Return forward dynamics without the choice of an algorithm, which takes longer than loading the robot."""
     return cheapest_accelerations(forward_dynamics, robot, {"aba": aba.aba})
 
 
 def _configuration(robot: fw.Robot) -> Any:
-    """A random one; nothing where loops have none that is found."""
+    """Return a random configuration, or None if no closed configuration is found."""
     try:
         return robot.random_configuration(0)
     except ValueError as error:
@@ -102,7 +107,9 @@ def _check_compiled(robot: fw.Robot, fast: fw.Robot) -> None:
 
 
 def _check(robot: fw.Robot, forward_dynamics: Any) -> None:
-    """The mass matrix is finite, symmetric, and positive definite to rounding; forward dynamics undo inverse dynamics."""
+    """Check that the mass matrix is finite, symmetric, and positive definite to rounding; forward dynamics must invert
+    inverse dynamics.
+    """
     q = _configuration(robot)
     if q is None:
         return
@@ -124,13 +131,14 @@ def _check(robot: fw.Robot, forward_dynamics: Any) -> None:
         assert error <= allowed, f"forward dynamics miss inverse dynamics by {error:.3g}, {allowed:.3g} allowed"
 
 
-ROUNDING = 1e-13  # of terms that cancel: some hundred roundings
-REGULAR = 1e9  # what of digits may be lost where dynamics are compared
+ROUNDING = 1e-13  # relative error of terms that cancel: some hundred roundings
+REGULAR = 1e9  # largest loss of digits for which dynamics are compared
 
 
 def spread(robot: fw.Robot, size: Any) -> float:
-    """How much larger the moments that the links have as far away as they can be are than those that joints move: what is
-    lost where large moments cancel."""
+    """Return the ratio of the largest possible moments of the links to those that joints move: the digits lost when large
+    moments cancel.
+    """
     tree = robot.model.tree
     reach = 1.0 + sum(float(np.abs(p).sum()) for p in tree.translation) + sum(abs(float(x)) for x in tree.slide)
     masses = sum(tree.mass)

@@ -1,4 +1,4 @@
-"""Robot files to damage: those of example-robot-data and gymnasium, if installed, and small files of our own."""
+"""Robot files to damage: files of example-robot-data and gymnasium, if installed, and small files of our own."""
 
 # ruff: noqa: E501 (lines of files, and lists of words)
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 EXAMPLES = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share/example-robot-data/robots"
-SMALL = 3_000  # bytes: files above are drawn in inverse proportion to their size, so that most rounds are quick
+SMALL = 3_000  # bytes; larger files are drawn in inverse proportion to their size, so that most rounds are quick
 
 
 class RobotFile(NamedTuple):
@@ -79,7 +79,7 @@ BARS = """<mujoco model="bars"><worldbody>
 
 @functools.cache
 def robot_files(format: str) -> tuple[tuple[RobotFile, ...], tuple[float, ...]]:
-    """All files of a format, "urdf" or "mjcf", and how probable each is."""
+    """Return all files of a format, "urdf" or "mjcf", with their probabilities."""
     if format == "urdf":
         own = {"arm": ARM, "linkage": LINKAGE, "gears": GEARS}
         paths = sorted(EXAMPLES.rglob("*.urdf"))
@@ -90,6 +90,6 @@ def robot_files(format: str) -> tuple[tuple[RobotFile, ...], tuple[float, ...]]:
         paths = sorted(folder.glob("*.xml"))
     files = [RobotFile(name, text.encode()) for name, text in own.items()]
     files += [RobotFile(path.stem, path.read_bytes()) for path in paths]
-    slow = {"linkage": 0.2}  # where loops cannot be closed, it takes seconds to say so
+    slow = {"linkage": 0.2}  # an error about loops that cannot be closed takes seconds
     weights = np.array([slow.get(f.name, 1.0) * min(1.0, SMALL / len(f.text)) for f in files])
     return tuple(files), tuple(weights / weights.sum())

@@ -1,4 +1,4 @@
-"""The cache under many writers, processes that are killed, disks that are full or read-only, damaged and foreign files."""
+"""Tests of the cache with many writers, killed processes, full or read-only disks, damaged and foreign files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ print("right")
 
 
 def start(folder: Path, *sizes: int, limit: int | None = None) -> subprocess.Popen[str]:
-    """A process that computes with functions of these sizes; files it writes are of `limit` bytes at most."""
+    """Start a process that computes with functions of these sizes; `limit` is the maximum size of the files that it
+    writes, in bytes.
+    """
     limited = "" if limit is None else f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
     environment = os.environ | {
         "FEATHERWEIGHT_CACHE": str(folder),
@@ -44,14 +46,14 @@ def start(folder: Path, *sizes: int, limit: int | None = None) -> subprocess.Pop
 
 
 def ended(process: subprocess.Popen[str]) -> str:
-    """Return the stderr of a process, after a check of its results."""
+    """Return the stderr of a process after a check of its results."""
     out, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (0, "right\n"), errors
     return errors
 
 
 def compute(sizes: list[int]) -> None:
-    """Functions of these sizes, in this process."""
+    """Compute with functions of these sizes in this process."""
     for n in sizes:
         x = np.linspace(-3, 3, 10 * n).reshape(10, n)
         np.testing.assert_allclose(swinging(n)(x, x), expected(x, x), rtol=0, atol=1e-13)
@@ -63,7 +65,7 @@ def some(rng: np.random.Generator, count: int = 3) -> list[int]:
 
 
 def test_many_writers_at_once(tmp_path: Path, rounds: Rounds) -> None:
-    """Fifty, or three where there is little time; all want the same entries."""
+    """Start fifty processes, or three if there is little time, that all want the same entries."""
     for k, rng in enumerate(rounds(0.05, 4)):
         folder, sizes = tmp_path / f"{k}", some(rng)
         writers = WRITERS if MINUTES > 5 else 3
@@ -79,13 +81,13 @@ def test_writers_are_killed_at_any_moment(tmp_path: Path, rounds: Rounds) -> Non
             time.sleep(rng.uniform(0, 0.4))
             process.kill()
             process.communicate()
-        assert ended(start(folder, *sizes)) == ""  # half-written files have no entry's name
+        assert ended(start(folder, *sizes)) == ""  # half-written files do not have the name of an entry
         assert ended(start(folder, *sizes)) == ""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
 def test_disks_that_are_full(tmp_path: Path, rounds: Rounds) -> None:
-    """A limit on the size of files has the effect of a full disk."""
+    """Limit the size of files, which has the effect of a full disk."""
     for k, rng in enumerate(rounds(0.02, 50)):
         folder, sizes = tmp_path / f"{k}", some(rng)
         assert ended(start(folder, *sizes, limit=int(rng.integers(1, 20_000)))) == ""
@@ -98,13 +100,13 @@ def test_disks_that_are_read_only(tmp_path: Path) -> None:
     assert ended(start(tmp_path / "file" / "cache", 3)) == ""
     folder = tmp_path / "read-only"
     assert ended(start(folder, 3)) == ""
-    folder.chmod(0o500)  # which root may write nevertheless
+    folder.chmod(0o500)  # root may write nevertheless
     assert ended(start(folder, 3, 4)) == ""
     folder.chmod(0o700)
 
 
 def damage(file: Path, others: list[Path], rng: np.random.Generator) -> None:
-    """Any of what may happen to a file."""
+    """Damage the entries of a cache in a random way."""
     data = bytearray(file.read_bytes())
     way = int(rng.integers(9))
     if way == 0:
@@ -138,5 +140,5 @@ def test_damaged_and_foreign_files(tmp_path: Path, rounds: Rounds, monkeypatch: 
                 damage(file, files, rng)
                 if not file.is_file() or not os.access(file, os.R_OK):
                     files = [f for f in files if f != file] or [Path(__file__)]
-        compute(sizes)  # with warnings of what was found
+        compute(sizes)  # with warnings about damaged files
         shutil.rmtree(folder)

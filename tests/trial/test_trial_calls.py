@@ -1,7 +1,7 @@
-"""Calls: arguments and `out` of every kind that Python has, at every entry, and arrays at the edge of memory.
+"""Tests of calls: arguments and `out` of every Python type, at every entry point, and arrays at the end of a memory page.
 
-A call gives the bits of the same call on plain arrays of its precision, which agree with the interpreted kernel to rounding, or
-it raises TypeError or ValueError that names the argument. It never writes outside `out`, nor to its arguments.
+A call must give the bits of the same call with plain arrays of its precision, which agree with the interpreted kernel to
+rounding, or raise TypeError or ValueError that names the argument. It must not write outside `out`, nor to its arguments.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from featherweight.array_types import Array
 from featherweight.engine.function import CompiledFunction
 from trial.conftest import Rounds
 
-REAL = "efdg" + "bhilqBHILQ?"  # NumPy's letters of real numbers
+REAL = "efdg" + "bhilqBHILQ?"  # type characters of NumPy for real numbers
 
 
-# ---- what is called
+# ---- functions
 
 
 @functools.cache
@@ -53,25 +53,25 @@ ENTRIES: dict[str, Callable[[], CompiledFunction[Any]]] = {
 
 @functools.cache
 def entry(name: str) -> tuple[CompiledFunction[Any], CompiledFunction[Any]]:
-    """A function, and the same interpreted."""
+    """A function, and the same function interpreted."""
     f = ENTRIES[name]()
     return f, CompiledFunction(f.program, "interpreted")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled() -> None:
-    """Compile before the trial, so that it does not take its time."""
+    """Compile the functions before the trial, so that compilation does not use its time."""
     for name in ENTRIES:
         f, _ = entry(name)
         for dtype in (np.float64, np.float32):
             f(*(np.zeros((2, *a.shape), dtype) for a in f.program.inputs))
 
 
-# ---- what it is called with
+# ---- arguments
 
 
 class OwnArray:
-    """Has numbers, and is not an array."""
+    """An object that has numbers but is not an array."""
 
     def __init__(self, x: Array) -> None:
         self.x = x
@@ -111,7 +111,7 @@ class WithBuffer(OwnArray):
 
 
 class Sub(np.ndarray):
-    """A subclass that would spoil results if its arithmetic were used."""
+    """A subclass of arrays whose arithmetic would spoil results."""
 
     def __array_ufunc__(self, *_: Any, **__: Any) -> Any:
         raise AssertionError("arithmetic of a subclass")
@@ -225,7 +225,7 @@ def nested_tuples(x: Any) -> Any:
 
 
 def as_plain(x: Any) -> Array | None:
-    """The argument as an ordinary array, or None where it holds no real numbers, or not all of them."""
+    """Return the argument as an ordinary array, or None if some of its elements are masked or not real numbers."""
     if isinstance(x, np.ma.MaskedArray) and np.ma.getmaskarray(x).any():
         return None
     try:
@@ -241,7 +241,7 @@ def fits(x: Array, shape: tuple[int, ...]) -> bool:
 
 
 def joint_batch(plain: list[Array], f: CompiledFunction[Any]) -> tuple[int, ...] | None:
-    """The batch axes of arguments; None where they do not fit."""
+    """Return the batch axes of arguments, or None if they do not broadcast."""
     if not all(fits(x, a.shape) for x, a in zip(plain, f.program.inputs, strict=True)):
         return None
     batches = [x.shape[: x.ndim - len(a.shape)] for x, a in zip(plain, f.program.inputs, strict=True)]
@@ -252,7 +252,7 @@ def joint_batch(plain: list[Array], f: CompiledFunction[Any]) -> tuple[int, ...]
 
 
 def numbers(f: CompiledFunction[Any], batch: tuple[int, ...], rng: np.random.Generator) -> list[Array]:
-    """Ordinary arguments; one in a few has no batch axes, or broadcasts over some."""
+    """Return ordinary arguments; a few have no batch axes, or broadcast over some."""
     arguments = []
     for a in f.program.inputs:
         axes = batch if rng.random() < 0.7 else batch[int(rng.integers(len(batch) + 1)) :]
@@ -273,7 +273,7 @@ def random_batch(rng: np.random.Generator) -> tuple[int, ...]:
 
 
 def call(f: CompiledFunction[Any], arguments: list[Any], rng: np.random.Generator, **options: Any) -> Any:
-    """With some or all arguments by name, in any order."""
+    """Call with some or all arguments by keyword, in any order."""
     names = [a.name for a in f.program.inputs]
     k = int(rng.integers(len(names) + 1)) if rng.random() < 0.4 else len(names)
     named = {names[i]: arguments[i] for i in rng.permutation(range(k, len(names)))}
@@ -281,7 +281,7 @@ def call(f: CompiledFunction[Any], arguments: list[Any], rng: np.random.Generato
 
 
 def refusal(attempt: Callable[..., Any], what: object) -> Exception:
-    """The TypeError or ValueError that a call raises."""
+    """Return the TypeError or ValueError that a call raises."""
     try:
         attempt()
     except (TypeError, ValueError) as error:
@@ -321,11 +321,11 @@ def test_arguments_of_every_kind_are_taken_or_refused_by_name(rounds: Rounds) ->
             np.testing.assert_allclose(np.asarray(r, np.float64), e, rtol=0.0, atol=allowed, err_msg=str(what))
 
 
-# ---- where the results go
+# ---- results
 
 
 class Place:
-    """An array for results amid bytes that are to stay."""
+    """An array for results between bytes that must not change."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, step: int, rng: np.random.Generator) -> None:
         self.dtype = np.dtype(dtype)
@@ -353,7 +353,7 @@ DTYPES_OF_OUT = ("f8", "f8", "f8", "f4", "f4", "f2", ">f8", ">f4", "c16")
 
 
 def random_call(rng: np.random.Generator) -> tuple[str, Any, tuple[int, ...], Any, list[Any], tuple[Any, ...]]:
-    """An entry's name and function, a batch and a precision, arguments, and results in new arrays."""
+    """Return an entry's name and function, a batch and a precision, arguments, and results in new arrays."""
     name = str(rng.choice(list(ENTRIES)))
     f, _ = entry(name)
     batch = random_batch(rng)
@@ -369,7 +369,7 @@ def test_results_go_where_they_should_and_nowhere_else(rounds: Rounds) -> None:
         places = [Place((*batch, *r.shape), rng.choice(DTYPES_OF_OUT), int(rng.integers(1, 4)), rng) for r in f.program.outputs]
         out = tuple(p.view for p in places)
         what = (name, batch, dtype, [(v.dtype.str, v.shape, v.strides) for v in out])
-        with np.errstate(over="ignore"):  # of what half precision cannot hold
+        with np.errstate(over="ignore"):  # numbers too large for half precision
             results = as_tuple(call(f, given, rng, out=out if len(out) > 1 else out[0]))
         for r, p, w in zip(results, places, wanted, strict=True):
             assert r is p.view, what
@@ -415,7 +415,7 @@ def test_arrays_that_are_no_place_for_results_are_refused_by_name(rounds: Rounds
 
 
 def test_results_on_arguments_are_what_they_are_elsewhere(rounds: Rounds) -> None:
-    """`out` overlaps with an argument anyhow: nothing is read that was overwritten."""
+    """Let `out` overlap with an argument in random ways; the function must not read overwritten elements."""
     for rng in rounds(0.005):
         name, f, batch, dtype, given, wanted = random_call(rng)
         i, k = int(rng.integers(len(given))), int(rng.integers(len(wanted)))
@@ -432,18 +432,19 @@ def test_results_on_arguments_are_what_they_are_elsewhere(rounds: Rounds) -> Non
             np.testing.assert_array_equal(r, w, err_msg=str((name, batch, dtype, i, k, at, to)))
 
 
-# ---- at the edge of memory
+# ---- the end of a memory page
 
 
 def at_edge(x: Array, at_end: bool) -> Array:
-    """A copy next to a page without access; of an array without elements, a place there."""
+    """Return a copy that ends at a page without access; an array without elements is placed there."""
     if x.size:
         return guarded(x, at_end)
     one = guarded(np.zeros(1, x.dtype), at_end)
     return (one[1:] if at_end else one[:0]).reshape(x.shape)
 
 
-@pytest.mark.parametrize("name", [name for name in ENTRIES if name != "interpreted"])  # Python steps beyond no array
+# plain Python never accesses memory beyond an array
+@pytest.mark.parametrize("name", [name for name in ENTRIES if name != "interpreted"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("at_end", [True, False])
 def test_nothing_is_read_or_written_beyond_arrays_at_the_edge_of_memory(name: str, dtype: Any, at_end: bool) -> None:

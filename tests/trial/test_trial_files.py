@@ -1,7 +1,7 @@
-"""Robot files, damaged: each loads as a sound robot, or is refused with a ModelError that names file and element.
+"""Tests with damaged robot files: each loads as a valid robot, or is refused with a ModelError that names file and element.
 
-Never another exception, a crash, a hang, or memory without bound. Files are loaded by a child process, which is watched; a file
-that it did not survive is kept, and named.
+Other exceptions, crashes, hangs, and unbounded memory are failures. A child process, which the test watches, loads the files;
+the test keeps and names a file that kills the child.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from patience import PATIENCE
 from trial.conftest import Rounds
 from trial.damage import damaged_bytes, damaged_elements
 
-pytest.importorskip("resource")  # limits of POSIX
+pytest.importorskip("resource")  # limits are a feature of POSIX
 
 from trial.file_child import SECONDS, Mutant, serve
 from trial.robot_files import RobotFile, robot_files
 
-SHARE = 0.2  # of the time; four tests, two at a time
-FILES = 20  # in a round
-HUGE = 60_000_000  # bytes of a file with nothing in it
+SHARE = 0.2  # share of the time of each of four tests, two of which run at a time
+FILES = 20  # files in a round
+HUGE = 60_000_000  # bytes of a file without content
 DAMAGE = {"bytes": damaged_bytes, "elements": damaged_elements}
 
 
 class Child:
-    """A process that loads files, and another in its place where it died."""
+    """A process that loads files; a new one replaces it after a crash."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -48,10 +48,10 @@ class Child:
         self.process = context.Process(target=serve, args=(theirs, str(self.folder)), daemon=True)
         self.process.start()
         theirs.close()
-        self.pipe.recv()  # imports are no part of a file's time
+        self.pipe.recv()  # imports do not count for a file's time
 
     def verdict(self, mutant: Mutant) -> tuple[str, bool]:
-        """What is wrong with how a file is treated, in words; and whether it was loaded."""
+        """Return the problem with the treatment of a file, in words, and whether the file was loaded."""
         began, computed = time.monotonic(), self._computed()
         self.pipe.send(mutant)
         while not self.pipe.poll(0.5):
@@ -69,7 +69,7 @@ class Child:
         return answer
 
     def _computed(self) -> float:
-        """Seconds of processor time so far; less where the system does not say."""
+        """Return the processor time so far in seconds, or less if the system does not report it."""
         try:
             words = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:

@@ -1,4 +1,4 @@
-"""What drawn files say of forces at joints is what MuJoCo makes of them, or the report names what is not."""
+"""Tests that forces at joints of random MJCF files equal MuJoCo's, unless the report of the loader names the difference."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from featherweight.simulation.forces import ForcesAtJoints
 from trial.conftest import Rounds
 from trial.drawn_files import drawn_file
 
-SHARE = 0.05  # of the time
-EXACT = 1e-11  # of the forces: they are sums of some products of numbers of one size
-PASSIVE = {SPRINGS_OF_SEVERAL}  # kinds that say that passive forces differ
+SHARE = 0.05  # share of the time
+EXACT = 1e-11  # relative to the forces, which are sums of a few products of similar size
+PASSIVE = {SPRINGS_OF_SEVERAL}  # kinds in the report that change passive forces
 DRIVEN = {
     "actuators",
     "effort limits that differ by direction, read as the greater",
@@ -38,7 +38,7 @@ def test_forces_of_drawn_files_are_mujocos_or_named(rounds: Rounds, record_prope
 
 
 def _compare(robot: fw.Robot, model: Any, rng: np.random.Generator, text: str) -> int:
-    """Joint forces, mapped to the independent velocities; how many kinds of them were compared."""
+    """Compare joint forces, mapped to the independent velocities; return the number of compared kinds."""
     order, forces, data, named = (
         fw.MujocoOrder(robot, model),
         ForcesAtJoints(robot, robot.actuators),

@@ -1,4 +1,4 @@
-"""Lives of processes: a million calls, robots that come and go, forks, threads, signals, and exits in the middle."""
+"""Tests of long-lived processes: a million calls, robots created and deleted, forks, threads, signals, and early exits."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from trial.conftest import Rounds
 
 CALLS = 1_000_000
 ROBOTS = 100_000
-KINDS = 40  # of robots; their code is made once
+KINDS = 40  # kinds of robots, whose code is compiled once
 MEGABYTE = 1 << 20
 linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 
 
 def memory() -> int:
-    """Bytes that this process has in memory."""
+    """Return the memory of this process in bytes."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -60,7 +60,7 @@ def test_a_million_calls_take_no_memory() -> None:
 
 @linux
 def test_robots_come_and_go(rounds: Rounds) -> None:
-    """A hundred thousand of them in one process, if there is time: each is built, called, and dropped with its code."""
+    """Build, call and delete robots with their code in one process: a hundred thousand if there is time."""
     before = (0, 0)
     for k, rng in enumerate(rounds(0.35, ROBOTS)):
         robot = fw.build(fw.generators.chain(1 + k % 4, seed=int(rng.integers(KINDS // 4))))
@@ -77,7 +77,7 @@ def test_robots_come_and_go(rounds: Rounds) -> None:
 
 @linux
 def test_code_for_which_the_system_has_no_more_room_is_memory_error() -> None:
-    """Linux gives a process some 65,000 regions of memory; here all but a few are taken before."""
+    """Occupy all but a few of the memory regions of a process, which Linux limits to about 65,000."""
     script = """
 import mmap
 import numpy as np
@@ -113,7 +113,7 @@ print(failed)
 
 
 def run(script: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
-    """A process with this folder's helpers."""
+    """Run a process with the helpers of this folder."""
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     }
@@ -168,7 +168,7 @@ def test_children_of_a_process_at_work_compute_too(rounds: Rounds) -> None:
         n = int(rng.integers(2, 30))
         f, x = swinging(n), rng.standard_normal((20_000, n))
         wanted = expected(x, x)
-        f(x, x)  # in the middle of a compilation Python and LLVM hold locks, which a child would wait for
+        f(x, x)  # a fork during a compilation would copy locks of Python and LLVM that the child waits for
         ended = threading.Event()
 
         def work(f: Any = f, x: Any = x, ended: threading.Event = ended) -> None:
@@ -199,7 +199,7 @@ def test_spawned_processes_compute_the_same_bits(rounds: Rounds) -> None:
             robot = fw.build(fw.generators.chain(int(rng.integers(1, 5)), seed=int(rng.integers(KINDS))))
             q = rng.standard_normal((6, 50, robot.nq))
             f = robot.together(robot.forward_dynamics, robot.mass_matrix) if rng.random() < 0.3 else robot.forward_dynamics
-            jobs = pool.starmap_async(operator.call, [(f, *q[k : k + 3]) for k in range(4)])  # functions go as pickles
+            jobs = pool.starmap_async(operator.call, [(f, *q[k : k + 3]) for k in range(4)])  # functions are pickled
             for k, theirs in enumerate(jobs.get(PATIENCE)):
                 for a, b in zip(f(*q[k : k + 3]), theirs, strict=True):
                     np.testing.assert_array_equal(a, b)
@@ -232,7 +232,7 @@ def test_threads_race_from_the_first_call_on(rounds: Rounds) -> None:
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_long_batch(rounds: Rounds, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At any time, and after a small part of the batch."""
+    """Check interrupts at any time, and after a small part of the batch."""
     f, x = swinging(12), np.zeros((1_000_000, 12))
     f(x[:8], x[:8])
     for rng in rounds(0.01, 200):

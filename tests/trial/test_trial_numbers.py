@@ -1,19 +1,20 @@
-"""Numbers: every function of random robots at ordinary and at extreme states, against the same in 50 digits.
+"""Tests of numbers: every function of random robots at ordinary and extreme states, against the same computation in 50 digits.
 
-What is claimed, and tried here:
+The tests check these claims:
 
-1. Each result lies within the rounding of what computes it (`oracles.running_error`): proved operation by operation, with no
-   factor that is fitted. It is the condition of the computation, and covers denormal numbers, angles of 1e15 and overflow.
-   Where the bound is infinite (something overflows, or cancels so that no digit is left) nothing is claimed but an answer.
+1. Each result lies within the rounding error bound of its computation (`oracles.running_error`). The bound is proved operation
+by operation, without fitted factors. It is the condition of the computation, and covers denormal numbers, angles of 1e15 and
+overflow. If the bound is infinite, because something overflows or all digits cancel, the only claim is that the function
+returns.
 2. Functions that solve with the mass matrix M are backward stable in practice: with D the roots of M's diagonal, n the degrees
-   of freedom, κ the condition number of D⁻¹ M D⁻¹, and h the bias force,
+of freedom, κ the condition number of D⁻¹ M D⁻¹, and h the bias force,
 
-       |D (a - a_exact)| <= CONSTANT n eps κ (|D a_exact| + |D⁻¹ (|tau| + |h|)|),
+    |D (a - a_exact)| <= CONSTANT n eps κ (|D a_exact| + |D⁻¹ (|tau| + |h|)|),
 
-   for ratios of masses to 1e12. This is measured, not proved; the largest constant that was met is printed.
-3. A chain of 500 bodies, which is not traced, leaves a residual of no more than LONG_CONSTANT n eps (|M| |a| + |h| + |tau|).
-4. Derivatives of the dynamics are differences of their values, by each algorithm, where joints of all types have armatures.
-5. A state in a batch has the bits that it has alone, whatever the others hold: infinities, NaN, numbers that overflow.
+for ratios of masses to 1e12. This is measured, not proved; the test prints the largest constant.
+3. A chain of 500 bodies, which is not traced, leaves a residual of at most LONG_CONSTANT n eps (|M| |a| + |h| + |tau|).
+4. Derivatives of the dynamics equal differences of values, for each algorithm and joints of all types with armatures.
+5. A state in a batch has the same bits as alone, whatever the other states hold: infinities, NaN, numbers that overflow.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ from oracles.trees import awkward
 from trial.conftest import Rounds
 
 EPS = float(np.finfo(np.float64).eps)
-LONGEST = 2_500  # operations of a trace; longer ones take seconds in 50 digits
-CONSTANT, LONG_CONSTANT = 10.0, 0.1  # the largest that were met are 0.8 and 0.003
+LONGEST = 2_500  # operations of a trace; longer traces take seconds in 50 digits
+CONSTANT, LONG_CONSTANT = 10.0, 0.1  # the largest measured values are 0.8 and 0.003
 TURNS = (JointType.SPHERICAL, JointType.FLOATING, JointType.PLANAR)
 SCALES = {np.float64: (1e-312, 1e-160, 1e15, 1e100, 1e150), np.float32: (1e-42, 1e-25, 1e7, 1e12, 1e18)}
 SMALL = ("four_bar", "crank_and_rocker", "coupled", "geared", "own", "repeated", "geared_chain", "chain_spherical")
 
 
 def random_robot(rng: np.random.Generator, most: int = 4) -> fw.Robot:
-    """A small tree or chain of any joints, its masses up to 1e12 apart; now and then a mechanism with loops."""
+    """Return a small tree or chain of random joints with mass ratios up to 1e12; sometimes a mechanism with loops."""
     if rng.random() < 0.2:
         return mechanism(str(rng.choice(SMALL)))
     spread = 10.0 ** rng.uniform(0.0, 6.0)
@@ -63,7 +64,7 @@ def mechanism(name: str) -> fw.Robot:
 
 
 def dynamics_of(robot: fw.Robot, rng: np.random.Generator) -> CompiledFunction:
-    """One of the functions of a state that every robot has, by any algorithm, with an optional argument or without."""
+    """Return a function of the state that every robot has, by a random algorithm, with or without an optional argument."""
     f: CompiledFunction[Any] = getattr(robot, str(rng.choice([*robot.functions, "_factors"])))
     f = f.alternatives[str(rng.choice(list(f.alternatives)))]
     return f.variant(f.program.options[0]) if f.program.options and rng.random() < 0.3 else f
@@ -95,15 +96,15 @@ def function_of_contacts(robot: fw.Robot, rng: np.random.Generator) -> CompiledF
 
 
 def random_function(robot: fw.Robot, rng: np.random.Generator) -> CompiledFunction:
-    """Any function that a robot has."""
+    """Return a random function of a robot."""
     made = (dynamics_of, function_of_frames, function_of_contacts)[int(rng.choice(3, p=[0.5, 0.2, 0.3]))]
     return made(robot, rng)
 
 
 def random_state(robot: fw.Robot, f: CompiledFunction[Any], rng: np.random.Generator, dtype: Any) -> list[Array]:
-    """Arguments of a function: ordinary ones, or such that some or all numbers are denormal or huge.
+    """Return arguments of a function: ordinary ones, or some or all numbers denormal or huge.
 
-    Quaternions, and angles that loops determine, stay what they are.
+    Quaternions, and angles that loops determine, keep their values.
     """
     free = np.ones(robot.nq, dtype=bool)
     for j in robot.joints:
@@ -142,7 +143,7 @@ def test_results_lie_within_the_rounding_of_what_computes_them(rounds: Rounds) -
 
 
 class Scaled:
-    """M, its bias force and its condition in 50 digits, at one state."""
+    """Mass matrix M, bias force and condition number in 50 digits at one state."""
 
     def __init__(self, robot: fw.Robot, q: Array, v: Array) -> None:
         n = robot.nv
@@ -157,7 +158,7 @@ class Scaled:
         self.condition = float(mpmath.mnorm(S, "f") * mpmath.mnorm(S**-1, "f"))
 
     def constant(self, a: Array, tau: Array) -> float:
-        """Of the claim: how far a lies from the exact solution, in the units of its bound but for the constant."""
+        """Return the constant of claim 2: the error of a, divided by the rest of its bound."""
         n = len(self.D)
         exact = mpmath.lu_solve(self.M, mpmath.matrix([mpmath.mpf(float(t)) for t in tau]) - self.h)
         error = mpmath.norm([self.D[i] * (mpmath.mpf(float(a[i])) - exact[i]) for i in range(n)])
@@ -167,7 +168,7 @@ class Scaled:
 
 
 def solutions(robot: fw.Robot, q: Array, v: Array, tau: Array) -> dict[str, Array]:
-    """Accelerations by everything that solves with the mass matrix."""
+    """Return the accelerations from all functions that solve with the mass matrix."""
     found = {f"forward_dynamics {a}": f(q, v, tau) for a, f in robot.forward_dynamics.alternatives.items()}
     rest = tau - robot.bias_force(q, v)
     found |= {f"inverse {a}": f(q) @ rest for a, f in robot.inverse_mass_matrix.alternatives.items()}
@@ -187,7 +188,7 @@ def test_what_solves_with_the_mass_matrix_is_as_good_as_its_condition(rounds: Ro
         with mpmath.workdps(DIGITS):
             exact = Scaled(robot, q, v)
             if exact.condition > 1e14:
-                continue  # no digits are left
+                continue  # no correct digits remain
             hardest = max(hardest, exact.condition)
             for name, a in solutions(robot, q, v, tau).items():
                 worst[name] = max(worst.get(name, 0.0), exact.constant(a, tau))
@@ -214,7 +215,7 @@ def test_chains_of_five_hundred_bodies_are_solved(rounds: Rounds, execution: str
         v, tau = rng.standard_normal((2, LONG))
         a = solve(q, v, tau)
         h, x = inverse(q, v, np.zeros(LONG)), rng.standard_normal(LONG)
-        mass = np.linalg.norm(inverse(q, v, x) - h) / np.linalg.norm(x)  # no more than |M|
+        mass = np.linalg.norm(inverse(q, v, x) - h) / np.linalg.norm(x)  # a lower bound of |M|
         terms = mass * np.linalg.norm(a) + np.linalg.norm(h) + np.linalg.norm(tau)
         worst = max(worst, float(np.linalg.norm(inverse(q, v, a) - tau) / (LONG * EPS * terms)))
         assert worst <= LONG_CONSTANT, (robot.name, robot.joints[0].type)
@@ -251,7 +252,7 @@ def test_states_of_a_batch_do_not_see_each_other(rounds: Rounds) -> None:
 
 
 def test_derivatives_of_dynamics_are_differences_in_fifty_digits(rounds: Rounds) -> None:
-    """By each algorithm, of robots whose joints of all types have armatures and of mechanisms whose joints do."""
+    """Check each algorithm, with robots and mechanisms whose joints have armatures, with all types of joints."""
     for rng in rounds(0.02):
         if rng.random() < 0.3:
             closed = mechanism(str(rng.choice(SMALL)))
@@ -267,7 +268,7 @@ def test_derivatives_of_dynamics_are_differences_in_fifty_digits(rounds: Rounds)
 
 
 def test_differences_lead_where_they_came_from(rounds: Rounds) -> None:
-    """difference(q, integrate(q, v)) is v: to rounding of |q| + |v|, for turns of less than half a circle."""
+    """Check that difference(q, integrate(q, v)) is v, to rounding of |q| + |v|, for turns of less than half a circle."""
     for rng in rounds(0.005):
         n = int(rng.integers(1, 12))
         robot = fw.build(fw.generators.random_tree(n, seed=int(rng.integers(2**31))), execution="interpreted")

@@ -1,4 +1,4 @@
-"""Hostile use of simulation: random scenes of random robots, and controllers that misbehave."""
+"""Tests of hostile use of simulation: random scenes of random robots, and faulty controllers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ pytestmark = pytest.mark.usefixtures("steps")
 
 REFUSED = r"gains energy|m deep in|did not converge|midpoint|cannot be closed|velocity|configuration|diverges"
 STEPS = 20
-TREES = 6  # machine code is of a robot: scenes differ in all else
+TREES = 6  # machine code depends on the robot: scenes differ in everything else
 STEP_SIZES = (1e-4, 1e-3, 3e-3, 1e-2)
 
 
 @functools.cache
 def tree(number: int) -> fw.Robot:
-    """Every third on a floating base; half with dampers, springs, dry friction and limits at joints."""
+    """Return a random robot; every third has a floating base, half have dampers, springs, dry friction and limits at joints."""
     rng = np.random.default_rng(number)
     kinds = ("revolute", "continuous", "prismatic", "spherical", "planar", "floating")[: 4 + number % 3]
     made = fw.generators.random_tree(int(rng.integers(2, 5)), seed=number, joint_types=kinds, masses=(0.2, 5.0))
@@ -61,8 +61,8 @@ class Scene(NamedTuple):
     robot: fw.Robot
     arguments: dict[str, Any]
     tau: Array
-    lowest: float  # overlap at first [m]
-    control: Array | None  # of servos of any stiffness, if there are any
+    lowest: float  # initial penetration [m]
+    control: Array | None  # controls of servos with random stiffness, if the robot has servos
 
     def start(self) -> fw.Simulation:
         return fw.Simulation(self.robot, **self.arguments)
@@ -74,7 +74,9 @@ def height_field(rng: np.random.Generator, height: float, surface: dict[str, flo
 
 
 def random_scene(rng: np.random.Generator) -> Scene | None:
-    """From rest to 10 rad/s, above the ground or a little in it; None where loops cannot be closed at random."""
+    """Return a scene with speeds up to 10 rad/s, above the ground or slightly below it; None if no closed configuration
+    is found.
+    """
     robot = robots()[int(rng.integers(len(robots())))]
     q = robot.random_configuration(rng)
     if isinstance(robot, fw.ClosedRobot):
@@ -127,7 +129,7 @@ def random_scene(rng: np.random.Generator) -> Scene | None:
 
 
 def random_servos(rng: np.random.Generator, robot: fw.Robot, q: Array) -> list[fw.Actuator]:
-    """That hold the configuration, from soft to stiffer than any step is short; some weak."""
+    """Return servos that hold the configuration, from soft ones to ones too stiff for any step size; some are weak."""
     servos = []
     for j in robot.joints:
         if j.type.nq == 1 and j.independent:
@@ -138,7 +140,7 @@ def random_servos(rng: np.random.Generator, robot: fw.Robot, q: Array) -> list[f
 
 
 def outcome(go: Any, *given: Any, **more: Any) -> str | None:
-    """What was said, if a step was refused."""
+    """Return the message if a step is refused."""
     try:
         go(*given, **more)
     except fw.SimulationError as error:
@@ -147,9 +149,10 @@ def outcome(go: Any, *given: Any, **more: Any) -> str | None:
 
 
 def check_step(scene: Scene, sim: fw.Simulation, before: tuple[Array, Array, float]) -> None:
-    """Energy that no force has worked for: of steps that go far no more than the guard lets through, of others their order.
+    """Check that energy grows only by the work of forces: within the guard for steps with large motion, to the order of the
+    step for others.
 
-    What parts bodies that overlap may lift them and bend springs.
+    Forces that separate overlapping bodies may lift them and load springs.
     """
     robot, h = scene.robot, sim.step_size
     pushed = FASTEST_PARTING * h
@@ -166,7 +169,7 @@ def check_step(scene: Scene, sim: fw.Simulation, before: tuple[Array, Array, flo
 
 
 def check_momentum(robot: fw.Robot, sim: fw.Simulation, before: tuple[Array, Array, float], tau: Array) -> None:
-    """Of free bodies: linear momentum changes by the forces of the step, in the world."""
+    """Check that the linear momentum of free bodies changes by the forces of the step, in the world frame."""
     q, v, _ = before
     h = sim.step_size
     _, forces, names = sim.contacts()
@@ -181,7 +184,7 @@ def check_momentum(robot: fw.Robot, sim: fw.Simulation, before: tuple[Array, Arr
 
 
 def test_scenes_gain_nothing_and_however_stepped_are_the_same(rounds: Rounds) -> None:
-    """Steps one by one, in runs that record some, and in a batch with another state: the same to the bit, or refused alike."""
+    """Compare single steps, recorded runs, and batches with another state: bitwise equal, or refused in the same way."""
     for rng in rounds(0.15):
         scene = random_scene(rng)
         if scene is None:
@@ -199,7 +202,7 @@ def test_scenes_gain_nothing_and_however_stepped_are_the_same(rounds: Rounds) ->
                 break
             assert np.isfinite(sim.q).all()
             assert np.isfinite(sim.v).all()
-            if scene.control is None:  # servos work
+            if scene.control is None:  # servos do work
                 check_step(scene, sim, before)
             if sim.integrator == "semi-implicit" and robot.name == "mechanism" and not robot.closed:
                 check_momentum(robot, sim, before, scene.tau)
@@ -215,7 +218,7 @@ def test_scenes_gain_nothing_and_however_stepped_are_the_same(rounds: Rounds) ->
 
 
 def compare_batch(scene: Scene, states: list[tuple[Array, Array]]) -> None:
-    """The scene beside one that begins a step later, to the bit."""
+    """Compare the scene with a batch where another state begins a step later; bitwise."""
     taken = len(states) - 1
     if taken < 2:
         return
@@ -229,7 +232,9 @@ def compare_batch(scene: Scene, states: list[tuple[Array, Array]]) -> None:
 
 
 def test_what_lies_on_the_ground_has_no_velocity(rounds: Rounds) -> None:
-    """Boxes of any size on a plane that tilts less than friction holds, by all integrators and steps: none, and no creeping."""
+    """Check boxes of any size, integrator and step on a plane that tilts less than friction holds: no velocity, and no
+    creeping.
+    """
     made = [
         free_bodies(solid_box(m, s)) for m, s in ((1e-3, (0.02, 0.03, 0.01)), (1.0, (0.1, 0.2, 0.3)), (1e3, (1.0, 2.0, 0.4)))
     ]
@@ -252,7 +257,7 @@ def test_what_lies_on_the_ground_has_no_velocity(rounds: Rounds) -> None:
 
 
 def test_drives_of_any_gains_do_not_diverge(rounds: Rounds) -> None:
-    """Drives hold their joints where they are, at any step length, beside joints that fly, turn and swing freely."""
+    """Check drives that hold joints, at any step size, beside joints that fly, turn and swing freely."""
     for rng in rounds(0.05):
         robot = tree(int(rng.integers(TREES)))
         stiffness, damping = (float(10.0 ** rng.uniform(-1.0, most)) for most in (6.0, 4.0))
@@ -273,7 +278,7 @@ def test_drives_of_any_gains_do_not_diverge(rounds: Rounds) -> None:
 
 @functools.cache
 def limited(number: int) -> fw.Robot:
-    """A tree of hinges and slides, all with limits, of which some are equal; on a floating base or not."""
+    """Return a tree of hinges and slides with limits, some of them equal, with or without a floating base."""
     made = fw.generators.random_tree(3, seed=number, joint_types=("revolute", "prismatic"), masses=(0.2, 5.0))
     rng = np.random.default_rng(number)
     joints = [dataclasses.replace(j, upper=j.lower) if rng.random() < 0.2 else j for j in made.joints]
@@ -284,8 +289,11 @@ def limited(number: int) -> fw.Robot:
 
 @pytest.mark.filterwarnings("ignore:.*equal lower and upper limits")
 def test_starts_beyond_limits_are_refused_or_come_back_slowly(rounds: Rounds) -> None:
-    """At any distance: joints are pushed by no more than h `RETURN_SPEED`, and never farther beyond than before, but for one
-    that was within its limit, and far from it, while another was pushed: by one such push."""
+    """Check starts at any distance beyond limits.
+
+    The correction moves a joint by at most h `RETURN_SPEED`. No joint moves farther beyond its limit; an exception is a joint
+    within its limit while another is corrected, by at most one such correction.
+    """
     for rng in rounds(0.025):
         robot = limited(int(rng.integers(6)))
         equal = robot.lower == robot.upper
@@ -308,7 +316,7 @@ def test_starts_beyond_limits_are_refused_or_come_back_slowly(rounds: Rounds) ->
         sim = fw.Simulation(robot, h, integrator, q=q, v=float(rng.choice([0.0, 0.3])) * rng.standard_normal(robot.nv))
         places = [(j.q_slice.start, j.v_slice.start) for j in robot.joints if j.q_slice.stop - j.q_slice.start == 1]
         at, row = np.array(places, int).reshape(-1, 2).T
-        rounding = 2e-6 + 1e-8  # the slop, and what the solver leaves; rk4 and midpoint move by the motion within a step too
+        rounding = 2e-6 + 1e-8  # slop and solver residual; rk4 and midpoint add the motion within a step
         for _ in range(STEPS):
             before = np.maximum(np.maximum(lower - sim.q, sim.q - upper)[at], 0.0)
             speed, q = np.abs(sim.v[row]), sim.q
@@ -322,7 +330,7 @@ def test_starts_beyond_limits_are_refused_or_come_back_slowly(rounds: Rounds) ->
 
 
 def test_robots_without_a_place_begin_on_the_floor_and_others_are_refused_in_it(rounds: Rounds) -> None:
-    """As environments: the lowest of all shapes touches the floor, if any were in it; a place that is given is not changed."""
+    """Check environments: the lowest shape touches the floor if any shape would be below; a given position is not changed."""
     environments = pytest.importorskip("featherweight.environments")
     for rng in rounds(0.01, most=15):
         description = fw.generators.random_tree(3, seed=int(rng.integers(4)), joint_types=("revolute",), masses=(0.2, 5.0))
@@ -364,7 +372,7 @@ class Broken(Exception):
 
 
 def test_controllers_that_misbehave_leave_the_state_as_it_was(rounds: Rounds) -> None:
-    """They raise, answer nonsense, write to what they are given, or keep it and write to what they gave."""
+    """Check controllers that raise, return invalid values, write to their arguments, or keep arrays and write to them later."""
     answers: list[Any] = [None, "go", math.nan, (1.0,), (None, None, None), [[1.0]], 1j, np.zeros((2, 2, 2)), object()]
     for rng in rounds(0.01):
         robot = tree(int(rng.integers(TREES)))

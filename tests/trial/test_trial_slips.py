@@ -1,6 +1,6 @@
-"""Slips of a new user: wrong files, names and arguments, and words of other libraries. Each error says what to do.
+"""Tests of a new user's mistakes: wrong files, names and arguments, and names of other libraries. Each error says what to do.
 
-An error is of a kind that Python has for it, and names what was given, where, and what is meant or there is.
+An error has the usual Python type, and names the wrong value, its place, and the intended or available values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-fw: Any = importlib.import_module("featherweight")  # whose types would refuse the slips
+fw: Any = importlib.import_module("featherweight")  # untyped, because type checkers would report the mistakes
 
 pytestmark = pytest.mark.usefixtures("steps")
 
@@ -137,7 +137,7 @@ def test_a_slip_is_told_with_what_to_do(slip: str, tmp_path: Path, monkeypatch: 
 
 
 def edits(name: str) -> set[str]:
-    """A name misspelled: two letters exchanged, one left out, one twice, in camel case, without underscores."""
+    """Return misspellings: two letters exchanged, one omitted, one doubled, in camel case, without underscores."""
     first, *others = name.split("_")
     swapped = name[:2] + name[3] + name[2] + name[4:]
     return {
@@ -151,7 +151,7 @@ def edits(name: str) -> set[str]:
 
 @pytest.mark.parametrize("owner", ["robot", "simulation", "description", "function", "space", "package"])
 def test_misspelled_names_are_recognized(owner: str) -> None:
-    """Of all public names with at least seven letters."""
+    """Check all public names with at least seven letters."""
     owners: dict[str, Callable[[], Any]] = {
         "robot": arm,
         "simulation": still,
