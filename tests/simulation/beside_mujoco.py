@@ -1,4 +1,4 @@
-"""Simulations beside MuJoCo, which takes the same steps."""
+"""Simulations and MuJoCo taking the same steps."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from oracles.states import Array, random_states
 
 
 class BesideMujoco:
-    """A simulation and MuJoCo's data, both where the simulation begins."""
+    """A simulation and MuJoCo's data, both in the start state of the simulation."""
 
     def __init__(self, robot: fw.Robot | fw.ClosedRobot, model: Any, **options: Any) -> None:
-        """MuJoCo's solver goes on until rounding stops it. Options are those of `Simulation`."""
+        """Create both; `options` are those of `Simulation`. MuJoCo's solver iterates until rounding stops it."""
         self.model, self.data, self.order = model, mujoco.MjData(model), fw.MujocoOrder(robot, model)
         model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations, model.opt.ls_tolerance = 0.0, 300, 200, 1e-10
         self.sim = fw.Simulation(robot, **{"contact": "as in the file"} | options)
@@ -32,12 +32,12 @@ class BesideMujoco:
 
     @property
     def away(self) -> float:
-        """The greatest difference of qpos."""
+        """Return the greatest difference of qpos."""
         return float(np.abs(self.order.state(self.sim.q, self.sim.v).qpos - self.data.qpos).max())
 
     @property
     def faster(self) -> float:
-        """The greatest difference of qvel."""
+        """Return the greatest difference of qvel."""
         return float(np.abs(self.order.state(self.sim.q, self.sim.v).qvel - self.data.qvel).max())
 
 
@@ -54,7 +54,7 @@ def beside_mujoco(
 
 
 def require_springs(robot: fw.Robot | fw.ClosedRobot, order: fw.MujocoOrder, data: Any, tolerance: float) -> None:
-    """Forces and energies of springs and dampers are MuJoCo's at random states, mapped to the independent joints."""
+    """Check forces and energies of springs and dampers against MuJoCo at random states, mapped to the independent joints."""
     forces, x, model = ForcesAtJoints(robot, robot.actuators), random_states(robot, 5), data.model
     for q, v in zip(x.q, 3.0 * x.v, strict=True):
         data.qpos[:], data.qvel[:] = order.state(q, v)
@@ -67,7 +67,7 @@ def require_springs(robot: fw.Robot | fw.ClosedRobot, order: fw.MujocoOrder, dat
 
 
 def require_motion(robot: fw.Robot | fw.ClosedRobot, order: fw.MujocoOrder, data: Any, steps: int, tolerance: float) -> None:
-    """Two robots at once move from random states as MuJoCo's, and to the bit as one alone."""
+    """Check that a batch of two robots moves from random states as in MuJoCo, and bitwise as a single robot."""
     x = random_states(robot, 2)
     many = fw.Simulation(robot, q=x.q, v=2.0 * x.v, contact="as in the file")
     many.step(steps=steps)

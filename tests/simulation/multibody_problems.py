@@ -1,13 +1,14 @@
-"""The mechanisms of group A of the library of computational benchmark problems of multibody dynamics.
+"""Mechanisms of group A of the library of computational benchmark problems of multibody dynamics.
 
 The library began at the University of A Coruña (M. González, D. Dopico, U. Lugrís and J. Cuadrado, "A benchmarking system for
-MBS simulation software: problem standardization and performance measurement", Multibody System Dynamics 16, 2006) and is now
-IFToMM's. Numbers are those of its specifications A01 and A02; of the pages of the OpenSim models of all five (L. Tagliapietra,
-M. Vivian, M. Reggiani: "MBS benchmarks in OpenSim"); and, for Andrews' squeezer, of the test set for initial value problem
-solvers (F. Mazzia, C. Magherini: "Andrews' squeezing mechanism"), whose seven angles are the coordinates here.
+MBS simulation software: problem standardization and performance measurement", Multibody System Dynamics 16, 2006) and now
+belongs to IFToMM. The numbers come from its specifications A01 and A02; from the pages of the OpenSim models of all five
+problems (L. Tagliapietra, M. Vivian, M. Reggiani: "MBS benchmarks in OpenSim"); and, for Andrews' squeezer, from the test set
+for initial value problem solvers (F. Mazzia, C. Magherini: "Andrews' squeezing mechanism"), whose seven angles are the
+coordinates here.
 
-A spring between two points is a joint of a strut without mass: a hinge at one end, a slide with stiffness and damping, and a
-loop that joins its end to the other point.
+A spring between two points is a massless strut: a hinge at one end, a slide with stiffness and damping, and a loop that joins
+its end to the other point.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def at(x: float, y: float, z: float = 0.0) -> fw.Pose:
 
 
 def simple_pendulum() -> fw.Robot:
-    """A point mass of 1 kg on a massless bar of 1 m; zero hangs down."""
+    """Return a point mass of 1 kg on a massless bar of 1 m, which hangs down at zero."""
     bob = fw.Body("bob", fw.Inertia(1.0, (0.0, -1.0, 0.0)))
     return fw.build(fw.describe([bob], [fw.Joint("pivot", HINGE, WORLD, "bob", axis=Z)], gravity=DOWN_Y))
 
@@ -59,7 +60,7 @@ def simple_pendulum() -> fw.Robot:
 
 
 def four_bars(count: int) -> fw.Robot:
-    """A row of four-bars that share their upright bars: 2 count + 1 links of 1 m and 1 kg; zero is upright."""
+    """Return a row of four-bars that share their upright bars: 2 count + 1 links of 1 m and 1 kg, upright at zero."""
     upright, level = block(1.0, (0.0, 1.0, 0.0), (0.0, 0.5, 0.0)), block(1.0, (1.0, 0.0, 0.0), (0.5, 0.0, 0.0))
     bodies, loops = [fw.Body("bar0", upright)], []
     joints = [fw.Joint("crank", HINGE, WORLD, "bar0", axis=Z)]
@@ -75,7 +76,7 @@ def four_bars(count: int) -> fw.Robot:
 
 # --- A03
 
-SQUEEZED = {  # initial angles [rad], and those after 0.03 s
+SQUEEZED = {  # angles [rad] at the start, and after 0.03 s
     "beta": (-0.0617138900142764496, 15.81077119629904),
     "theta": (0.0, -15.75637105984298),
     "gamma": (0.455279819163070380, 0.04082224013073101),
@@ -88,7 +89,9 @@ MOTOR = 0.033  # [N m]
 
 
 def squeezer() -> fw.Robot:
-    """Seven bodies in the plane, joined at a point E, a spring from one of them to the ground, and a motor on the crank."""
+    """Return seven bodies in the plane, joined at a point E, a spring from one of them to the ground, and a motor on the
+    crank.
+    """
     a, b, c, d = (-0.06934, -0.00227), (-0.03635, 0.03273), (0.014, 0.072), (0.02, -0.018)
     bodies = [
         fw.Body("crank", flat(0.04325, (0.00092, 0.0), 2.194e-6)),
@@ -132,7 +135,7 @@ def squeezer_start(robot: fw.ClosedRobot) -> Array:
 
 
 def bricard() -> fw.Robot:
-    """Five rods of 1 m and 1 kg between six hinges whose axes are along y, z, x, y, z and x at first."""
+    """Return five rods of 1 m and 1 kg between six hinges, whose axes are initially along y, z, x, y, z and x."""
     rods = ((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
     bodies, joints, parent, end = [], [], WORLD, (0.0, 0.0, 0.0)
     for k, (along, axis) in enumerate(zip(rods, (Y, Z, X, Y, Z), strict=True)):
@@ -150,7 +153,9 @@ def bricard() -> fw.Robot:
 
 
 def governor() -> fw.Robot:
-    """A flyball governor whose couplers are springs with dampers: on a shaft, a slider and two rods with masses of 5 kg."""
+    """Return a flyball governor: a shaft, a slider, two rods with masses of 5 kg, and couplers that are springs with
+    dampers.
+    """
     rod_inertia = 0.3 / 12.0 * (1.0 + 1e-4)
     mass, center = 5.3, (5.0 * 1.0 + 0.3 * 0.5) / 5.3
     across = rod_inertia + 0.3 * (center - 0.5) ** 2 + 5.0 * (1.0 - center) ** 2
@@ -183,7 +188,7 @@ def governor_start(robot: fw.ClosedRobot) -> Array:
     return robot.close([start.get(joint.name, 0.0) for joint in robot.joints])
 
 
-# --- what they are to be compared with
+# --- references
 
 
 def pendulum_position(times: Array, side: float) -> Array:
@@ -196,7 +201,9 @@ def pendulum_position(times: Array, side: float) -> Array:
 
 
 def four_bars_angle(count: int, times: Array, rate: float) -> Array:
-    """Return the angle of the upright bars and its rate (n, 2), from upright at a rate: those of one equation, W sin = M a."""
+    """Return the angle of the upright bars and its rate (n, 2), which start upright at a given rate, by one equation: W
+    sin = M a.
+    """
     M, W = (count + 1.0) / 3.0 + count, G * ((count + 1.0) / 2.0 + count)
 
     def motion(t: float, y: Array) -> list[float]:
@@ -208,16 +215,16 @@ def four_bars_angle(count: int, times: Array, rate: float) -> Array:
 def governor_motion(times: Array, rate: float) -> Array:
     """Return the height of the governor's slider, the angle of the rods below the horizontal, and their rates (n, 4).
 
-    Both sides move alike, so three coordinates do, and the shaft's rate follows from its angular momentum.
+    Both sides move symmetrically, so three coordinates suffice. The shaft's rate follows from its angular momentum.
     """
     spring, damper, rest = 8e5, 4e4, 0.5
     rod, ball, slider = 0.3, 5.0, 3.0
     across, along = rod / 12.0 * (1.0 + 1e-4), rod / 12.0 * 2e-4
-    swing = across + 0.25 * rod + ball  # of a rod about its hinge
-    fixed = 0.3 / 6.0 * 1e-4 + slider / 6.0 * 1e-2  # of shaft and slider about the shaft's axis
+    swing = across + 0.25 * rod + ball  # inertia of a rod about its hinge
+    fixed = 0.3 / 6.0 * 1e-4 + slider / 6.0 * 1e-2  # inertia of shaft and slider about the shaft's axis
 
     def about_axis(a: float) -> tuple[float, float]:
-        """The inertia, and its derivative by the angle."""
+        """Return the inertia about the shaft's axis, and its derivative by the angle."""
         c, s = math.cos(a), math.sin(a)
         inertia = along * s * s + across * c * c + rod * (0.05 + 0.5 * c) ** 2 + ball * (0.05 + c) ** 2
         slope = 2.0 * s * c * (along - across) - rod * s * (0.05 + 0.5 * c) - 2.0 * ball * s * (0.05 + c)
@@ -234,13 +241,13 @@ def governor_motion(times: Array, rate: float) -> Array:
         force = spring * (length - rest) + damper * (by_height * height_rate + by_angle * a_rate)
         inertia, slope = about_axis(a)
         weight = G * (0.5 * rod + ball) * c
-        turning = 0.25 * slope * (momentum / inertia) ** 2  # half of it for each rod
+        turning = 0.25 * slope * (momentum / inertia) ** 2  # one half for each rod
         return [height_rate, a_rate, -G - 2.0 * force * by_height / slider, (turning + weight - force * by_angle) / swing]
 
     return integrated(motion, [0.5, math.pi / 6, 0.0, 0.0], times, "Radau", 1e-10)
 
 
 def integrated(motion: Any, start: list[float], times: Array, method: str = "DOP853", tolerance: float = 1e-12) -> Array:
-    """Return a motion at times (n, size), by a solver that chooses its steps."""
+    """Return a motion at times (n, size), by a solver with adaptive steps."""
     span = (0.0, float(times[-1]))
     return solve_ivp(motion, span, start, method, times, rtol=tolerance, atol=tolerance).y.T

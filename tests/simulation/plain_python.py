@@ -1,6 +1,6 @@
-"""Steps of simulations as plain Python, and by any compilation of the same text.
+"""Simulation steps in plain Python, and in any compilation of the same source.
 
-Tables are at addresses: what has to run as Python makes named tuples of the arrays that are there.
+The loop receives tables by address. To run in Python, it gets named tuples of the arrays at these addresses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from featherweight.simulation.fleet_loop import work_on_robots
 
 
 def record_at(layout: Layout, address: int) -> Any:
-    """Return the named tuple of a table at an address: its arrays are those that are there, not copies."""
+    """Return the named tuple of a table at an address; its arrays view that memory."""
     words = (ctypes.c_int64 * layout.words).from_address(address)
     fields: list[Any] = []
     for _, inner, at in layout.fields:
@@ -47,7 +47,7 @@ def array_at(address: int, dtype: np.dtype[Any], shape: list[int]) -> np.ndarray
 
 
 class PlainLoop:
-    """A function of tables and whole numbers, called as a `CompiledLoop` is, and run by Python."""
+    """A function of tables and integers with the interface of `CompiledLoop`, run by Python."""
 
     def __init__(self, function: Callable[..., int]) -> None:
         self.function, self.calls = function, 0
@@ -58,7 +58,7 @@ class PlainLoop:
         def run(*words: int) -> int:
             self.calls += 1
             contents = [record_at(layout, address) for layout, address in zip(layouts, words, strict=False)]
-            with np.errstate(all="ignore"):  # as machine code has it: infinity and NaN
+            with np.errstate(all="ignore"):  # infinity and NaN without warnings, as in machine code
                 return int(self.function(*contents, *words[len(layouts) :]))
 
         return run
@@ -73,14 +73,14 @@ CHECKED = CompiledLoop(work_on_robots, numbers=3)
 
 @contextmanager
 def steps_by(loop: Any) -> Iterator[None]:
-    """Within, simulations that begin to step or to look do so by this loop."""
+    """Run steps and contact queries of simulations by this loop inside the context."""
     with patch.object(fleet, "WORK_ON_ROBOTS", loop):
         yield
 
 
 @contextmanager
 def plain_python() -> Iterator[PlainLoop]:
-    """Within, simulations that begin to step or to look do so as plain Python."""
+    """Run steps and contact queries of simulations in plain Python inside the context."""
     loop = PlainLoop(work_on_robots)
     with steps_by(loop):
         yield loop

@@ -38,7 +38,7 @@ def corners(frame: str, sides: Sequence[float], **surface: float) -> list[fw.Con
 
 
 def free_bodies(*inertias: fw.Inertia, gravity: Vector = DOWN) -> fw.Robot:
-    """Bodies "body0", "body1", ... that fly freely."""
+    """Return free bodies "body0", "body1", ..."""
     names = [f"body{k}" for k in range(len(inertias))]
     bodies = [fw.Body(name, inertia) for name, inertia in zip(names, inertias, strict=True)]
     joints = [fw.Joint(f"free{k}", FREE, WORLD, name) for k, name in enumerate(names)]
@@ -46,20 +46,20 @@ def free_bodies(*inertias: fw.Inertia, gravity: Vector = DOWN) -> fw.Robot:
 
 
 def cart(mass: float = 1.0, axis: Vector = X, gravity: Vector = DOWN, **joint: Any) -> fw.Robot:
-    """A mass on a rail."""
+    """Return a mass on a rail."""
     body = fw.Body("cart", fw.Inertia(mass, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
     rail = fw.Joint("rail", SLIDE, WORLD, "cart", axis=axis, **joint)
     return fw.build(fw.describe([body], [rail], gravity=gravity))
 
 
 def pendulum(mass: float = 1.5, length: float = 0.4, inertia: float = 0.05, **joint: Any) -> fw.Robot:
-    """A physical pendulum about y, hanging at zero; `inertia` is about its centre."""
+    """Return a physical pendulum about y, which hangs at zero; `inertia` is about its centre."""
     bob = fw.Body("bob", fw.Inertia(mass, (0.0, 0.0, -length), (inertia, 0.0, 0.0, inertia, 0.0, 0.1 * inertia)))
     return fw.build(fw.describe([bob], [fw.Joint("pivot", HINGE, WORLD, "bob", axis=Y, **joint)]))
 
 
 def double_pendulum(shoulder: Mapping[str, Any] = NONE, elbow: Mapping[str, Any] = NONE, **more: Any) -> fw.Robot:
-    """Two links of 0.6 m and 1 kg about y, "upper" and "lower", which hang at zero."""
+    """Return two links of 0.6 m and 1 kg about y, "upper" and "lower", which hang at zero."""
     link = fw.Inertia(1.0, (0.0, 0.0, -0.3), (0.03, 0.0, 0.0, 0.03, 0.0, 0.005))
     joints = [
         fw.Joint("shoulder", HINGE, WORLD, "upper", axis=Y, **shoulder),
@@ -69,7 +69,7 @@ def double_pendulum(shoulder: Mapping[str, Any] = NONE, elbow: Mapping[str, Any]
 
 
 def two_legged(sides: Sequence[float], **hips: Any) -> fw.Robot:
-    """A trunk on a floating base, "body0", with two legs on hinges about y and x."""
+    """Return a trunk on a floating base, "body0", with two legs on hinges about y and x."""
     leg = fw.Inertia(0.5, (0.0, 0.0, -0.1), (0.003, 0.0, 0.0, 0.003, 0.0, 0.001))
     joints = [fw.Joint("base", FREE, WORLD, "body0")]
     for k, y, axis in ((1, 0.15, Y), (2, -0.15, X)):
@@ -79,13 +79,13 @@ def two_legged(sides: Sequence[float], **hips: Any) -> fw.Robot:
 
 
 def on_feet(robot: fw.Robot, sides: Sequence[float], step: float, **options: Any) -> fw.Simulation:
-    """The robot of `two_legged` on a plane, which its feet and the corners of its trunk touch."""
+    """Return a simulation of `two_legged` on a plane, which its feet and the corners of its trunk touch."""
     feet = [fw.ContactSphere(f"body{k}", 0.03, (0.0, 0.0, -0.18)) for k in (1, 2)]
     return fw.Simulation(robot, step, spheres=[*feet, *corners("body0", sides)], ground=fw.Plane(), **options)
 
 
 def boxes(heights: Any, **options: Any) -> fw.Simulation:
-    """Boxes of 0.4 m x 0.3 m x 0.2 m, one in each simulation of a fleet, whose corners touch a plane."""
+    """Return a fleet of boxes of 0.4 m x 0.3 m x 0.2 m whose corners touch a plane."""
     sides = (0.4, 0.3, 0.2)
     robot = free_bodies(solid_box(2.0, sides))
     q = np.tile(robot.neutral(), (len(heights), 1))
@@ -94,18 +94,18 @@ def boxes(heights: Any, **options: Any) -> fw.Simulation:
 
 
 def centers(robot: fw.Robot, spheres: list[fw.ContactSphere], q: Array) -> Array:
-    """Where the centres of spheres are, (spheres, 3)."""
+    """Return the centres of spheres (spheres, 3)."""
     T = robot.frame_placement([s.frame for s in spheres])(q)
     return np.einsum("sij,sj->si", T[:, :3, :3], np.array([s.center for s in spheres])) + T[:, :3, 3]
 
 
 def pose(p: Sequence[float] | Array, turn: Rotation | None = None) -> Array:
-    """The configuration of a floating joint."""
+    """Return the configuration of a floating joint."""
     return np.array([*p, *(turn or Rotation.identity()).as_quat()])
 
 
 def configuration_rate(robot: fw.Robot, q: Array, v: Array) -> Array:
-    """dq/dt (nq,), written out from the definition of each joint's coordinates."""
+    """Return dq/dt (nq,) by the definition of each joint's coordinates."""
     rate = np.empty(robot.nq)
     for joint in robot.joints:
         x, w, at = q[joint.q_slice], v[joint.v_slice], joint.q_slice.start
@@ -126,7 +126,7 @@ def configuration_rate(robot: fw.Robot, q: Array, v: Array) -> Array:
 
 
 def solved(robot: fw.Robot, q: Array, v: Array, duration: float, force: Any) -> tuple[Array, Array]:
-    """The motion under joint forces `force`(q, v), by a Runge-Kutta method of order 8 to nearly all digits."""
+    """Return the motion under joint forces `force`(q, v), by a Runge-Kutta method of order 8 to nearly all digits."""
 
     def rate(_: float, x: Array) -> Array:
         q, v = x[: robot.nq], x[robot.nq :]
@@ -141,9 +141,9 @@ def state_error(robot: fw.Robot, q: Array, v: Array, q_ref: Array, v_ref: Array)
 
 
 def momentum(robot: fw.Robot, q: Array, v: Array) -> Array:
-    """Linear momentum, and angular momentum about the world's origin, (6,), of bodies on floating joints.
+    """Return linear momentum, and angular momentum about the world's origin, (6,), of bodies on floating joints.
 
-    What moves on such a joint has the momentum M v of the joint's rows, in its axes and about its origin.
+    The momentum of all that moves on such a joint is M v of the joint's rows, in its axes and about its origin.
     """
     total = np.zeros(6)
     h = robot.mass_matrix(q) @ v
@@ -157,7 +157,7 @@ def momentum(robot: fw.Robot, q: Array, v: Array) -> Array:
 
 
 def free_velocity(robot: fw.Robot, v: Array, a: Array, h: float) -> Array:
-    """v + h dv/dt, in axes that do not turn with bodies on floating and planar joints."""
+    """Return v + h dv/dt in axes that do not turn with bodies on floating and planar joints."""
     u = v + h * a
     for joint in robot.joints:
         if joint.type is FREE:
@@ -170,7 +170,7 @@ def free_velocity(robot: fw.Robot, v: Array, a: Array, h: float) -> Array:
 
 
 def end_velocity(sim: fw.Simulation, q: Array) -> Array:
-    """The velocity after a step from q; that of floating and planar joints in the axes of the start, in which it is taken."""
+    """Return the velocity after a step from q; for floating and planar joints, in their axes at the start of the step."""
     u = sim.v.copy()
     for joint in sim.robot.joints:
         if joint.type is FREE:
@@ -185,7 +185,7 @@ def end_velocity(sim: fw.Simulation, q: Array) -> Array:
 
 
 def require_alike_alone(robot: fw.Robot) -> None:
-    """The first and the last robot of nine in flight, at drawn velocities, have the bits of one alone."""
+    """Check that the first and the last of nine flying robots with random velocities are bitwise equal to a single robot."""
     v = np.random.default_rng(1).standard_normal((9, robot.nv))
     many = fw.Simulation(robot, q=np.tile(robot.start(), (9, 1)), v=v, shapes=False)
     many.run(0.1)

@@ -1,4 +1,4 @@
-"""A robot that lands on a foot while it turns, to step and to differentiate: a free trunk, a driven leg, a sphere."""
+"""A robot that lands on a foot while it turns, for tests of steps and derivatives: a free trunk, a driven leg, a sphere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ INERTIA = fw.Inertia(2.0, (0.05, 0.02, 0.01), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
 
 
 def landing(robots: int = 3) -> tuple[fw.Simulation, tuple[Any, Any, Any, Any]]:
-    """A simulation, and states and inputs of robots: the first flies, the others' feet strike the ground and slide or stick."""
+    """Return a simulation, and states and inputs of robots: the first flies, the feet of the others hit the ground and
+    slide or stick.
+    """
     bodies = [fw.Body("trunk", INERTIA), fw.Body("leg", INERTIA)]
     joints = [
         fw.Joint("root", fw.JointType.FLOATING, WORLD, "trunk"),

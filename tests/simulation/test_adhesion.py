@@ -1,4 +1,4 @@
-"""Drives that pull contacts together, beside MuJoCo."""
+"""Tests of drives that pull contacts together, against MuJoCo."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ HANGING = """<mujoco><option timestep="0.001" cone="elliptic" iterations="200" t
 
 
 def test_motions_are_mujocos() -> None:
-    """A box hangs on the ceiling and is released; a pad on an arm sticks and slides."""
+    """Check a box that hangs on the ceiling and is released, and a pad on an arm that sticks and slides."""
 
     def control(k: int) -> Array:
         return np.array([1.0 if k < 400 else 0.0, 1.5, -0.8 + 0.002 * k])
 
     assert not_simulated(fw.load(HANGING)) == {}
     sim, _, away = beside_mujoco(HANGING, 400, control)
-    assert away.max() < 1e-6 and abs(sim.q[2] - 0.9502) < 2e-3  # it is held
+    assert away.max() < 1e-6 and abs(sim.q[2] - 0.9502) < 2e-3  # the ceiling holds it
     sim, _, away = beside_mujoco(HANGING, 700, control)
     assert away.max() < 1e-6 and sim.q[2] < 0.7  # it fell
 
@@ -40,7 +40,7 @@ def test_rigid_contacts_hold_what_sticks() -> None:
     sim = fw.Simulation(robot, contact="rigid")
     sim.run(0.5, control=np.array([1.0, 0.0, 0.0]))
     assert sim.q[2] == pytest.approx(0.95, abs=1e-3) and np.abs(sim.v[:6]).max() < 1e-6
-    sim.run(0.2, control=np.array([0.2, 0.0, 0.0]))  # 6 N of 9.8
+    sim.run(0.2, control=np.array([0.2, 0.0, 0.0]))  # 6 N against a weight of 9.8 N
     assert sim.q[2] < 0.9
 
 

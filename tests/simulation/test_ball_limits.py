@@ -1,4 +1,4 @@
-"""Limits of ball joints, on the angle of their rotation, beside MuJoCo."""
+"""Tests of limits of ball joints, which act on the angle of the rotation, against MuJoCo."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def angles(sim: fw.Simulation) -> Any:
 
 @pytest.mark.parametrize("softness", ["", 'solreflimit=".03 .7" solimplimit=".5 .9 .01"', 'margin=".05"'])
 def test_limits_that_yield_are_mujocos(softness: str) -> None:
-    """Both joints meet their limits within a third of a second; both solvers leave 1e-9."""
+    """Check two joints that reach their limits within a third of a second; both solvers leave residuals of 1e-9."""
     robot, model = chain(softness=softness)
     pair, touched = BesideMujoco(robot, model, v=VELOCITY), 0
     for _ in range(330):

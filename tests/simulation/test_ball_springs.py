@@ -1,4 +1,4 @@
-"""Springs of ball joints, beside MuJoCo."""
+"""Tests of springs of ball joints, against MuJoCo."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def chain() -> fw.Robot:
 
 
 def test_rotation_vectors_are_those_of_quaternions() -> None:
-    """The shorter way round, also for tiny and half turns and quaternions of the other sign."""
+    """Check the shorter rotation, also for tiny and half turns and quaternions of the other sign."""
     none, zero = np.zeros(3), np.zeros(3, np.int64)
     springs = Springs(none, none, none, none, none, zero, zero, np.arange(3), np.arange(3))
     rng = np.random.default_rng(0)
@@ -43,7 +43,7 @@ def test_springs_of_ball_joints_are_mujocos() -> None:
 
 @pytest.mark.parametrize(("integrator", "lost"), [("semi-implicit", 0.2), ("rk4", 1e-6), ("midpoint", 1e-9)])
 def test_the_energy_of_springs_counts(integrator: str, lost: float) -> None:
-    """Joints without dampers keep the sum, by each integrator to its order."""
+    """Check that joints without dampers conserve the sum of energies, to the order of each integrator."""
     robot = fw.load(CHAIN.replace('damping="0.02"', ""))
     sim = fw.Simulation(robot, 1e-3, integrator, v=VELOCITY)
     energy = sim.energy()

@@ -1,4 +1,4 @@
-"""Many robots move as if each were alone, and many steps as one after the other."""
+"""Tests of batches: many robots move as if each were alone, and many steps equal single steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def states(robot: fw.Robot, speed: float = 1.0, seed: int = 0, count: int = COUN
 
 
 def alone(sim: fw.Simulation, q: Array, v: Array, steps: int = STEPS, **given: Any) -> tuple[Array, Array]:
-    """The same rollouts, one robot after another and one step after another."""
+    """Return the same rollouts, computed one robot and one step at a time."""
     qs, vs = np.empty((len(q), steps + 1, q.shape[1])), np.empty((len(q), steps + 1, v.shape[1]))
     for i in range(len(q)):
         sim.reset(q[i], v[i])
@@ -40,13 +40,13 @@ def alone(sim: fw.Simulation, q: Array, v: Array, steps: int = STEPS, **given: A
 
 
 def assert_same(a: tuple[Array, Array], b: tuple[Array, Array]) -> None:
-    """The same bits."""
+    """Check that two results are bitwise equal."""
     np.testing.assert_array_equal(a[0], b[0])
     np.testing.assert_array_equal(a[1], b[1])
 
 
 def test_one_tau_is_that_of_all_robots() -> None:
-    """There are enough robots for steps by NumPy, all at once."""
+    """Check with enough robots that NumPy computes all steps together."""
     sim = fw.Simulation(pendulum(), H, **NOTHING)
     q, v = states(sim.robot, count=9)
     tau = np.random.default_rng(1).standard_normal((1, 3, 1))
@@ -59,7 +59,7 @@ def test_one_tau_is_that_of_all_robots() -> None:
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_hundred_rollouts_are_a_hundred_single_ones(integrator: str) -> None:
-    """The tree has all joint types, and forces change at each step; bits are equal."""
+    """Check a tree of all joint types with forces that change at each step; results are bitwise equal."""
     robot = tree("mixed_5")[1]
     q, v = states(robot)
     tau = np.random.default_rng(1).standard_normal((COUNT, STEPS, robot.nv))
@@ -73,7 +73,7 @@ def box() -> fw.Robot:
 
 
 def thrown(count: int = COUNT) -> tuple[Array, Array]:
-    """Boxes on and just above the ground, in all attitudes."""
+    """Return a fleet of boxes on and just above the ground, in all attitudes."""
     q, v = states(box(), 1.0, count=count)
     q[:, 2] = np.random.default_rng(2).uniform(0.03, 0.15, count)
     return q, v
@@ -88,7 +88,7 @@ def on_ground(robot: fw.Robot, integrator: str = "semi-implicit", **more: Any) -
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_contacts_of_a_batch_are_those_of_single_robots(integrator: str) -> None:
-    """Bit for bit, also the forces."""
+    """Check contacts and their forces bitwise."""
     q, v = thrown()
     sim = on_ground(box(), integrator)
     together = sim.rollout(q, v, STEPS)
@@ -104,7 +104,7 @@ def test_contacts_of_a_batch_are_those_of_single_robots(integrator: str) -> None
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_robot_in_the_air_is_as_alone_beside_one_that_touches(integrator: str) -> None:
-    """Bit for bit."""
+    """Check states bitwise."""
     q, v = thrown()
     q[1:, 2] += 10.0
     q[0, 2], v[0] = 0.05, 0.0
@@ -116,7 +116,7 @@ def test_a_robot_in_the_air_is_as_alone_beside_one_that_touches(integrator: str)
 
 @functools.cache
 def legged() -> fw.Robot:
-    """A trunk on a floating base with two legs, whose joints have limits, dampers, springs and dry friction."""
+    """Return a trunk on a floating base with two legs, whose joints have limits, dampers, springs and dry friction."""
     return two_legged(SIDES, lower=-0.5, upper=0.4, damping=0.1, stiffness=5.0, friction=0.2)
 
 
@@ -142,7 +142,7 @@ def test_limits_and_friction_of_a_batch_are_those_of_single_robots() -> None:
 
 @pytest.mark.parametrize("make", [on_legs, lambda **more: on_ground(box(), **more)])
 def test_threads_change_nothing(make: Any) -> None:
-    """300 robots, more than one thread's piece: bit for bit."""
+    """Check 300 robots, which more than one thread shares, bitwise."""
     q, v = stood(300) if make is on_legs else thrown(300)
     one, two = (make(threads=n).rollout(q, v, 20) for n in (1, 2))
     assert_same(one, two)
@@ -150,7 +150,9 @@ def test_threads_change_nothing(make: Any) -> None:
 
 @pytest.mark.parametrize("make", [on_legs, lambda: on_ground(box())])
 def test_a_run_is_its_steps(make: Any) -> None:
-    """Steps between records may be computed in one call: same states and contacts, to the solver's tolerance, 1e-8 per step."""
+    """Check states and contacts, to the solver's tolerance, 1e-8 per step: steps between records may be computed in one
+    call.
+    """
     q, v = (stood if make is on_legs else thrown)(6)
     for i in range(6):
         sim = make()
@@ -179,7 +181,7 @@ def test_loops_of_a_batch() -> None:
 
 
 def test_forces_and_controls_of_a_rollout_may_be_those_of_all() -> None:
-    """Given once, (1, steps, n), they are each robot's."""
+    """Check that inputs with axes (1, steps, n) act on each robot."""
     robot = pendulum()
     motor = [fw.Actuator("motor", "pivot", gear=2.0)]
     sim = fw.Simulation(robot, H, actuators=motor)
@@ -202,7 +204,7 @@ def test_a_rollout_returns_one_state_in_every(every: int) -> None:
 
 
 def test_a_run_records_one_state_in_every_and_the_last() -> None:
-    """Contacts are included; the tolerance is the difference of steps taken at once."""
+    """Check states and contacts; the tolerance is the difference of steps computed together."""
     sim = on_ground(box())
     q, v = thrown(1)
     sim.reset(q[0], v[0])

@@ -1,4 +1,4 @@
-"""Springs and dampers that are polynomials, of joints, tendons and actuators, beside MuJoCo."""
+"""Tests of polynomial springs and dampers of joints, tendons and actuators, against MuJoCo."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ COUPLED = [
     "text", [xml(), *COUPLED], ids=["tree", "in proportion", "turned", "by a square", "tendon", "of a bent one"]
 )
 def test_forces_and_energies_are_mujocos(text: str) -> None:
-    """States are random, the tolerance is rounding; forces of all joints are mapped to the independent ones."""
+    """Check random states to rounding; forces of all joints are mapped to the independent joints."""
     require_springs(*beside(text, execution="interpreted"), 1e-11)
 
 
 @pytest.mark.parametrize("execution", ["traced", "interpreted"])
 def test_motion_is_mujocos(execution: str) -> None:
-    """Half a second of "rk4", with the same errors in both, for one robot and for two."""
+    """Check half a second of "rk4", with the same truncation errors in both, for one robot and for two."""
     require_motion(*beside(xml(), execution=execution), 500 if execution == "traced" else 20, 1e-9)
 
 
@@ -74,7 +74,7 @@ SERVO = '<actuator><position joint="a" kp="1" kv=".5" forcerange="-1 1"/><motor 
 
 @pytest.mark.parametrize("more", ["", '<actuator><motor joint="c" damping="0 1 0"/></actuator>'])
 def test_dampers_are_met_at_the_end_of_a_step_as_by_mujocos_euler(more: str) -> None:
-    """The slope is that at the start: without springs, the two steps are equal."""
+    """Check that the step uses the slope at its start: without springs, the two steps are equal."""
     robot, _, data = beside(xml(body=DAMPED, more=more, integrator="Euler"))
     x = random_states(robot, 1)
     pair = BesideMujoco(robot, data.model, step=0.001, q=x.q[0], v=20.0 * x.v[0])
@@ -85,7 +85,9 @@ def test_dampers_are_met_at_the_end_of_a_step_as_by_mujocos_euler(more: str) -> 
 
 
 def test_steps_beside_drives_that_are_met_at_the_end_converge() -> None:
-    """Semi-implicit steps with springs, dampers and a servo come to those of "rk4", in proportion to their length."""
+    """Check that semi-implicit steps with springs, dampers and a servo converge to those of "rk4" in proportion to the
+    step size.
+    """
     robot = fw.load(xml(body=DAMPED.replace("damping", 'stiffness="3 2 9" damping'), more=SERVO))
     ends = []
     for step, integrator in ((1e-3, "rk4"), (1e-3, "semi-implicit"), (5e-4, "semi-implicit")):
@@ -97,7 +99,7 @@ def test_steps_beside_drives_that_are_met_at_the_end_converge() -> None:
 
 
 def test_stiff_springs_and_dampers_that_are_not_linear_keep_steps_stable() -> None:
-    """Explicit steps would be stable below 3 ms with this spring at its start, and below 0.1 ms with this damper."""
+    """Check steps that would be unstable if explicit: above 3 ms for this spring at its start, above 0.1 ms for this damper."""
     stiff = '<body><joint name="a" axis="0 1 0" {0}/><geom size=".1" pos=".4 0 0"/></body>'
     sim = fw.Simulation(fw.load(xml(body=stiff.format('stiffness="0 0 1e7"'), more="")), 1e-2, "semi-implicit", q=[0.1])
     sim.run(1.0)
@@ -112,7 +114,7 @@ def test_stiff_springs_and_dampers_that_are_not_linear_keep_steps_stable() -> No
 
 @pytest.mark.parametrize(("integrator", "lost"), [("semi-implicit", 0.5), ("rk4", 1e-5), ("midpoint", 1e-9)])
 def test_the_energy_of_springs_counts(integrator: str, lost: float) -> None:
-    """Joints without dampers keep the sum, by each integrator to its order."""
+    """Check that joints without dampers conserve the sum of energies, to the order of each integrator."""
     text = xml(more=TENDONS)
     for damping in ('damping="0 .2 .3"', 'damping=".5 0 .4"', 'damping=".04 .03 .02"', 'damping=".3 .2 .1"', 'damping="1 2 3"'):
         text = text.replace(damping, "")

@@ -1,4 +1,4 @@
-"""A centipede that walks: ways to the inertia that contacts feel, Newton's law, and contacts that come and go."""
+"""Tests of a walking centipede: algorithms for the contact inertia, Newton's law, and contacts that start and end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEGMENTS, STEPS = 4, 50
 
 @pytest.fixture(scope="module")
 def walks() -> dict[str, figure.Walk]:
-    """The same steps, by each way to the contact inertia."""
+    """Return the same steps with each algorithm for the contact inertia."""
     made = {way: figure.Walk(SEGMENTS, way) for way in figure.WAYS}
     for walk in made.values():
         for _ in range(STEPS):
@@ -23,7 +23,7 @@ def walks() -> dict[str, figure.Walk]:
 
 
 def test_all_ways_to_the_contact_inertia_give_the_same_motion(walks: dict[str, figure.Walk]) -> None:
-    """Tolerance 1e-9 in rad, m and their rates [1/s]: the solver leaves 1e-8 of velocities below 1e-1."""
+    """Check to 1e-9 in rad, m and their rates [1/s]: the solver leaves 1e-8 of velocities below 1e-1."""
     expected = walks["pv-osimr"].simulation
     assert expected.time == pytest.approx(STEPS * figure.STEP)
     for way, walk in walks.items():
@@ -33,9 +33,9 @@ def test_all_ways_to_the_contact_inertia_give_the_same_motion(walks: dict[str, f
 
 
 def test_forces_at_the_feet_are_what_moves_the_body(walks: dict[str, figure.Walk]) -> None:
-    """Newton's law in the rows of the floating base, on which joint forces do nothing.
+    """Check Newton's law in the rows of the floating base, where joint forces have no effect.
 
-    To 1e-7 of the weight: velocities of 0.1 m/s known to 1e-16, over steps of 1e-5 s.
+    The tolerance is 1e-7 of the weight: velocities of 0.1 m/s are accurate to 1e-16, over steps of 1e-5 s.
     """
     simulation, gait = walks["pv-osimr"].simulation, walks["pv-osimr"].gait
     robot, q, v = simulation.robot, simulation.q.copy(), simulation.v.copy()
@@ -71,7 +71,7 @@ def test_other_feet_on_the_ground_compile_nothing(walks: dict[str, figure.Walk],
 
 
 def test_contacts_that_come_and_go_are_those_of_the_gait(walks: dict[str, figure.Walk]) -> None:
-    """Legs that are to stand touch, each in its place, and no other leg does."""
+    """Check that stance legs touch the ground at their points, and no other leg does."""
     simulation, gait = walks["global"].simulation, walks["global"].gait
     for part in (0.1, 0.35, 0.6, 0.85):
         simulation.reset(*gait.start(part * figure.PERIOD), part * figure.PERIOD)

@@ -1,4 +1,4 @@
-"""Steps with FEATHERWEIGHT_CHECKED=1: those of users, and a wrong index is an error with its place."""
+"""Tests of FEATHERWEIGHT_CHECKED=1: results equal those without it, and an invalid index raises an error with its location."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contacts, limits and dry friction that yield as in MuJoCo."""
+"""Tests of contacts, limits and dry friction that yield as in MuJoCo."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ SOFTNESS: tuple[dict[str, str], ...] = (
 @pytest.mark.parametrize("softness", SOFTNESS)
 @pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
 def test_what_falls_and_rests_moves_as_in_mujoco(cone: str, softness: dict[str, str]) -> None:
-    """Boxes and balls that fall and come to rest, a joint at its limit, one that creeps under dry friction.
+    """Check boxes and balls that fall and come to rest, a joint at its limit, and a joint that creeps under dry friction.
 
-    To the tolerance of MuJoCo's solver.
+    The tolerance is that of MuJoCo's solver.
     """
     sim, data, away = beside_mujoco(SCENE.format(cone=cone, **softness), 1500)
     assert away.max() < 1e-7
@@ -48,15 +48,15 @@ def test_what_falls_and_rests_moves_as_in_mujoco(cone: str, softness: dict[str, 
 @pytest.mark.parametrize("softness", SOFTNESS)
 @pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
 def test_what_slides_and_tumbles_moves_as_in_mujoco(cone: str, softness: dict[str, str]) -> None:
-    """A box that is thrown, a ball that spins: friction is that of MuJoCo's convex problem, with cones or with pyramids."""
+    """Check a thrown box and a spinning ball: friction comes from MuJoCo's convex problem, with cones or pyramids."""
     v = np.array([1.0, 0.5, 0.0, 1.0, 2.0, 3.0, -1.0, 0.3, 0.0, 4.0, 5.0, 1.0, 0.0, 0.0])
     sim, _, away = beside_mujoco(SCENE.format(cone=cone, **softness), 400, v=v)
-    assert away[:150].max() < 1e-6  # the box lands on an edge, and what it does next doubles differences with each bounce
+    assert away[:150].max() < 1e-6  # the box lands on an edge; then each bounce doubles differences
     assert sim.solver["inexact_steps"] == 0
 
 
 def test_sliding_contacts_obey_coulomb() -> None:
-    """They decelerate by mu g and stay on the ground; MuJoCo lets them lift off."""
+    """Check that sliding bodies decelerate by mu g and stay on the ground; in MuJoCo they lift off."""
     text = SCENE.format(cone="elliptic", option="", geom='friction="0.3"', joint="")
     robot = fw.load(text)
     sim = fw.Simulation(robot, contact="compliant")
@@ -78,7 +78,7 @@ def test_a_robot_starts_beyond_limits_that_yield() -> None:
 
 
 def test_limits_begin_by_their_margin_before_the_range_ends() -> None:
-    """This holds for limits of joints and of tendons; rigid limits stop at the end of the range."""
+    """Check limits of joints and of tendons; rigid limits stop at the end of the range."""
     body = """<body pos="{0} 0 1"><joint name="j{0}" axis="0 1 0" {1}/><geom size="0.1" pos="0.2 0 0" mass="1"/></body>"""
     text = f"""<mujoco><worldbody>{body.format(0, 'range="-50 20" margin="0.2"')}{body.format(1, "")}</worldbody>
     <tendon><fixed range="-1 1" limited="true" margin="0.5"><joint joint="j1" coef="1"/></fixed></tendon></mujoco>"""
@@ -90,7 +90,7 @@ def test_limits_begin_by_their_margin_before_the_range_ends() -> None:
 
 
 def test_joints_that_equalities_hold_stay_as_in_mujoco() -> None:
-    """MuJoCo's equality is stiff, and pulls the joint there at first."""
+    """Check joints under a stiff equality of MuJoCo, which first pulls them to its solution."""
     link = '<joint name="{0}" axis="0 1 0"/><geom size=".1" pos=".3 0 0" mass="1"/>'
     bodies = f'<body pos="0 0 1">{link.format("a")}<body pos=".3 0 0">{link.format("b")}</body></body>'
     text = f"""<mujoco><option timestep="0.001"/><worldbody>{bodies}</worldbody>
@@ -100,7 +100,7 @@ def test_joints_that_equalities_hold_stay_as_in_mujoco() -> None:
 
 
 def test_files_without_softness_are_rigid_as_in_the_file() -> None:
-    """And have MuJoCo's defaults where they are to yield: a ball of 1 kg at rest is as deep as there."""
+    """Check that contacts have MuJoCo's defaults where compliance is requested: a ball of 1 kg rests at the same depth."""
     body = fw.Body("ball", fw.Inertia(1.0, (0, 0, 0), (0.004, 0, 0, 0.004, 0, 0.004)))
     joint = fw.Joint("free", fw.JointType.FLOATING, None, "ball")
     robot = fw.build(fw.describe([body], [joint]))
@@ -148,6 +148,6 @@ WELDED = """<mujoco><option timestep="0.002" cone="elliptic"/><worldbody><geom t
 
 
 def test_links_that_are_fixed_to_others_yield_by_their_own_inverse_mass() -> None:
-    """MuJoCo takes that of the body of each geom, at its centre of mass: three bodies that are one in motion."""
+    """Check the inverse mass of each geom's body at its centre of mass, as in MuJoCo, for three bodies that move as one."""
     _, _, away = beside_mujoco(WELDED, 300)
     assert away.max() < 1e-9

@@ -1,4 +1,4 @@
-"""Equalities held by the springs and dampers of the file move robots as in MuJoCo."""
+"""Tests of equalities that the springs and dampers of the file hold, against MuJoCo."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def text(equality: str) -> str:
 @pytest.mark.skipif(not LATER, reason=SINCE)
 @pytest.mark.parametrize("equality", EQUALITIES.values(), ids=EQUALITIES)
 def test_motions_are_mujocos(equality: str) -> None:
-    """Half a second, to what MuJoCo's iterative solver leaves."""
+    """Check half a second, to the residual of MuJoCo's iterative solver."""
     file = text(equality)
     robot, model = fw.load(file, equalities="compliant"), mujoco.MjModel.from_xml_string(file)
     assert robot.nv == model.nv and not robot.closed
@@ -61,7 +61,7 @@ def test_motions_are_mujocos(equality: str) -> None:
 
 
 def test_rows_are_the_rates_of_their_lengths() -> None:
-    """Points and rotations are far apart; the reference are central differences."""
+    """Check rows against central differences, for distant points and large rotations."""
     file = text(EQUALITIES["weld of sites"] + EQUALITIES["weld of a free body"] + EQUALITIES["joints"])
     robot = fw.load(file, equalities="compliant", execution="interpreted")
     x = LengthFunctions(robot, length_table(robot, ()))

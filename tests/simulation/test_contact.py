@@ -1,4 +1,4 @@
-"""Contacts against closed forms, Newton's and Coulomb's laws, and the energy that they may not bring."""
+"""Tests of contacts against closed forms, Newton's and Coulomb's laws, and a bound on the energy."""
 
 from __future__ import annotations
 
@@ -46,13 +46,15 @@ SIDES = (0.2, 0.3, 0.1)
 
 
 def tilted(angle: float, heading: float = 0.0, **surface: Any) -> tuple[fw.Plane, Rotation]:
-    """A plane through the origin that falls by `angle` towards `heading`, and the rotation that lays a body on it, x ahead."""
+    """Return a plane through the origin that falls by `angle` towards `heading`, and the rotation of a body that lies on
+    it, x ahead.
+    """
     R = Rotation.from_euler("ZY", [heading, angle])
     return fw.Plane(normal=tuple(R.apply([0.0, 0.0, 1.0])), **surface), R
 
 
 def slid(angle: float, friction: float, *, heading: float = 0.0, pyramid: bool = False, duration: float = 1.0) -> Array:
-    """The displacement of a block that is put on a plane, in its axes: downhill, across, normal."""
+    """Return the displacement of a block that starts on a plane, in the plane's axes: downhill, across, normal."""
     plane, R = tilted(angle, heading)
     robot = free_bodies(solid_box(2.0, SIDES))
     sim = fw.Simulation(
@@ -78,22 +80,25 @@ def test_a_flying_body_called_world_lands_on_the_ground(touching: str) -> None:
 @pytest.mark.parametrize("pyramid", [False, True])
 @pytest.mark.parametrize("friction", [0.3, 0.7])
 def test_a_block_sticks_below_the_friction_angle(friction: float, pyramid: bool) -> None:
-    """At 98 % of the angle for 1 s; the tolerance 1e-9 m is the accumulated tolerance of the solver, 1e-8 of h g."""
+    """Check 98 % of the angle for 1 s; the tolerance 1e-9 m is the accumulated tolerance of the solver, 1e-8 of h g."""
     np.testing.assert_allclose(slid(0.98 * math.atan(friction), friction, pyramid=pyramid), 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("pyramid", [False, True])
 @pytest.mark.parametrize(("angle", "friction"), [(0.35, 0.3), (0.7, 0.7), (0.5, 0.0)])
 def test_a_block_slides_above_it(angle: float, friction: float, pyramid: bool) -> None:
-    """After n Euler steps, the distance is h² n (n + 1) / 2 of g (sin - mu cos), downhill only; to 1e-6: overlap up to the
-    slop."""
+    """Check the distance after n Euler steps, h² n (n + 1) / 2 of g (sin - mu cos), downhill only, to 1e-6: overlap up to
+    the slop.
+    """
     moved = slid(angle, friction, pyramid=pyramid)
     a = G * (math.sin(angle) - friction * math.cos(angle))
     np.testing.assert_allclose(moved, [0.5 * a * 1.0 * (1.0 + H), 0.0, 0.0], atol=2e-6)
 
 
 def test_pyramids_hold_more_along_their_diagonals() -> None:
-    """The tangents of a plane that falls halfway between x and y are along x and (nearly) y: up to sqrt(2) times as much."""
+    """Check a plane that falls halfway between x and y; its tangents are along x and (nearly) y: up to sqrt(2) times as
+    much friction.
+    """
     angle = math.atan(1.2 * 0.4)
     assert slid(angle, 0.4, heading=math.pi / 4, duration=0.3)[0] > 1e-2
     np.testing.assert_allclose(slid(angle, 0.4, heading=math.pi / 4, duration=0.3, pyramid=True), 0.0, atol=1e-9)
@@ -104,7 +109,9 @@ def test_pyramids_hold_more_along_their_diagonals() -> None:
     [(0.4, 0.9, 0.6), (0.4, None, 0.4), (None, 0.9, 0.9), (None, None, 0.25), (0.0, 0.9, 0.0)],
 )
 def test_friction_of_two_surfaces(body: float | None, ground: float | None, expected: float) -> None:
-    """Their geometric mean; the other's where one has none; the simulation's where neither has: seen in the deceleration."""
+    """Check the deceleration with the geometric mean of two frictions, the friction of one surface, and that of the
+    simulation.
+    """
     robot = free_bodies(solid_box(2.0, SIDES))
     feet = corners("body0", SIDES, **({} if body is None else {"friction": body}))
     sim = fw.Simulation(
@@ -121,7 +128,9 @@ def test_friction_of_two_surfaces(body: float | None, ground: float | None, expe
 
 
 def bounced(speed: float, ball: float | None, ground: float | None, otherwise: float) -> float:
-    """The velocity with which a ball leaves the ground without gravity, by the restitutions of both or of the simulation."""
+    """Return the velocity with which a ball leaves the ground without gravity, by the restitutions of both or of the
+    simulation.
+    """
     sim = fw.Simulation(
         free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY), H, q=pose((0, 0, 0.1)), v=[0, 0, -speed, 0, 0, 0],
         spheres=[fw.ContactSphere("body0", 0.1, restitution=ball)], ground=fw.Plane(restitution=ground),
@@ -140,7 +149,7 @@ def test_restitution_of_two_surfaces(ball: float | None, ground: float | None, e
 
 @pytest.mark.parametrize("e", [0.3, 0.8, 1.0])
 def test_a_ball_bounces_to_the_square_of_its_restitution(e: float) -> None:
-    """The ratio of heights. The impact is up to a step late, which changes a height by 2 h v / height: 1 % from 5 cm on."""
+    """Check the ratio of heights. The impact is up to a step late, which changes a height by 2 h v / height: 1 % above 5 cm."""
     h = 5e-4
     sim = fw.Simulation(
         free_bodies(solid_ball(1.0, 0.1)), h, q=pose((0, 0, 1.1)), spheres=[fw.ContactSphere("body0", 0.1)],
@@ -160,8 +169,11 @@ def test_a_ball_bounces_to_the_square_of_its_restitution(e: float) -> None:
     [("semi-implicit", 1e-3, 1.02), ("semi-implicit", 1e-2, 1.02), ("rk4", 1e-2, 0.0), ("midpoint", 1e-2, 0.0)],
 )
 def test_a_ball_that_loses_nothing_bounces_for_ever(integrator: str, h: float, share: float) -> None:
-    """Energy stays within h m g v / 2 of what it was, by which semi-implicit steps let it swing in free fall; the others keep
-    it, but for the solver's 1e-8 of the speed at each of the impacts."""
+    """Check the energy.
+
+    In free fall, semi-implicit steps change it by at most h m g v / 2. The other integrators conserve it, up to the solver's
+    1e-8 of the speed at each impact.
+    """
     robot = free_bodies(solid_ball(1.0, 0.1))
     sim = fw.Simulation(
         robot,
@@ -181,7 +193,7 @@ def test_a_ball_that_loses_nothing_bounces_for_ever(integrator: str, h: float, s
 
 @pytest.mark.parametrize("e", [0.0, 0.5, 1.0])
 def test_a_ball_under_a_ceiling_gains_nothing(e: float) -> None:
-    """Thrown up, where gravity has it leave faster than it came in the step of the impact."""
+    """Check a ball thrown up, which gravity accelerates away from the ceiling in the step of the impact."""
     robot = free_bodies(solid_ball(1.0, 0.1))
     ceiling = fw.Plane(point=(0, 0, 1.0), normal=(0, 0, -1.0))
     sim = fw.Simulation(
@@ -198,17 +210,20 @@ def test_a_ball_under_a_ceiling_gains_nothing(e: float) -> None:
     impact = 25.0 - 2.0 * G * 0.4  # v² at the ceiling
     kept = 0.5 * 25.0 + G * 0.5 - 0.5 * (1.0 - e * e) * impact
     assert motion.v[-1, 2] < 0.0
-    assert height == pytest.approx(kept, abs=0.6)  # h g v at the impact, and as much for its time
+    assert height == pytest.approx(kept, abs=0.6)  # h g v at the impact, and the same for its delay
 
 
 def test_slow_contacts_do_not_bounce() -> None:
-    """Below `bounce`, 1 cm/s unless given, or two steps of gravity."""
+    """Check speeds below `bounce` (default 1 cm/s), or below two steps of gravity."""
     for speed, after in ((0.009, 0.0), (0.011, 0.011)):
         assert bounced(speed, None, None, 1.0) == pytest.approx(after, abs=1e-9)
 
 
 def test_a_ball_rolls_down_with_five_sevenths_of_gravity() -> None:
-    """And with 2/7 g sin of friction. Velocities of a turning body are in its axes: an error of h w, 1 % at most here."""
+    """Check friction too, 2/7 g sin.
+
+    Velocities of a turning body are in its axes, which causes an error of h w, at most 1 %.
+    """
     plane, R = tilted(0.25)
     robot = free_bodies(solid_ball(1.0, 0.1))
     sim = fw.Simulation(
@@ -224,7 +239,7 @@ def test_a_ball_rolls_down_with_five_sevenths_of_gravity() -> None:
     velocity = Rotation.from_quat(sim.q[3:]).apply(sim.v[:3].copy())
     turning = Rotation.from_quat(sim.q[3:]).apply(sim.v[3:].copy())
     assert velocity @ down == pytest.approx(5.0 / 7.0 * G * math.sin(0.25) * 0.5, rel=0.01)
-    np.testing.assert_allclose(velocity + np.cross(turning, -0.1 * normal), 0.0, atol=0.02)  # h w r of normal velocity
+    np.testing.assert_allclose(velocity + np.cross(turning, -0.1 * normal), 0.0, atol=0.02)  # normal velocity h w r
     (force,) = sim.contacts()[1]
     assert -force @ down == pytest.approx(2.0 / 7.0 * G * math.sin(0.25), rel=0.02)
     assert force @ normal == pytest.approx(G * math.cos(0.25), rel=0.02)
@@ -241,12 +256,12 @@ def test_a_ball_without_friction_does_not_turn() -> None:
     assert np.linalg.norm(sim.v[:3]) == pytest.approx(0.5 * G * math.sin(0.25), rel=1e-9)
 
 
-# --- bodies on one another
+# --- bodies on bodies
 
 
 @pytest.mark.parametrize("e", [0.0, 0.5, 1.0])
 def test_two_balls_collide(e: float) -> None:
-    """Head-on: v1 - v0 turns into -e times itself, momentum is kept, both to the solver's tolerance."""
+    """Check a head-on collision: v1 - v0 is multiplied by -e, momentum is conserved, both to the solver's tolerance."""
     robot = free_bodies(solid_ball(1.0, 0.1), solid_ball(3.0, 0.1), gravity=NO_GRAVITY)
     q = np.concatenate([pose((0, 0, 0)), pose((0.2, 0, 0))])
     v = np.zeros(12)
@@ -264,8 +279,9 @@ def test_two_balls_collide(e: float) -> None:
 
 
 def test_a_stack_of_ten_boxes_rests() -> None:
-    """Each box has four small spheres: nothing moves in 0.5 s, and each level carries the weight above, to 1e-6 of the
-    total."""
+    """Check boxes with four small spheres each: nothing moves in 0.5 s, and each level carries the weight above, to 1e-6
+    of the total.
+    """
     masses = np.array([2.0, 0.5, 1.0, 3.0, 1.5, 0.7, 2.0, 1.0, 0.4, 5.0])
     robot = free_bodies(*(solid_box(m, (0.2, 0.2, 0.2)) for m in masses))
     feet, heads = ([(x, y, z) for x in (-0.08, 0.08) for y in (-0.08, 0.08)] for z in (-0.09, 0.09))
@@ -291,7 +307,9 @@ def test_a_stack_of_ten_boxes_rests() -> None:
 
 
 def support(sim: fw.Simulation, q: Array, v: Array, tau: Any = 0.0) -> Array:
-    """Force and torque about the origin, in the world, that a flying base needs beside tau for the step from (q, v)."""
+    """Return force and torque about the origin, in the world, that a flying base needs in addition to tau for the step
+    from (q, v).
+    """
     a = (end_velocity(sim, q) - free_velocity(sim.robot, v, np.zeros_like(v), sim.step_size)) / sim.step_size
     needed = sim.robot.inverse_dynamics(q, v, a) - tau
     R, p = Rotation.from_quat(q[3:7]), q[:3]
@@ -304,9 +322,9 @@ def wrench(points: Array, forces: Array) -> Array:
 
 
 def assert_coulomb(sim: fw.Simulation, q: Array, friction: float, spheres: list[fw.ContactSphere], tolerance: float) -> None:
-    """Signorini's condition and Coulomb's law on the plane z = 0, for the velocities that the last step, from q, left.
+    """Check Signorini's condition and Coulomb's law on the plane z = 0, for the velocities after the last step, from q.
 
-    To `tolerance` [m/s], or as much force as gives the robot's mass that velocity in a step.
+    The tolerance is `tolerance` [m/s], or the force that gives the robot's mass that velocity in a step.
     """
     h, robot = sim.step_size, sim.robot
     points, forces, names = sim.contacts()
@@ -332,10 +350,10 @@ def assert_coulomb(sim: fw.Simulation, q: Array, friction: float, spheres: list[
 
 @pytest.mark.parametrize("seed", range(3))
 def test_laws_hold_for_a_box_thrown_on_the_ground(seed: int) -> None:
-    """In each step, the contacts' force and torque complete the equation of motion, to 1e-9 of its size.
+    """Check that in each step the contacts' force and torque balance the equation of motion, to 1e-9 of its size.
 
-    The same from states alone: linear momentum changes by h (forces + m g).
-    Residuals of Coulomb's law are the solver's, 1e-8 of velocities of some 10 m/s.
+    A second check uses states alone: linear momentum changes by h (forces + m g). Residuals of Coulomb's law are the solver's,
+    1e-8 of velocities of about 10 m/s.
     """
     rng = np.random.default_rng(seed)
     mass = 2.0
@@ -368,9 +386,10 @@ CROUCH = {"3": -0.41, "4": 0.86, "5": -0.45}
 
 
 def test_laws_hold_for_a_humanoid_on_its_feet() -> None:
-    """Talos on eight points under its soles, held by servos of its joints: force and torque of the ground move it.
+    """Check Talos on eight points under its soles, held by servos of its joints: force and torque of the ground move it.
 
-    To 1e-9 of its weight and of the torque's size; it stays up, and the forces' mean is the weight to 5 % at the end.
+    The tolerance is 1e-9 of its weight and of the torque's size. The robot stays up, and the mean of the forces is the weight
+    to 5 % at the end.
     """
     robot = talos()
     q = robot.neutral()
@@ -409,7 +428,9 @@ def test_laws_hold_for_a_humanoid_on_its_feet() -> None:
 
 @pytest.mark.parametrize("integrator", ["rk4", "midpoint"])
 def test_other_integrators_carry_the_weight_too(integrator: str) -> None:
-    """At rest, the forces equal the weight to the solver's tolerance, and nothing sinks, or rises by more than g h² / 2."""
+    """Check that forces at rest equal the weight to the solver's tolerance, and that nothing sinks, or rises by more than
+    g h² / 2.
+    """
     robot = free_bodies(solid_box(2.0, SIDES))
     sim = fw.Simulation(robot, H, integrator, q=pose((0, 0, 0.05)), spheres=corners("body0", SIDES), ground=fw.Plane())
     sim.run(0.2, every=1000)
@@ -422,7 +443,7 @@ def test_other_integrators_carry_the_weight_too(integrator: str) -> None:
 
 
 def test_a_slope_of_heights_is_a_plane() -> None:
-    """A tumbling box on it goes where it goes on the plane of that slope, for 0.3 s, to rounding that contacts magnify."""
+    """Check a tumbling box: for 0.3 s, it moves as on the plane with that slope, to rounding that contacts magnify."""
     plane, R = tilted(0.3, 0.8)
     n = np.array(plane.normal)
     x, y = np.linspace(-2.0, 3.0, 11), np.linspace(-1.0, 2.0, 4)
@@ -449,7 +470,7 @@ def test_a_slope_of_heights_is_a_plane() -> None:
 
 
 def test_there_is_nothing_beyond_the_edge_of_heights_and_nothing_below_their_base() -> None:
-    """Balls fall freely beside a field and below its base; one on its edge and one on its slope stay out of it."""
+    """Check balls that fall freely beside a field and below its base, and balls on its edge and slope, which stay on top."""
     field = fw.HeightField([[0.0, 0.0], [0.5, 0.5]], (0.0, 1.0), (0.0, 1.0), base=0.3)
     robot = free_bodies(solid_ball(1.0, 0.1))
     q = np.array([pose(p) for p in ((3.0, 0.5, 0.6), (0.5, 0.5, -0.45), (1.05, 0.5, 0.6), (0.5, 0.5, 0.37))])
@@ -464,9 +485,10 @@ def test_there_is_nothing_beyond_the_edge_of_heights_and_nothing_below_their_bas
 
 
 def test_a_block_comes_to_rest_in_a_bowl() -> None:
-    """It rests where the slope is below its friction, on at least three points that carry its weight. Energy only falls.
+    """Check a block that rests where the slope is below its friction, on at least three points that carry its weight. Energy
+    only falls.
 
-    Each step may gain what its pushing apart lifts, m g times some 1e-6, and Euler's h w for turning.
+    The separation of overlap may add m g times about 1e-6 in each step, and Euler steps add h w for rotation.
     """
     x = np.linspace(-1.0, 1.0, 81)
     field = fw.HeightField(0.5 * (x[:, None] ** 2 + x[None, :] ** 2), (-1.0, 1.0), (-1.0, 1.0))
@@ -489,11 +511,11 @@ def test_a_block_comes_to_rest_in_a_bowl() -> None:
     assert np.hypot(*sim.q[:2]) < 0.3 + 0.05
 
 
-# --- contacts that come and go
+# --- contacts that start and end
 
 
 def test_contacts_that_come_and_go_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A box that hops on from one to eight corners, after one step in the air and one on the ground."""
+    """Check a box that bounces on one to eight corners, after one step in the air and one on the ground."""
     robot = free_bodies(solid_box(2.0, SIDES))
     make = functools.partial(
         fw.Simulation, robot, H, spheres=corners("body0", SIDES), ground=fw.Plane(), contact=fw.ContactOptions(restitution=0.3)
@@ -522,7 +544,7 @@ def test_contacts_that_come_and_go_compile_nothing(monkeypatch: pytest.MonkeyPat
     assert not compiled
 
 
-# --- energy and approach, of any robot
+# --- energy and approach, for any robot
 
 
 SEEDS = range(6)
@@ -530,7 +552,7 @@ SEEDS = range(6)
 
 @functools.cache
 def walker(seed: int) -> tuple[fw.Robot, list[fw.ContactSphere]]:
-    """A random tree, every second one on a floating base, with spheres and points on bodies anywhere."""
+    """Return a random tree with spheres and points on bodies; every second tree has a floating base."""
     rng = np.random.default_rng(seed)
     made = fw.generators.random_tree(3 + seed % 3, seed=seed, masses=(0.2, 5.0))
     if seed % 2:
@@ -554,13 +576,14 @@ def walker(seed: int) -> tuple[fw.Robot, list[fw.ContactSphere]]:
 def test_contacts_bring_no_energy_and_let_nothing_approach(
     seed: int, chance: int, friction: float, restitution: float, pyramid: bool, speed: float, gap: float
 ) -> None:
-    """Random trees and spheres take some steps from any state that touches a tilted ground.
+    """Check some steps of random trees and spheres from any state that touches a tilted ground.
 
-    Kinetic energy at q is no more than without contacts, or than before the step where contacts bounce, to 1e-7 of it: the
-    solver's 1e-8 of all velocities, and cancellation. The velocities of bouncing contacts before the impact are those at the
-    start of the step, without half the change of velocity by the forces of the step: their impulses may do that much work.
-    Normal forces push, friction is in its cone, and what touches approaches no faster than its gap closes in a step, to 1e-7.
-    Where contacts are redundant the solver may leave more, up to 1e-3; it says so, and that much more is allowed.
+    Kinetic energy at q is at most that without contacts, or with restitution that before the step. The tolerance is 1e-7 of it:
+    the solver's 1e-8 of all velocities, and cancellation. The velocities of bouncing contacts before the impact are those at
+    the start of the step, without half the change of velocity by the forces of the step: their impulses may do that much work.
+
+    Normal forces push, friction is in its cone, and contacts approach no faster than their gap closes in a step, to 1e-7. With
+    redundant contacts the solver may leave more, up to 1e-3; it reports the residual, and the tolerance includes it.
     """
     robot, spheres = walker(seed)
     rng = np.random.default_rng(chance)
@@ -609,14 +632,14 @@ def test_contacts_bring_no_energy_and_let_nothing_approach(
                     zip(x, radii, spheres, strict=True) if s.frame == frame]  # fmt: skip
             gap = min(mine, key=lambda m: float(np.linalg.norm(m[0])))[1] - np.array(ground.point) @ normal
             closing = max(gap, 0.0) / H
-            if restitution:  # what bounces may do so in the step after; bounces of others may bring it there by MOST_LATE
+            if restitution:  # bouncing contacts may close in the next step; bounces of others may move them there by MOST_LATE
                 closing = 2.0 * closing if len(names) == 1 else closing + MOST_LATE / H
             assert u @ normal >= -closing - 1e-7 * max(1.0, fastest) - 2.0 * left
         assert left <= 2e-3 * max(1.0, fastest)
 
 
 def test_overlap_is_pushed_apart_without_velocity() -> None:
-    """The speed is 1 m/s until the slop; the body stays at rest."""
+    """Check that the speed is 1 m/s until the slop, and that the body stays at rest."""
     robot = free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY)
     sim = fw.Simulation(robot, H, q=pose((0, 0, 0.09)), spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane())
     for count in range(1, 12):
@@ -626,7 +649,9 @@ def test_overlap_is_pushed_apart_without_velocity() -> None:
 
 
 def test_a_limit_and_a_contact_act_together() -> None:
-    """A cart on a vertical rail whose limit lies above the ground stays on the limit, and the ground carries nothing."""
+    """Check a cart on a vertical rail with a limit above the ground: the cart stays on the limit, and the ground carries
+    nothing.
+    """
     body = fw.Body("cart", solid_box(2.0, (0.1, 0.1, 0.1)))
     robot = fw.build(fw.describe([body], [fw.Joint("rail", SLIDE, WORLD, "cart", axis=Z, lower=0.3)]))
     for height, force in ((0.2995, 0.0), (0.3005, 2.0 * G)):

@@ -1,4 +1,4 @@
-"""Forces that readers of contacts get: spread over patches, with the wrench of those that the step solved for."""
+"""Tests of the forces that `contacts` returns: they are spread over patches and have the wrench of the solved forces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sensors of contacts against MuJoCo's, at the beginning of steps in which things lie, slide and strike."""
+"""Tests of contact sensors against MuJoCo at the beginning of steps in which bodies lie, slide and collide."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import featherweight
 from featherweight import MujocoOrder, Simulation
 from featherweight.array_types import Array
 
-FORCES = 1e-8  # relative to the greatest: both solvers stop at tolerances of their own
+FORCES = 1e-8  # relative to the greatest force: the solvers stop at different tolerances
 EVERYTHING = 'data="found force torque dist pos normal tangent linvel angvel"'
 ENDS = {
     "all": "",
@@ -37,7 +37,7 @@ REDUCTIONS = {"none": 9, "mindist": 2, "maxforce": 3, "netforce": 1}
 
 
 def scene(condim: int = 3) -> str:
-    """A box that carries a rod and a paw, which touches it, a ball on the box, and a ball in the air, on a tilted floor."""
+    """Return a box that carries a rod and touches a paw, a ball on the box, and a ball in the air, on a tilted floor."""
     sensors = "".join(
         f'<contact name="{name}_{how}" {ends} reduce="{how}" num="{count}" {EVERYTHING}/>'
         for (name, ends), (how, count) in itertools.product(ENDS.items(), REDUCTIONS.items())
@@ -80,15 +80,16 @@ def readings_of_mujoco(model: Any, state: Any) -> Array:
 
 
 def by_place(rows: Array) -> Array:
-    """Contacts by their points, 15 columns from the end, among which are empty slots."""
+    """Return contacts sorted by their points, 15 columns from the end; some slots are empty."""
     return rows[np.lexsort(np.round(rows[:, -15:-12], 6).T)]
 
 
 @pytest.mark.parametrize("condim", [1, 3, 4])
 def test_contacts_are_those_of_mujoco(condim: int) -> None:
-    """Contacts of MuJoCo may come in another order, which `none` keeps: its slots are compared by their places.
+    """Compare contacts. MuJoCo may order contacts differently, and `none` keeps this order: its slots are compared by their
+    points.
 
-    Torques of contacts are not measured where contacts resist turning, whose law MuJoCo's is 1e-3 from.
+    Torques of contacts are not compared if contacts resist rotation: their law differs from MuJoCo's by 1e-3.
     """
     model, robot = mujoco.MjModel.from_xml_string(scene(condim)), featherweight.load(scene(condim))
     assert len(robot.sensors) == model.nsensor
@@ -117,7 +118,7 @@ def test_contacts_are_those_of_mujoco(condim: int) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*overlap at the start")
 def test_rigid_contacts_are_at_the_places_of_mujocos() -> None:
-    """A rigid box comes to rest: the net force is its weight, and the places are midway between the surfaces."""
+    """Check a rigid box that comes to rest: the net force is its weight, and the points are midway between the surfaces."""
     model, robot = mujoco.MjModel.from_xml_string(scene()), featherweight.load(scene())
     order, (q,), (v,) = MujocoOrder(robot, model), *states(robot, np.random.default_rng(2), 1)
     sim = Simulation(robot, q=q, v=v * 0.0)
@@ -155,7 +156,7 @@ def test_spheres_and_the_ground_of_a_simulation_touch() -> None:
     s = sim.sensors()
     rows = s["all"].reshape(4, -1)
     np.testing.assert_array_equal(rows[:, 0], [3, 3, 3, 0])
-    np.testing.assert_allclose(rows[:3, 4:], [[0, 0, 1]] * 3, atol=1e-12)  # from the ground, a plane, to spheres
+    np.testing.assert_allclose(rows[:3, 4:], [[0, 0, 1]] * 3, atol=1e-12)  # normals from the ground, a plane, to spheres
     assert rows[:3, 1].sum() == pytest.approx(2 * 9.81, rel=1e-6)
     np.testing.assert_allclose(s["net"], [3, 0, 0, 2 * 9.81], atol=1e-5)
     assert s["left"][0] == 1.0

@@ -1,4 +1,4 @@
-"""Surfaces that move over their bodies, adhesion of contacts, and two sliding frictions: beside MuJoCo, and in closed form."""
+"""Tests of moving surfaces, adhesion, and two sliding frictions: against MuJoCo, and closed forms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if tuple(map(int, mujoco.__version__.split(".")[:2])) < (3, 11):
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
 G = 9.81
-TIGHT = fw.ContactOptions(law="as in the file", tolerance=1e-14)  # so that differences are MuJoCo's, whose solver stops earlier
+# so that differences come from MuJoCo, whose solver stops earlier
+TIGHT = fw.ContactOptions(law="as in the file", tolerance=1e-14)
 
 BELTS = """<mujoco><option timestep="0.002" cone="{cone}"/><compiler angle="radian"/>
 <default><default class="cart"><geom surfacevel="-.3 .1 0 0 0 .4"/></default></default><worldbody>
@@ -63,32 +64,33 @@ THROWN = np.array([1, 0.5, 0, 0.2, 0.1, 2, 1, 1, 0, 3, 0, 2, 1, -1, 0, 0, 1, 1, 
 
 @pytest.mark.parametrize(("cone", "dim"), [("elliptic", 3), ("pyramidal", 3), ("pyramidal", 4)])
 def test_what_lies_on_belts_and_turntables_moves_as_in_mujoco(cone: str, dim: int) -> None:
-    """A brick on a belt, a ball on a tilted turntable, a ball whose own surface moves, and a belt on a cart.
+    """Check a brick on a belt, a ball on a tilted turntable, a ball whose own surface moves, and a belt on a cart.
 
-    Over a second; MuJoCo's solver, at its limit of rounding, is the less accurate. Elliptic cones of condim 4 and 6 differ
-    without moving surfaces, too.
+    The motion lasts a second. MuJoCo's solver, at its limit of rounding, is less accurate. Elliptic cones of condim 4 and 6
+    differ also without moving surfaces.
     """
     sim, _, away = beside_mujoco(BELTS.format(cone=cone, dim=dim), 500, contact=TIGHT)
     assert away.max() < 1e-9
-    assert sim.v[0] > 0.8 and sim.q[14] > 0.05  # the brick is carried, and the walker walks
+    assert sim.v[0] > 0.8 and sim.q[14] > 0.05  # the belt carries the brick, and the walker walks
 
 
 @pytest.mark.parametrize("dim", [3, 6])
 @pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
 def test_what_sticks_moves_as_in_mujoco(cone: str, dim: int) -> None:
-    """A ball hangs from the ceiling, one is pulled up to it, others stick to a wall and slide; an arm is drawn to the floor."""
+    """Check balls that hang from the ceiling, rise to it, stick to a wall and slide; and an arm that is pulled to the floor."""
     sim, data, away = beside_mujoco(STICKY.format(cone=cone, dim=dim), 500, contact=TIGHT)
     assert away.max() < 1e-9
     assert sim.q[2] > 0.9 and sim.q[9] < 0.9  # one hangs; the other was too far away
     np.testing.assert_allclose(sim.sensors(), data.sensordata, rtol=1e-7)
-    np.testing.assert_allclose(normal_forces(sim), normal_forces_of(data), atol=1e-6)  # of some 5 N, some of which pull
+    # forces of about 5 N, some of them adhesive
+    np.testing.assert_allclose(normal_forces(sim), normal_forces_of(data), atol=1e-6)
     assert min(normal_forces(sim)) < -4.0
 
 
 def normal_forces(sim: fw.Simulation) -> list[float]:
-    """Normal forces of contacts that carry one; each is along an axis of the world."""
+    """Return normal forces of contacts with a force; each is along an axis of the world."""
     points, forces, _ = sim.contacts()
-    carries = np.abs(forces).max(axis=1) > 1e-12  # others are near
+    carries = np.abs(forces).max(axis=1) > 1e-12  # other contacts are near but without force
     points, forces = points[carries], forces[carries]
     up, aside = points[:, 2] < 0.5, points[:, 0] > 0.9
     return sorted(np.where(up, forces[:, 2], np.where(aside, -forces[:, 0], -forces[:, 2])))
@@ -104,7 +106,7 @@ def normal_forces_of(data: Any) -> list[float]:
 
 @pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
 def test_two_sliding_frictions_are_those_of_mujocos_axes(cone: str) -> None:
-    """A box, a ball and a capsule slide on an inclined plane, and a ball on a wall, each with two frictions of its own."""
+    """Check a box, a ball and a capsule on an inclined plane, and a ball on a wall, each with two frictions of its own."""
     _, _, away = beside_mujoco(TWO.format(cone=cone), 500, v=THROWN, contact=TIGHT)
     assert away.max() < 1e-9
 
@@ -122,7 +124,7 @@ LEG = """<body pos="{x} {y} 0"><joint axis="0 1 0" frictionloss="2" armature=".0
 
 @pytest.mark.parametrize(("cone", "mu", "pull"), [("elliptic", 0.3, 4), ("pyramidal", 0.7, 1), ("elliptic", 0.1, 20)])
 def test_legged_robots_on_belts_with_sticky_feet_move_as_in_mujoco(cone: str, mu: float, pull: float) -> None:
-    """Its dry joints slip, and in two of the scenes it slides."""
+    """Check a robot whose dry joints slip; in two of the scenes it slides."""
     legs = "".join(LEG.format(x=x, y=y, pull=pull) for x in (-0.2, 0.2) for y in (-0.1, 0.1))
     sim, data, away = beside_mujoco(LEGGED.format(cone=cone, mu=mu, legs=legs), 500, contact=TIGHT)
     assert away.max() < 1e-8
@@ -153,7 +155,7 @@ def test_belts_speed_up_what_lies_on_them_by_friction_until_it_is_as_fast(integr
 
 
 def test_the_work_of_belts_and_adhesion_is_not_taken_for_energy_from_nowhere() -> None:
-    """A brick is as fast as its belt after one step, and a magnet pulls across a gap."""
+    """Check that a brick reaches the speed of its belt in one step, and that a magnet pulls across a gap."""
     fast = rigid(BELT.format(mu=200.0).replace('"1 0 0 0 0 0"', '"5 0 0 0 0 0"').replace(".1 .1 .05", "9 9 .05"), 0.02, 0.01)
     assert fast.v[0] == pytest.approx(5.0, abs=1e-6)
     magnet = rigid(HANGING.format(pull=5000.0, more="0", gap=0.5, z=0.5), 0.008)
@@ -164,7 +166,7 @@ def test_a_turntable_spins_a_ball_by_friction_against_spinning() -> None:
     text = """<mujoco><worldbody><geom type="plane" size="0 0 1" surfacevel="0 0 0 0 0 2" condim="4" friction=".5 .02 0"/>
     <body pos="0 0 .1"><freejoint/><geom size=".1" mass="1" friction=".5 .02 0"/></body></worldbody></mujoco>"""
     sim = rigid(text, 0.02)
-    assert sim.v[5] == pytest.approx(0.02 * G * 0.018 / (0.4 * 0.01), rel=1e-8)  # none in the first step
+    assert sim.v[5] == pytest.approx(0.02 * G * 0.018 / (0.4 * 0.01), rel=1e-8)  # no friction in the first step
     sim.run(0.1)
     np.testing.assert_allclose(sim.v, [0, 0, 0, 0, 0, 2], atol=1e-8)
 
@@ -196,7 +198,7 @@ def test_adhesion_pulls_across_its_gap() -> None:
 
 @pytest.mark.parametrize("adhesion", [4.0, 4.8, 5.0])
 def test_adhesion_adds_to_the_friction_of_a_brick_on_a_wall(adhesion: float) -> None:
-    """The addition is mu times the adhesion of four corners."""
+    """Check the increase of friction: mu times the adhesion of four corners."""
     text = f"""<mujoco><worldbody><geom type="box" size=".1 1 1" pos=".1 0 1.1" adhesion="{adhesion}" friction=".5"/>
     <body pos="-.1 0 .9"><freejoint/><geom type="box" size=".1 .1 .1" mass="1" friction=".5"/></body></worldbody></mujoco>"""
     sim = rigid(text, 0.2)
@@ -204,7 +206,7 @@ def test_adhesion_adds_to_the_friction_of_a_brick_on_a_wall(adhesion: float) -> 
 
 
 def test_an_adhesive_ball_rolls_around_a_ball_and_keeps_its_energy() -> None:
-    """Its way curves, so that it would part by a little in each step. Steps are of the first order, and so is the energy."""
+    """Check that the ball follows the curved surface without separation. Steps and energy are of first order."""
     text = """<mujoco><worldbody><geom size="1" adhesion="40" friction="2"/>
     <body pos="0 0 1.1"><freejoint/><geom size=".1" mass="1" friction="2"/></body></worldbody></mujoco>"""
     start = np.array([0.66, 0.0, 0.88, 0.0, 0.0, 0.0, 1.0])
@@ -229,16 +231,16 @@ def test_a_brick_slides_further_along_the_axis_with_less_friction() -> None:
     sim = rigid(text, 0.002, v=np.array([0.6, 0.6, 0, 0, 0, 0]))
     x, y, z = sim.contacts()[1].sum(axis=0)
     assert np.hypot(x / 0.4, y / 0.1) == pytest.approx(z, rel=1e-4)  # on the ellipse
-    assert x / y == pytest.approx(16.0, rel=0.05)  # where it loses most: along its normal
+    assert x / y == pytest.approx(16.0, rel=0.05)  # friction dissipates most along the ellipse's normal
 
 
-# --- whatever simulates
+# --- ways to simulate
 
 
 @pytest.mark.parametrize("law", ["rigid", "as in the file"])
 @pytest.mark.parametrize("text", [BELTS, STICKY, TWO], ids=["belts", "sticky", "two"])
 def test_robots_of_a_fleet_move_as_one_alone_and_as_plain_python(law: str, text: str) -> None:
-    """Bit by bit; Python rounds each operation, by which it differs."""
+    """Check states bitwise; in Python each operation is rounded, and results differ by rounding."""
     robot = fw.load(text.format(cone="pyramidal", dim=4))
     v = np.random.default_rng(0).standard_normal((3, robot.nv))
     q = np.tile(robot.start(), (3, 1))
@@ -274,7 +276,7 @@ def test_the_ground_of_a_simulation_moves_and_pulls_shapes() -> None:
     sim.run(1.0)
     x, y, z, w = sim.q[3:]
     along = np.array([1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)])  # the world's x in the ball's axes
-    assert along @ sim.v[:3] - 0.1 * sim.v[4] == pytest.approx(0.3, abs=1e-6)  # where it touches, and its surface moves by -0.3
+    assert along @ sim.v[:3] - 0.1 * sim.v[4] == pytest.approx(0.3, abs=1e-6)  # at the contact point; its surface moves by -0.3
 
 
 # --- descriptions
@@ -317,12 +319,12 @@ def test_an_image_of_a_belt_moves_as_the_image_of_what_lies_on_it() -> None:
     sim, image = (fw.Simulation(fw.build(x), 0.002, contact=exact) for x in (d, d.mirrored("y")))
     for x in (sim, image):
         x.run(0.3)
-    # which of the four corners carries how much is not determined, and friction while it slides and turns depends on it
+    # The distribution of load over the four corners is not unique, and determines friction while the body slides and turns.
     np.testing.assert_allclose(image.v * [1, -1, 1, -1, 1, -1], sim.v, atol=1e-6)
 
 
 def test_a_mesh_with_a_moving_surface_moves_as_in_mujoco(tmp_path: Path) -> None:
-    """MuJoCo turns the mesh to its principal axes, and means these; a file cannot be written so."""
+    """Check axes: MuJoCo turns the mesh to its principal axes and uses these; such a file cannot be written."""
     corners = "-1 -1 -1 1.5 -1 -1 1.5 1 -1 -1 1 -1 -1 -1 0 1.5 -1 0 1.5 1 0 -1 1 0"
     text = f"""<mujoco><option timestep="0.002" cone="elliptic"/><asset><mesh name="m" vertex="{corners}"/></asset><worldbody>
     <geom type="mesh" mesh="m" surfacevel=".3 .4 .5 .6 .7 .8" pos="0 0 .1" euler="3 2 10"/>
@@ -332,7 +334,7 @@ def test_a_mesh_with_a_moving_surface_moves_as_in_mujoco(tmp_path: Path) -> None
         d.save(tmp_path / "saved.xml")
     sim, _, away = beside_mujoco(text, 100, contact=TIGHT)
     assert np.abs(sim.v[:2]).min() > 0.01
-    assert away.max() < 1e-6  # where a convex mesh is touched MuJoCo finds by iteration
+    assert away.max() < 1e-6  # MuJoCo finds contact points of convex meshes by iteration
 
 
 @pytest.mark.parametrize(
@@ -370,5 +372,5 @@ TILTED = """<mujoco><option timestep="0.002" cone="pyramidal"/><worldbody><geom 
 
 @pytest.mark.parametrize("kind", ["sphere", "capsule", "box", "ellipsoid"])
 def test_pyramids_lie_as_mujocos_do(kind: str) -> None:
-    """Friction of pyramids depends on where its tangents are: on a plane that is tilted about three axes."""
+    """Check a plane that is tilted about three axes, because friction of pyramids depends on the tangents."""
     assert beside_mujoco(TILTED.format(kind=kind), 300)[2].max() < 1e-8

@@ -1,4 +1,4 @@
-"""Copies of simulations, by `pickle` and by `copy`: they go on to the same bits, and neither moves the other."""
+"""Tests of copies of simulations by `pickle` and `copy`: they continue with the same bits, independently of the original."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simulation.scenes import pendulum
 
 
 def boxes(robots: int = 2, **options: Any) -> fw.Simulation:
-    """Boxes that fall, of which the first meets the ground at once."""
+    """Return falling boxes; the first hits the ground at once."""
     return scenes.boxes(0.11 + 0.1 * np.arange(robots), **options)
 
 
@@ -51,7 +51,7 @@ def loop() -> fw.Simulation:
 
 
 def side_by_side() -> fw.Simulation:
-    """Many in free flight, which Python moves."""
+    """Return many robots in free flight, which Python moves."""
     robot = pendulum(0.5)
     return fw.Simulation(robot, 1e-3, q=np.linspace(-1.0, 1.0, 9)[:, None])
 
@@ -86,10 +86,10 @@ def test_a_copy_goes_on_to_the_same_bits_and_is_independent(name: str, way: str)
     other, again = WAYS[way](sim), WAYS[way](sim)
     before = sim.q
     first = moved(other)
-    assert (sim.q == before).all()  # the copy moves alone
+    assert (sim.q == before).all()  # only the copy moved
     for a, b in zip(first, moved(sim), strict=True):
         np.testing.assert_array_equal(a, b)
-    for a, b in zip(first, moved(WAYS[way](again)), strict=True):  # a copy of a copy that has not moved
+    for a, b in zip(first, moved(WAYS[way](again)), strict=True):  # a copy of a copy at the start
         np.testing.assert_array_equal(a, b)
 
 

@@ -1,4 +1,4 @@
-"""Friction holds without creep: a capsule between two plates (MuJoCo's issue 3328: soft contacts let it creep)."""
+"""Test that friction holds without creep: a capsule between two plates (MuJoCo's issue 3328: soft contacts let it creep)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from featherweight.model.types import Pose
 from simulation.scenes import FREE, SLIDE, X, solid_box
 
 STEP, FORCE, MASS = 1e-3, 20.0, 0.2
-CREEP = 1e-9  # [m] in 10 s: residuals of 1e-8 of g h, each step
+CREEP = 1e-9  # [m] in 10 s: residuals of 1e-8 of g h in each step
 
 
 def placed(x: float) -> Pose:
@@ -20,7 +20,7 @@ def placed(x: float) -> Pose:
 
 
 def pinched() -> fw.Simulation:
-    """A wall at x > 0.05, a plate on a rail that presses a capsule of radius 0.05 against it; friction alone holds it."""
+    """Return a plate on a rail that presses a capsule of radius 0.05 against a wall at x > 0.05; only friction holds it."""
     bodies = [fw.Body(name, solid_box(MASS, (0.1, 0.1, 0.2))) for name in ("wall", "plate", "capsule")]
     joints = [
         fw.Joint("fixed", fw.JointType.FIXED, "world", "wall"),

@@ -1,4 +1,4 @@
-"""Defaults of a simulation from the robot's file, and its reports of ignored features."""
+"""Tests of a simulation's defaults from the robot's file, and of its reports of ignored features."""
 
 from __future__ import annotations
 

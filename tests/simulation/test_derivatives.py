@@ -1,4 +1,4 @@
-"""Derivatives of steps against central differences of whole steps."""
+"""Tests of derivatives of steps against central differences of whole steps."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def after(sim: fw.Simulation, q: Array, v: Array, tau: Array, control: Array | N
 def agreed(
     sim: fw.Simulation, q: Any, v: Any, tau: Array | None = None, control: Array | None = None, small: float = 1e-6
 ) -> StepDerivatives:
-    """The derivatives from a state, once they are those of whole steps.
+    """Return the derivatives at a state, after a comparison with differences of whole steps.
 
-    To 1e-7 of the greatest entry for each direction, which curvature takes where gaps count by 1/h, or to 3e-14 in states,
-    which the midpoint rule's iterations leave, over the step of the differences.
+    The tolerance is 1e-7 of the greatest entry for each direction, because of curvature where gaps count by 1/h, or 3e-14 in
+    states, the remainder of the midpoint rule's iterations, divided by the step of the differences.
     """
     robot, nv = sim.robot, sim.robot.nv
     tau = np.zeros(nv) if tau is None else tau
@@ -109,7 +109,7 @@ def one_of_each_joint() -> fw.Robot:
 
 @pytest.mark.parametrize("followers", [False, True])
 def test_rates_of_a_result_that_is_a_configuration_are_velocities_there(followers: bool) -> None:
-    """All types of joints, and independent joints with followers, have the rates of the closed forms."""
+    """Check all types of joints, and independent joints with followers, against closed forms."""
     robot = fw.build(mini_cheetah()) if followers else one_of_each_joint()
     rng = np.random.default_rng(3)
     q, v = robot.random_configuration(rng), rng.standard_normal(robot.nv)
@@ -171,7 +171,7 @@ def test_forces_at_their_limits_are_doubtful_and_beyond_have_no_effect() -> None
 
 
 def test_a_pendulum_at_rest_at_the_bottom_by_the_midpoint_rule() -> None:
-    """Nothing moves, so no energy is corrected: A is the Cayley transform of the linear oscillator."""
+    """Check a pendulum at rest, where energy needs no correction: A is the Cayley transform of the linear oscillator."""
     sim = fw.Simulation(pendulum(), 0.01, "midpoint")
     F = np.array([[0.0, 1.0], [-1.5 * 9.81 * 0.4 / 0.29, 0.0]])
     cayley = np.linalg.solve(np.eye(2) - 0.005 * F, np.eye(2) + 0.005 * F)
@@ -182,7 +182,7 @@ def test_a_pendulum_at_rest_at_the_bottom_by_the_midpoint_rule() -> None:
 
 
 def ball_on_a_slope(gap: float, velocity: Any, integrator: str = "semi-implicit", **how: Any) -> StepDerivatives:
-    """`velocity` is linear and angular, in the world and in the body."""
+    """Return a ball on a slope; `velocity` is linear and angular, in the world and in the body."""
     robot, center = free_bodies(solid_ball(2.0, 0.1)), np.array([0.01, 0.0, 0.02])
     plane = fw.Plane(normal=(0.2, 0.1, 1.0))
     spheres = [fw.ContactSphere("body0", 0.1, tuple(center))]
@@ -198,7 +198,7 @@ SLIDING, FALLING = [0.6, 0.2, -0.5, 0.3, 0.2, 0.1], [0.1, 0.2, -0.5, 0.3, 0.2, 0
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("gap", [2e-4, -2e-4])
 def test_a_ball_sticks_and_slides(integrator: str, gap: float) -> None:
-    """Before it touches, and parted from the ground by a displacement."""
+    """Check also a ball before contact, and one that is separated from the ground by a displacement."""
     assert ball_on_a_slope(gap, FALLING, integrator, friction=0.8).doubtful == ()
     assert ball_on_a_slope(gap, SLIDING, integrator, friction=0.05).doubtful == ()
 
@@ -216,7 +216,7 @@ def test_pyramids_no_friction_and_no_contact() -> None:
 
 
 def test_restitution_that_friction_would_make_gain_energy() -> None:
-    """A part of it is left out, which depends on the state."""
+    """Check that the step reduces the restitution, by an amount that depends on the state."""
     rod = free_bodies(fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.02, 0.0, 0.0, 0.03, 0.0, 0.002)))
     tip, turn = np.array([0.1, 0.05, -0.3]), Rotation.random(random_state=4)
     rebound = []
@@ -226,7 +226,7 @@ def test_restitution_that_friction_would_make_gain_energy() -> None:
         v = [0.8, 1.7, -3.3, -0.8, -2.9, -0.5]
         agreed(sim, pose(np.array([0.0, 0.0, 1e-4]) - turn.apply(tip), turn), v)
         rebound.append(sim.v)
-    np.testing.assert_allclose(rebound[0], rebound[1], rtol=1e-9)  # so it is cut
+    np.testing.assert_allclose(rebound[0], rebound[1], rtol=1e-9)  # so the step reduced it
 
 
 def box_on_the_ground(height: float, v: Any, lean: float = 0.0, small: float = 1e-7, **how: Any) -> StepDerivatives:
@@ -238,7 +238,7 @@ def box_on_the_ground(height: float, v: Any, lean: float = 0.0, small: float = 1
 
 
 def test_a_box_on_its_corners() -> None:
-    """Its contacts are redundant: impulses are not unique, but their effect is."""
+    """Check redundant contacts: impulses are not unique, but their effect is."""
     assert box_on_the_ground(5e-5, [0.0, 0.0, -0.1, 0.0, 0.0, 0.0], friction=0.8).doubtful == ()
     assert box_on_the_ground(5e-5, [0.7, 0.1, -0.1, 0.0, 0.0, 0.0], friction=0.3).doubtful == ()
     assert box_on_the_ground(5e-5, [0.7, 0.1, -0.6, 0.0, 0.0, 0.0], friction=0.3, restitution=0.7).doubtful == ()
@@ -251,7 +251,7 @@ def test_overlap_within_the_slop_stays() -> None:
 
 
 def test_overlap_that_is_not_parted_for_the_sake_of_energy() -> None:
-    """Parting would speed the body up, and the step leaves that out (see `energy_guard`)."""
+    """Check an overlap whose separation would speed the body up, which the step omits (see `energy_guard`)."""
     robot = fw.build(fw.generators.random_tree(3, seed=4, joint_types=("revolute", "planar", "spherical"), masses=(0.2, 5.0)))
     last = robot.bodies[-1].name
     rng = np.random.default_rng(0)
@@ -265,7 +265,7 @@ def test_overlap_that_is_not_parted_for_the_sake_of_energy() -> None:
 
 
 def test_a_ball_that_came_to_rest_is_held() -> None:
-    """Its gap is zero but for rounding, which does not tell: what overlaps a little stays where it is."""
+    """Check a gap of zero up to rounding, whose sign is random: a small overlap stays unchanged."""
     robot = free_bodies(solid_ball(2.0, 0.1))
     sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), contact=tight(friction=0.5))
     sim.reset(pose((0.0, 0.0, 0.1005)))
@@ -291,23 +291,24 @@ def test_edges_are_doubtful() -> None:
         return sim.derivatives().doubtful
 
     assert doubtful(0.0, np.zeros(6)) == where  # gaps of zero
-    assert doubtful(1e-4, [0.0, 0.0, -0.1 + 9.81 * H, 0.0, 0.0, 0.0]) == where  # it arrives without force
+    assert doubtful(1e-4, [0.0, 0.0, -0.1 + 9.81 * H, 0.0, 0.0, 0.0]) == where  # arrives without force
     assert doubtful(5e-5, [0.7, 0.1, -0.1, 0.0, 0.0, 0.4], friction=0.3) == where  # slides and turns
     assert doubtful(5e-5, [0.0, 0.0, -0.1, 0.0, 0.0, 0.0], friction=0.3) == ()
-    slide = 0.3 * (0.1 - 0.05 + 9.81 * H)  # impulses per mass: what friction can just hold
+    slide = 0.3 * (0.1 - 0.05 + 9.81 * H)  # impulses per mass: at the limit of friction
     assert doubtful(5e-5, [slide, 0.0, -0.1, 0.0, 0.0, 0.0], friction=0.3) == where
 
 
 def test_a_ball_on_heights() -> None:
-    """The ball is on a face, an edge between triangles, a vertex and two faces of a valley; contacts are not smooth where these
-    meet."""
+    """Check a ball on a face, an edge between triangles, a vertex and two faces of a valley; contacts are not smooth
+    where these meet.
+    """
     roof = fw.HeightField([[0.0, 0.1, 0.0], [0.0, 0.2, 0.0], [0.0, 0.1, 0.0]], (-1.0, 1.0), (-1.0, 1.0))
     robot, r = free_bodies(solid_ball(2.0, 0.1)), 0.09999
     sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=roof, contact=tight(friction=0.2))
     v = np.array([0.3, 0.1, -0.9, 0.2, 0.1, 0.3])
-    face = np.array([0.1, 0.1, 1.0]) / np.sqrt(1.02)  # of the triangle with the middle, (1, 0) and (1, 1)
+    face = np.array([0.1, 0.1, 1.0]) / np.sqrt(1.02)  # normal of the triangle with the middle, (1, 0) and (1, 1)
     for place in (
-        np.array([0.7, 0.2, 0.11]) + r * face,  # a point of it at 0.2 - 0.1 x - 0.1 y
+        np.array([0.7, 0.2, 0.11]) + r * face,  # a point of the triangle at 0.2 - 0.1 x - 0.1 y
         np.array([0.5, 0.0, 0.15]) + r * np.array([0.1, 0.0, 1.0]) / np.sqrt(1.01),  # the ridge
         np.array([0.0, 0.0, 0.2]) + r * np.array([0.0, 0.0, 1.0]),  # the top
     ):
@@ -338,10 +339,10 @@ def test_limits_and_dry_friction() -> None:
     sim = fw.Simulation(cart(2.0, friction=3.0, lower=-0.5, upper=0.5, damping=0.2), H, contact=tight())
     force = np.array([0.5])
     assert agreed(sim, [0.1], [1.0], force).A[1, 1] > 0.99  # slides
-    np.testing.assert_allclose(agreed(sim, [0.1], [0.0], force).A, [[1.0, 0.0], [0.0, 0.0]], atol=1e-12)  # is held
+    np.testing.assert_allclose(agreed(sim, [0.1], [0.0], force).A, [[1.0, 0.0], [0.0, 0.0]], atol=1e-12)  # held
     np.testing.assert_allclose(agreed(sim, [0.4999], [1.0], force).A, [[0.0, 0.0], [-1.0 / H, 0.0]], atol=1e-6)  # arrives
     sim.reset([0.1], [0.0])
-    assert sim.derivatives([3.0]).doubtful == ("the dry friction of joint 'rail'",)  # just held
+    assert sim.derivatives([3.0]).doubtful == ("the dry friction of joint 'rail'",)  # held at the limit of friction
 
 
 def test_limits_friction_and_contacts_of_a_loop() -> None:
@@ -350,7 +351,7 @@ def test_limits_friction_and_contacts_of_a_loop() -> None:
     robot = closed(base)
     agreed(fw.Simulation(robot, H, contact=tight()), q, [0.7], np.array([0.3]))
     way = np.sign(robot.spanning_velocity(q, np.ones(1))[2])
-    for beyond in (1e-4, -2e-4):  # before the limit of a joint that follows, and past it
+    for beyond in (1e-4, -2e-4):  # before the limit of a following joint, and past it
         bounded = with_springs(MECHANISMS["four_bar"](), joint3={"lower": -9.0, "upper": float(q[2]) + beyond})
         agreed(fw.Simulation(fw.build(bounded), H, contact=tight()), q, [0.7 * way], np.array([0.3]))
     tip = robot.frame_placement("link2")(q) @ np.array([0.3, 0.0, 0.0, 1.0])
@@ -379,7 +380,7 @@ def test_a_quadruped_on_its_feet(integrator: str) -> None:
     assert len(sim.contacts()[0]) == 4
 
 
-# --- many robots, and what is refused
+# --- many robots, and refused cases
 
 
 def test_many_robots_have_those_of_each_and_go_on_as_they_would() -> None:

@@ -1,4 +1,4 @@
-"""Rollouts on a device, which is this machine here: the states of a rollout without one, bit for bit, contact included."""
+"""Tests of rollouts on a device, emulated by this machine: states equal those without a device bitwise, with contacts."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def device(monkeypatch: pytest.MonkeyPatch) -> HostDevice:
 
 
 def box(**more: Any) -> fw.Simulation:
-    """A box above the ground."""
+    """Return a box above the ground."""
     robot = free_bodies(solid_box(2.0, SIDES))
     return fw.Simulation(robot, 2e-3, ground=fw.Plane(), spheres=corners("body0", SIDES), **more)
 
 
 def arm(integrator: str = "semi-implicit") -> fw.Simulation:
-    """Hinges and a rail with damping, springs, limits, dry friction and little effort; the last link hits the ground."""
+    """Return hinges and a rail with damping, springs, limits, dry friction and low efforts; the last link hits the ground."""
     passive: list[dict[str, Any]] = [
         {"damping": 0.3, "effort": 0.8, "lower": -0.2, "upper": 0.3},
         {"stiffness": 30.0, "rest": 0.2, "effort": 0.5},
@@ -54,7 +54,7 @@ def arm(integrator: str = "semi-implicit") -> fw.Simulation:
 
 
 def bars() -> fw.Simulation:
-    """A loop of bars."""
+    """Return a loop of bars."""
     return fw.Simulation(fw.build(fw.robots.four_bar()), 2e-3)
 
 
@@ -68,7 +68,7 @@ SIMULATIONS: dict[str, Callable[[], fw.Simulation]] = {
 
 
 def states(sim: fw.Simulation, robots: int = 3) -> tuple[Any, Any]:
-    """States near the ground, and not at rest."""
+    """Return moving states near the ground."""
     rng = np.random.default_rng(0)
     q = np.tile(sim.robot.start(), (robots, 1))
     if sim.robot.nq == 7:
@@ -87,7 +87,7 @@ def there(*arrays: Any) -> Any:
 
 
 def assert_alike(sim: fw.Simulation, q: Any, v: Any, **named: Any) -> None:
-    """The same bits here, from NumPy's arrays there, and from arrays that are there."""
+    """Check that rollouts here, there with NumPy arrays, and there with arrays of the device are bitwise equal."""
     expected = sim.rollout(q, v, **named)
     arrays: Any = {name: Array(x) if isinstance(x, np.ndarray) else x for name, x in named.items()}
     results: Any = sim.rollout(q, v, device="cuda", **named), sim.rollout(*there(q, v), **arrays), expected
@@ -97,7 +97,7 @@ def assert_alike(sim: fw.Simulation, q: Any, v: Any, **named: Any) -> None:
         np.testing.assert_array_equal(seen(y), z)
 
 
-# what it gives
+# results
 
 
 @pytest.mark.parametrize("name", SIMULATIONS)
@@ -112,7 +112,7 @@ def test_the_states_are_those_of_this_machine(name: str) -> None:
 
 
 def test_inputs_of_all_kinds() -> None:
-    """Forces on bodies, one row for all robots, single precision, rows that lie apart, and nothing."""
+    """Check forces on bodies, one row for all robots, single precision, rows with gaps in memory, and no input."""
     sim = box()
     q, v = states(sim)
     pushes = np.random.default_rng(2).standard_normal((3, 20, len(sim.robot.bodies), 6))
@@ -149,7 +149,7 @@ def test_robots_that_differ() -> None:
 
 
 def test_memory_and_contacts_grow_as_needed(device: HostDevice) -> None:
-    """Robots take several launches where memory is short, and a launch is begun again where contacts need more room."""
+    """Check that robots take several launches if memory is short, and that a launch restarts if contacts need more room."""
     sim = box()
     q, v = states(sim, 5)
     expected = sim.rollout(q, v, steps=60)
@@ -192,10 +192,10 @@ def test_the_simulation_stays_where_it_is(device: HostDevice) -> None:
     np.testing.assert_array_equal(before[0], sim.q)
     np.testing.assert_array_equal(before[1], sim.v)
     assert before[2] == sim.time
-    assert len(device.launches) == 1  # of all steps
+    assert len(device.launches) == 1  # a launch for all steps
 
 
-# what is refused
+# refusals
 
 
 def refused(sim: fw.Simulation, message: str, error: type[Exception] = NotImplementedError, **given: Any) -> None:
@@ -238,6 +238,6 @@ def test_arrays_of_wrong_shapes_places_and_types() -> None:
 
 
 def test_rounding_of_a_whole_step_is_that_of_this_machine() -> None:
-    """`benchmarks/gpu/step_kernels.py` has NVIDIA's assembler take it, which takes a minute."""
+    """Check the rounding of a step; `benchmarks/gpu/step_kernels.py` runs NVIDIA's assembler on it, which takes a minute."""
     text = assembly(device_rollout.loop_of(box()).module(), (9, 0), loops=True).decode()
     assert_rounded_as_here(text, 5000)

@@ -1,4 +1,4 @@
-"""Drag of bodies in a fluid, beside MuJoCo."""
+"""Tests of drag of bodies in a fluid, against MuJoCo."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def swimming(density: float = 1000.0, viscosity: float = 0.1, integrator: str = 
 
 
 def faster_than_mujoco(text: str, steps: int, external: Any = None, **options: Any) -> float:
-    """Return the greatest difference of velocities from a random start, under a force on the trunk if one is given."""
+    """Return the greatest difference of velocities from a random start, optionally under a force on the trunk."""
     robot, worst, given = fw.load(text), 0.0, None
     v = np.random.default_rng(0).standard_normal(robot.nv) * 2.0
     pair = BesideMujoco(robot, mujoco.MjModel.from_xml_string(text), v=v, **{"shapes": False, "contact": "rigid"} | options)
@@ -55,7 +55,7 @@ def faster_than_mujoco(text: str, steps: int, external: Any = None, **options: A
 
 @pytest.mark.parametrize(("density", "viscosity"), FLUIDS)
 def test_drag_is_mujocos(density: float, viscosity: float) -> None:
-    """Free bodies, hinges, several joints of a body, ball joints, and links that are fixed to others, at every step."""
+    """Check free bodies, hinges, bodies with several joints, ball joints, and links that are fixed to others, at every step."""
     assert faster_than_mujoco(swimming(density, viscosity), 200) < 1e-11
 
 
@@ -73,7 +73,7 @@ def test_robots_of_a_fleet_are_dragged_as_one_alone() -> None:
 
 
 def test_a_swimmer_swims() -> None:
-    """Gymnasium's, under its motors, goes on as in MuJoCo for half a second."""
+    """Check that Gymnasium's swimmer, driven by its motors, moves as in MuJoCo for half a second."""
     gymnasium = pytest.importorskip("gymnasium")
     from pathlib import Path
 
@@ -92,7 +92,7 @@ def test_a_swimmer_swims() -> None:
 
 
 def test_links_without_axes_of_the_file_have_those_of_their_inertia() -> None:
-    """A description to which a link is attached that no MJCF file has given."""
+    """Check a description with an attached link that comes from no MJCF file."""
     body = fw.Body("link", fw.Inertia(1.0, (0.1, 0.0, 0.0), (0.01, 0, 0, 0.02, 0, 0.025)))
     part = fw.describe([body], [fw.Joint("hinge", fw.JointType.REVOLUTE, None, "link", axis=(0.0, 1.0, 0.0))])
     robot = fw.build(fw.read(swimming()).attached(part, "trunk"))
@@ -139,13 +139,13 @@ def flying(
 @pytest.mark.parametrize("wind", ["0 0 0", WIND])
 @pytest.mark.parametrize("fluid", [(1.2, 1.8e-5), (100.0, 0.0), (0.0, 5.0), (20.0, 0.5)])
 def test_drag_of_ellipsoids_is_mujocos(wind: str, fluid: tuple[float, float]) -> None:
-    """All primitives with coefficients of their own, beside links with drag of boxes; tolerance: rounding, at every step."""
+    """Check all primitives with their own coefficients, beside links with drag of boxes; tolerance: rounding, at every step."""
     assert faster_than_mujoco(flying(wind, fluid=fluid), 200) < 1e-11
 
 
 @pytest.mark.parametrize(("hinged", "most"), [(True, 1e-11), (False, 1e-7)])
 def test_drag_of_ellipsoids_by_runge_kutta_is_mujocos(hinged: bool, most: float) -> None:
-    """Exactly, but for the order of the methods, which differ on rotations."""
+    """Check to the order of the methods, which differ for rotations."""
     assert faster_than_mujoco(flying(WIND, "RK4", hinged), 200) < most
 
 
@@ -155,7 +155,7 @@ def test_wind_acts_on_boxes_as_in_mujoco() -> None:
 
 
 def test_robots_whose_joints_follow_others_move_as_under_the_forces_of_plain_python() -> None:
-    """The reference gets the drag of `add_drag`, called in Python, as forces on bodies of the robot without a fluid."""
+    """Check against a robot without fluid, with the drag of `add_drag`, called in Python, as forces on bodies."""
     gear = '<equality><joint joint1="arm" joint2="slide" polycoef="0 1 0 0 0"/></equality></mujoco>'
     text = flying(WIND).replace('<joint axis="0 1 0"', '<joint name="arm" axis="0 1 0"', 1)
     text = text.replace('<joint type="slide"', '<joint name="slide" type="slide"').replace("</mujoco>", gear)
@@ -178,7 +178,7 @@ def test_robots_whose_joints_follow_others_move_as_under_the_forces_of_plain_pyt
 
 @pytest.mark.parametrize("integrator", ["Euler", "RK4"])
 def test_steps_as_machine_code_have_the_bits_of_plain_python(integrator: str) -> None:
-    """Each operation is rounded, with boxes, ellipsoids, wind and dry friction."""
+    """Check steps with boxes, ellipsoids, wind and dry friction, in which each operation is rounded."""
     robot, ends = fw.load(HELD.format(integrator=integrator, loss=' frictionloss="0.1"')), []
     v = np.random.default_rng(7).standard_normal(robot.nv)
     for by in (plain_python(), steps_by(ROUNDED)):
@@ -191,7 +191,7 @@ def test_steps_as_machine_code_have_the_bits_of_plain_python(integrator: str) ->
 
 @pytest.mark.parametrize("size", [1e-3, 1e-5])
 def test_drag_of_small_ellipsoids_is_mujocos(size: float) -> None:
-    """Insects have sections whose squares are tiny; tolerances are relative to the largest force."""
+    """Check bodies as small as insects, whose sections have tiny squares; tolerances are relative to the largest force."""
     text = f"""<mujoco><option density="1" viscosity="1e-5"/><worldbody><body name="wing"><freejoint/>
       <inertial pos="0 0 0" mass="1e-6" diaginertia="1e-9 1e-9 1e-9"/>
       <geom type="ellipsoid" size="{size} {0.5 * size} {0.01 * size}" fluidshape="ellipsoid"/></body></worldbody></mujoco>"""
@@ -217,15 +217,16 @@ HELD = """<mujoco><option density="50" wind="0 1 0.5" timestep="0.002" integrato
 
 @pytest.mark.parametrize("loss", ["", ' frictionloss="0.1"'])
 def test_drag_acts_where_contacts_limits_and_friction_do(loss: str) -> None:
-    """The tolerance is that of MuJoCo's solver."""
+    """Check to the tolerance of MuJoCo's solver."""
     assert faster_than_mujoco(HELD.format(integrator="Euler", loss=loss), 100, contact="compliant", shapes=True) < 1e-7
 
 
 @pytest.mark.parametrize(("integrator", "most"), [("Euler", 1e-12), ("RK4", 1e-5)])
 @pytest.mark.parametrize("contact", ["rigid", "compliant"])
 def test_impulses_of_a_body_leave_others_their_drag(contact: str, integrator: str, most: float) -> None:
-    """A kite flies as it does where the ball beside it does not touch the ground: to rounding, and in steps of Runge and Kutta
-    with contacts to the error of the mean velocity, at which all bodies move in these."""
+    """Check that a kite flies the same whether or not the ball beside it touches the ground: to rounding, and in
+    Runge-Kutta steps with contacts to the error of the mean velocity, with which these steps move all bodies.
+    """
     text = HELD.format(integrator=integrator, loss="")
     low, high = (fw.Simulation(fw.load(text.replace("0 0.1", z)), contact=contact) for z in ("0 0.1", "0 9"))
     v: Any = np.random.default_rng(4).standard_normal(low.v.shape)
@@ -238,7 +239,7 @@ def test_impulses_of_a_body_leave_others_their_drag(contact: str, integrator: st
 
 
 def test_a_ball_is_blown_away() -> None:
-    """It starts at rest in a storm: its energy is the work of the wind, which the energy guard includes."""
+    """Check a ball that starts at rest in a storm: its energy is the work of the wind, which the energy guard includes."""
     text = """<mujoco><option density="1.2" wind="60 0 0" timestep="0.005" gravity="0 0 0"/><worldbody><body><freejoint/>
       <geom size=".1" mass="0.6" fluidshape="ellipsoid"/></body></worldbody></mujoco>"""
     sim = fw.Simulation(fw.load(text), shapes=False)

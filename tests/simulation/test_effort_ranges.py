@@ -1,4 +1,4 @@
-"""Least and greatest forces of the drives of a joint that differ in magnitude (MJCF's actuatorfrcrange), beside MuJoCo."""
+"""Tests of force limits of a joint's drives that differ by direction (MJCF's actuatorfrcrange), against MuJoCo."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SERVOS = '<position joint="a" kp="20"/><motor joint="a"/><position joint="b" kp=
 
 @pytest.mark.parametrize(("drives", "integrator"), [(MOTORS, "Euler"), (MOTORS, "RK4"), (SERVOS, "RK4")])
 def test_motion_is_mujocos(drives: str, integrator: str) -> None:
-    """Drives are cut in both directions; tolerance: rounding. Servos of Euler steps are in test_implicit_drives.py."""
+    """Check limits in both directions, to rounding. Servos of Euler steps are in test_implicit_drives.py."""
     text = PUSHED.format(integrator=integrator, drives=drives)
     model, robot, rng = mujoco.MjModel.from_xml_string(text), fw.load(text), np.random.default_rng(0)
     pair = BesideMujoco(robot, model, shapes=False)

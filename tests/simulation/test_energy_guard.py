@@ -1,4 +1,4 @@
-"""A step that brings energy for which no force has worked is not taken."""
+"""Tests that steps are refused if they add energy without work of forces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TUMBLING = solid_box(1.0, (0.1, 0.2, 0.3))
 
 
 def scene(number: str) -> fw.Simulation:
-    """Bodies joined by floating joints, whose velocities are those against bodies that spin, on spheres and points."""
+    """Return bodies joined by floating joints, which move relative to spinning bodies, on spheres and points."""
     made: dict[str, Any] = json.loads((Path(__file__).parent / "energy_gain.json").read_text())[number]
     bodies = [fw.Body(n, fw.Inertia(mass, tuple(center), tuple(inertia))) for n, mass, center, inertia in made["bodies"]]
     joints = []
@@ -37,7 +37,10 @@ def scene(number: str) -> fw.Simulation:
 
 @pytest.mark.parametrize("every", [1, 100])
 def test_an_impact_that_spins_bodies_too_fast_for_the_step_is_refused(every: int) -> None:
-    """230 J came from this one. The state is the last good one; till then steps bring 5 % of the kinetic energy at most."""
+    """Check a step that would add 230 J.
+
+    The state stays that before the step; earlier steps add at most 5 % of the kinetic energy.
+    """
     sim = scene("1")
     most = sim.energy() + 0.05 * sim.robot.kinetic_energy(sim.q, sim.v)
     for _ in range(277 // every):
@@ -50,8 +53,10 @@ def test_an_impact_that_spins_bodies_too_fast_for_the_step_is_refused(every: int
 
 
 def test_bodies_that_spin_are_not_sped_up_by_being_parted() -> None:
-    """With overlap energy came into this one, step by step. It swings by a seventh of the kinetic energy at the start, as steps
-    of 2 ms do, and loses 180 J."""
+    """Check a motion to which earlier separation of overlap would add energy at each step.
+
+    The energy oscillates by a seventh of the initial kinetic energy, due to steps of 2 ms, and falls by 180 J.
+    """
     sim = scene("2")
     start = sim.energy()
     most = start + sim.robot.kinetic_energy(sim.q, sim.v) / 7.0
@@ -63,7 +68,7 @@ def test_bodies_that_spin_are_not_sped_up_by_being_parted() -> None:
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
 def test_a_body_that_tumbles_too_fast_for_the_step_is_refused(integrator: str) -> None:
-    """And at a quarter of the step it is not."""
+    """Check a body that a quarter of the step size simulates."""
     robot = free_bodies(TUMBLING, gravity=NO_GRAVITY)
     too_long = {"semi-implicit": 0.012, "rk4": 0.06}[integrator]
     for step, refused in ((too_long, True), (0.25 * too_long, False)):
@@ -76,7 +81,7 @@ def test_a_body_that_tumbles_too_fast_for_the_step_is_refused(integrator: str) -
 
 
 def test_stiff_springs_that_an_explicit_step_cannot_follow_are_refused() -> None:
-    """The semi-implicit step meets them at its end."""
+    """Check springs that the semi-implicit step treats implicitly."""
     robot = cart(axis=X, stiffness=1e6)
     for integrator in ("rk4", "semi-implicit"):
         sim = fw.Simulation(robot, 1e-2, integrator, q=[0.1])
@@ -101,7 +106,7 @@ def test_the_robot_of_a_batch_is_named(every: int) -> None:
 
 
 def test_bodies_that_parting_would_speed_up_are_not_parted() -> None:
-    """A body on a long link is 1 cm in the ground, and at 10 rad/s: a displacement of 0.1 rad would bend its velocity."""
+    """Check a body on a long link, 1 cm in the ground, at 10 rad/s: a displacement of 0.1 rad would rotate its velocity."""
     robot = fw.build(fw.generators.random_tree(3, seed=4, joint_types=("revolute", "planar", "spherical"), masses=(0.2, 5.0)))
     touched = 0
     for seed in range(60):
@@ -121,12 +126,12 @@ def test_bodies_that_parting_would_speed_up_are_not_parted() -> None:
     assert touched > 20
 
 
-# --- what is no gain
+# --- no gain of energy
 
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
 def test_work_is_no_gain(integrator: str) -> None:
-    """Forces, drives and springs do work, from rest and against the motion, however much in a step."""
+    """Check that forces, drives and springs may do any work in a step, from rest and against the motion."""
     robot = cart(axis=X, stiffness=400.0, damping=1.0)
     for tau in (1e4, -1e4):
         sim = fw.Simulation(robot, 1e-2, integrator, q=[0.3], v=[5.0])
@@ -141,7 +146,9 @@ def test_work_is_no_gain(integrator: str) -> None:
 
 
 def test_falling_and_lifting_are_no_gain() -> None:
-    """A pendulum that goes round turns potential into kinetic energy; overlap that is parted lifts a body at speed."""
+    """Check a pendulum that turns over, whose potential energy becomes kinetic, and a moving body that separation of
+    overlap lifts.
+    """
     swing = fw.Simulation(pendulum(), 1e-2, q=[3.0], **NOTHING)
     swing.run(5.0)
     assert swing.steps == 500

@@ -1,4 +1,4 @@
-"""Unsupported simulations raise descriptive errors, and a failed step keeps the state before it."""
+"""Tests that unsupported simulations raise descriptive errors, and that a failed step keeps the state before it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from simulation.test_batch import on_ground
 H = 1e-3
 BALL = solid_ball(1.0, 0.1)
 
-# --- steps that cannot be taken
+# --- steps that fail
 
 
 def arm() -> fw.Robot:
@@ -31,7 +31,7 @@ def arm() -> fw.Robot:
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_force_that_is_no_number_is_named(integrator: str, bad: float) -> None:
-    """The error has its joint and the time; the state is kept, and stepping can continue."""
+    """Check that the error has the joint and the time, and that stepping can continue from the kept state."""
     sim = fw.Simulation(arm(), 0.015625, integrator, q=[0.1, 0.2], v=[1.0, 0.0])
     sim.step()
     q, v = sim.q.copy(), sim.v.copy()
@@ -88,7 +88,7 @@ def ball(height: float, **more: Any) -> fw.Simulation:
 
 
 def test_deep_penetration_is_refused() -> None:
-    """The first step raises, with the depth and the shapes; a larger max_penetration accepts it."""
+    """Check that the first step raises, with the depth and the shapes; a larger max_penetration accepts the state."""
     sim = ball(-0.02, contact=REFUSE)
     with pytest.raises(fw.SimulationError, match=r"at t = 0 s: the sphere on 'body0' penetrates the ground by 0\.12 m"):
         sim.step()
@@ -116,7 +116,7 @@ def test_deep_penetration_names_its_robot() -> None:
 
 
 def test_a_midpoint_step_that_is_too_long_says_so() -> None:
-    """A pendulum that turns eight times within the step: no iteration finds an end."""
+    """Check a pendulum that turns eight times in a step: the iteration does not converge."""
     sim = fw.Simulation(pendulum(), 1.0, "midpoint", q=[1.0], v=[50.0])
     with pytest.raises(fw.SimulationError, match=r"at t = 0 s: .*midpoint.*shorter step"):
         sim.step()
@@ -125,7 +125,7 @@ def test_a_midpoint_step_that_is_too_long_says_so() -> None:
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
 def test_a_loop_that_a_long_step_tears_says_so(integrator: str) -> None:
-    """A crank that cannot go round, driven against its end: after some steps of 50 ms no closed configuration is near."""
+    """Check a crank that is driven against its end: after some steps of 50 ms no closed configuration is near."""
     lengths = (0.9, 0.8, 0.6, 0.4)
     robot = closed(four_bar(lengths))
     q = robot.close(four_bar_configuration(1.0, lengths))
@@ -136,7 +136,7 @@ def test_a_loop_that_a_long_step_tears_says_so(integrator: str) -> None:
 
 
 def spinning_chain(integrator: str = "semi-implicit") -> fw.Simulation:
-    """Its velocities overflow in a second step; zero gravity and no friction have nothing to tell of it but that."""
+    """Return a chain whose velocities overflow in the second step; without gravity and friction nothing else fails."""
     robot = fw.build(fw.generators.chain(5))
     return fw.Simulation(
         robot, H, integrator, v=[3e160] * 5, spheres=[fw.ContactSphere("body4", 0.05)], ground=fw.Plane(point=(0, 0, -9)),
@@ -174,7 +174,7 @@ def test_a_run_without_controller_never_returns_what_is_not_finite(speed: float)
 
 
 def test_a_step_that_was_refused_leaves_no_trace() -> None:
-    """This includes the impulses that the next step starts from: its bits are those without the failed step."""
+    """Check that the impulses for the next warm start are restored too: its bits are those without the failed step."""
     steps = []
     for refused in (False, True):
         sim = on_ground(free_bodies(solid_box(2.0, (0.2, 0.3, 0.1))))
@@ -193,7 +193,7 @@ def test_an_error_is_one_of_featherweights() -> None:
     assert issubclass(fw.SimulationError, RuntimeError)
 
 
-# --- arguments that make no sense
+# --- invalid arguments
 
 BOX = (0.2, 0.3, 0.1)
 
@@ -314,7 +314,7 @@ def test_robots_of_another_kind_say_how_to_make_one() -> None:
 
 
 def test_the_ground_may_be_asked_for_by_true() -> None:
-    """It is the plane z = 0, with the friction of the simulation."""
+    """Check that `True` gives the plane z = 0, with the friction of the simulation."""
     sphere = [fw.ContactSphere("body0", 0.1)]
     plain, made = (fw.Simulation(free_bodies(BALL), H, q=pose((0, 0, 0.1)), v=[1, 0, 0, 0, 0, 0], spheres=sphere, ground=g)
                    for g in (True, fw.Plane()))  # fmt: skip
@@ -350,7 +350,7 @@ def test_configurations_by_name() -> None:
     ],
 )
 def test_configurations_that_are_none(q: Any, message: str) -> None:
-    """Given at first, in `reset`, by assignment or to `rollout`; the state is kept."""
+    """Check invalid configurations in the constructor, `reset`, assignment and `rollout`; the state is kept."""
     robot = free_bodies(BALL)
     with pytest.raises(ValueError, match=message):
         fw.Simulation(robot, q=q)
@@ -391,7 +391,7 @@ def test_states_are_assigned_whole_and_checked() -> None:
 
 
 def test_pairs_that_never_part_are_refused() -> None:
-    """The shapes are on one body, or on a body that is fixed to it."""
+    """Check shapes on one body, or on a body that is fixed to the other."""
     bodies = [fw.Body("hand", BALL), fw.Body("tool", BALL), fw.Body("other", BALL)]
     joints = [
         fw.Joint("free", fw.JointType.FLOATING, "world", "hand"),
@@ -463,7 +463,7 @@ def test_a_sphere_that_cannot_move_is_refused() -> None:
 )
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
 def test_forces_of_a_wrong_shape(integrator: str, arguments: dict[str, Any], message: str) -> None:
-    """For one robot, and where there are two."""
+    """Check one robot and two."""
     for q in (np.zeros(2), np.zeros((2, 2))):
         sim = fw.Simulation(arm(), H, integrator, q=q)
         with pytest.raises(ValueError, match=message):
@@ -529,7 +529,7 @@ def test_runs_that_make_no_sense(arguments: dict[str, Any], message: str) -> Non
     ],
 )
 def test_controllers_that_answer_nonsense(answer: Any, message: str) -> None:
-    """The state is that before the step; so it is where a controller raises."""
+    """Check that the state stays that before the step, also if a controller raises."""
     sim = fw.Simulation(arm(), H, q=[0.1, 0.2])
     with pytest.raises((ValueError, fw.SimulationError), match=message):
         sim.run(0.1, lambda t, q, v: answer if t > 0.0045 else np.zeros(2))
@@ -547,7 +547,7 @@ def test_controllers_that_answer_nonsense(answer: Any, message: str) -> None:
 
 @pytest.mark.parametrize("robots", [1, 3])
 def test_a_controller_cannot_move_the_robot(robots: int) -> None:
-    """States are read-only, also later, and the controller may return its own array."""
+    """Check that states are read-only, also later, and that the controller may return its own array."""
     q = np.zeros(2) if robots == 1 else np.zeros((3, 2))
     sim, alone = fw.Simulation(arm(), H, q=q), fw.Simulation(arm(), H, q=q)
     seen, force = [], np.zeros_like(q)
@@ -574,7 +574,7 @@ def test_an_open_loop_is_refused() -> None:
         fw.Simulation(robot, q=[0.1, 0.2, 0.3])
 
 
-# --- without other packages
+# --- missing packages
 
 ALONE = """
 import sys

@@ -1,4 +1,4 @@
-"""The first simulation on a machine compiles the time step, for all robots and scenes, and says so once."""
+"""Tests that the first simulation on a machine compiles the time step for all robots and scenes, and reports this once."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ Process = subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory: pytest.TempPathFactory) -> list[Process]:
-    """Processes on a new machine, one after the other: the first simulation, the same again, and twice all kinds of scenes."""
+    """Return the results of processes on a new machine, one after another: the first simulation, its repetition, and all
+    kinds of scenes twice.
+    """
     environment = {
         **os.environ,
         "FEATHERWEIGHT_CACHE": str(tmp_path_factory.mktemp("cache")),
@@ -73,7 +75,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> list[Process]:
 
 
 def test_a_first_simulation_compiles_one_loop_and_shows_one_warning(processes: list[Process]) -> None:
-    """This includes forces on bodies and different robots; a second process shows none."""
+    """Check forces on bodies and different robots too; a second process shows no warning."""
     first, second, *_ = processes
     assert first.stdout.split() == ([] if precompiled_code.FOLDER.is_dir() else ["work_on_robots"])
     assert second.stdout.split() == []
@@ -84,10 +86,12 @@ def test_a_first_simulation_compiles_one_loop_and_shows_one_warning(processes: l
 
 
 def test_all_robots_and_scenes_share_the_code_of_a_step(processes: list[Process]) -> None:
-    """Scenes of all features find the code of the first simulation; a second process finds all kernels on the disk."""
+    """Check that scenes with all features find the code of the first simulation; a second process finds all kernels on
+    the disk.
+    """
     *_, first, second = processes
     assert "work_on_robots" not in first.stdout.split()
-    assert "featherweight: compiling the simulation of " in first.stderr  # its robots' functions
+    assert "featherweight: compiling the simulation of " in first.stderr  # functions of its robots
     assert "compiling the time step" not in first.stderr
     assert second.stdout.split() == []
     assert "compiling" not in second.stderr

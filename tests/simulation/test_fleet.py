@@ -1,4 +1,4 @@
-"""Many robots that stop, restart, differ, or are pushed, independently of each other."""
+"""Tests of many robots that stop, restart, differ, or are pushed, independently of each other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIDES = (0.4, 0.3, 0.2)
 
 
 def falling(robots: int, **options: Any) -> fw.Simulation:
-    """Boxes above the ground."""
+    """Return boxes above the ground."""
     return boxes(0.3 + 0.1 * np.arange(robots), **options)
 
 
@@ -42,7 +42,7 @@ def test_some_begin_anew_and_the_others_go_on() -> None:
 
 @pytest.mark.parametrize("which", [slice(None), [3, 1], np.array([False, True, False, True])])
 def test_contacts_of_many_are_those_of_each(which: slice | list[int] | np.ndarray) -> None:
-    """Robots in the air have none; forces are on the boxes, not on the ground."""
+    """Check that robots in the air have no contacts, and that forces are those on the boxes."""
     sim = falling(4)
     sim.run(0.26, every=260)
     many, chosen = sim.contacts_of_many(which), np.arange(4)[which]
@@ -98,7 +98,7 @@ def test_a_robot_that_stops_in_a_rollout_stays_there(robots: int) -> None:
 
 
 def test_controls_do_not_act_after_their_steps() -> None:
-    """Neither ones that are no numbers, nor ones that a delay could still release."""
+    """Check controls that are not numbers, and controls that a delay could still release."""
     robot = pendulum()
     late = fw.Actuator("late", "pivot", delay=fw.ControlDelay(0.01, 4))
 

@@ -1,4 +1,4 @@
-"""Robots of a fleet in the lanes of vectors: each takes the steps that it takes without vectors, to the last bit."""
+"""Tests of a fleet in vector lanes: each robot takes bitwise the same steps as without vectors."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*its own configuration is beyond joint limits"),
 ]
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
-ROBOTS = 19  # some vectors, and three robots
+ROBOTS = 19  # several vectors, and three robots more
 SIDES = (0.4, 0.3, 0.2)
 
 
 def with_state(sim: fw.Simulation, state: int) -> fw.Simulation:
-    """Let a simulation take steps in vectors from the first one on, or never."""
+    """Let a simulation use vectors from the first step on, or never."""
     fleet = sim._fleet
     fleet._begin()
     if state == READY:
@@ -37,7 +37,7 @@ def with_state(sim: fw.Simulation, state: int) -> fw.Simulation:
 
 
 def require_equal(make: Any, steps: int, **inputs: Any) -> fw.Simulation:
-    """Compare fleets that `make` makes, with vectors and without."""
+    """Compare fleets that `make` returns, with vectors and without."""
     alone, together = with_state(make(), NEVER), with_state(make(), READY)
     for sim in (alone, together):
         sim.run(steps * sim.step_size, every=steps, **inputs)
@@ -51,7 +51,7 @@ def require_equal(make: Any, steps: int, **inputs: Any) -> fw.Simulation:
 
 
 def boxes(**options: Any) -> fw.Simulation:
-    """Boxes above the ground, turned, from various heights."""
+    """Return turned boxes above the ground, at various heights."""
     robot = free_bodies(solid_box(2.0, SIDES))
     q = robot.random_configuration(np.random.default_rng(0), size=ROBOTS)
     q[:, :3] = 0.0
@@ -84,7 +84,7 @@ def test_robots_of_gymnasium(name: str, contact: str) -> None:
 
 
 def test_robots_that_differ() -> None:
-    """Friction and inertias of each robot, and forces on its body, go into the vectors."""
+    """Check that vectors have friction, inertias and forces of each robot."""
     rng = np.random.default_rng(2)
     push = rng.normal(size=(ROBOTS, 1, 6))
     parameters = random_parameters(boxes().robot, ROBOTS, mass=(0.5, 2.0), rng=0)
@@ -115,7 +115,7 @@ def test_limits_friction_and_drives() -> None:
 
 @pytest.mark.parametrize("what", ["damping", "stiffness", "parameters", "armature"])
 def test_robots_that_differ_at_joint_limits(what: str) -> None:
-    """Impulses of limits and dry friction, which each robot of a vector computes alone, have its own inertias."""
+    """Check that impulses of limits and dry friction, which are computed robot by robot, use the robot's inertias."""
     robot = pendulum(lower=-0.5, upper=0.4, friction=0.05, damping=0.3, stiffness=2.0, armature=0.02)
     given: dict[str, Any] = {
         "parameters": random_parameters(robot, ROBOTS, mass=(0.5, 2.0), rng=0),
@@ -142,7 +142,7 @@ SERVO = '<actuator><position joint="a" kp="900" kv="20" forcerange="-30 9"/></ac
 @pytest.mark.parametrize("more", ["", SERVO])
 @pytest.mark.parametrize("contact", ["rigid", "as in the file"])
 def test_nonlinear_springs_and_drives_at_limits_of_robots_that_roll(more: str, contact: str) -> None:
-    """Armature of nonlinear springs and of drives depends on each robot, and is part of the inertia that contacts feel."""
+    """Check that nonlinear springs and drives add a different armature to the contact inertia of each robot."""
     robot, rng = fw.load(BENT.format(more)), np.random.default_rng(6)
     start = np.tile(fw.Simulation(robot, 2e-3).q, (ROBOTS, 1))
     start[:, 2], start[:, -1] = np.linspace(0.5, 0.8, ROBOTS), rng.uniform(-0.3, 0.0, ROBOTS)
@@ -154,7 +154,7 @@ def test_nonlinear_springs_and_drives_at_limits_of_robots_that_roll(more: str, c
 
 @pytest.mark.parametrize("on_failure", ["stop", "reset"])
 def test_robots_that_fail(on_failure: str) -> None:
-    """Some fail within a vector, and the others go on."""
+    """Check that some robots of a vector fail and the others continue."""
     speeds = np.where(np.arange(ROBOTS) % 5 == 2, 1e6, 0.0)
 
     def make() -> fw.Simulation:

@@ -1,4 +1,4 @@
-"""The benchmark of fleets: its rows, its peers in other processes, and code for shorter vectors."""
+"""Tests of the benchmark of fleets: its rows, its peers in other processes, and code for shorter vectors."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_lines_of_peers_are_json(capsys: pytest.CaptureFixture[str], monkeypatch
     ],
 )
 def test_gains_are_those_of_mjlab(motors: dict[str, Motor], joint: str, stiffness: float, damping: float) -> None:
-    """Four digits, as mjlab 1.6 computes them from its motors."""
+    """Check four digits of the values that mjlab 1.6 computes from its motors."""
     motor = matched(motors, joint)
     assert motor is not None
     np.testing.assert_allclose([motor.stiffness, motor.damping], [stiffness, damping], rtol=1e-4)

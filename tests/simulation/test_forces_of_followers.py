@@ -1,4 +1,4 @@
-"""Forces at joints that follow others: springs, limits and drives act as in MuJoCo, or the report and a warning name them."""
+"""Tests of forces at joints that follow others: springs, limits and drives act as in MuJoCo, or are reported with a warning."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" 
 
 
 def require_mujocos_forces(forces: ForcesAtJoints, order: fw.MujocoOrder, data: Any, q: Any, v: Any, tolerance: float) -> Any:
-    """Compare forces of springs and drives with MuJoCo's, mapped by S (nv, MuJoCo's nv), which is returned."""
+    """Compare forces of springs and drives with MuJoCo's, mapped by S (nv, MuJoCo's nv); return S."""
     u = 3.0 * v[:2]
     data.qpos[:], data.qvel[:] = order.state(q, v)
     data.ctrl[:] = order.ctrl(u)
@@ -51,7 +51,7 @@ def require_mujocos_forces(forces: ForcesAtJoints, order: fw.MujocoOrder, data: 
 
 
 def test_springs_damping_armature_and_drives_of_followers_are_mujocos() -> None:
-    """MuJoCo's passive and actuator forces at all joints, mapped to the independent ones, which is exact but for rounding."""
+    """Check MuJoCo's passive and actuator forces at all joints, mapped to the independent joints, to rounding."""
     robot, model = fw.load(IN_PROPORTION, execution="interpreted"), mujoco.MjModel.from_xml_string(IN_PROPORTION)
     assert not_simulated(robot) == {}
     forces, order, data = ForcesAtJoints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
@@ -97,7 +97,7 @@ def test_spring_energy_of_followers_is_the_work_against_them() -> None:
 
 
 def test_limits_and_springs_of_mimic_joints_are_those_of_the_leader() -> None:
-    """-0.2 <= 0.1 - 2 q <= 0.4; a spring of 1000 at 0.1 - 2 q = 0.3 is one of 4000 at q = -0.1."""
+    """Check the limits -0.2 <= 0.1 - 2 q <= 0.4; a spring of 1000 at 0.1 - 2 q = 0.3 equals one of 4000 at q = -0.1."""
     robot = fw.load(URDF.format(inertial=INERTIAL), execution="interpreted")
     forces = ForcesAtJoints(robot, ())
     np.testing.assert_allclose([forces.lower[0], forces.upper[0]], [-0.15, 0.15], rtol=1e-15)
@@ -108,7 +108,7 @@ def test_limits_and_springs_of_mimic_joints_are_those_of_the_leader() -> None:
 
 @pytest.mark.parametrize(("lower", "upper"), [("0.1", "0.8"), ("1", "8"), ("1", "1")])
 def test_limits_of_a_mimic_joint_that_leave_its_leader_no_room_are_left_out_by_name(lower: str, upper: str) -> None:
-    """Some files have followers that rotate in the opposite direction with the same limits."""
+    """Check followers that rotate in the opposite direction with the same limits, as in some files."""
     text = URDF.format(inertial=INERTIAL).replace('lower="-.2" upper=".4"', f'lower="{lower}" upper="{upper}"')
     robot = fw.load(text.replace('lower="-3" upper="3"', 'lower="0" upper="0.8"'), execution="interpreted")
     told = {"limits of joints that follow others and leave these no room": "j2"}
@@ -135,7 +135,7 @@ def test_a_follower_in_proportion_of_one_that_follows_by_a_square_is_named() -> 
     assert forces.stiffness.tolist() == [5.0, 5.0, 0.0, 0.0] and forces.lower[:2].tolist() == [-0.5, -0.5]
     q = np.array([0.3])
     np.testing.assert_allclose(forces.all_coordinates(q), [0.3, 0.39], rtol=1e-15)
-    stretched = 5.0 * 0.3 + 5.0 * 0.39 * 1.6  # ... of j0 and j3, and of j1 and j2, which j0 moves at 1 + 2 q
+    stretched = 5.0 * 0.3 + 5.0 * 0.39 * 1.6  # j0 and j3, and j1 and j2, which j0 moves at 1 + 2 q
     assert forces.of_springs(q, np.zeros(1)) == pytest.approx([-stretched], rel=1e-14)
 
 
@@ -153,7 +153,7 @@ def test_springs_limits_and_drives_of_a_follower_by_a_square_are_mujocos() -> No
 def test_limits_of_a_follower_by_a_square_hold() -> None:
     text = BY_A_SQUARE.replace('gravity="0 0 0"', 'gravity="0 0 -9.8"').replace('range="-1 3"', 'range="-.1 .1"')
     robot = fw.load(text.replace('range="-40 50" ref="5"', ""))
-    with pytest.warns(fw.ModelWarning, match="configuration 'qpos0'"):  # the couplings put b and c elsewhere
+    with pytest.warns(fw.ModelWarning, match="configuration 'qpos0'"):  # the couplings change b and c
         sim = fw.Simulation(robot, 0.001, contact="rigid")
     forces, row = sim.forces, next(j.v_slice.start for j in robot.model.joints if j.name == "c")
     reached = []
@@ -188,8 +188,9 @@ MORE = """<motor name="x" tendon="t" gear="3"/><motor name="y" tendon="u" gear="
 @pytest.mark.parametrize("bounded", ["a", "b", "bc", "abc"])
 @pytest.mark.parametrize("text", [IN_PROPORTION, BY_A_SQUARE], ids=["in proportion", "by a square"])
 def test_efforts_bound_the_drives_of_each_joint_as_in_mujoco(text: str, bounded: str) -> None:
-    """Those of joints that others follow, of followers, and of both, also where tendons drive them together; steps are so short
-    that both integrators move by the acceleration at their beginning."""
+    """Check the efforts of leading joints, followers, and both, also if tendons drive them together; steps are so short
+    that both integrators use the acceleration at their beginning.
+    """
     for name in bounded:
         text = text.replace(f'<joint name="{name}"', f'<joint name="{name}" actuatorfrcrange="{EFFORTS[name]}"')
     sensed = "".join(f'<jointactuatorfrc joint="{name}"/>' for name in "abc")
@@ -198,7 +199,7 @@ def test_efforts_bound_the_drives_of_each_joint_as_in_mujoco(text: str, bounded:
     assert not_simulated(robot) == {}
     order, data, h = fw.MujocoOrder(robot, model), mujoco.MjData(model), 1e-6
     x = random_states(robot, 6)
-    with pytest.warns(fw.ModelWarning, match="configuration 'qpos0'"):  # the couplings put b and c elsewhere
+    with pytest.warns(fw.ModelWarning, match="configuration 'qpos0'"):  # the couplings change b and c
         sims = [fw.Simulation(robot, h, i, shapes=False, joints=FREE) for i in ("rk4", "semi-implicit")]
     forces, cut = sims[0].forces, 0
     for q, v in zip(x.q, x.v, strict=True):

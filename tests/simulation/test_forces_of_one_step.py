@@ -1,4 +1,4 @@
-"""Forces on bodies act in the steps for which they are given, regardless of contacts."""
+"""Tests that forces on bodies act only in their steps, regardless of contacts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ X = (1.0, 0.0, 0.0)
 
 
 def standing(v: np.ndarray | None = None, q: np.ndarray | None = None) -> fw.Simulation:
-    """A foot on the ground, and a slide on it that touches nothing."""
+    """Return a foot on the ground, with a slide on it that touches nothing."""
     joints = [
         Joint("slide", JointType.PRISMATIC, None, "foot", axis=X),
         Joint("up", JointType.PRISMATIC, "foot", "top", axis=X),

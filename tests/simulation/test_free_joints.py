@@ -1,4 +1,4 @@
-"""Springs of free joints, and their dry friction and dampers along the axes of the world, beside MuJoCo."""
+"""Tests of springs of free joints, and of their dry friction and dampers along the axes of the world, against MuJoCo."""
 
 from __future__ import annotations
 
@@ -50,8 +50,7 @@ def test_forces_and_energies_are_mujocos() -> None:
     ids=["friction", "dampers", "springs", "both"],
 )
 def test_motion_is_mujocos(free: str, option: str, hinge: str, left: float) -> None:
-    """The tolerance is that of the solvers; rotations by "rk4" use another rule of the same order. For one robot and for two at
-    once."""
+    """Check one robot and two, to the tolerance of the solvers; for rotations, "rk4" uses another rule of the same order."""
     require_motion(*beside(free, option, hinge), 300, left)
 
 
@@ -71,7 +70,7 @@ def test_factors_of_joints_are_those_of_their_places() -> None:
 
 
 def test_dry_friction_holds_a_tilted_body_that_is_pushed_along_the_world() -> None:
-    """Forces are 0.29 N along x and y at once; along the body's axes, the largest force would differ."""
+    """Check forces of 0.29 N along both x and y; along the body's axes, the largest force would differ."""
     robot = beside(FRICTION)[0]
     sim = fw.Simulation(robot, contact="rigid", joints=fw.JointOptions(limits=False))
     row = sim.forces.rows_of_places()[0][0]
@@ -111,7 +110,7 @@ def test_files_carry_them(tmp_path: Path) -> None:
 
 
 def test_springs_of_a_free_joint_on_a_frame_of_its_own() -> None:
-    """The displacement is along the axes of its place in the ground, wherever that is, as after the file is saved."""
+    """Check the displacement along the axes of the frame in the ground, also after the file is saved."""
     body = fw.Body("b", fw.Inertia(1.0, (0.1, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
     at = fw.Pose(((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)), (0.3, 0.2, 0.1))
     rest = (0.1, 0.2, 0.3, 0.0, 0.6, 0.0, 0.8)

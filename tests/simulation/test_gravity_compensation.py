@@ -1,4 +1,4 @@
-"""Weight that is compensated (MJCF's gravcomp), beside MuJoCo."""
+"""Tests of gravity compensation (MJCF's gravcomp), against MuJoCo."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def faster_than_mujoco(file: str, steps: int) -> float:
 
 
 def test_motion_is_mujocos() -> None:
-    """Of free bodies, hinges, ball joints, links fixed to others, parts, more than all and less than none of the weight; the
-    difference is rounding in 200 steps, of velocities of order 10."""
+    """Check free bodies, hinges, ball joints, links fixed to others, parts, and factors above one and below zero;
+    differences are rounding in 200 steps, for velocities of order 10.
+    """
     assert faster_than_mujoco(text(), 200) < 1e-11
     without = re.sub(r'gravcomp="\S*"', "", text())
     assert np.abs(after(text()) - after(without)).max() > 0.1
@@ -68,7 +69,7 @@ def test_motion_by_runge_kutta_is_mujocos() -> None:
 
 
 def test_the_midpoint_rule_has_it_too() -> None:
-    """With steps of 0.1 ms, it agrees with Runge-Kutta; its errors are of the order (h v)², 1e-6, for velocities of 10."""
+    """Check agreement with Runge-Kutta in steps of 0.1 ms; errors are of the order (h v)², 1e-6, for velocities of 10."""
     midpoint, fine = (after(text(spring=SPRING), step=1e-4, integrator=x) for x in ("midpoint", "rk4"))
     np.testing.assert_allclose(midpoint, fine, rtol=0.0, atol=1e-4)
 
@@ -77,7 +78,7 @@ def test_a_body_that_is_carried_whole_stays_and_flies_straight() -> None:
     file = text().replace('gravcomp="0.4"', 'gravcomp="1"').replace('gravcomp="1.5"', 'gravcomp="1"')
     robot = fw.load(file)
     v = np.zeros(robot.nv)
-    v[2] = 3.0  # up, for a second: the guard of the energy sees the compensation
+    v[2] = 3.0  # upward for a second: the energy guard includes the compensation
     sim = fw.Simulation(robot, v=v, shapes=False)
     sim.run(1.0)
     np.testing.assert_allclose(sim.v[:7], v[:7], atol=1e-10)
@@ -86,7 +87,7 @@ def test_a_body_that_is_carried_whole_stays_and_flies_straight() -> None:
 
 @pytest.mark.parametrize("more", [GEAR, DRIVE], ids=["gear", "drive"])
 def test_forces_of_couplings_and_drives_add_up_with_it(more: str) -> None:
-    """The reference is the robot without compensation, under joint forces with the power of the carried weights."""
+    """Check against the robot without compensation, under joint forces with the power of the compensated weights."""
     file = text(more=more)
     robot, bare = fw.load(file), fw.load(re.sub(r'gravcomp="\S*"', "", file))
     carried, given = fw.Simulation(robot, shapes=False), fw.Simulation(bare, shapes=False)
@@ -106,7 +107,7 @@ def test_forces_of_couplings_and_drives_add_up_with_it(more: str) -> None:
         given.step(tau=tau, control=control)
         carried.step(control=control)
     assert robot.closed == (more == GEAR)
-    np.testing.assert_allclose(carried.v, given.v, rtol=0.0, atol=1e-11)  # rounding, of velocities of order one
+    np.testing.assert_allclose(carried.v, given.v, rtol=0.0, atol=1e-11)  # rounding, for velocities of order one
     assert np.abs(carried.v).max() > 0.1
 
 
@@ -174,7 +175,9 @@ def carried_by_drives(drives: str, integrator: str, most: float = 3.0) -> Case:
 @pytest.mark.parametrize("most", [3.0, 30.0])
 @pytest.mark.parametrize(("drives", "integrator"), [(MOTORS, "Euler"), (MOTORS, "RK4"), (SERVOS, "RK4")])
 def test_compensation_by_drives_is_cut_with_their_forces(drives: str, integrator: str, most: float) -> None:
-    """Some of it is cut as in MuJoCo, in steps and in sensors: to rounding, which grows to some 1e-10 in 200 steps."""
+    """Check that force limits include compensation as in MuJoCo, in steps and sensors: to rounding, which grows to 1e-10
+    in 200 steps.
+    """
     model, data, robot, order = carried_by_drives(drives, integrator, most)
     rng = np.random.default_rng(5)
     sim = fw.Simulation(robot, v=rng.standard_normal(robot.nv), shapes=False)
@@ -196,7 +199,7 @@ def test_compensation_by_drives_is_cut_with_their_forces(drives: str, integrator
 
 
 def test_servos_hold_with_compensation_by_drives_within_efforts() -> None:
-    """States and controls are random; steps are so short that stiffness at their end equals that at their start, to 1e-5."""
+    """Check random states and controls; steps are so short that stiffness at their end equals that at their start, to 1e-5."""
     model, data, robot, order = carried_by_drives(SERVOS, "Euler")
     h, rng = 1e-7, np.random.default_rng(5)
     sim = fw.Simulation(robot, step=h, shapes=False)
@@ -212,7 +215,7 @@ def test_servos_hold_with_compensation_by_drives_within_efforts() -> None:
 
 @pytest.mark.parametrize("drives", [MOTORS, SERVOS], ids=["motors", "servos"])
 def test_steps_as_machine_code_have_the_bits_of_plain_python(drives: str) -> None:
-    """Each operation is rounded."""
+    """Check steps in which each operation is rounded."""
     _, _, robot, _ = carried_by_drives(drives, "Euler")
     ends = []
     for by in (plain_python(), steps_by(ROUNDED)):
@@ -240,7 +243,7 @@ def test_fleets_edits_and_saved_files_keep_what_drives_carry(tmp_path: Path) -> 
 
 
 def test_compensation_by_drives_that_is_not_computed_is_told() -> None:
-    """This concerns joints that move together; in a file without actuators, MuJoCo's drives carry nothing."""
+    """Check joints that move together; in a file without actuators, MuJoCo's drives carry nothing."""
     gear = '<equality><joint joint1="b" joint2="a" polycoef="0 1 0 0 0"/></equality></mujoco>'
     file = CARRIED_BY_DRIVES.format(integrator="Euler", most=3.0, drives=MOTORS).replace("</mujoco>", gear)
     told = "gravity compensation by drives with limits (actuatorgravcomp), of joints that move together"

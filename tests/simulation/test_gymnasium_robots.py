@@ -1,7 +1,7 @@
-"""Gymnasium's robots on the ground, with the shapes, steps and integrators of their files, beside MuJoCo.
+"""Tests of Gymnasium's robots on the ground, with the shapes, steps and integrators of their files, against MuJoCo.
 
-MuJoCo's contacts and joint limits give way, and hold bodies off the ground by the margins of the files; ours do neither. So
-states are compared where robots rest, and statistics where they move. MuJoCo's geometry says how far ours overlap.
+MuJoCo's contacts and joint limits yield, and keep bodies at the margins of the files above the ground; ours are rigid. So the
+tests compare states at rest and statistics of motions. MuJoCo's geometry measures our overlaps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 import featherweight as fw
 from oracles.states import Array
 
-# Ant's own configuration has its ankles beyond their limits
+# Ant's default configuration has its ankles beyond their limits
 pytestmark = pytest.mark.filterwarnings("ignore:.*its own configuration is beyond joint limits")
 
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
@@ -30,7 +30,7 @@ MOTIONS = 16
 
 @functools.cache
 def models(name: str) -> tuple[fw.Simulation, Any]:
-    """Ours and MuJoCo's of a file."""
+    """Return our model and MuJoCo's of a file."""
     path = ASSETS / f"{name}.xml"
     robot, m = fw.load(path), mujoco.MjModel.from_xml_path(str(path))
     integrator = {mujoco.mjtIntegrator.mjINT_EULER: "semi-implicit", mujoco.mjtIntegrator.mjINT_RK4: "rk4"}
@@ -39,7 +39,7 @@ def models(name: str) -> tuple[fw.Simulation, Any]:
 
 
 def rolled(q: Array, by: int) -> Array:
-    """Configurations with quaternions' w last for those with w first (by -1), or the other way (by 1)."""
+    """Return configurations with the quaternion's w moved from first to last (by -1), or from last to first (by 1)."""
     made = q.copy()
     made[..., 3:7] = np.roll(q[..., 3:7], by, axis=-1)
     return made
@@ -57,9 +57,12 @@ def gaps(m: Any, data: Any) -> Array:
 
 @functools.cache
 def fall(name: str) -> tuple[Array, Array, Array]:
-    """Of a fall for 1 s from the configuration of the file, within limits (the ant's legs are not, and pushing them back while
-    it stands lifts it), without controls: energies (steps + 1,), configurations, and the
-    deepest overlap with the ground at every tenth state."""
+    """Return the data of a fall for 1 s: energies (steps + 1,), configurations, and the deepest overlap with the ground at
+    every tenth state.
+
+    There are no controls. The start is the configuration of the file, moved within limits: the ant's legs are beyond theirs,
+    and their correction would lift the ant.
+    """
     sim, m = models(name)
     data = mujoco.MjData(m)
     sim.reset(np.clip(sim.robot.configurations["qpos0"], sim.robot.lower, sim.robot.upper))
@@ -77,7 +80,7 @@ def fall(name: str) -> tuple[Array, Array, Array]:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_a_fall_without_controls_brings_no_energy(name: str) -> None:
-    """Beyond what integration errs, and parting of what overlaps by less than `slop`."""
+    """Check the energy, up to integration errors and the separation of overlaps by less than `slop`."""
     energies = fall(name)[0]
     assert energies[-1] < energies[0]
     assert np.diff(energies).max() < 1e-3 * np.ptp(energies)
@@ -85,7 +88,7 @@ def test_a_fall_without_controls_brings_no_energy(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_nothing_sinks_into_the_ground(name: str) -> None:
-    """The exception is a single step, after which the next one separates them."""
+    """Check the overlap; a single step may exceed the slop before the next step separates the bodies."""
     _, configurations, deepest = fall(name)
     assert deepest.max() < 0.02
     assert np.mean(deepest < 1e-4) >= 0.9
@@ -94,7 +97,7 @@ def test_nothing_sinks_into_the_ground(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["hopper", "half_cheetah", "ant"])
 def test_it_rests_where_it_rests_in_mujoco(name: str) -> None:
-    """Heights are those of MuJoCo's contacts, minus the distance by which they hold it off the ground or let it sink in."""
+    """Check heights against those of MuJoCo's contacts, minus their gap or overlap."""
     sim, m = models(name)
     data = mujoco.MjData(m)
     mujoco.mj_step(m, data, round(4.0 / m.opt.timestep))
@@ -111,7 +114,9 @@ def test_it_rests_where_it_rests_in_mujoco(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_motions_with_random_controls_are_like_those_in_mujoco(name: str) -> None:
-    """Mean height to four standard errors, or a tenth of a metre; mean speeds to a quarter, as MuJoCo's limits give way."""
+    """Check the mean height to four standard errors, or a tenth of a metre; mean speeds to a quarter, as MuJoCo's limits
+    yield.
+    """
     sim, m = models(name)
     steps = round(1.0 / m.opt.timestep)
     rng = np.random.default_rng(0)

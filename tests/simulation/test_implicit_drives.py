@@ -1,4 +1,4 @@
-"""Drives with stiffness and damping, which a semi-implicit step takes at its end, and velocities that diverge."""
+"""Tests of drives with stiffness and damping, which a semi-implicit step treats implicitly, and of diverging velocities."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ SERVO = """<mujoco><option timestep="0.01" integrator="{integrator}" gravity="0 
 
 
 def random_tree(seed: int, effort: float = np.inf, least: float | None = None) -> fw.Robot:
-    """Return a robot whose joints have the effort, in one direction where the other has a `least` of its own."""
+    """Return a robot whose joints have the effort; in one direction, `least` replaces it if given."""
     efforts: dict[str, Any] = {"effort": effort, "effort_range": None if least is None else (least, effort)}
     d = fw.generators.random_tree(5, seed=seed, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
     return fw.build(replace(d, joints=tuple(replace(j, **efforts) for j in d.joints)))
 
 
 def stiff_drives(robot: fw.Robot, low: float, high: float) -> list[fw.Actuator]:
-    """Drives with gears of both signs and limits, and a motor without stiffness beside the first."""
+    """Return drives with gears of both signs and limits; the first joint also has a motor without stiffness."""
     servos = [
         fw.Actuator(j.name, j.name, gear=1.0 if k % 2 else -2.0, gain=80.0, bias=(0.3, -80.0, -3.0), force=(low, high))
         for k, j in enumerate(robot.joints)
@@ -42,7 +42,7 @@ def stiff_drives(robot: fw.Robot, low: float, high: float) -> list[fw.Actuator]:
 
 
 def force_at(drives: Any, x: Array, v: Array, u: Array, robot: fw.Robot) -> Array:
-    """Forces of drives by their definition, within efforts."""
+    """Return the forces of drives by their definition, within efforts."""
     total = np.zeros(robot.nv)
     for a, control in zip(drives, u, strict=True):
         k = next(j.v_slice.start for j in robot.joints if j.name == a.joint)
@@ -53,7 +53,7 @@ def force_at(drives: Any, x: Array, v: Array, u: Array, robot: fw.Robot) -> Arra
 
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
 def test_a_stiff_servo_of_a_light_link_settles_as_in_mujoco(integrator: str) -> None:
-    """Taken at the step's beginning, it would grow by a factor of 16 in each step."""
+    """Check a servo that would multiply velocities by 16 in each step if it were explicit."""
     text = SERVO.format(integrator=integrator)
     model = mujoco.MjModel.from_xml_string(SERVO.format(integrator="implicitfast"))
     data, sim = mujoco.MjData(model), fw.Simulation(fw.load(text))
@@ -67,7 +67,7 @@ def test_a_stiff_servo_of_a_light_link_settles_as_in_mujoco(integrator: str) -> 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_step_solves_the_equations_of_its_end(seed: int) -> None:
-    """M (v+ - v)/h + bias = f(x + h v+, v+), with forces and efforts at their limits; to rounding of terms of 1e3."""
+    """Check M (v+ - v)/h + bias = f(x + h v+, v+), with forces and efforts at their limits, to rounding of terms of 1e3."""
     rng = np.random.default_rng(seed)
     robot = random_tree(seed, *((np.inf,), (12.0,), (12.0, -2.0))[seed % 3])
     drives = stiff_drives(robot, -5.0, 8.0)
@@ -80,12 +80,12 @@ def test_a_step_solves_the_equations_of_its_end(seed: int) -> None:
         left = robot.mass_matrix(q) @ (sim.v - v) / H + robot.bias_force(q, v) - force
         assert np.abs(left).max() < 1e-9
         at_limits += int((np.abs(force) > 7.9).sum())
-    assert at_limits > 10  # the test has drives at their limits
+    assert at_limits > 10  # some drives reach their limits
 
 
 @pytest.mark.parametrize(("effort", "least"), [(np.inf, None), (4.0, None), (4.0, -1.0)])
 def test_steps_as_machine_code_have_the_bits_of_plain_python(effort: float, least: float | None) -> None:
-    """Bits are equal if each operation is rounded; with fused sums, differences are rounding."""
+    """Check bits with each operation rounded; with fused sums, differences are rounding."""
     robot = random_tree(1, effort, least)
     start: dict[str, Any] = dict(q=robot.random_configuration(1), actuators=stiff_drives(robot, -5.0, 8.0))
     controls, ends = np.random.default_rng(0).normal(size=(50, 6)), []
@@ -103,7 +103,7 @@ def test_steps_as_machine_code_have_the_bits_of_plain_python(effort: float, leas
 
 @pytest.mark.parametrize("effort", [np.inf, 3.0])
 def test_drives_of_a_loop(effort: float) -> None:
-    """A four-bar linkage with a drive of its crank: the difference of two step lengths halves with the step (order 1)."""
+    """Check a four-bar linkage with a driven crank: the difference of two step sizes halves with the step (order 1)."""
     d = linkages.four_bar()
     robot = fw.build(replace(d, joints=tuple(replace(j, effort=effort) for j in d.joints)))
     q = linkages.four_bar_configuration(1.0)
@@ -117,7 +117,7 @@ def test_drives_of_a_loop(effort: float) -> None:
 
 
 def standing(height: float) -> tuple[fw.Robot, Array, Array]:
-    """A Go2, its start with bent legs, and the angles of its legs."""
+    """Return a Go2, its start with bent legs, and the angles of its legs."""
     robot = fw.load(ROOT / "go2_description/urdf/go2.urdf", base="floating")
     q = robot.neutral()
     for j in robot.joints:
@@ -131,12 +131,12 @@ def test_a_quadruped_stands_by_stiff_drives_at_ten_milliseconds() -> None:
     sim = fw.Simulation(robot, H, q=q, ground=fw.Plane(), actuators=fw.PD(80.0, 3.0))
     sim.run(2.0, control=angles)
     assert np.abs(sim.v).max() < 0.02
-    assert np.abs(sim.q[7:] - angles).max() < 0.1  # the legs yield by their load over their stiffness
+    assert np.abs(sim.q[7:] - angles).max() < 0.1  # the legs yield by load over stiffness
     assert 0.25 < sim.q[2] < 0.35
 
 
 def test_efforts_hold_while_feet_hit_the_ground() -> None:
-    """Impulses of a landing change velocities, and so the forces of drives in the same step."""
+    """Check a landing, whose impulses change velocities, and so the forces of drives in the same step."""
     robot, q, angles = standing(0.8)
     sim = fw.Simulation(robot, H, q=q, ground=fw.Plane(), actuators=fw.PD(80.0, 3.0))
     most, greatest = robot.effort_limit[6:], 0.0
@@ -147,13 +147,13 @@ def test_efforts_hold_while_feet_hit_the_ground() -> None:
         work, accelerations = stages.joints.driving, (stages.step.after - v)[6:] / H
         force = np.where(work.held[6:] != 0.0, work.held[6:] * most, work.law - work.inertia * accelerations)
         greatest = max(greatest, float((np.abs(force) / most).max()))
-    assert greatest == 1.0  # reached, and not passed
+    assert greatest == 1.0  # reached, not exceeded
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("effort", "least"), [(np.inf, None), (15.0, None), (15.0, -4.0)])
 def test_derivatives_of_driven_steps(seed: int, effort: float, least: float | None) -> None:
-    """The reference are central differences of whole steps, with drives free and at their limits."""
+    """Check against central differences of whole steps, with drives free and at their limits."""
     rng = np.random.default_rng(seed)
     robot = random_tree(seed, effort, least)
     q, v, u, n, e = robot.random_configuration(seed), rng.normal(size=5), rng.normal(size=6), 5, 1e-6
@@ -183,7 +183,7 @@ def test_gains_of_robots_that_differ_are_taken_at_the_end() -> None:
 
 
 def test_drives_without_controls_do_nothing() -> None:
-    """Neither force nor armature, also in the step after one with controls."""
+    """Check that such drives add neither force nor armature, also in the step after one with controls."""
     robot = fw.load(SERVO.format(integrator="Euler"))
     sim, free = fw.Simulation(robot), fw.Simulation(robot, actuators=())
     sim.step(control=[0.5])
@@ -197,7 +197,7 @@ def test_drives_without_controls_do_nothing() -> None:
 
 
 def unstable(time: float, q: Array, v: Array) -> Array:
-    """The law of the servo as a controller: it is constant during a step."""
+    """Return the servo's law as a controller, which is constant during a step."""
     tau: Array = 80.0 * (0.5 - q) - 3.0 * v
     return tau
 
@@ -247,7 +247,7 @@ def test_pd_drives_the_joints_that_move_by_themselves() -> None:
     assert [a.joint for a in sim.forces.actuators] == [j.name for j in robot.joints if j.independent]
 
 
-# --- what is said
+# --- messages
 
 
 def test_the_integrator_implicit_is_told() -> None:

@@ -1,4 +1,4 @@
-"""Smooth motion: against closed forms, a solver of high order, conserved quantities, and MuJoCo."""
+"""Tests of smooth motion: against closed forms, a solver of high order, conserved quantities, and MuJoCo."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from simulation.scenes import (
     state_error,
 )
 
-CRANK_AND_ROCKER = (0.3, 0.8, 0.6, 0.9)  # [m] of a four-bar whose crank goes round
+CRANK_AND_ROCKER = (0.3, 0.8, 0.6, 0.9)  # [m] lengths of a four-bar whose crank turns over
 INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
 
 # --- closed forms
@@ -49,7 +49,7 @@ INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_free_fall(integrator: str) -> None:
-    """A parabola: exact to rounding for the two of order 2 and more, ahead of it by h t g / 2 for the semi-implicit step."""
+    """Check a parabola: exact to rounding for methods of order 2 and more; the semi-implicit step is ahead by h t g / 2."""
     robot = free_bodies(solid_box(2.0, (0.1, 0.2, 0.3)))
     start = np.array([1.0, -2.0, 3.0, 0.0, 0.0, 0.0])
     sim = fw.Simulation(robot, 1e-3, integrator, q=pose((0.1, 0.2, 5.0)), v=start)
@@ -61,12 +61,12 @@ def test_free_fall(integrator: str) -> None:
     np.testing.assert_allclose(sim.v, start - np.array([0.0, 0.0, G * t, 0.0, 0.0, 0.0]), atol=1e-12)
 
 
-# h and the error allowed: that of the method is C h^order, with C measured at another step to be some 3, 2 and 10
+# Step size and tolerance: the error of the method is C h^order, with C about 3, 2 and 10, measured with another step.
 @pytest.mark.parametrize(
     ("integrator", "step", "tolerance"), [("semi-implicit", 1e-4, 1e-3), ("rk4", 2e-3, 1e-9), ("midpoint", 1e-3, 2e-5)]
 )
 def test_pendulum_swings_as_elliptic_functions_say(integrator: str, step: float, tolerance: float) -> None:
-    """sin(angle / 2) = k cd(w t, k²), k the sine of half the amplitude; the period is 4 K(k²) / w."""
+    """Check sin(angle / 2) = k cd(w t, k²), where k is the sine of half the amplitude; the period is 4 K(k²) / w."""
     mass, length, inertia, amplitude = 1.5, 0.4, 0.05, 2.0
     robot = pendulum(mass, length, inertia)
     w = math.sqrt(mass * G * length / (inertia + mass * length**2))
@@ -85,7 +85,7 @@ SPIN = np.array([1.5, -0.7, 4.0])
 
 
 def spun(moments: tuple[float, ...], joint: fw.JointType) -> fw.Robot:
-    """A body free of forces, on a ball joint at its centre or flying."""
+    """Return a body without forces, on a ball joint at its centre or flying."""
     body = fw.Body("top", fw.Inertia(1.3, (0.0, 0.0, 0.0), (moments[0], 0.0, 0.0, moments[1], 0.0, moments[2])))
     return fw.build(fw.describe([body], [fw.Joint("joint", joint, WORLD, "top")], gravity=NO_GRAVITY))
 
@@ -95,7 +95,7 @@ def spun(moments: tuple[float, ...], joint: fw.JointType) -> fw.Robot:
     ("integrator", "step", "tolerance"), [("semi-implicit", 1e-4, 2e-3), ("rk4", 2e-3, 1e-9), ("midpoint", 1e-3, 5e-5)]
 )
 def test_symmetric_top_precesses(joint: fw.JointType, integrator: str, step: float, tolerance: float) -> None:
-    """R(t) = exp(t L / I1) R(0) exp(t (1 - I3 / I1) w3 e3): about its angular momentum L, and about itself.
+    """Check R(t) = exp(t L / I1) R(0) exp(t (1 - I3 / I1) w3 e3): rotation about the angular momentum L and about the axis.
 
     Tolerances are C h^order, as for the pendulum: 2 s are 9 rad of precession.
     """
@@ -116,13 +116,14 @@ def test_symmetric_top_precesses(joint: fw.JointType, integrator: str, step: flo
 
 @pytest.mark.parametrize(("integrator", "tolerance"), [("rk4", 1e-9), ("midpoint", 5e-4)])
 def test_asymmetric_body_tumbles_as_elliptic_functions_say(integrator: str, tolerance: float) -> None:
-    """Euler's equations: with I1 > I2 > I3 and 2 E I2 < L², w = (a1 dn, -a2 sn, a3 cn) of (n t, m) (Landau and Lifshitz § 37).
+    """Check Euler's equations: with I1 > I2 > I3 and 2 E I2 < L², w = (a1 dn, -a2 sn, a3 cn) of (n t, m) (Landau and Lifshitz §
+    37).
 
-    C h^order again, h = 2 ms, over 4 s.
+    Tolerances are C h^order, h = 2 ms, over 4 s.
     """
     I1, I2, I3 = 0.31, 0.22, 0.14
     robot = spun((I1, I2, I3), BALL)
-    w1, w3 = 3.0, 2.0  # at the instant when w2 = 0
+    w1, w3 = 3.0, 2.0  # at the time when w2 = 0
     E2, L2 = I1 * w1**2 + I3 * w3**2, (I1 * w1) ** 2 + (I3 * w3) ** 2
     assert L2 > E2 * I2
     n = math.sqrt((I1 - I2) * (L2 - E2 * I3) / (I1 * I2 * I3))
@@ -154,7 +155,7 @@ def test_a_planar_body_goes_straight_on_however_far_it_turns_in_a_step() -> None
 
 
 def test_a_base_of_a_mechanism_goes_straight_on_however_far_it_turns_in_a_step() -> None:
-    """A wheel geared to another on a body that flies: their axes are those of the spin, which stays."""
+    """Check a flying body with two geared wheels; all axes are parallel to the spin, which stays constant."""
     wheel = fw.Inertia(0.5, (0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
     joints = [
         fw.Joint("free", FREE, WORLD, "base"),
@@ -170,7 +171,10 @@ def test_a_base_of_a_mechanism_goes_straight_on_however_far_it_turns_in_a_step()
 
 
 def test_angular_momentum_and_energy_of_a_tumbling_body_are_kept() -> None:
-    """In the world frame. Runge-Kutta: h⁴ times some 10 for 5 s; the midpoint rule keeps the energy to rounding, L to h²."""
+    """Check in the world frame.
+
+    Runge-Kutta: h⁴ times about 10 for 5 s; the midpoint rule conserves energy to rounding, L to h².
+    """
     robot = free_bodies(fw.Inertia(2.0, (0.05, -0.1, 0.2), (0.3, 0.02, -0.01, 0.25, 0.03, 0.1)), gravity=NO_GRAVITY)
     x = state(robot, 8, 2.0)
     for integrator, allowed, energy in (("rk4", 1e-9, 1e-9), ("midpoint", 1e-4, 1e-12)):
@@ -183,7 +187,9 @@ def test_angular_momentum_and_energy_of_a_tumbling_body_are_kept() -> None:
 
 @pytest.mark.parametrize(("integrator", "speed_up"), [("semi-implicit", 0.6), ("rk4", 1e-6), ("midpoint", 1e-9)])
 def test_the_speed_of_a_body_that_spins_in_flight(integrator: str, speed_up: float) -> None:
-    """Is kept but by Euler's step, which adds h w² t / 2 of it, since velocities are in axes that turn: 2.5 % here."""
+    """Check that all integrators keep the speed, except Euler: its velocities are in turning axes, and it adds a part h
+    w² t / 2: 2.5 % here.
+    """
     spin, t = 10.0, 0.5
     robot = free_bodies(solid_box(1.0, (0.1, 0.2, 0.3)), gravity=NO_GRAVITY)
     sim = fw.Simulation(robot, 1e-3, integrator, v=[1.0, 0.0, 0.0, 0.0, 0.0, spin])
@@ -196,7 +202,7 @@ def test_the_speed_of_a_body_that_spins_in_flight(integrator: str, speed_up: flo
 
 
 def jointed() -> fw.Robot:
-    """A free-flyer that carries a ball joint, a planar and a revolute one, with dampers and a spring."""
+    """Return a free-flyer that carries a ball joint, a planar and a revolute joint, with dampers and a spring."""
     kinds = (FREE, BALL, PLANAR, HINGE)
     inertia = fw.Inertia(1.0, (0.1, 0.05, -0.1), (0.05, 0.01, 0.0, 0.06, 0.005, 0.04))
     bodies = [fw.Body(f"body{k}", inertia) for k in range(4)]
@@ -212,7 +218,7 @@ def jointed() -> fw.Robot:
 
 @pytest.mark.parametrize(("integrator", "order", "steps"), [("semi-implicit", 1, 200), ("rk4", 4, 25), ("midpoint", 2, 50)])
 def test_order(integrator: str, order: int, steps: int) -> None:
-    """Halving the step divides the error by 2^order, to 10 %: what terms of the next order add at these steps."""
+    """Check that half the step divides the error by 2^order, to 10 %: terms of the next order at these steps."""
     robot = jointed()
     x = state(robot, 5, 1.0)
     tau = 0.3 * x.a
@@ -231,13 +237,13 @@ def test_order(integrator: str, order: int, steps: int) -> None:
         errors.append(state_error(robot, sim.q, sim.v, *reference))
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     np.testing.assert_allclose(orders, order, atol=0.15)
-    assert errors[-1] < 1e-2  # and it is the reference that they go to
+    assert errors[-1] < 1e-2  # and steps converge to the reference
 
 
 @pytest.mark.parametrize(("integrator", "order"), [("semi-implicit", 1), ("rk4", 4), ("midpoint", 2)])
 @pytest.mark.parametrize(("make", "speed"), [(lambda: four_bar(CRANK_AND_ROCKER), 5.0), (MECHANISMS["platform"], 1.0)])
 def test_order_with_loops(make: Any, speed: float, integrator: str, order: int) -> None:
-    """Motions with steps h, h / 2 and h / 4 differ by C h^order and a 2^order-th of it, to the next order's 20 %."""
+    """Check that motions with steps h, h / 2 and h / 4 differ by C h^order and a 2^order-th of it, to the next order's 20 %."""
     robot = closed(make())
     rng = np.random.default_rng(2)
     q = min(robot.random_configuration(rng, 8), key=robot.singularity)
@@ -256,7 +262,7 @@ def test_order_with_loops(make: Any, speed: float, integrator: str, order: int) 
 
 
 def drift(sim: fw.Simulation, duration: float, scale: float) -> float:
-    """The greatest change of energy, as a part of `scale` [J]."""
+    """Return the greatest change of energy relative to `scale` [J]."""
     first, worst = sim.energy(), 0.0
     for _ in range(round(duration / sim.step_size)):
         sim.step()
@@ -266,13 +272,13 @@ def drift(sim: fw.Simulation, duration: float, scale: float) -> float:
 
 @pytest.mark.parametrize(("integrator", "step", "allowed"), [("midpoint", 1e-2, 1e-11), ("rk4", 2e-3, 1e-6)])
 def test_energy_of_a_chaotic_double_pendulum(integrator: str, step: float, allowed: float) -> None:
-    """Over 10 s. The midpoint step leaves rounding, 1000 steps of some 1e-15; Runge-Kutta's drift is of order h⁴."""
+    """Check 10 s. The midpoint step leaves rounding, 1000 steps of about 1e-15; Runge-Kutta's drift is of order h⁴."""
     sim = fw.Simulation(double_pendulum(), step, integrator, q=[2.5, 1.0])
     assert drift(sim, 10.0, G * 2.0) < allowed
 
 
 def test_energy_of_a_falling_humanoid() -> None:
-    """Talos, limbs flailing at some 1 rad/s, for 0.5 s: rounding is some 1e-15 of 90 kg m g for each of 250 steps."""
+    """Check Talos, limbs flailing at about 1 rad/s, for 0.5 s: rounding is about 1e-15 of 90 kg m g for each of 250 steps."""
     robot = example("talos")
     x = state(robot, 1, 1.0)
     sim = fw.Simulation(robot, 2e-3, "midpoint", q=x.q, v=x.v, **NOTHING)
@@ -280,7 +286,10 @@ def test_energy_of_a_falling_humanoid() -> None:
 
 
 def test_momentum_of_a_falling_humanoid() -> None:
-    """Linear: -m g t. Angular, about the centre of mass: kept. Runge-Kutta at 2 ms: (20 rad/s h)^4 / 120 of joints is 1e-8."""
+    """Check linear momentum, -m g t, and constant angular momentum about the centre of mass.
+
+    Runge-Kutta at 2 ms: (20 rad/s h)^4 / 120 of joints is 1e-8.
+    """
     robot = example("talos")
     x = state(robot, 1, 1.0)
     sim = fw.Simulation(robot, 2e-3, "rk4", q=x.q, v=x.v, **NOTHING)
@@ -297,17 +306,17 @@ def test_momentum_of_a_falling_humanoid() -> None:
 
 
 def test_energy_of_a_four_bar() -> None:
-    """A crank and rocker rotates for 5 s: loop closing changes the energy only by its residual, 1e-13 per step."""
+    """Check a crank and rocker that rotates for 5 s: loop closing changes the energy only by its residual, 1e-13 per step."""
     robot = closed(four_bar(CRANK_AND_ROCKER))
     q = robot.close(four_bar_configuration(0.8, CRANK_AND_ROCKER))
     sim = fw.Simulation(robot, 5e-3, "midpoint", q=q, v=[4.0])
     assert drift(sim, 5.0, sim.energy()) < 1e-9
-    assert abs(sim.q[0] - q[0]) > 6.0  # it went round
+    assert abs(sim.q[0] - q[0]) > 6.0  # it turned over
 
 
 @pytest.mark.parametrize("step", [1e-2, 1e-3, 1e-4])
 def test_midpoint_steps_from_rest(step: float) -> None:
-    """With almost no kinetic energy, the step still converges, and energy is kept to rounding of the potential energy."""
+    """Check that the step converges with almost no kinetic energy, and conserves energy to rounding of the potential energy."""
     sim = fw.Simulation(pendulum(), step, "midpoint", q=[2.0])
     for _ in range(10):
         sim.step()
@@ -316,7 +325,10 @@ def test_midpoint_steps_from_rest(step: float) -> None:
 
 
 def test_midpoint_balances_energy_with_the_work_of_forces() -> None:
-    """Energy gained is the work of tau and dampers, h v' . (tau - d v') at the mean velocity, and springs keep theirs."""
+    """Check that the gained energy is the work of tau and dampers, h v' .
+
+    (tau - d v') at the mean velocity, and that springs conserve theirs.
+    """
     robot = jointed()
     x = state(robot, 5, 1.0)
     damping = np.concatenate([np.full(j.type.nv, j.damping) for j in robot.joints])
@@ -334,7 +346,9 @@ def test_midpoint_balances_energy_with_the_work_of_forces() -> None:
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("name", ["four_bar", "six_bar", "crank_and_rocker", "platform", "geared"])
 def test_loops_stay_closed(name: str, integrator: str) -> None:
-    """Residuals are below 1e-9 after each step; before closing, they are of order h²: 1e-3 at these speeds and 1 ms."""
+    """Check that residuals are below 1e-9 after each step; before closing, they are of order h²: 1e-3 at these speeds and
+    1 ms.
+    """
     robot = closed(MECHANISMS[name]())
     rng = np.random.default_rng(2)
     q = min(robot.random_configuration(rng, 8), key=robot.singularity)
@@ -349,9 +363,9 @@ def test_loops_stay_closed(name: str, integrator: str) -> None:
 
 
 def test_a_geared_wheel_is_inertia_at_the_joint_that_it_is_geared_to() -> None:
-    """The factor is the square of the gear ratio.
+    """Check that the factor is the square of the gear ratio.
 
-    h⁴ with Runge-Kutta at 1 ms leaves 1e-11 in 1 s; 1e-9 is allowed.
+    Runge-Kutta's h⁴ at 1 ms leaves 1e-11 in 1 s; the tolerance is 1e-9.
     """
     inertia = fw.Inertia(1.0, (0.2, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.02))
     wheel = fw.Inertia(0.5, (0.0, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.015))
@@ -406,10 +420,10 @@ MACHINE = """
 
 
 def test_a_machine_of_all_joints_moves_as_in_mujoco(tmp_path: Path) -> None:
-    """For 1 s, dampers and springs at work: to 1e-6.
+    """Check 1 s with dampers and springs, to 1e-6.
 
-    MuJoCo's Runge-Kutta step takes stages for vectors that are not, which leaves an error of order h² where there are
-    rotations: 1e-8 at 0.1 ms. Ours at 1 ms leaves less.
+    MuJoCo's Runge-Kutta step adds its stages as vectors, which leaves an error of order h² with rotations: 1e-8 at 0.1 ms. Ours
+    at 1 ms leaves less.
     """
     path = tmp_path / "machine.xml"
     path.write_text(MACHINE)
@@ -437,7 +451,7 @@ def test_a_machine_of_all_joints_moves_as_in_mujoco(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["roots", "mixed_5"])
 def test_random_trees_move_as_in_mujoco(name: str) -> None:
-    """Every joint type, for 0.4 s from any state: bodies are where MuJoCo's Runge-Kutta has them, to 1e-6 as above."""
+    """Check every joint type, for 0.4 s from any state: bodies move as with MuJoCo's Runge-Kutta, to 1e-6 as above."""
     description = tree(name)[0]
     robot = fw.build(description)
     peer = from_description(description, robot)
@@ -457,7 +471,7 @@ def test_random_trees_move_as_in_mujoco(name: str) -> None:
 
 
 def start(robot: fw.Robot, model: mujoco.MjModel) -> np.ndarray:
-    """The file's configuration."""
+    """Return the file's configuration."""
     q = np.empty(robot.nq)
     for joint in robot.joints:
         at = model.joint(joint.name).qposadr[0]

@@ -1,4 +1,4 @@
-"""Starts beyond joint limits, limits that are equal, and limits that loops leave out of reach."""
+"""Tests of starts beyond joint limits, equal limits, and limits that loops make unreachable."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LENGTHS = (0.3, 0.8, 0.6, 0.9)
 
 @functools.cache
 def arm(gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> fw.Robot:
-    """Two links that hang; the first turns from -0.5 to 0.5, the second from 0.2 to 0.25."""
+    """Return two hanging links; the first turns from -0.5 to 0.5, the second from 0.2 to 0.25."""
     return double_pendulum({"lower": -0.5, "upper": 0.5}, {"lower": 0.2, "upper": 0.25}, name="arm", gravity=gravity)
 
 
@@ -40,9 +40,11 @@ def arm(gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> fw.Robot:
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_joint_beyond_its_limit_comes_back_at_a_bounded_speed(integrator: str) -> None:
-    """Gravity pulls it farther out: it is held, without velocity, and goes h `RETURN_SPEED` in each step, to rounding.
+    """Check a joint that gravity pulls outward: it is held without velocity, and returns by h `RETURN_SPEED` in each step, to
+    rounding.
 
-    By other integrators than Euler's less h² a / 2, a = 9 rad/s², which the step would fall: impulses change what is in it.
+    With other integrators than Euler's, it returns by h² a / 2 less, a = 9 rad/s², the fall in a step: impulses change the
+    motion within the step.
     """
     falls = 0.0 if integrator == "semi-implicit" else 5e-6
     sim = fw.Simulation(pendulum(lower=0.5), H, integrator, q=[0.45])
@@ -64,7 +66,7 @@ def test_one_that_moves_back_by_itself_is_not_pushed() -> None:
 
 
 def test_no_joint_is_pushed_faster_and_none_gains_velocity() -> None:
-    """Without gravity and at rest, nothing gains kinetic energy on the way."""
+    """Check that nothing gains kinetic energy on the way back, without gravity and from rest."""
     robot = arm(NO_GRAVITY)
     sim = fw.Simulation(robot, H, q=[0.58, 0.28])
     for _ in range(200):
@@ -76,7 +78,7 @@ def test_no_joint_is_pushed_faster_and_none_gains_velocity() -> None:
 
 
 def test_all_ways_to_step_come_back_with_the_same_bits() -> None:
-    """One by one, as a run and as a rollout; and as plain Python those of machine code whose operations are rounded."""
+    """Check single steps, runs and rollouts; in plain Python too, against machine code whose operations are rounded."""
     start, steps = np.array([0.57, 0.16]), 30
     sim = fw.Simulation(arm(), H, q=start)
     by_steps = []
@@ -98,7 +100,7 @@ def test_all_ways_to_step_come_back_with_the_same_bits() -> None:
 
 
 def test_derivatives_of_a_step_that_comes_back() -> None:
-    """Against central differences of whole steps; the way back does not depend on how far it is."""
+    """Compare with central differences of whole steps; the correction does not depend on the distance."""
     q, v, e = np.array([0.57, 0.22]), np.array([0.0, 0.1]), 1e-6
     sim = fw.Simulation(arm(), H, q=q, v=v)
     A = sim.derivatives().A
@@ -111,14 +113,14 @@ def test_derivatives_of_a_step_that_comes_back() -> None:
     x = np.concatenate([q, v])
     differences = np.stack([(after(x + e * d) - after(x - e * d)) / (2.0 * e) for d in np.eye(4)], axis=1)
     np.testing.assert_allclose(A, differences, atol=1e-6)
-    assert A[0, 0] == pytest.approx(1.0, abs=1e-4)  # zero, were it brought back at once
+    assert A[0, 0] == pytest.approx(1.0, abs=1e-4)  # zero if the joint returned at once
 
 
 # --- far beyond
 
 
 def test_a_start_far_beyond_is_refused_however_it_is_given() -> None:
-    """The error has the joint, its position and its limits; its advice works."""
+    """Check that the error has the joint, its position and its limits, and that its advice works."""
     robot, far = arm(), np.array([2.5, 0.22])
     message = (
         r"^q: beyond joint limits: joint 'shoulder' at 2\.5 \(limits -0\.5 to 0\.5\)\. .*\(q = numpy\.clip\(q, robot\.lower"
@@ -137,7 +139,7 @@ def test_a_start_far_beyond_is_refused_however_it_is_given() -> None:
 
 
 def test_far_is_no_more_than_the_range() -> None:
-    """The elbow has a range of 0.05 rad: it may start as far beyond, and the shoulder `FAR`."""
+    """Check the elbow, with a range of 0.05 rad: it may start as far beyond, and the shoulder `FAR`."""
     for q, refused in (([0.5 + FAR - 1e-6, 0.3 - 1e-6], False), ([0.5 + FAR + 1e-6, 0.22], True), ([0.0, 0.3 + 1e-6], True)):
         if refused:
             with pytest.raises(ValueError, match="beyond joint limits"):
@@ -152,7 +154,9 @@ KEYS = """<mujoco model="knee"><compiler angle="radian"/><worldbody><body name="
 
 
 def test_a_start_of_the_robots_own_file_is_pushed_back_as_in_mujoco(tmp_path: Path) -> None:
-    """Given by name or by its numbers, with a warning; MuJoCo's spring and the push end at the same limit, to its softness."""
+    """Check starts by name and by numbers, with a warning; MuJoCo's spring and the correction end at the same limit, to
+    its softness.
+    """
     path = tmp_path / "knee.xml"
     path.write_text(KEYS)
     robot = fw.load(path)
@@ -176,11 +180,11 @@ def test_a_start_of_the_robots_own_file_is_pushed_back_as_in_mujoco(tmp_path: Pa
     assert sim.q[0] == pytest.approx(data.qpos[0], abs=2e-3)
 
 
-# --- where it starts unless told
+# --- the default start
 
 
 def test_a_simulation_starts_within_limits() -> None:
-    """Panda's neutral configuration is not: its fourth joint goes there."""
+    """Check Panda, whose neutral configuration exceeds the limit of the fourth joint."""
     robot = fw.load(PANDA)
     assert not (robot.neutral() <= robot.upper).all()
     sim = fw.Simulation(robot, shapes=False)
@@ -196,7 +200,7 @@ def with_limits(name: str, lower: float, upper: float) -> fw.ClosedRobot:
 
 
 def test_a_robot_with_loops_starts_within_limits_and_closed() -> None:
-    """Its neutral configuration closes loops within limits, and leaves other joints at zero."""
+    """Check that the neutral configuration closes loops within limits, and leaves other joints at zero."""
     loop = dataclasses.replace(four_bar(LENGTHS), gravity=NO_GRAVITY)
     tool = fw.Joint("tool", fw.JointType.REVOLUTE, "link3", "tool", axis=Y, lower=0.3, upper=0.6)
     bodies = (*loop.bodies, fw.Body("tool", fw.Inertia(1.0, (0.1, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))))
@@ -219,7 +223,7 @@ EQUAL = """<robot name="drawn"><link name="a"/><link name="b"><inertial><mass va
 
 @pytest.mark.filterwarnings("ignore:not simulated")
 def test_equal_limits_are_ignored_as_in_mujoco_and_reported(tmp_path: Path) -> None:
-    """Both take Euler steps, so they agree to rounding."""
+    """Check Euler steps of both, which agree to rounding."""
     path = tmp_path / "drawn.urdf"
     path.write_text(EQUAL)
     robot = fw.load(path)
@@ -246,7 +250,7 @@ def test_equal_limits_hold_a_joint_where_that_is_asked_for() -> None:
     assert sim.q[0] == pytest.approx(0.7, abs=2e-6)
 
 
-# --- limits that loops leave out of reach
+# --- limits that loops make unreachable
 
 
 def rocker(crank: float) -> float:
@@ -255,7 +259,7 @@ def rocker(crank: float) -> float:
 
 @functools.cache
 def dead_centre() -> tuple[float, float]:
-    """The crank's angle at which the rocker is farthest, and the rocker's."""
+    """Return the angles of the crank and the rocker where the rocker is farthest."""
     cranks = np.linspace(0.0, 2.0 * np.pi, 2001)[:-1]
     angles = [rocker(c) for c in cranks]
     k = int(np.argmax(angles))
@@ -266,7 +270,9 @@ def dead_centre() -> tuple[float, float]:
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("way", ["step", "run", "rollout"])
 def test_a_limit_that_a_loop_leaves_out_of_reach_is_named(integrator: str, way: str) -> None:
-    """A rocker is pushed towards a limit beyond its dead centre: no joint jumps, and the error names joint and loop."""
+    """Check a rocker that is pushed towards a limit beyond its dead centre: no joint jumps, and the error names joint and
+    loop.
+    """
     crank, most = dead_centre()
     robot = with_limits("joint3", most + 0.02, most + 1.0)
     start = robot.close([crank - 0.05, *four_bar_configuration(crank - 0.05, LENGTHS)[1:]])

@@ -1,4 +1,4 @@
-"""Forces at joints: damping, springs, dry friction, limits, efforts and actuators."""
+"""Tests of forces at joints: damping, springs, dry friction, limits, efforts and actuators."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ H = 1e-3
 
 @pytest.mark.parametrize("damping", [0.5, 1e3, 1e9])
 def test_damping_is_implicit(damping: float) -> None:
-    """v+ = v / (1 + h d / m), to rounding: stable for any d and h."""
+    """Check v+ = v / (1 + h d / m), to rounding: stable for any d and h."""
     sim = fw.Simulation(cart(2.0, damping=damping), H, v=[3.0])
     for k in range(1, 20):
         sim.step()
@@ -34,7 +34,7 @@ def test_damping_is_implicit(damping: float) -> None:
 
 @pytest.mark.parametrize("stiffness", [10.0, 1e9])
 def test_springs_are_implicit(stiffness: float) -> None:
-    """v+ = (v - h k (x - rest) / m) / (1 + h² k / m), x+ = x + h v+; energy never grows, since the step loses some of it."""
+    """Check v+ = (v - h k (x - rest) / m) / (1 + h² k / m), x+ = x + h v+; the step dissipates energy."""
     m, rest = 2.0, 0.3
     sim = fw.Simulation(cart(m, stiffness=stiffness, rest=rest), H, v=[1.0])
     x, v, first = 0.0, 1.0, sim.energy()
@@ -55,9 +55,9 @@ def test_energy_has_that_of_springs() -> None:
 
 @pytest.mark.parametrize(("integrator", "tolerance"), [("semi-implicit", 3e-2), ("rk4", 1e-9), ("midpoint", 1e-4)])
 def test_damped_oscillation(integrator: str, tolerance: float) -> None:
-    """x = e^(-c t) (cos w t + c / w sin w t), c = d / 2m, w² = k/m - c².
+    """Check x = e^(-c t) (cos w t + c / w sin w t), c = d / 2m, w² = k/m - c².
 
-    Errors are C h^order, C some w² t / 4 = 15 for Euler's and less for the others.
+    Errors are C h^order, C about w² t / 4 = 15 for Euler and less for the others.
     """
     m, d, k = 2.0, 1.0, 50.0
     sim = fw.Simulation(cart(m, damping=d, stiffness=k), H, integrator, q=[1.0])
@@ -69,7 +69,7 @@ def test_damped_oscillation(integrator: str, tolerance: float) -> None:
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
 def test_a_hanging_spring_comes_to_rest_where_it_carries_the_weight(integrator: str) -> None:
-    """Critically damped, for 10 s at 10 rad/s: e^-100 is left."""
+    """Check critical damping, for 10 s at 10 rad/s: a remainder of e^-100."""
     m, k = 1.5, 150.0
     sim = fw.Simulation(cart(m, Z, damping=2.0 * math.sqrt(k * m), stiffness=k, rest=0.2), 5e-3, integrator)
     sim.run(10.0, every=10**6)
@@ -83,7 +83,7 @@ def with_each(description: fw.Description, **properties: Any) -> fw.Description:
 
 @pytest.mark.parametrize("damping", [1.0, 1e6])
 def test_damped_joints_of_every_type_lose_energy(damping: float) -> None:
-    """Energy falls from step to step in a tree of all joint types, for any step, because damping is implicit."""
+    """Check that energy falls in each step in a tree of all joint types, for any step size, because damping is implicit."""
     made = dataclasses.replace(with_each(tree("mixed_8")[0], damping=damping), gravity=NO_GRAVITY)
     robot = fw.build(made)
     x = state(robot, 2, 1.0)
@@ -97,9 +97,9 @@ def test_damped_joints_of_every_type_lose_energy(damping: float) -> None:
 
 
 def test_a_passive_joint_of_a_loop_damps_and_springs_what_moves_it() -> None:
-    """A four-bar steps by M (v+ - v) / h = tau - c - S' (D w + K (x + h w - rest)), w = S v + h (S v)' the joints' rates then.
+    """Check a four-bar: M (v+ - v) / h = tau - c - S' (D w + K (x + h w - rest)), with the joints' rates w = S v + h (S v)'.
 
-    To the rounding of the central difference that gives S' v here, 1e-10 of a part of 1e-3.
+    The tolerance is rounding of the central difference for S' v, 1e-10 of a part of 1e-3.
     """
     lengths = (0.3, 0.8, 0.6, 0.9)
     base = four_bar(lengths)
@@ -128,7 +128,7 @@ def test_a_passive_joint_of_a_loop_damps_and_springs_what_moves_it() -> None:
 
 
 def test_the_midpoint_rule_loses_what_dampers_of_a_loop_dissipate() -> None:
-    """To rounding, the loss is h v' S' D S v' at the middle of the step, with S there; springs lose nothing."""
+    """Check that the loss is h v' S' D S v' at the middle of the step, with S there, to rounding; springs dissipate nothing."""
     lengths = (0.3, 0.8, 0.6, 0.9)
     robot = closed(with_each(four_bar(lengths), damping=0.3, stiffness=2.0, rest=0.1))
     sim = fw.Simulation(robot, H, "midpoint", q=robot.close(four_bar_configuration(0.8, lengths)), v=[3.0])
@@ -144,7 +144,7 @@ def test_the_midpoint_rule_loses_what_dampers_of_a_loop_dissipate() -> None:
 
 
 def test_dry_friction_holds_below_its_force() -> None:
-    """At 99 % of it for 0.3 s, not even rounding moves the joint, because the impulse is the one that leaves no velocity."""
+    """Check 99 % of the friction for 0.3 s: not even rounding moves the joint, because the impulse leaves no velocity."""
     sim = fw.Simulation(cart(2.0, friction=5.0), H)
     sim.run(0.3, tau=[0.99 * 5.0], every=1000)
     assert abs(sim.v[0]) < 1e-12
@@ -153,7 +153,7 @@ def test_dry_friction_holds_below_its_force() -> None:
 
 @pytest.mark.parametrize("way", [1.0, -1.0])
 def test_dry_friction_opposes_a_stronger_force(way: float) -> None:
-    """(F - f) / m, to rounding in each step."""
+    """Check the acceleration (F - f) / m, to rounding in each step."""
     sim = fw.Simulation(cart(2.0, friction=5.0), H)
     for k in range(1, 100):
         sim.step(tau=[way * 8.0])
@@ -162,7 +162,7 @@ def test_dry_friction_opposes_a_stronger_force(way: float) -> None:
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
 def test_dry_friction_stops_a_motion_at_its_rate(integrator: str) -> None:
-    """v falls by h f / m in each step, to rounding, and ends at zero without turning back."""
+    """Check that v falls by h f / m in each step, to rounding, and ends at zero without reversal."""
     sim = fw.Simulation(cart(2.0, friction=5.0), H, integrator, v=[0.0321])
     v = 0.0321
     for _ in range(20):
@@ -173,7 +173,9 @@ def test_dry_friction_stops_a_motion_at_its_rate(integrator: str) -> None:
 
 
 def test_a_robot_with_enough_friction_in_its_joints_does_not_sag() -> None:
-    """A tree of all types: nothing moves where friction is twice what gravity asks for; without friction it does."""
+    """Check a tree of all types: nothing moves with twice the friction that gravity requires; without friction the tree
+    falls.
+    """
     robot, held = (fw.build(with_each(tree("roots")[0], friction=f)) for f in (0.0, 1e3))
     q = state(robot, 4).q
     assert np.abs(robot.gravity_force(q)).max() < 500.0
@@ -186,7 +188,9 @@ def test_a_robot_with_enough_friction_in_its_joints_does_not_sag() -> None:
 
 
 def test_friction_of_a_geared_joint_counts_by_its_ratio() -> None:
-    """A wheel geared 3 : 1 with friction 2 N m holds a torque of 6 N m at the arm, and takes 6 N m from a greater one."""
+    """Check a wheel geared 3 : 1 with friction 2 N m: it holds a torque of 6 N m at the arm, and subtracts 6 N m from a
+    greater one.
+    """
     body = fw.Body("arm", fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1)))
     wheel = dataclasses.replace(body, name="wheel")
     joints = [fw.Joint("a", HINGE, WORLD, "arm"), fw.Joint("b", HINGE, WORLD, "wheel", friction=2.0)]
@@ -210,7 +214,9 @@ def limit_force(sim: fw.Simulation, q: Array, v: Array, tau: Any = 0.0) -> Array
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
 @pytest.mark.parametrize("way", [1.0, -1.0])
 def test_a_pendulum_stops_at_its_limit(integrator: str, way: float) -> None:
-    """It falls onto the limit and stays, at most 1e-6 (the slop) beyond it; energy gains are at most h g m v."""
+    """Check a pendulum that falls onto the limit and stays, at most 1e-6 (the slop) beyond it; energy grows by at most h
+    g m v.
+    """
     limits = {"lower": 0.5} if way > 0 else {"upper": -0.5}
     robot = pendulum(**limits)
     sim = fw.Simulation(robot, H, integrator, q=[way * 1.2])
@@ -227,7 +233,9 @@ def test_a_pendulum_stops_at_its_limit(integrator: str, way: float) -> None:
 
 @pytest.mark.parametrize("way", [1.0, -1.0])
 def test_a_limit_pushes_away_from_it_and_never_pulls(way: float) -> None:
-    """At rest on the limit, the force carries the pendulum's weight, to 1e-6 of it (the slop); elsewhere, it is zero."""
+    """Check that at rest on the limit, the force carries the pendulum's weight, to 1e-6 of it (the slop); elsewhere it is
+    zero.
+    """
     robot = pendulum(**({"lower": 0.5} if way > 0 else {"upper": -0.5}))
     sim = fw.Simulation(robot, H, q=[way * 0.7])
     met = 0
@@ -241,13 +249,13 @@ def test_a_limit_pushes_away_from_it_and_never_pulls(way: float) -> None:
         met += force > 1e-3
     assert met > 300
     assert force == pytest.approx(way * robot.gravity_force([way * 0.5])[0], rel=1e-5)
-    sim.run(0.2, tau=[way * 20.0])  # and lets go
+    sim.run(0.2, tau=[way * 20.0])  # and releases it
     assert way * sim.q[0] > 0.6
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_limits_of_random_trees_hold(seed: int) -> None:
-    """Joints exceed limits by at most the slop and the solver's tolerance, for any forces; energy falls."""
+    """Check that joints exceed limits by at most the slop and the solver's tolerance, for any forces; energy falls."""
     robot = fw.build(fw.generators.random_tree(5, seed=seed, joint_types=("revolute", "prismatic"), masses=(0.3, 3.0)))
     lower, upper = (np.array([getattr(j, name) for j in robot.joints]) for name in ("lower", "upper"))
     rng = np.random.default_rng(seed)
@@ -273,7 +281,7 @@ def test_limits_of_random_trees_hold(seed: int) -> None:
 
 @pytest.mark.parametrize("name", ["joint1", "joint2", "joint3"])
 def test_limits_in_loops_hold(name: str) -> None:
-    """Limits of independent and dependent joints hold to (h v)² of a dependent joint, which loop closing bends."""
+    """Check limits of independent and dependent joints to (h v)² of a dependent joint, the curvature of the loop."""
     lengths = (0.3, 0.8, 0.6, 0.9)
     base = four_bar(lengths)
     q = np.array(four_bar_configuration(0.8, lengths))
@@ -314,7 +322,7 @@ def test_joint_forces_are_cut_to_efforts(way: float) -> None:
 
 
 def test_efforts_are_those_of_independent_joints() -> None:
-    """In a four-bar with its second joint driven, the efforts of other joints do not count."""
+    """Check a four-bar with its second joint driven, where the efforts of other joints do not count."""
     lengths = (0.3, 0.8, 0.6, 0.9)
     base = four_bar(lengths, independent="joint2")
     efforts = dict(joint1=0.1, joint2=2.0, joint3=0.2)
@@ -331,7 +339,7 @@ def servo(kp: float, kv: float, **rest: Any) -> fw.Actuator:
 
 
 def test_a_position_servo_reaches_its_target_but_for_its_load() -> None:
-    """Under a weight m g it stays m g / kp below, after e^-40 of the way."""
+    """Check that it stays m g / kp below the target under a weight m g, after e^-40 of the way."""
     m, kp = 2.0, 800.0
     sim = fw.Simulation(cart(m, Z), H, actuators=[servo(kp, 2.0 * math.sqrt(kp * m))])
     sim.run(2.0, control=[0.3], every=10000)
@@ -340,7 +348,7 @@ def test_a_position_servo_reaches_its_target_but_for_its_load() -> None:
 
 
 def test_ranges_of_controls_forces_and_efforts_cut() -> None:
-    """A motor of gear 2 and gain 3 on a cart of 2 kg: the acceleration of one step from rest."""
+    """Check the acceleration of one step from rest, for a motor of gear 2 and gain 3 on a cart of 2 kg."""
 
     def acceleration(u: float, effort: float = math.inf, **ranges: Any) -> float:
         motor = fw.Actuator("motor", "rail", gear=2.0, gain=3.0, **ranges)
@@ -410,7 +418,7 @@ def driven_arm(drives: str, step: float) -> tuple[fw.Simulation, mujoco.MjModel,
 
 
 def step_both(sim: fw.Simulation, model: mujoco.MjModel, data: mujoco.MjData) -> Array:
-    """The controls, after a step of each."""
+    """Step both simulations; return the controls."""
     t = sim.time
     u = np.array([np.sin(9.0 * t), 2.0 * np.cos(20.0 * t), 1.5 * np.sin(30.0 * t), 0.3])
     data.ctrl[:] = u
@@ -420,15 +428,15 @@ def step_both(sim: fw.Simulation, model: mujoco.MjModel, data: mujoco.MjData) ->
 
 
 def velocities_of(sim: fw.Simulation, model: mujoco.MjModel, data: mujoco.MjData) -> Array:
-    """MuJoCo's, in the robot's order."""
+    """Return MuJoCo's velocities in the robot's order."""
     velocities: Array = data.qvel[[model.joint(j.name).dofadr[0] + k for j in sim.robot.joints for k in range(j.type.nv)]]
     return velocities
 
 
 def test_an_arm_with_motors_steps_as_in_mujoco() -> None:
-    """Both take Euler steps with implicit dampers: rounding grows to 1e-9 over 0.4 s.
+    """Check Euler steps of both, with implicit dampers: rounding grows to 1e-9 over 0.4 s.
 
-    Forces, controls and the rail's effort all run into their ranges on the way.
+    Forces, controls and the rail's effort all reach their limits.
     """
     sim, model, data = driven_arm(MOTORS, 1e-3)
     cut = np.zeros(3, dtype=bool)
@@ -440,8 +448,9 @@ def test_an_arm_with_motors_steps_as_in_mujoco() -> None:
 
 
 def test_an_arm_with_servos_moves_as_in_mujoco() -> None:
-    """MuJoCo's Euler evaluates servos at the start of the step, ours at its end: both are of order 1 and converge to one
-    motion."""
+    """Check convergence of both to one motion: MuJoCo's Euler evaluates servos at the start of the step, ours at its end;
+    both are of order 1.
+    """
     apart = []
     for step in (1e-3, 1e-4):
         sim, model, data = driven_arm(SERVOS, step)

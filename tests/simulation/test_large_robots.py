@@ -1,4 +1,4 @@
-"""Robots some of whose functions are too large to be traced: their steps are those of a robot whose are all traced."""
+"""Tests of robots with functions too large to trace: steps equal those of a robot with all functions traced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import featherweight as fw
 from featherweight.engine import algorithm_choice, program_trace
 
 LENGTH = 16
-BUDGET = 7500  # of nodes: between those of forward dynamics and those of the inverse mass matrix
+BUDGET = 7500  # number of nodes between forward dynamics and the inverse mass matrix
 
 
 def moved(sim: fw.Simulation) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""Benchmark problems of multibody dynamics: against closed forms, equations written out by hand, and published solutions."""
+"""Benchmark problems of multibody dynamics: against closed forms, equations of motion, and published solutions."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from simulation.multibody_problems import (
 )
 
 UNLIMITED = fw.JointOptions(limits=False)
-SINGULAR = -0.5 * math.pi  # the angle at which all bars of a row of four-bars lie on one line
-RATE = -3.8  # [rad/s] there
+SINGULAR = -0.5 * math.pi  # angle at which all bars of a row of four-bars are collinear
+RATE = -3.8  # [rad/s] at this angle
 
 
 def closed(robot: fw.Robot) -> fw.ClosedRobot:
@@ -45,7 +45,7 @@ def energy_change(robot: fw.Robot, t: fw.Trajectory) -> float:
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_pendulum_follows_its_closed_form(side: float) -> None:
-    """Jacobi's elliptic functions, ten seconds; fourth order at 5 ms leaves 1e-8."""
+    """Compare with Jacobi's elliptic functions for ten seconds; fourth order at 5 ms leaves 1e-8."""
     robot = simple_pendulum()
     t = started(robot, 5e-3, "rk4", [0.5 * math.pi * side], [0.0]).run(10.0, every=20)
     angle = t.q[:, 0]
@@ -54,7 +54,7 @@ def test_pendulum_follows_its_closed_form(side: float) -> None:
 
 
 def test_pendulum_keeps_the_energy_that_the_benchmark_asks_for() -> None:
-    """Less than 5e-5 J in 10 s."""
+    """Check the requirement of the benchmark: a drift below 5e-5 J in 10 s."""
     robot = simple_pendulum()
     assert energy_change(robot, started(robot, 2.5e-2, "rk4", [-0.5 * math.pi], [0.0]).run(10.0)) < 5e-5
 
@@ -62,7 +62,7 @@ def test_pendulum_keeps_the_energy_that_the_benchmark_asks_for() -> None:
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("integrator", ["rk4", "midpoint"])
 def test_four_bars_pass_where_all_bars_are_in_line(count: int, integrator: str) -> None:
-    """Ten passes in 10 s, where each four-bar may go on as a parallelogram or fold: they stay parallelograms."""
+    """Check ten passes in 10 s, where each four-bar may stay a parallelogram or fold: all stay parallelograms."""
     robot = closed(four_bars(count))
     t = started(robot, 1e-2, integrator, robot.close(np.zeros(robot.nq)), [-1.0]).run(10.0)
     reference = four_bars_angle(count, t.times, -1.0)
@@ -74,7 +74,7 @@ def test_four_bars_pass_where_all_bars_are_in_line(count: int, integrator: str) 
 
 
 def test_two_four_bars_arrive_where_others_do() -> None:
-    """B0 after 10 s, by Exudyn's `fourBarMechanismIftomm.py`: steps of 0.25 and 0.125 ms, extrapolated."""
+    """Check B0 after 10 s against Exudyn's `fourBarMechanismIftomm.py`: steps of 0.25 and 0.125 ms, extrapolated."""
     robot = closed(four_bars(2))
     sim = started(robot, 1e-3, "rk4", robot.close(np.zeros(robot.nq)), [-1.0])
     sim.run(10.0, every=10_000)
@@ -86,13 +86,13 @@ def test_two_four_bars_arrive_where_others_do() -> None:
 
 @pytest.mark.parametrize("beyond", [1e-3, 1e-6, 1e-9, 0.0, -1e-9, -1e-6, -1e-3])
 def test_steps_that_end_next_to_the_singular_configuration(beyond: float) -> None:
-    """Ten steps lead to a distance from it, and twenty away again; at it, rounding counts most."""
+    """Check ten steps to a small distance from it, and twenty steps away; at it, rounding has the greatest effect."""
     robot = closed(four_bars(2))
     signs = np.array([-1.0 if joint.name.startswith("pin") else 1.0 for joint in robot.joints])
     at = np.array([SINGULAR + beyond, RATE])
     M, W = 3.0, 9.81 * 3.5
     y = at.copy()
-    for _ in range(10):  # back in time, by the one equation that there is
+    for _ in range(10):  # backward in time, by the scalar equation
         y = _stepped(y, -1e-3, W / M)
     sim = started(robot, 1e-3, "rk4", signs * y[0], y[1:])
     sim.run(1e-2)
@@ -105,7 +105,7 @@ def test_steps_that_end_next_to_the_singular_configuration(beyond: float) -> Non
 
 
 def _stepped(y: Any, h: float, ratio: float) -> Any:
-    """A step of Runge and Kutta's method for the angle a and its rate, a'' = ratio sin a."""
+    """Return a Runge-Kutta step of the angle a and its rate, a'' = ratio sin a."""
 
     def rates(x: Any) -> Any:
         return np.array([x[1], ratio * math.sin(x[0])])
@@ -118,7 +118,9 @@ def _stepped(y: Any, h: float, ratio: float) -> Any:
 
 
 def test_squeezer_has_the_angles_of_the_test_set() -> None:
-    """All seven after 0.03 s, in which the crank turns two and a half times; the reference has 16 digits, the angles eight."""
+    """Check all seven angles after 0.03 s, in which the crank turns two and a half times; the reference has 16 digits,
+    ours eight.
+    """
     robot = closed(squeezer())
     sim = started(robot, 2e-5, "rk4", squeezer_start(robot), [0.0])
     sim.run(0.03, every=1500, tau=np.array([MOTOR]))
@@ -128,7 +130,10 @@ def test_squeezer_has_the_angles_of_the_test_set() -> None:
 
 
 def test_bricard_swings_to_the_other_side_and_back() -> None:
-    """One constraint is redundant. Every second hinge turns alike, and the corner P3 moves as in the figure of the problem."""
+    """Check that every second hinge turns alike, and that P3 moves as in the figure of the problem.
+
+    One constraint is redundant.
+    """
     robot = closed(bricard())
     t = started(robot, 2e-2, "rk4", robot.close(np.zeros(robot.nq)), [0.0]).run(10.0)
     assert energy_change(robot, t) < 1e-6
@@ -141,7 +146,7 @@ def test_bricard_swings_to_the_other_side_and_back() -> None:
 
 @pytest.mark.parametrize(("integrator", "step", "most"), [("midpoint", 2e-3, 2e-4), ("rk4", 1e-4, 1e-9)])
 def test_governor_follows_its_equations(integrator: str, step: float, most: float) -> None:
-    """Two stiff springs with dampers; "midpoint" takes steps of which the damper would let "rk4" take none."""
+    """Check two stiff springs with dampers; the steps of "midpoint" are too long for the damper with "rk4"."""
     robot = closed(governor())
     sim = started(robot, step, integrator, governor_start(robot), [2.0 * math.pi, 0.0, 0.0, 0.0])
     t = sim.run(2.0, every=round(0.1 / step))

@@ -1,4 +1,4 @@
-"""Observers follow `run`: all recorded states, and the motion at its end."""
+"""Tests of observers, which follow `run`: all recorded states, and the motion at its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redundant contacts of a patch do not change the motion; solutions above the tolerance are counted."""
+"""Tests that redundant contacts of a patch do not change the motion; solutions above the tolerance are counted."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ DEFAULT = fw.ContactOptions()
 
 
 def on_a_grid(n: int, contact: fw.ContactOptions = DEFAULT) -> fw.Simulation:
-    """A box with n x n spheres below it, thrown on the ground: it lands flat, slides, and comes to rest.
+    """Return a box with n x n spheres below it, thrown on the ground: it lands flat, slides, and comes to rest.
 
-    It does not turn: friction of a patch that turns while it slides depends on its pressure, which contacts do not determine.
+    The box does not turn, because friction of a turning, sliding patch depends on its pressure, which is not unique.
     """
     at = np.linspace(-0.5 * SIDE, 0.5 * SIDE, n)
     spheres = [fw.ContactSphere("body0", 0.02, (float(x), float(y), -0.08)) for x in at for y in at]

@@ -1,4 +1,4 @@
-"""However steps are taken, one by one, by a run, a rollout or in a batch, a robot's motion has the same bits."""
+"""Tests that all ways to step give the same bits: single steps, runs, rollouts and batches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import featherweight as fw
 from oracles.states import Array
 
-# Ant's own configuration has its ankles beyond their limits
+# Ant's default configuration has its ankles beyond their limits
 pytestmark = pytest.mark.filterwarnings("ignore:.*its own configuration is beyond joint limits")
 
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
@@ -33,7 +33,7 @@ def simulation(name: str, **more: Any) -> fw.Simulation:
 
 
 def starts(name: str) -> tuple[Array, Array]:
-    """States near that of the file, from which robots fall on the ground within the motion."""
+    """Return states near that of the file, from which robots fall on the ground within the motion."""
     robot, rng = robot_of(name), np.random.default_rng(0)
     q = np.tile(robot.configurations["qpos0"], (ROBOTS, 1))
     q = np.asarray(robot.integrate(q, 0.05 * rng.standard_normal((ROBOTS, robot.nv))))
@@ -43,7 +43,7 @@ def starts(name: str) -> tuple[Array, Array]:
 
 
 def controls(name: str) -> Array:
-    """(robots, steps, nu), held."""
+    """Return piecewise constant controls (robots, steps, nu)."""
     nu = len(robot_of(name).actuators)
     drawn = np.random.default_rng(1).uniform(-1.0, 1.0, (ROBOTS, STEPS // HELD, nu))
     return np.repeat(drawn, HELD, axis=1)
@@ -51,7 +51,7 @@ def controls(name: str) -> Array:
 
 @functools.cache
 def by_steps(name: str) -> tuple[Array, Array]:
-    """States (robots, steps + 1, ...) of a few robots, one after another, step by step."""
+    """Return states (robots, steps + 1, ...) of a few robots, stepped one robot and one step at a time."""
     sim, (q, v), u = simulation(name), starts(name), controls(name)
     qs, vs, touched = [], [], 0
     for i in range(3):
@@ -150,7 +150,7 @@ def test_robots_that_are_reset_begin_anew_and_the_others_go_on(name: str) -> Non
 
 @pytest.mark.parametrize("name", CASES)
 def test_joints_stay_within_their_limits(name: str) -> None:
-    """However hard they are driven, in the air."""
+    """Check random drives of any strength, in the air."""
     robot = robot_of(name)
     sim = fw.Simulation(robot, CASES[name][1], CASES[name][0], shapes=False)
     q = robot.configurations["qpos0"].copy()

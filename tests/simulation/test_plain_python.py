@@ -1,6 +1,6 @@
-"""One text of a step: machine code whose operations are rounded one by one gives the bits of plain Python.
+"""Tests that one source of a step gives the same bits as machine code with rounded operations and in plain Python.
 
-Where operations are fused, as in simulations, results differ by rounding.
+With fused operations, as in simulations, results differ by rounding.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
 
 H = 2e-3
 SIDES = (0.2, 0.3, 0.1)
-LEFT = 10.0 * fw.ContactOptions().tolerance  # of the greatest velocity, by the solver in each of some steps
-SEARCHED = 10.0 * EXACT**0.5  # likewise, where closest points of curved shapes are searched for: where the distance is least
+LEFT = 10.0 * fw.ContactOptions().tolerance  # relative to the greatest velocity: the solver's tolerance in each of some steps
+SEARCHED = 10.0 * EXACT**0.5  # likewise, where closest points of curved shapes are found by search for the least distance
 INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
 Scene = Callable[..., fw.Simulation]
 Inputs = Callable[[fw.Simulation, int], dict[str, Any]]
@@ -43,7 +43,7 @@ def nothing(sim: fw.Simulation, steps: int) -> dict[str, Any]:
 
 
 def forces(sim: fw.Simulation, steps: int) -> dict[str, Any]:
-    """Joint forces, and forces on bodies, of all robots in each step."""
+    """Return joint forces, and forces on bodies, of all robots in each step."""
     rng, robot = np.random.default_rng(1), sim.robot
     robots = len(np.atleast_2d(sim.q))
     return {
@@ -53,14 +53,14 @@ def forces(sim: fw.Simulation, steps: int) -> dict[str, Any]:
 
 
 def controls(sim: fw.Simulation, steps: int) -> dict[str, Any]:
-    """Controls and joint forces of all robots in each step."""
+    """Return controls and joint forces of all robots in each step."""
     rng, robots = np.random.default_rng(2), len(np.atleast_2d(sim.q))
     made = forces(sim, steps)
     return {"tau": made["tau"], "control": rng.uniform(-1.5, 1.5, (robots, steps, sim.forces.nu))}
 
 
 def tilted(z: float, count: int = 1) -> Array:
-    """Configurations of one free body near the height z, turned a little."""
+    """Return configurations of a slightly turned free body near the height z."""
     rng = np.random.default_rng(0)
     q = np.zeros((count, 7))
     q[:, 2] = z + 0.005 * rng.uniform(0.0, 1.0, count)
@@ -77,7 +77,7 @@ def speeds(robot: fw.Robot, count: int, speed: float = 0.5) -> Array:
 
 
 def points(integrator: str, robots: int) -> fw.Simulation:
-    """Boxes that slide and bounce on their corners."""
+    """Return boxes that slide and bounce on their corners."""
     robot = free_bodies(solid_box(2.0, SIDES))
     return fw.Simulation(
         robot, H, integrator, q=tilted(0.06, robots), v=speeds(robot, robots), spheres=corners("body0", SIDES),
@@ -94,7 +94,7 @@ def pyramids(integrator: str, robots: int) -> fw.Simulation:
 
 
 def balls(integrator: str, robots: int) -> fw.Simulation:
-    """Two balls, one above the other, that touch each other and the ground."""
+    """Return two balls, one above the other, that touch each other and the ground."""
     robot = free_bodies(solid_ball(1.0, 0.1), solid_ball(2.0, 0.1))
     q = np.concatenate([tilted(0.1, robots), tilted(0.3, robots)], axis=1)
     q[:, 7] += 0.02
@@ -152,7 +152,7 @@ def touching(kind: str) -> Scene:
 
 @functools.cache
 def legged() -> fw.Robot:
-    """A trunk on a floating base with two legs, whose joints have limits, dampers, springs, dry friction and efforts."""
+    """Return a trunk on a floating base with two legs, whose joints have limits, dampers, springs, dry friction and efforts."""
     return scenes.two_legged(SIDES, lower=-0.3, upper=0.2, damping=0.1, stiffness=5.0, friction=0.2, effort=3.0)
 
 
@@ -170,12 +170,12 @@ def legs(integrator: str, robots: int, **more: Any) -> fw.Simulation:
 
 
 def driven(integrator: str, robots: int) -> fw.Simulation:
-    """Stiff drives, beyond their efforts in some steps."""
+    """Return stiff drives, which exceed their efforts in some steps."""
     return legs(integrator, robots, actuators=fw.PD(80.0, 3.0))
 
 
 def motors(integrator: str, robots: int) -> fw.Simulation:
-    """Motors without stiffness, and dry friction that is left out."""
+    """Return motors without stiffness; dry friction is omitted."""
     motor = [fw.Actuator(f"motor{k}", f"hip{k}", gain=2.0, control=(-1.0, 1.0)) for k in (1, 2)]
     return legs(integrator, robots, actuators=motor, joints=fw.JointOptions(friction=False))
 
@@ -189,7 +189,7 @@ def four_bars() -> fw.ClosedRobot:
 
 
 def linkage(integrator: str, robots: int) -> fw.Simulation:
-    """A loop with a limit, dry friction and drives."""
+    """Return a loop with a limit, dry friction and drives."""
     robot = four_bars()
     crank = robot.joint("joint1").q_slice.start
     q = np.stack([robot.close([0.03 * i + 0.1, 1.0, 1.2]) for i in range(robots)])
@@ -222,7 +222,7 @@ def many_bodies(integrator: str, robots: int) -> fw.Simulation:
 
 @functools.cache
 def bent_arm() -> fw.Robot:
-    """A hinge and a slide with limits and dry friction, and with springs and dampers that are not linear."""
+    """Return a hinge and a slide with limits, dry friction, and nonlinear springs and dampers."""
     curves: dict[str, Any] = {"stiffness_poly": (2.0, 9.0), "damping_poly": (0.002, 0.0005), "stiffness": 3.0, "friction": 0.05}
     link = fw.Inertia(0.5, (0.0, 0.0, -0.1), (0.003, 0.0, 0.0, 0.003, 0.0, 0.001))
     joints = [
@@ -252,13 +252,13 @@ def scene(name: str) -> tuple[Scene, Inputs]:
     return SCENES[name] if name in SCENES else (touching(name), nothing)
 
 
-# --- what is compared
+# --- comparisons
 
 
 def rolled(
     name: str, integrator: str, by: AbstractContextManager[Any], steps: int = 25, robots: int = 2
 ) -> tuple[list[Array], fw.Simulation]:
-    """The states of rollouts, and everything about the last step."""
+    """Return the states of rollouts, and all results of the last step."""
     make, given = scene(name)
     with by:
         sim = make(integrator, robots)
@@ -279,8 +279,9 @@ def test_machine_code_of_rounded_operations_has_the_bits_of_plain_python(name: s
 
 @pytest.mark.parametrize(("name", "integrator"), INTEGRATED)
 def test_fused_operations_differ_by_rounding(name: str, integrator: str) -> None:
-    """Single steps from all states of a rollout differ by 1e-12 of the largest entry; with impulses, by the remainder of
-    iterations."""
+    """Check that single steps from all states of a rollout differ by 1e-12 of the largest entry; with impulses, by the
+    residual of iterations.
+    """
     make, given = scene(name)
     left = SEARCHED if name in ("cylinder on box", "ellipsoid on box") else LEFT
     (q, v, *_), _ = rolled(name, integrator, steps_by(ROUNDED))
@@ -307,7 +308,7 @@ def test_fused_operations_differ_by_rounding(name: str, integrator: str) -> None
 
 
 def by_steps(make: Scene, given: Inputs, integrator: str, steps: int, robots: int) -> list[Array]:
-    """States (robots, steps + 1, ..) of robots that move one after another, step by step."""
+    """Return states (robots, steps + 1, ..) of robots that move one after another, step by step."""
     many = make(integrator, robots)
     starts, inputs = (many.q, many.v), given(many, steps)
     qs, vs = [], []
@@ -348,7 +349,7 @@ def assert_all_ways_alike(name: str, integrator: str, steps: int) -> None:
 
 @pytest.mark.parametrize(("name", "integrator"), INTEGRATED)
 def test_all_ways_to_step_have_the_same_bits(name: str, integrator: str) -> None:
-    """Robots alone step by step, side by side in steps and in a rollout."""
+    """Check single robots step by step, and batches in steps and in a rollout."""
     assert_all_ways_alike(name, integrator, 10)
 
 
@@ -360,7 +361,7 @@ def test_all_ways_to_step_have_the_same_bits_in_plain_python(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["points", "legs", "drives", "loops", "all joints", "many bodies", "box on box"])
 def test_a_robot_moves_alike_in_any_batch(name: str) -> None:
-    """With rounded and with fused operations, on one thread and on two."""
+    """Check rounded and fused operations, on one thread and on two."""
     make, given = scene(name)
     robots, steps = 8, 8
     for loop in (None, ROUNDED):
@@ -374,12 +375,12 @@ def test_a_robot_moves_alike_in_any_batch(name: str) -> None:
                     np.testing.assert_array_equal(mine, theirs[first:stop])
 
 
-# --- free flight side by side
+# --- batches in free flight
 
 
 @pytest.mark.parametrize("given", [nothing, forces])
 def test_free_flight_side_by_side_has_the_bits_of_robots_alone(given: Inputs) -> None:
-    """From 8 robots on, functions of the robot move all robots at once if nothing can touch."""
+    """Check at least 8 robots: functions of the robot move all of them together if nothing can touch."""
     robots, steps = 9, 12
     found = []
     for by in (plain_python, lambda: steps_by(ROUNDED), nullcontext):
@@ -400,7 +401,7 @@ def test_free_flight_side_by_side_has_the_bits_of_robots_alone(given: Inputs) ->
         np.testing.assert_allclose(z, x, rtol=0.0, atol=1e-12 * steps * np.abs(x).max())
 
 
-# --- robots that differ, and functions that are Python's
+# --- robots that differ, and Python functions
 
 
 def different(robots: int) -> fw.Simulation:
@@ -415,7 +416,7 @@ def different(robots: int) -> fw.Simulation:
 
 
 def of_function(robots: int) -> fw.Simulation:
-    """Inertia that contacts feel by a function of the user."""
+    """Return a simulation whose contact inertia is a function of the user."""
     made: dict[Any, Any] = {}
 
     def delassus(contacts: list[Any], q: Array) -> Array:
@@ -464,7 +465,7 @@ def test_records_at_an_address_are_those_of_the_table() -> None:
 
 
 def test_a_failure_is_that_of_machine_code() -> None:
-    """The errors have the same words and numbers."""
+    """Check that errors have the same words and numbers."""
     said = []
     for by in (plain_python(), steps_by(ROUNDED)):
         with by:

@@ -1,4 +1,4 @@
-"""Data of rays of sites and cameras against MuJoCo's."""
+"""Tests of rays of sites and cameras, against MuJoCo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import featherweight
 from featherweight import MujocoOrder, Simulation
 from simulation.test_sensors import shapes_scene
 
-SINGLE = 2e-6  # relative: MuJoCo has vertices and heights in single precision
+SINGLE = 2e-6  # relative: MuJoCo stores vertices and heights in single precision
 CAMERAS = """
 <camera name="wide" fovy="100" resolution="7 5" euler="10 20 30"/>
 <camera name="lens" resolution="6 4" euler="100 20 30" sensorsize="0.046875 0.03125"
@@ -32,7 +32,7 @@ def scene(data: str) -> str:
 
 @pytest.mark.parametrize("data", ["dist dir origin point normal depth", "point depth", "normal"])
 def test_rays_have_the_data_of_mujocos(data: str) -> None:
-    """Rays come from above the height field, whose base MuJoCo sees from within."""
+    """Check rays from above the height field; MuJoCo sees its base from the inside."""
     text = scene(data)
     model, robot, rng, n = mujoco.MjModel.from_xml_string(text), featherweight.load(text), np.random.default_rng(7), 20
     data_of, seen, wrong = mujoco.MjData(model), set(), []

@@ -1,4 +1,4 @@
-"""Bodies at rest have no velocity, with all integrators: on the ground, on legs, at joint limits."""
+"""Tests that bodies at rest have no velocity, with all integrators: on the ground, on legs, at joint limits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def boxed(integrator: str, step: float, height: float = 0.0, **more: Any) -> fw.
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_box_on_the_ground(integrator: str, step: float) -> None:
-    """From the first step on, and after a fall, the box lies on the ground, not above it."""
+    """Check that the box lies on the ground, not above it, from the first step on, and after a fall."""
     at_rest(boxed(integrator, step), 0.1)
     fallen = boxed(integrator, step, 0.02)
     fallen.run(0.4, every=1000)
@@ -59,7 +59,7 @@ def test_a_box_on_the_ground(integrator: str, step: float) -> None:
 @pytest.mark.parametrize("integrator", ["rk4", "midpoint"])
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
 def test_a_box_slides_as_far_as_coulomb_says(integrator: str, step: float) -> None:
-    """The distance is v²/(2 mu g), minus up to the distance of a step: the last step leaves less than mu g h²."""
+    """Check the distance, v²/(2 mu g), minus up to the distance of a step: the last step leaves less than mu g h²."""
     sim = boxed(integrator, step, v=[1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     sim.run(0.5, every=1000)
     assert abs(sim.q[0] - 1.0 / (2.0 * 0.5 * G)) < 0.5 * G * step**2 + 1e-9
@@ -76,7 +76,7 @@ def test_a_pendulum_at_its_limit(integrator: str) -> None:
 
 @functools.cache
 def leg(springs: bool) -> fw.Robot:
-    """A trunk that slides up and down, on a leg with hip and knee, with springs and dampers there or without."""
+    """Return a trunk that slides up and down on a leg with hip and knee, with or without springs and dampers."""
     kp, kd = GAINS
     limb = fw.Inertia(0.5, (0.0, 0.0, -0.5 * LEG), (0.002, 0.0, 0.0, 0.002, 0.0, 0.0002))
     joints = [
@@ -96,7 +96,7 @@ def leg(springs: bool) -> fw.Robot:
 
 
 def standing(stance: Array) -> Array:
-    """The configuration with these angles and the foot on the ground."""
+    """Return the configuration with these angles and the foot on the ground."""
     hip, knee = stance
     return np.array([LEG * np.cos(hip) + LEG * np.cos(hip + knee) + FOOT, hip, knee])
 
@@ -109,11 +109,11 @@ def standing(stance: Array) -> Array:
     ],
 )  # fmt: skip
 def test_a_leg_stands_where_its_energy_is_least(integrator: str, step: float, servos: bool, share: float) -> None:
-    """The energy is that of gravity and of springs or servos, over the stances with the foot on the ground, without friction
-    (SciPy).
+    """Check the minimum of the energy of gravity and of springs or servos over stances with the foot on the ground, without
+    friction (SciPy).
 
-    To a share of how far the springs give way: impulses meet inertia, stiffness and damping as they are at the beginning of the
-    step, and the smooth step as they are within it, which differs by terms of second order in h.
+    The tolerance is relative to the springs' deflection: impulses use inertia, stiffness and damping at the beginning of the
+    step, and the smooth step uses them within it, a difference of second order in h.
     """
     kp, kd = GAINS
     robot = leg(not servos)

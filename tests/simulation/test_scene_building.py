@@ -1,4 +1,4 @@
-"""Places of a simulation's spheres."""
+"""Tests of the positions of a simulation's spheres."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sensors that are delayed or measure at intervals, against MuJoCo's; steps are powers of two, so that times are exact."""
+"""Tests of sensors with delays or intervals, against MuJoCo; steps are powers of two, so that times are exact."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from featherweight.array_types import Array
 from featherweight.model.types import SensorKind
 
 H = 1 / 512
-MOTION = 1e-9  # (v+ - v) / h of velocities that agree to 1e-14
+MOTION = 1e-9  # error of (v+ - v) / h with velocities that agree to 1e-14
 
 KINDS = {
     "gyro": 'gyro site="tip"',
@@ -62,7 +62,7 @@ def text() -> str:
 
 
 def readings_of_mujoco(model: Any, control: Array, steps: int) -> Array:
-    """Readings after each step: of forces as `mj_step` leaves them, of others as of the state after it."""
+    """Return readings after each step: of forces as `mj_step` leaves them, of other quantities at the state after it."""
     data, result = mujoco.MjData(model), []
     data.qvel[:] = 1.0, -2.0
     of_step = np.repeat(model.sensor_needstage == mujoco.mjtStage.mjSTAGE_ACC, model.sensor_dim)
@@ -99,7 +99,7 @@ def test_readings_are_those_of_mujoco(robot: featherweight.Robot) -> None:
 
 
 def test_before_the_first_step_readings_are_those_of_mujoco(robot: featherweight.Robot) -> None:
-    """Accelerations and forces aside: those that are not delayed are of a robot that is held still."""
+    """Check all readings except accelerations and forces: without delay, these are for a robot that is held still."""
     model = mujoco.MjModel.from_xml_string(text())
     data, readings = mujoco.MjData(model), Simulation(robot).sensors()
     mujoco.mj_forward(model, data)
@@ -124,7 +124,7 @@ def test_all_ways_to_take_steps_keep_samples(robot: featherweight.Robot) -> None
     alone = Simulation(bare).rollout(sim.robot.start(), v, control=np.tile(control, (1, n, 1)), every=2)
     for x, y in zip(states, alone, strict=True):
         np.testing.assert_allclose(x, y, rtol=0.0, atol=1e-13)
-    assert len(plain) == 1 + len(KINDS)  # samples that nothing reads are not kept
+    assert len(plain) == 1 + len(KINDS)  # samples that no sensor reads are dropped
     for other in (steps, ran, controlled, copy.deepcopy(sim), pickle.loads(pickle.dumps(sim))):
         np.testing.assert_array_equal(other.sensors(), expected)
     np.testing.assert_allclose(rolled.sensors()[0], expected, rtol=0.0, atol=MOTION)
@@ -175,7 +175,7 @@ def test_noise_is_that_of_the_delayed_reading() -> None:
 
 @pytest.mark.parametrize("on_failure", ["stop", "reset"])
 def test_a_robot_that_fails_keeps_no_sample_of_that_step(robot: featherweight.Robot, on_failure: str) -> None:
-    """A stopped robot keeps its readings; a restarted one has no samples; the others continue."""
+    """Check that a stopped robot keeps its readings, a restarted one has no samples, and the others continue."""
     v = np.array([[1.0, -2.0], [0.5, 0.2]])
     sim, other = (Simulation(robot, v=v, on_failure=on_failure) for _ in range(2))
     for x in (sim, other):

@@ -1,4 +1,4 @@
-"""Volumes of sensors against MuJoCo's rays: a point is inside where rays of opposite directions both meet the surface."""
+"""Tests of sensor volumes against MuJoCo's rays: a point is inside if rays in opposite directions both meet the surface."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Sensors of MJCF files against MuJoCo's `sensordata`.
+"""Tests of sensors of MJCF files against MuJoCo's `sensordata`.
 
-MuJoCo is put where the simulation was, and given its mean acceleration over the step, (qvel+ - qvel) / h, before it computes
-accelerations and forces: then both compute the same numbers, whichever way they step. Positions and velocities are compared at
+MuJoCo gets the state of the simulation and its mean acceleration over the step, (qvel+ - qvel) / h, before it computes
+accelerations and forces. So both compute the same numbers, whatever the integrator. Positions and velocities are compared at
 the state after the step, as after `mj_forward`.
 """
 
@@ -22,8 +22,8 @@ from featherweight import MujocoOrder, Robot, Simulation
 from featherweight.array_types import Array
 from featherweight.model.types import Sensed, SensedKind, Sensor, SensorKind
 
-ROUNDING = 1e-10  # relative to the greatest reading: (v+ - v) / h has some eps |v| / h of it, 1e-13 at h = 1 ms
-AT_THE_END = ("a_frc",)  # a servo, whose stiffness a step meets at its end here: see the balance below
+ROUNDING = 1e-10  # relative to the greatest reading: (v+ - v) / h has an error of eps |v| / h, 1e-13 at h = 1 ms
+AT_THE_END = ("a_frc",)  # a servo, whose stiffness our steps treat implicitly: see the balance below
 OF_FORCES = mujoco.mjtStage.mjSTAGE_ACC
 
 QUADRUPED = """
@@ -188,7 +188,7 @@ TENDONS = """
 TENDONED = ARM.replace("  </actuator>\n  <sensor>\n", TENDONS)
 TENDONED = TENDONED.replace("<worldbody>", '<worldbody> <site name="anchor" pos="0.2 0.3 0.9"/>')
 HELD = TENDONED
-TENDONED = re.sub("<(force|torque) name[^>]*/>", "", TENDONED)  # of what the string holds, too
+TENDONED = re.sub("<(force|torque) name[^>]*/>", "", TENDONED)  # includes the string's load
 MODELS = {"quadruped": quadruped(), "arm": ARM, "tendons": TENDONED}
 
 
@@ -198,7 +198,7 @@ def text(request: pytest.FixtureRequest) -> str:
 
 
 def random_states(robot: Robot, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
-    """Configurations well within limits, above the floor, and velocities."""
+    """Return configurations well within limits, above the floor, and velocities."""
     q = robot.integrate(robot.start(), rng.uniform(-0.4, 0.4, (n, robot.nv)) * (0.3 if robot.name == "arm" else 1.0))
     return np.asarray(q), rng.standard_normal((n, robot.nv)) * 0.5
 
@@ -206,7 +206,7 @@ def random_states(robot: Robot, rng: np.random.Generator, n: int) -> tuple[Array
 def reference(
     model: Any, order: MujocoOrder, before: Any, after: Any, control: Array | None, h: float, time: float, act: Any = ()
 ) -> Array:
-    """MuJoCo's readings, for states (qpos, qvel) before and after a step, and activations before it."""
+    """Return MuJoCo's readings for states (qpos, qvel) before and after a step, and activations before it."""
     data = mujoco.MjData(model)
     data.act[:] = act
     data.qpos[:], data.qvel[:] = before
@@ -257,7 +257,7 @@ def test_a_tendon_of_one_joint_that_sensors_read_acts_once() -> None:
 
 def test_forces_on_what_a_string_holds_are_not_measured() -> None:
     told = dict(featherweight.read(HELD).unused)["sensors of forces on bodies that loops or tendons hold"]
-    assert told == "tool_force, tool_torque"  # the hand, farther out, is held by its joint alone
+    assert told == "tool_force, tool_torque"  # only its joint holds the hand, which is farther out
 
 
 def test_many_robots_read_as_each_alone(text: str) -> None:
@@ -271,13 +271,15 @@ def test_many_robots_read_as_each_alone(text: str) -> None:
     for i in range(4):
         alone = Simulation(robot, q=q[i], v=v[i])
         alone.step(control=control[i], steps=3)
-        np.testing.assert_allclose(readings[i], alone.sensors(), rtol=1e-12, atol=1e-11)  # kernels may run in lanes
+        np.testing.assert_allclose(readings[i], alone.sensors(), rtol=1e-12, atol=1e-11)  # kernels may run in vector lanes
         assert readings[robot.sensors[0].name].shape == (4, robot.sensors[0].dim)
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "midpoint"])
 def test_accelerations_of_other_integrators_approach_mujocos(integrator: str) -> None:
-    """The mean over a step is that at its beginning but for terms of the order of h: a hundredth of the step, of the error."""
+    """Check that the mean over a step equals the value at its beginning to order h: a hundredth of the step, a hundredth
+    of the error.
+    """
     text = MODELS["arm"]
     model, robot = mujoco.MjModel.from_xml_string(text), featherweight.load(text)
     order, control = MujocoOrder(robot, model), np.array([0.3, -0.2, 0.1])
@@ -297,7 +299,9 @@ def test_accelerations_of_other_integrators_approach_mujocos(integrator: str) ->
 
 
 def test_after_mj_step_mujoco_has_the_same_readings_of_forces() -> None:
-    """Without damping, both step with the acceleration at the start, which `sensordata` has after `mj_step`."""
+    """Check motion without damping, for which both step with the acceleration at the start; `sensordata` has it after
+    `mj_step`.
+    """
     text = MODELS["arm"].replace('gainprm="5" biastype="affine" biasprm="1 -3 0"', 'gainprm="5"')
     model, robot = mujoco.MjModel.from_xml_string(text), featherweight.load(text)
     data, control = mujoco.MjData(model), np.array([0.3, -0.2, 0.1])
@@ -315,7 +319,7 @@ def test_after_mj_step_mujoco_has_the_same_readings_of_forces() -> None:
 
 
 def test_forces_of_servos_balance_the_motion() -> None:
-    """M a + c = gear f, to rounding of a, where nothing else acts: also where a step meets stiffness at its end."""
+    """Check M a + c = gear f, to rounding of a, without other forces, also if a step treats stiffness implicitly."""
     text = (
         MODELS["arm"]
         .replace("biasprm", 'ctrlrange="-9 9" biasprm')
@@ -336,7 +340,7 @@ def test_forces_of_servos_balance_the_motion() -> None:
         assert force == pytest.approx(needed / 2.0, rel=1e-9)
         assert (abs(force) == pytest.approx(40.0, rel=1e-12)) is held
     explicit = 50.0 * 9.0 + 1.0 - 2.0 * (300.0 * before[0][robot.joints["slide"].q_slice] + 40.0 * before[1][slide])
-    assert abs(explicit).item() != pytest.approx(40.0, rel=1e-3)  # what the law gives at the beginning is another number
+    assert abs(explicit).item() != pytest.approx(40.0, rel=1e-3)  # the law at the beginning gives another number
 
 
 def test_controls_that_are_not_given_drive_nothing() -> None:
@@ -351,7 +355,7 @@ def test_controls_that_are_not_given_drive_nothing() -> None:
     sim.rollout(sim.q, sim.v, control=controls)
     assert sim.sensors()["m_frc"] == pytest.approx(-0.4)
     sim.vary(damping=[0.5])
-    assert sim.sensors()["m_frc"] == pytest.approx(-0.4)  # the last step is what it was
+    assert sim.sensors()["m_frc"] == pytest.approx(-0.4)  # the reading of the last step is unchanged
 
 
 BOX = """
@@ -386,23 +390,25 @@ WEIGHT = 9.81 * 3.5
 
 @pytest.mark.parametrize("contact", ["rigid", "as in the file"])
 def test_a_box_at_rest_reads_its_weight(contact: str) -> None:
-    """The tolerance is that of the contact solver and of the remaining motion two seconds after landing."""
+    """Check to the tolerance of the contact solver and the remaining motion two seconds after landing."""
     sim = Simulation(featherweight.load(BOX), contact=contact)
     sim.step(steps=1000)
     s = sim.sensors()
     np.testing.assert_allclose(s["acc"], (0.0, 0.0, 9.81), atol=1e-3)
     assert s["below"][0] == pytest.approx(WEIGHT, rel=1e-4)
     assert s["right"][0] == pytest.approx(WEIGHT / 2, rel=1e-3)
-    assert s["far"][0] == pytest.approx(WEIGHT / 4, rel=1e-3)  # the normal of one corner leads into it
+    assert s["far"][0] == pytest.approx(WEIGHT / 4, rel=1e-3)  # the normal of one corner points into it
     assert s["above"][0] == 0.0
     assert s["clipped"][0] == 20.0
     np.testing.assert_allclose(s["load"], 0.5 * 9.81 * np.array([0.0, 0.5, np.sqrt(0.75)]), atol=1e-3)
-    np.testing.assert_allclose(s["whole"], 0.0, atol=0.01)  # nothing but the floor holds it
+    np.testing.assert_allclose(s["whole"], 0.0, atol=0.01)  # only the floor holds it
     np.testing.assert_allclose(s["turning"], 0.0, atol=0.01)
 
 
 def test_touch_and_interaction_of_a_box_that_slides_are_mujocos() -> None:
-    """With the file's contact law, forces agree with MuJoCo's to 3e-4; a wrong contact would differ by more than 1e-3."""
+    """Check forces with the file's contact law, which agree with MuJoCo's to 3e-4; a wrong contact would differ by more
+    than 1e-3.
+    """
     model, robot = mujoco.MjModel.from_xml_string(BOX), featherweight.load(BOX)
     order, sim = MujocoOrder(robot, model), Simulation(featherweight.load(BOX), contact="as in the file")
     sim.reset(sim.q - np.eye(7)[2] * 1e-3, np.array([0.5, 0.2, -0.1, 0.0, 0.1, 0.3]))
@@ -415,7 +421,7 @@ def test_touch_and_interaction_of_a_box_that_slides_are_mujocos() -> None:
 
 
 def test_an_impact_is_a_mean_over_the_step() -> None:
-    """A box that falls at 1 m/s and stops: h (a - g) is the change of its velocity, as the floor's push is."""
+    """Check a box that falls at 1 m/s and stops: h (a - g) equals its change of velocity, and the impulse of the floor."""
     sim = Simulation(featherweight.load(BOX))
     sim.reset(sim.q + np.eye(7)[2] * 1e-4, -np.eye(6)[2])
     v = sim.v[2]
@@ -489,7 +495,7 @@ LOOP = """
 
 
 def test_sensors_of_robots_with_loops_and_couplings() -> None:
-    """Accelerations of all joints are of the order of h from MuJoCo's means, whose velocities end elsewhere on the loop."""
+    """Check accelerations of all joints to the order of h: MuJoCo's means end at other velocities on the loop."""
     model, robot = mujoco.MjModel.from_xml_string(LOOP), featherweight.load(LOOP)
     assert "held" not in [s.name for s in robot.sensors]
     order, sim = MujocoOrder(robot, model), Simulation(robot, shapes=False)
@@ -548,7 +554,7 @@ def test_a_state_that_is_assigned_has_no_contacts_of_the_step_before() -> None:
 
 
 def test_forces_on_bodies_hold_what_they_push() -> None:
-    """A box in the air, of which nothing else holds the whole; the plate on it is held by the rest."""
+    """Check a box in the air: nothing holds the whole; the box holds the plate on it."""
     robot = featherweight.load(BOX)
     sim = Simulation(robot, q=robot.start() + np.eye(7)[2], v=np.array([0.1, 0.2, 0.3, 1.0, -2.0, 0.5]))
     push = np.array([[3.0, -4.0, 50.0, 0.1, 0.2, -0.3]])
@@ -580,7 +586,7 @@ def test_a_planar_body_that_spins_accelerates_to_its_centre() -> None:
 def test_readings_are_of_the_last_of_many_steps() -> None:
     robot, (q, v) = featherweight.load(BOX), (None, np.array([0.1, 0.0, -0.5, 0.3, 0.2, 0.1]))
     readings = []
-    for n in (1, 3, 9):  # the last step of each is the ninth
+    for n in (1, 3, 9):  # each run ends at step nine
         sim = Simulation(robot, q=q, v=v)
         for _ in range(9 // n):
             sim.step(steps=n)
@@ -598,7 +604,7 @@ def test_readings_are_of_the_last_of_many_steps() -> None:
 
 
 def shapes_scene(rng: np.random.Generator) -> str:
-    """Shapes of all types around a body that looks into all directions."""
+    """Return shapes of all types around a body with rays in all directions."""
     heights = " ".join(f"{x:.3f}" for x in rng.uniform(0.0, 1.0, 20))
     points = " ".join(f"{x:.3f}" for x in rng.standard_normal(36) * 0.5)
     kinds = {
@@ -630,8 +636,10 @@ def shapes_scene(rng: np.random.Generator) -> str:
 
 
 def test_rays_meet_shapes_of_all_types_where_mujocos_do() -> None:
-    """From outside of shapes, and from inside, but for the height field, whose base MuJoCo sees from within. Vertices and
-    heights are in single precision there."""
+    """Check rays from outside and inside of shapes, except inside the height field, whose base MuJoCo sees from the inside.
+
+    MuJoCo stores vertices and heights in single precision.
+    """
     rng = np.random.default_rng(6)
     text = shapes_scene(rng)
     model, robot = mujoco.MjModel.from_xml_string(text), featherweight.load(text)
@@ -691,7 +699,7 @@ NOISY = """
 
 
 def test_noise_has_the_deviations_of_the_file() -> None:
-    """Means and deviations of 20000 robots, within five standard errors."""
+    """Check means and deviations of 20000 robots, within five standard errors."""
     n = 20000
     robot = featherweight.load(NOISY)
     sim = Simulation(robot, q=np.tile(robot.start(), (n, 1)), v=np.tile(np.arange(6.0), (n, 1)))
@@ -706,7 +714,8 @@ def test_noise_has_the_deviations_of_the_file() -> None:
     turned = np.arccos(np.abs((noisy["quat"] * clean["quat"]).sum(axis=1))) * 2.0
     assert np.sqrt((turned**2).mean() / 3.0) == pytest.approx(0.05, rel=5 / np.sqrt(6 * n))
     across = noisy["axis"] - (noisy["axis"] * clean["axis"]).sum(axis=1)[:, None] * clean["axis"]
-    assert np.sqrt((across**2).sum(axis=1).mean() / 2.0) == pytest.approx(0.1, rel=0.05)  # of directions, to second order
+    # deviation of directions, to second order
+    assert np.sqrt((across**2).sum(axis=1).mean() / 2.0) == pytest.approx(0.1, rel=0.05)
     assert (noisy["nothing"] == -1.0).all()
     assert (noisy["touch"] >= 0.0).all()
     assert (np.abs(noisy["clipped"]) <= 5.0).all()
@@ -742,7 +751,7 @@ def test_readings_are_an_array() -> None:
     assert s.keys()[:2] == ["gyro", "quiet"]
     assert type(s * 2.0) is type(s[:3]) is type(s["gyro"]) is np.ndarray
     assert isinstance(s.sum(), float)
-    s["gyro"][:] = 1.0  # a view
+    s["gyro"][:] = 1.0  # readings are a view
     assert s[0] == 1.0
     again = pickle.loads(pickle.dumps(s))
     np.testing.assert_array_equal(again["gyro"], s["gyro"])

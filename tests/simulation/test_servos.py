@@ -1,4 +1,4 @@
-"""Servos, motors, orientation servos and cranks beside MuJoCo's."""
+"""Tests of servos, motors, orientation servos and cranks, against MuJoCo."""
 
 import dataclasses
 from typing import Any
@@ -85,7 +85,7 @@ def pair(case: str, integrator: str = "RK4") -> tuple[fw.Robot, Any]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_motion_is_that_of_mujoco(case: str) -> None:
-    """Runge and Kutta's rule on the same equations: differences are rounding that grows with the motion."""
+    """Check Runge-Kutta steps of the same equations: differences are rounding that grows with the motion."""
     robot, model = pair(case)
     assert robot.report().keys() <= {"sites"}
     data, order, rng = mujoco.MjData(model), fw.MujocoOrder(robot, model), np.random.default_rng(3)
@@ -128,8 +128,9 @@ def test_forces_are_those_of_mujoco_at_any_state(case: str) -> None:
 
 @pytest.mark.parametrize("case", DELAYED)
 def test_delayed_controls_are_those_of_mujoco(case: str, tmp_path: Any) -> None:
-    """Sensors tell the drives' forces in RK4 steps that do not move much: what is read within a step is that of its beginning
-    here, and that of its stages in MuJoCo."""
+    """Check drive forces from sensors in short RK4 steps: readings inside a step are those of its beginning here, and
+    those of its stages in MuJoCo.
+    """
     sensor = '<sensor><actuatorfrc actuator="x"/></sensor></mujoco>'
     text = MODEL.format(integrator="RK4", actuators=ORDINARY + DELAYED[case]).replace("</mujoco>", sensor)
     model, robot = mujoco.MjModel.from_xml_string(text), fw.load(text)
@@ -187,8 +188,9 @@ def test_saved_and_renamed_robots_have_the_same_drives(case: str, tmp_path: Any)
 
 
 def test_a_stiff_servo_of_a_light_motor_is_stable_in_long_steps() -> None:
-    """The semi-implicit step takes stiffness, damping and back-EMF at its end: these gains diverge if they are taken at its
-    beginning."""
+    """Check that the semi-implicit step treats stiffness, damping and back-EMF implicitly: explicit steps with these
+    gains diverge.
+    """
     text = MODEL.format(integrator="Euler", actuators='<dcmotor name="x" joint="turn" resistance="1e-4" motorconst=".1"/>')
     for robot in (
         fw.load(text),
@@ -196,7 +198,7 @@ def test_a_stiff_servo_of_a_light_motor_is_stable_in_long_steps() -> None:
     ):
         sim = fw.Simulation(robot, 0.02)
         sim.step(steps=300, control=[0.0])
-        assert abs(sim.v[0]) < 0.2  # the motor brakes a weight that falls
+        assert abs(sim.v[0]) < 0.2  # the motor brakes a falling weight
 
 
 def test_gains_of_a_fleet_scale_the_whole_law() -> None:
@@ -252,7 +254,7 @@ def test_what_is_not_simulated_is_reported(actuator: str, kind: str) -> None:
 
 
 def test_sensors_of_actuators_have_their_whole_force() -> None:
-    """Friction and cogging of a motor too."""
+    """Check that the force includes friction and cogging of a motor."""
     sensors = """<sensor><actuatorfrc actuator="x"/><actuatorfrc actuator="plain"/><jointactuatorfrc joint="turn"/>
       <actuatorpos actuator="x"/><actuatorvel actuator="x"/></sensor></mujoco>"""
     actuators = BRISTLES["bristles and all"] + ORDINARY

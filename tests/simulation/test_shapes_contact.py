@@ -1,4 +1,4 @@
-"""Contacts of shapes with each other and with the ground."""
+"""Tests of contacts of shapes with each other and with the ground."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def at(robot: fw.Robot, positions: list[tuple[float, float, float]]) -> np.ndarr
 
 
 def test_ten_boxes_in_a_stack_stay_and_each_carries_those_above() -> None:
-    """Gaps of 20 µm close; after that nothing moves (1e-6 m: creep of a solver that left residuals would be seen)."""
+    """Check that gaps of 20 µm close; then nothing moves (1e-6 m would show the creep of a solver with residuals)."""
     n, rng = 10, np.random.default_rng(0)
     robot = free_bodies([fw.Shape(f"box-{i}", f"b{i}", ShapeType.BOX, (0.1, 0.1, 0.1)) for i in range(n)])
     shifts = 0.01 * rng.uniform(-1.0, 1.0, (n, 2))
@@ -68,7 +68,7 @@ def test_ten_boxes_in_a_stack_stay_and_each_carries_those_above() -> None:
 def test_a_round_body_falls_onto_the_plane_and_rests_on_its_lowest_point(
     type: fw.ShapeType, size: tuple[float, ...], height: float
 ) -> None:
-    """Tolerance 20 µm."""
+    """Check to 20 µm."""
     robot = free_bodies([fw.Shape("s", "b", type, size)])
     sim = fw.Simulation(robot, 1e-3, q=at(robot, [(0.0, 0.0, height + 0.01)]), shapes=True, ground=fw.Plane())
     sim.run(0.3)
@@ -78,14 +78,14 @@ def test_a_round_body_falls_onto_the_plane_and_rests_on_its_lowest_point(
 
 
 def test_a_mesh_is_taken_for_its_convex_hull() -> None:
-    """A tetrahedron given by its corners rests with its centroid a quarter of its height above the ground."""
+    """Check a tetrahedron, given by its corners: its centroid rests a quarter of its height above the ground."""
     corners = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]) * 0.05
-    down = np.array([1.0, 1.0, 1.0]) / np.sqrt(3.0)  # towards a corner; the opposite face is the base
+    down = np.array([1.0, 1.0, 1.0]) / np.sqrt(3.0)  # direction of a corner; the opposite face is the base
     axis = np.cross(down, [0.0, 0.0, 1.0])
     K = np.array([[0.0, 0.0, axis[1]], [0.0, 0.0, -axis[0]], [-axis[1], axis[0], 0.0]])
     R = np.eye(3) + K + K @ K / (1.0 + down[2])
     shape = fw.Shape("t", "b", ShapeType.MESH, (1.0, 1.0, 1.0), vertices=corners @ R.T)
-    height = 0.05 / np.sqrt(3.0)  # of the centroid above the base
+    height = 0.05 / np.sqrt(3.0)  # height of the centroid above the base
     robot = free_bodies([shape])
     sim = fw.Simulation(robot, 1e-3, q=at(robot, [(0.0, 0.0, height + 1e-3)]), shapes=True, ground=fw.Plane())
     sim.run(0.2)
@@ -123,7 +123,7 @@ def test_shapes_of_the_world_are_obstacles() -> None:
 
 
 def test_bodies_that_overlap_at_first_are_parted() -> None:
-    """Half of the way each, while they fall."""
+    """Check that each body moves half of the way, while both fall."""
     shapes = [fw.Shape("a", "a", ShapeType.BOX, (0.1, 0.1, 0.1)), fw.Shape("b", "b", ShapeType.BOX, (0.1, 0.1, 0.1))]
     robot = free_bodies(shapes)
     sim = fw.Simulation(robot, 1e-3, q=at(robot, [(0.0, 0.0, 0.0), (0.05, 0.0, 0.0)]), shapes=True)
@@ -133,7 +133,9 @@ def test_bodies_that_overlap_at_first_are_parted() -> None:
 
 
 def test_points_and_spheres_stand_for_shapes_exactly() -> None:
-    """The farthest reach of the stand-ins in random directions is that of the shape, below for points on round ones."""
+    """Check that the extent of the stand-ins equals that of the shape in random directions; points on round shapes have
+    less.
+    """
     turned = fw.Pose(((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)), (0.1, 0.2, 0.3))
     shapes = [
         fw.Shape("box", "a", ShapeType.BOX, (0.2, 0.4, 0.6), turned),
@@ -163,7 +165,7 @@ def test_a_robot_without_shapes_stands_on_the_boxes_of_its_inertias() -> None:
 
 
 def test_stand_ins_need_neither_trimesh_nor_viser(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mesh that cannot be read then is the box of its body's inertia."""
+    """Check a mesh that cannot be read without them: the box of its body's inertia replaces it."""
     for name in [
         m for m in sys.modules if m.startswith(("trimesh", "viser", "featherweight.viewer", "featherweight.model.tri"))
     ]:

@@ -1,4 +1,4 @@
-"""Starts of simulations: the file's configuration, overlapping bodies, and pairs that never touch."""
+"""Tests of starts of simulations: the file's configuration, overlapping bodies, and pairs that never touch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def scene(*bodies: str) -> fw.Robot:
 
 
 def test_a_robot_starts_where_its_file_does() -> None:
-    """An MJCF file starts at qpos0, with joints beyond their limits moved to them."""
+    """Check that an MJCF file starts at qpos0, with joints beyond limits moved to the limits."""
     hinge = '<body pos="2 0 1"><joint name="j" range="10 50" ref="5" axis="0 1 0"/><geom size="0.1" mass="1"/></body>'
     robot = scene(BOX.format("a", "0 0 0.4"), hinge)
     expected = np.array([0, 0, 0.4, 0, 0, 0, 1, np.radians(10)])
@@ -45,7 +45,9 @@ def test_a_robot_without_configurations_starts_at_neutral() -> None:
 
 
 def test_a_robot_of_urdf_that_starts_in_the_ground_is_told_of() -> None:
-    """Its own pairs of shapes, of which those that overlap at first are left out, are looked at before the first step."""
+    """Check that the robot's own pairs, some of which are ignored because they overlap at the start, are determined
+    before the first step.
+    """
     inertia = '<inertial><mass value="1"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>'
     robot = fw.load(ARM.replace('<link name="base">', f'<link name="base">{inertia}'), base="floating")
     q = robot.start()
@@ -56,7 +58,7 @@ def test_a_robot_of_urdf_that_starts_in_the_ground_is_told_of() -> None:
 
 
 def test_bodies_that_overlap_at_the_start_are_parted_slowly_and_named() -> None:
-    """They separate at 1 m/s without velocity, however deep; deeper overlaps are refused."""
+    """Check separation at 1 m/s without velocity, for any depth; deeper overlaps are refused."""
     robot = scene(BOX.format("a", "0 0 -0.3"), BOX.format("b", "1 0 0.1"), BOX.format("c", "1 0 0.25"))
     sim = fw.Simulation(robot, H)
     with pytest.warns(fw.ModelWarning, match=r"at the start: .*'a'.* by 0\.4 m, .*'b'.*'c'.* by 0\.05 m\. "):
@@ -66,7 +68,7 @@ def test_bodies_that_overlap_at_the_start_are_parted_slowly_and_named() -> None:
         assert sim.q[2] == pytest.approx(min(-0.3 + step * H, 0.1), abs=1e-5)
         np.testing.assert_allclose(sim.v, 0.0, atol=1e-8)
     np.testing.assert_allclose(sim.q[[2, 9, 16]], [0.1, 0.1, 0.3], atol=1e-5)
-    sim.q = [*robot.start()[:2], -0.5, *sim.q[3:]]  # where users put it is a start, too
+    sim.q = [*robot.start()[:2], -0.5, *sim.q[3:]]  # an assigned configuration is a start, too
     sim.step()
     assert sim.q[2] == pytest.approx(-0.5 + H, abs=1e-5)
 
@@ -78,7 +80,7 @@ def test_a_start_in_another_body_can_be_refused() -> None:
 
 
 def test_a_body_that_sinks_deeper_than_at_the_start_is_refused() -> None:
-    """Bodies that overlap at the start do not hide one that goes through another later."""
+    """Check that an overlap at the start does not hide a body that passes through another later."""
     robot = scene(BOX.format("a", "0 0 -0.3"))
     sim = fw.Simulation(robot, H)
     with pytest.warns(fw.ModelWarning, match="overlap at the start"):
@@ -87,7 +89,7 @@ def test_a_body_that_sinks_deeper_than_at_the_start_is_refused() -> None:
 
 
 def test_shapes_of_one_robot_that_its_file_draws_in_one_another_never_touch() -> None:
-    """This includes fixed bases, and shapes that overlap only at the start; warnings name them."""
+    """Check fixed bases too, and shapes that overlap only at the start; warnings name them."""
     robot = fw.load(ARM)
     sim = fw.Simulation(robot, H, shapes=True, q=[0.0, 0.5])
     assert [set(pair) for pair in sim.excluded_pairs] == [{"base", "fore"}]
@@ -96,7 +98,7 @@ def test_shapes_of_one_robot_that_its_file_draws_in_one_another_never_touch() ->
 
 
 def test_bodies_of_several_robots_touch_wherever_they_are_drawn() -> None:
-    """Two boxes of a file without rules, which lie at the origin in its configuration."""
+    """Check two boxes of a file without rules for pairs, which overlap at the origin in its configuration."""
     cube = fw.Body("cube", fw.Inertia(1.0, (0, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01)))
     bodies = [cube, fw.Body("other", cube.inertia)]
     joints = [fw.Joint(b.name, fw.JointType.FLOATING, None, b.name) for b in bodies]
@@ -110,7 +112,7 @@ def test_bodies_of_several_robots_touch_wherever_they_are_drawn() -> None:
 
 
 def test_a_robot_is_put_on_the_ground() -> None:
-    """Shapes of all kinds, however they are turned: their distance from the floor is the height."""
+    """Check that the distance of turned shapes of all kinds to the floor is the height."""
     geoms = ("sphere 0.1", "capsule 0.1 0.2", "box 0.1 0.2 0.3", "cylinder 0.1 0.2", "ellipsoid 0.1 0.2 0.3")
     rng = np.random.default_rng(0)
     mesh = '<asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset>'

@@ -1,4 +1,4 @@
-"""Each reason for which a step is not taken, by its number and in words, with the state kept."""
+"""Tests of all reasons to refuse a step, by number and message; the state must not change."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def unsettled() -> Refused:
 
 
 def open_loops() -> Refused:
-    """A crank that cannot go round moves by 50 rad in a step."""
+    """Return a crank that cannot turn over, which moves by 50 rad in a step."""
     lengths = (0.9, 0.8, 0.6, 0.4)
     robot = closed(four_bar(lengths))
     sim = fw.Simulation(robot, 0.05, "rk4", q=robot.close(four_bar_configuration(1.0, lengths)), v=[-1000.0])
@@ -100,7 +100,7 @@ def unsolved() -> Refused:
 
 
 def no_velocity_after_contact() -> Refused:
-    """A fast ball whose contact feels next to no inertia gets impulses without bound."""
+    """Return a fast ball with almost no contact inertia, which gets unbounded impulses."""
 
     def light(contacts: Any, q: Array) -> Array:
         return np.tile(1e-250 * np.eye(sum(c.size for c in contacts)), (len(q), 1, 1))
@@ -121,7 +121,7 @@ def limit() -> Refused:
 
 
 def no_state() -> Refused:
-    """A ball that turns by an angle whose square is not a number."""
+    """Return a ball that turns by an angle whose square is not finite."""
     sim = fw.Simulation(free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY), H, v=[0.0, 0.0, 0.0, 0.0, 0.0, 1e200])
     return Refused(sim, 1, {}, "the velocity after the step at joint 'free0' is nan")
 
@@ -151,13 +151,13 @@ ALIKE = {"TOO_DEEP", "UNSOLVED", "NO_VELOCITY_AFTER_CONTACT", "LIMIT", "GAIN"}
 
 
 def test_each_status_has_its_scene() -> None:
-    """All but the one of steps that are taken, and that of contacts without room, which is made."""
+    """Check all statuses except success and missing room for contacts, which is added."""
     assert STATUSES.keys() == {*SCENES, "TAKEN", "NO_ROOM"}
     assert sorted(STATUSES.values()) == list(range(len(STATUSES)))
 
 
 def go(sim: fw.Simulation, steps: int, inputs: dict[str, Any], states: list[Any]) -> None:
-    """Take steps, and note the state before each of them."""
+    """Step, and record the state before each step."""
     for _ in range(steps):
         states.append((sim.q, sim.v, sim.time))
         sim.step(**inputs)
@@ -184,7 +184,7 @@ def test_a_step_that_is_refused_says_why_and_keeps_the_state(name: str, by: Any)
 
 @pytest.mark.parametrize("name", SCENES)
 def test_a_robot_whose_step_is_refused_is_named_and_stops_alone(name: str) -> None:
-    """Beside another that is at rest, where that makes a difference."""
+    """Check beside a robot at rest, for statuses where this makes a difference."""
     sim, steps, inputs, words = SCENES[name]()
     with pytest.raises(fw.SimulationError):
         go(sim, steps, inputs, [])
@@ -219,7 +219,7 @@ def test_a_tolerance_that_rounding_exceeds_says_what_is_left() -> None:
 
 
 def test_room_for_more_contacts_than_there_was_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step that first had too little memory has the bits of a step with enough."""
+    """Check that a step that first had too little memory has the bits of a step with enough."""
     spheres = [fw.ContactPoint("body0", (x, y, -0.05)) for x in np.linspace(-0.1, 0.1, 6) for y in np.linspace(-0.15, 0.15, 6)]
     ends = []
     for room in (fleet.ROOM, 64):
@@ -253,7 +253,7 @@ def test_robots_that_need_more_room_in_the_same_step_make_it_once() -> None:
 @pytest.mark.parametrize("on_failure", ["raise", "stop"])
 @pytest.mark.parametrize("robots", [1, 3])
 def test_an_error_of_a_function_that_a_step_calls_is_raised(robots: int, on_failure: str) -> None:
-    """The error is unchanged, with the state and time before it; the next step is unaffected."""
+    """Check that the error is unchanged, with the state and time before it; the next step is unaffected."""
     calls: list[int] = []
 
     def delassus(contacts: Any, q: Array) -> Array:
@@ -281,7 +281,7 @@ def test_an_error_of_a_function_that_a_step_calls_is_raised(robots: int, on_fail
         broken[:] = [more]
         with pytest.raises(KeyError, match="no inertia"):
             take()
-        if more == 1 or robots > 1:  # robots side by side are all back before the call
+        if more == 1 or robots > 1:  # batches return to their state before the call
             assert (sim.steps, sim.time) == (1, H)
             np.testing.assert_array_equal(sim.q, q)
             np.testing.assert_array_equal(sim.v, v)
@@ -299,7 +299,7 @@ def test_an_error_of_a_function_that_a_step_calls_is_raised(robots: int, on_fail
 
 @pytest.mark.parametrize("shape", [(4, 4), (6,)], ids=["placement", "velocity"])
 def test_no_step_is_taken_where_bodies_cannot_be_placed(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Functions without machine code are called in Python; what cannot be computed must not look like no contact."""
+    """Check functions without machine code, which are called in Python: a failure must not look like no contact."""
     computed = robot_tables.python_call
     asked = []
 

@@ -1,4 +1,4 @@
-"""A step as a function of arrays: that of the simulation, and products with its transposed derivative."""
+"""Tests of a step as a function of arrays: it equals the simulation's, and so do products with its transposed derivative."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_it_is_the_step_and_leaves_the_simulation_alone() -> None:
 
 
 def test_pullbacks_are_transposed_derivatives() -> None:
-    """Against central differences of the step along changes that velocities make, through contact too."""
+    """Compare with central differences of the step along changes that velocities make, with contact too."""
     sim, given = landing()
     step, rng, h = sim.step_function(), np.random.default_rng(1), 1e-6
     q_bar, v_bar = rng.standard_normal((3, 8)), rng.standard_normal((3, 7))

@@ -1,4 +1,4 @@
-"""The benchmark of step times: its rows, and its reports of failed steps."""
+"""Tests of the benchmark of step times: its rows, and its reports of failed steps."""
 
 from __future__ import annotations
 

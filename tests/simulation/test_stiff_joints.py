@@ -1,4 +1,4 @@
-"""Springs, dampers and servos of any stiffness by the midpoint rule, which is stable for all: its equations are solved."""
+"""Tests of springs, dampers and servos of any stiffness with the midpoint rule, which is implicit and always stable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TREES = 8
 
 
 class Machine:
-    """A robot, its servos, and a state (robots, ..) beside that in which its springs rest."""
+    """A robot, its servos, and a state (robots, ..) near the rest state of its springs."""
 
     def __init__(self, robot: fw.Robot, rest: Array, rng: np.random.Generator, speed: float, robots: int = 4) -> None:
         self.robot = robot
@@ -45,7 +45,7 @@ class Machine:
 
 @functools.cache
 def machine(number: int) -> Machine:
-    """A random tree: masses 1e6 apart, stiffness to 1e5, damping to 1e3; every third flies; the last is a four-bar."""
+    """Return a random tree: mass ratios to 1e6, stiffness to 1e5, damping to 1e3; every third flies; the last is a four-bar."""
     rng = np.random.default_rng(number)
     if number == TREES:
         mechanism = closed(four_bar())
@@ -70,7 +70,7 @@ def machine(number: int) -> Machine:
 @pytest.mark.parametrize("number", range(TREES + 1))
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
 def test_robots_move_as_if_alone_and_in_plain_python(number: int, step: float) -> None:
-    """Bits are equal alone and in a batch, and in plain Python with rounded operations; fused operations differ by rounding."""
+    """Check bits of single robots, batches, and plain Python with rounded operations; fused operations differ by rounding."""
     m = machine(number)
 
     def moved(some: slice = slice(None)) -> tuple[Array, Array]:
@@ -94,9 +94,11 @@ def test_robots_move_as_if_alone_and_in_plain_python(number: int, step: float) -
 
 @pytest.mark.parametrize("number", range(TREES))
 def test_steps_solve_the_equations_of_the_rule(number: int) -> None:
-    """v+ - v - h a(q', v') - g v' = 0, and the energy balanced by the work of servos and dampers, as SciPy finds v+ and g.
+    """Check v+ - v - h a(q', v') - g v' = 0, and the energy balance with the work of servos and dampers; SciPy solves for v+
+    and g.
 
-    From a start off by a thousandth; to 1e-9, of velocities and of what stiffness makes of the rounding of coordinates.
+    SciPy starts from values off by a thousandth. The tolerance is 1e-9 of velocities, and of stiffness times the rounding of
+    coordinates.
     """
     h, m = 1e-2, machine(number)
     sim, robot = m.simulation(h), m.robot
@@ -124,13 +126,13 @@ def test_steps_solve_the_equations_of_the_rule(number: int) -> None:
     rng = np.random.default_rng(0)
     guess = np.append(sim.v * (1.0 + 1e-3 * rng.standard_normal(robot.nv)), 0.0)
     found = scipy.optimize.root(equations, guess, method="hybr", options={"xtol": 1e-14})
-    # SciPy's own solution is as good as what it leaves
+    # the tolerance of SciPy's solution is its residual
     assert np.abs(equations(found.x)).max() < 1e-6 * scale
     np.testing.assert_allclose(sim.v, found.x[:-1], rtol=0.0, atol=1e-7 * scale)
 
 
 def test_a_servo_that_is_stiff_for_the_step_settles() -> None:
-    """A link of 150 g at 10 ms, whose damping alone turns velocities round in a step of less: beside the exact solution."""
+    """Check a link of 150 g at 10 ms against the exact solution; its damping alone reverses velocities in less than a step."""
     I, kp, kd, h, aim = 0.002, 80.0, 3.0, 1e-2, 0.5
     link = fw.Inertia(0.15, (0.0, 0.0, 0.0), (I, 0.0, 0.0, I, 0.0, I))
     robot = fw.build(
@@ -138,7 +140,7 @@ def test_a_servo_that_is_stiff_for_the_step_settles() -> None:
     )
     sim = fw.Simulation(robot, h, "midpoint", actuators=[fw.Actuator("servo", "hinge", gain=kp, bias=(0.0, -kp, -kd))])
     A = np.array([[0.0, 1.0], [-kp / I, -kd / I]])
-    step = np.linalg.solve(np.eye(2) - 0.5 * h * A, np.eye(2) + 0.5 * h * A)  # the rule, for a linear system
+    step = np.linalg.solve(np.eye(2) - 0.5 * h * A, np.eye(2) + 0.5 * h * A)  # the midpoint rule for a linear system
     x = np.array([-aim, 0.0])
     for _ in range(60):
         sim.step(control=[aim])
@@ -146,7 +148,7 @@ def test_a_servo_that_is_stiff_for_the_step_settles() -> None:
         np.testing.assert_allclose([sim.q[0] - aim, sim.v[0]], x, rtol=0.0, atol=1e-10)
     sim.run(1.0, control=[aim])
     assert sim.q[0] == pytest.approx(aim, abs=1e-9)
-    # of second order: beside exp(A t)
+    # Second order: compare with exp(A t).
     errors = []
     for n in (400, 800):
         sim = fw.Simulation(robot, 0.1 / n, "midpoint", actuators=sim.forces.actuators)
@@ -157,7 +159,7 @@ def test_a_servo_that_is_stiff_for_the_step_settles() -> None:
 
 @pytest.mark.parametrize("stiffness", [1e2, 1e4, 1e6])
 def test_springs_of_any_stiffness_keep_the_energy(stiffness: float) -> None:
-    """Tolerance: rounding. Steps are 10 ms, so h w of the stiffest spring is 18."""
+    """Check to rounding. Steps are 10 ms, so h w of the stiffest spring is 18."""
     sim = fw.Simulation(pendulum(stiffness=stiffness, rest=0.3), 1e-2, "midpoint", q=[0.5])
     first = sim.energy()
     sim.run(2.0, every=10**4)
@@ -165,7 +167,7 @@ def test_springs_of_any_stiffness_keep_the_energy(stiffness: float) -> None:
 
 
 def test_rk4_beyond_its_stability_says_what_to_do() -> None:
-    """A step of 2.8 over the fastest rate of a damper is as long as Runge-Kutta goes."""
+    """Check a step of 2.8 over the fastest rate of a damper, the limit of Runge-Kutta."""
     sim = fw.Simulation(pendulum(damping=100.0), 1e-2, "rk4", v=[1.0])
     with pytest.raises(fw.SimulationError, match="shorter step"):
         sim.run(2.0, every=10**4)

@@ -1,4 +1,4 @@
-"""Rounds after the contact problem in which friction does not yield (MJCF's noslip_iterations), beside MuJoCo."""
+"""Tests of iterations with rigid friction after the contact problem (MJCF's noslip_iterations), against MuJoCo."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCENE = """<mujoco><option timestep="0.002" cone="{cone}" noslip_iterations="{ro
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 @pytest.mark.parametrize(("condim", "rounds"), [(3, 2), (3, 30), (6, 30)])
 def test_motion_is_that_of_mujoco(cone: str, condim: int, rounds: int) -> None:
-    """A box that slides, and rests, a ball that rolls, and joints with dry friction."""
+    """Check a box that slides and rests, a ball that rolls, and joints with dry friction."""
     v = np.zeros(14)
     v[0], v[5], v[6], v[10] = 0.5, 2.0, 0.3, 3.0
     text = SCENE.format(cone=cone, condim=condim, rounds=rounds, friction="0.6 0.02 0.005")

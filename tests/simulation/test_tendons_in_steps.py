@@ -1,4 +1,4 @@
-"""Tendons, activations, muscles and drives at frames move robots as in MuJoCo."""
+"""Tests of tendons, activations, muscles and drives at frames, against MuJoCo."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ HELD = {"limit": 'range="-.3 .4" limited="true"', "friction": 'range="0 .75" lim
 
 def controls(nu: int, k: int) -> np.ndarray:
     u = 0.1 * np.sin(0.01 * k + np.arange(nu))
-    u[2] += 5.0  # the rotor carries
+    u[2] += 5.0  # torque on the rotor
     return u
 
 
@@ -86,12 +86,12 @@ def farthest(text: str, steps: int, contact: str = "as in the file") -> float:
 
 
 def test_smooth_motion_is_mujocos() -> None:
-    """Both use the same Runge-Kutta rule, until rounding has grown."""
+    """Check that both use the same Runge-Kutta rule, until rounding has grown."""
     assert farthest(text("RK4", **SPRINGS), 100) < 1e-10
 
 
 def test_limits_and_dry_friction_of_tendons_are_mujocos() -> None:
-    """One step after the other: MuJoCo takes springs at the beginning of a step, and so are tendons' here."""
+    """Compare single steps: MuJoCo treats springs explicitly, and so do we for tendons."""
     drives = text("Euler", **HELD).replace('biastype="affine" biasprm="0 -1 -.1"', "")
     assert farthest(drives, 600) < 1e-8
 
@@ -130,7 +130,7 @@ def test_rigid_limits_of_tendons_hold() -> None:
 
 
 def test_energy_of_tendon_springs_is_kept() -> None:
-    """The midpoint rule keeps energy to rounding."""
+    """Check that the midpoint rule conserves energy to rounding."""
     file = text("Euler", springs='stiffness="30" springlength=".3"', slack='stiffness="3" springlength="-.1 .2"').replace(
         DRIVES, ""
     )
@@ -142,7 +142,7 @@ def test_energy_of_tendon_springs_is_kept() -> None:
 
 @pytest.mark.parametrize("integrator", ["RK4", "Euler"])
 def test_bounds_of_all_drives_along_a_tendon(integrator: str, tmp_path: Path) -> None:
-    """Bounds are those of the sum of all forces before their gears and their own limits, in MuJoCo's order."""
+    """Check bounds of the sum of all forces before their gears and their own limits, in MuJoCo's order."""
     file = f"""<mujoco><option integrator="{integrator}" timestep=".002"/><worldbody>
 <body><joint name="a" axis="0 1 0"/><geom size=".1" pos=".1 0 0"/>
 <body pos=".3 0 0"><joint name="b" axis="0 1 0"/><geom size=".1" pos=".1 0 0"/></body></body></worldbody>
@@ -163,7 +163,7 @@ def test_bounds_of_all_drives_along_a_tendon(integrator: str, tmp_path: Path) ->
         mujoco.mj_step(model, data)
         sim.step(control=u)
         np.testing.assert_allclose(sim.sensors(), data.sensordata, atol=1e-11)
-        if integrator == "RK4":  # the servo at the end of a semi-implicit step is not MuJoCo's
+        if integrator == "RK4":  # semi-implicit steps treat the servo implicitly, MuJoCo does not
             np.testing.assert_allclose(sim.q, data.qpos, atol=1e-12)
         scaled += not -1.0 < data.ctrl[[0, 1, 3]].sum() < 2.0
     assert 20 < scaled < 180

@@ -1,4 +1,4 @@
-"""Friction against spinning and rolling (condim 4 and 6)."""
+"""Tests of friction against spinning and rolling (condim 4 and 6)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def text(condim: int, friction: str = "1 0.02 0.005", cone: str = "pyramidal", o
 @pytest.mark.parametrize(("friction", "option"), [("1 0.02 0.005", ""), ("0.5 0.005 0.0001", 'impratio="3"')])
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_pyramids_and_cones_with_turning_are_mujocos(condim: int, friction: str, option: str, cone: str) -> None:
-    """A box that slides and turns, a ball that spins and rolls, to the tolerance of MuJoCo's solver."""
+    """Check a box that slides and turns, and a ball that spins and rolls, to the tolerance of MuJoCo's solver."""
     away = beside_mujoco(text(condim, friction, cone, option), 300, v=VELOCITY)[2]
     assert away.max() < (1e-6 if cone == "pyramidal" else 1e-8)
 
@@ -50,12 +50,12 @@ def test_frictions_against_rolling_differ_by_direction_as_in_mujoco(cone: str, f
 @pytest.mark.parametrize(("condim", "friction"), [(3, "0 0 0"), (4, "1 0 0"), (6, "1 0.02 0"), (6, "0 0 0")])
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_frictions_of_zero_are_mujocos_least(cone: str, condim: int, friction: str) -> None:
-    """MuJoCo raises them to 1e-5, so contacts yield as those with as many friction directions."""
+    """Check that frictions below 1e-5 are raised to it, so that contacts yield as those with as many friction directions."""
     assert beside_mujoco(text(condim, friction, cone), 300, v=VELOCITY)[2].max() < 1e-7
 
 
 def test_a_ball_rolls_farther_about_the_tangent_with_less_friction() -> None:
-    """MuJoCo's first tangent of a floor is y, and the second is -x: a ball that rolls along x turns about y."""
+    """Check axes: MuJoCo's first tangent of a floor is y, and the second is -x: a ball that rolls along x turns about y."""
     robot = fw.load(text(3).replace("</worldbody>", PAIRS.format("1 1 .02 .01 .002")))
     for along, turning, rolling in ((6, 10, 0.01), (7, 9, 0.002)):
         v = np.zeros(12)
@@ -67,18 +67,18 @@ def test_a_ball_rolls_farther_about_the_tangent_with_less_friction() -> None:
 
 @pytest.mark.parametrize("law", ["rigid", "compliant"])
 def test_a_ball_that_spins_slows_down_by_its_friction(law: str) -> None:
-    """The deceleration is mu m g / (2/5 m r²) with its weight m g; condim 3 does not stop rotation about the normal."""
+    """Check the deceleration mu m g / (2/5 m r²) with its weight m g; condim 3 does not stop rotation about the normal."""
     for condim, expected in ((3, 9.0), (4, 9.0 - 0.1 * 0.02 * G / (0.4 * 0.01))):
         robot = fw.load(text(condim))
         sim = fw.Simulation(robot, v=[*np.zeros(11), 9.0], contact=law)
-        sim.run(0.1)  # a contact that yields comes to rest
+        sim.run(0.1)  # until the compliant contact is at rest
         sim.v = [*np.zeros(11), 9.0]
         sim.run(0.1)
         assert sim.v[11] == pytest.approx(expected, abs=0.02)
 
 
 def test_a_ball_that_rolls_comes_to_rest() -> None:
-    """The rolling torque mu m g brakes 7/5 m r² v' / r = -mu g m: after v² / (2 a) with a = 5/7 mu g / r."""
+    """Check the rolling torque mu m g, which brakes 7/5 m r² v' / r = -mu g m: rest after v² / (2 a) with a = 5/7 mu g / r."""
     robot = fw.load(text(6))
     v = np.zeros(12)
     v[6], v[10] = 0.3, 3.0
@@ -92,7 +92,7 @@ def test_a_ball_that_rolls_comes_to_rest() -> None:
 
 
 def test_what_rests_stays_and_torques_are_on_both_bodies() -> None:
-    """A ball on a box, turned against it by a torque below the bound: neither moves, and the floor holds both."""
+    """Check a ball on a box, with a torque below the bound: neither moves, and the floor holds both."""
     stack = text(4).replace('pos="1 0 0.1"', 'pos="0 0 0.3"').replace('pos="0 0 0.11"', 'pos="0 0 0.1"')
     robot = fw.load(stack)
     sim = fw.Simulation(robot)
@@ -129,7 +129,7 @@ def test_torques_have_room_for_as_many_contacts_as_forces(monkeypatch: pytest.Mo
 
 
 def test_frictions_of_pairs_are_mixed_as_in_mujoco() -> None:
-    """The greater of two, that of the geom of higher priority, or a pair's own; none below condim 4 and 6."""
+    """Check the rules: the greater of two, that of the geom of higher priority, or a pair's own; none below condim 4 and 6."""
 
     def pairs(given: str) -> dict[frozenset[str], tuple[float, float, float]]:
         robot = fw.load(given)
@@ -148,7 +148,7 @@ def test_frictions_of_pairs_are_mixed_as_in_mujoco() -> None:
 
 
 def test_a_robot_with_many_bodies_has_it_too() -> None:
-    """A chain of ten links, of which contacts see the inverse mass matrix: as by the Delassus matrix of all its bodies."""
+    """Check a chain of ten links, whose contacts use the inverse mass matrix, against the Delassus matrix of all its bodies."""
     shape = '<geom type="capsule" fromto="0 0 0 .2 0 0" size=".05" mass="1"/>'
     links = f'<body pos="0.2 0 0"><joint axis="0 0 1"/>{shape}' * 9
     chain = f"""<mujoco><option timestep="0.002"/><default><geom condim="4" friction="1 0.05 0.001"/></default><worldbody>
@@ -172,7 +172,7 @@ def test_derivatives_are_not_there() -> None:
 
 
 def test_impacts_of_turning_contacts_have_room() -> None:
-    """Python finds what machine code writes beside its arrays: bounds of turning count in the problem after an impact."""
+    """Check in plain Python that nothing is written beyond arrays: bounds of turning count in the problem after an impact."""
     robot = fw.load(text(6))
     with plain_python():
         sim = fw.Simulation(robot, v=VELOCITY, contact="rigid", integrator="rk4")
@@ -180,11 +180,11 @@ def test_impacts_of_turning_contacts_have_room() -> None:
     assert len(sim.contacts()[1]) > 1
     beside = fw.Simulation(robot, v=VELOCITY, contact="rigid", integrator="rk4")
     beside.run(0.08)
-    np.testing.assert_allclose(sim.q[7:], beside.q[7:], atol=1e-9)  # the ball; what corners of the box carry is not unique
+    np.testing.assert_allclose(sim.q[7:], beside.q[7:], atol=1e-9)  # the ball; loads of the box's corners are not unique
 
 
 def test_torques_of_friction_are_kept_for_the_next_step_of_each_robot() -> None:
-    """Those of the ball hold it against a torque, and a robot at rest needs no solver steps."""
+    """Check that the ball's torques hold it against a torque, and that a robot at rest needs no solver iterations."""
     robot = fw.load(text(6, "1 0.05 0.02", cone="elliptic"))
     for q in (robot.start(), np.tile(robot.start(), (3, 1))):
         sim = fw.Simulation(robot, q=q, contact="as in the file")
