@@ -1,7 +1,7 @@
-"""The Python blocks of a Markdown page, and what its comments, which readers do not see, say of them.
+"""Python blocks of a Markdown page, with the instructions in its hidden comments.
 
 <!-- not run: why -->       the next block is not run
-<!-- run first:             code that the next block needs and readers can do without
+<!-- run first:             code that the next block needs and readers do not
 q = robot.neutral()
 -->
 """
@@ -31,19 +31,19 @@ _PARTS = re.compile(
 
 
 class Block(NamedTuple):
-    """A piece of code, where it is, and why it is not to be run, if it is not."""
+    """A block of code, its position, and the reason why it is not run, if any."""
 
     code: str
-    line: int  # of the page, on which the code begins
+    line: int  # line of the page where the code begins
     left_out: str = ""
 
     def tree(self, path: Path) -> ast.Module:
-        """Its syntax, with the lines of the page."""
+        """Return the syntax tree, with the line numbers of the page."""
         return ast.increment_lineno(ast.parse(self.code, str(path)), self.line - 1)
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks of a page, in order, hidden ones too."""
+    """Return the blocks of a page in order, including hidden ones."""
     why = ""
     for part in _PARTS.finditer(text):
         kind = part.lastgroup if part.lastgroup != "indent" else "block"
@@ -59,11 +59,11 @@ def blocks(text: str) -> Iterator[Block]:
 
 @contextlib.contextmanager
 def in_the_folder_of_a_reader(folder: Path) -> Iterator[None]:
-    """Run pages in a folder with the files that they name. Variables and environments that they set do not stay."""
+    """Run pages in a folder with the files that they name, and restore variables and environments afterwards."""
     shutil.copytree(FILES, folder, dirs_exist_ok=True)
     registry: dict[str, Any] = {}
     if find_spec("gymnasium"):
-        import_module("featherweight.gym")  # registers its own environments, which stay
+        import_module("featherweight.gym")  # registers the package's environments, which stay
         registry = import_module("gymnasium").registry
     with contextlib.chdir(folder), mock.patch.dict(os.environ), mock.patch.dict(registry):
         yield
@@ -72,8 +72,8 @@ def in_the_folder_of_a_reader(folder: Path) -> Iterator[None]:
 def run(path: Path, text: str) -> list[str]:
     """Run the blocks of a page in one namespace; return the skipped blocks with the reasons.
 
-    A block is left out if a comment says so, if a package that it imports is not installed, or if it uses a name that only
-    blocks that were left out would have given it.
+    A block is skipped if a comment says so, if it imports a package that is not installed, or if it uses a name that only
+    skipped blocks define.
     """
     namespace: dict[str, Any] = {"__name__": path.stem}
     missing: dict[str, str] = {}
@@ -92,7 +92,7 @@ def run(path: Path, text: str) -> list[str]:
 
 
 def _absent(tree: ast.Module) -> Iterator[str]:
-    """Packages that a block imports and that are not installed."""
+    """Return the packages that a block imports and that are not installed."""
     for node in ast.walk(tree):
         modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
         modules += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
@@ -111,7 +111,7 @@ def _uses(tree: ast.Module) -> set[str]:
 
 
 def _gives(tree: ast.Module) -> set[str]:
-    """Names that a block binds."""
+    """Return the names that a block binds."""
     found = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     found |= {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
     aliases = [a for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names]

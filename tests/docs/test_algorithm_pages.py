@@ -1,4 +1,4 @@
-"""The pages on algorithms: numbers are those that are counted now, and what pages show and link to is there."""
+"""Tests of the pages on algorithms: their numbers equal current counts, and the sources and files that they name exist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TARGET = re.compile(r"^\((\S+)\)=$", re.MULTILINE)
 
 @pytest.mark.parametrize(("name", "column"), CHEAP, ids=[f"{name}, {column}" for name, column in CHEAP])
 def test_tables_show_what_is_counted_now(name: str, column: str) -> None:
-    """Else run benchmarks/papers/algorithm_pages.py again, and see if the text around the table still holds."""
+    """Check the tables; if this fails, run benchmarks/papers/algorithm_pages.py again, and check the text around the table."""
     assert differences(PAGE_OF[name], column, name) == []
 
 
@@ -38,7 +38,7 @@ def test_every_table_stands_on_one_page() -> None:
 
 
 def test_a_page_is_written_as_it_stands() -> None:
-    """The script writes exactly the text that the test reads."""
+    """Check that the script writes exactly the text that the test reads."""
     page = TEXTS["integration.md"]
     assert with_tables(page) == page and with_tables(page.replace("57a", "58a")) == page
 
@@ -66,7 +66,7 @@ def test_the_index_lists_all_pages() -> None:
 
 @pytest.mark.parametrize("page", TEXTS)
 def test_formulas_end_where_they_begin(page: str) -> None:
-    """A display formula is one line; braces and dollars come in pairs, outside of code."""
+    """Check that a display formula is one line; braces and dollars come in pairs, outside of code."""
     text = re.sub(r"^```.*?^```$", "", TEXTS[page], flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"`[^`]*`", "", text)
     display = [line for line in text.splitlines() if "$$" in line]

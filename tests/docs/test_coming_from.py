@@ -1,4 +1,4 @@
-"""The tables of names for users of other libraries: both columns are computed, and compared."""
+"""Tests of the tables of names for users of other libraries: both columns are evaluated and compared."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_mujoco_computes_the_same(theirs: str, ours: str, with_mujoco: dict[str,
 
 
 def test_all_tables_are_read() -> None:
-    """No row is passed over because it is written otherwise."""
+    """Check that no row has a format that the parser misses."""
     assert len(computed("Pinocchio")) >= 30 and len(computed("MuJoCo")) >= 14
     rows = [row for section in SECTIONS.values() for row in ROW.findall(section)]
     assert len(rows) == len(re.findall(r"^\| `[^|]*\|[^|]*\|$", TEXT, re.MULTILINE))
@@ -88,13 +88,13 @@ def test_all_tables_are_read() -> None:
 
 @pytest.mark.parametrize("name", sorted({*re.findall(r"`-?((?:featherweight|pin|mujoco|robot)\.[\w.]+)", TEXT)}))
 def test_a_name_is_one(name: str, with_pinocchio: dict[str, Any]) -> None:
-    """Every name in the tables exists."""
+    """Check that every name in the tables exists."""
     found: Any = {"featherweight": fw, "pin": pin, "mujoco": mujoco, "robot": with_pinocchio["robot"]}[name.partition(".")[0]]
     for part in name.split(".")[1:]:
         if isinstance(found, pin.Data | pin.Model):
             break
         if any(part in vars(c).get("__annotations__", ()) for c in getattr(found, "__mro__", ())):
-            break  # of its objects
+            break  # an attribute of their objects
         found = getattr(found, part)
 
 
@@ -107,13 +107,13 @@ def words(cell: str) -> set[str]:
 
 @pytest.mark.parametrize("name", CALLED_HERE)
 def test_messages_say_what_the_tables_say(name: str) -> None:
-    """Up to the indices that leave out a free-flyer."""
+    """Compare messages with the tables, without the indices that omit a free-flyer."""
     cells = [re.sub(r"\[\d:\d?\]$", "", ours) for theirs, ours in ALL_ROWS if name in words(theirs)]
     assert CALLED_HERE[name] in cells, cells
 
 
 @pytest.mark.parametrize(("theirs", "ours"), ALL_ROWS)
 def test_messages_know_every_row_of_the_tables(theirs: str, ours: str) -> None:
-    """Messages know the name, unless ours differs only in capitals."""
+    """Check that messages know the name, unless ours differs only in capitals or underscores."""
     same = {word.replace("_", "").lower() for word in re.findall(r"\w+", ours)}
     assert any(word in CALLED_HERE or word.lower() in same for word in words(theirs))

@@ -1,4 +1,4 @@
-"""Figures and pictures of the pages: each has a command, and counts are those of today."""
+"""Tests of figures and pictures of the pages: each has a command, and counts are current."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_table_is_what_a_command_printed() -> None:
 
 
 def test_pages_show_one_run_or_say_which_tables_are_of_another() -> None:
-    """The same command has the same figures wherever they are shown; where machines differ, the page with all says so."""
+    """Check that the figures of a command are equal on all pages; if machines differ, the page with all figures says so."""
     first, *others = SHOWN.values()
     for places in others:
         assert first.items() <= places.items()

@@ -1,4 +1,4 @@
-"""The pages on robot files list exactly the elements that the loaders read: both are parsed and compared."""
+"""Tests that the pages on robot files list exactly the elements that the loaders read; both are parsed and compared."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from oracles.mjcf_schema import schema
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "formats"
 FOLDER = Path(inspect.getfile(srdf)).parent
-TABLED = "MuJoCo 4.0"  # the version that the tables of the page are of
+TABLED = "MuJoCo 4.0"  # version of the tables of the page
 ACCESSORS = {"attribute", "only", "required", "named", "read_scalar", "read_numbers", "read_tuple", "read_vector", "read_axis"}
 ACCESSORS |= {"get", "find", "findall", "_nonnegative", "_range", "link"}
 
@@ -39,7 +39,7 @@ ACCESSORS |= {"get", "find", "findall", "_nonnegative", "_range", "link"}
 
 
 def page(name: str) -> str:
-    """The words of a page, without its blocks of code."""
+    """Return the words of a page, without its blocks of code."""
     return re.sub(r"^```.*?^```", "", (PAGES / f"{name}.md").read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
@@ -48,8 +48,8 @@ def spans(text: str) -> list[str]:
 
 
 def rows(text: str, *heads: str) -> Iterator[list[str]]:
-    """The cells of rows of all tables that begin with these heads."""
-    inside: bool | None = None  # of a table, and of one with these heads
+    """Return the cells of rows of all tables whose header begins with these cells."""
+    inside: bool | None = None  # of a table, and of one with this header
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if not line.startswith("|"):
@@ -61,7 +61,7 @@ def rows(text: str, *heads: str) -> Iterator[list[str]]:
 
 
 def listed(text: str, *heads: str) -> set[tuple[str, str]]:
-    """Pairs of element and attribute that tables have; the attribute is empty where a row has none."""
+    """Return pairs of element and attribute in tables; the attribute is empty for a row without one."""
     return {(e, a) for cells in rows(text, *heads) for e in spans(cells[0]) for a in spans(cells[1]) or [""]}
 
 
@@ -78,13 +78,13 @@ def strings(node: ast.AST) -> set[str]:
 
 
 def looked_up(modules: Sequence[ast.Module]) -> set[str]:
-    """Names of elements and attributes that a loader of XML asks for: constants given to the functions that look them up."""
+    """Return names of elements and attributes that an XML loader reads: constants in calls of the look-up functions."""
     found: set[str] = set()
     for node in (n for module in modules for n in ast.walk(module)):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in ACCESSORS:
-                asked = node.args[:1] if name == "get" else node.args  # the second is what it gives without
+                asked = node.args[:1] if name == "get" else node.args  # the second argument of `get` is the default
                 paths = [text for a in asked for text in plain(a)]
                 found |= {part for path in paths for part in re.split(r"[/.]+", path) if part}
         elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)) and "attrib" in ast.unparse(node):
@@ -97,7 +97,7 @@ def plain(node: ast.AST) -> set[str]:
 
 
 def pairs_of(known: Known, tag: str) -> set[tuple[str, str]]:
-    """All pairs of element and attribute that a URDF file may have."""
+    """Return all pairs of element and attribute that a URDF file may have."""
     own = {(tag, key) for key in known.attributes}
     return own.union(*(pairs_of(inside, name) for name, inside in known.inside.items()))
 
@@ -151,7 +151,7 @@ def test_the_urdf_loader_looks_up_what_it_knows_and_nothing_else() -> None:
     assert asked - names == set()
     mentioned = asked.union(*map(strings, modules))
     not_asked_for = {"version", "filename"} | opaque(ROBOT)
-    assert names - mentioned - not_asked_for <= {kind.value for kind in fw.ShapeType}  # found by their type
+    assert names - mentioned - not_asked_for <= {kind.value for kind in fw.ShapeType}  # the loader finds these by their type
 
 
 def test_types_of_urdf_joints_loops_and_couplings_are_on_the_page() -> None:
@@ -163,7 +163,7 @@ def test_types_of_urdf_joints_loops_and_couplings_are_on_the_page() -> None:
 
 @pytest.mark.parametrize("tag", sorted(tags(ROBOT) - opaque(ROBOT)))
 def test_urdf_attributes_beyond_the_table_are_reported(tag: str, tmp_path: Path) -> None:
-    """The table cannot say too little: an attribute that it does not have is listed, at whatever element."""
+    """Check that the loader reports every attribute outside the table, at any element."""
     path = tmp_path / "robot.urdf"
     path.write_text(EVERYTHING)
     assert "unknown" not in " ".join(dict(fw.read(path).unused))
@@ -208,7 +208,7 @@ EVERYTHING = f"""<robot name="r" version="1.0">
 
 
 def known_in_sdf(known: Known = SDF, tag: str = "sdf", seen: frozenset[str] = frozenset()) -> set[tuple[str, str]]:
-    """Pairs of element and element in it, and of element and attribute with an @; models are in models."""
+    """Return pairs of parent and child element, and of element and attribute (with @); models may contain models."""
     found = {(tag, f"@{key}") for key in known.attributes} | {(tag, inner) for inner in known.inside}
     inside = {name: inner for name, inner in known.inside.items() if name not in seen}
     return found.union(*(known_in_sdf(inner, name, seen | {"model"}) for name, inner in inside.items()))
@@ -305,7 +305,7 @@ STRUCTURE = re.compile(r"(adr|num|bodyid|parentid|weldid|obj[12]id|objtype|eq_ty
 
 
 def fields_read() -> set[str]:
-    """Fields of MuJoCo's compiled model that the loader names, as attributes or in tables of words."""
+    """Return fields of MuJoCo's compiled model that the loader names, as attributes or in tables of names."""
     model = mujoco.MjModel.from_xml_string("<mujoco/>")
     named = {f"tendon_{what}" for what in SCALARS}.union(*OF_LATER_VERSIONS.values())
     for module in sources("mjcf/*.py"):
@@ -339,7 +339,7 @@ def flags_read() -> set[str]:
 def test_flags_that_are_read_are_on_the_page() -> None:
     documented = {a for cells in rows(page("mjcf"), "element", "attribute", "what it is here") for a in spans(cells[1])
                   if "flag" in spans(cells[0])}  # fmt: skip
-    older = {"passive"}  # before MuJoCo 3.4, one for springs and dampers
+    older = {"passive"}  # before MuJoCo 3.4, one flag for springs and dampers
     assert flags_read() - older == documented - {"override"}
     assert older <= {*spans(page("mjcf"))}
 

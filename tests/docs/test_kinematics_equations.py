@@ -1,4 +1,4 @@
-"""The equations of kinematics.md, regressors.md and inverse-kinematics.md, written again, compared with the library."""
+"""Tests of the equations of kinematics.md, regressors.md and inverse-kinematics.md: independent code against the library."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ ROBOT = fw.build(fw.generators.random_tree(7, seed=5, joint_types=("revolute", "
 RNG = np.random.default_rng(6)
 Q, V, A = ROBOT.random_configuration(rng=1), *RNG.standard_normal((2, ROBOT.nv))
 LAST = ROBOT.bodies[-1].name
-STEP = 1e-6  # of differences: what they miss is of the order of its square, and rounding over it
+STEP = 1e-6  # step of differences: the truncation error is of order its square, the rounding error of order its inverse
 
 
 def motions() -> np.ndarray:
-    """(s, d) of all joints at the world's origin, on the world's axes, angular first."""
+    """Return (s, d) of all joints at the world's origin, on the world's axes, angular first."""
     J = np.asarray(ROBOT.joint_jacobian(Q))
     return np.vstack([J[3:], J[:3]])
 
@@ -87,7 +87,7 @@ def test_kinetic_energy_is_the_same_both_ways() -> None:
 
 
 def test_a_column_of_the_regressor_is_a_body_with_one_parameter() -> None:
-    """f = m o + B h, n = h x o + I alpha + w x I w about the body's origin, and their power on the joints."""
+    """Check f = m o + B h, n = h x o + I alpha + w x I w about the body's origin, and their power at the joints."""
     Y = np.asarray(ROBOT.inverse_dynamics_regressor(Q, V, A))
     k, pi = len(ROBOT.bodies) - 1, RNG.standard_normal(10)
     m, h = pi[0], pi[1:4]
@@ -106,15 +106,15 @@ def test_a_column_of_the_regressor_is_a_body_with_one_parameter() -> None:
 
 @pytest.mark.parametrize("damping", [1e-3, 0.5])
 def test_a_step_by_priorities(damping: float) -> None:
-    """The second level minimizes its damped squares without moving the first."""
+    """Check that the second level minimizes its damped squares without moving the first."""
     first, second = (RNG.standard_normal((m, 7)) for m in (2, 3))
     e1, e2 = RNG.standard_normal(2), RNG.standard_normal(3)
     levels = [Level(A.tolist(), e.tolist(), damping, 1.0) for A, e in ((first, e1), (second, e2))]
     above = first.T @ np.linalg.solve(first @ first.T + damping * np.eye(2), e1)
-    free = np.linalg.svd(first)[2][2:].T  # what the first does not see
+    free = np.linalg.svd(first)[2][2:].T  # null space of the first level
     moved = second @ free
     x = free @ np.linalg.solve(moved.T @ moved + damping * np.eye(5), moved.T @ (e2 - second @ above))
-    np.testing.assert_allclose(prioritized_step(7, levels), above + x, atol=1e-8)  # ν is above rounding, and so is what it does
+    np.testing.assert_allclose(prioritized_step(7, levels), above + x, atol=1e-8)  # ν and its effect are above rounding
 
 
 def test_an_orientation_error_is_the_logarithm() -> None:

@@ -1,4 +1,4 @@
-"""The equations of docs/algorithms/loops.md and operational-space.md, written again, compared with the library."""
+"""Tests of the equations of docs/algorithms/loops.md and operational-space.md: independent code against the library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Matrix = Any
 
 
 def closed(name: str) -> tuple[Any, Robot, Matrix]:
-    """The robot, the tree that spans it, and a closed configuration of that."""
+    """Return the robot, its spanning tree, and a closed configuration of the tree."""
     robot = built(LINKAGES[name]())
     tree = Robot(robot.model)
     q = robot.random_configuration(rng=2)
@@ -28,7 +28,7 @@ def closed(name: str) -> tuple[Any, Robot, Matrix]:
 
 
 def velocity_maps(robot: Any, q: Matrix, v: Matrix) -> tuple[Matrix, Matrix]:
-    """G (n, nv) and g (n) of all clusters."""
+    """Return G (n, nv) and g (n) of all clusters."""
     mech = robot._system
     qs = spanning_configuration(mech, list(q))
     found = maps(mech, joint_transforms(mech.tree, qs), qs, list(v))
@@ -42,7 +42,7 @@ def velocity_maps(robot: Any, q: Matrix, v: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def constraints(robot: Any, q: Matrix) -> Matrix:
-    """K of the constraints that are kept."""
+    """Return K of the independent constraints."""
     mech = robot._system
     count = sum(len(c.alignments) for c in mech.clusters)
     K = [[0.0] * len(mech.tree.parent) for _ in range(count)]
@@ -65,7 +65,7 @@ def test_dynamics_of_linkages(name: str) -> None:
     dependent = [r for c in robot._system.clusters for r in c.dependent]
     np.testing.assert_allclose(G[dependent], -np.linalg.solve(K[:, dependent], K[:, independent]), atol=1e-9)
 
-    step = 1e-6  # k = -K' q', by differences along a motion that stays closed: good to about 1e-8
+    step = 1e-6  # k = -K' q', by differences along a closed motion, accurate to about 1e-8
     ahead, behind = (np.asarray(tree.integrate(q, s * (G @ v))) for s in (step, -step))
     k = -(constraints(robot, ahead) - constraints(robot, behind)) @ (G @ v) / (2 * step)
     np.testing.assert_allclose(g[dependent], np.linalg.solve(K[:, dependent], k), atol=1e-6 * (1 + np.abs(g).max()))
@@ -89,7 +89,7 @@ def test_dynamics_of_linkages(name: str) -> None:
 
 
 def test_operational_space() -> None:
-    """operational-space.md: what all functions are, from M, J and the bias force."""
+    """Check all functions of operational-space.md from M, J and the bias force."""
     robot = fw.build(fw.generators.from_parents([-1, 0, 1, 2, 3, 1, 5, 6], seed=3))
     rng = np.random.default_rng(5)
     q, v, tau = robot.random_configuration(rng=1), *rng.standard_normal((2, robot.nv))

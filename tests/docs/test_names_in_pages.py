@@ -1,4 +1,4 @@
-"""Names of the package in backticks on pages exist: members of classes, modules, and names with an underscore."""
+"""Tests that names in backticks on pages exist: members of classes, modules, and names with an underscore."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def every_base(name: str, bases: dict[str, list[str]]) -> Iterator[str]:
 
 
 def defined(node: ast.AST) -> set[str]:
-    """Names that the body of a class or a module binds."""
+    """Return names that the body of a class or a module binds."""
     names: set[str] = set()
     for x in ast.walk(node):
         if isinstance(x, (ast.FunctionDef, ast.ClassDef)):

@@ -1,4 +1,4 @@
-"""Notebooks have the text and the code of the guides, whose code runs as that of all pages (test_pages.py)."""
+"""Tests that notebooks have the text and code of the guides; test_pages.py runs the code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_notebook_is_what_the_script_writes_from_its_page(guide: str) -> None:
 
 @pytest.mark.parametrize("guide", GUIDES)
 def test_a_notebook_has_all_code_of_its_page_but_checks(guide: str) -> None:
-    """A notebook runs as the page does: hidden code binds no names."""
+    """Check that a notebook runs like its page: hidden code binds no names."""
     cells = json.loads((DOCS / "notebooks" / f"{guide}.ipynb").read_text(encoding="utf-8"))["cells"]
     code = ["".join(cell["source"]).replace("../files/", "") for cell in cells if cell["cell_type"] == "code"]
     page = [block.code.strip("\n") for block in blocks((DOCS / "guides" / f"{guide}.md").read_text())]

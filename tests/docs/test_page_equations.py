@@ -1,6 +1,6 @@
-"""The equations of the pages on algorithms, written again, compared with the library.
+"""Tests of the equations of the pages on algorithms: independent code against the library.
 
-Six-vectors are (angular, linear) and matrices are full, so that a line here is a line of a page.
+Six-vectors are (angular, linear) and matrices are dense, so that a line here is a line of a page.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def skew(x: Matrix) -> Matrix:
 
 
 def crm(v: Matrix) -> Matrix:
-    """v x of motions."""
+    """Return the matrix of v x for motions."""
     return np.block([[skew(v[:3]), np.zeros((3, 3))], [skew(v[3:]), skew(v[:3])]])
 
 
 def crf(v: Matrix) -> Matrix:
-    """v x* of a motion and a force."""
+    """Return the cross product v x* of a motion and a force."""
     return -crm(v).T
 
 
@@ -44,7 +44,7 @@ def inertia(m: float, h: Matrix, rotational: Matrix) -> Matrix:
 
 
 def above(i: int) -> list[int]:
-    """Row i and the rows that carry it, from i to the ground."""
+    """Return row i and the rows that carry it, from i to the ground."""
     rows = []
     while i >= 0:
         rows.append(i)
@@ -79,7 +79,7 @@ def composite() -> list[Matrix]:
 
 
 def articulated() -> tuple[list[Matrix], list[Matrix], list[float]]:
-    """Ia, W and d of aba.md."""
+    """Return Ia, W and d of aba.md."""
     IA, Ia, W, d = [x.copy() for x in I], [E6] * N, [E6[0]] * N, [0.0] * N
     for i in range(N - 1, -1, -1):
         U = IA[i] @ S[i]
@@ -111,7 +111,7 @@ def test_inverse_dynamics() -> None:
 
 
 def test_the_force_of_a_field_of_accelerations() -> None:
-    """rnea.md: the two forms of a body's force."""
+    """Check the two forms of a body's force in rnea.md."""
     w, alpha, o = RNG.standard_normal((3, 3))
     m, h, rotational = TREE.mass[0], np.array(TREE.moment[0]), symmetric(TREE.inertia[0])
     second = 0.5 * np.trace(rotational) * np.eye(3) - rotational
@@ -164,7 +164,7 @@ def test_sparse_factors() -> None:
 
 
 def arrivals(W: list[Matrix], k: int, Y: Matrix) -> dict[int, tuple[float, Matrix]]:
-    """For a wrench Y that goes on from row k to its parent: u and Y at each row above."""
+    """Return u and Y at each row above k, for a wrench Y that passes from row k to its parent."""
     found = {}
     for i, below in zip(above(k)[1:], above(k), strict=False):
         Y = X[below].T @ Y
@@ -174,7 +174,7 @@ def arrivals(W: list[Matrix], k: int, Y: Matrix) -> dict[int, tuple[float, Matri
 
 
 def mobilities(W: list[Matrix], d: list[float]) -> tuple[list[Matrix], list[Matrix], list[float]]:
-    """O, R and e of inverse-mass-matrix.md, in the frames of the bodies."""
+    """Return O, R and e of inverse-mass-matrix.md, in the frames of the bodies."""
     O, R, e = [np.zeros((6, 6))] * N, [np.zeros(6)] * N, [0.0] * N
     for i in range(N):
         held = X[i] @ O[TREE.parent[i]] @ X[i].T if TREE.parent[i] >= 0 else np.zeros((6, 6))
@@ -212,7 +212,7 @@ CONTACTS = [fw.BilateralContact(ROBOT.bodies[i].name) for i in LEAVES]
 
 
 def wrenches() -> list[tuple[int, Matrix]]:
-    """The row of each constraint, and K^T there."""
+    """Return the row of each constraint, and K^T there."""
     rows = ROBOT.operational_space(CONTACTS)._read
     return [(rows.link[rows.owner[r]], np.array(rows.wrench[r])) for r in range(len(rows.owner))]
 
@@ -234,7 +234,7 @@ def test_delassus_by_pv_osim() -> None:
 
 
 def carried(P: list[Matrix], K: list[tuple[int, Matrix]]) -> list[dict[int, Matrix]]:
-    """K^T of each constraint at each row above."""
+    """Return K^T of each constraint at each row above."""
     found = []
     for link, Y in K:
         at = {link: Y}
@@ -294,7 +294,7 @@ def test_delassus_by_pv_osimr() -> None:
 
 
 def in_the_world() -> tuple[list[Matrix], list[Matrix], list[Matrix]]:
-    """S, composite inertias and velocities on the world's axes and about its origin; and N of derivatives.md."""
+    """Return S, composite inertias and velocities on the world's axes and about its origin; and N of derivatives.md."""
     X0: list[Matrix] = []
     for i in range(N):
         X0.append(X[i] @ X0[TREE.parent[i]] if TREE.parent[i] >= 0 else X[i])
@@ -305,7 +305,7 @@ def in_the_world() -> tuple[list[Matrix], list[Matrix], list[Matrix]]:
 
 
 def forces_of_turning(I: Matrix, v: Matrix) -> Matrix:
-    """N of a body, 6 by 3: the sum of [r x (m x x r'); m x x r'], with r' = v + w x r."""
+    """Return N of a body, 6 by 3: the sum of [r x (m x x r'); m x x r'], with r' = v + w x r."""
     m, h = I[5, 5], np.array([I[2, 4], I[0, 5], I[1, 3]])
     second = 0.5 * np.trace(I[:3, :3]) * np.eye(3) - I[:3, :3]
     swept = np.outer(v[3:], h) + skew(v[:3]) @ second  # the sum of m r' r^T
@@ -364,7 +364,7 @@ def test_coriolis_matrix() -> None:
 def test_centroidal_map() -> None:
     S0, I0, _ = in_the_world()
     Ic, c = sums(I0), np.asarray(ROBOT.center_of_mass(Q))
-    to_center = np.block([[np.eye(3), -skew(c)], [np.zeros((3, 3)), np.eye(3)]])  # of forces
+    to_center = np.block([[np.eye(3), -skew(c)], [np.zeros((3, 3)), np.eye(3)]])  # transform of forces
     columns = np.array([to_center @ Ic[j] @ S0[j] for j in range(N)]).T
     close(ROBOT.centroidal_map(Q), np.vstack([columns[3:], columns[:3]]))
 

@@ -1,4 +1,4 @@
-"""The code of the pages runs: all blocks of Python of a page in order, in a folder with the files that they name."""
+"""Tests that run the code of the pages: all Python blocks of a page in order, in a folder with the files that they name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def name(page: Path) -> str:
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name)
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
-    """With PICTURES=1, the pictures that a page makes and shows are stored beside it."""
+    """Run a page. With PICTURES=1, the pictures that it makes and shows are stored beside it."""
     with in_the_folder_of_a_reader(tmp_path):
         for left_out in run(page, page.read_text()):
             print(left_out)

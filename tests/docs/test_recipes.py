@@ -1,10 +1,10 @@
-"""The table of CONTRIBUTING.md is the import table; its recipes, followed in a copy of the package, pass their own tests.
+"""Tests of CONTRIBUTING.md: its table is the import table, and its recipes pass their tests in a copy of the package.
 
-Each block of a recipe follows a comment that readers do not see:
+Each block of a recipe follows a hidden comment:
 
-<!-- into: FILE -->                     a new file, or the end of one
-<!-- into: FILE, in NAME -->            the end of a class, a list or a dictionary, or the beginning of a function's body
-<!-- into: FILE, in place of NAME -->   in place of the statement that binds a name
+    <!-- into: FILE -->                     a new file, or the end of one
+    <!-- into: FILE, in NAME -->            the end of a class, a list or a dictionary, or the beginning of a function's body
+    <!-- into: FILE, in place of NAME -->   in place of the statement that binds a name
 
 Imports at the beginning of a block go to the beginning of the file.
 """
@@ -31,11 +31,11 @@ BLOCK = re.compile(
     r"^(?P<indent> *)```python\n(?P<code>.*?)^(?P=indent)```$",
     re.DOTALL | re.MULTILINE,
 )
-PLACE = ("src", "tests")  # the folders that recipes write to
+PLACE = ("src", "tests")  # folders that recipes write to
 
 
 class Step(NamedTuple):
-    """Code of a recipe, and where it goes."""
+    """Code of a recipe and its target."""
 
     file: str
     how: str
@@ -50,7 +50,7 @@ def steps(text: str) -> Iterator[Step]:
 
 
 def followed(step: Step, text: str) -> str:
-    """The text of a file with the code of a step in it."""
+    """Return the text of a file with the code of a step inserted."""
     imports, code = re.fullmatch(r"((?:(?:from|import) [^\n]*\n)*)\n*(.*)", step.code, re.DOTALL).groups()  # type: ignore[union-attr]
     lines, tree = text.splitlines(keepends=True), ast.parse(text).body
     if not step.name:
@@ -68,7 +68,7 @@ def followed(step: Step, text: str) -> str:
             display = re.fullmatch(r"(.*?),?\s*([])}])(\s*#.*)?\n", "".join(lines[first:last]), re.DOTALL)
             assert display, f"{step.name} of {step.file} has no end for an entry"
             entries, bracket, after = display.groups()
-            code = re.sub(r"\((.*,)\)\n", r"\1\n", code)  # which formatters put around an entry of a list
+            code = re.sub(r"\((.*,)\)\n", r"\1\n", code)  # formatters put parentheses around an entry of a list
             lines[first:last] = [f"{entries},\n{textwrap.indent(code, '    ')}{bracket}{after or ''}\n"]
     at = next(
         x.lineno - 1 for x in tree if isinstance(x, ast.Import | ast.ImportFrom) and getattr(x, "module", "") != "__future__"
@@ -77,7 +77,7 @@ def followed(step: Step, text: str) -> str:
 
 
 def bound(node: ast.stmt) -> set[str]:
-    """The names that a statement at the top of a module binds."""
+    """Return the names that a statement at the top of a module binds."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return {node.name}
     return {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}

@@ -1,4 +1,4 @@
-"""Bounds on times: arithmetic that can be done by hand."""
+"""Tests of lower bounds on times, with arithmetic that can be done by hand."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from sass import Instructions
 
 import featherweight as fw
 
-SMALL = Device("of a round numbers' world", 2, 1e9, 1e12)  # 256 instructions of a thread, 32 special results, 256 bytes a cycle
+# 256 instructions of threads, 32 special functions, 256 bytes per cycle
+SMALL = Device("of a round numbers' world", 2, 1e9, 1e12)
 
 
 def test_each_bound_is_its_work_over_its_rate() -> None:
@@ -40,7 +41,7 @@ def test_each_bound_is_its_work_over_its_rate() -> None:
 
 
 def test_rates_of_an_h200_are_those_of_its_data_sheet() -> None:
-    """67 Tflop/s in single precision, 34 in double precision: two operations an instruction."""
+    """Check 67 Tflop/s in single precision and 34 in double precision: two operations per instruction."""
     device = DEVICES["nvidia-h200"]
     assert 2 * device.issued == pytest.approx(67e12, rel=0.01)
     assert 2 * device.issued * device.double == pytest.approx(34e12, rel=0.02)
@@ -54,7 +55,7 @@ def test_the_drivers_attributes_give_the_devices_numbers() -> None:
 
 
 def test_operations_bound_what_machine_code_takes() -> None:
-    """A multiplication and an addition may be one instruction: as few as there are of the more frequent."""
+    """Check the bound if a multiplication and an addition may be one instruction: the number of the more frequent ones."""
     function = fw.build(fw.robots.four_bar()).forward_dynamics
     o = function.operations
     least = counted(function, "float64")
@@ -67,7 +68,7 @@ def test_operations_bound_what_machine_code_takes() -> None:
 
 
 def test_bounds_are_printed_without_a_device_as_bounds(tmp_path: Path) -> None:
-    """Without robot files, the robots are those that the library defines."""
+    """Check bounds without robot files, for the robots that the library defines."""
     folders = [str(Path(roofline.__file__).parent), str(Path(roofline.__file__).parents[1] / "peers")]
     code = f"import sys; sys.path[:0] = {folders}; import roofline; roofline.main()"
     command = [sys.executable, "-c", code, "--robots", str(tmp_path)]
@@ -79,7 +80,7 @@ def test_bounds_are_printed_without_a_device_as_bounds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["torch", "cupy"])
 def test_arrays_of_a_device_by_either_library(name: str) -> None:
-    """On a machine with a device: arrays in both directions, copies, and times by events."""
+    """Check arrays on a device in both directions, copies, and times by events; needs a device."""
     try:
         lib = library(name)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""A run without a device: its parts, files and omissions; and the robot of the comparison."""
+"""Tests of a run without a device: its parts, files and omissions; and the robot of the comparison."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ROBOT = fw.build(fw.robots.four_bar())
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Case:
-    """All that is measured: a linkage, in the place of Talos."""
+    """Replace Talos by a linkage as the only measured robot."""
     function = ROBOT.forward_dynamics
     case = Case(TALOS, "forward dynamics", function, cases.states(ROBOT, function, 16), cases.goals(1.0, 1e30))
     monkeypatch.setattr(runner, "cases", lambda given: Cases([case], ["A robot is left out."]))
@@ -120,7 +120,7 @@ def test_what_a_peer_printed_is_kept_when_it_fails_or_takes_too_long() -> None:
     prints = "import sys, time; print('hello'); print('{}', flush=True); "
     assert by_peer(["-c", prints], PATIENCE) == (["{}"], "")
     assert by_peer(["-c", prints + "sys.exit('no mujoco')"], PATIENCE) == (["{}"], "ended with 1: no mujoco")
-    for limit in (1.0, 10.0, 100.0):  # in which a busy machine begins to run the script
+    for limit in (1.0, 10.0, 100.0):  # time limits, some of which expire while a busy machine starts the script
         lines, reason = by_peer(["-c", prints + "time.sleep(1000)"], limit)
         assert reason == f"took longer than {limit:.0f} s"
         if lines:
@@ -141,7 +141,7 @@ def test_published_figures_have_their_sources() -> None:
 
 
 def test_talos_in_mujoco_has_the_accelerations_of_ours() -> None:
-    """The model for MuJoCo Warp and MJX has the same accelerations, in its order and frames."""
+    """Check that the model for MuJoCo Warp and MJX has the same accelerations, in its order and frames."""
     robot = cases.load(TALOS, ROBOTS)
     w = mujoco_peers.worlds(robot, ROBOTS / FILES[TALOS][0], 4)
     data = mujoco.MjData(w.model)
@@ -153,7 +153,7 @@ def test_talos_in_mujoco_has_the_accelerations_of_ours() -> None:
 
 
 def test_what_a_machine_without_a_network_needs(tmp_path: Path) -> None:
-    """Robot files alone are enough to load them; pieces of a file make the file."""
+    """Check that robot files alone suffice to load robots, and that pieces of a file give the file."""
     prepare.copied_robots(ROBOTS, tmp_path)
     given = type("given", (), {"robots": tmp_path})()
     assert cases.cases(given).skipped == []
@@ -174,7 +174,7 @@ def test_code_for_a_device_is_what_calls_have_kept_since(tmp_path: Path) -> None
         with kernel_code.compiled() as codes:
             cache.write("processor", {}, head + (62).to_bytes(2, "little") + bytes(99))
             cache.write("copies", {}, head + kernel_code.CUDA)
-            cache.write("before", {}, head + kernel_code.CUDA + b"larger")  # again
+            cache.write("before", {}, head + kernel_code.CUDA + b"larger")  # written again
         assert codes == [head + kernel_code.CUDA + b"larger", head + kernel_code.CUDA]
         where = os.environ["FEATHERWEIGHT_CACHE"]
     assert os.environ.get("FEATHERWEIGHT_CACHE") != where and not Path(where).exists()
@@ -193,7 +193,7 @@ def test_large_functions_are_left_out_when_little_time_is_left(
 
 
 def test_bounds_stand_beside_what_was_measured(small: Case) -> None:
-    """With machine code: half as many operations give a bound of half the measured time."""
+    """Check with machine code: half as many operations give a bound of half the measured time."""
     device = DEVICES["nvidia-h200"]
     code = {f"{TALOS}, forward dynamics, float32, functions": Instructions(1000, {}, 0, 0)}
     each = 2000 / device.issued
@@ -206,7 +206,7 @@ def test_bounds_stand_beside_what_was_measured(small: Case) -> None:
 
 
 def test_what_is_tuned_is_measured_beside(small: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The function's trial is a stand-in, because there is no device."""
+    """Check with a stand-in for the function's tuning, because there is no device."""
     tried: list[int] = []
     monkeypatch.setattr(type(small.function), "tune", lambda self, *args: tried.append(len(args)))
     run = runner.Run(run_options(tmp_path))
@@ -219,7 +219,7 @@ def test_what_is_tuned_is_measured_beside(small: Case, tmp_path: Path, monkeypat
 
 @pytest.mark.skipif(sys.platform == "win32", reason="shells and signals of POSIX")
 def test_what_compiles_beside_ends_with_all_that_it_started(small: Case, tmp_path: Path) -> None:
-    """A shell that waits for another process, which has the other end of a pipe until it ends."""
+    """Check a shell that waits for another process, which holds the other end of a pipe until it ends."""
     run = runner.Run(run_options(tmp_path))
     assert run.wait() is None
     run.beside = subprocess.Popen(["sh", "-c", "sleep 100; true"], stdout=subprocess.PIPE, start_new_session=True)

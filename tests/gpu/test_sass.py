@@ -1,4 +1,4 @@
-"""Counts of disassembled code."""
+"""Tests of counts of disassembled code."""
 
 from __future__ import annotations
 
