@@ -12,11 +12,11 @@ from featherweight.engine.function import CompiledFunction
 from featherweight.engine.trace import Arithmetic, evaluate, trace
 from oracles.states import Array, States, evaluated
 
-ZERO = 1e-7  # of entries: where terms of the order of one cancel, their rounding is left, some 1e-15 of it
+ZERO = 1e-7  # relative to entries: cancelling terms of order one leave rounding of about 1e-15
 
 
 def directional(f: CompiledFunction[Any], robot: fw.Robot, x: States, k: int, unit: Array) -> Array:
-    """The derivative of f along a unit of argument k, by central differences with a step of 1e-20."""
+    """Return the derivative of f along a unit of argument k, by central differences with a step of 1e-20."""
     with mpmath.workdps(50):
         numbers = Arithmetic(mpmath.mpf, mpmath.sqrt, mpmath.sin, mpmath.cos)
         h = mpmath.mpf("1e-20")

@@ -1,4 +1,4 @@
-"""Matrices whose zeros fit a tree, made of known factors, on trees that are awkward."""
+"""Matrices with the sparsity of a tree, products of known factors, on difficult trees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = npt.NDArray[Any]
 
 
 def symmetric(six: Any) -> Array:
-    """The matrix of xx, xy, xz, yy, yz and zz."""
+    """Return the symmetric matrix of xx, xy, xz, yy, yz and zz."""
     xx, xy, xz, yy, yz, zz = six
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
@@ -47,7 +47,7 @@ BATCH = (3, 2)
 
 
 def pattern(parent: Sequence[int]) -> Array:
-    """Return where L may have entries."""
+    """Return the pattern of L."""
     tree = Topology(parent)
     allowed = np.zeros((len(parent), len(parent)), dtype=bool)
     for i in range(len(parent)):
@@ -56,7 +56,7 @@ def pattern(parent: Sequence[int]) -> Array:
 
 
 def sample(parent: Sequence[int], batch: tuple[int, ...] = BATCH, seed: int = 0) -> tuple[Array, Array, Array]:
-    """H, L and D, the product being exact to rounding; well conditioned, so that rounding stays small."""
+    """Return H, L and D, whose product is exact to rounding; they are well conditioned, so that rounding stays small."""
     rng, n = np.random.default_rng(seed), len(parent)
     L = np.where(pattern(parent), rng.uniform(-1.0, 1.0, (*batch, n, n)) / np.sqrt(n), 0.0)
     L[..., range(n), range(n)] = 1.0
@@ -70,5 +70,5 @@ def vectors(parent: Sequence[int], shape: tuple[int, ...] = BATCH) -> Array:
 
 
 def close(x: Any, y: Any, eps: float = DOUBLE) -> None:
-    """Compare within some hundred roundings; condition numbers of matrices here are below a hundred."""
+    """Compare to some hundred roundings; condition numbers of matrices here are below a hundred."""
     np.testing.assert_allclose(x, y, rtol=200 * eps, atol=200 * eps)

@@ -18,7 +18,7 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
 def closed(description: fw.Description, **options: Any) -> fw.ClosedRobot:
-    """A robot with loops or couplings, which `build` only says to be a robot."""
+    """Return a robot with loops or couplings; the return type of `build` says only that it is a robot."""
     robot = fw.build(description, **options)
     assert isinstance(robot, fw.ClosedRobot)
     return robot
@@ -49,7 +49,7 @@ def crank_and_rocker() -> fw.Description:
 
 
 def platform() -> fw.Description:
-    """A flying platform on three legs that end in balls on the ground."""
+    """Return a flying platform on three legs that end in balls on the ground."""
     joints = [fw.Joint("flight", fw.JointType.FLOATING, WORLD, "plate")]
     made = [body("plate", 3.0)]
     loops = []
@@ -62,7 +62,7 @@ def platform() -> fw.Description:
 
 
 def of_type(kind: LoopType) -> Callable[[], fw.Description]:
-    """A chain of seven general joints, prismatic ones among them, whose end is held by a loop joint where it happens to be."""
+    """Return a chain of seven general joints, some prismatic, whose end is held at its current place by a loop joint."""
 
     def make() -> fw.Description:
         made = from_parents(unbranched_parents(8), seed=3, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
@@ -77,7 +77,7 @@ def of_type(kind: LoopType) -> Callable[[], fw.Description]:
 
 
 def two_loops_on_one_body() -> fw.Description:
-    """Two spatial loops that share a body: one cluster."""
+    """Return two spatial loops that share a body: one cluster."""
     joints = (
         fw.Joint("a", HINGE, WORLD, "a", Pose(), Z),
         fw.Joint("b", BALL, "a", "b", at(0.5, 0.0)),
@@ -93,7 +93,9 @@ def two_loops_on_one_body() -> fw.Description:
 
 
 def coupled_across_branches() -> fw.Description:
-    """Couplings, of higher degree and in a row, between joints of different branches; a floating root."""
+    """Return a tree with a floating root and couplings, of higher degree and in sequence, between joints of different
+    branches.
+    """
     made = from_parents([-1, 0, 1, 1, 3, 0, 5, 6], seed=4, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
     root = dataclasses.replace(made.joints[0], type=fw.JointType.FLOATING)
     couplings = (
@@ -105,19 +107,19 @@ def coupled_across_branches() -> fw.Description:
 
 
 def with_locked_link() -> fw.Description:
-    """A link that a coupling without terms holds at an angle, on a link that turns with another, carries a further one."""
+    """Return a robot with a link that a coupling without terms holds at an angle; its parent and its child move."""
     couplings = (Coupling("lock", "joint4", (), 0.3), Coupling("gear", "joint3", (("joint1", (2.0,)),)))
     return dataclasses.replace(from_parents([-1, 0, 0, 0, 3, 4], seed=1), name="locked", couplings=couplings)
 
 
 def with_repeated_term() -> fw.Description:
-    """A coupling that names the same joint twice: its terms add up."""
+    """Return a coupling that names the same joint twice: its terms add up."""
     coupling = Coupling("twice", "joint3", (("joint1", (2.0,)), ("joint1", (0.5, 0.3))))
     return dataclasses.replace(from_parents([-1, 0, 0, 0, 3, 4], seed=1), name="repeated", couplings=(coupling,))
 
 
 def geared_linkage() -> fw.Description:
-    """A four-bar whose crank turns with a gear, and which carries a chain."""
+    """Return a four-bar whose crank turns with a gear, and which carries a chain."""
     base = robots.four_bar()
     joints = (*base.joints, fw.Joint("gear", HINGE, WORLD, "wheel", at(0.0, 0.3), Z))
     joints += (fw.Joint("carried", HINGE, base.joints[1].child, "arm", at(0.2, 0.1), X),)
@@ -128,7 +130,7 @@ def geared_linkage() -> fw.Description:
 
 
 def with_own_constraint() -> fw.Description:
-    """A chain two of whose joints are tied by a function."""
+    """Return a chain with a constraint function between two joints."""
 
     def tied(q: np.ndarray) -> list[object]:
         return [np.sin(q[0]) + 0.3 * q[1] * q[1] - np.cos(q[2]) * 0.5]

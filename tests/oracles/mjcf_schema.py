@@ -1,4 +1,4 @@
-"""The elements and attributes of MJCF that the installed MuJoCo reads."""
+"""Elements and attributes of MJCF that the installed MuJoCo reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import mujoco
 
 
 def schema() -> dict[str, set[str]]:
-    """Attributes by path, as "mujoco/tendon/fixed/joint"."""
+    """Return attributes by path, such as "mujoco/tendon/fixed/joint"."""
     found: dict[str, set[str]] = {}
     path: list[str] = []
     for line in mujoco.mj_printSchema(False, False).splitlines():

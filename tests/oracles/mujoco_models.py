@@ -1,13 +1,13 @@
-"""The same robot in MuJoCo, and the coordinates between the two.
+"""MuJoCo models of the same robots, and conversions of coordinates.
 
-MuJoCo writes quaternions (w, x, y, z), and gives the linear velocity of a free joint in the axes of the parent. Here a
-floating joint is three slides and a ball, and a planar one two slides and a hinge, since MuJoCo allows free joints on
-the world only; their slides move along the parent's axes just so. The velocities are related by u = T(q) v, where T turns
-the linear part of v by the joint's rotation, so that
+MuJoCo's quaternions are (w, x, y, z), and its free joints have linear velocities in the axes of the parent. MuJoCo allows free
+joints only on the world. Therefore a floating joint is three slides and a ball here, and a planar joint two slides and a hinge;
+slides also move along the parent's axes. The velocities are related by u = T(q) v, where T rotates the linear part of v by the
+joint's rotation, so that
 
     M = T^T M_mujoco T,   tau = T^T tau_mujoco,   u' = T (v' + [omega x v_linear; 0])
 
-Contacts and constraints are off.
+Contacts and constraints are disabled.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ CRANK_ROD_AND_ROCKER = """
 </body>
 <body name="rocker" pos="1.0 0 -0.2"><joint name="rocker" axis="0 1 0"/>
   <geom type="capsule" fromto="0 0 0 0 0 0.4" size="0.02"/>
-</body>"""  # the rod's end, 0.7 0 0.2, is to be the rocker's
+</body>"""  # the rod's end, 0.7 0 0.2, belongs to the rocker
 
 
 class Peer:
-    """A robot and its MuJoCo model, which has the robot's joints in its order, as MuJoCo's joints in a row."""
+    """A robot and its MuJoCo model, whose joints have the order of the robot's joints."""
 
     def __init__(self, robot: fw.Robot, model: Any) -> None:
         self.robot = robot
@@ -50,7 +50,7 @@ class Peer:
     # coordinates
 
     def _set(self, q: Array, v: Array | None = None) -> Array:
-        """Put a state into the data; returns T(q)."""
+        """Set the data to a state; return T(q)."""
         x: list[float] = []
         T = np.eye(self.robot.nv)
         for joint in self.robot.joints:
@@ -71,7 +71,7 @@ class Peer:
         return T
 
     def _turning(self, v: Array) -> Array:
-        """omega x v_linear for joints whose linear velocity is in moving axes: T^-1 T' v."""
+        """Return omega x v_linear for joints whose linear velocity is in moving axes: T^-1 T' v."""
         result = np.zeros(self.robot.nv)
         for joint in self.robot.joints:
             mine = v[joint.v_slice]
@@ -148,7 +148,7 @@ class Peer:
 
     @each_state
     def site_bias_acceleration(self, name: str, q: Array, v: Array) -> Any:
-        """J' v in the world's axes, at the site: J' is taken of MuJoCo's u = T v, so T' v is added."""
+        """Return J' v in the world's axes at the site. T' v is added, because MuJoCo's J' belongs to u = T v."""
         T = self._set(q, v)
         mujoco.mj_forward(self.model, self.data)
         J, rate, site = np.zeros((6, self.robot.nv)), np.zeros((6, self.robot.nv)), self.model.site(name)

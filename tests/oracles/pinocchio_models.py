@@ -1,8 +1,8 @@
-"""The same robot in Pinocchio, and the coordinates between the two.
+"""Pinocchio models of the same robots, and conversions of coordinates.
 
-Pinocchio sorts the children of a URDF link by the names of their joints, where this package keeps the file's order, and
-it writes a continuous joint's angle as (cos, sin). Everything else about the coordinates is the same: a floating joint
-has (linear, angular) velocities in the body's frame, quaternions are (x, y, z, w).
+Pinocchio sorts the children of a URDF link by the names of their joints, and this package keeps the file's order. Pinocchio's
+coordinates of a continuous joint are (cos, sin). All other coordinates agree: a floating joint has (linear, angular) velocities
+in the body's frame, and quaternions are (x, y, z, w).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REFERENCES = {
 
 
 class Peer:
-    """A robot and its Pinocchio model; results come back in this package's order of joints, one row a state."""
+    """A robot and its Pinocchio model. Results have this package's order of joints, and one row for each state."""
 
     def __init__(self, robot: fw.Robot, model: Any, offsets: dict[str, Any] | None = None) -> None:
         self.robot = robot
@@ -63,7 +63,7 @@ class Peer:
         return result
 
     def forces(self, forces: Array) -> Any:
-        """Forces on bodies, (nbodies, 6) about and in the body's frame of the file, for Pinocchio's joints."""
+        """Convert forces on bodies, (nbodies, 6) about and in the body's frame of the file, to Pinocchio's joints."""
         result = pin.StdVec_Force()
         result.extend([pin.Force.Zero() for _ in range(self.model.njoints)])
         for body, f in zip(self.robot.bodies, forces, strict=True):
@@ -99,7 +99,7 @@ class Peer:
 
     @each_state
     def kinetic_energy(self, q: Array, v: Array) -> Any:
-        """Pinocchio's for the bodies, to which that of the rotors is added."""
+        """Return Pinocchio's kinetic energy of the bodies plus that of the rotors."""
         bare = self.model.copy()
         bare.armature = np.zeros(bare.nv)
         bodies = pin.computeKineticEnergy(bare, self.data, self.q(q), self.v(v))
@@ -142,7 +142,7 @@ class Peer:
 
     @each_state
     def frame_bias_acceleration(self, names: list[str], reference: str, q: Array, v: Array) -> Any:
-        """J' v by Pinocchio's time derivative of its Jacobian."""
+        """Return J' v by Pinocchio's time derivative of its Jacobian."""
         frames, kind = [self._frame(name) for name in names], REFERENCES[reference]
         u = self.v(v)
         pin.computeJointJacobiansTimeVariation(self.model, self.data, self.q(q), u)
@@ -150,7 +150,7 @@ class Peer:
         return [pin.getFrameJacobianTimeVariation(self.model, self.data, i, kind) @ u for i in frames]
 
     def frame_motions(self, names: list[str], x: States) -> list[dict[str, FrameMotion]]:
-        """For each state, how frames move in their own axes."""
+        """Return the motion of frames in their own axes for each state."""
         local = pin.ReferenceFrame.LOCAL
         frames = {name: self._frame(name) for name in names}
 
@@ -204,9 +204,9 @@ class FrameMotion(NamedTuple):
     dJ: Array
 
     def relative_to(self, other: FrameMotion) -> FrameMotion:
-        """Return the motion that an observer on the other frame sees.
+        """Return the motion relative to another frame.
 
-        v = v_f - X v_g, with X the motion transform from g to f, which changes by X' = -v x X.
+        v = v_f - X v_g, with X the motion transform from g to f, whose rate is X' = -v x X.
         """
         X = self.at.inverse() * other.at
         v, seen = self.v - X.act(other.v), X.act(other.v)
@@ -216,7 +216,7 @@ class FrameMotion(NamedTuple):
         return FrameMotion(other.at.inverse() * self.at, v, a, self.J - J, dJ)
 
     def expressed(self, reference: str) -> FrameMotion:
-        """Return the motion in the axes of a reference; accelerations and J' are the rates of the components there."""
+        """Return the motion in the axes of a reference; accelerations and J' are the rates of these components."""
         if reference == "local":
             return self
         if reference == "world":
@@ -232,7 +232,7 @@ class FrameMotion(NamedTuple):
 
 @functools.cache
 def example(name: str) -> Peer:
-    """A robot of `example-robot-data`, read by each program from the same file."""
+    """Return a robot of `example-robot-data`, which each program reads from the same file."""
     path = str(robots.path(name))
     if name in robots.FLOATING:
         return Peer(robots.one_of_all(name), pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()))
@@ -240,16 +240,16 @@ def example(name: str) -> Peer:
 
 
 def peer_of(name: str) -> Peer:
-    """A robot of `example-robot-data` or a tree of `oracles.trees`."""
+    """Return a robot of `example-robot-data` or a tree of `oracles.trees`."""
     return example(name) if name in robots.NAMES else from_description(*tree(name))
 
 
 def from_description(description: fw.Description, robot: fw.Robot | None = None) -> Peer:
-    """A description, with a fixed base, built in code with Pinocchio's own joints; `robot` as it builds, if made already.
+    """Build a description with a fixed base from Pinocchio's own joints; `robot` is the robot that it builds, if available.
 
-    Pinocchio's joints turn about the origin of their frame: where a joint has an anchor, its frame lies there, and
-    `offsets` tells where the body's frame of the file lies in it. The axes of a plane have no names in a description, so
-    a planar joint's frame is turned as this package turns it.
+    Pinocchio's joints turn about the origin of their frame. The frame of a joint with an anchor lies at the anchor, and
+    `offsets` has the body's frame of the file in it. A description does not name the axes of a plane, so the frame of a planar
+    joint is turned as in this package.
     """
     model = pin.Model()
     where: dict[str | None, tuple[int, Any]] = {WORLD: (0, pin.SE3.Identity())}
@@ -257,7 +257,7 @@ def from_description(description: fw.Description, robot: fw.Robot | None = None)
     roots = {body.name for body in description.bodies if body.name not in moved}
     where.update((name, where[WORLD]) for name in roots)
     waiting = [joint for joint in reversed(description.joints) if joint.parent in where]
-    while waiting:  # depth first, as Pinocchio's composite-rigid-body algorithm needs its joints
+    while waiting:  # depth first, as Pinocchio's composite-rigid-body algorithm requires
         joint = waiting.pop()
         where[joint.child] = _add(model, joint, *where[joint.parent])
         waiting += [j for j in reversed(description.joints) if j.parent == joint.child]
@@ -274,7 +274,7 @@ def from_description(description: fw.Description, robot: fw.Robot | None = None)
 
 
 def _add(model: Any, joint: fw.Joint, parent: int, offset: Any) -> tuple[int, Any]:
-    """The index of the joint, and the child's frame of the file in the joint's frame."""
+    """Add a joint; return its index, and the child's frame of the file in the joint's frame."""
     placement = offset * _se3(joint.placement)
     kind = joint.type
     if kind == fw.JointType.FIXED:
@@ -303,7 +303,7 @@ def _se3(pose: fw.Pose) -> Any:
 
 
 def _inertia(inertia: fw.Inertia) -> Any:
-    """Field by field: files hold inertias that no rigid body has, which its constructor refuses."""
+    """Set the fields of an inertia: files have impossible inertias, which its constructor refuses."""
     made = pin.Inertia.Zero()
     made.mass, made.lever = inertia.mass, np.array(inertia.center)
     made.inertia = symmetric(inertia.rotational)

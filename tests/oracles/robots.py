@@ -1,4 +1,4 @@
-"""The robots of `example-robot-data` that tests share, loaded once."""
+"""Robots of `example-robot-data` that tests share, loaded once."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ def path(name: str) -> Path:
 
 @functools.cache
 def example(name: str, execution: str = "auto") -> fw.Robot:
-    """Legged and flying robots with a floating base, all others with a fixed one; mimic joints move by themselves."""
+    """Return a robot: legged and flying robots have a floating base, others a fixed one; mimic joints are independent."""
     base = "floating" if name in FLOATING else "fixed"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", fw.ModelWarning)  # of romeo's inertias, which are used as they are
+        warnings.simplefilter("ignore", fw.ModelWarning)  # romeo's impossible inertias, which are used unchanged
         return fw.load(path(name), base=base, mimic="independent", execution=execution)
 
 
 def one_of_all(name: str) -> fw.Robot:
-    """For tests that meet all robots."""
+    """Return one of all robots, for tests that run on all of them."""
     return example(name, "auto" if name in COMPILED else "interpreted")
 
 
 def robot_of(name: str) -> fw.Robot:
-    """A robot of `example-robot-data`, or a tree of `oracles.trees`, for tests that meet all of them."""
+    """Return a robot of `example-robot-data`, or a tree of `oracles.trees`, for tests that run on all of them."""
     return one_of_all(name) if name in NAMES else tree(name)[1]
 
 
 def watched_frames(robot: fw.Robot) -> list[str]:
-    """The first and last frames, and one that most joints move."""
+    """Return the first and last frames, and a frame that the most joints move."""
     parents = {joint.child: joint.parent for joint in robot.joints}
 
     def depth(body: str | None) -> int:

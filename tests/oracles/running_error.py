@@ -1,9 +1,9 @@
-"""Results of a function in 50 digits, with a bound on the errors of a computation with rounding.
+"""Results of a function in 50 digits, with a bound on the rounding errors of a computation.
 
-Beside each value goes a bound of its error in double and in single precision, operation by operation: a running error
-analysis (Wilkinson 1963; Higham 2002, section 3.3), with what products of errors, denormal numbers and overflow add. Nothing is
-fitted, and nothing is relative to a guessed condition: where a trace cancels, its bound grows. It is the condition of the
-computation at hand, and holds for every machine that does these operations in any of the ways that IEEE 754 allows.
+Each value has bounds of its error in double and in single precision, operation by operation: a running error analysis
+(Wilkinson 1963; Higham 2002, section 3.3), with terms for products of errors, denormal numbers and overflow. Nothing is fitted,
+and nothing is relative to an estimated condition: where a trace cancels, its bound grows. It is the condition of the
+computation, and holds for every machine that executes these operations in any of the ways that IEEE 754 allows.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ DIGITS = 50
 class Format(NamedTuple):
     """A floating-point format."""
 
-    unit: float  # roundoff: half of the relative distance of neighbours
-    tiny: float  # what a result loses that becomes a denormal number, at most
+    unit: float  # unit roundoff: half of the relative distance of neighbours
+    tiny: float  # largest loss of a result that becomes denormal
     largest: float
 
     def rounded(self, y: float, spread: float, units: float = 1.0) -> float:
-        """A bound of the error of a result y whose operands leave it uncertain by `spread`; infinite where it may overflow."""
+        """Return the error bound of a result y whose operands make it uncertain by `spread`; infinite if it may overflow."""
         reach = y + spread
         error = spread + units * self.unit * reach + self.tiny
         return error if reach + error <= self.largest else math.inf
@@ -36,11 +36,11 @@ class Format(NamedTuple):
 
 DOUBLE = Format(2.0**-53, 5e-324, float(np.finfo(np.float64).max))
 SINGLE = Format(2.0**-24, 2.0**-150, float(np.finfo(np.float32).max))
-TRIGONOMETRIC = 4.0  # sines and cosines are good to 2 units in the last place
+TRIGONOMETRIC = 4.0  # sines and cosines are accurate to 2 units in the last place
 
 
 class Bounded(NamedTuple):
-    """A value in 50 digits, and bounds of its error in double and single precision."""
+    """A value in 50 digits, with bounds of its error in double and single precision."""
 
     value: Any
     double: float
@@ -72,7 +72,7 @@ class Bounded(NamedTuple):
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, (float, int)):
             if other == 0.0 and self.double < math.inf and self.single < math.inf:
-                return 0.0  # which zero times infinity is not
+                return 0.0  # zero times infinity would not be zero
             return self if other == 1.0 else self * constant(other)
         if not isinstance(other, Bounded):
             return NotImplemented
@@ -107,7 +107,7 @@ class Bounded(NamedTuple):
         return self._replace(value=-self.value)
 
     def sqrt(self) -> Bounded:
-        if self.value < 0:  # a trace has roots of sums of squares: those that cancel have no digits
+        if self.value < 0:  # traces have roots of sums of squares; the rounded value of a sum that cancels may be negative
             return Bounded(mpmath.mpf(0), math.inf, math.inf)
         y = mpmath.sqrt(self.value)
 
@@ -151,9 +151,10 @@ BOUNDED = fw.Arithmetic(constant, Bounded.sqrt, Bounded.sin, Bounded.cos)
 
 
 def exact_results(f: fw.CompiledFunction, arguments: Sequence[Any]) -> list[Bounded]:
-    """The results of a function one after the other, for arguments that both precisions hold, or that are double.
+    """Return all results of a function, for arguments that both precisions represent, or that are double.
 
-    The bounds are of what runs: of the trace, or of the kernel as it stands, in which nothing cancels before it is computed.
+    The bounds belong to the computation that runs: the trace, or the kernel as it stands, whose terms are computed before they
+    cancel.
     """
     with mpmath.workdps(DIGITS):
         numbers = [[Bounded(mpmath.mpf(float(x)), 0.0, 0.0) for x in np.ravel(a)] for a in arguments]
@@ -163,19 +164,22 @@ def exact_results(f: fw.CompiledFunction, arguments: Sequence[Any]) -> list[Boun
 
 
 def flat(results: Any) -> Any:
-    """The numbers of one or several results, one after the other."""
+    """Return the numbers of one or several results in sequence."""
     many = results if isinstance(results, tuple) else (results,)
     return np.concatenate([np.ravel(r) for r in many])
 
 
 def beyond(results: Any, exact: Sequence[Bounded]) -> list[int]:
-    """Which results lie farther from the exact ones than rounding explains."""
+    """Return the results whose error exceeds the bound."""
     with mpmath.workdps(DIGITS):
         return [k for k, (y, e) in enumerate(zip(flat(results), exact, strict=True)) if not e.within(y)]
 
 
 def computed(f: fw.CompiledFunction[Any], arguments: Sequence[Any]) -> Any:
-    """The results by the trace that has the bounds: some derivatives of one state alone are computed by another, in lanes."""
+    """Return the results of the trace with the bounds.
+
+    Some derivatives of a single state use another trace, in vector lanes.
+    """
     if all(f.program.in_lanes(lanes) is None for lanes in (2, 4, 8)):
         return f(*arguments)
     twice = f(*(np.stack([x, x]) for x in arguments))

@@ -13,7 +13,7 @@ from oracles.states import States, assert_close, assert_same_solutions
 
 
 class SameDynamics:
-    """Dynamics and energy."""
+    """Tests of dynamics and energy."""
 
     def test_inverse_dynamics(self, peer: Any, states: States) -> None:
         assert_close(peer.robot.inverse_dynamics(*states), peer.inverse_dynamics(*states))
@@ -36,11 +36,11 @@ class SameDynamics:
 
 
 class SameMotionOfFrames:
-    """Motion of frames, and forces on bodies, beside Pinocchio."""
+    """Tests of the motion of frames, and of forces on bodies, against Pinocchio."""
 
     @pytest.mark.parametrize("reference", ["local", "local_world_aligned", "world"])
     def test_frame_motion(self, peer: Peer, states: States, reference: str) -> None:
-        """Jacobian, velocity and velocity-product acceleration."""
+        """Check Jacobian, velocity and velocity-product acceleration."""
         q, v, _ = states
         robot, names = peer.robot, watched_frames(peer.robot)
         assert_close(robot.frame_jacobian(names, reference)(q), peer.frame_jacobian(names, reference, q))
@@ -49,7 +49,7 @@ class SameMotionOfFrames:
         assert_close(robot.frame_bias_acceleration(names, reference)(q, v), theirs)
 
     def test_external_forces(self, peer: Peer, states: States) -> None:
-        """Forces on every moving body, about and in the body's frame of the file, also where the joint has another."""
+        """Check forces on every moving body, about and in the body's frame of the file, also if the joint's frame differs."""
         robot, M = peer.robot, peer.mass_matrix(states.q)
         forces = np.random.default_rng(1).standard_normal((len(states.q), len(robot.bodies), 6))
         ours = robot.inverse_dynamics(*states, external_forces=forces)

@@ -1,4 +1,4 @@
-"""Robots that must move alike: one, and one of which joints are held, or that is a part of it."""
+"""Comparison of a robot with a part of it, or with itself if some joints are held."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oracles.states import Array, assert_close
 
 
 def interpreted(description: fw.Description, base: str = "fixed") -> fw.Robot:
-    """A robot that needs no compiler: these tests look at few states of many robots."""
+    """Return a robot that needs no compiler, for tests with few states of many robots."""
     return fw.build(description, base, execution="interpreted")
 
 
@@ -23,9 +23,10 @@ def assert_same_motion(
     called: Mapping[str, str] | None = None,
     states: int = 2,
 ) -> None:
-    """The mass matrix, joint forces and frames of `part` are those of `whole` with its further joints held at positions.
+    """Compare the mass matrix, joint forces and frames of `part` with those of `whole`, whose further joints are held at
+    positions.
 
-    `called` says how joints and frames of `part` are called in `whole`, where not alike.
+    `called` gives the names in `whole` of joints and frames of `part`, if they differ.
     """
     called = called or {}
     rng = np.random.default_rng(0)

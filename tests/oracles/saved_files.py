@@ -1,4 +1,4 @@
-"""Robots saved as files and read again, for tests of the writers; MJCF unless a suffix says otherwise."""
+"""Robots saved to files and loaded again, for tests of the writers; MJCF by default."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from featherweight.model.contact_rules import Softness
 from featherweight.robot.collision.shape_pairs import touching_pairs
 
 TILTED = Pose(((0.0, -1.0, 0.0), (0.6, 0.0, -0.8), (0.8, 0.0, 0.6)), (0.1, -0.2, 0.3))
-ROUNDING = 1e-13  # of rotations by quaternions and of inertias by principal axes, with numbers of at most 1000
+ROUNDING = 1e-13  # rounding of rotations by quaternions and of inertias by principal axes, with numbers of at most 1000
 SOFT = Softness((0.05, 0.7), (0.8, 0.9, 0.01, 0.4, 3.0))
 
 
 def saved(description: fw.Description, folder: Path, suffix: str = ".xml") -> fw.Description:
-    """The description that is read from the file that this one is saved as."""
+    """Return the description read from the file that stores the given one."""
     description.save(folder / f"saved{suffix}")
     return fw.read(folder / f"saved{suffix}")
 
@@ -61,7 +61,7 @@ def flat(x: Any) -> Iterator[Any]:
 
 
 def assert_same(one: Any, other: Any, tolerance: float = ROUNDING) -> None:
-    """Names and types alike, numbers to rounding."""
+    """Compare names and types, and numbers to rounding."""
     pairs = list(zip(flat(one), flat(other), strict=True))
     numbers = [(a, b) for a, b in pairs if isinstance(a, float) and a != b]
     assert [(a, b) for a, b in pairs if a != b and not isinstance(a, float)] == []
@@ -74,7 +74,7 @@ def assert_same_description(one: fw.Description, other: fw.Description) -> None:
 
 
 def assert_touch_alike(one: fw.Robot, other: fw.Robot) -> None:
-    """The same pairs of shapes touch, by the same numbers; a friction that no file gives may be anything."""
+    """Check that the same pairs of shapes touch, with the same parameters; friction is not compared if no file gives it."""
 
     def pairs(robot: fw.Robot) -> dict[frozenset[str], Any]:
         names = [s.name for s in robot.shapes]

@@ -1,7 +1,7 @@
 """Mechanisms cut open: the spanning tree in Pinocchio, and loops and couplings as functions of all its coordinates.
 
-Nothing here reads the maps G and g, the constraint matrices or the clusters of the library: constraints are differences of
-placements and of coordinates, and their derivatives are taken by differences.
+This module does not use the maps G and g, the constraint matrices or the clusters of the library: constraints are differences
+of placements and of coordinates, and their derivatives are finite differences.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ AMPLIFIED = 4.0
 
 
 def rate(f: Callable[..., Any], h: float = STEP) -> Array:
-    """f'(0), by the values at four points."""
+    """Return f'(0) from the values at four points."""
     return np.asarray((8.0 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12.0 * h))
 
 
 def bend(f: Callable[..., Any], h: float = TURN) -> Array:
-    """f''(0), by the values at five points."""
+    """Return f''(0) from the values at five points."""
     return np.asarray((16.0 * (f(h) + f(-h)) - (f(2 * h) + f(-2 * h)) - 30.0 * f(0.0)) / (12.0 * h * h))
 
 
 class Constraints(NamedTuple):
-    """K and k of all constraints at one state: K q'' = k."""
+    """Matrix K and vector k of all constraints at one state: K q'' = k."""
 
     K: Array
     k: Array
 
 
 class SpanningTree:
-    """The bodies and joints of a mechanism without its loops and couplings."""
+    """Bodies and joints of a mechanism without its loops and couplings."""
 
     def __init__(self, description: fw.Description, robot: fw.ClosedRobot) -> None:
         self.description, self.closed = description, robot
@@ -61,13 +61,13 @@ class SpanningTree:
         self.independent = [r for c in robot._mechanism.clusters for r in c.independent]
 
     def expand(self, q: Array) -> Array:
-        """All coordinates, with those of followers from their couplings."""
+        """Return all coordinates; couplings give those of followers."""
         result = np.zeros(self.open.nq)
         follow = {c.joint for c in self.description.couplings}
         for joint in self.closed.joints:
             if joint.name not in follow:
                 result[self.slices[joint.name]] = q[joint.q_slice]
-        for _ in self.description.couplings:  # as often as the longest row of couplings can be
+        for _ in self.description.couplings:  # as often as the longest possible sequence of couplings
             for c in self.description.couplings:
                 result[self.slices[c.joint]] = self.followed(c, result)
         return result
@@ -89,12 +89,12 @@ class SpanningTree:
         return np.concatenate(found)
 
     def ends(self, loop: fw.Loop, data: Any) -> tuple[Any, Any]:
-        """The two frames of a loop in the world, by Pinocchio."""
+        """Return the two frames of a loop in the world, by Pinocchio."""
         (i, a), (j, b) = self.seats(loop)
         return data.oMi[i] * a, data.oMi[j] * b
 
     def seats(self, loop: fw.Loop) -> tuple[tuple[int, Any], tuple[int, Any]]:
-        """Pinocchio's joint, and the frame on it, of both ends of a loop."""
+        """Return Pinocchio's joint and the frame on it for both ends of a loop."""
         return self.seat(loop.predecessor, loop.predecessor_frame), self.seat(loop.successor, loop.successor_frame)
 
     def seat(self, link: str | None, pose: Pose) -> tuple[int, Any]:
@@ -112,15 +112,15 @@ class SpanningTree:
         return Constraints(np.stack(columns, axis=1), k)
 
     def tree_forces(self, tau: Array) -> Array:
-        """Forces on all joints, from those on the independent ones."""
+        """Return the forces on all joints, from those on the independent joints."""
         result = np.zeros(self.open.nv)
         result[self.independent] = tau
         return result
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
-        """All accelerations, by Gauss's principle: M a + h - tau is a force of the constraints, and K a = k.
+        """Return all accelerations, by Gauss's principle: M a + h - tau is a force of the constraints, and K a = k.
 
-        The velocities of the tree are the only ones that satisfy K q' = 0 and have the independent ones among them.
+        The velocities of the tree are the unique ones that satisfy K q' = 0 and contain the independent velocities.
         """
         Q = self.expand(q)
         K = self.constraints(Q, np.zeros(self.open.nv)).K
@@ -157,21 +157,22 @@ def spanning(name: str) -> SpanningTree:
 
 
 def maps(robot: fw.ClosedRobot, q: Array) -> Array:
-    """G (..., n, nv) at q, by unit velocities."""
+    """Return G (..., n, nv) at q, column by column from unit velocities."""
     units = np.eye(robot.nv)
     return np.stack([robot.spanning_velocity(q, e) for e in units], axis=-1)
 
 
 def amplified(robot: fw.ClosedRobot, q: Array) -> float:
-    """The largest velocity of a joint that a loop moves, for unit independent ones; gears multiply it as they like."""
+    """Return the largest velocity of a joint that a loop moves, for unit independent velocities; gears are ignored."""
     dependent = [r for c in robot._mechanism.clusters for r in c.dependent]
     return float(np.abs(maps(robot, q)[..., dependent, :]).max(initial=0.0))
 
 
 def regular_configurations(name: str, count: int, seed: int = 0) -> Array:
-    """Closed configurations, put together as the description says, at which no joint moves much faster than others.
+    """Return closed configurations, assembled as described, at which no joint moves much faster than others.
 
-    The calmest of several: differences see curvature, which grows with the third power of those velocities.
+    The function chooses the slowest of several, because differences contain curvature, which grows with the third power of
+    these velocities.
     """
     robot, tree = mechanism(name), spanning(name)
     rng = np.random.default_rng(seed)
@@ -187,7 +188,7 @@ def regular_configurations(name: str, count: int, seed: int = 0) -> Array:
 
 
 def near_neutral_tello(robot: fw.ClosedRobot, rng: np.random.Generator) -> Array:
-    """Links of the differentials within ±0.4 rad, and their rotors as the closed form of the paper's authors has them."""
+    """Return links of the differentials within ±0.4 rad, and their rotors by the closed form of the paper's authors."""
     description = MECHANISMS["tello"]()
     values: dict[str, float] = {}
     for c in description.closures:

@@ -1,4 +1,4 @@
-"""Random states, and how results of two programs are compared."""
+"""Random states, and comparisons of results of two programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import featherweight as fw
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.trace import evaluate
 
-Array = npt.NDArray[Any]  # of doubles, but for what is tested in single precision
+Array = npt.NDArray[Any]  # doubles, except in tests of single precision
 
 ROUNDING = 1e-10
 """Largest difference, relative to the norm of one state's result, that rounding explains.
@@ -25,7 +25,7 @@ wrong term gives. Norms are taken over a whole result, since a component that is
 
 
 class States(NamedTuple):
-    """Configurations, velocities, accelerations or forces, one state a row."""
+    """Configurations, velocities, accelerations or forces, one row for each state."""
 
     q: Array
     v: Array
@@ -39,7 +39,7 @@ def random_states(robot: fw.Robot, count: int, seed: int = 0) -> States:
 
 
 def each_state(one: Callable[..., Any]) -> Callable[..., Array]:
-    """Make of a method for one state a method for arrays of states, one a row; arguments that are no arrays stay."""
+    """Extend a method for one state to arrays of states, one row each; other arguments stay unchanged."""
 
     @functools.wraps(one)
     def call(self: Any, *arguments: Any) -> Array:
@@ -51,32 +51,32 @@ def each_state(one: Callable[..., Any]) -> Callable[..., Array]:
 
 
 def state(robot: fw.Robot, seed: int, speed: float = 1.0) -> States:
-    """One state without leading axes: q anywhere, velocities of size `speed`, accelerations or forces of size 1."""
+    """Return one state without leading axes: any q, velocities of size `speed`, accelerations or forces of size 1."""
     rng = np.random.default_rng(seed)
     q = robot.random_configuration(rng)
     return States(q, speed * rng.standard_normal(robot.nv), rng.standard_normal(robot.nv))
 
 
 def arguments_of(robot: fw.Robot, f: CompiledFunction[Any], count: int, seed: int = 0) -> list[Array]:
-    """Random arguments of any function of a robot, one state a row: configurations, and numbers of size 1."""
+    """Return random arguments of any function of a robot, one row for each state: configurations, and numbers of size 1."""
     rng = np.random.default_rng(seed)
     inputs = f.program.inputs
     return [robot.random_configuration(rng, count) if x.rate else rng.standard_normal((count, *x.shape)) for x in inputs]
 
 
 def named_arguments(f: CompiledFunction[Any], states: States) -> list[Array]:
-    """The arguments of a function of q, v, and a or tau, by their names."""
+    """Return the arguments of a function of q, v, and a or tau, by their names."""
     values = {"q": states.q, "v": states.v, "a": states.a, "tau": states.a}
     return [values[argument.name] for argument in f.program.inputs]
 
 
 def norms(x: Any, states: int) -> Array:
-    """The Euclidean norm of each state's result."""
+    """Return the Euclidean norm of each state's result."""
     return np.asarray(np.linalg.norm(np.reshape(x, (states, -1)), axis=1), dtype=np.float64)
 
 
 def error(result: Any, reference: Any) -> float:
-    """The largest relative difference over states (the first axis)."""
+    """Return the largest relative difference over states (the first axis)."""
     result, reference = np.asarray(result, dtype=np.float64), np.asarray(reference, dtype=np.float64)
     assert result.shape == reference.shape
     assert np.all(np.isfinite(result))
@@ -90,11 +90,11 @@ def assert_close(result: Any, reference: Any, tolerance: float = ROUNDING) -> No
 
 
 def assert_same_solutions(x: Any, y: Any, M: Array) -> None:
-    """Two solutions of M x = b, one system a state, differ by no more than their conditioning explains.
+    """Check that two solutions of M x = b, one system for each state, differ at most by their conditioning.
 
-    Each is exact for matrices that differ from M by rounding, so that x and y differ relatively by up to c eps cond(M)
-    with a modest c: 20 here, the largest that was seen is 18. Both are taken in units that give M a unit diagonal, so that
-    the joints' units do not count as bad conditioning, and a finger's acceleration does not hide an arm's.
+    Each is exact for a matrix that differs from M by rounding, so x and y differ relatively by up to c eps cond(M) with a
+    modest c: 20 here; the largest measured value is 18. Both use units that give M a unit diagonal, so that the joints' units
+    do not count as bad conditioning, and a finger's acceleration does not hide an arm's.
     """
     size = np.sqrt(np.diagonal(M, axis1=1, axis2=2))
     x, y = np.asarray(x) * size, np.asarray(y) * size

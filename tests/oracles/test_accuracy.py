@@ -1,6 +1,6 @@
-"""Compiled functions compute their traces, within the rounding that the trace itself allows.
+"""Tests that compiled functions compute their traces within the rounding that the trace allows.
 
-The oracle is the trace, evaluated with 50 digits, and the bound is the running error of the same trace.
+The reference is the trace, evaluated with 50 digits, and the bound is the running error of the same trace.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def robot(name: str) -> Any:
 def functions(name: str) -> dict[str, fw.CompiledFunction]:
     r = robot(name)
     found = dict(r.functions)
-    if name != "four-bar":  # of which all are short
+    if name != "four-bar":  # all of its functions are short
         found = {n: f for n, f in found.items() if n in DYNAMICS}
     if name in ("panda", "tree"):
         frame = r.frames[-1].name
@@ -47,11 +47,11 @@ def functions(name: str) -> dict[str, fw.CompiledFunction]:
 
 
 ROBOTS = ("talos", "panda", "tree", "chain", "four-bar")
-LONGEST = 4_000  # operations; longer functions would take minutes
+LONGEST = 4_000  # number of operations; longer functions would take minutes
 
 
 def arguments(f: fw.CompiledFunction, r: Any) -> list[Any]:
-    """A state that single precision can hold."""
+    """Return a state that single precision represents."""
     rng = np.random.default_rng(2)
     own = [r.random_configuration(rng) if a.rate else rng.standard_normal(a.shape) for a in f.program.inputs]
     return [x.astype(np.float32).astype(np.float64) for x in own]

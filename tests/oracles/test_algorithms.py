@@ -1,4 +1,4 @@
-"""The algorithms of forward dynamics against each other, and which is chosen."""
+"""Tests of the algorithms of forward dynamics against each other, and of the choice between them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_external_forces_by_both_algorithms(name: str) -> None:
     other = f(*states, algorithm="crba-ltdl", external_forces=forces)
     assert_same_solutions(one, other, robot.mass_matrix(states.q))
     assert not np.allclose(other, f(*states, algorithm="crba-ltdl"))
-    # forces are undone by those that inverse dynamics asks for
+    # forward dynamics inverts inverse dynamics
     tau = robot.inverse_dynamics(*states, external_forces=forces)
     back = f(states.q, states.v, tau, external_forces=forces, algorithm="crba-ltdl")
     assert_same_solutions(back, states.a, robot.mass_matrix(states.q))
@@ -47,7 +47,10 @@ def test_external_forces_by_both_algorithms(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*NAMES, "balanced", "side_branches", "roots", "depth_one", "mixed_21"])
 def test_the_algorithm_with_the_fewest_operations_is_chosen(name: str) -> None:
-    """Sines and cosines do not count, because all algorithms have the same; a division counts as eight products."""
+    """Check the choice.
+
+    Sines and cosines do not count, because all algorithms have the same; a division counts as eight products.
+    """
     f = robot_of(name).forward_dynamics
     found = f.candidates
     assert set(found) == {"aba", "crba-ltdl"}
@@ -57,7 +60,9 @@ def test_the_algorithm_with_the_fewest_operations_is_chosen(name: str) -> None:
 
 
 def test_each_algorithm_is_chosen_for_some_robot() -> None:
-    """The mass matrix of a shallow tree is sparse, that of a long chain dense."""
+    """Check robots for which each algorithm is best: the mass matrix of a shallow tree is sparse, that of a long chain
+    dense.
+    """
     assert robot_of("balanced").forward_dynamics.algorithm == "crba-ltdl"
     assert fw.build(fw.generators.chain(20)).forward_dynamics.algorithm == "aba"
 
@@ -75,7 +80,7 @@ def test_an_unknown_algorithm_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("algorithm", ["aba", "crba-ltdl"])
 def test_an_algorithm_may_be_asked_for_one_state_after_another(algorithm: str) -> None:
-    """This includes calls after the function for one state has become a built-in."""
+    """Check calls before and after the function for one state becomes a built-in function."""
     robot = robot_of("double_pendulum")
     q, v, tau = random_states(robot, 3)
     batch = robot.forward_dynamics(q, v, tau, algorithm=algorithm)

@@ -1,4 +1,4 @@
-"""All that a controller needs in one call, against Pinocchio's computeAllTerms."""
+"""Tests of the function that returns all terms of a controller, against Pinocchio's computeAllTerms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oracles.pinocchio_models import peer_of
 from oracles.robots import NAMES
 from oracles.states import random_states
 
-CLOSE = 1e-10  # of the greatest entry, or of one: angles within 1e-11 of a right one are made exact here and not there
+CLOSE = 1e-10  # relative to max(1, greatest entry): only our loader makes angles within 1e-11 of a right angle exact
 
 
 def close(ours: object, theirs: object) -> None:
@@ -43,7 +43,7 @@ def test_terms_are_those_of_pinocchio(name: str) -> None:
         close(terms.center_of_mass * moving, pin.centerOfMass(model, data, peer.q(q), peer.v(v)) * moving)
         close(terms.center_of_mass_jacobian, pin.jacobianCenterOfMass(model, data, peer.q(q))[:, columns])
         close(terms.kinetic_energy, pin.computeKineticEnergy(model, data, peer.q(q), peer.v(v)))
-        weight = moving * np.linalg.norm(robot.gravity)  # energies at heights of a metre or so may cancel
+        weight = moving * np.linalg.norm(robot.gravity)  # energies at heights of about a metre may cancel
         close(terms.potential_energy / weight, pin.computePotentialEnergy(model, data, peer.q(q)) / weight)
 
 
@@ -58,7 +58,7 @@ def test_together_gives_what_each_gives(name: str) -> None:
     close(together.kinetic_energy, energy)
     close(together.center_of_mass_jacobian, J)
     rate = 1e-7
-    for q, v, Jk in zip(states.q, states.v, J, strict=True):  # J v is how the centre of mass moves
+    for q, v, Jk in zip(states.q, states.v, J, strict=True):  # J v is the velocity of the centre of mass
         moved = [robot.center_of_mass(robot.integrate(q, sign * rate * v)) for sign in (-1.0, 1.0)]
         np.testing.assert_allclose((moved[1] - moved[0]) / (2 * rate), Jk @ v, rtol=1e-6, atol=1e-6 * np.abs(v).max())
 
@@ -71,7 +71,7 @@ def test_jacobians_of_robots_with_loops(make: Callable[[], fw.Description]) -> N
     by_rows = robot.contact_jacobian(fw.CenterOfMass())(q)
     np.testing.assert_allclose(robot.center_of_mass_jacobian(q), by_rows, rtol=0, atol=1e-12)
     name = robot.bodies[-1].name
-    whole = robot.joint_jacobian(q) * robot.spanning_velocity(q, v)  # of each joint, the motion that it gives
+    whole = robot.joint_jacobian(q) * robot.spanning_velocity(q, v)  # the motion that each joint causes
     carried = robot.frame_velocity(name, "world")(q, v)
     row, on_the_way = robot._placed(name).row, []
     while row >= 0:

@@ -1,4 +1,4 @@
-"""Centroidal momentum and the Coriolis matrix against Pinocchio's, on every kind of joint and tree."""
+"""Tests of centroidal momentum and the Coriolis matrix against Pinocchio, for every kind of joint and tree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ AWKWARD = (
 
 
 def columns(peer: Peer, matrix: Any) -> Array:
-    return np.asarray(matrix).reshape(-1, peer.model.nv)[:, peer.columns]  # a matrix of one column comes as a vector
+    # Pinocchio returns a matrix of one column as a vector
+    return np.asarray(matrix).reshape(-1, peer.model.nv)[:, peer.columns]
 
 
 def by_pinocchio(peer: Peer, x: States) -> dict[str, Array]:

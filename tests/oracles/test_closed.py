@@ -1,4 +1,4 @@
-"""Mechanisms with loops against their spanning trees, Pinocchio's constrained dynamics, and the laws of mechanics."""
+"""Tests of mechanisms with loops against their spanning trees, Pinocchio's constrained dynamics, and laws of mechanics."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ names = pytest.mark.parametrize("name", MECHANISMS)
 
 
 def each(name: str) -> tuple[fw.ClosedRobot, SpanningTree, Array, Array]:
-    """A mechanism with its spanning tree, and configurations of both."""
+    """Return a mechanism with its spanning tree, and configurations of both."""
     robot, tree = mechanism(name), spanning(name)
     q = regular_states(name).q
     return robot, tree, q, np.array([tree.expand(x) for x in q])
@@ -64,7 +64,9 @@ def test_forward_dynamics_undoes_inverse_dynamics(name: str) -> None:
 
 @names
 def test_forward_dynamics_is_that_of_the_cut_tree_under_its_constraints(name: str) -> None:
-    """Gauss's principle with Pinocchio's M and bias, and constraints by differences; 7e-10 at the most was seen."""
+    """Check Gauss's principle with Pinocchio's M and bias, and constraints by differences; the largest measured error is
+    7e-10.
+    """
     robot, tree, (q, v, tau) = mechanism(name), spanning(name), regular_states(name)
     expected = np.array([tree.forward_dynamics(*x)[tree.independent] for x in zip(q, v, tau, strict=True)])
     for algorithm in FORWARD:
@@ -73,7 +75,7 @@ def test_forward_dynamics_is_that_of_the_cut_tree_under_its_constraints(name: st
 
 @names
 def test_maps_satisfy_constraints_that_are_taken_by_differences(name: str) -> None:
-    """K G = 0, G is the identity for the independent velocities, and it has as many columns as K leaves free."""
+    """Check that K G = 0, that G is the identity for the independent velocities, and that its width is the nullity of K."""
     robot, tree, q, Q = each(name)
     G = maps(robot, q)
     for k in range(len(q)):
@@ -85,7 +87,7 @@ def test_maps_satisfy_constraints_that_are_taken_by_differences(name: str) -> No
 
 @pytest.mark.parametrize("name", ["crank_and_rocker", "platform", "two_loops", "chain_weld", "chain_spherical"])
 def test_agrees_with_pinocchio_s_constrained_dynamics(name: str) -> None:
-    """Proximal iterations with mu = 1e-10 come to 1e-9 of the solution; 1e-7 leaves room for the conditioning of K."""
+    """Check to 1e-7: proximal iterations with mu = 1e-10 are accurate to 1e-9; the rest is for the conditioning of K."""
     robot, tree, q, Q = each(name)
     _, v, tau = regular_states(name)
     model, peer = tree.peer.model, tree.peer
@@ -126,7 +128,7 @@ def test_mass_matrix_and_energies_are_projections_of_the_tree_s(name: str) -> No
 
 @names
 def test_bias_force_is_the_virtual_work_of_the_tree_s(name: str) -> None:
-    """G^T (c + M g), with g the derivative of G v along the motion."""
+    """Check G^T (c + M g), with g the derivative of G v along the motion."""
     robot, tree, q, Q = each(name)
     v = regular_states(name).v
     G, V = maps(robot, q), robot.spanning_velocity(q, v)
@@ -143,7 +145,7 @@ def test_bias_force_is_the_virtual_work_of_the_tree_s(name: str) -> None:
 def test_gravity_force_is_the_gradient_of_potential_energy(name: str) -> None:
     robot, tree, q, Q = each(name)
     found = robot.gravity_force(q)
-    scale = robot.mass * float(np.linalg.norm(robot.gravity))  # in the plane of some linkages there is none
+    scale = robot.mass * float(np.linalg.norm(robot.gravity))  # some linkages have no bias force in their plane
     expected = times(maps(robot, q).swapaxes(1, 2), tree.peer.gravity_force(Q))
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=PROJECTED * scale)
     for k in range(len(q)):
@@ -186,7 +188,7 @@ def test_forward_dynamics_takes_forces_on_bodies_by_whatever_algorithm_it_chose(
 
 @names
 def test_forces_on_all_joints_are_those_of_the_cut_tree(name: str) -> None:
-    """By Gauss's principle, they are those of its accelerations, and do the same work on the mechanism as the drives."""
+    """Check that, by Gauss's principle, they give its accelerations, and do the same work on the mechanism as the drives."""
     robot, tree, q, Q = each(name)
     _, v, a = regular_states(name)
     tau = robot.inverse_dynamics(q, v, a)
@@ -199,7 +201,7 @@ def test_forces_on_all_joints_are_those_of_the_cut_tree(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["crank_and_rocker", "platform", "two_loops", "chain_spherical", "own"])
 def test_loop_forces_are_what_the_joints_miss(name: str) -> None:
-    """M q'' + h = tau + K^T f, with K by differences: of points on the axes of the predecessor's frame."""
+    """Check M q'' + h = tau + K^T f, with K by differences: of points on the axes of the predecessor's frame."""
     robot, tree, q, Q = each(name)
     _, v, a = regular_states(name)
     tau, whole, f = robot.inverse_dynamics(q, v, a), robot.spanning_torque(q, v, a), robot.loop_forces(q, v, a)
@@ -213,7 +215,7 @@ def test_loop_forces_are_what_the_joints_miss(name: str) -> None:
 
 
 def test_singular_configurations_are_told_apart() -> None:
-    """A parallelogram near the line of its bars: its crank hardly determines how it goes on."""
+    """Check a parallelogram near the line of its bars, where its crank hardly determines its motion."""
     robot = mechanism("four_bar")
     regular = np.array(four_bar_configuration(1.0))
     assert 1.0 <= robot.singularity(regular) <= 1e2
@@ -223,7 +225,7 @@ def test_singular_configurations_are_told_apart() -> None:
 
 @pytest.mark.parametrize("execution", ["interpreted", "traced"])
 def test_close_warns_of_singular_configurations(execution: str) -> None:
-    """With the bars in line, K_d has a zero pivot."""
+    """Check bars in line, where K_d has a zero pivot."""
     with pytest.warns(RuntimeWarning, match="near a singular configuration"):
         mechanism("four_bar", execution).close(np.zeros(3))
 
@@ -235,7 +237,7 @@ def test_loops_of_the_code_are_not_kept() -> None:
 
 @names
 def test_random_configurations_are_put_together_as_the_description_says(name: str) -> None:
-    """A weld holds the very pose, and axes that are joined point the same way: not only some products vanish."""
+    """Check that a weld holds the exact pose, and that joined axes point the same way, not only that some products vanish."""
     robot, tree = mechanism(name), spanning(name)
     q = robot.random_configuration(1, (2, 5))
     assert q.shape == (2, 5, robot.nq)
@@ -246,8 +248,9 @@ def test_random_configurations_are_put_together_as_the_description_says(name: st
 
 @pytest.mark.parametrize("name", ["crank_and_rocker", "platform", "two_loops", "chain_spherical", "own"])
 def test_residual_of_open_loops(name: str) -> None:
-    """For spherical loops, the residual is the distance in the predecessor's frame; for other constraints, it is their
-    value."""
+    """Check spherical loops, whose residual is the distance in the predecessor's frame, and other constraints, whose
+    residual is their value.
+    """
     robot, tree = mechanism(name), spanning(name)
     rng = np.random.default_rng(0)
     q = fw.Robot.random_configuration(robot, rng)
@@ -274,7 +277,9 @@ def test_integrate_stays_closed_and_moves_as_asked(name: str) -> None:
 
 @names
 def test_difference_is_what_integrate_needs_to_first_order(name: str) -> None:
-    """The remainder is of second order: for steps of 1e-3, it is below 1e-4 of them times the mechanism's curvature."""
+    """Check that the remainder is of second order: for steps of 1e-3, it is below 1e-4 of them times the mechanism's
+    curvature.
+    """
     robot, tree, q, Q = each(name)
     v = regular_states(name).v
     for k in range(len(q)):
@@ -288,7 +293,7 @@ def test_difference_is_what_integrate_needs_to_first_order(name: str) -> None:
 
 @names
 def test_close_moves_what_it_may(name: str) -> None:
-    """The independent joints stay where they are, to the rounding of a quaternion."""
+    """Check that the independent joints do not move, to the rounding of a quaternion."""
     robot, tree, q, Q = each(name)
     rng = np.random.default_rng(4)
     bent = tree.open.integrate(Q, 1e-2 * rng.standard_normal((len(q), tree.open.nv)))
@@ -333,7 +338,7 @@ def test_what_cannot_be_closed_is_said() -> None:
 
 
 def test_report_tells_which_constraints_follow_from_others() -> None:
-    """A revolute loop in the plane has five constraints, of which two are needed."""
+    """Check a revolute loop in the plane, which has five constraints, two of them independent."""
     assert mechanism("four_bar").report()["redundant constraints"] == "3 of 'loop'"
     assert "redundant constraints" not in mechanism("crank_and_rocker").report()
 
@@ -342,7 +347,7 @@ def test_report_tells_which_constraints_follow_from_others() -> None:
 
 
 def energy_drift(robot: fw.ClosedRobot, q: Array, v: Array, span: float, steps: int) -> float:
-    """The change of total energy, by the classical Runge-Kutta method in the independent coordinates."""
+    """Return the change of total energy, by the classical Runge-Kutta method in the independent coordinates."""
 
     def total(q: Array, v: Array) -> float:
         return float(robot.kinetic_energy(q, v) + robot.potential_energy(q))
@@ -354,7 +359,7 @@ def energy_drift(robot: fw.ClosedRobot, q: Array, v: Array, span: float, steps: 
 
 
 def tello_legs() -> fw.Description:
-    """Tello without arms, its torso held still: independent coordinates are numbers, as Runge and Kutta have them."""
+    """Return Tello without arms, its torso held still, so that independent coordinates are numbers, as Runge-Kutta requires."""
     made = robots.tello(arms=False)
     joints = [dataclasses.replace(j, type=fw.JointType.FIXED) if j.child == "torso" else j for j in made.joints]
     return dataclasses.replace(made, joints=tuple(joints))
@@ -370,7 +375,7 @@ def tello_legs() -> fw.Description:
     ids=["four_bar", "six_bar", "tello_legs"],
 )
 def test_energy_is_kept_to_fourth_order(made: Any, gravity: Any, q: Any, speed: float, span: float, steps: int) -> None:
-    """Half the step leaves a sixteenth of the error."""
+    """Check that half the step leaves a sixteenth of the error."""
     robot = fw.build(made(), gravity=gravity)
     assert isinstance(robot, fw.ClosedRobot)
     start = robot.close(robot.neutral()) if q is None else np.array(q)
@@ -386,7 +391,7 @@ def test_energy_is_kept_to_fourth_order(made: Any, gravity: Any, q: Any, speed: 
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 @pytest.mark.parametrize("name", ["mixed_8", "all_revolute", "floating_inside", "roots", "side_branches", "anchored"])
 def test_a_tree_costs_what_it_costs_without_clusters(name: str, base: str) -> None:
-    """All clusters are single joints, for which the algorithms are those of trees, operation by operation."""
+    """Check clusters that are single joints, for which the algorithms have the same operations as those of trees."""
     description = TREES[name]()
     if base == "floating":
         description = fixed_to_a_root(description)
@@ -398,7 +403,7 @@ def test_a_tree_costs_what_it_costs_without_clusters(name: str, base: str) -> No
     for function in ("inverse_dynamics", "bias_force", "gravity_force"):
         assert getattr(clustered, function).operations == getattr(plain, function).operations
     ours, theirs = clustered.mass_matrix.operations, plain.mass_matrix.operations
-    spared = 1 if name == "anchored" else 0  # composite inertias are summed in another order
+    spared = 1 if name == "anchored" else 0  # the order of sums of composite inertias differs
     assert ours == theirs._replace(add=theirs.add - spared)
     assert clustered.forward_dynamics.candidates["aba"] == plain.forward_dynamics.candidates["aba"]
     assert_close(clustered.inverse_dynamics(q, v, a)[None], plain.inverse_dynamics(q, v, a)[None])
@@ -406,7 +411,7 @@ def test_a_tree_costs_what_it_costs_without_clusters(name: str, base: str) -> No
 
 
 def fixed_to_a_root(description: fw.Description) -> fw.Description:
-    """Its joints on the world hang on a body instead, which a floating base can carry."""
+    """Return the mechanism on a body, instead of the world, which a floating base can carry."""
     joints = [dataclasses.replace(j, parent="root") if j.parent == "world" else j for j in description.joints]
     return dataclasses.replace(description, bodies=(body("root"), *description.bodies), joints=tuple(joints))
 
@@ -416,7 +421,7 @@ def fixed_to_a_root(description: fw.Description) -> fw.Description:
 
 @pytest.mark.parametrize("name", ["four_bar", "crank_and_rocker", "geared", "own", "belt_chain"])
 def test_compiled_code_agrees_with_plain_python_and_batches_with_states(name: str) -> None:
-    """Rounding differs where the compiler fuses multiplications and additions."""
+    """Check to rounding, which differs where the compiler fuses multiplications and additions."""
     plain, robot = mechanism(name), mechanism(name, "traced")
     values = dict(zip(("q", "v", "tau"), regular_states(name), strict=True))
     values["a"] = values["tau"]
@@ -476,7 +481,7 @@ def loaded(tmp_path: Path) -> fw.ClosedRobot:
 
 @pytest.mark.parametrize("name", ["crank_and_rocker", "belt_chain"])
 def test_single_precision(name: str) -> None:
-    """Within 1e-3: eps of 6e-8, through K_d and M of moderate condition."""
+    """Check to 1e-3: eps of 6e-8, through K_d and M of moderate condition."""
     robot, (q, v, tau) = mechanism(name, "traced"), regular_states(name)
     for f in (robot.inverse_dynamics, robot.forward_dynamics):
         found = f(*(x.astype(np.float32) for x in (q, v, tau)))
@@ -485,7 +490,7 @@ def test_single_precision(name: str) -> None:
 
 
 def test_a_file_s_mechanism_on_a_floating_base(loaded: fw.ClosedRobot) -> None:
-    """The base is a cluster of its own; with it at rest the bars move as on the ground."""
+    """Check that the base is a cluster, and that the bars move as on the ground if it is at rest."""
     robot = fw.build(loaded._loops.d, "floating", execution="interpreted")
     assert isinstance(robot, fw.ClosedRobot)
     assert (loaded.nq, loaded.nv) == (3, 1) and (robot.nq, robot.nv) == (10, 7)
@@ -524,7 +529,7 @@ def assert_pickles(robot: fw.ClosedRobot) -> None:
 
 
 def test_a_tree_that_is_a_chain_has_regular_configurations_only() -> None:
-    """The selection of states for these tests rejects a four-bar in line."""
+    """Check that the selection of states for these tests rejects a four-bar in line."""
     found = regular_configurations("four_bar", 5, seed=9)
     assert amplified(mechanism("four_bar"), found) <= 4.0
     plain = fw.build(chain(3), execution="interpreted")

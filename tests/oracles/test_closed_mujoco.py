@@ -1,7 +1,7 @@
-"""Mechanisms with loops from MJCF files, against MuJoCo's own simulation of the same file.
+"""Tests of mechanisms with loops from MJCF files, against MuJoCo's simulation of the same file.
 
-MuJoCo's equalities are springs, so its loops open a little and its motion is a little off: stiff ones over a short time are
-near the exact motion, and nearer the stiffer they are.
+MuJoCo's equalities are springs, so its loops open slightly, and its motion is inexact. Over a short time, stiff springs are
+close to the exact motion, and stiffer springs are closer.
 """
 
 from __future__ import annotations
@@ -90,6 +90,6 @@ def test_mujoco_moves_the_same_way(motion: tuple[fw.ClosedRobot, list[np.ndarray
         qpos, gap = theirs(LINKAGE.format(stiff=stiff))
         errors.append(float(np.abs(qpos[:3] - exact).max()))
         assert gap < 1e-3
-        assert abs(qpos[3] + 2.0 * qpos[0]) < 1e-3  # the wheel follows the crank there, too
+        assert abs(qpos[3] + 2.0 * qpos[0]) < 1e-3  # the wheel follows the crank in MuJoCo, too
     assert errors[1] < 2e-3 * moved
     assert errors[1] < errors[0]

@@ -1,4 +1,4 @@
-"""Frames, contacts and operational space of mechanisms with loops, against those of the spanning tree and definitions."""
+"""Tests of frames, contacts and operational space of mechanisms with loops, against the spanning tree and definitions."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_velocities_of_frames_are_the_rates_of_their_placements(name: str) -> No
 @pytest.mark.parametrize("reference", REFERENCES)
 @names
 def test_bias_accelerations_of_frames_are_rates_of_their_velocities(name: str, reference: str) -> None:
-    """J' v, where J changes along the motion and v does not."""
+    """Check J' v, where J changes along the motion and v is constant."""
     robot, (q, v, _) = mechanism(name), regular_states(name)
     frames = watched_frames(robot)
     J, bias = robot.frame_jacobian(frames, reference), robot.frame_bias_acceleration(frames, reference)
@@ -117,7 +117,9 @@ def test_rates_of_jacobians_have_those_of_the_maps(name: str, reference: str) ->
 
 @pytest.mark.parametrize("name", CHANGING)
 def test_motion_relative_to_another_frame(name: str) -> None:
-    """Relative placements change by relative velocities, which are those of the Jacobian; the joints of the tree likewise."""
+    """Check that relative placements change by relative velocities, which are those of the Jacobian; the joints of the
+    tree likewise.
+    """
     robot, (q, v, _) = interpreted(name), (part[0] for part in regular_states(name))
     frame, other = robot.bodies[-1].name, fw.Frame("mark", robot.bodies[0].name, fw.Pose(p=(0.1, 0.2, 0.3)))
     place = robot.frame_placement(frame, relative_to=other)
@@ -135,7 +137,7 @@ def test_motion_relative_to_another_frame(name: str) -> None:
 
 
 def constraints(name: str) -> list[Constraint]:
-    """Constraints of every kind but rows of one's own, as many as leave the mechanism able to move and are independent."""
+    """Return independent constraints of every kind except custom rows, few enough that the mechanism can move."""
     robot, rng = mechanism(name), np.random.default_rng(5)
     links = [b.name for b in robot.bodies]
     last, middle = links[-1], links[len(links) // 2]
@@ -158,7 +160,7 @@ def constraints(name: str) -> list[Constraint]:
 
 
 def jacobian_of(name: str, made: list[Constraint]) -> Array:
-    """Rows on the spanning tree times its map."""
+    """Return the Jacobian: rows on the spanning tree times its map."""
     on_tree = spanning(name).open.operational_space(made).jacobian(expanded(name))
     return np.asarray(on_tree @ maps(mechanism(name), regular_states(name).q))
 
@@ -208,7 +210,9 @@ def test_rows_and_delassus_matrix(reference: Reference) -> None:
 @pytest.mark.parametrize("algorithm", ["pv-osim", "ltl", "efpa", "pv-osimr", "pv-osimr-some"])
 @names
 def test_delassus_matrix_of_contacts_all_over(name: str, algorithm: str) -> None:
-    """Surfaces, points and rows on links of all branches, two on one link, one that a loop may hold, and on the ground."""
+    """Check surfaces, points and rows on links of all branches, two on one link, one on a link that a loop may hold, and
+    on the ground.
+    """
     robot, q = mechanism(name), regular_states(name).q
     rng = np.random.default_rng(8)
     links = [b.name for b in robot.bodies]
@@ -231,7 +235,7 @@ def test_delassus_matrix_of_contacts_all_over(name: str, algorithm: str) -> None
 
 @pytest.mark.parametrize("name", ["crank_and_rocker", "coupled", "geared"])
 def test_rows_of_one_s_own(name: str) -> None:
-    """Functions of q give rows on the independent velocities; J' v is their rate along the motion."""
+    """Check functions of q, which give rows on the independent velocities; J' v is their rate along the motion."""
     robot, (q, v, _) = mechanism(name), regular_states(name)
 
     def rows(q: Array) -> list[list[object]]:
@@ -256,12 +260,12 @@ def test_inertia_and_what_follows_from_it(reference: Reference) -> None:
     projector = np.eye(reference.robot.nv) - inverse @ reference.J
     assert_close(space.inertia(q), inertia, TOLERANCE)
     assert_close(space.consistent_inverse(q), inverse, TOLERANCE)
-    scale = 1.0 + norms(inverse, len(q)) * norms(reference.J, len(q))  # where rows hold all, nothing is left
+    scale = 1.0 + norms(inverse, len(q)) * norms(reference.J, len(q))  # nothing remains if the rows hold everything
     assert np.all(norms(space.null_space_projector(q) - projector, len(q)) <= TOLERANCE * scale)
 
 
 def test_bias_of_rows(reference: Reference) -> None:
-    """J' v - J M^-1 (c + g), with J' v by differences along the motion."""
+    """Check J' v - J M^-1 (c + g), with J' v by differences along the motion."""
     q, v, _ = reference.states
     expected = reference.gained - times(reference.J @ reference.Minv, reference.h)
     scale = norms(reference.gained, len(q)) + norms(reference.J, len(q)) * (norms(reference.h, len(q)) + norms(v, len(q)) ** 2)
@@ -272,7 +276,7 @@ def test_bias_of_rows(reference: Reference) -> None:
 
 @pytest.mark.parametrize("aimed", [False, True])
 def test_constrained_dynamics_satisfies_its_equations(reference: Reference, aimed: bool) -> None:
-    """M a + c + g = tau + J^T f to rounding, and J a + J' v = target."""
+    """Check M a + c + g = tau + J^T f to rounding, and J a + J' v = target."""
     q, v, tau = reference.states
     target = np.random.default_rng(7).standard_normal((len(q), reference.space.size)) * aimed
     drift = reference.space.bias(q, v) + times(reference.J @ reference.Minv, reference.h)
@@ -289,7 +293,7 @@ def test_constrained_dynamics_satisfies_its_equations(reference: Reference, aime
 
 
 def test_rows_that_depend_on_each_other_through_the_loop_are_known() -> None:
-    """A four-bar moves in one way: two rows on it depend, which the cut tree would not show."""
+    """Check two rows on a four-bar, which has one degree of freedom: they depend on each other only through the loop."""
     space = mechanism("four_bar").operational_space(
         [fw.BilateralContact("link1", rows=np.eye(6)[1:2]), fw.CenterOfMass([[0, 1, 0]])]
     )
@@ -299,7 +303,9 @@ def test_rows_that_depend_on_each_other_through_the_loop_are_known() -> None:
 
 
 def test_rows_on_a_link_that_the_loop_holds_still_are_known() -> None:
-    """A weld to the ground leaves its link no motion: rows on it are rounding errors, no constraints to be inverted."""
+    """Check a link without motion, because of a weld to the ground: rows on it are rounding errors, which must not be
+    inverted.
+    """
     robot, (q, v, tau) = mechanism("chain_weld"), regular_states("chain_weld")
     held = MECHANISMS["chain_weld"]().loops[0].successor
     moving = fw.BilateralContact(robot.bodies[3].name, rows=np.eye(6)[:1])
@@ -313,7 +319,7 @@ def test_rows_on_a_link_that_the_loop_holds_still_are_known() -> None:
 
 
 def test_stabilization_holds_contacts_of_a_mechanism() -> None:
-    """The target is -K (gains · (error, velocity)); with no error it damps what the rows see."""
+    """Check the target -K (gains · (error, velocity)); without error it damps the motion along the rows."""
     robot, (q, v, _) = mechanism("platform"), regular_states("platform")
     space = robot.operational_space(fw.BilateralContact("plate", "point"))
     held = space.placements(q)

@@ -1,4 +1,4 @@
-"""Contact Jacobians and Delassus matrices against Pinocchio, by every algorithm, in every execution."""
+"""Tests of contact Jacobians and Delassus matrices against Pinocchio, by every algorithm, in every execution."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ROUNDING = 1e-11
 
 
 def contact(frame: str, size: int, seed: int, placed: bool = True) -> fw.BilateralContact:
-    """Any rows, in any frame near the one that is named."""
+    """Return any rows, in any frame near the named one."""
     rng = np.random.default_rng(seed)
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = Rotation.random(rng=rng).as_matrix(), rng.uniform(-0.3, 0.3, 3)
@@ -61,7 +61,7 @@ def contact(frame: str, size: int, seed: int, placed: bool = True) -> fw.Bilater
 
 
 def path_to(robot: fw.Robot, body: str) -> list[str]:
-    """The bodies from the first to `body`."""
+    """Return the bodies from the first to `body`."""
     parents = {joint.child: joint.parent for joint in robot.joints}
     path = [body]
     while parents[path[0]] in parents:
@@ -70,7 +70,7 @@ def path_to(robot: fw.Robot, body: str) -> list[str]:
 
 
 def contact_set(robot: fw.Robot, what: str) -> list[fw.BilateralContact]:
-    """Contacts on any robot; an empty list if it has no frames for them."""
+    """Return contacts on any robot; an empty list if it has no frames for them."""
     names = [body.name for body in robot.bodies]
     tips = [name for name in names if name not in {joint.parent for joint in robot.joints}]
     longest = max((path_to(robot, tip) for tip in tips), key=len)
@@ -82,7 +82,7 @@ def contact_set(robot: fw.Robot, what: str) -> list[fw.BilateralContact]:
         return [contact(longest[-1], 1, 1, placed=False), contact(longest[len(longest) // 2], 2, 2)]
     if what == "tips":
         return [fw.BilateralContact(tip, "surface" if k % 2 else "point") for k, tip in enumerate(ends)]
-    if what == "path":  # the base among them
+    if what == "path":  # including the base
         return [
             fw.BilateralContact(body) for body in dict.fromkeys((longest[-1], longest[0], longest[len(longest) // 2], ends[-1]))
         ]
@@ -96,7 +96,7 @@ def contact_set(robot: fw.Robot, what: str) -> list[fw.BilateralContact]:
     if what == "rows":
         bodies = (names[0], *ends, longest[len(longest) // 2])
         return [contact(body, size, size) for body, size in zip(bodies, (12, 1, 4, 7, 2, 5), strict=False)]
-    if what == "rigid":  # frames that are no body's own
+    if what == "rigid":  # frames that are not a body's own
         frames = [frame.name for frame in robot.frames if frame.name not in names and frame.body is not None]
         return [
             fw.BilateralContact(frame, kind)
@@ -111,7 +111,7 @@ def contact_set(robot: fw.Robot, what: str) -> list[fw.BilateralContact]:
 
 
 def sized(contacts: Sequence[fw.BilateralContact]) -> list[slice]:
-    """The rows of each contact."""
+    """Return the rows of each contact."""
     begin = [0, *itertools.accumulate(c.size for c in contacts)]
     return [slice(i, j) for i, j in itertools.pairwise(begin)]
 
@@ -120,7 +120,7 @@ def sized(contacts: Sequence[fw.BilateralContact]) -> list[slice]:
 
 
 def described(name: str) -> fw.Description:
-    """A tree with frames beside its bodies': one on the ground, and two on the last body."""
+    """Return a tree with additional frames: one on the ground, and two on the last body."""
     description = tree(name)[0]
     last = description.joints[-1].child
     quarter = ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
@@ -144,7 +144,7 @@ def plain_robot(name: str) -> fw.Robot:
 
 
 def reference_jacobian(peer: Peer, contacts: Sequence[fw.BilateralContact], q: Array) -> Array:
-    """K J, (states, m, nv)."""
+    """Return K J, (states, m, nv)."""
     blocks = []
     for c in contacts:
         J = peer.frame_jacobian([str(c.frame)], "local", q)[:, 0]
@@ -154,7 +154,7 @@ def reference_jacobian(peer: Peer, contacts: Sequence[fw.BilateralContact], q: A
 
 
 def reference_delassus(peer: Peer, J: Array, q: Array) -> Array:
-    """J M^-1 J^T, M with unit diagonal for the solution's sake."""
+    """Return J M^-1 J^T, with M scaled to a unit diagonal for the accuracy of the solution."""
     M = peer.mass_matrix(q)
     size = np.sqrt(np.diagonal(M, axis1=1, axis2=2))
     scaled = J / size[:, None, :]
@@ -165,7 +165,7 @@ def reference_delassus(peer: Peer, J: Array, q: Array) -> Array:
 def assert_blocks_close(
     D: Array, expected: Array, contacts: Sequence[fw.BilateralContact], tolerance: float = TOLERANCE, what: str = ""
 ) -> None:
-    """Block by block. What is a millionth of the whole counts as that: contacts on a joint's axis are rounding only."""
+    """Compare block by block, relative to at least a millionth of the whole: contacts on a joint's axis are rounding only."""
     assert D.shape == expected.shape, what
     assert np.all(np.isfinite(D)), what
 
@@ -182,7 +182,7 @@ def assert_blocks_close(
 def assert_rows_close(
     J: Array, expected: Array, contacts: Sequence[fw.BilateralContact], tolerance: float = TOLERANCE, what: str = ""
 ) -> None:
-    """The rows of each contact, relative to all of them."""
+    """Compare the rows of each contact, relative to all of them."""
     assert J.shape == expected.shape, what
     for e, s in enumerate(sized(contacts)):
         size = np.linalg.norm(expected[:, s], axis=(1, 2))
@@ -209,7 +209,7 @@ def test_all_algorithms_are_pinocchios(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["hyq", "talos", "panda", "tiago", "mixed_8"])
 def test_matrices_are_those_of_pinocchios_inverse(name: str) -> None:
-    """Its inverse of the mass matrix is of its own; it loses up to 160 eps cond(M), some 1e-9."""
+    """Check against Pinocchio's algorithm for the inverse of the mass matrix, which loses up to 160 eps cond(M), about 1e-9."""
     robot, peer = plain_robot(name), peer_of(name)
     made, q = contact_set(robot, "path"), random_states(robot, 1).q
     J = reference_jacobian(peer, made, q)
@@ -227,7 +227,10 @@ HANDS = ("gripper_left_base_link", "gripper_right_base_link")
 
 @pytest.mark.parametrize("frames", [FEET, FEET + HANDS], ids=["feet", "feet_and_hands"])
 def test_talos_on_its_feet_and_hands_is_pinocchios(frames: tuple[str, ...]) -> None:
-    """Pinocchio's optional damping of the diagonal is off. The cheapest algorithm is compiled; all run in plain Python."""
+    """Check without Pinocchio's optional damping of the diagonal.
+
+    The cheapest algorithm is compiled; all run in plain Python.
+    """
     peer = peer_of("talos")
     made = [fw.BilateralContact(frame) for frame in frames]
     constraints, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
@@ -252,7 +255,7 @@ def test_talos_on_its_feet_and_hands_is_pinocchios(frames: tuple[str, ...]) -> N
 
 
 def shrub() -> fw.Description:
-    """A floating base with branches of all types of joints."""
+    """Return a floating base with branches of all types of joints."""
     kinds = ["floating", "revolute", "prismatic", "spherical", "continuous", "planar", "revolute", "prismatic"]
     made = _with_types(from_parents([-1, 0, 1, 2, 2, 0, 5, 5], seed=12, name="shrub"), kinds)
     return dataclasses.replace(made, frames=(fw.Frame("mark", WORLD),))
@@ -270,7 +273,7 @@ def execution(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("algorithm", [*DELASSUS, "jacobian"])
 def test_agrees_with_plain_python(execution: str, algorithm: str) -> None:
-    """With loops, one kernel is compiled for all types of contacts."""
+    """Check kernels; with loops, one kernel is compiled for all types of contacts."""
     q = random_states(shrub_robot("interpreted"), 3).q
     for what in ("same_body",) if execution == "traced" else ("path", "one", "tips", "same_body", "rows", "all_ground"):
         made = contact_set(shrub_robot("interpreted"), what)
@@ -290,7 +293,7 @@ def function(execution: str, made: list[fw.BilateralContact], algorithm: str) ->
 
 @pytest.mark.parametrize("algorithm", DELASSUS)
 def test_batches_are_their_states(algorithm: str) -> None:
-    """Bits are equal at all places of the lanes, and with more batch axes."""
+    """Check bits at all places of the lanes, and with more batch axes."""
     robot = example("panda")
     delassus = robot.delassus(contact_set(robot, "path"), algorithm)
     q = random_states(robot, 21).q
@@ -302,7 +305,7 @@ def test_batches_are_their_states(algorithm: str) -> None:
 
 @pytest.mark.parametrize("name", ["hyq", "panda"])
 def test_single_precision(name: str) -> None:
-    """Within 1e-3: the eps of 6e-8, a few hundred operations deep, through matrices of condition up to 1e2."""
+    """Check to 1e-3: eps of 6e-8, a few hundred operations in sequence, through matrices of condition up to 1e2."""
     robot = example(name)
     made, q = contact_set(robot, "path"), random_states(robot, 16).q
     result = robot.delassus(made)(q.astype(np.float32))
@@ -348,7 +351,7 @@ def test_none_takes_fewer_operations_than_the_one_that_is_chosen(name: str) -> N
 
 
 def test_branches_are_left_out_where_they_are_not_worth_it() -> None:
-    """The six rows of a floating base are a short way, over which wrenches cost little; twelve joints are a long one."""
+    """Check the six rows of a floating base, a short path along which wrenches cost little, and twelve joints, a long path."""
     robot = example("hyq")
     feet = [fw.BilateralContact(foot) for foot in ("lf_foot", "rf_foot", "lh_foot", "rh_foot")]
     every, none, some = (robot.delassus(feet, a).operations for a in ("pv-osimr", "pv-osim", "pv-osimr-some"))

@@ -1,4 +1,4 @@
-"""Derivatives against Pinocchio's, and against differences in fifty digits."""
+"""Tests of derivatives against Pinocchio, and against differences in fifty digits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_dynamics_of_files(name: str, forward: bool) -> None:
     for ours, theirs in zip(evaluated(f, *states), by_pinocchio(peer, states, forward), strict=True):
         if not forward:
             assert_close(ours, theirs, AGREEMENT)
-        else:  # in units in which the mass matrix has ones on its diagonal
+        else:  # in units that give the mass matrix a unit diagonal
             M = peer.mass_matrix(states.q)
             size = np.sqrt(np.diagonal(M, axis1=1, axis2=2))[:, :, None]
             condition = np.linalg.cond(M / (size * np.swapaxes(size, 1, 2))).max()

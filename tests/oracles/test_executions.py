@@ -1,4 +1,4 @@
-"""One source, three executions: interpreted, traced and rolled agree to rounding, and float32 to its own."""
+"""Tests that three executions of one source, interpreted, traced and rolled, agree to rounding, in both precisions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_agrees_with_plain_python(name: str, execution: str, function: str) -> N
 
 
 def flying(execution: str) -> fw.Robot:
-    """A body that floats and a joint on it, both with rotors."""
+    """Return a body that floats and a joint on it, both with rotors."""
     made = from_parents([-1, 0], seed=1, joint_types=("floating", "revolute"), masses=(0.5, 2.0))
     return fw.build(awkward(made, np.random.default_rng(0)), execution=execution)
 
@@ -55,7 +55,7 @@ def results(values: Any) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("make", [flying, lambda execution: fw.build(fw.robots.four_bar(), execution=execution)])
 def test_every_function_agrees_with_plain_python_and_in_batches(make: Callable[[str], fw.Robot]) -> None:
-    """A state has the same bits alone, in plain Python, and in batches of several sizes."""
+    """Check that a state has the same bits alone, in plain Python, and in batches of several sizes."""
     compiled, plain = make("traced"), make("interpreted")
     for name, f in compiled.functions.items():
         arguments = arguments_of(compiled, f, 11)
@@ -85,7 +85,7 @@ def test_frames_agree_with_plain_python(name: str, execution: str, reference: st
 
 
 def test_relative_frames_agree_with_plain_python(execution: str) -> None:
-    """Rates of Jacobians, which have all parts of the others."""
+    """Check rates of Jacobians, which use all parts of the other functions."""
     robot, plain = example("kinova", execution), example("kinova", "interpreted")
     q, v, _ = random_states(robot, STATES)
     frames, other = watched_frames(robot), robot.bodies[2].name
@@ -107,7 +107,7 @@ def test_external_forces_agree_with_plain_python(name: str, execution: str) -> N
 @pytest.mark.parametrize("function", DYNAMICS)
 @pytest.mark.parametrize("name", ["panda", "hyq", "talos"])
 def test_single_precision(name: str, function: str) -> None:
-    """Within 1e-3: the eps of 6e-8, a few hundred operations deep, through matrices of condition up to 1e2."""
+    """Check to 1e-3: eps of 6e-8, a few hundred operations in sequence, through matrices of condition up to 1e2."""
     compiled = example(name).functions[function]
     args = named_arguments(compiled, random_states(example(name), 16))
     result = compiled(*(x.astype(np.float32) for x in args))

@@ -1,4 +1,4 @@
-"""Accelerations of frames, rates of Jacobians, and motion relative to other frames, against Pinocchio."""
+"""Tests of accelerations of frames, rates of Jacobians, and motion relative to other frames, against Pinocchio."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ references = pytest.mark.parametrize("reference", REFERENCES)
 
 @functools.cache
 def peer_of(name: str) -> Peer:
-    """Interpreted: the same source as compiled, without compiling it."""
+    """Return a robot in interpreted execution: the compiled source, without compilation."""
     if name in NAMES:
         return Peer(example(name, "interpreted"), pinocchio_models.example(name).model)
     description = tree(name)[0]
@@ -36,7 +36,7 @@ def states_of(name: str) -> States:
 
 
 def frames_of(robot: fw.Robot) -> list[str]:
-    """Near the root, half-way, and at an end."""
+    """Return frames near the root, half-way, and at an end."""
     names = [frame.name for frame in robot.frames]
     return [names[1], names[len(names) // 2], names[-1]]
 
@@ -71,7 +71,7 @@ def test_rates_of_joint_jacobians(name: str) -> None:
 @references
 @robots
 def test_motion_relative_to_another_frame(name: str, reference: str) -> None:
-    """Relative to a frame near the root, to one at the end, and to the frame itself."""
+    """Check motion relative to a frame near the root, to one at the end, and to the frame itself."""
     peer, x = peer_of(name), states_of(name)
     robot, names = peer.robot, frames_of(peer.robot)
     motions = peer.frame_motions(names, x)

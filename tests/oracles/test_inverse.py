@@ -1,7 +1,7 @@
-"""The inverse of the mass matrix and its sparse factors.
+"""Tests of the inverse of the mass matrix and its sparse factors against LAPACK, Pinocchio and MuJoCo.
 
-Against LAPACK, Pinocchio and MuJoCo. Entries have the units of their joints: where results are compared, they are scaled
-to a mass matrix with unit diagonal, so that no joint's units hide another's errors.
+Entries have the units of their joints. Comparisons scale results to a mass matrix with unit diagonal, so that no joint's units
+hide another's errors.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def scaled(M: Array) -> Array:
 
 
 def residual(M: Array, inverse: Array) -> float:
-    """||M X - 1||, the largest of all states."""
+    """Return ||M X - 1||, the largest over all states."""
     return float(np.max(norms(M @ inverse - np.eye(M.shape[1]), len(M))))
 
 
 def assert_same_columns(X: Array, Y: Array, M: Array, growth: float = 20) -> None:
-    """Two solutions of M X = B, as `assert_same_solutions` has it for one column."""
+    """Compare two solutions of M X = B column by column with `assert_same_solutions`."""
     size = sizes(M)[:, :, None]
     bound = np.maximum(ROUNDING, growth * EPS * np.linalg.cond(scaled(M)))
     assert np.all(norms(size * (X - Y), len(M)) <= bound * norms(size * Y, len(M)))
@@ -73,12 +73,12 @@ def test_inverse_is_lapacks(robot: fw.Robot, q: Array, algorithm: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_inverses_of_robots_are_as_good_as_lapacks(name: str) -> None:
-    """The residual is mostly at most four times that of LAPACK's inverse.
+    """Check that the residual is mostly at most four times that of LAPACK's inverse.
 
-    LAPACK inverts the very matrix by which the residual is taken; here the inverse comes from q, and differs from that
-    matrix's by the rounding of both: some twice as much is expected. A few roundings, which n eps covers, are noise.
-    The largest of many states is taken, since the ratio of two roundings is anything in one: up to 20 was seen. Where one state
-    in fifty has the greatest condition by far (icub, 1e12), that is one state again: so the median of some such is compared.
+    LAPACK inverts the matrix of the residual. Our inverse comes from q, and differs by the rounding of both matrices: a factor
+    of about two is expected. A few roundings, n eps, are noise. The test takes the largest residual of many states, since the
+    ratio of two roundings in one state is random: up to 20 was measured. If one state in fifty has by far the greatest
+    condition (icub, 1e12), the largest is again a single state; therefore the test compares the median of several.
     """
     robot = example(name)
     q = random_states(robot, 450).q
@@ -91,7 +91,9 @@ def test_inverses_of_robots_are_as_good_as_lapacks(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*TREES, *ILL_CONDITIONED])
 def test_inverses_of_trees_are_nearly_as_good_as_lapacks(name: str) -> None:
-    """The factor is eight, larger than for robots: joints of all types in long chains had up to 5.7 times LAPACK's error."""
+    """Check a factor of eight, larger than for robots: joints of all types in long chains had up to 5.7 times LAPACK's
+    error.
+    """
     robot = robot_of(name)
     q = random_states(robot, STATES).q
     M, size = robot.mass_matrix(q), sizes(robot.mass_matrix(q))
@@ -100,7 +102,7 @@ def test_inverses_of_trees_are_nearly_as_good_as_lapacks(name: str) -> None:
 
 
 def test_inverse_is_pinocchios(name: str, robot: fw.Robot, q: Array) -> None:
-    """Pinocchio is up to 160 eps cond(M) from LAPACK, a thousand times farther than this package: icub's, at 6e5."""
+    """Check to Pinocchio's error: up to 160 eps cond(M) from LAPACK, a thousand times ours; icub's condition is 6e5."""
     if name in NAMES:
         peer = pinocchio_models.example(name)
     else:
@@ -117,7 +119,7 @@ def test_inverse_is_pinocchios(name: str, robot: fw.Robot, q: Array) -> None:
 @pytest.mark.parametrize("name", ["mixed_21", "all_spherical", "roots", "grid", "one_dof_60"])
 @pytest.mark.parametrize("parts", [2, 3])
 def test_threads_that_share_columns_write_the_whole_inverse(name: str, parts: int) -> None:
-    """Bit by bit; each part writes its columns and the rows opposite, and nothing else."""
+    """Check bitwise that each part writes its columns and the rows opposite, and nothing else."""
     robot = fw.build(tree(name)[0], execution="interpreted")
     program: Any = fw.build(tree(name)[0], execution="rolled").inverse_mass_matrix.program
     shares = program.shares(parts)
@@ -141,7 +143,7 @@ def test_inverse_is_symmetric_to_the_last_bit_and_positive(robot: fw.Robot, q: A
 
 @pytest.mark.parametrize("name", ["roots", "allegro"])
 def test_robots_with_several_roots_move_apart(name: str) -> None:
-    """Blocks of the inverse between different roots are exactly zero."""
+    """Check that blocks of the inverse between different roots are exactly zero."""
     robot = robot_of(name)
     parent = robot.model.tree.parent
     root: list[int] = []
@@ -200,7 +202,7 @@ def test_wrong_shapes_are_named(shape: tuple[int, ...]) -> None:
 
 
 def test_factors_multiply_to_the_mass_matrix(robot: fw.Robot, q: Array) -> None:
-    """LTDL is backward stable: entries differ by n eps of the diagonal."""
+    """Check that LTDL is backward stable: entries differ by n eps of the diagonal."""
     M, F = robot.mass_matrix(q), robot.factorize(q)
     difference = np.swapaxes(F.L, 1, 2) @ (F.D[:, :, None] * F.L) - M
     size = sizes(M)
@@ -239,7 +241,7 @@ def test_factors_are_those_of_the_mass_matrix(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["side_branches", "balanced", "grid", "all_revolute", "all_spherical", "anchored"])
 def test_factors_are_mujocos(name: str) -> None:
-    """MuJoCo, too, has M = L^T D L, in compressed rows whose last entry is the diagonal."""
+    """Check against MuJoCo's M = L^T D L, in compressed rows whose last entry is the diagonal."""
     robot = robot_of(name)
     peer = mujoco_models.from_description(*tree(name))
     model, data = peer.model, peer.data

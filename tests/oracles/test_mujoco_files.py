@@ -1,4 +1,4 @@
-"""MJCF files compared with MuJoCo, which reads the same files itself."""
+"""Tests of MJCF files against MuJoCo, which reads the same files."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def peers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Peer]:
         path = folder / f"{name}.xml"
         path.write_text(text)
         peers[name] = Peer(fw.load(path), mujoco.MjModel.from_xml_path(str(path)))
-        peers[name].model.dof_damping[:] = 0.0  # not part of rigid-body dynamics
+        peers[name].model.dof_damping[:] = 0.0  # damping is not part of rigid-body dynamics
     return peers
 
 

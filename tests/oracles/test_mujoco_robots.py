@@ -1,4 +1,4 @@
-"""Real robots against MuJoCo, which gets them as the descriptions that were read from their files."""
+"""Tests of real robots against MuJoCo, which gets the descriptions that were read from their files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATES = 5
 
 
 def described(name: str) -> fw.Description:
-    """The robot's file, with a free-flyer where it walks or flies."""
+    """Return the description of the robot's file, with a free-flyer if it walks or flies."""
     description = load_description(path(name), mimic="independent")
     if name not in FLOATING:
         return description
@@ -29,7 +29,7 @@ def described(name: str) -> fw.Description:
 
 
 def acceptable(body: fw.Body) -> fw.Body:
-    """The body, or where MuJoCo would refuse its inertia as impossible, a ball of the same mean inertia."""
+    """Return the body, or a ball of the same mean inertia if MuJoCo would refuse its inertia as impossible."""
     mass, center, (xx, xy, xz, yy, yz, zz) = body.inertia
     low, middle, high = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     if low > 0.0 and low + middle > 1.000001 * high:
@@ -42,7 +42,7 @@ def acceptable(body: fw.Body) -> fw.Body:
 def peer(request: pytest.FixtureRequest) -> mujoco_models.Peer:
     name = request.param
     description = described(name)
-    if "world" in {b.name for b in description.bodies}:  # MuJoCo's own name for the ground; this link is fixed to it
+    if "world" in {b.name for b in description.bodies}:  # "world" is MuJoCo's name for the ground; this link is fixed to it
         description = replace(description, bodies=tuple(b for b in description.bodies if b.name != "world"))
     description = replace(description, bodies=tuple(map(acceptable, description.bodies)))
     execution = "auto" if name in COMPILED else "interpreted"

@@ -1,4 +1,4 @@
-"""Operational space and constrained dynamics against Pinocchio, and against their definitions, by every algorithm."""
+"""Tests of operational space and constrained dynamics against Pinocchio, and against definitions, by every algorithm."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TOLERANCE = 1e-9
 
 
 def contacts(name: str) -> list[fw.BilateralContact]:
-    """Surfaces and points, no more rows in all than there are joints to move them."""
+    """Return surfaces and points with at most as many rows as there are joints that move them."""
     frames = ROBOTS[name]
     if name in ("allegro", "mixed_13"):
         return [fw.BilateralContact(frame, "point") for frame in frames]
@@ -51,7 +51,7 @@ class Reference:
     """Results by the definitions, from Pinocchio's mass matrix and Jacobians."""
 
     def __init__(self, name: str) -> None:
-        # as plain Python where compiling dozens of functions would take longer than all their states
+        # plain Python, because compiling dozens of functions would take longer than evaluating all their states
         self.robot = example(name, "interpreted") if name in LARGE else robot_of(name)
         self.peer = peer_of(name)
         self.states = random_states(self.robot, STATES)
@@ -69,7 +69,7 @@ class Reference:
         self.space = self.robot.operational_space(self.contacts)
 
     def stack(self, parts: Array) -> Array:
-        """Rows of frames (states, frames, 6, ...) as those of the contacts."""
+        """Convert rows of frames (states, frames, 6, ...) to those of the contacts."""
         return np.concatenate([parts[:, k, : c.size] for k, c in enumerate(self.contacts)], axis=1)
 
 
@@ -90,7 +90,7 @@ def test_jacobian_and_bias(reference: Reference) -> None:
 
 
 def test_inertia_and_what_follows_from_it(reference: Reference) -> None:
-    """Khatib (1987): Λ, the dynamically consistent inverse, and the projector on what constraints do not feel."""
+    """Check Khatib (1987): Λ, the dynamically consistent inverse, and the null-space projector of the constraints."""
     q = reference.states.q
     inertia = np.linalg.inv(reference.delassus)
     inverse = reference.Minv @ reference.J.swapaxes(1, 2) @ inertia
@@ -115,7 +115,7 @@ def test_product_without_the_matrix(reference: Reference) -> None:
 
 @pytest.mark.parametrize("aimed", [False, True])
 def test_constrained_dynamics(reference: Reference, aimed: bool) -> None:
-    """Gauss's principle, solved densely: M a + c + g = tau + Jᵀ f, J a + J' v = target."""
+    """Check Gauss's principle with a dense solution: M a + c + g = tau + Jᵀ f, J a + J' v = target."""
     q, v, tau = reference.states
     m = reference.space.size
     target = np.random.default_rng(1).standard_normal((STATES, m)) if aimed else np.zeros((STATES, m))
@@ -136,7 +136,7 @@ KINDS = {"talos": ("surface", "point"), "g1": ("point", "surface"), "hyq": ("poi
 
 @pytest.mark.parametrize("name", KINDS)
 def test_pinocchio_s_own_constrained_dynamics(name: str) -> None:
-    """Velocities that keep the contacts where they are: a point's drift depends on the reference else."""
+    """Check velocities that do not move the contacts: otherwise a point's drift depends on the reference."""
     robot, peer = example(name), peer_of(name)
     q, v, tau = random_states(robot, 1)
     made = [fw.BilateralContact(frame, kind) for frame, kind in zip(ROBOTS[name], KINDS[name], strict=False)]
@@ -160,7 +160,7 @@ def constrained(peer: Peer, made: Sequence[fw.BilateralContact], q: Array, v: Ar
     return np.asarray(a)[peer.columns]
 
 
-# constraints that no single body carries
+# constraints between several bodies
 
 
 @pytest.mark.parametrize("name", ["hyq", "panda", "mixed_13", "roots"])
@@ -183,7 +183,7 @@ PAIRS = {"hyq": ("lf_foot", "rh_lowerleg"), "panda": ("panda_link5", "panda_link
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_difference_of_two_frames(name: str) -> None:
-    """The definition, from Pinocchio's Jacobians on the world's axes; J' v by differences of J along the motion."""
+    """Check the definition, from Pinocchio's Jacobians on the world's axes; J' v by differences of J along the motion."""
     robot, peer, frames = robot_of(name), peer_of(name), PAIRS[name]
     q, v, _ = random_states(robot, STATES)
     K = np.random.default_rng(3).standard_normal((3, 6))
@@ -196,7 +196,7 @@ def test_difference_of_two_frames(name: str) -> None:
 
 
 def velocity_products(space: fw.OperationalSpace, q: Array, v: Array) -> Array:
-    """J' v = β + J M⁻¹ (c + g)."""
+    """Return J' v = β + J M⁻¹ (c + g)."""
     robot: Any = space.robot
     still = np.linalg.solve(robot.mass_matrix(q), robot.bias_force(q, v)[..., None])[..., 0]
     return np.asarray(space.bias(q, v) + times(space.jacobian(q), still))
@@ -207,7 +207,7 @@ def require_derivative(space: fw.OperationalSpace, q: Array, v: Array) -> None:
     step = 1e-6
     J = space.jacobian
     rate = (J(robot.integrate(q, step * v)) - J(robot.integrate(q, -step * v))) / (2 * step)
-    assert_close(velocity_products(space, q, v), times(rate, v), 1e-6)  # of central differences
+    assert_close(velocity_products(space, q, v), times(rate, v), 1e-6)  # error of central differences
 
 
 def own_rows(robot: fw.Robot) -> Any:
@@ -224,7 +224,7 @@ def own_rows(robot: fw.Robot) -> Any:
 
 @pytest.mark.parametrize("name", ["mixed_13", "roots", "floating_inside", "all_planar", "all_spherical", "panda"])
 def test_rows_of_one_s_own(name: str) -> None:
-    """Entries as the function gives them for numbers, and their exact derivative along the motion of every joint type."""
+    """Check entries against the function's values, and their exact derivative along the motion of every joint type."""
     robot = robot_of(name)
     q, v, _ = random_states(robot, STATES)
     function = own_rows(robot)
@@ -235,7 +235,7 @@ def test_rows_of_one_s_own(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["talos", "mixed_13"])
 def test_mixed_constraints(name: str) -> None:
-    """All functions by their definitions from J and M."""
+    """Check all functions by their definitions from J and M."""
     robot = example(name, "interpreted") if name in LARGE else robot_of(name)
     q, v, tau = random_states(robot, STATES)
     frames = ROBOTS[name]
@@ -287,7 +287,7 @@ def test_twelve_rows_on_a_foot_move_it_as_six_do() -> None:
 
 
 def test_more_rows_than_joints_hold_still_what_they_can() -> None:
-    """A panda whose hand and elbow are held: 12 rows, 9 joints, two of which are fingers."""
+    """Check a panda whose hand and elbow are held: 12 rows, 9 joints, two of which are fingers."""
     robot = example("panda")
     q, _, tau = random_states(robot, STATES)
     v = np.zeros_like(tau)
@@ -321,7 +321,7 @@ def test_what_needs_independent_rows_says_which_are_not(what: str) -> None:
 
 
 def test_a_row_that_nothing_can_move_changes_nothing() -> None:
-    """Across the plane of a linkage: its row of J is zero everywhere, by structure."""
+    """Check a row across the plane of a linkage: its row of J is structurally zero."""
     robot = example("double_pendulum")
     q, v, tau = np.array([0.3, 0.7]), np.array([1.0, -0.5]), np.zeros(2)
     J = robot.frame_jacobian("link2", "local")(np.array([q, q + 0.5]))[:, :3]
@@ -343,7 +343,7 @@ def test_contacts_on_the_ground_alone_are_refused() -> None:
 
 
 def test_a_stretched_arm_is_reported() -> None:
-    """Two links in line cannot move their tip along themselves."""
+    """Check two links in line, which cannot move their tip along themselves."""
     planar = example("double_pendulum")
     v = tau = np.zeros(planar.nv)
     tip = np.eye(4)
@@ -419,14 +419,14 @@ def test_executions_agree(execution: str, kind: str, what: str) -> None:
         args = [values[argument.name] for argument in f.program.inputs]
         ours: Any = f(*args)
         theirs: Any = g(*args)
-        if what == "constrained_dynamics":  # the strain is no result of the dynamics
+        if what == "constrained_dynamics":  # the strain is not a result of the dynamics
             assert_close(ours.force, theirs.force, 1e-10)
             ours, theirs = ours.acceleration, theirs.acceleration
         assert_close(ours, theirs, 1e-10)
 
 
 def test_stabilization_is_baumgarte_s() -> None:
-    """Position and the sine of the angle, on the axes of the contact frame."""
+    """Check the position and the sine of the angle, on the axes of the contact frame."""
     robot = example("talos")
     q, v, _ = random_states(robot, 1)
     frame = ROBOTS["talos"][0]
@@ -436,7 +436,7 @@ def test_stabilization_is_baumgarte_s() -> None:
     place = robot.frame_placement(frame)(q[0]) @ placement
     assert_close(space.placements(q)[0], place[None], TOLERANCE)
     offset = pin.exp6(np.array([0.1, -0.2, 0.3, 0.4, 0.1, -0.2]))
-    held = place @ offset.inverse().homogeneous  # the frame is off by `offset`, seen from where it is to be
+    held = place @ offset.inverse().homogeneous  # the frame is off by `offset` from its target
     angle = pin.log3(offset.rotation)
     size = np.linalg.norm(angle)
     error = np.concatenate([offset.rotation.T @ offset.translation, angle * np.sin(size) / size])

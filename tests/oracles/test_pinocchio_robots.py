@@ -1,6 +1,6 @@
-"""Robots from files compared with Pinocchio, which reads the same files itself.
+"""Tests of robots from files against Pinocchio, which reads the same files.
 
-Angles within 1e-11 of a right angle are made exact here and not there, which alone makes differences of up to 6e-11.
+Our loader makes angles within 1e-11 of a right angle exact, Pinocchio does not; this alone causes differences of up to 6e-11.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def test_gravity_force(peer: Peer, states: States) -> None:
 
 def test_potential_energy(peer: Peer, states: States) -> None:
     ours, theirs = peer.robot.potential_energy(states.q), peer.potential_energy(states.q)
-    weight = peer.robot.mass * np.linalg.norm(peer.robot.gravity)  # heights cancel, so 1 m is the scale
+    # potential energies of several bodies cancel, so the scale is 1 m
+    weight = peer.robot.mass * np.linalg.norm(peer.robot.gravity)
     assert np.max(np.abs(ours - theirs)) <= ROUNDING * weight
 
 

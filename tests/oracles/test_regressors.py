@@ -1,4 +1,4 @@
-"""Regressors and inertial parameters against Pinocchio's."""
+"""Tests of regressors and inertial parameters against Pinocchio."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPILED = ("ur5", "mixed_5")
 
 
 def in_joints(peer: Peer) -> tuple[Array, Array]:
-    """Pinocchio's columns of each body (nbodies, 10), and the parameters about its joint's frame of unit ones (., 10, 10)."""
+    """Return Pinocchio's columns of each body (nbodies, 10), and unit parameters about its joint's frame (., 10, 10)."""
     joints = {j.child: i for j, i in zip(peer.robot.joints, peer.ids, strict=True)}
     columns = np.array([10 * (joints[b.name] - 1) + np.arange(10) for b in peer.robot.bodies])
     H = np.array([peer.offsets.get(b.name, pin.SE3.Identity()).homogeneous for b in peer.robot.bodies])[:, None]
@@ -29,7 +29,9 @@ def in_joints(peer: Peer) -> tuple[Array, Array]:
 
 
 def of_bodies(peer: Peer, rows: Any) -> Array:
-    """A regressor of Pinocchio's with columns in our order, for parameters in frames of the file; one row comes as a vector."""
+    """Return a regressor of Pinocchio with columns in our order, for parameters in frames of the file; one row comes as a
+    vector.
+    """
     columns, moved = in_joints(peer)
     whole = np.reshape(rows, (-1, 10 * len(peer.ids)))
     return np.concatenate([whole[..., own] @ turned for own, turned in zip(columns, moved, strict=True)], axis=-1)

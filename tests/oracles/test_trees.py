@@ -1,4 +1,4 @@
-"""Random and awkward trees against Pinocchio and MuJoCo, each of which gets them as code or text written for it."""
+"""Tests of random and difficult trees against Pinocchio and MuJoCo, which get them as code or text."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_gravity_in_any_direction() -> None:
 
 @functools.cache
 def long_chain() -> pinocchio_models.Peer:
-    """200 joints in series, at most 0.3 rad from straight."""
+    """Return 200 joints in series, at most 0.3 rad from straight."""
     return pinocchio_models.from_description(chain(200))
 
 

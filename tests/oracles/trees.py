@@ -1,4 +1,4 @@
-"""Trees made to be awkward, by name; each is met by more than one oracle."""
+"""Difficult trees by name, which several oracles use."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _of(kind: str) -> Callable[[], fw.Description]:
 
 
 def roots() -> fw.Description:
-    """Five bodies on the ground, each with another on it."""
+    """Return five bodies on the ground, each with another body on it."""
     kinds = ("revolute", "prismatic", "spherical", "planar", "floating")
     return from_parents([-1, 0, -1, 2, -1, 4, -1, 6, -1, 8], seed=4, joint_types=kinds, name="roots")
 
@@ -47,25 +47,26 @@ def spherical_below_prismatic() -> fw.Description:
 
 
 def floating_inside() -> fw.Description:
-    """Floating joints that hang on moving bodies, and carry others."""
+    """Return a tree with floating joints that hang on moving bodies, and carry others."""
     return _with_types(chain(6, seed=6), ["revolute", "floating", "prismatic", "floating", "planar", "revolute"])
 
 
 def fixed_but_one() -> fw.Description:
-    """Fixed joints all the way, above and below one that moves."""
+    """Return fixed joints above and below the only moving one."""
     kinds = ["fixed"] * 4 + ["revolute"] + ["fixed"] * 5
     return _with_types(chain(10, seed=7), kinds)
 
 
 def fixed_between() -> fw.Description:
-    """Every second joint of a branched tree is fixed: masses and placements must be merged."""
+    """Return a branched tree in which every second joint is fixed: masses and placements must be merged."""
     description = random_tree(16, seed=8, masses=LIKE_ROBOTS)
     return _with_types(description, ["fixed" if i % 2 else j.type.value for i, j in enumerate(description.joints)])
 
 
 def awkward(description: fw.Description, rng: np.random.Generator) -> fw.Description:
-    """The robot with what files seldom have: most joints, of every type and on the ground too, have an armature, turn about a
-    point beside the body's origin and have their zero elsewhere, where their type allows it."""
+    """Add rare features to most joints, of every type and on the ground too: an armature, an axis beside the body's
+    origin, and an offset of their zero, if their type allows it.
+    """
     joints = []
     for joint in description.joints:
         own: dict[str, Any] = {}
@@ -85,7 +86,7 @@ def anchored() -> fw.Description:
 
 
 def rotors() -> fw.Description:
-    """Every type of joint with an armature, on the ground and on other bodies."""
+    """Return every type of joint with an armature, on the ground and on other bodies."""
     kinds = ["floating", "revolute", "planar", "spherical", "prismatic", "floating", "continuous"]
     description = _with_types(from_parents([-1, 0, -1, 2, 1, 3, -1], seed=12), kinds)
     joints = [
@@ -96,20 +97,20 @@ def rotors() -> fw.Description:
 
 
 def nearly_right_angles() -> fw.Description:
-    """Pitch angles as files write them, close to the right angle at which roll and yaw turn about one axis."""
+    """Return a tree with pitch angles as in files, close to the right angle at which roll and yaw turn about one axis."""
     pitches = [1.57, 1.5708, 1.570796, 1.57079633, 1.570796327, -1.5708, -1.57079633, math.pi / 2]
     description = from_parents(unbranched_parents(len(pitches)), seed=10)
     joints = []
     for joint, pitch in zip(description.joints, pitches, strict=True):
         spin = np.array(joint.placement.R)
-        R = _about(2, 0.7) @ _about(1, pitch) @ _about(0, -0.4) @ spin @ spin.T  # small entries, rounded
+        R = _about(2, 0.7) @ _about(1, pitch) @ _about(0, -0.4) @ spin @ spin.T  # small rounded entries
         placement = fw.Pose(_matrix(R), joint.placement.p)
         joints.append(dataclasses.replace(joint, placement=placement, axis=(0.0, 0.0, 1.0)))
     return dataclasses.replace(description, joints=tuple(joints))
 
 
 def single_body() -> fw.Description:
-    """One free body."""
+    """Return one free body."""
     return dataclasses.replace(
         from_parents([-1], seed=11, joint_types=("floating",)),
         joints=(fw.Joint("free", fw.JointType.FLOATING, WORLD, "body0"),),
@@ -164,13 +165,14 @@ ILL_CONDITIONED: dict[str, Callable[[], fw.Description]] = {
 """Trees whose masses span eight orders of magnitude."""
 
 
-LARGE = 12  # degrees of freedom, beyond which trees run in plain Python: it is ready a hundred times sooner than machine code
-COMPILED = ("floating_inside", "anchored")  # nevertheless: joints of all types, and places, zeros and rotors of their own
+LARGE = 12  # degrees of freedom; larger trees run in plain Python, which is ready a hundred times sooner than machine code
+# compiled nevertheless: joints of all types, with their own places, zeros and rotors
+COMPILED = ("floating_inside", "anchored")
 
 
 @functools.cache
 def tree(name: str) -> tuple[fw.Description, fw.Robot]:
-    """One of the trees above, built once."""
+    """Return one of the trees above, built once."""
     description = (TREES | ILL_CONDITIONED)[name]()
     small = sum(joint.type.nv for joint in description.joints) <= LARGE
     return description, fw.build(description, execution="auto" if small or name in COMPILED else "interpreted")
