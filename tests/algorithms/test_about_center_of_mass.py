@@ -1,4 +1,4 @@
-"""Inertias and velocities about the centre of mass add up to those of the whole robot."""
+"""Tests that inertias and velocities about the centre of mass add up to those of the whole robot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JOINTS = [
 
 
 def momentum(inertia: Any, velocity: Any) -> Any:
-    """(angular, linear) of links (10) with velocities (angular, linear)."""
+    """Return the momentum (angular, linear) of links (10) with velocities (angular, linear)."""
     (xx, yy, zz, xy, xz, yz), moment, mass = inertia[:6], inertia[6:9], inertia[9]
     w, v = velocity[:3], velocity[3:]
     rotational = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

@@ -1,4 +1,4 @@
-"""Moving along a velocity, and the velocity between two configurations, for joints of every kind."""
+"""Tests of integration along a velocity, and of the velocity between two configurations, for joints of every kind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_difference_of_random_configurations_is_that_of_the_model(robot: fw.
         np.testing.assert_allclose(fw.evaluate(trace, [a.tolist(), b.tolist()]), robot.difference(a, b), rtol=0.0, atol=2e-14)
 
 
-@pytest.mark.parametrize("turn", [0.0, 1e-160, 1e-9, 1e-3, 1.0, 1.8])  # [rad] about each axis, up to pi in all
+@pytest.mark.parametrize("turn", [0.0, 1e-160, 1e-9, 1e-3, 1.0, 1.8])  # [rad] about each axis, up to a total of pi
 def test_the_difference_undoes_integrate(robot: fw.Robot, turn: float) -> None:
     rng = np.random.default_rng(1)
     q, v = robot.random_configuration(rng, 20), turn * rng.choice([-1.0, 1.0], (20, robot.nv))

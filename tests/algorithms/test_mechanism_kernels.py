@@ -1,4 +1,4 @@
-"""Which kernel a robot with loops runs, and that those of mechanisms are those of trees where nothing closes."""
+"""Tests of the choice of a kernel for robots with loops; without loops, kernels of mechanisms equal those of trees."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_two_kernels_for_one_are_refused() -> None:
 def test_every_function_of_a_closed_robot_has_its_kernel(name: str) -> None:
     robot = built(name)
     made = list(robot.functions.values())
-    steps = robot.step_functions  # free_velocity and carry do not take q
+    steps = robot.step_functions  # free_velocity and carry do not depend on q
     made += [f for f in (steps.integrate, steps.advance, steps.spanning_map, steps.closing_step) if f is not None]
     frame = robot.frames[-1].name
     made += [robot.frame_placement(frame), robot.frame_jacobian(frame), robot.frame_velocity(frame)]
@@ -66,7 +66,7 @@ def test_every_function_of_a_closed_robot_has_its_kernel(name: str) -> None:
 
 
 def without_loops(tree: Tree) -> ClusterTree:
-    """A tree as a mechanism whose clusters are its joints."""
+    """Return a tree as a mechanism whose clusters are its joints."""
     n = len(tree.parent)
     starts = [j for j in range(n) if tree.first[j] == j]
     rows = [tuple(range(j, tree.last[j] + 1)) for j in starts]
@@ -119,7 +119,7 @@ def test_kernels_of_mechanisms_take_the_operations_of_the_trees_where_nothing_cl
         kernel = counterpart(program.kernel)
         of_clusters = replace(program, kernel=kernel, constants=(mechanism, *program.constants[1:]))
         found, expected = operations(of_clusters), operations(program)
-        if program.kernel is pv_osim_rows:  # sums over joints begin at the other end: other partial sums are equal
+        if program.kernel is pv_osim_rows:  # sums over joints begin at the other end; equal partial sums differ
             found, expected = found._replace(add=0), expected._replace(add=0)
         assert found == expected, (function.name, program.kernel)
 

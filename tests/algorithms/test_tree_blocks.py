@@ -1,4 +1,4 @@
-"""Blocks of matrices of trees that share only the ground, against the whole matrices."""
+"""Tests of blocks of matrices of trees that share only the ground, against the whole matrices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def forest_robot(tmp_path: Path, execution: str = "traced", text: str = FOREST) 
 
 
 def of_own_tree(matrix: Array, begins: tuple[int, ...], tree: Array) -> Array:
-    """The columns of each row's own tree, zeros after them."""
+    """Return the columns of each row's own tree, followed by zeros."""
     widest = max(np.diff(begins))
     own = [x[begins[t] : begins[t + 1]] for x, t in zip(matrix, tree, strict=True)]
     return np.array([[*x, *np.zeros(widest - len(x))] for x in own])
@@ -52,7 +52,7 @@ def test_jacobians_of_trees_are_blocks_of_the_whole(tmp_path: Path) -> None:
 
 
 def columns_of_forest(robot: Any) -> tuple[tuple[int, ...], int]:
-    """The columns of each velocity and its ancestors in rows of its own tree, and the width of these rows."""
+    """Return the columns of each velocity and its ancestors in rows of its own tree, and the width of these rows."""
     forest, columns = robot.step_functions.forest, []
     for i in range(robot.nv):
         begin = max(b for b in forest.begins if b <= i)
@@ -65,7 +65,7 @@ def columns_of_forest(robot: Any) -> tuple[tuple[int, ...], int]:
 
 @pytest.mark.parametrize("execution", ["traced", "rolled"])
 def test_factors_of_the_inverse_mass_matrix(tmp_path: Path, execution: str) -> None:
-    """C Cᵀ = M⁻¹ for each tree, with armature as an argument, too."""
+    """Check C Cᵀ = M⁻¹ for each tree, with armature as an argument, too."""
     robot = forest_robot(tmp_path, execution)
     begins = robot.step_functions.forest.begins
     q = robot.random_configuration(np.random.default_rng(1))
@@ -92,7 +92,7 @@ def test_factors_of_the_inverse_mass_matrix(tmp_path: Path, execution: str) -> N
     [((), (0,)), ((-1,), (0, 1)), ((-1, 0, -1, 2, 2), (0, 2, 5)), ((-1, -1, -1), (0, 1, 2, 3)), ((-1, -1, 0, -1), (0, 3, 4))],
 )
 def test_trees_are_consecutive(parent: tuple[int, ...], trees: tuple[int, ...]) -> None:
-    """Trees between whose bodies others lie are one with them."""
+    """Check that interleaved trees count as one."""
     assert Topology(parent).trees == trees
 
 
@@ -106,7 +106,7 @@ def test_rows_that_do_not_come_tree_after_tree_are_one_tree() -> None:
     ("pair", "of_row"), [(None, (0, 1, 2, 3, *[4] * 6)), ((0, 1), (0, 0, 1, 2, *[3] * 6)), ((0, 2), (0,) * 10)]
 )
 def test_trees_that_a_coupling_joins_are_one(tmp_path: Path, pair: tuple[int, int] | None, of_row: tuple[int, ...]) -> None:
-    """Four hinges and a free ball; those between two hinges that move together belong to them."""
+    """Check four hinges and a free ball; bodies between two coupled hinges belong to their tree."""
     hinges = "".join(
         f'<body pos="{k} 0 0"><joint name="j{k}" type="hinge" axis="0 1 0"/><geom type="box" size=".1 .1 .1"/></body>'
         for k in range(4)
@@ -121,7 +121,7 @@ def test_trees_that_a_coupling_joins_are_one(tmp_path: Path, pair: tuple[int, in
 
 @pytest.mark.parametrize("drive", ["", '<actuator><position joint="elbow" kp="10" kv="1"/></actuator>'], ids=["free", "driven"])
 def test_steps_by_blocks_are_those_by_whole_matrices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drive: str) -> None:
-    """A pile of ten boxes beside a robot with limits, which fall on the ground and one another."""
+    """Check a pile of ten boxes beside a robot with limits, which all fall on the ground and on each other."""
     boxes = "".join(
         f'<body pos="3.{k % 2} 0 {0.12 + 0.23 * k}" euler="{k} 3 5"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
         for k in range(10)

@@ -1,4 +1,4 @@
-"""The command line: output, pictures and errors."""
+"""Tests of the command line: output, pictures and errors."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_inspect_tells_servos_and_the_ranges_of_their_controls(tmp_path: Path, c
 
 @pytest.mark.parametrize("command", [c.name for c in app.registered_commands])
 def test_help_holds_every_word_of_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The help contains words in brackets, such as units."""
+    """Check that the help contains words in brackets, such as units."""
     group: Any = typer.main.get_command(app)
     chosen = group.commands[command]
     assert cli.main([command, "--help"]) == 0
@@ -188,7 +188,7 @@ TIED = """<mujoco><worldbody><site name="eye"/>
 def test_what_is_not_supported_is_refused_or_left_out_as_asked(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The next problem is then reported: here nothing moves."""
+    """Check that the next problem is reported: here nothing moves."""
     path = tmp_path / "tied.xml"
     path.write_text(TIED.format(joint=""))
     for asked, refused in (([], True), (["--unsupported", "refuse"], True), (["--unsupported", "report"], False)):

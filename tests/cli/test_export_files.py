@@ -1,4 +1,4 @@
-"""`featherweight export`."""
+"""Tests of `featherweight export`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from featherweight.cli import main
 
-pytest.importorskip("typer")  # without it, commands only say so
+pytest.importorskip("typer")  # without it, commands only report that it is missing
 
 PENDULUM = """<robot name="pendulum"><link name="base"/>
 <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>

@@ -1,4 +1,4 @@
-"""Input of the commands: standard input, packages given by an option, xacro files with arguments."""
+"""Tests of the input of commands: standard input, package paths from an option, xacro files with arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from featherweight import cli
 from featherweight.cli.options import Mimic, RobotFile, of_robot_file
 
-pytest.importorskip("typer")  # without it, commands only say so
+pytest.importorskip("typer")  # without it, commands only report that it is missing
 
 BOT = """<robot name="bot" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="side" default="right"/>
   <link name="base"/><link name="$(arg side)_leg"><inertial><mass value="2"/>
@@ -33,7 +33,7 @@ def test_a_xacro_file_is_read_with_its_arguments_and_packages(tmp_path: Path, ca
     assert "right_leg" in out and "meshes not found" in out
     (tmp_path / "packages" / "bot").mkdir(parents=True)
     (tmp_path / "packages" / "bot" / "leg.stl").touch()
-    for written in ("side=left", "side:=left"):  # as the program xacro is told
+    for written in ("side=left", "side:=left"):  # both spellings of xacro
         assert cli.main(["inspect", str(path), "--xacro-arg", written, "--package-path", str(tmp_path / "packages")]) == 0
         out = squeezed(capsys.readouterr().out)
         assert "left_leg" in out and "meshes not found" not in out

@@ -1,4 +1,4 @@
-"""The command that opens the window."""
+"""Tests of the command that opens the window."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_view_says_that_a_port_is_taken(arm: str, capsys: pytest.CaptureFixture[
 def test_view_saves_a_recording_and_ends(
     arm: str, robots: tuple[int, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For many robots, the recording is that of the first."""
+    """Check that the recording of many robots is that of the first."""
     states, page = tmp_path / "swing.npz", tmp_path / "swing.html"
     times = np.linspace(0.0, 1.0, 51)
     q = np.stack([np.sin(times), times], axis=1).reshape(51, *(1 for _ in robots), 2)
@@ -125,7 +125,7 @@ def test_view_names_a_file_that_is_missing(arm: str, tmp_path: Path, capsys: pyt
 
 
 def test_a_simulation_shows_itself_and_its_motion_can_be_kept(tmp_path: Path) -> None:
-    """The window that `Simulation.view` opens shows where `run` leaves the robot, and has its motion in the time line."""
+    """Check the window of `Simulation.view`: it shows where `run` leaves the robot, and its time line has the motion."""
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)
     robot = fw.load(path)
@@ -136,7 +136,7 @@ def test_a_simulation_shows_itself_and_its_motion_can_be_kept(tmp_path: Path) ->
         assert window.trajectory is motion
         window.show(motion.q[-1])
         np.testing.assert_array_equal(window.q, sim.q)
-    sim.run(0.01)  # whose window is closed
+    sim.run(0.01)  # its window is closed
     assert window.trajectory is motion
     motion.save(tmp_path / "motion.npz")
     kept = fw.Trajectory.load(tmp_path / "motion.npz", robot)

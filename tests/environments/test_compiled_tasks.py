@@ -1,4 +1,4 @@
-"""Compiled tasks of one's own: their texts are called as `episode_loop` says, and mistakes are refused."""
+"""Tests of user-defined compiled tasks: their functions are called as `episode_loop` says, and mistakes are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from featherweight.simulation.stage_records import FleetArrays
 
 
 class CountingText(NamedTuple):
-    """Counts steps from a number that is drawn, and ends at the third."""
+    """A task that counts steps from a random number, and ends at the third step."""
 
     weight: float
 
@@ -76,7 +76,7 @@ class Counting(CompiledTask):
 
 @pytest.mark.parametrize("robots", [2, 40])
 def test_a_text_of_ones_own_runs_as_the_loop_says(robots: int) -> None:
-    """For few robots and on threads, over several episodes of three steps."""
+    """Check few robots and several threads, over several episodes of three steps."""
     envs = RobotVectorEnv(Counting(weight=3.0), robots, autoreset_mode="SameStep")
     seen, info = envs.reset(seed=1)
     np.testing.assert_array_equal(info["place"], envs.simulation.q[:, 0])
@@ -88,7 +88,7 @@ def test_a_text_of_ones_own_runs_as_the_loop_says(robots: int) -> None:
         told = info["final_info"] if terminated.any() else info
         np.testing.assert_array_equal(told["steps"], k % 3)
         np.testing.assert_allclose(reward, 3.0 * (k % 3) + 0.5 * action[:, 0].astype(float), rtol=1e-15)
-        np.testing.assert_array_equal(seen[:, 0], 0 if terminated.any() else k % 3)  # observed before it is remembered
+        np.testing.assert_array_equal(seen[:, 0], 0 if terminated.any() else k % 3)  # observed before the update of the memory
         np.testing.assert_array_equal(seen[:, 2], envs.simulation.q[:, 1])
         if terminated.any():
             np.testing.assert_array_equal(info["final_obs"][:, 1], numbers[-1])

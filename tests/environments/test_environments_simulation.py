@@ -1,4 +1,4 @@
-"""The environments through Gymnasium's interface: single environments and vectors, which agree."""
+"""Tests of the environments through Gymnasium's interface: single environments and vectors, which must agree."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_gymnasium_finds_nothing_wrong_with_one() -> None:
     assert isinstance(env.unwrapped, RobotEnv)
     theirs = gymnasium.make("Hopper-v5")
     assert env.observation_space == theirs.observation_space and env.action_space == theirs.action_space
-    check_env(env.unwrapped)  # draws it, too
+    check_env(env.unwrapped)  # draws a picture, too
     with pytest.raises(ValueError, match="rgb_array"):
         RobotEnv("Hopper", render_mode="human")
 
 
 def played(envs: Any, steps: int, seed: int = 0) -> list[Any]:
-    """All that comes of steps with random actions, that make hoppers fall."""
+    """Return all results of steps with random actions, which make hoppers fall."""
     rng = np.random.default_rng(seed)
     found = [envs.reset(seed=seed)]
     for _ in range(steps):
@@ -76,7 +76,7 @@ def same(a: Any, b: Any, where: str = "") -> None:
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_many_at_once_are_as_gymnasium_runs_them_one_by_one(mode: AutoresetMode) -> None:
-    """All results, over several episodes; `max_episode_steps` ends some and falling others."""
+    """Check all results, over several episodes; `max_episode_steps` ends some, and falling ends others."""
     ours = gymnasium.make_vec(HOPPER, num_envs=3, autoreset_mode=mode, max_episode_steps=30)
     assert isinstance(ours, RobotVectorEnv) and ours.metadata["autoreset_mode"] is mode
     theirs: Any = SyncVectorEnv([lambda: gymnasium.make(HOPPER, max_episode_steps=30)] * 3, autoreset_mode=mode)
@@ -132,7 +132,7 @@ def test_a_robot_whose_step_cannot_be_taken_terminates_and_others_go_on() -> Non
 
 
 def test_feet_on_the_floor_carry_the_robot() -> None:
-    """The rows of contact forces are those of the links that touch, feet that are fixed to shins too."""
+    """Check the rows of contact forces: they belong to the touching links, also for feet that are fixed to shins."""
     envs = RobotVectorEnv("Humanoid", 2, reset_noise_scale=0.0)
     envs.reset(seed=0)
     qpos = envs.robots.snapshot().qpos.copy()
@@ -152,7 +152,7 @@ def test_feet_on_the_floor_carry_the_robot() -> None:
 
 
 def test_beginnings_do_not_depend_on_what_was_before() -> None:
-    """Nothing of controls, contacts or rewards of an episode is seen in the next."""
+    """Check that controls, contacts and rewards of an episode do not affect the next."""
     used, fresh = (RobotVectorEnv("Humanoid", 2, autoreset_mode="Disabled") for _ in range(2))
     used.reset(seed=1)
     for _ in range(8):
@@ -162,7 +162,7 @@ def test_beginnings_do_not_depend_on_what_was_before() -> None:
 
 @dataclass(frozen=True)
 class StandStill(SnapshotTask):
-    """A task of one's own."""
+    """A user-defined task."""
 
     xml_file: str = "hopper.xml"
     frame_skip: int = 4
@@ -236,7 +236,7 @@ def test_what_tasks_see_is_of_robots_as_vary_made_them() -> None:
 
 @dataclass(frozen=True)
 class Distance(SnapshotTask):
-    """A hopper whose reward is the way that it went, as snapshots have it."""
+    """A hopper whose reward is the distance travelled, by snapshots."""
 
     xml_file: str = "hopper.xml"
     frame_skip: int = 4
@@ -250,7 +250,7 @@ class Distance(SnapshotTask):
 
 
 def test_steps_begin_where_robots_are_whoever_put_them_there() -> None:
-    """Rewards are between states of the simulation, also after others moved the robots or changed an observation."""
+    """Check that rewards compare states of the simulation, also after the user moved the robots or changed an observation."""
     envs = RobotVectorEnv(Distance(), 2, autoreset_mode="Disabled")
     envs.reset(seed=0)
     sim, actions = envs.simulation, np.full((2, 3), 0.1)
@@ -283,7 +283,7 @@ def test_steps_begin_where_robots_are_whoever_put_them_there() -> None:
 
 @pytest.mark.filterwarnings("ignore:ant. its own configuration")
 def test_forces_of_a_snapshot_stay_as_they_were() -> None:
-    """Robots stand on the floor while the simulation continues; links carry the forces of `contacts`."""
+    """Check that snapshots keep their forces while the simulation continues, and that links have the forces of `contacts`."""
     envs = RobotVectorEnv("Ant", 2, reset_noise_scale=0.0)
     envs.reset(seed=0)
     for _ in range(40):

@@ -1,4 +1,4 @@
-"""The humanoid's joystick task: observations and rewards by their formulas, the clock, commands, and the same bits."""
+"""Tests of the humanoid's joystick task: observations and rewards by their formulas, the clock, commands, and equal bits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def memory_of(envs: RobotVectorEnv) -> Any:
 
 
 class Formulas:
-    """Observations and terms of the reward in NumPy, from states, contacts and the memory before a step."""
+    """Observations and reward terms in NumPy, from states, contacts and the memory before a step."""
 
     def __init__(self, envs: RobotVectorEnv) -> None:
         self.envs, self.sim, self.robot = envs, envs.simulation, envs.simulation.robot
@@ -102,7 +102,7 @@ class Formulas:
 
 
 def test_observations_and_rewards_are_by_their_formulas() -> None:
-    """Robots stumble, cross their feet and fall, and some are commanded to stand; all terms occur."""
+    """Check robots that stumble, cross their feet and fall, some with the command to stand; all terms occur."""
     envs = joystick(16, autoreset_mode="Disabled", noise_level=0.0)
     envs.reset(seed=2)
     rng, seen = np.random.default_rng(0), dict.fromkeys(HumanoidWeights._fields, 0.0)

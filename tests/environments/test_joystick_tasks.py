@@ -1,4 +1,4 @@
-"""Joystick tasks: observations and rewards by their formulas, commands, and the same bits on any number of threads."""
+"""Tests of joystick tasks: observations and rewards by their formulas, commands, and equal bits on any number of threads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def walked(envs: RobotVectorEnv, steps: int, spread: float = 0.4) -> list[Any]:
 
 
 class Formulas:
-    """Observations and terms of the reward in NumPy, from states, contacts and the memory before a step."""
+    """Observations and reward terms in NumPy, from states, contacts and the memory before a step."""
 
     def __init__(self, envs: RobotVectorEnv) -> None:
         assert isinstance(envs.episodes, CompiledEpisodes)
@@ -98,7 +98,7 @@ class Formulas:
 
 
 def test_observations_and_rewards_are_by_their_formulas() -> None:
-    """Robots stumble and fall, and some are commanded to stand; all terms occur."""
+    """Check robots that stumble and fall, some with the command to stand; all terms occur."""
     envs = RobotVectorEnv("Go1Joystick", 12, autoreset_mode="Disabled", noise_level=0.0)
     envs.reset(seed=2)
     assert isinstance(envs.episodes, CompiledEpisodes)
@@ -119,7 +119,7 @@ def test_observations_and_rewards_are_by_their_formulas() -> None:
 
 
 def test_any_number_of_threads_gives_the_same_bits() -> None:
-    """Noise, commands, resets and steps."""
+    """Check noise, commands, resets and steps."""
     one, two = (walked(joystick(40, threads=k, max_episode_steps=15), 40) for k in (1, 2))
     np.testing.assert_array_equal(one[0], two[0])
     for a, b in zip(one[1:], two[1:], strict=True):
@@ -147,13 +147,14 @@ def test_commands_change_after_five_seconds_on_average() -> None:
     c = np.array(commands)
     assert (np.abs(c) <= [1.5, 0.8, 1.2]).all()
     changed = (np.diff(c, axis=0) != 0.0).any(axis=-1).mean()
-    expected = (1.0 - math.exp(-0.02 / 5.0)) * (1.0 - 0.5**3)  # all three components may stay
+    expected = (1.0 - math.exp(-0.02 / 5.0)) * (1.0 - 0.5**3)  # all three components may stay unchanged
     assert changed == pytest.approx(expected, rel=0.35)  # 70 events: three standard errors
 
 
 def test_robots_that_differ_are_drawn_by_their_seeds() -> None:
-    """Masses, centres and friction are within bounds and do not depend on other robots; observations are those of their
-    states."""
+    """Check that masses, centres and friction are within bounds and independent of other robots, and that observations
+    are those of their states.
+    """
     envs = joystick(6, randomized=True, dry_friction=False)
     envs.reset(seed=3)
     sim, first = envs.simulation, envs.step(np.zeros((6, 12)))[0]
@@ -178,7 +179,7 @@ def test_robots_that_differ_are_drawn_by_their_seeds() -> None:
 
 
 def test_loads_and_shifts_keep_the_inertia_about_the_centre() -> None:
-    """Against the parallel axis theorem by a body that is described there."""
+    """Check against the parallel axis theorem, with a body that has the load in its description."""
     about_center = (0.5, 0.1, 0.05, 0.6, -0.02, 0.7)
     inertia = fw.Inertia(2.0, (0.1, -0.2, 0.3), about_center)
     shift, load = np.array([[0.03, 0.04, -0.05]]), np.array([0.7])

@@ -1,4 +1,4 @@
-"""Random numbers of many environments."""
+"""Tests of random numbers of many environments."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ ALL = np.arange(1000)
 
 
 def test_the_hash_is_splitmix() -> None:
-    """The first numbers of the published generator, from the seed 1234567."""
+    """Check the first numbers of the published generator, for the seed 1234567."""
     state = np.uint64(1234567) + np.arange(1, 4, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     assert mixed(state).tolist() == [6457827717110365317, 3203168211198807973, 9817491932198370423]
 
 
 def test_uniform_and_normal_numbers_are_so() -> None:
-    """Moments, within five standard errors, and no correlation from one environment, place or episode to the next."""
+    """Check moments, within five standard errors, and no correlation between environments, places or episodes."""
     noise = ResetNoise(ALL)
     u, z = noise.uniform(ALL, 0, 50), noise.normal(ALL, 50, 50)
     assert ((u >= 0.0) & (u < 1.0)).all() and np.isfinite(z).all()

@@ -1,4 +1,4 @@
-"""Tasks are those of Gymnasium: observations, rewards and ends are the same functions of states and contact forces."""
+"""Tests that tasks equal Gymnasium's: observations, rewards and ends are the same functions of states and contact forces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ mujoco = pytest.importorskip("mujoco")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:ant. its own configuration")
 
 NAMES = ["Ant", "HalfCheetah", "Hopper", "Humanoid", "Walker2d"]
-ROUNDING: dict[str, Any] = dict(rtol=1e-10, atol=1e-10)  # of the same numbers, found in another order
+ROUNDING: dict[str, Any] = dict(rtol=1e-10, atol=1e-10)  # the same numbers, computed in another order
 
 
 class Pair:
@@ -32,7 +32,7 @@ class Pair:
         self.links = Run(self.task, 1).links
 
     def states(self, count: int, seed: int, spread: float = 0.3) -> tuple[Any, Any]:
-        """qpos and qvel around the beginning; free joints turn far."""
+        """Return qpos and qvel near the start; free joints turn far."""
         rng = np.random.default_rng(seed)
         model = self.theirs.model
         qpos = self.theirs.init_qpos + spread * rng.standard_normal((count, model.nq))
@@ -43,7 +43,7 @@ class Pair:
 
 
 class Run:
-    """Robots with a task that tests place anywhere, regardless of limits."""
+    """Robots with a task, in any state, regardless of limits."""
 
     def __init__(self, task: CompiledTask, count: int) -> None:
         envs = RobotVectorEnv(task, count)
@@ -57,7 +57,9 @@ class Run:
         self.episodes.arrays.control[:] = control
 
     def feel(self, env: Any) -> None:
-        """The contact forces of theirs now: on the second body, and their opposites on the first, but for the world."""
+        """Set the contact forces to those of Gymnasium's environment: on the second body, and the opposite on the first,
+        except the world.
+        """
         model, data, felt = env.model, env.data, self.arrays.contacts
         felt.counts[:] = data.ncon
         pairs = np.array([[model.geom_bodyid[g] - 1 for g in (c.geom2, c.geom1)] for c in data.contact], np.int64)
@@ -83,7 +85,7 @@ def test_links_are_their_bodies(pair: Pair) -> None:
 
 
 def test_a_task_has_their_numbers(pair: Pair) -> None:
-    """Steps, and all arguments that both have."""
+    """Check steps, and all arguments that both have."""
     assert pair.links.timestep == pair.theirs.model.opt.timestep
     assert pair.task.frame_skip == pair.theirs.frame_skip
     theirs = signature(type(pair.theirs).__init__).parameters
@@ -96,7 +98,7 @@ def test_a_task_has_their_numbers(pair: Pair) -> None:
 
 def test_observations_are_theirs(pair: Pair) -> None:
     qpos, qvel = pair.states(5, seed=1)
-    control = np.random.default_rng(2).uniform(-1.5, 1.5, (5, pair.theirs.model.nu))  # beyond the range, too
+    control = np.random.default_rng(2).uniform(-1.5, 1.5, (5, pair.theirs.model.nu))  # also beyond the range
     seen = []
     for q, v, u in zip(qpos, qvel, control, strict=True):
         pair.theirs.data.ctrl[:] = u
@@ -108,7 +110,7 @@ def test_observations_are_theirs(pair: Pair) -> None:
 
 
 def test_what_is_left_out_or_put_in_is_as_theirs(pair: Pair) -> None:
-    """Each argument of Gymnasium's environment is reversed."""
+    """Check each argument of Gymnasium's environment with the opposite value."""
     flags = {f.name: not f.default for f in fields(pair.task) if f.name.startswith(("exclude_", "include_"))}
     theirs: Any = gymnasium.make(pair.spec, **flags).unwrapped
     qpos, qvel = pair.states(1, seed=6)
@@ -119,7 +121,7 @@ def test_what_is_left_out_or_put_in_is_as_theirs(pair: Pair) -> None:
 
 
 def test_contact_forces_are_theirs(pair: Pair) -> None:
-    """Forces by body about the centre of mass, from their own contacts after the robot has fallen."""
+    """Check forces by body about the centre of mass, from Gymnasium's contacts after the robot has fallen."""
     env = pair.theirs
     env.reset(seed=0)
     for _ in range(60):
@@ -148,7 +150,7 @@ def test_contact_forces_are_theirs(pair: Pair) -> None:
 
 
 def test_rewards_and_ends_are_theirs(pair: Pair) -> None:
-    """Between states of which some are healthy."""
+    """Check pairs of states, some of them healthy."""
     env, task = pair.theirs, pair.task
     start, stop = pair.states(40, seed=3, spread=0.15), pair.states(40, seed=4, spread=0.15)
     stop[0][30:, travelled(pair)] -= 0.5  # fallen
@@ -175,12 +177,12 @@ def test_rewards_and_ends_are_theirs(pair: Pair) -> None:
 
 
 def travelled(pair: Pair) -> int:
-    """Coordinates of the place on the ground."""
+    """Return the indices of the position on the ground."""
     return 1 if pair.theirs.model.nq == pair.theirs.model.nv else 2
 
 
 def place(pair: Pair) -> Any:
-    """Return the position that their environment reports at a state that was just set."""
+    """Return the position that Gymnasium's environment reports at a state that was just set."""
     env = pair.theirs
     if travelled(pair) == 1:
         return env.data.qpos[:1].copy()
@@ -198,7 +200,8 @@ def test_episodes_begin_around_the_same_state_as_widely(pair: Pair) -> None:
     qpos, qvel = pair.task.beginning(pair.links.home, model.nv, noise, np.arange(count))
     spread = qpos - pair.theirs.init_qpos
     assert np.abs(spread).max() <= scale and np.abs(spread.mean(axis=0)).max() < 0.05 * scale
-    np.testing.assert_allclose(spread.std(axis=0), scale / np.sqrt(3.0), rtol=0.05)  # of uniform numbers; 4 standard errors
+    # deviation of uniform numbers; 4 standard errors
+    np.testing.assert_allclose(spread.std(axis=0), scale / np.sqrt(3.0), rtol=0.05)
     expected = scale * (1.0 if pair.task.normal_velocities else 1.0 / np.sqrt(3.0))
     np.testing.assert_allclose(qvel.std(axis=0), expected, rtol=0.05)
     assert (np.abs(qvel).max() > scale) == pair.task.normal_velocities

@@ -1,4 +1,4 @@
-"""Base parameters: their number, their combinations, and their fit."""
+"""Tests of base parameters: their number, their combinations, and their fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UP = (0.0, 0.0, 1.0)
 
 
 def arm(kinds: tuple[str, ...], upright: bool = True, base: str = "fixed") -> fw.Robot:
-    """A serial arm in general position, but for its first axis."""
+    """Return a serial arm in general position, except for its first axis."""
     made = from_parents(unbranched_parents(len(kinds)), seed=7, joint_types=("revolute",), masses=(0.5, 2.0))
     joints = [dataclasses.replace(j, type=fw.JointType(kind)) for j, kind in zip(made.joints, kinds, strict=True)]
     if upright:
@@ -38,16 +38,16 @@ def robot_named(name: str) -> fw.Robot:
 @pytest.mark.parametrize(
     ("robot", "count"),
     [
-        (arm(("revolute",) * 6), 36),  # 7 a hinge, 1 for one whose axis is upright
-        (arm(("revolute",) * 6, upright=False), 38),  # and 3 for one whose is not
+        (arm(("revolute",) * 6), 36),  # 7 for each hinge, 1 for a vertical hinge at the base
+        (arm(("revolute",) * 6, upright=False), 38),  # and 3 for a base hinge that is not vertical
         (arm(("revolute",) * 4, base="floating"), 31),  # 10 of the free body
-        (arm(("revolute", "revolute", "prismatic"), upright=False), 14),  # of what slides, the mass and its moment
+        (arm(("revolute", "revolute", "prismatic"), upright=False), 14),  # for a prismatic joint, the mass and its moment
         (robot_named("ur5"), 36),
         (robot_named("double_pendulum"), 6),
     ],
 )
 def test_how_many_there_are(robot: fw.Robot, count: int) -> None:
-    """After Mayeda, Yoshida and Osuka (1990) and Gautier and Khalil (1990); and by the rank of the regressor."""
+    """Check the number of Mayeda, Yoshida and Osuka (1990) and Gautier and Khalil (1990), and the rank of the regressor."""
     base = base_parameters(robot)
     assert len(base) == count
     q, v, a = random_states(robot, 40, seed=4)
@@ -58,7 +58,7 @@ def test_how_many_there_are(robot: fw.Robot, count: int) -> None:
 @pytest.mark.parametrize("name", ["mixed_5", "hyq", "coupled", "geared"])
 @pytest.mark.parametrize("joints", [False, True])
 def test_they_make_the_forces_of_all_parameters(name: str, joints: bool) -> None:
-    """The parameters need not be the robot's own, and no base parameter is redundant."""
+    """Check forces of parameters that need not be the robot's own, and that no base parameter is redundant."""
     robot = robot_named(name)
     base = base_parameters(robot, friction=joints, armature=joints)
     x = random_states(robot, 40, seed=5)
@@ -73,7 +73,7 @@ def test_they_make_the_forces_of_all_parameters(name: str, joints: bool) -> None
 
 
 def test_they_can_be_read() -> None:
-    """A pendulum on a pendulum in a plane: the textbook's combinations."""
+    """Check a double pendulum in a plane: the textbook's combinations."""
     thin = fw.Inertia(1.0, (0.0, 0.0, 0.5), (0.1, 0.0, 0.0, 0.1, 0.0, 0.01))
     hinges = [
         fw.Joint("shoulder", fw.JointType.REVOLUTE, None, "upper", axis=(0.0, 1.0, 0.0)),
@@ -110,7 +110,7 @@ def test_a_fit_without_noise_is_exact() -> None:
 
 
 def test_deviations_are_those_of_the_fit() -> None:
-    """Over many fits to noise of a different size for each joint, errors in units of the deviations have unit variance."""
+    """Check many fits to noise of a different size for each joint: errors in units of the deviations have unit variance."""
     robot = robot_named("double_pendulum")
     base = base_parameters(robot, friction=True)
     noise, rng = np.array([0.3, 0.02]), np.random.default_rng(3)
@@ -119,7 +119,7 @@ def test_deviations_are_those_of_the_fit() -> None:
     fits = [base.fit(q, v, a, clean + noise * rng.standard_normal(clean.shape), given) for given in [None, noise] * 100]
     errors = np.array([(fit.values - base.values) / fit.deviations for fit in fits])
     assert 0.9 < np.std(errors[1::2]) < 1.1
-    assert 0.85 < np.std(errors[::2]) < 1.2  # the noise is estimated, by a fit in which joints count alike
+    assert 0.85 < np.std(errors[::2]) < 1.2  # estimated noise, from a fit with equal weights of joints
     np.testing.assert_allclose(np.mean([fit.residual for fit in fits], axis=0), noise, rtol=0.1)
 
 

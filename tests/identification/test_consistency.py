@@ -1,4 +1,4 @@
-"""Which inertias bodies can have, and fits of them."""
+"""Tests of physically possible inertias, and of fits of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from oracles.states import Array, States, evaluated, random_states
 
 
 def points(rng: np.random.Generator, count: int) -> tuple[Array, Array]:
-    """Inertial parameters and pseudo-inertia of points with mass."""
+    """Return inertial parameters and pseudo-inertia of points with mass."""
     m, r = rng.uniform(0.1, 1.0, count), rng.standard_normal((count, 3))
     I = sum(mass * (x @ x * np.eye(3) - np.outer(x, x)) for mass, x in zip(m, r, strict=True))
     P = sum(mass * np.outer(x, x) for mass, x in zip(m, np.hstack([r, np.ones((count, 1))]), strict=True))
@@ -47,7 +47,7 @@ def test_pseudo_inertias_are_sums_over_points() -> None:
 
 
 def test_bodies_made_of_points_can_be() -> None:
-    """Points in a line or a plane too, wherever they are; less mass than none can not."""
+    """Check points in a line or a plane too, at any positions; negative masses are impossible."""
     robot = example("ur5")
     rng = np.random.default_rng(1)
     made = np.array([points(rng, count)[0] for count in (1, 2, 3, 4, 5, 60)])
@@ -86,7 +86,7 @@ def test_verdicts_are_those_of_eigenvalues() -> None:
 
 
 class FromTrace:
-    """A function as its trace says, which takes less time than to compile it."""
+    """A function evaluated from its trace, which takes less time than compilation."""
 
     def __init__(self, function: fw.CompiledFunction) -> None:
         self.function = function
@@ -107,7 +107,9 @@ def noisy(robot: fw.Robot, parameters: Array, noise: float, count: int) -> tuple
 
 @pytest.mark.parametrize("name", ["ur5", "four_bar"])
 def test_a_fit_finds_what_forces_tell(name: str) -> None:
-    """Inertias far from those known before, and friction: as near to the forces as the truth; the rest stays as it was."""
+    """Check inertias far from the prior, and friction: forces are fitted as well as by the truth; undetermined parameters
+    keep the prior.
+    """
     robot = fw.build(MECHANISMS[name]()) if name in MECHANISMS else example(name)
     rng = np.random.default_rng(5)
     bend = np.eye(4) + 0.1 * rng.standard_normal((len(robot.bodies), 4, 4))
@@ -135,7 +137,7 @@ def test_a_fit_finds_what_forces_tell(name: str) -> None:
 
 
 def test_noise_that_asks_for_less_mass_than_none_is_not_followed() -> None:
-    """Where least squares give a negative mass or friction, the fit stays physically possible."""
+    """Check that the fit stays physically possible if least squares give a negative mass or friction."""
     robot = example("double_pendulum")
     wrong = np.append(robot.inertial_parameters, [-0.2, 0.1, 0.1, 0.1])
     wrong[10] = -0.3
@@ -148,7 +150,7 @@ def test_noise_that_asks_for_less_mass_than_none_is_not_followed() -> None:
 
 
 def test_what_was_known_may_be_wrong() -> None:
-    """Bodies without mass, and inertias of no body, are a start all the same."""
+    """Check priors with massless bodies and impossible inertias."""
     robot = example("ur5")
     truth = np.append(robot.inertial_parameters, np.full(12, 0.1))
     x, tau = noisy(robot, truth, 0.02, 100)

@@ -1,4 +1,4 @@
-"""Random inertias: within their ranges, and such that bodies can have them."""
+"""Tests of random inertias: within their ranges, and physically possible."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def test_they_are_within_their_ranges_and_possible() -> None:
 
 
 def test_centres_stay_in_the_equivalent_box_and_inertias_scale_with_mass() -> None:
-    body = fw.Inertia(2.0, (0.1, 0.0, 0.2), (2 / 12 * 0.13, 0.0, 0.0, 2 / 12 * 0.1, 0.0, 2 / 12 * 0.05))  # 0.1, 0.2, 0.3 m
+    # a box of 0.1, 0.2, 0.3 m
+    body = fw.Inertia(2.0, (0.1, 0.0, 0.2), (2 / 12 * 0.13, 0.0, 0.0, 2 / 12 * 0.1, 0.0, 2 / 12 * 0.05))
     description = fw.Description(
         "box", "", (fw.Body("box", body),), (fw.Joint("hinge", fw.JointType.REVOLUTE, fw.model.types.WORLD, "box"),)
     )
@@ -40,7 +41,7 @@ def test_centres_stay_in_the_equivalent_box_and_inertias_scale_with_mass() -> No
 
 
 def test_planar_bodies_stay_planar() -> None:
-    """Bodies of planar models have a moment about one axis only, which no body in space can have."""
+    """Check bodies of planar models, which have a moment about one axis only; no body in space can have such an inertia."""
     robot = fw.build(planar_leg_linkage())
     drawn = random_parameters(robot, 5, center=1.0, lengths=(0.5, 2.0), rng=0)
     for parameters in drawn:

@@ -1,4 +1,4 @@
-"""Steps by priority, against null spaces and least squares of NumPy's."""
+"""Tests of steps by priority, against null spaces and least squares by NumPy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def random_rows(rng: np.random.Generator, m: int, n: int) -> Array:
 
 @pytest.mark.parametrize("damping", [1e-3, 0.3])
 def test_levels_are_solved_in_the_null_space_of_those_above(damping: float) -> None:
-    """Tolerance 1e-9: damping of lower levels moves the rows above by 1e-13 of the remaining errors."""
+    """Check to 1e-9: damping of lower levels moves the rows above by 1e-13 of the remaining errors."""
     rng = np.random.default_rng(1)
     n = 9
     levels = [level(random_rows(rng, m, n), rng.standard_normal(m), damping) for m in (3, 4, 5)]

@@ -1,4 +1,4 @@
-"""Solution of the small systems of loops: correct for any pattern of zeros, and cheap if loops share few joints."""
+"""Tests of the solution of small systems of loops: correct for any sparsity, and cheap if loops share few joints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions in CasADi: values, Jacobians, gradients and Hessians."""
+"""Tests of functions in CasADi: values, Jacobians, gradients and Hessians."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_values_and_jacobians_are_the_functions(way: Any) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_zeros_of_jacobians_are_not_there(way: Any) -> None:
-    """Inertia does not change with the first joint, and the last one's is constant."""
+    """Check that structural zeros are absent: inertia does not depend on the first joint, and the last joint's is constant."""
     pattern = way(ARM.mass_matrix).jacobian().sparsity_out(0)
     expected = np.zeros((9, 3), bool)
     expected[:, 1:] = True
@@ -76,7 +76,9 @@ def test_matrices_are_stored_by_columns_and_their_jacobians_follow(way: Any) -> 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_derivatives_are_by_the_numbers_of_a_configuration(way: Any) -> None:
-    """Those of the code, also off the manifold; along a velocity they are those of the function's own."""
+    """Check that derivatives by the components of a configuration are those of the code, also off the manifold; along a
+    velocity they are those of the function.
+    """
     f = TREE.gravity_force
     wrapped = way(f)
     q = TREE.random_configuration(RNG)
@@ -93,7 +95,9 @@ def test_derivatives_are_by_the_numbers_of_a_configuration(way: Any) -> None:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("length", [1.0, 1.05])
 def test_jacobians_are_those_of_the_algorithm_that_gives_the_value(way: Any, length: float) -> None:
-    """Off the manifold algorithms are different functions; the Jacobian by another would take fewer operations here."""
+    """Check the algorithm: off the manifold, algorithms are different functions; here the Jacobian by another has fewer
+    operations.
+    """
     robot = fw.build(random_tree(3, seed=5, joint_types=("spherical", "revolute"), masses=(0.5, 2.0)))
     f = robot.forward_dynamics
     x = [robot.random_configuration(0), *RNG.standard_normal((2, robot.nv))]
@@ -153,7 +157,7 @@ def test_files_with_casadis_interface_are_read_by_casadi(tmp_path: Any) -> None:
     mapped = f.map(4, "thread", 2)
     many = [RNG.standard_normal((3, 4)) for _ in range(3)]
     np.testing.assert_allclose(np.array(mapped(*many)), ARM.inverse_dynamics(*(m.T for m in many)).T, rtol=1e-12)
-    assert f(x[0], x[1], 0).shape == (3, 1)  # scalars are spread
+    assert f(x[0], x[1], 0).shape == (3, 1)  # scalars are broadcast
 
 
 @needs_own_linker
@@ -169,8 +173,10 @@ def test_ipopt_finds_the_torques_that_hold_an_arm() -> None:
 @pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
 @pytest.mark.parametrize("library", ["shared", "static"])
 def test_code_that_casadi_generates_as_acados_has_it_links_with_the_files(library: str, tmp_path: Any) -> None:
-    """Its integers are of 32 bits, which is another `casadi_int` than the files have: nothing of them may go between the two.
-    The functions are an explicit model's, with what is sent forward and backward through it."""
+    """Check 32-bit integers, another `casadi_int` than in the files, so that no such values may pass between the two.
+
+    The functions are those of an explicit model, with its forward and reverse derivatives.
+    """
     f = casadi.external("forward_dynamics", str(*fw.export(ARM.forward_dynamics, tmp_path, interface="casadi", files="shared")))
     x, u, seeds, weights = (
         casadi.MX.sym(name, *shape) for name, shape in (("x", (6,)), ("u", (3,)), ("S", (6, 2)), ("w", (6,)))
@@ -212,7 +218,9 @@ def test_code_that_casadi_generates_as_acados_has_it_links_with_the_files(librar
 
 @needs_own_linker
 def test_files_have_what_casadi_asks_of_an_external_function(tmp_path: Any) -> None:
-    """In 64-bit integers, CasADi's `casadi_int`: numbers of arguments and results, names, patterns, and sizes of work."""
+    """Check 64-bit integers, CasADi's `casadi_int`: numbers of arguments and results, names, patterns, and sizes of work
+    arrays.
+    """
     [path] = fw.export(ARM.mass_matrix, tmp_path, name="arm", interface="casadi", files="shared")
     library, known = ctypes.CDLL(str(path)), casadi.external("mass_matrix", str(path))
     for name, f in (("mass_matrix", known), ("jac_mass_matrix", known.jacobian())):
@@ -244,7 +252,7 @@ def test_what_is_no_function_is_named() -> None:
 
 @needs_own_linker
 def test_jacobians_of_processors_without_vectors_are_those_in_lanes(tmp_path: Any) -> None:
-    """All directions at a time in vectors, or number by number: the same patterns, in the same order."""
+    """Check that derivatives of all directions in vectors and number by number have the same patterns, in the same order."""
     f = TREE.forward_dynamics
     assert casadi_functions("f", f)[1].routine.in_lanes(2) is not None
     x = [TREE.random_configuration(RNG), *RNG.standard_normal((2, TREE.nv))]
@@ -256,7 +264,7 @@ def test_jacobians_of_processors_without_vectors_are_those_in_lanes(tmp_path: An
         [path] = fw.export({name: f}, tmp_path, name=f"lib_{name}", interface="casadi", files="shared", target=target)
         jacobian = casadi.external(name, str(path)).jacobian()
         given = jacobian.mx_in()
-        some = casadi.Function("some", given, [jacobian(*given)[2]])  # others are not wanted
+        some = casadi.Function("some", given, [jacobian(*given)[2]])  # the others are not requested
         blocks.append([*jacobian(*x, 0), some(*x, 0)])
     for a, b in zip(*blocks, strict=True):
         assert a.sparsity() == b.sparsity()

@@ -1,4 +1,4 @@
-"""The example with CasADi does what it says."""
+"""Test that the example with CasADi gives the results that it describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The example counts what it says, of the states it draws, whatever they are divided into."""
+"""Tests that the example's counts are correct for its random states, for any division into chunks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ try:
 except ImportError as error:
     pytest.skip(str(error), allow_module_level=True)
 
-PORTIONS, BLOCKS = 9, 2  # more portions than are summed at once
+PORTIONS, BLOCKS = 9, 2  # more portions than one sum takes
 
 
 def test_maps_are_counts_and_greatest_singular_volumes() -> None:
@@ -32,12 +32,12 @@ def test_maps_are_counts_and_greatest_singular_volumes() -> None:
         share = np.random.default_rng([0, number]).random((BLOCKS * example.BLOCK, robot.nq), dtype=np.float32)
         q = lower + (upper - lower) * share
         cells = example.cells_of(robot.frame_placement(example.HAND)(q)[:, :3, 3])
-        J = robot.frame_jacobian(example.HAND)(q.astype(float))[:, :3]  # in double precision, and by another way
+        J = robot.frame_jacobian(example.HAND)(q.astype(float))[:, :3]  # in double precision, by another algorithm
         np.add.at(expected, cells, 1.0)
         np.maximum.at(volumes, cells, np.linalg.svd(J, compute_uv=False).prod(axis=-1))
     assert counts.shape == best.shape == example.CELLS and counts.sum() == PORTIONS * BLOCKS * example.BLOCK
-    assert abs(counts.ravel() - expected).sum() <= 20  # a state on a wall of two cells may be counted in either
-    np.testing.assert_allclose(best.ravel(), volumes, rtol=1e-3, atol=1e-4)  # singular ones lose half the digits
+    assert abs(counts.ravel() - expected).sum() <= 20  # a state on the wall between two cells may count in either
+    np.testing.assert_allclose(best.ravel(), volumes, rtol=1e-3, atol=1e-4)  # singular states lose half the digits
 
 
 def test_places_that_are_in_no_cell_are_told() -> None:

@@ -1,4 +1,4 @@
-"""C programs that call exported functions, and what they are fed with."""
+"""C programs that call exported functions, and their inputs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ __attribute__((section(".vectors"), used)) static void (*const vectors[2])(void)
 
 
 def program(f: Any, name: str, header: str, precision: str) -> str:
-    """A C program that reads arguments and writes results, state by state; its workspace begins at an odd address."""
+    """Return a C program that reads arguments and writes results, state by state; its workspace begins at an odd address."""
     [routine] = routines({name: f})
     ins, outs = routine.c_names[: len(routine.inputs)], routine.c_names[len(routine.inputs) :]
     size = f"{name.upper()}_{{}}_SIZE"
@@ -99,7 +99,7 @@ def program(f: Any, name: str, header: str, precision: str) -> str:
 
 
 def run_in_c(command: Sequence[str], f: Any, states: Sequence[Any], dtype: Any) -> list[Any]:
-    """The results of states, (n, *shape) each."""
+    """Return the results of states, (n, *shape) each, from C."""
     rows = [np.ascontiguousarray(x, dtype).reshape(len(x), -1) for x in states]
     done = subprocess.run(command, input=np.hstack(rows).tobytes(), capture_output=True, check=True, timeout=PATIENCE)
     sizes = np.cumsum([y.size for y in f.program.outputs])
@@ -109,13 +109,13 @@ def run_in_c(command: Sequence[str], f: Any, states: Sequence[Any], dtype: Any) 
 
 
 def one_by_one(f: Any, states: Sequence[Any]) -> list[Any]:
-    """As Python gives them, one state a call."""
+    """Return the results of Python, one state in each call."""
     rows = [f(*state) for state in zip(*states, strict=True)]
     return [np.array(x) for x in zip(*rows, strict=True)] if isinstance(rows[0], tuple) else [np.array(rows)]
 
 
 def quaternion_robot() -> fw.Robot:
-    """A quaternion among its coordinates."""
+    """Return a robot with a quaternion among its coordinates."""
     return fw.build(random_tree(4, seed=3, joint_types=KINDS, masses=(0.5, 3.0)))
 
 
@@ -126,7 +126,9 @@ def states(f: Any, robot: fw.Robot, dtype: Any) -> list[Any]:
 
 
 def trigonometry(x: Any, out: Any) -> None:
-    """Sines of arguments, of shifted ones, and of computed ones; an argument handed on, a constant, a root."""
+    """Return a function with sines of arguments, shifted arguments and computed values; an argument as result, a
+    constant, a root.
+    """
     s, c = sincos(x[0])
     t, d = sincos(x[1] + 1.0)
     u, e = sincos(x[0] * x[1])

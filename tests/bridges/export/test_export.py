@@ -1,4 +1,4 @@
-"""Exported files do in C what the functions do in Python."""
+"""Tests that exported C code computes the results of the functions in Python."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def robot() -> fw.Robot:
 
 @pytest.fixture(scope="module")
 def functions(robot: fw.Robot) -> dict[str, Any]:
-    """One function, one with zeros and several results, one by vectors, and one with inputs that are not read."""
+    """Return functions: one, one with zeros and several results, one with vectors, and one with unused inputs."""
     return {
         "forward_dynamics": robot.forward_dynamics,
         "slopes": robot.inverse_dynamics.derivative("q", "a"),
@@ -47,7 +47,7 @@ def functions(robot: fw.Robot) -> dict[str, Any]:
 def test_objects_give_the_bits_of_the_functions_and_source_agrees(
     precision: str, robot: fw.Robot, functions: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(c_source, "PART", 50)  # so that values go from one function to others
+    monkeypatch.setattr(c_source, "PART", 50)  # so that values pass between functions
     dtype = np.float64 if precision == "double" else np.float32
     chosen = functions if precision == "double" else {"forward_dynamics": functions["forward_dynamics"]}
     fw.export(chosen, tmp_path, name="tree", robot=robot, precision=precision, files=("source", "static", "object"))
@@ -62,7 +62,7 @@ def test_objects_give_the_bits_of_the_functions_and_source_agrees(
                 for a, b in zip(run_in_c([str(tmp_path / "main")], f, given, dtype), expected, strict=True):
                     if exact:
                         np.testing.assert_array_equal(a, b)
-                    else:  # the condition of the mass matrix times a rounding
+                    else:  # condition number of the mass matrix times roundoff
                         np.testing.assert_allclose(a, b, rtol=0, atol=(1e-11 if precision == "double" else 1e-2) * abs(b).max())
 
 
@@ -165,7 +165,7 @@ def test_other_shared_libraries_are_the_systems_linkers_business(
 
 
 def test_threads_call_a_function_at_once_each_with_its_workspace(tmp_path: Path, robot: fw.Robot) -> None:
-    """Which is the only memory between a call's parts, and begins anywhere."""
+    """Check calls on several threads; the workspace is the only memory between a call's parts, and begins at any address."""
     if os.uname().sysname != "Linux" or os.uname().machine not in ("x86_64", "aarch64"):
         pytest.skip("our linker writes for Linux on x86-64 and AArch64")
     f = robot.forward_dynamics
@@ -221,9 +221,9 @@ def test_code_for_each_target_needs_nothing_from_elsewhere(target: str, tmp_path
         assert elf.machine == next(m for start, m in MACHINES.items() if TARGETS[target].triple.startswith(start))
         assert elf.undefined == []
         assert elf.defined == [name, f"{name}_workspace_bytes"]
-        assert not any(s.flags & 1 and s.flags & 2 and s.size for s in elf.sections)  # nothing that is written to
+        assert not any(s.flags & 1 and s.flags & 2 and s.size for s in elf.sections)  # no writable data
     if target == "riscv64":
-        assert elf.flags & 6 == 4  # doubles are passed in their registers
+        assert elf.flags & 6 == 4  # doubles are passed in floating-point registers
 
 
 def test_code_that_would_call_a_library_is_refused(tmp_path: Path, robot: fw.Robot) -> None:

@@ -1,4 +1,4 @@
-"""Names of functions and robots in C, C++ and CMake: those that are taken, that meet, and that are no names there."""
+"""Tests of names of functions and robots in C, C++ and CMake: reserved, colliding, and invalid names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solutions of optimal control in JAX."""
+"""Tests of solutions of optimal control in JAX."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from optimal_control.test_free_steps import swing  # noqa: E402
 
 
 def test_gradients_are_those_of_the_plan_function() -> None:
-    """Also compiled, under vmap, and of free steps."""
+    """Check gradients, also compiled, under vmap, and with free step sizes."""
     ocp = fw.OptimalControl(pendulum(), step=0.04, knots=20)
     ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
     ocp.add(fw.JointVelocities(), weight=0.05)

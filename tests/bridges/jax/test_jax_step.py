@@ -1,4 +1,4 @@
-"""A step of a simulation in JAX: values, gradients through contact, and transformations."""
+"""Tests of a simulation step in JAX: values, gradients through contact, and transformations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _double() -> Iterator[None]:
 
 
 def test_values_and_gradients_are_those_of_the_step_function() -> None:
-    """By themselves, compiled, and robot by robot under vmap."""
+    """Check steps alone, compiled, and robot by robot under vmap."""
     sim, given = landing()
     ours, function, rng = step(sim), sim.step_function(), np.random.default_rng(0)
     bars = rng.standard_normal((3, 8)), rng.standard_normal((3, 7))
@@ -43,7 +43,7 @@ def test_values_and_gradients_are_those_of_the_step_function() -> None:
 
 
 def test_gradients_go_through_a_landing() -> None:
-    """Of the trunk's velocity after 20 steps by the control, held: as differences have it."""
+    """Check the gradient of the trunk's velocity after 20 steps with respect to a constant control, against differences."""
     sim, (q, v, _, control) = landing()
     ours = step(sim)
 

@@ -1,4 +1,4 @@
-"""Functions of robots in JAX, against the same called from NumPy, their derivatives, and differences."""
+"""Tests of functions of robots in JAX, against calls with NumPy arrays, their derivatives, and differences."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from featherweight.bridges.jax_arrays import xla_target  # noqa: E402
 from featherweight.jax import wrap  # noqa: E402
 
 RNG = np.random.default_rng(5)
-SINGLE = 1e-5  # the same in single precision
-EXACT = 1e-12  # relative: derivatives by other ways round differently
+SINGLE = 1e-5  # tolerance in single precision
+EXACT = 1e-12  # relative: derivatives by other algorithms round differently
 H = 1e-3  # [s]
 FLYING = fw.build(from_parents([-1, 0], seed=1, joint_types=("floating", "revolute"), masses=(0.5, 2.0)))
 ARM = fw.build(chain(2))
@@ -123,7 +123,7 @@ def test_derivatives_are_those_of_the_function_along_velocities() -> None:
     for jacobian in (jax.jacfwd, jax.jacrev):
         J = jax.jit(jacobian(f, (0, 1, 2)))(*x)
         close(J[0] @ R, by_q)
-        close(J[0] @ P, J[0])  # away from unit quaternions nothing changes
+        close(J[0] @ P, J[0])  # the derivative along the quaternion's norm is zero
         close(J[1], by_v)
         close(J[2], by_tau)
     dx = [RNG.standard_normal(np.shape(a)) for a in x]
@@ -278,7 +278,7 @@ def test_other_platforms_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_on_cuda_devices_a_call_is_of_a_handler_with_kernels_for_jaxs_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That such a handler begins kernels, its own tests show, without JAX."""
+    """Check the choice of a handler for CUDA; tests of such handlers without JAX check that they launch kernels."""
     loaded: list[tuple[int, str]] = []
 
     class Kernel:

@@ -1,4 +1,4 @@
-"""The example that learns through the dynamics does what it says."""
+"""Test that the example of learning through the dynamics gives the results that it describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The built-in function for one state: what it takes, what it leaves to others, and that it keeps and loses nothing."""
+"""Tests of the built-in function for one state: arguments that it takes and refuses, and its reference counts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def state(dtype: Any = torch.float64) -> list[Any]:
 
 
 def entry_of(function: CompiledFunction[Any], dtype: Any) -> Any:
-    """What there is, where there is a table."""
+    """Return an entry of the table, if there is a table."""
     entry = straight_entry(function, dtype)
     assert entry is not None
     return entry

@@ -1,4 +1,4 @@
-"""Functions of robots as operators of PyTorch. `make test-torch` runs this in an environment that has it."""
+"""Tests of functions of robots as operators of PyTorch. `make test-torch` runs them in an environment with PyTorch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import featherweight  # noqa: E402
 from featherweight.model import generators  # noqa: E402
 from featherweight.torch import wrap  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")  # of PyTorch's own compiler
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")  # warnings of PyTorch's own compiler
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def arm() -> Any:
 
 @pytest.fixture(scope="module")
 def flying() -> Any:
-    """A free-flyer with a joint of each other kind of rotation."""
+    """Return a free-flyer with a joint of each other kind of rotation."""
     types = ("floating", "revolute", "spherical", "planar")
     return featherweight.build(generators.from_parents([-1, 0, 0], seed=27, joint_types=types))
 
@@ -113,12 +113,12 @@ def test_gradients_of_configurations_are_tangent_and_agree_along_the_manifold(fl
     torch.testing.assert_close(q_bar @ q_dot, slope, rtol=1e-7, atol=1e-6)  # differences: 1e-12 / 1e-6, times curvature
     v_bar = flying.forward_dynamics.pullback(at, v.numpy(), tau.numpy(), y_bar.numpy())[0]
     assert float(q_bar @ q_dot) == pytest.approx(v_bar @ w.numpy(), rel=1e-7)
-    normals = [q.detach()[3:7] @ q_bar[3:7]]  # a unit quaternion's
+    normals = [q.detach()[3:7] @ q_bar[3:7]]  # normal of a unit quaternion
     assert max(map(abs, normals)) < 1e-10 * q_bar.abs().max()
 
 
 def test_gradients_pass_through_integration(flying: Any) -> None:
-    """Of a rollout by the velocities of two steps."""
+    """Check the gradient of a rollout with respect to the velocities of two steps."""
     q, v, tau = tensors(flying)
     step, f, h = wrap(flying.integrate), wrap(flying.forward_dynamics), 1e-6
 

@@ -1,4 +1,6 @@
-"""Which way a call by PyTorch goes: straight to the function, or through the operator where something looks on."""
+"""Tests of the two paths of a call from PyTorch: directly to the function, or through the operator if a mode of PyTorch
+observes calls.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def tensors(robot: Any, *batch: int, dtype: Any = torch.float64) -> list[Any]:
 
 def test_calls_that_nothing_watches_go_straight(arm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     f, (q, v, tau) = wrap(arm.forward_dynamics), tensors(arm)
-    f(q.clone().requires_grad_(), v, tau).sum().backward()  # its pullback is there from now on
+    f(q.clone().requires_grad_(), v, tau).sum().backward()  # from now on it has a pullback
     for operator in (f._operators[()], f._operators[()]._pullback._operator):
         for way in ("apply", "recorded", "call", "value"):
             monkeypatch.setattr(operator, way, None)
@@ -76,7 +78,9 @@ def test_straight_and_watched_ways_agree(arm: Any, batch: tuple[int, ...], dtype
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("moving", [False, True])
 def test_zeros_that_are_not_stored_are_zeros(arm: Any, place: int, moving: bool) -> None:
-    """As forward differentiation of PyTorch makes them for what does not move; at a first call and at later ones."""
+    """Check zero tensors without storage, as PyTorch's forward differentiation creates them; at a first call and at later
+    ones.
+    """
     args, other = tensors(arm), tensors(arm)
     args[place] = torch._efficientzerotensor(2, dtype=torch.float64)
     other[place] = torch.zeros(2, dtype=torch.float64)
@@ -127,7 +131,7 @@ def test_modes_of_gradients_are_kept(arm: Any) -> None:
     assert f(q, v, tau).requires_grad
     parameter = torch.nn.Parameter(q)
     assert f(parameter, v, tau.detach()).requires_grad
-    assert torch.equal(f(torch._neg_view(-q), v, tau), f(q, v, tau))  # PyTorch negates when it reads
+    assert torch.equal(f(torch._neg_view(-q), v, tau), f(q, v, tau))  # PyTorch negates at the time of reading
 
 
 def seen_by(mode: type) -> Callable[[Any, list[Any]], bool]:

@@ -1,4 +1,4 @@
-"""Solutions of optimal control in PyTorch."""
+"""Tests of solutions of optimal control in PyTorch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from optimal_control.test_free_steps import swing  # noqa: E402
 
 
 def test_gradients_are_those_of_the_plan_function_and_learn_a_target() -> None:
-    """One problem, many, and a descent that finds the target that leads to given controls."""
+    """Check one problem, many problems, and a gradient descent that finds the target that leads to given controls."""
     ocp = fw.OptimalControl(pendulum(), step=0.04, knots=20)
     ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
     ocp.add(fw.JointVelocities(), weight=0.05)
@@ -54,7 +54,7 @@ def test_gradients_are_those_of_the_plan_function_and_learn_a_target() -> None:
 
 
 def test_the_gradient_of_a_duration_leads_to_shorter_plans() -> None:
-    """By as much as it promises."""
+    """Check that the plan becomes shorter by the amount that the gradient predicts."""
     solve = plan(swing((0.01, 0.1)), tolerance=1e-14, constraint_tolerance=1e-9, iterations=500)
     q = torch.zeros(2, dtype=torch.float64)
     target = torch.tensor([0.5, -0.3], dtype=torch.float64, requires_grad=True)

@@ -1,4 +1,4 @@
-"""UniSim's contract holds, in MuJoCo's conventions, and the motion is MuJoCo's."""
+"""Tests of UniSim's contract, in MuJoCo's conventions, and of the motion against MuJoCo's."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def crawlers(folder: Path, count: int = 3, **options: Any) -> Any:
 
 
 def random_states(model: Any, count: int, seed: int = 0) -> tuple[Array, Array]:
-    """States in the air, within limits."""
+    """Return states in the air, within limits."""
     rng = np.random.default_rng(seed)
     qpos, qvel = np.empty((count, model.nq)), rng.normal(size=(count, model.nv))
     for row in qpos:
@@ -66,20 +66,20 @@ def random_states(model: Any, count: int, seed: int = 0) -> tuple[Array, Array]:
 
 
 def arm() -> Any:
-    """A robot of a file without actuators, with drives."""
+    """Return a robot with drives, from a file without actuators."""
     inertia = fw.Inertia(1.0, (0.0, 0.0, 0.1), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
     joint = fw.Joint("shoulder", fw.JointType.REVOLUTE, None, "link", axis=(0.0, 1.0, 0.0))
     return FeatherweightBackend(fw.build(fw.describe([fw.Body("link", inertia)], [joint])), 2, 0.01, actuators=fw.PD(10.0, 1.0))
 
 
 def linkage() -> Any:
-    """A mechanism whose loop MuJoCo's coordinates may open."""
+    """Return a mechanism whose loop MuJoCo's coordinates may open."""
     return FeatherweightBackend(fw.build(fw.robots.four_bar()), 2, 0.001, actuators=fw.PD(1.0, 1.0))
 
 
 def test_backends_conform(tmp_path: Path) -> None:
     backend = crawlers(tmp_path)
-    assert backend.get_play_capabilities().supports_physics_state_playback  # which is what most checks are of
+    assert backend.get_play_capabilities().supports_physics_state_playback  # most checks need this capability
     for one in (backend, crawlers(tmp_path, 1), arm(), linkage()):
         unisim.assert_backend_conformance(one)
     report = backend.get_capabilities()
@@ -127,7 +127,10 @@ def test_names_and_numbers_are_mujocos(tmp_path: Path) -> None:
 
 
 def test_motion_is_mujocos(tmp_path: Path) -> None:
-    """50 steps in the air, without limits. Both step by RK4, but free bodies along other curves, which differ by h⁵ a step."""
+    """Check 50 steps in the air, without limits.
+
+    Both use RK4, but free bodies take other curves, which differ by h⁵ in each step.
+    """
     backend, model = crawlers(tmp_path, 15), mujoco.MjModel.from_xml_string(CRAWLER)
     qpos, qvel = random_states(model, 15)
     backend._host_set_state(np.arange(15), qpos, qvel)
@@ -197,7 +200,7 @@ def test_loops_are_closed_where_digits_open_them() -> None:
     q = np.array([robot.random_configuration(k) for k in range(2)])
     state = backend.order.state(q, np.zeros((2, robot.nv)))
     rough = state.qpos.astype(np.float32).astype(np.float64) + 1e-5
-    assert robot.opening(backend.order.robot_state(rough, state.qvel).q).max() > 1e-6  # which a simulation refuses
+    assert robot.opening(backend.order.robot_state(rough, state.qvel).q).max() > 1e-6  # a simulation refuses such an opening
     backend._host_set_state(np.arange(2), rough, state.qvel)
     np.testing.assert_allclose(backend._host_get_state("qpos")["qpos"], state.qpos, rtol=0, atol=1e-3)
 

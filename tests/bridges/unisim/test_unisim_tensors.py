@@ -1,4 +1,4 @@
-"""What goes through tensors is what goes through arrays, rounded to float32."""
+"""Tests that tensors and arrays have the same values, rounded to float32."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ mujoco = pytest.importorskip("mujoco")
 
 from bridges.unisim.test_unisim_backend import CRAWLER, crawlers, random_states  # noqa: E402
 
-TO_SINGLE = 1e-6  # of numbers below ten
+TO_SINGLE = 1e-6  # for numbers below ten
 
 
 def single(x: Any) -> Any:

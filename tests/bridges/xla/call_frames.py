@@ -1,4 +1,4 @@
-"""Frames as XLA makes them (`xla/ffi/api/c_api.h`), and a table of functions that keeps what it is asked, in ctypes."""
+"""Call frames as XLA makes them (`xla/ffi/api/c_api.h`), and a table of functions that records calls, in ctypes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,10 @@ class Module:
 
 
 class Xla:
-    """What is used of XLA. `refuses` has the functions that return errors; its threads come at once, or when they are told."""
+    """A stand-in for the used functions of XLA.
+
+    `refuses` names the functions that return errors; its threads run at once, or on demand.
+    """
 
     def __init__(self, threads: int = 1, late: bool = True, ordinal: int = 0, stream: int = 0) -> None:
         self.threads, self.late, self.ordinal, self.stream = threads, late, ordinal, stream
@@ -138,20 +141,20 @@ class Xla:
             self.run_tasks()
 
     def run_tasks(self) -> None:
-        """As a thread of XLA's."""
+        """Run tasks in the way of XLA's threads."""
         while self.tasks:
             task, data = self.tasks.pop(0)
             TASK(task)(data)
 
     def call(self, handler: Module, arguments: Sequence[Any], results: Sequence[Any]) -> int | None:
-        """The error that a handler returns, for arrays."""
+        """Return the error that a handler returns for arrays."""
         kept: list[Any] = []
         frame = Frame(ctypes.sizeof(Frame), None, ctypes.addressof(self.api), CONTEXT, 3)
         frame.arguments, frame.results = (_buffers(arrays, kept) for arrays in (arguments, results))
         return _called(handler, frame)
 
     def asks(self, handler: Module, with_api: bool = True) -> tuple[int, int, int]:
-        """The versions and traits that a handler says it has."""
+        """Return the versions and traits that a handler reports."""
         metadata = Metadata(ctypes.sizeof(Metadata))
         metadata.version = Version(ctypes.sizeof(Version), None, -1, -1)
         metadata.traits = 99

@@ -1,4 +1,4 @@
-"""The device that is this machine, for handlers that launch kernels."""
+"""Fixture with a device that this machine emulates, for handlers that launch kernels."""
 
 from engine.backends.conftest import device
 

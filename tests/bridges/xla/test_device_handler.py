@@ -1,4 +1,4 @@
-"""The handler for CUDA devices, with stand-ins for XLA and for the driver; the device that computes is this machine."""
+"""Tests of the handler for CUDA devices, with stand-ins for XLA and for the driver; this machine emulates the device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Int, Pointer = ctypes.c_int, ctypes.c_void_p
 
 
 class Launching:
-    """The driver's functions, as addresses; a launch has the host compute."""
+    """The driver's functions as addresses; a launch computes on the host."""
 
     def __init__(self, device: HostDevice, kernel: Loaded) -> None:
         self.device, self.kernel = device, kernel
@@ -61,7 +61,7 @@ class Launching:
 
 
 class Handled:
-    """A function's handler with a table of two devices, of which the second has the kernel."""
+    """A function's handler with a table of two devices, the second of which has the kernel."""
 
     def __init__(self, f: CompiledFunction[Any], device: HostDevice, precision: str = "double") -> None:
         self.loaded = f.device_code.kernel(device, precision)  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ class Handled:
 
 
 def states(f: CompiledFunction[Any], *batch: int, dtype: Any = np.float64) -> tuple[list[Any], list[Any]]:
-    """Arguments, and room for results."""
+    """Return arguments, and memory for results."""
     args = [RNG.standard_normal((*batch, *x.shape)).astype(dtype) for x in f.program.inputs]
     return args, [np.full((*batch, *y.shape), np.nan, dtype) for y in f.program.outputs]
 

@@ -1,4 +1,4 @@
-"""The handler for processors, called by frames as XLA makes them: it is machine code, and needs no XLA."""
+"""Tests of the handler for processors, called with frames as XLA makes them: it is machine code, and needs no XLA."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def test_large_batches_are_pieces_for_threads_which_may_come_late(threads: int) 
     xla, module = Xla(threads), handler(SWING, True, of_thread=100)
     args, results = states(SWING, 1000), rooms(SWING, 1000)
     assert xla.call(module, args, results) is None
-    assert_computes(SWING, results, args)  # computed by the calling thread: no other has come
+    assert_computes(SWING, results, args)  # the calling thread computed all: no other thread came
     assert len(xla.tasks) == threads - 1
     results[0][:] = 0.0
     xla.run_tasks()
-    assert not results[0].any()  # none was left
+    assert not results[0].any()  # none remained
 
 
 def test_threads_that_come_at_once_compute() -> None:
@@ -108,7 +108,9 @@ def test_it_says_its_version() -> None:
 
 
 def asked_for_huge_pages(address: int) -> bool:
-    """Whether the memory around an address is marked so (`man 5 proc`); whether it gets them depends on what else is there."""
+    """Return whether the memory at an address is marked for huge pages (`man 5 proc`); the system decides whether to use
+    them.
+    """
     here = False
     for line in Path("/proc/self/smaps").read_text().splitlines():
         if region := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
