@@ -27,7 +27,7 @@ from featherweight.engine.loops.kernels import LANES
 
 
 def given_delassus(G: Array, begin: Any) -> BodyDelassus:
-    """G of bodies whose rows begin so, without M⁻¹."""
+    """Return G of bodies with these first rows, without M⁻¹."""
     none, branches = np.zeros((0, 0)), one_branch(0)
     factors = InverseFactors(none, none, none, branches)
     return BodyDelassus(G, np.asarray(begin, np.int64), False, factors, inverse_work(np.zeros(0, np.int64), branches, 0))
@@ -37,17 +37,17 @@ def given_delassus(G: Array, begin: Any) -> BodyDelassus:
 
 
 def branches_from(parent: Any) -> BranchPaths:
-    """The branches of velocities with these parents, of which J and M⁻¹ have all columns."""
+    """Return the branches of velocities with these parents; J and M⁻¹ have all of their columns."""
     return branches_of(parent, [0] * len(parent))
 
 
 def one_branch(nv: int) -> BranchPaths:
-    """A chain of so many velocities."""
+    """Return a chain of velocities as a single branch."""
     return branches_from(range(-1, nv - 1))
 
 
 def factor_on_paths(C: Array, branches: BranchPaths) -> Array:
-    """The entries of a lower triangular C (nv, nv) in the layout of the branches."""
+    """Return the entries of a lower triangular C (nv, nv) in the layout of the branches."""
     placed = np.zeros((len(C), int(branches.width.max(initial=0))))
     for b in range(len(branches.width)):
         own = slice(branches.first[b], branches.first[b + 1])
@@ -58,7 +58,7 @@ def factor_on_paths(C: Array, branches: BranchPaths) -> Array:
 
 
 def factors_in(work: InverseWork, J: Array, Minv: Array, E: Array, branches: BranchPaths) -> InverseFactors:
-    """J, and C by LAPACK in the workspace."""
+    """Return J, and C from LAPACK in the workspace."""
     factors = inverse_factors(J, E, branches, work)
     factors.C[:] = factor_on_paths(np.linalg.cholesky(Minv), branches)
     return factors
@@ -68,7 +68,7 @@ def factors_in(work: InverseWork, J: Array, Minv: Array, E: Array, branches: Bra
 
 
 def factor_of_rows(B: Array, k: int, work: RowFactorWork | None = None) -> RowFactor:
-    """A dense matrix (m, size) as the factor of k contacts and m - 3 k rows."""
+    """Return a dense matrix (m, size) as the factor of k contacts and m - 3 k rows."""
     m, size = B.shape
     values = np.zeros((m, padded(size)))
     values[:, :size] = B
@@ -76,10 +76,10 @@ def factor_of_rows(B: Array, k: int, work: RowFactorWork | None = None) -> RowFa
 
 
 def random_factor(rng: np.random.Generator, sizes: Any, groups: list[list[int]], k: int, n: int) -> RowFactor:
-    """Random Y of groups that have entries in these branches, and E of k contacts and n rows, which belong to groups in turn.
+    """Return random Y of groups with entries in these branches, and E of k contacts and n rows, which belong to groups in turn.
 
-    In every second group blocks have rows of their own in Y, as far as there is room. Zeros fill vectors, and all other room
-    holds no numbers.
+    In every second group, blocks have their own rows in Y, as far as there is memory. Zeros fill vectors, and all other memory
+    is NaN.
     """
     first, wide = np.cumsum([0, *sizes]), sum(map(padded, sizes))
     work = row_factor_work(max(k + n, len(groups)), sizes_of_branches(np.array(sizes), wide, max(map(len, groups))))
@@ -111,7 +111,7 @@ def random_factor(rng: np.random.Generator, sizes: Any, groups: list[list[int]],
 
 
 def dense_factor(B: RowFactor, k: int) -> Array:
-    """The factor of k contacts and further rows as a matrix (m, size)."""
+    """Return the factor of k contacts and further rows as a matrix (m, size)."""
     blocks = [np.zeros((0, B.size))]
     for c, g in enumerate(B.group):
         rows, width = B.rows[g], B.width[g]
@@ -125,7 +125,7 @@ def dense_factor(B: RowFactor, k: int) -> Array:
 
 
 def unknowns_of(plan: EliminationPlan, a: int) -> slice:
-    """The unknowns of a branch."""
+    """Return the unknowns of a branch."""
     return slice(int(plan.first[a]), int(plan.first[a] + plan.size[a]))
 
 
@@ -133,13 +133,13 @@ def unknowns_of(plan: EliminationPlan, a: int) -> slice:
 
 
 def with_factor_of(p: Problem, J: Array, R: Any = 0.0) -> Problem:
-    """The problem with A = J Jᵀ + R given by its factor J."""
+    """Return the problem with A = J Jᵀ + R given by its factor J."""
     B = factor_of_rows(J, len(p.mu))
     return p._replace(A=np.zeros((0, 0)), B=B, R=np.broadcast_to(np.asarray(R, float), len(p.b)).copy())
 
 
 def matrix_of(p: Problem) -> Array:
-    """A, also where the problem has its factor."""
+    """Return A, also if the problem has its factor."""
     if not p.factored:
         return p.A
     B = dense_factor(p.B, len(p.mu))
@@ -147,5 +147,5 @@ def matrix_of(p: Problem) -> Array:
 
 
 def path_of(parent: Sequence[int], i: int) -> list[int]:
-    """Velocities from the ground to i."""
+    """Return the velocities from the ground to i."""
     return [*path_of(parent, parent[i]), i] if i >= 0 else []

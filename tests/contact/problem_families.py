@@ -1,7 +1,8 @@
-"""Families of contact problems that are hard for solvers: each function makes one from a seed and sizes.
+"""Families of contact problems that are hard for solvers: each function returns a problem for a seed and sizes.
 
-A = J M⁻¹ Jᵀ of rigid bodies, velocities b = J v of theirs after a step of 5 ms without contacts. All but those of `squeezed`
-have a solution: bodies can move so that all contacts open, u_n > 0, for which Coulomb's law has one (Klarbring and Pang 1998).
+A = J M⁻¹ Jᵀ of rigid bodies, b = J v with their velocities after a step of 5 ms without contacts. All families except
+`squeezed` have a solution: bodies can move so that all contacts open, u_n > 0, and then Coulomb's law has a solution (Klarbring
+and Pang 1998).
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ NONE = np.zeros(0)
 
 
 def contact_rows(normal: Any, point: Any) -> Array:
-    """Rows (3, 6), of the normal and two tangents, on the velocity (linear, angular) of a body, at a point from its centre."""
+    """Return rows (3, 6) of the normal and two tangents on the velocity (linear, angular) of a body, at a point relative
+    to its centre.
+    """
     n, (x, y, z) = np.asarray(normal, float), point
     n = n / np.linalg.norm(n)
     tangent = np.cross(n, np.eye(3)[np.abs(n).argmin()])
@@ -35,20 +38,20 @@ def contact_rows(normal: Any, point: Any) -> Array:
 
 
 def inverse_inertia(mass: float, edges: Any) -> Array:
-    """The inverse inertia (6,) of a solid box."""
+    """Return the inverse inertia (6,) of a solid box."""
     square = np.asarray(edges, float) ** 2
     return np.asarray(1.0 / (mass * np.r_[np.ones(3), (square.sum() - square) / 12.0]))
 
 
 def problem_of(J: Array, inverse: Array, v: Array, mu: Any, lower: Array = NONE, upper: Array = NONE) -> Problem:
-    """The problem of rows J on velocities v of bodies with the inverse inertia (n,) or (n, n)."""
+    """Return the problem of rows J on velocities v of bodies with the inverse inertia (n,) or (n, n)."""
     contacts = (len(J) - len(lower)) // 3
     A = (J * inverse if inverse.ndim == 1 else J @ inverse) @ J.T
     return Problem(0.5 * (A + A.T), J @ v, np.broadcast_to(np.asarray(mu, float), contacts).copy(), lower, upper)
 
 
 def spots(rng: np.random.Generator, layout: str, count: int) -> Array:
-    """Points (count, 2) in a square with edges of 2."""
+    """Return points (count, 2) in a square with edges of 2."""
     if layout == "random":
         return rng.uniform(-1.0, 1.0, (count, 2))
     if layout == "row":
@@ -59,7 +62,7 @@ def spots(rng: np.random.Generator, layout: str, count: int) -> Array:
 
 
 def velocity(rng: np.random.Generator, motion: str) -> Array:
-    """A velocity (6,) of a body above the ground."""
+    """Return a velocity (6,) of a body above the ground."""
     v, random = np.array([0.0, 0.0, -FALL, 0.0, 0.0, 0.0]), rng.standard_normal(6)
     if motion == "slide":
         v[:2] += random[:2]
@@ -76,7 +79,7 @@ def velocity(rng: np.random.Generator, motion: str) -> Array:
 
 
 def foot(seed: int, contacts: int, mu: float, motion: str, layout: str) -> Problem:
-    """A body on points of its flat sole: the rank is 6 at most, 5 on a row."""
+    """Return a body on points of its flat sole: the rank is at most 6, and 5 if the points are collinear."""
     rng = np.random.default_rng(seed)
     edges = rng.uniform(0.05, 0.5, 3)
     points = np.column_stack([0.5 * edges[:2] * spots(rng, layout, contacts), np.full(contacts, -0.5 * edges[2])])
@@ -85,7 +88,9 @@ def foot(seed: int, contacts: int, mu: float, motion: str, layout: str) -> Probl
 
 
 def patch(seed: int, contacts: int, mu: float, speed: float) -> Problem:
-    """A flat sole that turns about one of its contacts, which has no sliding velocity, and slides at `speed` [m/s] too."""
+    """Return a flat sole that turns about one of its contacts, whose sliding velocity is zero, and may slide at `speed`
+    [m/s].
+    """
     rng = np.random.default_rng(seed)
     points = np.column_stack([0.1 * spots(rng, "grid", contacts), np.full(contacts, -0.05)])
     x, y, _ = points[rng.integers(contacts)]
@@ -96,7 +101,7 @@ def patch(seed: int, contacts: int, mu: float, speed: float) -> Problem:
 
 
 def wedge(seed: int, contacts: int, mu: float, angle: float, motion: str) -> Problem:
-    """A body between two planes, each inclined by an angle [rad] from the horizontal; so many contacts on each."""
+    """Return a body between two planes, each inclined by an angle [rad] to the horizontal, with as many contacts on each."""
     rng = np.random.default_rng(seed)
     J = []
     for side in (-1.0, 1.0):
@@ -107,7 +112,7 @@ def wedge(seed: int, contacts: int, mu: float, angle: float, motion: str) -> Pro
 
 
 def twins(seed: int, contacts: int, mu: float, distance: float, motion: str) -> Problem:
-    """A body on contacts, each of which has another one at a tiny distance [m] and with nearly the same normal."""
+    """Return a body on contacts, each of which has another at a tiny distance [m] with nearly the same normal."""
     rng = np.random.default_rng(seed)
     points = np.column_stack([rng.uniform(-0.1, 0.1, (contacts, 2)), np.full(contacts, -0.1)])
     J = []
@@ -118,13 +123,13 @@ def twins(seed: int, contacts: int, mu: float, distance: float, motion: str) -> 
 
 
 def scaled(seed: int, mass: float, speed: float, mu: float, motion: str) -> Problem:
-    """A body on four corners, in units that make its mass or its velocities tiny or huge."""
+    """Return a body on four corners, in units that make its mass or its velocities tiny or huge."""
     p = foot(seed, 4, mu, motion, "grid")
     return p._replace(A=p.A / mass, b=p.b * speed)
 
 
 def immovable(seed: int, contacts: int, mu: float) -> Problem:
-    """A body on four corners, and contacts between bodies that nothing moves: rows and columns of zeros."""
+    """Return a body on four corners, and contacts between immovable bodies: rows and columns of zeros."""
     p = foot(seed, 4, mu, "fall", "grid")
     m = 3 * contacts
     A, b = np.zeros((12 + m, 12 + m)), np.r_[p.b, np.zeros(m)]
@@ -133,7 +138,7 @@ def immovable(seed: int, contacts: int, mu: float) -> Problem:
 
 
 def single(seed: int, mu: float, aim: str) -> Problem:
-    """One contact, whose tangents and normal are coupled, that is to be open, stick, slide, or be at the edge of the cone."""
+    """Return one contact with coupled tangents and normal, which shall be open, stick, slide, or be at the edge of the cone."""
     rng = np.random.default_rng(seed)
     J = rng.standard_normal((3, 6))
     A = J @ J.T
@@ -146,13 +151,13 @@ def single(seed: int, mu: float, aim: str) -> Problem:
 
 
 def still(seed: int, contacts: int, mu: float) -> Problem:
-    """A body on its sole that nothing moves: b = 0."""
+    """Return a body at rest on its sole: b = 0."""
     p = foot(seed, contacts, mu, "rest", "grid")
     return p._replace(b=np.zeros(len(p.b)))
 
 
 def squeezed(seed: int, contacts: int, mu: float) -> Problem:
-    """A body between two planes that close on each other: no u_n >= 0 at both, and so no solution."""
+    """Return a body between two closing planes: u_n >= 0 cannot hold at both, so there is no solution."""
     rng = np.random.default_rng(seed)
     J = []
     for side in (-1.0, 1.0):
@@ -166,9 +171,9 @@ def squeezed(seed: int, contacts: int, mu: float) -> Problem:
 
 
 def pinch(seed: int, contacts: int, mu: float, ratio: float, load: float) -> Problem:
-    """A body between two others that are pressed together; a load pulls at it, as a part of what friction can hold."""
+    """Return a body between two others that are pressed together; the load is a part of the maximum friction."""
     rng = np.random.default_rng(seed)
-    mass, force = rng.uniform(0.1, 10.0), rng.uniform(0.1, 10.0)  # force as an impulse, N s
+    mass, force = rng.uniform(0.1, 10.0), rng.uniform(0.1, 10.0)  # [N s] force as an impulse
     inverse = np.concatenate([inverse_inertia(m, (0.2, 0.2, 0.1)) for m in (mass, mass / ratio, mass)])
     v = np.zeros(18)
     v[2], v[14] = force / mass, -force / mass
@@ -183,13 +188,13 @@ def pinch(seed: int, contacts: int, mu: float, ratio: float, load: float) -> Pro
 
 
 def grasp(seed: int, fingers: int, contacts: int, mu: float, needed: float) -> Problem:
-    """A block held by fingers around it, on so many contacts each, which need this part of the friction that there is.
+    """Return a block held by fingers, with given numbers of contacts, which use a given part of the available friction.
 
-    The joints of a finger press it with a force, and let it move along its normal; at rest nothing slides, u = 0.
+    The joints of a finger press with a force, and can move along the finger's normal; at rest nothing slides, u = 0.
     """
     rng = np.random.default_rng(seed)
     mass, lightness = rng.uniform(0.05, 2.0), rng.uniform(0.5, 20.0, fingers)
-    press = mass * FALL / (mu * fingers * needed)  # [N s] of each
+    press = mass * FALL / (mu * fingers * needed)  # [N s] for each contact
     inverse = np.r_[inverse_inertia(mass, (0.06, 0.06, 0.1)), lightness]
     v = np.r_[0.0, 0.0, -FALL, np.zeros(3), lightness * press]
     J = np.zeros((3 * contacts * fingers, 6 + fingers))
@@ -199,12 +204,12 @@ def grasp(seed: int, fingers: int, contacts: int, mu: float, needed: float) -> P
         for k, (x, z) in enumerate(spots(rng, "grid", contacts) if contacts > 1 else np.zeros((1, 2))):
             rows = slice(3 * (contacts * i + k), 3 * (contacts * i + k) + 3)
             J[rows, :6] = contact_rows(-out, 0.03 * out + 0.008 * x * along + 0.008 * z * np.array([0.0, 0.0, 1.0]))
-            J[rows.start, 6 + i] = -1.0  # the finger moves inwards, along the normal
+            J[rows.start, 6 + i] = -1.0  # the finger moves inward along the normal
     return problem_of(J, inverse, v, mu)
 
 
 def stack(seed: int, boxes: int, ratio: float, heavy: str, mu: float) -> Problem:
-    """Boxes on one another's corners after a step of free fall; one is heavier than the others by a ratio, or all differ."""
+    """Return boxes on one another's corners after a step of free fall; one is heavier by a ratio, or all masses differ."""
     rng = np.random.default_rng(seed)
     masses = np.exp(rng.uniform(0.0, np.log(ratio), boxes)) if heavy == "all differ" else np.ones(boxes)
     if heavy != "all differ":
@@ -222,7 +227,7 @@ def stack(seed: int, boxes: int, ratio: float, heavy: str, mu: float) -> Problem
 
 
 def heap(seed: int, bodies: int, contacts: int, ratio: float, mu: float) -> Problem:
-    """Bodies that touch the ground or each other at random points from above, their masses up to a ratio apart."""
+    """Return bodies that touch the ground or each other at random points from above, with mass ratios up to a bound."""
     rng = np.random.default_rng(seed)
     inverse = np.concatenate([inverse_inertia(m, (0.2, 0.3, 0.2)) for m in np.exp(rng.uniform(0, np.log(ratio), bodies))])
     J = np.zeros((3 * contacts, 6 * bodies))
@@ -237,24 +242,25 @@ def heap(seed: int, bodies: int, contacts: int, ratio: float, mu: float) -> Prob
 
 
 def chain(seed: int, bodies: int, contacts: int, limits: int, dry: int, mu: float = 0.5) -> Problem:
-    """A chain of bodies, fixed at one end; limits and dry friction of some joints, and contacts of some bodies with the ground.
+    """Return a chain of bodies, fixed at one end, with limits and dry friction of some joints, and contacts of some bodies with
+    the ground.
 
-    Contacts and rows are fewer than joints, so that rows of J are independent but for those of contacts on one body.
+    There are fewer contacts and rows than joints, so that rows of J are independent except those of contacts on one body.
     """
     rng = np.random.default_rng(seed)
     axes = np.eye(3)[rng.integers(0, 3, bodies)]
     links = 0.1 * rng.standard_normal((bodies, 3))
     joints = np.cumsum(np.vstack([np.zeros(3), links]), axis=0)[:-1]
-    within = np.tril(np.ones((bodies, bodies)))[:, :, None]  # which joints move a body
+    within = np.tril(np.ones((bodies, bodies)))[:, :, None]  # whether a joint moves a body
     arms = (joints + 0.5 * links)[:, None] - joints[None]
     linear, angular = within * np.cross(axes, arms), within * axes
     masses = rng.uniform(0.1, 2.0, bodies)
     M = np.einsum("b,bix,bjx->ij", masses, linear, linear) + np.einsum("b,bix,bjx->ij", 1e-3 * masses, angular, angular)
-    M += np.diag(np.full(bodies, 1e-3))  # of rotors
+    M += np.diag(np.full(bodies, 1e-3))  # inertia of rotors
     J = []
     for body in rng.integers(bodies // 2, bodies, contacts):
         at = joints[body] + 0.5 * links[body] + 0.05 * rng.standard_normal(3)
-        twists = np.hstack([np.cross(joints, axes), axes]) * within[body]  # of the ground's axes at its origin
+        twists = np.hstack([np.cross(joints, axes), axes]) * within[body]  # along the ground's axes at its origin
         J.append(contact_rows((0, 0, 1), at) @ twists.T)
     chosen = rng.permutation(bodies)[: limits + dry]
     sign = np.r_[rng.choice([-1.0, 1.0], limits), np.ones(dry)]
@@ -266,7 +272,7 @@ def chain(seed: int, bodies: int, contacts: int, limits: int, dry: int, mu: floa
 
 
 def random_rank(seed: int, contacts: int, rank: int, rows: int, mu: float) -> Problem:
-    """Random rows of a rank; each normal has a part along one direction, in which all contacts open."""
+    """Return random rows of a given rank; each normal has a component along one direction, in which all contacts open."""
     rng = np.random.default_rng(seed)
     J = rng.standard_normal((3 * contacts + rows, rank))
     J[: 3 * contacts : 3] *= np.where(J[: 3 * contacts : 3, :1] < 0.0, -1.0, 1.0)
@@ -285,7 +291,7 @@ NEEDED = (0.2, 0.5, 0.8, 0.95)
 SLOW_AND_FAST = (1e-9, 1e-3, 1.0, 1e3)
 
 Family = tuple[Callable[..., Problem], dict[str, tuple[Any, ...]]]
-FAMILIES: dict[str, Family] = {  # functions, and what sizes are drawn from
+FAMILIES: dict[str, Family] = {  # functions, and the ranges of random sizes
     "foot": (foot, {"contacts": COUNTS, "mu": MU, "motion": MOTIONS, "layout": LAYOUTS}),
     "patch": (patch, {"contacts": COUNTS, "mu": FRICTION, "speed": (0.0, 1e-3, 0.1, 2.0)}),
     "wedge": (wedge, {"contacts": FEW, "mu": MU, "angle": (0.1, 0.5, 1.0, 1.4), "motion": MOTIONS}),
@@ -308,7 +314,7 @@ WITHOUT_SOLUTION = {"squeezed"}
 
 
 def drawn(name: str, seed: int) -> Problem:
-    """A problem of a family, with sizes that the seed draws too."""
+    """Return a problem of a family, with random sizes."""
     function, sizes = FAMILIES[name]
     rng = np.random.default_rng(seed)
     chosen = {size: values[rng.integers(len(values))] for size, values in sizes.items()}
@@ -316,7 +322,7 @@ def drawn(name: str, seed: int) -> Problem:
 
 
 def generate(count: int, seed: int = 0) -> Iterator[tuple[str, Problem]]:
-    """Names of families, and problems: one of each family in turn."""
+    """Yield names of families, and problems, one of each family in turn."""
     names = list(FAMILIES)
     for i in range(count):
         yield names[i % len(names)], drawn(names[i % len(names)], seed + i)

@@ -1,4 +1,4 @@
-"""The equations (M + P A) x = r, by the matrix and by its factor, against dense solutions by NumPy."""
+"""Tests of the equations (M + P A) x = r, with the matrix and with its factor, against dense solutions by NumPy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = pytest.mark.parametrize("kinds", ["stick", "slide", "open", "mixed"])
 
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 8, 11])
 def test_products(size: int) -> None:
-    """The matrix is A, or A by its factor and a compliance."""
+    """Check A, and A given by its factor and a compliance."""
     rng = np.random.default_rng(size)
     A, f, product = rng.standard_normal((size, size)), rng.standard_normal(size), np.full(size + 1, 7.0)
     write_symmetric_product(A + A.T, f, product[:size])
@@ -46,7 +46,7 @@ def test_products(size: int) -> None:
 def test_both_ways_solve_the_dense_equations(
     k: int, n: int, compliance: float, friction: bool, pyramid: bool, kinds: str
 ) -> None:
-    """The rank is less than the number of rows."""
+    """Check matrices whose rank is less than the number of rows."""
     rng = np.random.default_rng(7 * k + n)
     m = 3 * k + n
     J, R = rng.standard_normal((m, max(1, 2 * m // 3))), compliance * rng.random(m)
@@ -61,7 +61,7 @@ def test_both_ways_solve_the_dense_equations(
 @pytest.mark.parametrize(("k", "n"), [(1, 0), (0, 4), (9, 4), (24, 9)])
 @pytest.mark.parametrize("seed", range(3))
 def test_factors_with_branches_solve_the_dense_equations(seed: int, k: int, n: int, compliance: float, kinds: str) -> None:
-    """Groups share branches or do not; there may be more columns than rows."""
+    """Check groups that share branches or not; there may be more columns than rows."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 12, 6).tolist()
     groups = [rng.permutation(6)[: rng.integers(1, 4)].tolist() for _ in range(5)]
@@ -73,7 +73,7 @@ def test_factors_with_branches_solve_the_dense_equations(seed: int, k: int, n: i
 
 
 def blocks_of(rng: np.random.Generator, k: int, n: int, law: tuple[str, float, bool]) -> tuple[Array, Array]:
-    """M and P: P are derivatives of projections for kinds of contacts and their friction, M as in a Newton step."""
+    """Return M and P: P has derivatives of projections for kinds of contacts and their friction, M is as in a Newton step."""
     kinds, mu, pyramid = law
     P = np.zeros((k + n, 3, 3))
     for c in range(k):
@@ -98,7 +98,9 @@ def assert_step_solves(p: Problem, A: Array, blocks: tuple[Array, Array], equati
 
 
 def test_equations_with_a_symmetric_part_come_first() -> None:
-    """Sticking rows and normals come first, sliding rows follow; open contacts have their step immediately."""
+    """Check the order: sticking rows and normals first, then sliding rows; the step of open contacts is computed
+    immediately.
+    """
     equations = block_equations(9)
     equations.P[:] = 0.0
     equations.P[0] = np.eye(3)  # sticks

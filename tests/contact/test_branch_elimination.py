@@ -1,4 +1,4 @@
-"""Elimination by branches, against numpy.linalg.solve of whole matrices."""
+"""Tests of elimination by branches, against numpy.linalg.solve of whole matrices."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ GRAPHS: dict[str, tuple[list[int], list[tuple[int, int]]]] = {
 
 
 def graph(name: str, seed: int = 0) -> tuple[list[int], list[tuple[int, int]]]:
-    """Sizes of branches and pairs that are coupled: by name, or at random."""
+    """Return sizes of branches and coupled pairs, by name or at random."""
     if name in GRAPHS:
         return GRAPHS[name]
     rng = np.random.default_rng(seed)
@@ -66,7 +66,7 @@ def plan_of(sizes: list[int], pairs: Pairs) -> EliminationPlan:
 
 
 def random_matrix(rng: np.random.Generator, plan: EliminationPlan, pairs: Pairs, symmetric: bool) -> Array:
-    """Entries where branches are coupled; a symmetric one is positive definite, with scales of 10⁶ from row to row."""
+    """Return entries of coupled branches; a symmetric matrix is positive definite, with scales of 10⁶ from row to row."""
     n = int(plan.size[: plan.branches].sum())
     M = np.zeros((n, n))
     for a, b in [*pairs, *((i, i) for i in range(plan.branches))]:
@@ -116,7 +116,7 @@ CASES = pytest.mark.parametrize(("name", "seed"), [*((name, 0) for name in GRAPH
 @CASES
 @pytest.mark.parametrize("symmetric", [True, False], ids=["symmetric", "not symmetric"])
 def test_solutions_are_those_of_the_whole_matrix(name: str, seed: int, symmetric: bool) -> None:
-    """Factors serve several right sides. Errors count by the units of each row."""
+    """Check that factors solve several right sides. Errors are relative to the units of each row."""
     sizes, pairs = graph(name, seed)
     rng, plan = np.random.default_rng(seed), plan_of(sizes, pairs)
     M = random_matrix(rng, plan, pairs, symmetric)
@@ -133,7 +133,9 @@ def test_solutions_are_those_of_the_whole_matrix(name: str, seed: int, symmetric
 
 @CASES
 def test_plans_name_each_branch_once_and_those_that_it_is_coupled_with(name: str, seed: int) -> None:
-    """Branches are in order, at places that do not overlap. Elimination of a branch couples its neighbours."""
+    """Check that branches are in order, at places that do not overlap, and that elimination of a branch couples its
+    neighbours.
+    """
     sizes, pairs = graph(name, seed)
     plan, coupled = plan_of(sizes, pairs), {frozenset(x) for x in pairs}
     order, end = plan.order[: plan.branches].tolist(), START
@@ -151,7 +153,7 @@ def test_plans_name_each_branch_once_and_those_that_it_is_coupled_with(name: str
 
 
 def test_the_branch_with_the_fewest_unknowns_beside_it_comes_first() -> None:
-    """Unknowns count, not branches: two small neighbours come before one large neighbour."""
+    """Check that unknowns count, not branches: two small neighbours come before one large neighbour."""
     plan = plan_of([6, 1, 1, 9, 2], [(0, 1), (0, 2), (1, 2), (0, 3), (3, 4)])
     assert set(plan.order[:2]) == {1, 2}
     star = plan_of([1, 6, 6, 6, 6], [(0, i) for i in range(1, 5)])
@@ -160,7 +162,7 @@ def test_the_branch_with_the_fewest_unknowns_beside_it_comes_first() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_nothing_fills_in_on_trees(seed: int) -> None:
-    """Branches of a robot, coupled along the paths of bodies: leaves come before their trunk."""
+    """Check branches of a robot, coupled along the paths of bodies: leaves come before their trunk."""
     rng, n = np.random.default_rng(seed), 40
     parent = [-1, *(max(int(i - rng.choice([1, 2, 7], p=[0.7, 0.2, 0.1])), -1) for i in range(1, n))]
     branches = branches_from(parent)
@@ -174,7 +176,7 @@ def test_nothing_fills_in_on_trees(seed: int) -> None:
 
 @pytest.mark.parametrize("name", ["one of 2", "one of 9", "one of 35", "chain", "star", "clique"])
 def test_pivots_are_taken_where_they_must_be(name: str) -> None:
-    """Branches have zeros on their diagonals, or tiny numbers."""
+    """Check branches with zeros or tiny numbers on their diagonals."""
     sizes, pairs = GRAPHS[name]
     rng, plan = np.random.default_rng(1), plan_of([max(n, 2) for n in sizes], pairs)
     M = random_matrix(rng, plan, pairs, symmetric=False)
@@ -188,7 +190,7 @@ def test_pivots_are_taken_where_they_must_be(name: str) -> None:
 
 
 def test_zeros_that_fill_vectors_stay_zero() -> None:
-    """Whole vectors are added, so numbers beyond a branch must not enter the next one."""
+    """Check that numbers beyond a branch do not enter the next one when whole vectors are added."""
     sizes, pairs = GRAPHS["grid"]
     plan = plan_of(sizes, pairs)
     M = random_matrix(np.random.default_rng(0), plan, pairs, symmetric=True)
@@ -202,7 +204,7 @@ def test_zeros_that_fill_vectors_stay_zero() -> None:
 @pytest.mark.parametrize("symmetric", [True, False], ids=["symmetric", "not symmetric"])
 @pytest.mark.parametrize("name", ["one of 1", "one of 9", "one of 35", "ring", "star", "grid", "random"])
 def test_machine_code_gives_the_bits_of_python(name: str, symmetric: bool) -> None:
-    """Bits are equal if each operation is rounded separately; fused operations differ by rounding."""
+    """Check that bits are equal if each operation is rounded separately; fused operations differ by rounding."""
     sizes, pairs = graph(name, 3)
     rng, plan = np.random.default_rng(3), plan_of(sizes, pairs)
     M = random_matrix(rng, plan, pairs, symmetric) + 9.0 * np.eye(sum(sizes))

@@ -1,4 +1,4 @@
-"""Branches of trees of velocities, against paths that follow parents one by one."""
+"""Tests of branches of trees of velocities, against paths that follow parents one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TREES = pytest.mark.parametrize(
         ((-1, 0, 0), [0, 1, 2]),
         ((-1, 0, 1, 0, 3), [0, 1, 3]),
         ((-1, 0, -1, 2, 3, -1), [0, 2, 5]),
-        ((-1, -1, 0, 1), [0, 1, 2, 3]),  # the second tree lies within the first: no run is without gaps
+        ((-1, -1, 0, 1), [0, 1, 2, 3]),  # the second tree lies within the first: all runs have gaps
         ((-1, 0, 1, 0, 3, 3, 5, 5, 7, 7), [0, 1, 3, 4, 5, 6, 7, 8, 9]),
     ],
     ids=["none", "one", "chain", "fork", "fork at once", "two arms", "trees", "mingled", "deep"],
@@ -29,7 +29,7 @@ TREES = pytest.mark.parametrize(
 
 
 def random_parents(seed: int, n: int) -> list[int]:
-    """Parents that lie near, so that there are runs, forks and roots."""
+    """Return parents close to their children, so that there are runs, forks and roots."""
     rng = np.random.default_rng(seed)
     return [-1, *(max(int(i - rng.choice([1, 2, 5, n], p=[0.7, 0.15, 0.1, 0.05])), -1) for i in range(1, n))]
 
@@ -69,7 +69,9 @@ def test_columns_of_paths_begin_at_whole_vectors(seed: int) -> None:
 
 
 def test_paths_share_branches_up_to_a_fork() -> None:
-    """Columns are counted from the last branch, so that those of a path come behind its own branch in each path that has it."""
+    """Check that columns are counted from the last branch, so that a branch's ancestors have the same columns in all
+    paths that contain it.
+    """
     branches = branches_from((-1, 0, 1, 2, 2, 4, 4))
     paths = [branches.path[i:j].tolist() for i, j in zip(branches.begin[:-1], branches.begin[1:], strict=True)]
     assert paths == [[0], [0, 1], [0, 2], [0, 2, 3], [0, 2, 4]]
@@ -81,7 +83,7 @@ def test_the_shift_of_a_branch_is_that_of_its_velocities() -> None:
 
 
 def test_deep_paths_are_written_out() -> None:
-    """A spine of 40 vertebrae with a rib on each."""
+    """Check a spine of 40 vertebrae with a rib on each."""
     parent = [-1, *(j for i in range(40) for j in (2 * i, 2 * i))]
     branches = branches_from(parent)
     assert len(branches.width) == 81 and longest_path(branches) == 41
@@ -90,7 +92,7 @@ def test_deep_paths_are_written_out() -> None:
 
 @pytest.mark.parametrize(("size", "columns"), [(1, 8), (8, 8), (9, 16), (35, 40)])
 def test_rows_of_two_paths_have_the_columns_of_the_widest(size: int, columns: int) -> None:
-    """The paths are in one tree, or in two trees beside a tree with a single velocity."""
+    """Check paths in one tree, and in two trees beside a tree with a single velocity."""
     assert padded(size) == widest_row(one_branch(size)) == columns
     assert widest_row(branches_from([-1, -1, *range(1, size), -1, *range(size + 1, 2 * size)])) == 2 * columns
     assert widest_row(one_branch(0)) == longest_path(one_branch(0)) == 0

@@ -1,4 +1,4 @@
-"""Numbers of contacts that yield."""
+"""Tests of parameters of compliant contacts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ SURFACES = (
 @pytest.mark.parametrize(("floor", "ball"), SURFACES)
 @pytest.mark.parametrize("depth", [1e-4, 5e-3, 2e-2, 0.2])
 def test_numbers_are_mujocos(floor: str, ball: str, depth: float) -> None:
-    """Mixed from two surfaces, by their priority and shares, at depths on both sides of the curve's midpoint."""
+    """Check parameters mixed from two surfaces, by their priority and shares, at depths on both sides of the curve's
+    midpoint.
+    """
     import featherweight as fw
     from featherweight.robot.collision.shape_pairs import touching_pairs
 

@@ -1,4 +1,4 @@
-"""The contact problem of one robot against rigid bodies that move: what contacts see, and what their impulses do."""
+"""Tests of the contact problem of one robot against moving rigid bodies: velocities at contacts, and effects of impulses."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def random_placement(rng: np.random.Generator, size: float = 1.0) -> Array:
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 def test_rows_give_the_velocity_of_the_point_that_a_body_carries(size: float) -> None:
-    """The reference is a finite difference of the point's position; the sign of a side reverses all."""
+    """Check against a finite difference of the point's position; the sign of a side reverses all."""
     rng = np.random.default_rng(0)
     T, v, x, axes, rows = (
         random_placement(rng, size),
@@ -88,7 +88,7 @@ def test_rows_give_the_velocity_of_the_point_that_a_body_carries(size: float) ->
 
 
 class Touching:
-    """Bodies of six or three rows that touch each other and the world at random, joint rows, and all that is theirs."""
+    """Bodies with six or three rows that touch each other and the world at random points, and joint rows."""
 
     def __init__(self, rng: np.random.Generator, width: list[int], contacts: int) -> None:
         n = len(width)
@@ -160,7 +160,7 @@ class Touching:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("contacts", [0, 1, 6])
 def test_the_problem_is_that_of_rows_on_bodies_and_joints(seed: int, contacts: int) -> None:
-    """A = R G Rᵀ, velocities R v, and the impulses of the step before turned into the axes of contacts."""
+    """Check A = R G Rᵀ, velocities R v, and the impulses of the previous step rotated into the axes of contacts."""
     rng = np.random.default_rng(seed)
     touching = Touching(rng, [[6], [6, 6], [6, 3, 6]][seed % 3], contacts)
     p, kinematics = touching.assembled(), touching.kinematics
@@ -181,7 +181,7 @@ def test_the_problem_is_that_of_rows_on_bodies_and_joints(seed: int, contacts: i
 
 
 def test_joints_that_are_near_their_limits_or_have_friction_have_rows() -> None:
-    """The third row is of an upper limit that is far."""
+    """Check rows; the third row belongs to a distant upper limit."""
     touching = Touching(np.random.default_rng(0), [6], 1)
     assert active_rows(touching.model, touching.kinematics).tolist() == [0, 1, 3]
     p = touching.assembled()
@@ -190,7 +190,7 @@ def test_joints_that_are_near_their_limits_or_have_friction_have_rows() -> None:
 
 
 def test_a_compliance_is_on_the_diagonal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nothing else changes; rigid contacts have none."""
+    """Check that nothing else changes, and that rigid contacts have none."""
     from featherweight.contact import contact_problem, laws
 
     touching = Touching(np.random.default_rng(1), [6, 6], 3)
@@ -207,7 +207,7 @@ def test_a_compliance_is_on_the_diagonal(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_redundant_contacts_leave_a_matrix_of_the_rank_of_the_body() -> None:
-    """Twelve rows on a body with six degrees of freedom; masses in a ratio of 10⁸ between two bodies."""
+    """Check twelve rows on a body with six degrees of freedom, and a mass ratio of 10⁸ between two bodies."""
     rng = np.random.default_rng(3)
     touching = Touching(rng, [6], 5)
     p = touching.assembled()
@@ -223,7 +223,7 @@ def test_redundant_contacts_leave_a_matrix_of_the_rank_of_the_body() -> None:
 
 @pytest.mark.parametrize(("contacts", "factored"), [(2, False), (8, True)])
 def test_the_inverse_mass_matrix_gives_the_matrix_of_bodies(contacts: int, factored: bool) -> None:
-    """Few contacts use the matrix, many contacts its factor. Bodies and joints have branches of their own."""
+    """Check few contacts, which use the matrix, and many, which use its factor. Bodies and joints have their own branches."""
     rng, own = np.random.default_rng(contacts), np.repeat([0, 1, 2], [6, 3, JOINTS])
     touching, alike = Touching(rng, [6, 3], contacts), own[:, None] == own
     branch, joint_branch = np.arange(2), np.full(JOINTS, 2)
@@ -246,7 +246,7 @@ def test_the_inverse_mass_matrix_gives_the_matrix_of_bodies(contacts: int, facto
 
 @pytest.mark.parametrize(("k", "n"), [(0, 4), (4, 0), (5, 3)])
 def test_the_matrix_of_a_factor_is_its_square(k: int, n: int) -> None:
-    """Rows of one group leave nothing to those of others, which have other branches."""
+    """Check that rows of one group do not change those of groups with other branches."""
     B = random_factor(np.random.default_rng(k), [6, 3, 4], [[0], [1], [2, 0]], k, n)
     J, A = dense_factor(B, k), np.full((3 * k + n, 3 * k + n), np.nan)
     write_square(B, k, np.full((3 * k + n + B.size) * padded(3 * k + n), np.nan), A)

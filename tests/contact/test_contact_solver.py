@@ -1,6 +1,6 @@
-"""The solver on arrays that are there: the same source as in a compiled step, here in plain Python.
+"""Tests of the solver on given arrays: the source of a compiled step, here in plain Python.
 
-That it allocates nothing shows wherever steps are compiled: a loop over tables makes no lists.
+The solver allocates nothing: compiled loops over tables cannot create lists.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CORNERS = np.array([(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)])
 
 
 def model(restitution: float) -> ContactModel:
-    """A box, and a joint of its own with dry friction and a limit."""
+    """Return a box, and a separate joint with dry friction and a limit."""
     settings = ContactSettings(STEP, 0.01, 1e-4, 0.01, 1e-10, False, False)
     ints = np.array([0, 0]), np.array([6, 6]), np.array([7, 7])
     friction, upper = np.array([False, True]), np.array([np.inf, 1e-4])
@@ -51,7 +51,7 @@ def model(restitution: float) -> ContactModel:
 
 
 def test_impulses_that_stop_a_box_and_a_joint() -> None:
-    """A box that falls on its corners, too deep, and bounces; a joint that is beyond its limit."""
+    """Check a box that falls on its corners, too deep, and bounces; and a joint beyond its limit."""
     for restitution in (0.0, 0.5):
         points = ContactPoints(
             np.arange(POINTS), np.zeros(POINTS, np.int64), np.full(POINTS, -1), CORNERS.copy(),
@@ -67,11 +67,12 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
         work = inverse_work(given.width, branches, POINTS + ROWS)
         factors = factors_in(work, J, Minv, np.eye(7)[6:], branches)
         delassus = BodyDelassus(np.zeros((0, 0)), np.array([0, 6]), True, factors, work)
-        workspace = solver_workspace(6, 4, 7, branches)  # more than are there
+        workspace = solver_workspace(6, 4, 7, branches)  # more than needed
         report = resolve(given, points, kinematics, delassus, impulses, workspace)
         assert report.residual <= report.allowed and report.parting > 0.0
         np.testing.assert_allclose(impulses.wrench[0], [0.0, 0.0, 2.0 * (1.0 + restitution), 0.0, 0.0, 0.0], atol=1e-8)
-        np.testing.assert_allclose(impulses.joint, [0.5], rtol=1e-8)  # the limit's, and friction's, which opposes it
+        # the impulse of the limit, and of friction, which opposes it
+        np.testing.assert_allclose(impulses.joint, [0.5], rtol=1e-8)
         assert (Minv[:6, :6] @ impulses.push[0])[2] > 0.0 and impulses.joint_push[0] > 0.0
 
 
@@ -84,7 +85,7 @@ NO_ROWS = joint_rows(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0
 
 
 class Scene:
-    """Free bodies with diagonal inertia, placed at random, that touch one another and the world; -1 is the world."""
+    """Free bodies with diagonal inertia at random positions, which touch each other and the world; -1 is the world."""
 
     def __init__(self, rng: np.random.Generator, inertia: Any, pairs: list[tuple[int, int]], turned: bool = True) -> None:
         n, k = len(inertia), len(pairs)
@@ -105,7 +106,7 @@ class Scene:
 
     @property
     def J(self) -> Array:
-        """The velocities of contacts (normal, then tangents) by those of all bodies."""
+        """Return the velocities of contacts (normal, then tangents) as a matrix on those of all bodies."""
         rows, axes = np.zeros((3 * self.k, 6 * self.n)), np.empty((3, 3))
         for c in range(self.k):
             write_axes(self.points.normal[c], axes)
@@ -137,7 +138,7 @@ class Scene:
         return impulses, report
 
     def moved(self, wrench: Array) -> Array:
-        """The change of the velocity by impulses on bodies."""
+        """Return the change of the velocity by impulses on bodies."""
         change: Array = wrench / self.inertia
         return change
 
@@ -148,8 +149,9 @@ class Scene:
 @pytest.mark.parametrize("in_step", [False, True])
 @pytest.mark.parametrize("e", [0.0, 0.3, 1.0])
 def test_a_ball_leaves_the_ground_at_its_restitution_times_its_speed(e: float, in_step: bool) -> None:
-    """Gravity in the step is not part of the impact: without `in_step` it is not returned; with it, it acts after the
-    impact."""
+    """Check gravity in the step, which is not part of the impact: without `in_step` it is not returned; with it, it acts
+    after the impact.
+    """
     ball = Scene(np.random.default_rng(0), [BALL], [(0, -1)], turned=False)
     ball.restitution[:], ball.settings = e, ball.settings._replace(in_step=in_step)
     ball.before[0, 2], ball.velocity[0, 2] = -1.0, -1.5
@@ -170,10 +172,11 @@ def test_what_touches_slowly_or_goes_away_does_not_bounce() -> None:
 
 
 def test_three_balls_in_a_row() -> None:
-    """The first strikes two at rest that touch; their contact does not close before the impact, and does not bounce.
+    """Check a ball that hits two others, which touch each other at rest; their contact does not close before the impact, and
+    does not bounce.
 
-    In compression all come to the speed of one. A whole impulse of restitution would leave -1, 3, 1 and add energy, the part
-    √3/2 of it none; then the second ball and the third go together.
+    Compression gives all three the same speed. Full restitution would leave -1, 3, 1 and add energy; the part √3/2 adds none,
+    and then the second and the third ball move together.
     """
     balls = Scene(np.random.default_rng(0), [BALL] * 3, [(1, 0), (2, 1)], turned=False)
     balls.restitution[:], balls.before[0, 2] = 1.0, 3.0
@@ -187,7 +190,7 @@ def test_three_balls_in_a_row() -> None:
 @pytest.mark.parametrize("in_step", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_impacts_add_no_energy_and_leave_nothing_that_closes(seed: int, in_step: bool, pyramid: bool) -> None:
-    """Bodies have friction and different restitution."""
+    """Check bodies with friction and different restitution."""
     rng = np.random.default_rng(seed)
     masses = [np.exp(rng.uniform(-2.0, 2.0)) * np.array([1, 1, 1, 0.02, 0.02, 0.03]) for _ in range(3)]
     scene = Scene(rng, masses, [(0, -1), (1, 0), (2, 1), (0, -1), (2, -1)])
@@ -220,7 +223,7 @@ def test_an_elastic_impact_at_one_point_keeps_the_energy(seed: int) -> None:
 
 
 def test_bodies_get_the_wrench_of_forces_at_points() -> None:
-    """The same force on both, opposed; `last_force` has it for the step after, by candidate."""
+    """Check that both bodies get opposite forces, and that `last_force` stores them by candidate for the next step."""
     rng = np.random.default_rng(1)
     scene = Scene(rng, [BALL] * 2, [(1, 0), (0, -1), (1, -1)])
     scene.velocity = rng.standard_normal((2, 6)) - [0, 0, 3, 0, 0, 0]
@@ -247,7 +250,9 @@ def test_bodies_get_the_wrench_of_forces_at_points() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_displacement_is_the_least_that_leaves_no_overlap(seed: int) -> None:
-    """min dᵀ M d of all with N d + gap + slop >= 0, by non-negative least squares (Lawson and Hanson 1974, chapter 23)."""
+    """Check min dᵀ M d with N d + gap + slop >= 0 for all, by non-negative least squares (Lawson and Hanson 1974, chapter
+    23).
+    """
     rng = np.random.default_rng(seed)
     scene = Scene(rng, [BALL, np.multiply(BALL, 0.05)], [(0, -1), (1, 0), (0, -1), (1, -1)][: 2 + seed % 3])
     scene.settings = scene.settings._replace(slop=1e-6)
@@ -266,7 +271,7 @@ def test_the_displacement_is_the_least_that_leaves_no_overlap(seed: int) -> None
 
 
 def test_what_bounces_parts_by_itself() -> None:
-    """A fast body separates without an additional displacement; a slower one gets the remainder."""
+    """Check that a fast body separates without an additional displacement, and that a slower one gets the remainder."""
     for e, rest in ((1.0, 0.0), (0.0, PARTING_SPEED * STEP)):
         ball = Scene(np.random.default_rng(0), [BALL], [(0, -1)], turned=False)
         ball.restitution[:], ball.points.gap[:] = e, -2e-3
@@ -286,7 +291,7 @@ def test_overlap_up_to_the_slop_is_left_alone(gap: float, parting: float) -> Non
 
 
 def test_joints_beyond_limits_come_back_at_their_speed_and_friction_is_not_pushed() -> None:
-    """The second joint has a limit and dry friction; both have inertia 0.5 and are not coupled."""
+    """Check two uncoupled joints with inertia 0.5; the second has a limit and dry friction."""
     rows = joint_rows(np.arange(2), np.array([0.0, 0.0]), np.full(2, np.inf), np.array([0.0, 7.0]), STEP)
     settings, none = ContactSettings(STEP, 0.01, 1e-4, 0.01, 1e-12, False, False), np.zeros(0, np.int64)
     given = ContactModel(none, np.zeros(0), np.zeros(0), rows, settings, none, np.arange(2), 2)
@@ -302,13 +307,13 @@ def test_joints_beyond_limits_come_back_at_their_speed_and_friction_is_not_pushe
     np.testing.assert_allclose(2.0 * impulses.joint, [0.0, 1e-2], atol=1e-12)
 
 
-# ---- a step's chain of problems
+# ---- the sequence of problems of a step
 
 
 @pytest.mark.parametrize("in_step", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_steps_are_the_same_by_the_matrix_and_by_its_factor(seed: int, in_step: bool) -> None:
-    """Each contact five times over makes more impulses than velocities: A is given by its factor."""
+    """Check five copies of each contact: there are more impulses than velocities, so A is given by its factor."""
     found = []
     for copies in (1, 5):
         rng = np.random.default_rng(seed)
@@ -327,7 +332,7 @@ def test_steps_are_the_same_by_the_matrix_and_by_its_factor(seed: int, in_step: 
 
 
 def test_the_problem_after_impulses_has_what_they_leave() -> None:
-    """It has the velocities A f + b, and the remaining bounds."""
+    """Check that it has the velocities A f + b, and the remaining bounds."""
     rng = np.random.default_rng(0)
     J = rng.standard_normal((5, 5))
     p = Problem(J @ J.T, rng.standard_normal(5), np.array([0.5]), np.array([0.0, -2.0]), np.array([np.inf, 2.0]))

@@ -1,4 +1,4 @@
-"""Friction of convex problems as in MuJoCo: cones, and pyramids by their edges."""
+"""Tests of friction of convex problems as in MuJoCo: cones, and pyramids by their edges."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from featherweight.contact.laws import CONES, PYRAMIDS, Problem, project_on_cone
 
 @pytest.mark.parametrize("mu", [0.0, 0.1, 0.7, 3.0])
 def test_impulses_are_projected_on_the_nearest_of_a_cone(mu: float) -> None:
-    """Points are inside, outside, and where the apex is nearest; the derivative agrees with finite differences."""
+    """Check points inside, outside, and nearest to the apex; the derivative agrees with finite differences."""
     rng = np.random.default_rng(0)
     for _ in range(40):
         aim = rng.standard_normal(3) * [2.0, 1.0, 1.0]
         found, slope = aim.copy(), np.empty((3, 3))
         project_on_cone(found, mu, 0, slope)
-        left = found - aim  # in the dual cone, and perpendicular to what was found (Moreau 1962)
+        left = found - aim  # in the dual cone, and perpendicular to the projection (Moreau 1962)
         assert np.hypot(*found[1:]) <= mu * found[0] + 1e-12 and found[0] >= 0.0
         assert left[0] >= mu * np.hypot(*left[1:]) - 1e-12 and abs(left @ found) < 1e-12
         for j in range(3):
@@ -35,13 +35,13 @@ def test_impulses_are_projected_on_the_nearest_of_a_cone(mu: float) -> None:
 
 
 def convex_problem(seed: int, cones: int, contacts: int = 6, rows: int = 3) -> Problem:
-    """Contacts that yield, of a matrix without full rank, and rows with bounds."""
+    """Return compliant contacts with a singular matrix, and rows with bounds."""
     rng = np.random.default_rng(seed)
     m = 3 * contacts + rows
     B = rng.standard_normal((m, max(m // 2, 1)))
     R = np.repeat(10.0 ** rng.uniform(-4, 0, contacts + rows), [3] * contacts + [1] * rows)
     mu = rng.choice([0.0, 0.3, 1.0, 2.0], contacts)
-    for c in range(contacts):  # of friction, as pyramids have it whose edges all push
+    for c in range(contacts):  # dry friction that an interior point of pyramids has
         R[3 * c + 1 : 3 * c + 3] *= 2.0 / mu[c] ** 2 if mu[c] else 1.0
     A = B @ B.T + np.diag(R)
     lower = -rng.uniform(0, 1, rows)
@@ -50,7 +50,9 @@ def convex_problem(seed: int, cones: int, contacts: int = 6, rows: int = 3) -> P
 
 @pytest.mark.parametrize("seed", range(20))
 def test_impulses_of_cones_obey_their_conditions(seed: int) -> None:
-    """f in the cone, u in its dual one, and they are perpendicular: the solution of the convex problem, from any start."""
+    """Check that f is in the cone, u in the dual cone, and both are perpendicular: the solution of the convex problem,
+    from any start.
+    """
     p = convex_problem(seed, CONES)
     starts = np.random.default_rng(seed).standard_normal((2, len(p.b)))
     found = [solve_problem(p, x, 1e-10).impulses.copy() for x in (*starts, np.zeros(len(p.b)))]
@@ -66,7 +68,7 @@ def test_impulses_of_cones_obey_their_conditions(seed: int) -> None:
 
 
 def directions(p: Problem, turning: Array, friction: Array) -> tuple[Array, Array]:
-    """E, whose columns are those of edges and then of rows, and the compliance of each."""
+    """Return E, whose columns are those of edges and then of rows, and the compliance of each."""
     k, m = len(p.mu), len(p.b)
     columns, yielding = [], []
     for c, mu in enumerate(p.mu):
@@ -87,7 +89,7 @@ def directions(p: Problem, turning: Array, friction: Array) -> tuple[Array, Arra
 
 
 def with_turning(p: Problem, seed: int) -> tuple[Problem, Array, Array]:
-    """The same problem, of which the rows of two contacts are the turning of the first ones."""
+    """Return the same problem, in which the rows of two contacts are the turning rows of the first ones."""
     rng, k = np.random.default_rng(seed), len(p.mu) - 2
     friction = np.zeros((k, 3))
     friction[:2] = rng.uniform(0.1, 0.5, (2, 3))
@@ -100,7 +102,7 @@ def with_turning(p: Problem, seed: int) -> tuple[Problem, Array, Array]:
 @pytest.mark.parametrize("turns", [False, True])
 @pytest.mark.parametrize("seed", range(20))
 def test_impulses_of_pyramids_are_those_of_their_edges(seed: int, turns: bool) -> None:
-    """The minimum of the energy of the edges' impulses, by bounded least squares (Stark and Parker 1995)."""
+    """Check the minimum of the energy over impulses of the edges, by bounded least squares (Stark and Parker 1995)."""
     p = convex_problem(seed, PYRAMIDS)
     turning, friction = np.full(len(p.mu), -1), np.zeros((len(p.mu), 3))
     if turns:
@@ -121,7 +123,7 @@ def test_impulses_of_pyramids_are_those_of_their_edges(seed: int, turns: bool) -
 @pytest.mark.parametrize("stiffness", [1.0, 4.0])
 @pytest.mark.parametrize("seed", range(20))
 def test_pyramids_by_the_factor_of_the_matrix_have_the_impulses_of_their_edges(seed: int, stiffness: float) -> None:
-    """Newton's method in velocities finds them from any start, for compliant and for nearly rigid contacts."""
+    """Check that Newton's method in velocities finds them from any start, for compliant and for nearly rigid contacts."""
     p = convex_problem(seed, PYRAMIDS)
     squares, vectors = np.linalg.eigh(p.A - np.diag(p.R))
     J, R = vectors * np.sqrt(np.maximum(squares, 0.0)), p.R / stiffness

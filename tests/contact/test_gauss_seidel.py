@@ -1,4 +1,4 @@
-"""Sweeps of Gauss-Seidel steps: with the matrix and with its factor, against sweeps written out in NumPy."""
+"""Tests of Gauss-Seidel sweeps, with the matrix and with its factor, against sweeps in NumPy."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_each_contact_in_turn_sees_the_impulses_of_those_before(family: str, fac
 
 @pytest.mark.parametrize("seed", range(6))
 def test_contacts_of_a_group_see_one_another_by_its_rows(seed: int) -> None:
-    """Factors with groups of up to eight rows, on several branches, with compliance."""
+    """Check factors with groups of up to eight rows, on several branches, with compliance."""
     rng = np.random.default_rng(seed)
     k, n = 7, 3
     B = random_factor(rng, [6, 3, 2], [[0], [0, 1], [0, 2], [1]], k, n)
@@ -99,7 +99,9 @@ def test_a_solution_stays(family: str) -> None:
 
 @pytest.mark.parametrize("family", ["foot", "random rank"])
 def test_sweeps_come_near_the_solution_from_any_start(family: str) -> None:
-    """A hundred sweeps leave less than a thousandth of the greatest velocity, from impulses a hundred times too large, too."""
+    """Check that a hundred sweeps leave less than a thousandth of the greatest velocity, also from impulses a hundred
+    times too large.
+    """
     for seed in range(4):
         p = of_arrays(drawn(family, seed))
         most = 1e-3 * np.abs(p.b).max()

@@ -1,4 +1,4 @@
-"""Contact impulses against a convex solver (Clarabel), problems with known solutions, and Coulomb's law itself."""
+"""Tests of contact impulses against a convex solver (Clarabel), problems with known solutions, and Coulomb's law."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from featherweight.contact.impulses import LONG_PATH, of_arrays, solver_work
 from featherweight.contact.laws import Problem
 from featherweight.contact.newton import PATH_STEPS
 
-TIGHT = 1e-10  # tolerance, over the greatest velocity
-AGREE = 1e-6  # of the greatest velocity: least energy to 1e-14 determines velocities to the square root of that, or so
-SLIDING = 1e-4  # as above, under shifts: where friction is redundant too, Clarabel ends at 1e-8 of the least energy
+TIGHT = 1e-10  # tolerance, relative to the greatest velocity
+AGREE = 1e-6  # relative to the greatest velocity: energy to 1e-14 determines velocities to about its square root
+SLIDING = 1e-4  # as above, with shifts: if friction is redundant too, Clarabel's energy is accurate to 1e-8
 SEEDS = range(12)
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 
@@ -29,7 +29,7 @@ FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyram
 
 
 def bodies(rng: np.random.Generator, n: int, contacts: int, masses: tuple[float, float] = (0.5, 5.0)) -> tuple[Array, Array]:
-    """Free bodies that touch the ground or each other at random points: J (3 contacts, 6n) and M⁻¹."""
+    """Return free bodies that touch the ground or each other at random points: J (3 contacts, 6n) and M⁻¹."""
     m = np.exp(rng.uniform(log(masses[0]), log(masses[1]), n))
     inverse = np.concatenate([np.r_[np.full(3, 1 / x), 1 / (x * rng.uniform(0.01, 0.04, 3))] for x in m])
     J = np.zeros((3 * contacts, 6 * n))
@@ -47,14 +47,14 @@ def bodies(rng: np.random.Generator, n: int, contacts: int, masses: tuple[float,
 
 
 def impact(rng: np.random.Generator, mu: Any, pyramid: bool = False, n: int = 3, contacts: int = 6, **more: Any) -> Problem:
-    """Bodies that fall and slide at random velocities."""
+    """Return bodies that fall and slide at random velocities."""
     J, inverse = bodies(rng, n, contacts, **more)
     v = 0.3 * rng.standard_normal(6 * n) - np.tile([0, 0, 1, 0, 0, 0], n)
     return Problem(J @ inverse @ J.T, J @ v, np.broadcast_to(mu, contacts).copy(), pyramid=pyramid)
 
 
 def box(mu: float, v: Any, copies: int = 1) -> Problem:
-    """A box of 1 kg on its four corners, each so many times over; the rank is 6."""
+    """Return a box of 1 kg on its four corners, each repeated; the rank is 6."""
     J = []
     for x, y, z in [(i, j, -0.1) for i in (-0.2, 0.2) for j in (-0.15, 0.15)] * copies:
         across = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
@@ -65,7 +65,7 @@ def box(mu: float, v: Any, copies: int = 1) -> Problem:
 
 
 def with_limits(rng: np.random.Generator, contacts: int = 4) -> Problem:
-    """Contacts, then limits of joints (push one way) and dry friction (at most so much both ways)."""
+    """Return contacts, then limits of joints (impulses in one direction) and dry friction (bounded in both directions)."""
     n, rows = 3, 8
     J, inverse = bodies(rng, n, contacts)
     J = np.vstack([J, rng.standard_normal((rows, 6 * n))])
@@ -75,7 +75,7 @@ def with_limits(rng: np.random.Generator, contacts: int = 4) -> Problem:
     return Problem(J @ inverse @ J.T, J @ rng.standard_normal(6 * n), np.full(contacts, 0.5), lower, upper)
 
 
-# ---- what they are checked by
+# ---- checks
 
 
 def unit(p: Problem) -> float:
@@ -83,18 +83,18 @@ def unit(p: Problem) -> float:
 
 
 def solved(p: Problem) -> tuple[Array, Array]:
-    """Impulses and velocities; asserts that the tolerance is met, and that the solver says so."""
+    """Return impulses and velocities, after a check that the tolerance is met and that the solver reports this."""
     allowed = TIGHT * unit(p)
     solution = impulses.solve_problem(p, np.zeros(len(p.b)), allowed)
     rounding = 16.0 * np.finfo(float).eps * (np.abs(p.A) @ np.abs(solution.impulses)).max()
     left = impulses.natural_residual(p, solution.impulses)
     assert solution.residual == pytest.approx(left, rel=1e-3, abs=1e-3 * allowed + rounding)
-    assert solution.residual <= max(allowed, min(rounding, 100.0 * allowed))  # masses in a ratio of 10⁶ round as much
+    assert solution.residual <= max(allowed, min(rounding, 100.0 * allowed))  # mass ratios of 10⁶ round as much
     return solution.impulses, p.A @ solution.impulses + p.b
 
 
 def convex_velocities(p: Problem, shift: Any = 0.0) -> Array:
-    """Velocities that least energy leaves; they are unique. Clarabel's; velocities and impulses are scaled for it."""
+    """Return the unique velocities of least energy by Clarabel; velocities and impulses are scaled for it."""
     k, m = len(p.mu), len(p.b)
     diagonal = np.diag(p.A).copy()
     diagonal[: 3 * k] = np.repeat(diagonal[: 3 * k].reshape(k, 3).max(axis=1), 3)
@@ -127,7 +127,7 @@ def convex_velocities(p: Problem, shift: Any = 0.0) -> Array:
 
 
 def shifts(p: Problem, u: Array) -> Array:
-    """mu |u_t| on normals; of a pyramid, mu (|u_t1| + |u_t2|)."""
+    """Return the shifts mu |u_t| of normals; for a pyramid, mu (|u_t1| + |u_t2|)."""
     k = len(p.mu)
     s = np.zeros_like(u)
     s[: 3 * k : 3] = p.mu * np.linalg.norm(u[: 3 * k].reshape(k, 3)[:, 1:], ord=1 if p.pyramid else 2, axis=1)
@@ -135,9 +135,9 @@ def shifts(p: Problem, u: Array) -> Array:
 
 
 def assert_coulomb(p: Problem, f: Array, u: Array) -> None:
-    """Coulomb's law, term by term, with nothing of the solver's own residual."""
+    """Check Coulomb's law term by term, independently of the solver's residual."""
     k = len(p.mu)
-    per_impulse = np.diag(p.A)[: 3 * k].reshape(k, 3).max(axis=1)  # velocity that a unit of impulse makes
+    per_impulse = np.diag(p.A)[: 3 * k].reshape(k, 3).max(axis=1)  # velocity from a unit impulse
     small = 1e-7 * unit(p)
     exact = 10 * TIGHT * unit(p)
     F, U = per_impulse[:, None] * f[: 3 * k].reshape(k, 3), u[: 3 * k].reshape(k, 3)
@@ -151,14 +151,14 @@ def assert_coulomb(p: Problem, f: Array, u: Array) -> None:
     else:
         assert (np.hypot(F[:, 1], F[:, 2]) <= most + small).all()
         speed = np.hypot(U[:, 1], U[:, 2])
-        slides = speed > 1e-4 * unit(p)  # below, directions are rounding
+        slides = speed > 1e-4 * unit(p)  # below this, directions are rounding
         opposite = -most[slides, None] * U[slides, 1:] / speed[slides, None]
         np.testing.assert_allclose(F[slides, 1:], opposite, rtol=0.0, atol=1e-5 * unit(p))
-    assert f @ u <= small * np.abs(f).sum()  # of what is left, nothing is gained
-    assert f @ p.b + 0.5 * f @ p.A @ f <= small * np.abs(f).sum()  # the kinetic energy
+    assert f @ u <= small * np.abs(f).sum()  # the final velocities gain no energy
+    assert f @ p.b + 0.5 * f @ p.A @ f <= small * np.abs(f).sum()  # nor does the kinetic energy grow
 
 
-# ---- where Coulomb's law is a convex problem
+# ---- problems for which Coulomb's law is convex
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -172,7 +172,7 @@ def test_without_friction_velocities_are_those_of_least_energy(seed: int) -> Non
 @FRICTION
 @pytest.mark.parametrize("seed", SEEDS)
 def test_where_nothing_slides_velocities_are_those_of_least_energy(seed: int, pyramid: bool) -> None:
-    """Impulses inside the cones, or none and velocities inside the dual cones: the solution is known."""
+    """Check problems with impulses inside the cones, or zero with velocities inside the dual cones: the solution is known."""
     rng = np.random.default_rng(seed)
     p = impact(rng, 0.6, pyramid)
     k = len(p.mu)
@@ -195,7 +195,7 @@ def test_rows_with_bounds_are_a_quadratic_program(seed: int) -> None:
     np.testing.assert_allclose(u, convex_velocities(p), rtol=0.0, atol=AGREE * unit(p))
 
 
-# ---- where contacts slide
+# ---- sliding contacts
 
 
 @FRICTION
@@ -224,7 +224,7 @@ def test_contacts_and_bounds_together(seed: int, pyramid: bool) -> None:
 
 
 def test_a_sliding_block_does_not_take_off() -> None:
-    """The convex problem alone would lift it at mu |u_t|."""
+    """Check a block that the convex problem alone would lift at mu |u_t|."""
     mu, fall, speed = 0.5, 0.01, 1.0
     p = Problem(np.eye(3), np.array([-fall, speed, 0.0]), np.array([mu]))
     f, u = solved(p)
@@ -239,7 +239,10 @@ def test_a_sliding_block_does_not_take_off() -> None:
 @FRICTION
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_compliance_is_part_of_the_velocities_with_the_matrix_and_with_its_factor(seed: int, pyramid: bool) -> None:
-    """u = A f + R f + b obeys the law; with R > 0 impulses are unique where nothing slides, and both ways find the same."""
+    """Check that u = A f + R f + b obeys the law.
+
+    With R > 0 impulses are unique if nothing slides, and equal with matrix and factor.
+    """
     rng = np.random.default_rng(seed)
     J = rng.standard_normal((21, 8))
     R = 10.0 ** rng.uniform(-3.0, 0.0, 21)
@@ -255,7 +258,7 @@ def test_a_compliance_is_part_of_the_velocities_with_the_matrix_and_with_its_fac
     assert_coulomb(p, g, J @ (J.T @ g) + R * g + p.b)
 
 
-# ---- hard ones
+# ---- hard problems
 
 
 @FRICTION
@@ -279,7 +282,7 @@ def test_mass_ratios_of_a_million(seed: int, pyramid: bool) -> None:
 
 
 def boxes(n: int, heavy: float) -> Problem:
-    """Boxes on one another's corners, the one at the top so many times as heavy, nearly at rest after a step of free fall."""
+    """Return boxes on one another's corners with a heavier box on top, nearly at rest after a step of free fall."""
     J = np.zeros((12 * n, 6 * n))
     for i in range(n):
         for c, (x, y) in enumerate((x, y) for x in (-0.2, 0.2) for y in (-0.15, 0.15)):
@@ -300,7 +303,7 @@ def boxes(n: int, heavy: float) -> Problem:
     [(2, 1.0), (3, 1e3), (10, 1.0), (10, 1e3), (5, 1e6)],
 )
 def test_stacked_boxes(n: int, heavy: float, pyramid: bool) -> None:
-    """One box may be a million times as heavy as the others."""
+    """Check boxes with mass ratios up to a million."""
     p = boxes(n, heavy)._replace(pyramid=pyramid)
     _, u = solved(p)
     np.testing.assert_allclose(convex_velocities(p, shifts(p, u)), u, rtol=0.0, atol=1e-4 * unit(p))
@@ -313,7 +316,7 @@ def test_where_it_fails_the_residual_is_that_of_the_impulses() -> None:
 
 
 def tower(heavy: float) -> Problem:
-    """Five blocks on one another, the one at the top so many times as heavy, after a step of free fall; normals only move."""
+    """Return five blocks on one another with a heavier block on top, after a step of free fall; only normals have rows."""
     n = 5
     J = np.zeros((3 * n, 3 * n))
     for i in range(n):
@@ -327,7 +330,7 @@ def tower(heavy: float) -> Problem:
 @FRICTION
 @pytest.mark.parametrize("heavy", [1.0, 1e3, 1e6])
 def test_a_heavy_block_on_a_tower(heavy: float, pyramid: bool) -> None:
-    """All blocks rest: u = 0, and contact i carries the weight above it."""
+    """Check that all blocks rest: u = 0, and contact i carries the weight above it."""
     p = tower(heavy)._replace(pyramid=pyramid)
     f, u = solved(p)
     np.testing.assert_allclose(u, 0.0, atol=1e-8 * unit(p))
@@ -360,7 +363,7 @@ def test_no_contacts_at_all() -> None:
 
 
 def test_the_residual_sees_what_is_wrong() -> None:
-    """Each kind of error, as a velocity."""
+    """Check each kind of error, as a velocity."""
     p = Problem(np.eye(3), np.array([-1.0, 1.0, 0.0]), np.array([0.5]))
     right = np.array([1.0, -0.5, 0.0])
     assert impulses.natural_residual(p, right) < 1e-15
@@ -373,7 +376,7 @@ def arrays_in(record: Any) -> list[Array]:
 
 
 def test_solutions_do_not_hang_on_what_was_in_their_room() -> None:
-    """Contacts and joint rows are solved in workspace that contained something else."""
+    """Check contacts and joint rows in a workspace that contained other numbers."""
     rng = np.random.default_rng(0)
     for _ in range(40):
         k, n = rng.integers(0, 6), rng.integers(1, 6)
@@ -396,7 +399,7 @@ def test_solutions_do_not_hang_on_what_was_in_their_room() -> None:
 
 
 def far_start(p: Problem, seed: int) -> Array:
-    """Impulses of a tenth to a thousand times those of the problem, pulling too."""
+    """Return impulses of a tenth to a thousand times those of the problem, including pulling ones."""
     rng = np.random.default_rng(seed)
     size = float(np.abs(p.b).max() / p.A.diagonal().max() * 10.0 ** rng.uniform(-1.0, 3.0))
     return np.asarray(size * rng.standard_normal(len(p.b)))
@@ -412,9 +415,9 @@ def test_a_bad_start_does_no_harm(family: str) -> None:
 
 @pytest.mark.parametrize(("family", "seed"), [("heap", 41), ("chain with contacts", 55)])
 def test_later_rounds_begin_from_another_place(family: str, seed: int) -> None:
-    """The first round, which goes on from where the path has ended, leaves a tenth of the greatest velocity here."""
+    """Check a problem for which the first round, from the end of the path, leaves a tenth of the greatest velocity."""
     p = of_arrays(drawn(family, seed))
     tolerance = 1e-8 * np.abs(p.b).max()
     solution = impulses.solve_problem(p, far_start(p, seed), tolerance)
     assert solution.residual <= tolerance
-    assert solution.newton_steps > 2 * PATH_STEPS + LONG_PATH  # of the first path, of the first round, and of a further one
+    assert solution.newton_steps > 2 * PATH_STEPS + LONG_PATH  # the first path, the first round, and a further round

@@ -1,4 +1,4 @@
-"""The interior-point method: its directions, its steps inside of cones, and problems on which Newton goes astray."""
+"""Tests of the interior-point method: directions, steps inside cones, and problems on which Newton's method fails."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyram
 
 
 def random_problem(seed: int, pyramid: bool, least: float = 0.1, alike: bool = True) -> Problem:
-    """Three contacts, a limit and dry friction; the factor has fewer columns than rows."""
+    """Return a problem of three contacts, a limit and dry friction; the factor has fewer columns than rows."""
     rng = np.random.default_rng(seed)
     J = rng.standard_normal((11, 7))
     limits = np.array([0.0, -0.2]), np.array([np.inf, 0.2])
     p = Problem(J @ J.T, J @ rng.standard_normal(7), np.array([0.3, least, 0.8]), *limits, pyramid)
     R = 0.01 * np.repeat(rng.random(11)[:5], [3, 3, 3, 1, 1])
-    if not alike:  # as of springs
+    if not alike:  # similar to springs
         R[[1, 2, 4, 5, 7, 8]] = 0.0
     return with_factor_of(p, J, R)
 
@@ -65,7 +65,7 @@ def assert_inside(p: Problem, point: InsidePoint) -> None:
 
 
 def begun(p: Problem, start: Start, near: Array) -> tuple[InteriorWork, NewtonWork]:
-    """Room with the point at which a start begins near impulses; it held no numbers."""
+    """Return a workspace, filled with NaN before, at the point where a start near impulses begins."""
     m = len(p.b)
     newton, work = newton_work(m + 2), interior_work(m + 2)
     for room in (*work.point, work.velocity):
@@ -89,7 +89,7 @@ def test_steps_stay_inside_of_all_cones(seed: int, start: int, least: float, pyr
 
 
 def equations(p: Problem, x: InsidePoint) -> Array:
-    """Velocities that differ from those inside, and all products, as the law has them."""
+    """Return the differences from the velocities inside, and all products, by the law."""
     k, f = len(p.mu), x.f[: len(p.b)]
     u = matrix_of(p) @ f + p.b
     left: list[float] = []
@@ -118,13 +118,13 @@ def equations(p: Problem, x: InsidePoint) -> Array:
 @pytest.mark.parametrize("start", [0, 1])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_direction_makes_velocities_equal_by_differences(seed: int, start: int, alike: bool, pyramid: bool) -> None:
-    """To first order, differences of velocities and scalar products vanish; they are not scaled."""
+    """Check that differences of velocities and scalar products vanish to first order; they are not scaled."""
     p = random_problem(seed, pyramid, alike=alike)
     work, newton = begun(p, STARTS[start], np.random.default_rng(seed).random(11))
     for _ in range(3):
         step_inside(p, STARTS[start], newton, work)
     x = InsidePoint._make([field.copy() for field in work.point])
-    step_inside(p, STARTS[start], newton, work)  # `ahead` is then the direction at x in which products vanish
+    step_inside(p, STARTS[start], newton, work)  # then `ahead` is the direction at x in which products vanish
     h, ahead = 1e-6, work.ahead
     ends = [InsidePoint._make([a + s * h * d for a, d in zip(x, ahead, strict=True)]) for s in (1.0, -1.0)]
     change = (equations(p, ends[0]) - equations(p, ends[1])) / (2.0 * h)
@@ -134,7 +134,9 @@ def test_a_direction_makes_velocities_equal_by_differences(seed: int, start: int
 
 
 def linear_equations(p: Problem) -> Array:
-    """Which of `equations` a direction makes zero to first order: all but the vector parts of products of scaled cones."""
+    """Return the `equations` that a direction makes zero to first order: all but the vector parts of products of scaled
+    cones.
+    """
     kept: list[bool] = []
     for mu in p.mu:
         kept += [True, True]
@@ -165,9 +167,9 @@ def test_parts_of_ways_to_boundaries() -> None:
 @FRICTION
 @pytest.mark.parametrize("family", ["foot", "wedge", "twins", "heap", "random rank"])
 def test_it_solves_what_newtons_method_does_not_from_a_bad_start(family: str, pyramid: bool) -> None:
-    """Newton's method alone goes astray on some of the problems; the interior-point method reaches the tolerance on all.
+    """Check problems on some of which Newton's method alone fails; the interior-point method reaches the tolerance on all.
 
-    One start after another, as long as it takes.
+    It restarts as long as necessary.
     """
     astray = 0
     for seed in range(6):
@@ -189,15 +191,16 @@ def test_it_solves_what_newtons_method_does_not_from_a_bad_start(family: str, py
     assert astray > 0
 
 
-# ---- where it begins
+# ---- starts
 
 NEAR = STARTS[0]
 
 
 def products(p: Problem, point: InsidePoint) -> tuple[Array, Array, Array]:
-    """Products of normals (k,), of friction (k, 4) (the vector product of cones with one zero more), and of bounds (n, 2).
+    """Return products of normals (k,), of friction (k, 4) (vector products of cones with a zero appended), and of bounds (n,
+    2).
 
-    They are NaN where there is no friction or bound.
+    Products are NaN without friction or bound.
     """
     k, n = len(p.mu), len(p.lower)
     f, normal = point.f[: 3 * k].reshape(k, 3), point.normal[:k]
@@ -217,7 +220,7 @@ def products(p: Problem, point: InsidePoint) -> tuple[Array, Array, Array]:
 
 
 def impulses_inside(rng: np.random.Generator, p: Problem, part: float, size: float) -> Array:
-    """Impulses with so great a part of the greatest friction, and rows well within their bounds."""
+    """Return impulses with a given part of the maximum friction, and rows well within their bounds."""
     k = len(p.mu)
     f = np.zeros(len(p.b))
     normal, angle = size * rng.uniform(1.0, 3.0, k), rng.uniform(0.0, 2.0 * np.pi, k)
@@ -231,7 +234,7 @@ def impulses_inside(rng: np.random.Generator, p: Problem, part: float, size: flo
 
 
 def problem_of_bounds(seed: int, pyramid: bool, mu: Any) -> Problem:
-    """Contacts with the coefficients mu, and a row with each kind of bounds, the last two of them nearly equal."""
+    """Return contacts with the coefficients mu, and a row with each kind of bounds, the last two of them nearly equal."""
     rng = np.random.default_rng(seed)
     k, inf = len(mu), np.inf
     lower = np.array([0.0, -inf, -0.2, -inf, 1.0, -1e-9])
@@ -248,7 +251,7 @@ MUS = pytest.mark.parametrize("mu", [[0.3, 1.0, 2.0], [0.0, 0.5, 0.0]], ids=["fr
 @MUS
 @pytest.mark.parametrize("seed", range(4))
 def test_a_start_is_at_the_impulses_given_where_these_are_inside(seed: int, mu: list[float], pyramid: bool) -> None:
-    """All products are equal and those of vectors zero: the point is on the central path except for velocities."""
+    """Check that all products are equal and those of vectors zero: the point is on the central path except for velocities."""
     p = problem_of_bounds(seed, pyramid, mu)
     near = impulses_inside(np.random.default_rng(seed), p, 0.8, 100.0)
     point = begun(p, NEAR, near)[0].point
@@ -269,7 +272,7 @@ def test_a_start_is_at_the_impulses_given_where_these_are_inside(seed: int, mu: 
 @MUS
 @pytest.mark.parametrize("part", [0.95, 1.0, 1.5, 1e6])
 def test_friction_begins_inside_of_the_cone_along_the_friction_given(part: float, mu: list[float], pyramid: bool) -> None:
-    """Normal impulses are the given ones, and products alike."""
+    """Check that normal impulses are the given ones, and that products are equal."""
     p = problem_of_bounds(3, pyramid, mu)
     near = impulses_inside(np.random.default_rng(0), p, part, 100.0)
     point = begun(p, NEAR, near)[0].point
@@ -286,7 +289,7 @@ def test_friction_begins_inside_of_the_cone_along_the_friction_given(part: float
 @pytest.mark.parametrize("size", [0.0, 1e-12, 1.0, 1e6])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_start_near_any_impulses_is_inside(seed: int, size: float, mu: list[float], pyramid: bool) -> None:
-    """Bounds may be nearly equal, and impulses may be outside their cones.
+    """Check nearly equal bounds, and impulses outside their cones.
 
     Contacts with smaller normal impulses than in other starts begin as in those.
     """
@@ -302,7 +305,7 @@ def test_a_start_near_any_impulses_is_inside(seed: int, size: float, mu: list[fl
             assert work.point.normal[c] == other.normal[c]
             np.testing.assert_array_equal(work.point.friction[c], other.friction[c])
     normals, _, rows = products(p, work.point)
-    np.testing.assert_allclose(rows[np.isfinite(rows)], normals[0], rtol=1e-6)  # what 2e-9 of bounds leaves of digits
+    np.testing.assert_allclose(rows[np.isfinite(rows)], normals[0], rtol=1e-6)  # digits that 2e-9 of bounds leave
     for _ in range(4):
         assert 0.0 <= step_inside(p, NEAR, newton, work) <= 1.0
         assert_inside(p, work.point)
@@ -320,8 +323,9 @@ def test_rows_whose_bounds_are_equal_have_that_impulse(start: Start) -> None:
 
 
 def test_a_start_ends_after_steps_in_which_products_do_not_fall(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The problem has no solution: the start ends after `STALLED` successive steps that each leave more than `PROGRESS` of the
-    smallest product so far."""
+    """Check a problem without solution: a start ends after `STALLED` successive steps that each leave more than
+    `PROGRESS` of the smallest product so far.
+    """
     p, ended = of_arrays(drawn("squeezed", 0)), 0
     work, tolerance = solver_work(len(p.b)), 1e-8 * float(np.abs(p.b).max())
     write_rho(p, work.newton.rho)

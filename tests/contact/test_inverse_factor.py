@@ -1,4 +1,4 @@
-"""B = R J C with M⁻¹ = C Cᵀ, against products of whole matrices; R J are the rows of contacts on bodies."""
+"""Tests of B = R J C with M⁻¹ = C Cᵀ, against products of whole matrices; R J are the rows of contacts on bodies."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FOREST = (-1, 0, 1, -1, 3, 4, 5, 4, 7, -1, 9, 10, 9)
 
 
 class Robot(NamedTuple):
-    """A robot, and the whole of what its factors have."""
+    """A robot with its dense matrices, and their factors."""
 
     model: ContactModel
     factors: InverseFactors
@@ -48,7 +48,7 @@ class Robot(NamedTuple):
 
 
 def model_of(parent: Sequence[int], width: Any, moved_by: Any, joints: Any) -> ContactModel:
-    """Bodies that move with velocities, and joints at velocities; every joint row has dry friction."""
+    """Return bodies and joints with velocities; every joint row has dry friction."""
     settings = ContactSettings(1e-3, 0.01, 1e-4, 0.01, 1e-10, False, False)
     n, branch = len(joints), np.array(branch_of_velocity(parent), np.int64)
     rows = joint_rows(np.arange(n), np.full(n, -np.inf), np.full(n, np.inf), np.ones(n), 1e-3)
@@ -57,8 +57,9 @@ def model_of(parent: Sequence[int], width: Any, moved_by: Any, joints: Any) -> C
 
 
 def random_robot(rng: np.random.Generator, parent: Sequence[int], moved_by: Any, joints: Any = (), ratio: float = 1.0) -> Robot:
-    """Return M = Lᵀ L with entries of L on paths; bodies have six and three rows alternately; diagonal entries of L are in a
-    ratio."""
+    """Return M = Lᵀ L with entries of L on paths; bodies have six and three rows alternately; diagonal entries of L have
+    a given ratio.
+    """
     nv, width = len(parent), [(6, 3)[b % 2] for b in range(len(moved_by))]
     on_path = np.array([np.isin(np.arange(nv), path_of(parent, i)) for i in range(nv)])
     L = 0.5 * rng.standard_normal((nv, nv)) * on_path
@@ -71,7 +72,7 @@ def random_robot(rng: np.random.Generator, parent: Sequence[int], moved_by: Any,
 
 
 class Touching(NamedTuple):
-    """Contacts of pairs of bodies, -1 for the world, and where these are."""
+    """Contacts of pairs of bodies, -1 for the world, and their points."""
 
     pairs: Pairs
     points: ContactPoints
@@ -83,7 +84,7 @@ class Touching(NamedTuple):
 
 
 def touching(rng: np.random.Generator, robot: Robot, pairs: Pairs) -> Touching:
-    """Bodies placed at random, with points and normals at random; those of bodies with three rows are where the body is."""
+    """Return bodies at random positions, with random points and normals; points of bodies with three rows are at the body."""
     n, k, width = len(robot.model.width), len(pairs), robot.model.width
     placement, axes, rows = np.tile(np.eye(4), (n, 1, 1)), np.empty((k, 3, 3)), np.full((k, 2, 3, 6), np.nan)
     placement[:, :3, :3] = Rotation.random(n, rng=rng).as_matrix() if n else 0.0
@@ -105,7 +106,7 @@ def touching(rng: np.random.Generator, robot: Robot, pairs: Pairs) -> Touching:
 
 
 def factor(robot: Robot, t: Touching) -> RowFactor:
-    """B for contacts and all joint rows, in room that held something else."""
+    """Return B for contacts and all joint rows, in a workspace that contained other numbers."""
     model, branches = robot.model, robot.factors.branches
     n = len(model.rows.joint)
     work = inverse_work(model.width, branches, t.k + n)
@@ -120,7 +121,7 @@ def factor(robot: Robot, t: Touching) -> RowFactor:
 
 
 def seen(robot: Robot, t: Touching) -> Array:
-    """R J of contacts, by the rows on their bodies, and of joint rows."""
+    """Return R J of contacts, by the rows on their bodies, and of joint rows."""
     J = np.zeros((3 * t.k, robot.model.nv))
     for c, pair in enumerate(t.pairs):
         for side, body in enumerate(pair):
@@ -149,7 +150,7 @@ CASES = pytest.mark.parametrize(
 @CASES
 @pytest.mark.parametrize("ratio", [1.0, 1e4])
 def test_rows_are_those_by_the_inverse_mass_matrix(parent: Any, moved_by: Any, joints: Any, pairs: Pairs, ratio: float) -> None:
-    """B = R J C and B Bᵀ = R J M⁻¹ Jᵀ Rᵀ, also where bodies of one tree touch; branches kept are those of both paths alone."""
+    """Check B = R J C and B Bᵀ = R J M⁻¹ Jᵀ Rᵀ, also for bodies of one tree; only branches of both paths remain."""
     rng = np.random.default_rng(len(pairs))
     robot = random_robot(rng, parent, moved_by, joints, ratio)
     t = touching(rng, robot, pairs)
@@ -171,7 +172,7 @@ def test_rows_are_those_by_the_inverse_mass_matrix(parent: Any, moved_by: Any, j
 
 
 def test_contacts_of_the_same_bodies_are_a_group() -> None:
-    """Six rows serve three contacts; one and two have rows of their own."""
+    """Check that three contacts share six rows, and that one and two have their own rows."""
     rng, pairs = np.random.default_rng(0), [(0, 2), (2, 1), (0, 2), (2, -1), (0, 2), (2, 1)]
     robot = random_robot(rng, FORK, [3, 5, 7], [3])
     found = factor(robot, touching(rng, robot, pairs))
@@ -181,7 +182,7 @@ def test_contacts_of_the_same_bodies_are_a_group() -> None:
 
 
 def test_joint_rows_of_one_branch_share_groups_of_the_most_rows() -> None:
-    """Rows of two branches alternate, eleven of each: eight form a group, three another."""
+    """Check alternating rows of two branches, eleven of each: eight form a group, three another."""
     rng, joints = np.random.default_rng(1), [3, 8] * 11
     robot = random_robot(rng, FORK, [3], joints)
     t = touching(rng, robot, [(0, -1)])
@@ -192,7 +193,7 @@ def test_joint_rows_of_one_branch_share_groups_of_the_most_rows() -> None:
 
 
 def test_branches_that_nothing_moves_are_left_out() -> None:
-    """No branch of the first tree is included, and the branch without the body of the second tree is left out."""
+    """Check that all branches of the first tree are omitted, and in the second tree the branch without the body."""
     rng = np.random.default_rng(0)
     robot = random_robot(rng, FOREST, [6])
     found = factor(robot, touching(rng, robot, [(0, -1)]))
@@ -200,7 +201,10 @@ def test_branches_that_nothing_moves_are_left_out() -> None:
 
 
 def test_joint_rows_of_closed_loops_are_any_rows() -> None:
-    """In a loop, a joint moves with all independent coordinates, so E has no unit rows. An upper limit reverses the sign."""
+    """Check a joint in a loop, which moves with all independent coordinates: E has no unit rows.
+
+    An upper limit reverses the sign.
+    """
     rng = np.random.default_rng(4)
     robot, E = random_robot(rng, CHAIN, [], [7, 7, 7]), rng.standard_normal((3, 8))
     robot.model.rows.sign[1] = -1.0
@@ -211,7 +215,7 @@ def test_joint_rows_of_closed_loops_are_any_rows() -> None:
 
 @pytest.mark.parametrize("pairs", [[(0, -1), (1, 2)], [(3, 2), (4, -1)], [(i, -1) for i in range(5)]])
 def test_jacobians_may_have_the_columns_of_each_tree_alone(pairs: Pairs) -> None:
-    """B has the same bits, and numbers beyond those of a tree are not read."""
+    """Check that B has the same bits, and that numbers beyond those of a tree are not read."""
     rng = np.random.default_rng(len(pairs))
     robot = random_robot(rng, FOREST, [2, 6, 8, 11, 12], [0, 6])
     t = touching(rng, robot, pairs)
@@ -228,7 +232,9 @@ def test_jacobians_may_have_the_columns_of_each_tree_alone(pairs: Pairs) -> None
 
 @pytest.mark.parametrize("seed", range(3))
 def test_factors_of_robots(seed: int) -> None:
-    """Joints of all kinds on two trees with branches; every body touches another one, of its own tree or not, and the world."""
+    """Check joints of all kinds on two trees with branches; every body touches another one, of its own tree or not, and
+    the world.
+    """
     kinds = ("revolute", "prismatic", "spherical", "floating", "planar")
     robot = fw.build(from_parents([-1, 0, 1, 0, 3, 3, -1, 6, 6], seed=seed, joint_types=kinds))
     rng, forest = np.random.default_rng(seed), robot.step_functions.forest

@@ -1,4 +1,4 @@
-"""Islands of contact problems: which contacts and rows share bodies, the problem of each island, and their solutions."""
+"""Tests of islands of contact problems: contacts and rows that share bodies, the problem of each island, and solutions."""
 
 from __future__ import annotations
 
@@ -29,17 +29,19 @@ from featherweight.contact.row_factor import (
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 SEEDS = pytest.mark.parametrize("seed", range(12))
 
-# ---- problems of bodies, and such ones together
+# ---- problems of bodies, and combinations of them
 
 
 def free_bodies(rng: np.random.Generator, bodies: int, groups: int) -> tuple[list[int], list[list[int]]]:
-    """Sizes of branches, and those of each group: the two bodies that touch, or one and the ground; some groups have three."""
+    """Return sizes of branches, and the branches of each group: the two touching bodies, or one and the ground; some
+    groups have three.
+    """
     count = np.minimum(rng.choice([1, 2, 3], groups, p=[0.4, 0.5, 0.1]), bodies)
     return rng.choice([6, 6, 3, 1, 9], bodies).tolist(), [rng.permutation(bodies)[:n].tolist() for n in count]
 
 
 def problem_with(rng: np.random.Generator, B: RowFactor, k: int, n: int, pyramid: bool = False) -> Problem:
-    """Contacts and rows that close; with a compliance, so that impulses are unique where nothing slides."""
+    """Return closing contacts and rows; with a compliance, so that impulses are unique if nothing slides."""
     b = dense_factor(B, k) @ rng.standard_normal(B.size)
     most = np.where(np.arange(n) % 3 == 2, np.inf, rng.random(n))
     lower = np.where(np.isinf(most), 0.0, -most)
@@ -55,7 +57,7 @@ def random_problem(seed: int) -> Problem:
 
 
 def connected_problem(rng: np.random.Generator, k: int, n: int, pyramid: bool) -> Problem:
-    """A chain of bodies, each of which touches the next."""
+    """Return a chain of bodies, each of which touches the next."""
     bodies = int(rng.integers(1, min(k + n, 3) + 1))
     groups = [[i, i + 1] for i in range(bodies - 1)] + [[int(rng.integers(bodies))]]
     return problem_with(rng, random_factor(rng, rng.choice([6, 7], bodies).tolist(), groups, k, n), k, n, pyramid)
@@ -68,7 +70,7 @@ def shuffled(rng: np.random.Generator, counts: list[int]) -> list[tuple[int, int
 
 
 def together(rng: np.random.Generator, parts: list[Problem]) -> tuple[Problem, list[Array]]:
-    """One problem of several, whose branches, groups, contacts and rows are mixed, and the rows of each part in it."""
+    """Combine several problems, with branches, groups, contacts and rows mixed; return the rows of each part too."""
     factors = [p.B for p in parts]
     contacts, lines = [len(p.mu) for p in parts], [len(p.lower) for p in parts]
     blocks = shuffled(rng, contacts) + [(p, contacts[p] + j) for p, j in shuffled(rng, lines)]
@@ -114,18 +116,18 @@ def together(rng: np.random.Generator, parts: list[Problem]) -> tuple[Problem, l
 
 
 def room_of(p: Problem, more: int = 0) -> Islands:
-    """Room that held something else."""
+    """Return a workspace that contained other numbers."""
     work = room_for_islands(len(p.b) + more, sizes_of(p.B))
     for room in (*work[:-1], *work.factor[:-3]):
         room.fill(7)
     return work
 
 
-# ---- what islands are
+# ---- islands
 
 
 def components(B: RowFactor) -> Array:
-    """The component of each group, by SciPy."""
+    """Return the component of each group, by SciPy."""
     edges = [(a, b) for g in range(len(B.width)) for a, b in combinations(B.branch[B.run_begin[g] : B.run_begin[g + 1]], 2)]
     one, other = np.array(edges, int).reshape(-1, 2).T
     count = B.plan.branches
@@ -134,13 +136,13 @@ def components(B: RowFactor) -> Array:
 
 
 def numbered(labels: Array) -> list[int]:
-    """The same, numbered by where they come first."""
+    """Renumber components in the order of their first occurrence."""
     return [list(dict.fromkeys(labels)).index(x) for x in labels]
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_islands_are_the_components_of_bodies_that_touch(seed: int) -> None:
-    """Groups and blocks are in ascending order in each, and all are there once."""
+    """Check that groups and blocks are in ascending order in each island, and occur once."""
     p = random_problem(seed)
     B, work = p.B, room_of(p, 3)
     expected = numbered(components(B))
@@ -167,7 +169,9 @@ def test_without_contacts_there_is_no_island() -> None:
 
 @SEEDS
 def test_groups_without_members_are_no_islands(seed: int) -> None:
-    """The factor of a part of the contacts has such groups. Islands of other groups are numbered as if they did not exist."""
+    """Check the factor of a part of the contacts, which has such groups; islands of other groups are numbered as without
+    them.
+    """
     rng = np.random.default_rng(seed)
     sizes, groups, k, n = [6] * 9, [[0, 1], [2], [3, 4], [5], [6, 7], [8], [1, 0]], 9, 5
     B = random_factor(rng, sizes, groups, k, n)
@@ -183,7 +187,7 @@ def test_groups_without_members_are_no_islands(seed: int) -> None:
     assert count == len(set(components(B)[with_members]))
 
 
-# ---- the problem of each
+# ---- problems of islands
 
 
 def row_numbers(p: Problem, blocks: Array) -> list[int]:
@@ -193,7 +197,9 @@ def row_numbers(p: Problem, blocks: Array) -> list[int]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_problem_of_an_island_has_its_rows_of_all(seed: int) -> None:
-    """A is the block of A; bounds are those of its rows; pairs of bodies get new numbers, in the order of their contacts."""
+    """Check that A is the block of A, that bounds are those of its rows, and that pairs of bodies are renumbered in the
+    order of their contacts.
+    """
     p = random_problem(seed)
     work, A, k = room_of(p), matrix_of(p), len(p.mu)
     f = np.random.default_rng(seed).standard_normal(len(p.b))
@@ -229,9 +235,9 @@ def test_where_pairs_are_unknown_islands_have_none() -> None:
 
 
 def test_rows_of_joints_are_in_the_island_of_their_branch() -> None:
-    """Limits of a robot (branches 0 and 1) beside a body (2): its rows come last, those of the contacts first."""
+    """Check limits of a robot (branches 0 and 1) beside a body (2): its rows come last, those of the contacts first."""
     rng = np.random.default_rng(0)
-    B = random_factor(rng, [3, 4, 6], [[0, 1], [2], [1]], 2, 4)  # contacts of groups 0 and 1; rows of 2, 0, 1, 2
+    B = random_factor(rng, [3, 4, 6], [[0, 1], [2], [1]], 2, 4)  # contacts of groups 0 and 1; rows of groups 2, 0, 1, 2
     most = np.array([1.0, 2.0, 3.0, 4.0])
     b = np.arange(10.0)
     p = Problem(np.zeros((0, 0)), b, np.array([0.1, 0.2]), -most, most, B=B, R=np.zeros(10), pair=B.group[:2].copy())
@@ -248,8 +254,10 @@ def test_rows_of_joints_are_in_the_island_of_their_branch() -> None:
 
 
 def mixed(seed: int, pyramid: bool) -> tuple[Problem, list[Problem], list[Array]]:
-    """Return a problem of some islands, the islands alone, and their rows in it. One island has only joint rows, some have
-    none."""
+    """Return a problem of some islands, the islands alone, and their rows in it.
+
+    One island has only joint rows, some have none.
+    """
     rng = np.random.default_rng(seed)
     counts = [(int(rng.integers(1, 4)), 0), (int(rng.integers(5, 9)), int(rng.integers(0, 4))), (0, 3)]
     counts = [counts[i] for i in rng.permutation(3)][: int(rng.integers(2, 4))]
@@ -259,7 +267,7 @@ def mixed(seed: int, pyramid: bool) -> tuple[Problem, list[Problem], list[Array]
 
 
 def solved(p: Problem, start: Array, tolerance: float, as_compiled: bool) -> tuple[Array, Solution]:
-    """Impulses; room has enough for islands."""
+    """Return impulses; the workspace is large enough for islands."""
     work = solver_work(len(start), sizes_of(p.B))
     if as_compiled:
         numbers = solve_in_room(of_arrays(p), start, tolerance, work)
@@ -282,7 +290,7 @@ def test_parts_that_are_mixed_keep_their_matrices(seed: int, pyramid: bool) -> N
 @pytest.mark.parametrize("as_compiled", [False, True], ids=["interpreted", "compiled"])
 @SEEDS
 def test_impulses_of_islands_are_those_of_each_alone(seed: int, as_compiled: bool, pyramid: bool) -> None:
-    """Bits are equal. Residual and numbers of steps are those of the island with the largest ones."""
+    """Check that bits are equal. The residual and the number of steps are the largest over islands."""
     whole, parts, rows = mixed(seed, pyramid)
     rng = np.random.default_rng(seed)
     start = rng.standard_normal(len(whole.b)) * rng.integers(2)
@@ -297,7 +305,7 @@ def test_impulses_of_islands_are_those_of_each_alone(seed: int, as_compiled: boo
 
 
 def test_room_by_the_sizes_of_a_factor_has_room_for_islands() -> None:
-    """`solve_problem` and benchmarks make their room so."""
+    """Check the workspace of `solve_problem` and of benchmarks."""
     rng = np.random.default_rng(0)
     p = problem_with(rng, random_factor(rng, [6, 6], [[0], [1]], 4, 2), 4, 2)
     work = solver_work(len(p.b), sizes_of(p.B))

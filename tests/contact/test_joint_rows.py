@@ -1,4 +1,4 @@
-"""Rows of joints: which there are, how far they are from closing, and which of them count."""
+"""Tests of rows of joints: their existence, their distances from closing, and the rows that count."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from featherweight.contact.joint_rows import (
 
 STEP, MARGIN = 1e-2, 1e-2
 SETTINGS = ContactSettings(STEP, MARGIN, 1e-4, 0.01, 1e-10, False, False)
-AT = np.array([7, 8, 9, 10, 11])  # coordinates behind those of a free base
+AT = np.array([7, 8, 9, 10, 11])  # coordinates after those of a free base
 LOWER, UPPER = np.array([-1.0, -inf, -2.0, -inf, -inf]), np.array([1.0, 0.5, inf, inf, inf])
 DRY = np.array([0.0, 0.0, 4.0, 5.0, 0.0])
 ROWS = joint_rows(AT, LOWER, UPPER, DRY, STEP)
@@ -40,7 +40,7 @@ def test_joints_have_rows_for_lower_limits_then_upper_ones_then_friction() -> No
 
 
 def test_numbers_of_rows_are_among_the_joints_that_have_any() -> None:
-    """The first joint has none."""
+    """Check a robot whose first joint has no rows."""
     rows = joint_rows(AT, np.roll(LOWER, 1), np.roll(UPPER, 1), np.roll(DRY, 1), STEP)
     assert (rows.dof - rows.joint).tolist() == [1] * 6 and (rows.at - rows.dof).tolist() == [7] * 6
 
@@ -52,7 +52,7 @@ def test_robots_without_limits_have_no_rows() -> None:
 
 
 def test_gaps_are_distances_from_limits_and_speeds_their_rates() -> None:
-    """The reference is a finite difference along the motion of each coordinate."""
+    """Check against a finite difference along the motion of each coordinate."""
     rng = np.random.default_rng(0)
     q, v, gap, later, speed = rng.standard_normal(12), rng.standard_normal(5), np.empty(6), np.empty(6), np.empty(6)
     write_row_gaps(ROWS, q, gap)
@@ -87,6 +87,6 @@ def test_the_joint_farthest_beyond_its_limit() -> None:
 
 
 def test_a_joint_of_a_loop_comes_back_by_half_of_what_it_should() -> None:
-    """If the expected motion is zero, as at a dead centre, changes below rounding count as zero."""
+    """Check a dead centre, where the expected motion is zero: changes below rounding count as zero."""
     assert comes_back(0.6, 1.0, 1.0) and not comes_back(0.4, 1.0, 1.0)
     assert not comes_back(0.5 * LEAST_RETURN, 0.0, 1.0) and comes_back(2.0 * LEAST_RETURN, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Contact laws: the rigid law by its definition, and another one with the same interface."""
+"""Tests of contact laws: the rigid law by its definition, and another law with the same interface."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NO_ROWS = joint_rows(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0
 
 
 def normal_shift(mu: float, x: float, y: float, pyramid: bool) -> float:
-    """Return the shift s of the normal velocity at a tangential one (x, y), with which contacts dissipate the most energy.
+    """Return the shift s of the normal velocity at a tangential velocity (x, y), with which contacts dissipate the most energy.
 
     The impulses in the cone that minimize fᵀ (A + R) f / 2 + fᵀ (b + s) obey Coulomb's law (de Saxcé and Feng 1998).
     """
@@ -52,7 +52,7 @@ def holds(x: float, y: float, most: float, pyramid: bool) -> bool:
 
 
 def cut_friction(x: float, y: float, most: float, pyramid: bool) -> tuple[float, float]:
-    """Return the friction nearest to (x, y) that is `most` at most."""
+    """Return the friction nearest to (x, y) of magnitude at most `most`."""
     if pyramid:
         return min(max(x, -most), most), min(max(y, -most), most)
     length = float(np.hypot(x, y))
@@ -71,7 +71,7 @@ def model_of(friction: Any, restitution: Any, rows: Any = NO_ROWS, step: float =
 
 
 def rigid(restitution: float, gap: float, approach: float, before: float) -> ContactLaw:
-    """The law of one contact whose normal moves."""
+    """Return the law of one contact with a moving normal."""
     law = room_for_law(1, 0)
     for x in law[:-1]:
         x.fill(np.nan)
@@ -90,7 +90,9 @@ def test_a_gap_may_close_within_the_step_and_no_farther() -> None:
 
 
 def test_a_contact_bounces_in_the_step_that_is_nearest_to_its_impact() -> None:
-    """It bounces if the gap is closed or closes in the first half of the step, or if it would end too deep."""
+    """Check that the contact bounces if the gap is closed or closes in the first half of the step, or if it would end too
+    deep.
+    """
     for gap, speed, now in ((-1e-3, -1.0, True), (0.4e-3, -1.0, True), (0.6e-3, -1.0, False), (0.06, -101.0, True)):
         law = rigid(0.5, gap, speed, speed)
         assert bounces(law) == now
@@ -127,7 +129,7 @@ STIFFNESS, DAMPING = 4e4, 60.0
 
 
 def write_spring_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> None:
-    """Springs with dampers along normals, taken at the end of the step."""
+    """Write springs with dampers along normals, evaluated at the end of the step."""
     h = model.settings.step
     write_rigid_law(model, motion, law)
     for c in range(len(law.friction)):
@@ -137,7 +139,7 @@ def write_spring_law(model: ContactModel, motion: RowMotion, law: ContactLaw) ->
 
 
 def force_on_point(mass: float, height: float, v: Any, h: float, mu: float) -> tuple[Array, SolverReport]:
-    """The contact force in the world on a mass point above the ground, free to move at v."""
+    """Return the contact force in the world on a mass point above the ground, free to move at v."""
     contact = ContactPoints(np.array([0]), np.array([0]), np.array([-1]), np.array([[0.0, 0.0, height]]),
                             np.array([[0.0, 0.0, 1.0]]), np.array([height]))  # fmt: skip
     T, velocity, none = np.eye(4), np.zeros((1, 6)), np.zeros(0)
@@ -162,7 +164,7 @@ def springs(monkeypatch: pytest.MonkeyPatch) -> None:
     ("mass", "height", "v"), [(2.0, -1e-3, -0.3), (2.0, -1e-2, 1e-4), (1e-3, 0.0, -1.0), (1e4, 2e-5, -1.0)]
 )
 def test_the_force_of_a_spring_with_a_damper(mass: float, height: float, v: float, h: float) -> None:
-    """The force is that of overlap and speed at the end of the step; no other term separates overlaps."""
+    """Check the force of overlap and speed at the end of the step; no other term separates overlaps."""
     force, report = force_on_point(mass, height, [0.0, 0.0, v], h, 0.5)
     after = v + h * force[2] / mass
     np.testing.assert_allclose(force[2], -STIFFNESS * (height + h * after) - DAMPING * after, rtol=1e-9)
@@ -183,7 +185,7 @@ def test_what_slides_on_a_spring_is_held_by_friction_of_its_force() -> None:
 
 @pytest.mark.usefixtures("springs")
 def test_a_mass_on_a_spring_moves_as_a_damped_oscillator_and_rests_at_its_weight() -> None:
-    """Against the exact motion, to the error of steps of 20 µs; the energy with that of the spring never grows."""
+    """Check against the exact motion, to the error of steps of 20 µs; the energy with that of the spring never grows."""
     mass, h, g = 2.0, 2e-5, 9.81
     rest = mass * g / STIFFNESS
     z, v = -3.0 * rest, 0.0
@@ -239,7 +241,7 @@ def test_friction_is_cut_to_the_nearest_that_is_allowed(pyramid: bool) -> None:
 @FRICTION
 @pytest.mark.parametrize("mu", [0.0, 0.7])
 def test_a_projection_has_its_derivative_and_changes_nothing_twice(pyramid: bool, mu: float) -> None:
-    """The derivative is compared with differences, wherever no edge is near; open contacts, and those at the tip, have none."""
+    """Check the derivative against differences, away from edges; open contacts, and those at the tip, have none."""
     rng, slope, other = np.random.default_rng(1), np.zeros((3, 3)), np.zeros((3, 3))
     cases = [*rng.standard_normal((40, 3)), np.zeros(3), np.array([-0.0, 1.0, 1.0]), np.array([2.0, 0.0, 0.0])]
     for aim in cases:
@@ -261,7 +263,7 @@ def test_a_projection_has_its_derivative_and_changes_nothing_twice(pyramid: bool
 
 @FRICTION
 def test_the_shift_brings_every_velocity_of_coulombs_law_into_the_dual_cone(pyramid: bool) -> None:
-    """(u + s n) · f is never negative in the cone, and zero for friction that opposes sliding."""
+    """Check that (u + s n) · f is never negative in the cone, and zero for friction that opposes sliding."""
     rng, mu = np.random.default_rng(2), 0.6
     for u in rng.standard_normal((20, 2)):
         s = normal_shift(mu, u[0], u[1], pyramid)
@@ -278,7 +280,7 @@ def test_the_shift_brings_every_velocity_of_coulombs_law_into_the_dual_cone(pyra
 
 
 def test_restitution_is_cut_where_it_would_add_energy() -> None:
-    """The part that is added is the greatest up to a whole one with which the energy does not grow, by bisection."""
+    """Check by bisection that the restitution is the greatest part, at most one, with which the energy does not grow."""
     rng, cut = np.random.default_rng(3), 0
     for _ in range(60):
         k, n = 3, 4

@@ -1,4 +1,4 @@
-"""Newton's method for contact impulses: its residual, the derivative, single steps, whole ones and those along a path."""
+"""Tests of Newton's method for contact impulses: residual, derivative, single steps, full steps and steps along a path."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyram
 
 
 def random_problem(rng: np.random.Generator, k: int, n: int, rank: int, pyramid: bool = False) -> Problem:
-    """k contacts, some without friction, and n rows with bounds: limits, dry friction, and some that can have no impulse."""
+    """Return k contacts, some without friction, and n rows with bounds: limits, dry friction, and rows without impulse."""
     m = 3 * k + n
     J = rng.standard_normal((m, rank)) * 10.0 ** rng.uniform(-1.0, 1.0, (m, 1))
     lower = rng.choice([0.0, -0.1, -np.inf], n)
@@ -67,13 +67,13 @@ def test_rho_is_the_greatest_of_a_contacts_diagonal_and_one_where_nothing_moves(
 
 
 def step_back(p: Problem, f: Array) -> tuple[Array, Array]:
-    """The residual of f and its derivative, by numbers."""
+    """Return the residual of f and its derivative, by numbers."""
     slope = approx_fprime(f, lambda x: residual_of(p, x), 1e-7 * max(1.0, float(np.abs(f).max())))
     return residual_of(p, f), np.asarray(slope)
 
 
 def derivative_of_projection(work: NewtonWork, k: int, n: int) -> Array:
-    """P' as one matrix, for k contacts and n rows."""
+    """Return P' as one matrix, for k contacts and n rows."""
     blocks = work.equations.P
     return np.asarray(block_diag(*blocks[:k], *(blocks[c, :1, :1] for c in range(k, k + n))))
 
@@ -88,7 +88,7 @@ def rho_of(p: Problem) -> Array:
 @pytest.mark.parametrize("factored", [False, True], ids=["matrix", "factor"])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_step_solves_the_linear_equations_of_the_derivative(seed: int, pyramid: bool, factored: bool) -> None:
-    """The derivative is taken by differences; contacts are open, stick and slide, and rows are at their bounds and between."""
+    """Check the derivative by differences: contacts are open, stick and slide, and rows are at their bounds and between."""
     rng = np.random.default_rng(seed)
     p = random_problem(rng, k=4, n=4, rank=20, pyramid=pyramid)
     p = with_factor_of(p, np.linalg.cholesky(p.A)) if factored else p
@@ -105,7 +105,7 @@ def test_a_step_solves_the_linear_equations_of_the_derivative(seed: int, pyramid
 @FRICTION
 @pytest.mark.parametrize("rank", [3, 6, 30])
 def test_where_all_sticks_a_step_or_two_solve_it(rank: int, pyramid: bool) -> None:
-    """The problem is linear there: velocities are zero, as those of least squares, also where impulses are not unique."""
+    """Check linear problems: velocities are zero, as with least squares, even if impulses are not unique."""
     rng = np.random.default_rng(rank)
     k = 8
     J = rng.standard_normal((3 * k, rank))
@@ -121,7 +121,7 @@ def test_where_all_sticks_a_step_or_two_solve_it(rank: int, pyramid: bool) -> No
 
 @pytest.mark.parametrize("seed", range(8))
 def test_limits_are_solved_as_non_negative_least_squares(seed: int) -> None:
-    """min |Jᵀ f + v|² / 2 over f >= 0."""
+    """Check min |Jᵀ f + v|² / 2 over f >= 0."""
     rng = np.random.default_rng(seed)
     n, rank = 12, 9
     J, v = rng.standard_normal((n, rank)), rng.standard_normal(rank)
@@ -137,7 +137,7 @@ def test_limits_are_solved_as_non_negative_least_squares(seed: int) -> None:
 
 @FRICTION
 def test_the_residual_is_zero_for_what_obeys_the_laws_alone(pyramid: bool) -> None:
-    """Impulses and velocities of each kind of contact and row, made by hand; any change of one of them shows."""
+    """Check impulses and velocities, set by hand, of each kind of contact and row; any change of a value must be detected."""
     mu = 0.5
     slide = np.array([mu, mu]) if pyramid else mu * np.array([0.6, 0.8])
     contacts = [
@@ -185,7 +185,7 @@ def test_it_says_how_many_steps_it_took_and_what_is_left(method: str) -> None:
 
 
 def begun(p: Problem) -> tuple[Array, float, NewtonWork]:
-    """Impulses of zero, a tolerance, and room with rho."""
+    """Return impulses of zero, a tolerance, and a workspace with rho."""
     work = newton_work(len(p.b))
     write_rho(p, work.rho)
     return np.zeros(len(p.b)), 1e-8 * float(np.abs(p.b).max(initial=1e-300)), work
@@ -214,7 +214,7 @@ class Visits:
 
     @property
     def greatest(self) -> Array:
-        """Entries of the residual."""
+        """Return the greatest entries of the residual."""
         return np.array([np.abs(r).max() for r in self.residual])
 
 
@@ -223,7 +223,7 @@ class Visits:
 def test_whole_steps_end_after_one_that_leaves_more_than_the_gain(
     name: str, seed: int, gain: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each step before left no more than that part; the best impulses are kept."""
+    """Check that each earlier step left at most that part, and that the best impulses are kept."""
     p = of_arrays(drawn(name, seed))
     f, tolerance, work = begun(p)
     visits = Visits(p, work, monkeypatch)
@@ -238,14 +238,14 @@ def test_whole_steps_end_after_one_that_leaves_more_than_the_gain(
     assert gain < np.inf or steps > 3
 
 
-# ---- where states change
+# ---- changes of states
 
 
 MU = (0.0, 1e-3, 0.3, 1.0, 10.0)
 
 
 def state_of_contact(aim: Array, mu: float, pyramid: bool) -> Array:
-    """Numbers of the states of one contact for aims (3, n): 0 open; then sticking and sliding, a pyramid's by its sides."""
+    """Return the states of one contact for aims (3, n): 0 open; then sticking and sliding, for a pyramid by sides."""
     n, x, y = aim
     if pyramid:
         sides = [np.where(np.abs(t) <= mu * n, 0, np.where(t > 0.0, 1, 2)) for t in (x, y)]
@@ -256,19 +256,19 @@ def state_of_contact(aim: Array, mu: float, pyramid: bool) -> Array:
 
 
 def state_of_row(aim: Array, lower: float, upper: float) -> Array:
-    """0 at the lower bound, 1 between, 2 at the upper one."""
+    """Return 0 at the lower bound, 1 between, 2 at the upper one."""
     return np.where(aim < lower, 0, np.where(aim > upper, 2, 1))
 
 
 def aims_along_step(f: Array, work: NewtonWork, parts: Array) -> Array:
-    """f - u/rho (m, n) after parts of the step."""
+    """Return f - u/rho (m, n) after parts of the step."""
     m = len(f)
     aim = f - work.velocity[:m] / work.rho[:m]
     return np.asarray(aim[:, None] + (work.tried[:m] / work.rho[:m] - work.equations.step[:m])[:, None] * parts)
 
 
 def put_step(rng: np.random.Generator, rho: Array, work: NewtonWork) -> Array:
-    """Impulses, and random velocities and changes of them in the room; some do not change."""
+    """Set impulses, and random velocities and changes of them in the workspace; some do not change."""
     m = len(rho)
     work.rho[:m], work.velocity[:m], work.tried[:m] = rho, rng.standard_normal(m), rng.standard_normal(m)
     work.equations.step[:m] = rng.standard_normal(m) * rng.choice([0.0, 1.0], m, p=[0.2, 0.8])
@@ -280,7 +280,7 @@ def put_step(rng: np.random.Generator, rho: Array, work: NewtonWork) -> Array:
 @FRICTION
 @pytest.mark.parametrize("mu", MU)
 def test_a_contact_keeps_its_state_up_to_the_part_that_is_found_and_has_another_one_after(mu: float, pyramid: bool) -> None:
-    """Against a dense search. Without friction a pyramid's sides have no meaning, and may count or not."""
+    """Check against a dense search. Without friction, a pyramid's sides have no meaning, and may count or not."""
     rng, work, changed = np.random.default_rng(0), newton_work(3), 0
     for _ in range(300):
         f = put_step(rng, np.full(3, rng.uniform(0.2, 5.0)), work)
@@ -301,7 +301,7 @@ def test_a_contact_keeps_its_state_up_to_the_part_that_is_found_and_has_another_
 @FRICTION
 @pytest.mark.parametrize("seed", range(12))
 def test_a_step_ends_where_the_first_contact_or_row_changes_its_state(seed: int, pyramid: bool) -> None:
-    """Just beyond: that one has another state there, all others have theirs; and before all have."""
+    """Check that only this contact or row has another state just beyond, and none before."""
     rng, found = np.random.default_rng(seed), 0
     for _ in range(20):
         k, n = int(rng.integers(0, 4)), int(rng.integers(0, 5))
@@ -328,7 +328,7 @@ def test_a_step_ends_where_the_first_contact_or_row_changes_its_state(seed: int,
 
 
 def rows_that_change_after(parts: list[float]) -> tuple[Problem, Array, NewtonWork]:
-    """Rows that are at their lower bounds, zero, after these parts of a step."""
+    """Return rows at their lower bounds, zero, that change after these parts of a step."""
     n = len(parts)
     p, work = Problem(np.eye(n), np.zeros(n), np.zeros(0), np.zeros(n), np.full(n, np.inf)), newton_work(n)
     work.rho[:n], work.velocity[:n], work.tried[:n], work.equations.step[:n] = 1.0, 0.0, 0.0, 1.0
@@ -336,7 +336,7 @@ def rows_that_change_after(parts: list[float]) -> tuple[Problem, Array, NewtonWo
 
 
 def test_what_changed_before_does_not_change_back_at_once() -> None:
-    """Within `AT_ONCE` of a step; then the third change ends it."""
+    """Check a change within `AT_ONCE` of a step; then the third change ends the step."""
     soon = 0.1 * AT_ONCE
     p, f, work = rows_that_change_after([0.6, soon, 0.4, 0.2, 3.0])
     for before, part, which in ((-1, soon, 1), (3, soon, 1), (1, 0.4, 2)):
@@ -349,7 +349,7 @@ def test_what_changed_before_does_not_change_back_at_once() -> None:
 
 
 def test_parts_of_ways() -> None:
-    """Crossings behind the start, and remainders of rounding, are never met."""
+    """Check that crossings behind the start, and remainders of rounding, are never found."""
     assert part_to(1.0, 4.0) == 0.25 and part_to(-1.0, -4.0) == 0.25 and part_to(8.0, 4.0) == 2.0
     assert part_to(1.0, -4.0) == part_to(1.0, 0.0) == part_to(0.0, 1.0) == part_to(0.0, 0.0) == np.inf
     assert part_to(1e-13, 1.0) == part_to(np.inf, 1.0) == np.inf
@@ -359,7 +359,7 @@ def test_parts_of_ways() -> None:
 
 
 def piecewise_linear(seed: int, kind: str) -> Problem:
-    """A is positive definite, and no directions of sliding turn: rows with bounds, without friction, or with pyramids."""
+    """Return a positive definite problem without changes of sliding directions: rows with bounds, no friction, or pyramids."""
     rng = np.random.default_rng(seed)
     k, n = {"limits": (0, 9), "bounds": (0, 9), "no friction": (4, 4), "pyramid": (4, 4)}[kind]
     m = 3 * k + n
@@ -387,7 +387,7 @@ def expected_impulses(p: Problem) -> Array:
 
 @pytest.mark.parametrize("kind", ["limits", "bounds", "no friction", "pyramid"])
 def test_a_part_of_a_step_takes_that_part_of_the_residual(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This holds up to the proximal term. Otherwise the step is full, and leaves at most `GAIN` or changes no state."""
+    """Check up to the proximal term. Otherwise the step is full, and leaves at most `GAIN` or changes no state."""
     in_parts, parts = 0, list[float]()
 
     def part_found(problem: Problem, f: Array, before: int, work: NewtonWork) -> tuple[float, int]:
@@ -421,7 +421,9 @@ def test_a_part_of_a_step_takes_that_part_of_the_residual(kind: str, monkeypatch
 @pytest.mark.parametrize("kind", ["limits", "bounds", "no friction"])
 @pytest.mark.parametrize("seed", range(12))
 def test_a_path_ends_after_finitely_many_steps_at_the_impulses_of_least_energy(seed: int, kind: str) -> None:
-    """The last step is linear, so the result is exact up to rounding and the proximal term, also from random impulses."""
+    """Check that the last step is linear, so that the result is exact up to rounding and the proximal term, also from
+    random impulses.
+    """
     p = of_arrays(piecewise_linear(seed, kind))
     for start in (np.zeros(len(p.b)), np.random.default_rng(seed).standard_normal(len(p.b))):
         _, tolerance, work = begun(p)
@@ -437,9 +439,9 @@ def test_a_path_ends_after_finitely_many_steps_at_the_impulses_of_least_energy(s
 def test_velocities_along_a_path_are_those_of_the_impulses(
     name: str, seed: int, factored: bool, pyramid: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Velocities are updated from step to step; the tolerance is relative to the largest impulses and steps.
+    """Check velocities, which are updated from step to step; the tolerance is relative to the largest impulses and steps.
 
-    With a factor of A their change is that of the equations' solution, to rounding divided by the proximal term.
+    With a factor of A, their change is that of the equations' solution, to rounding divided by the proximal term.
     """
     p = of_arrays(drawn(name, seed)._replace(pyramid=pyramid))
     A = p.A
@@ -467,7 +469,7 @@ CYCLES = [
 
 @pytest.mark.parametrize(("name", "seed"), CYCLES)
 def test_paths_solve_problems_on_which_whole_steps_cycle(name: str, seed: int) -> None:
-    """Whole steps end nowhere with a proximal term of 1e-6."""
+    """Check problems on which full steps cycle with a proximal term of 1e-6."""
     p = of_arrays(drawn(name, seed))
     f, tolerance, work = begun(p)
     left, steps = whole_steps(p, f, tolerance, 200, 1e-6, work, np.inf)
@@ -482,9 +484,9 @@ def test_paths_solve_problems_on_which_whole_steps_cycle(name: str, seed: int) -
 @pytest.mark.parametrize("name", ["patch", "random rank", "dry friction", "squeezed"])
 @pytest.mark.parametrize("seed", range(4))
 def test_paths_keep_the_best_impulses_that_they_meet(seed: int, name: str, factored: bool) -> None:
-    """The residual is that of the impulses, and above the tolerance it never grows with the number of steps.
+    """Check that the residual is that of the impulses, and that above the tolerance it never grows with the number of steps.
 
-    So it is where there is no solution, too. Below the tolerance rounding decides which step is the last.
+    This also holds without a solution. Below the tolerance, rounding decides which step is the last.
     """
     p = of_arrays(drawn(name, seed))
     if factored:

@@ -1,4 +1,4 @@
-"""Iterations that remove the slip of friction: the minimum over friction, with fixed normal impulses."""
+"""Tests of iterations that remove the slip of friction: the minimum over friction, with fixed normal impulses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ hold_compiled = compiled(hold_still)
 
 
 def rubbing_rows(k: int, c: int, work: Any) -> tuple[list[int], Array]:
-    """The rows of a contact's friction, and its coefficients, of those that are not zero."""
+    """Return the rows of a contact's friction with nonzero coefficients, and these coefficients."""
     mu = np.concatenate([[work.mu[c]] * 2, work.friction[c] if work.turning[c] >= 0 else []])
     rows = [row_of(c, l, k, work.turning) for l in range(1, 1 + len(mu))]
     return [row for row, x in zip(rows, mu, strict=True) if x > 0.0], mu[mu > 0.0]
@@ -26,7 +26,7 @@ def rubbing_rows(k: int, c: int, work: Any) -> tuple[list[int], Array]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_friction_is_the_minimum_within_its_cones(seed: int) -> None:
-    """Inside the cone, the velocity is zero; on the cone, it opposes friction, in units of f_j / mu_j."""
+    """Check that inside the cone the velocity is zero, and that on the cone it opposes friction, in units of f_j / mu_j."""
     problem, cones = drawn(seed, 1 + seed % 4, seed % 3, 0.2)
     k, work = len(problem.mu), still_work(len(problem.b))
     work.turning[:], work.friction[:] = cones.turning, cones.friction

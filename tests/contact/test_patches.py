@@ -1,4 +1,4 @@
-"""Contacts that others make redundant, against linear programs and Qhull."""
+"""Tests of contacts that others make redundant, against linear programs and Qhull."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from featherweight.engine.loops.kernels import CompiledKernel, compiled
 TOLERANCE = 1e-12  # [m]
 FRICTION = 0.7
 reduce_compiled = compiled(reduce_patches)
-reduce_rounded = CompiledKernel(reduce_patches, fused=False)  # the bits of plain Python
+reduce_rounded = CompiledKernel(reduce_patches, fused=False)  # has the bits of plain Python
 seeds = st.integers(0, 2**32 - 1)
 
 
 def contacts_at(points: Any, gaps: Any = 0.0, normal: Any = (0.0, 0.0, 1.0), bodies: Any = (0, -1)) -> ContactPoints:
-    """Contacts of one patch or, if normals and bodies are arrays, of several."""
+    """Return contacts of one patch or, if normals and bodies are arrays, of several."""
     points = np.array(points, float)
     n = len(points)
     a, b = np.broadcast_to(np.array(bodies, np.int64), (n, 2)).T.copy()
@@ -38,7 +38,7 @@ def contacts_at(points: Any, gaps: Any = 0.0, normal: Any = (0.0, 0.0, 1.0), bod
 def reduced(
     contacts: ContactPoints, friction: Any = FRICTION, restitution: Any = 0.0, reduce: Any = reduce_compiled
 ) -> tuple[Array, Array]:
-    """Numbers of the contacts that stay and of those that are left out. All fields are permuted alike and stably."""
+    """Return the numbers of the kept and of the removed contacts. All fields are permuted alike and stably."""
     n = len(contacts.gap)
     after = deepcopy(contacts)
     mu, bounce = (np.broadcast_to(np.asarray(x, float), n).copy() for x in (friction, restitution))
@@ -52,14 +52,16 @@ def reduced(
 
 
 def plane_of(contacts: ContactPoints) -> Array:
-    """Places of contacts of one normal in its plane (n, 2)."""
+    """Return the points of contacts with one normal in its plane (n, 2)."""
     axes = np.zeros((3, 3))
     write_axes(contacts.normal[0], axes)
     return np.asarray((contacts.point - contacts.point.mean(axis=0)) @ axes[1:].T)
 
 
 def least_slack(contacts: ContactPoints, stay: Array, p: int) -> float:
-    """The least u + max(gap, 0) at p, for all affine u that have this at those that stay not below zero and at most 1."""
+    """Return the least u + max(gap, 0) at p, over all affine u for which it is not negative at the kept contacts, with u
+    at most 1.
+    """
     place = plane_of(contacts)
     place = place / np.ptp(place, axis=0).max()
     gap = np.maximum(contacts.gap, 0.0)
@@ -74,7 +76,7 @@ def least_slack(contacts: ContactPoints, stay: Array, p: int) -> float:
 
 
 def rays(contacts: ContactPoints, chosen: Array) -> Array:
-    """Wrenches (6, 4 n) of the edges of friction pyramids, about the middle of all points."""
+    """Return wrenches (6, 4 n) of the edges of friction pyramids, about the mean of all points."""
     axes = np.zeros((3, 3))
     write_axes(contacts.normal[0], axes)
     n, t, s = axes
@@ -85,7 +87,9 @@ def rays(contacts: ContactPoints, chosen: Array) -> Array:
 
 
 def assert_nothing_is_lost(rng: Any, contacts: ContactPoints, stay: Array, left: Array) -> None:
-    """Left-out contacts are held open by the others; for contacts in a plane, the others exert what all can exert."""
+    """Check that kept contacts hold removed ones open; for contacts in a plane, that they exert all wrenches of the full
+    set.
+    """
     for p in left:
         assert least_slack(contacts, stay, p) >= -1e-8 * max(1.0, contacts.gap.max())
     if np.ptp(contacts.point @ contacts.normal[0]) < 1e-12 and (contacts.gap <= 0.0).all():
@@ -98,7 +102,7 @@ def assert_nothing_is_lost(rng: Any, contacts: ContactPoints, stay: Array, left:
 
 
 def placed(rng: Any, places: Array, heights: Any = 0.0) -> ContactPoints:
-    """Contacts at places (n, 2) of a plane somewhere in space, in some order."""
+    """Return contacts at points (n, 2) of a random plane in space, in random order."""
     R = Rotation.random(random_state=int(rng.integers(2**31))).as_matrix()
     points = np.column_stack([places, np.broadcast_to(heights, len(places))])[rng.permutation(len(places))]
     return contacts_at(points @ R.T + rng.standard_normal(3), normal=R[:, 2])
@@ -119,7 +123,7 @@ def disc(rng: Any, n: int) -> Array:
 
 
 def sole() -> Array:
-    """Fourteen points of a foot: a rectangle of 2 x 5 with rounded ends."""
+    """Return fourteen points of a foot: a rectangle of 2 x 5 with rounded ends."""
     side = np.linspace(-0.05, 0.08, 5)
     ends = [[0.1, 0.015], [0.1, -0.015], [-0.07, 0.015], [-0.07, -0.015]]
     return np.array([*([x, 0.03] for x in side), *([x, -0.03] for x in side), *ends])
@@ -170,7 +174,7 @@ def test_rings_stay(n: int) -> None:
 @settings(deadline=None, max_examples=40)
 @given(seeds, st.integers(3, 30), st.sampled_from(["tilted", "rounded", "hollow", "random", "half"]))
 def test_gaps_decide_within_the_hull(seed: int, n: int, kind: str) -> None:
-    """Affine gaps leave only corners; contacts below the mean of their neighbours remain."""
+    """Check that affine gaps leave only corners, and that contacts below the mean of their neighbours remain."""
     rng = np.random.default_rng(seed)
     contacts = placed(rng, 0.1 * rng.standard_normal((n, 2)))
     place = plane_of(contacts)
@@ -198,7 +202,7 @@ def test_gaps_decide_within_the_hull(seed: int, n: int, kind: str) -> None:
 
 
 def test_random_places_in_different_patches_do_not_mix() -> None:
-    """Interleaved patches of bodies, normals and surfaces are reduced as each is alone."""
+    """Check that interleaved patches of bodies, normals and surfaces are reduced as each is alone."""
     rng = np.random.default_rng(3)
     n = 120
     kind = rng.integers(0, 8, n)
@@ -244,7 +248,7 @@ def test_two_contacts_of_a_patch_stay() -> None:
 @settings(deadline=None, max_examples=40)
 @given(seeds)
 def test_the_same_contacts_stay_whatever_rounding_does(seed: int) -> None:
-    """A foot is at rest: its points change by rounding, gaps by less than the tolerance."""
+    """Check a foot at rest: its points change by rounding, gaps by less than the tolerance."""
     rng = np.random.default_rng(seed)
     feet = [np.column_stack([s, np.zeros(len(s))]) for s in (grid(5, 3), sole(), np.vstack([grid(3, 3), ring(8)]))]
     for foot in feet:
@@ -252,12 +256,12 @@ def test_the_same_contacts_stay_whatever_rounding_does(seed: int) -> None:
         expected, _ = reduced(contacts_at(turned))
         for _ in range(3):
             noisy = turned + 1e-15 * rng.standard_normal(foot.shape) + 1e-3 * rng.standard_normal(3)
-            gaps = rng.uniform(-4e-13, 4e-13, len(foot))  # two of them differ by less than the tolerance
+            gaps = rng.uniform(-4e-13, 4e-13, len(foot))  # some differ by less than the tolerance
             np.testing.assert_array_equal(reduced(contacts_at(noisy, gaps))[0], expected)
 
 
 def test_feet_of_a_humanoid() -> None:
-    """Two feet of fourteen points: with eight corners each, or where all points are corners, as ends of capsules may be."""
+    """Check two feet of fourteen points: with eight corners each, or with all points as corners, such as ends of capsules."""
     ends = [(0.05, 0.026), (0.1, 0.026), (-0.044, 0.018), (0.123, 0.018), (-0.052, 0.01), (0.13, 0.01)]
     capsules = np.array([*ends, *((x, -y) for x, y in ends), (-0.054, 0.0), (0.132, 0.0)])
     for places, corners in ((sole(), 8), (capsules, 14)):
@@ -267,7 +271,7 @@ def test_feet_of_a_humanoid() -> None:
 
 
 def test_what_overlaps_deeper_than_the_corners_stays() -> None:
-    """A displacement that parts the corners does not part it."""
+    """Check a contact that a displacement that separates the corners does not separate."""
     points = np.column_stack([grid(3, 3), np.zeros(9)])
     gaps = np.full(9, -1e-3)
     gaps[4] = -1.001e-3

@@ -1,4 +1,4 @@
-"""Families of contact problems: the solver solves all that have a solution, by the definition of Coulomb's law."""
+"""Tests that the solver solves all problems of the families that have a solution, by the definition of Coulomb's law."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from featherweight.array_types import Array
 from featherweight.contact.impulses import Solution, natural_residual, solve_problem
 from featherweight.contact.laws import Problem
 
-TOLERANCE = 1e-8  # of the greatest velocity, as in a simulation
-AGREE = 1e-6  # of the greatest velocity: Clarabel's least energy determines velocities to about the square root of 1e-14
+TOLERANCE = 1e-8  # relative to the greatest velocity, as in a simulation
+AGREE = 1e-6  # relative to the greatest velocity: Clarabel's energy determines velocities to about the square root of 1e-14
 SOLVABLE = [name for name in FAMILIES if name not in WITHOUT_SOLUTION]
-DRAWS = 6  # of each family
+DRAWS = 6  # problems of each family
 
 
 def solved(p: Problem, start: Array | None = None) -> Solution:
-    """The solution from a start, or from zero; asserts that it is within the tolerance."""
+    """Return the solution from a start, or from zero, after a check of the tolerance."""
     solution = solve_problem(p, np.zeros(len(p.b)) if start is None else start, TOLERANCE * unit(p))
     assert np.isfinite(solution.impulses).all()
     assert natural_residual(p, solution.impulses) <= TOLERANCE * unit(p)
@@ -32,14 +32,14 @@ def unit(p: Problem) -> float:
     return float(np.abs(p.b).max())
 
 
-# ---- Coulomb's law by its definition
+# ---- the definition of Coulomb's law
 
 
 def broken(p: Problem, f: Array) -> Iterator[tuple[str, float]]:
     """Return the violation of each part of the law, as velocities [m/s].
 
-    Impulses become velocities by the greatest diagonal entry of A for a contact, as in the natural residual. Where that is r,
-    friction misses dissipating the most power, mu f_n |u_t|, by 2 mu f_n r + |u_t| r at most.
+    Impulses are converted to velocities by the greatest diagonal entry of A for a contact, as in the natural residual. If that
+    is r, the power of friction differs from the greatest possible, mu f_n |u_t|, by at most 2 mu f_n r + |u_t| r.
     """
     k, u = len(p.mu), p.A @ f + p.b
     per_impulse = np.maximum(np.diag(p.A)[: 3 * k].reshape(k, 3).max(axis=1), 1e-300)
@@ -90,14 +90,14 @@ def test_the_residual_is_that_of_the_impulses(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", [name for name in SOLVABLE if name != "still"])
 def test_a_problem_is_solved_from_any_start(name: str) -> None:
-    """Starts have the magnitude of the solution, and may be outside the cones."""
+    """Check starts with the magnitude of the solution, which may be outside the cones."""
     p = drawn(name, 0)
     size = unit(p) / max(np.diag(p.A).max(), 1e-300)
     solved(p, 10.0 * size * np.random.default_rng(0).standard_normal(len(p.b)))
 
 
 def test_the_law_is_seen_to_be_broken() -> None:
-    """A block that slides on the ground: each part of the law is broken by an impulse that is wrong by a tenth."""
+    """Check a block that slides on the ground: an impulse that is wrong by a tenth violates each part of the law."""
     p = Problem(np.eye(3), np.array([-1.0, 2.0, 0.0]), np.array([0.5]))
     assert_law(p, np.array([1.0, -0.5, 0.0]))
     for wrong in ([0.9, -0.45, 0.0], [1.1, -0.55, 0.0], [1.0, -0.6, 0.0], [1.0, -0.4, 0.0], [1.0, 0.5, 0.0], [1.0, -0.4, 0.3]):
@@ -110,11 +110,11 @@ def test_the_law_is_seen_to_be_broken() -> None:
             assert_law(rows, np.array(wrong))
 
 
-# ---- where velocities are known
+# ---- known velocities
 
 
 def least_energy_velocities(p: Problem) -> Array:
-    """Velocities that impulses of least energy leave, by Clarabel: those of Coulomb's law without friction, or if all stick."""
+    """Return velocities of least energy by Clarabel: those of Coulomb's law without friction, or if all contacts stick."""
     k, m = len(p.mu), len(p.b)
     scale = 1.0 / np.sqrt(np.r_[np.repeat(np.diag(p.A)[: 3 * k].reshape(k, 3).max(axis=1), 3), np.diag(p.A)[3 * k :]])
     e = np.eye(m)
@@ -174,7 +174,7 @@ def test_a_block_in_a_grasp_that_cannot_hold_it_falls() -> None:
     assert np.abs(u).max() > 1e-3 * unit(p)
 
 
-# ---- where there is no solution
+# ---- problems without a solution
 
 
 @pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])

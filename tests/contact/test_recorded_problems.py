@@ -1,4 +1,4 @@
-"""Problems that benchmarks record of a simulation: they are those of its steps, and files give them back as they were."""
+"""Tests of the contact problems that benchmarks record: they are those of a simulation's steps, and files preserve them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def scene() -> FallingScene:
 
 
 def test_a_recorded_problem_is_that_of_the_last_step(scene: FallingScene) -> None:
-    """Boxes at rest on one another: the floor carries both, and the lower box one."""
+    """Check boxes at rest on each other: the floor carries both, and the lower box one."""
     sim = scene.simulation()
     sim.step(steps=100)
     recorded = problem_of_step(sim)
@@ -45,7 +45,7 @@ def test_in_free_fall_there_is_no_problem() -> None:
 
 
 def test_files_give_problems_back(scene: FallingScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files have chunks, which are small in this test."""
+    """Check files with small chunks."""
     monkeypatch.setattr(recorded_problems, "CHUNK", 2000)
     sim, given, writer = scene.simulation(), list[Recorded](), Writer(tmp_path / "problems")
     for _ in islice(steps_of(sim, np.random.default_rng(0)), 12):

@@ -1,4 +1,4 @@
-"""Groups of contacts: which contacts share rows, where these are, and that contacts see the velocity of bodies by them."""
+"""Tests of groups of contacts that share rows: the position of their rows, and the velocities at contacts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIX, POINT = 6, 3  # rows of bodies
 
 
 def room_for(blocks: int, columns: int = 0) -> RowFactorWork:
-    """Room that held something else; Y is zero."""
+    """Return a workspace that contained other numbers; Y is zero."""
     room = row_factor_work(blocks, sizes_of_one_branch(columns))
     for x in (room.members, room.rows, room.first, room.second, room.group, room.at):
         x.fill(MOST_ROWS)
@@ -51,7 +51,7 @@ def touching(pairs: list[tuple[int, int]], point: Array | None = None) -> Contac
 
 
 def test_contacts_of_the_same_bodies_in_the_same_order_are_a_group() -> None:
-    """-1 is the world; one contact takes three rows, two take their own six, and more share six."""
+    """Check rows: one contact takes three, two contacts six, and more contacts share six. -1 is the world."""
     room = room_for(8)
     pairs = [(0, 1), (1, 0), (0, 1), (2, -1), (-1, 2), (2, -1), (2, -1), (1, -1)]
     assert group_contacts(model_of([SIX] * 3), touching(pairs), room) == 5
@@ -69,7 +69,7 @@ def test_several_contacts_of_one_point_have_three_rows(pair: tuple[int, int]) ->
 
 @pytest.mark.parametrize("n", [0, 5, MOST_ROWS, MOST_ROWS + 1, 3 * MOST_ROWS])
 def test_joint_rows_of_a_branch_are_groups_of_the_most_rows(n: int) -> None:
-    """Their branch may have the number of a body; those of another branch are apart."""
+    """Check that their branch may have the number of a body, and that rows of another branch are separate."""
     room, k = room_for(2 * n + 3), 3
     groups = group_contacts(model_of([SIX] * 2), touching([(1, -1), (0, -1), (1, -1)]), room)
     total = joint_groups(k, np.array([1, 7] * n, np.int64), 2 * n, groups, room)
@@ -82,8 +82,9 @@ def test_joint_rows_of_a_branch_are_groups_of_the_most_rows(n: int) -> None:
 
 
 def test_rows_of_groups_follow_one_another() -> None:
-    """The rows E of contacts that share rows are also contiguous; others, and joint rows, have places among the Y of their
-    group, in order."""
+    """Check that rows E of contacts that share rows are contiguous; others, and joint rows, have places among the Y of
+    their group, in order.
+    """
     room, k, n = room_for(15), 5, 10
     groups = group_contacts(model_of([SIX] * 2), touching([(0, -1), (0, 1), (0, -1), (0, 1), (0, -1)]), room)
     groups = joint_groups(k, np.zeros(n, np.int64), n, groups, room)
@@ -99,7 +100,7 @@ def test_rows_of_groups_follow_one_another() -> None:
 
 
 class Bodies:
-    """Bodies placed at random, contacts of pairs of them, and Y of their groups by the velocities of all bodies."""
+    """Bodies at random positions, contacts of pairs of them, and Y of their groups on the velocities of all bodies."""
 
     def __init__(self, rng: np.random.Generator, width: list[int], pairs: list[tuple[int, int]]) -> None:
         n, k, wide = len(width), len(pairs), sum(width)
@@ -141,7 +142,7 @@ class Bodies:
         return self.room.values[self.room.begin[g] :][: rows * self.wide].reshape(rows, self.wide)
 
     def expected(self, c: int) -> Array:
-        """The rows of a contact on the velocities of both bodies."""
+        """Return the rows of a contact on the velocities of both bodies."""
         rows, whole = np.empty((3, 6)), np.zeros((3, self.wide))
         for sign, body in zip((1.0, -1.0), self.pairs[c], strict=True):
             if body >= 0:
@@ -165,7 +166,7 @@ class Bodies:
     ids=str,
 )
 def test_contacts_see_the_velocity_of_their_point(pairs: list[tuple[int, int]]) -> None:
-    """E Y are the rows on both bodies, also of many contacts by the rows of their first."""
+    """Check that E Y are the rows on both bodies, also for many contacts that use the rows of their first."""
     bodies = Bodies(np.random.default_rng(len(pairs)), [SIX, SIX, POINT], pairs)
     for c in range(len(pairs)):
         found = bodies.ends(c) @ bodies.relative(bodies.room.group[c])
@@ -179,7 +180,7 @@ def test_the_first_contact_of_a_group_sees_linear_velocity_alone() -> None:
 
 
 def test_columns_of_a_body_have_their_places_in_a_group() -> None:
-    """The first columns are its own, and the others those that it shares with the other body; rows add up."""
+    """Check that its own columns come first, then those that it shares with the other body; shared rows add up."""
     room, rng = room_for(3, 40), np.random.default_rng(0)
     group_contacts(model_of([SIX]), touching([(0, -1)] * 3), room)
     room.width[0], T, numbers = 40, np.eye(4), rng.standard_normal(5 + 6 * 32)

@@ -1,4 +1,4 @@
-"""Products with a factor B = E Y whose blocks come in groups, against the dense matrix."""
+"""Tests of products with a factor B = E Y whose blocks come in groups, against the dense matrix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from featherweight.contact.row_factor import (
     write_transposed_product,
 )
 
-GROUPS = {  # sizes of branches, and which of them each group has
+GROUPS = {  # sizes of branches, and the branches of each group
     "one branch": ([5], [[0]]),
     "one wide branch": ([19], [[0]]),
     "apart": ([6, 9, 6], [[0], [1], [2]]),
@@ -36,11 +36,11 @@ GROUPS = {  # sizes of branches, and which of them each group has
 }
 BLOCKS = pytest.mark.parametrize(("k", "n"), [(1, 0), (0, 2), (4, 3), (9, 7)])
 ALL = pytest.mark.parametrize("name", GROUPS)
-SCALE = 10.0  # of entries of B, which are sums of up to eight products
+SCALE = 10.0  # relative to entries of B, which are sums of up to eight products
 
 
 def drawn(name: str, k: int, n: int) -> tuple[RowFactor, Array]:
-    """A factor, and it as a matrix."""
+    """Return a factor, and its matrix."""
     B = random_factor(np.random.default_rng(k + n), *GROUPS[name], k, n)
     return B, dense_factor(B, k)
 
@@ -48,7 +48,7 @@ def drawn(name: str, k: int, n: int) -> tuple[RowFactor, Array]:
 @ALL
 @BLOCKS
 def test_products_with_vectors(name: str, k: int, n: int) -> None:
-    """B w and Bᵀ f; zeros of f skip rows, and numbers beyond the columns remain."""
+    """Check B w and Bᵀ f; zeros of f skip rows, and numbers beyond the columns remain."""
     rng, (B, dense) = np.random.default_rng(1), drawn(name, k, n)
     w, f = rng.standard_normal(B.size), rng.standard_normal(len(dense))
     f[rng.random(len(f)) < 0.3] = 0.0
@@ -64,7 +64,7 @@ def test_products_with_vectors(name: str, k: int, n: int) -> None:
 @ALL
 @BLOCKS
 def test_rows_and_their_squares(name: str, k: int, n: int) -> None:
-    """Neither Y nor E changes."""
+    """Check that neither Y nor E changes."""
     B, dense = drawn(name, k, n)
     for i, row in enumerate(dense):
         w = np.zeros((B.size, 3))
@@ -77,7 +77,7 @@ def test_rows_and_their_squares(name: str, k: int, n: int) -> None:
 
 @ALL
 def test_some_rows_of_a_factor_are_blocks_of_one(name: str) -> None:
-    """Normals and joint rows, in any order; numbers are not copied."""
+    """Check normals and joint rows, in any order; numbers are not copied."""
     k, n = 5, 4
     B, dense = drawn(name, k, n)
     for rows in ([0, 3, 12, 15, 18], [17, 2, 16, 5, 6, 8, 15, 1], []):
@@ -101,7 +101,7 @@ def test_members_are_the_blocks_of_each_group_in_their_order(name: str) -> None:
 
 @ALL
 def test_some_blocks_of_a_factor(name: str) -> None:
-    """Products leave out the groups that have none of the blocks."""
+    """Check that products omit groups without any of the blocks."""
     B, dense = drawn(name, 5, 4)
     chosen, rows = [1, 3, 6, 8], [*range(3, 6), *range(9, 12), 16, 18]
     work = row_factor_work(9, NO_BRANCHES)
@@ -118,7 +118,9 @@ def test_some_blocks_of_a_factor(name: str) -> None:
 @pytest.mark.parametrize(("k", "n"), [(0, 1), (2, 0), (3, 4), (1, 17), (0, 8)])
 @pytest.mark.parametrize("rank", [0, 1, 8, 13])
 def test_a_factor_of_a_matrix_has_one_branch(rank: int, k: int, n: int) -> None:
-    """Two contacts are a group, and so are eight rows, with rows of their own; also in room that another factor was in."""
+    """Check groups of two contacts and of eight rows, with their own rows; also in a workspace that contained another
+    factor.
+    """
     rng = np.random.default_rng(rank)
     work = row_factor_work(k + n + 2, sizes_of_branches(np.array([16, 2, 3]), 24, 2))
     for room in (*work[:11], work.plan.coupled):
@@ -143,7 +145,7 @@ def test_there_may_be_no_rows() -> None:
 
 @pytest.mark.parametrize("blocks", [1, 7])
 def test_room_is_enough_for_groups_of_the_most_rows_on_all_branches(blocks: int) -> None:
-    """Y, the two parts of the equations, and products: -Eᵀ L E Y behind Eᵀ L E."""
+    """Check Y, the two parts of the equations, and products: -Eᵀ L E Y behind Eᵀ L E."""
     sizes = sizes_of_branches(np.array([6, 9, 5]), 32, 3)
     B = random_factor(np.random.default_rng(0), [6, 9, 5], [[0, 1, 2]] * blocks, blocks, 0)
     needed = MOST_ROWS * blocks * 32 + 2 * B.plan.numbers + MOST_ROWS * (MOST_ROWS + 32)

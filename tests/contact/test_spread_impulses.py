@@ -1,4 +1,4 @@
-"""Forces spread over patches: the same wrench, within Coulomb's cones, never a greater norm."""
+"""Tests of forces spread over patches: the same wrench, within Coulomb's cones, and never a greater norm."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def grid(n: int, m: int) -> Array:
 
 
 def forces_at_some(rng: Any, n: int, mu: float, pyramid: bool) -> Array:
-    """Some contacts open, some carrying, some of these with friction at its bound; normals are z."""
+    """Return forces of contacts, some of them open, some with friction at its bound; normals are z."""
     push = rng.exponential(1.0, n) * (rng.random(n) < 0.5)
     way = rng.uniform(-1.0, 1.0, (n, 2))
     most = np.abs(way).max(axis=1) if pyramid else np.linalg.norm(way, axis=1)
@@ -84,7 +84,7 @@ def test_wrenches_cones_and_norms(seed: int, n: int, pyramid: bool, kind: str) -
 @pytest.mark.parametrize("pyramid", [False, True])
 @pytest.mark.parametrize("slide", [0.0, 0.2, 0.5])  # at 0.5 the patch slides
 def test_a_load_in_the_middle_is_carried_alike(slide: float, pyramid: bool) -> None:
-    """The load of the corners of a grid is distributed equally over all points, also at the bound of friction."""
+    """Check that the load of the corners of a grid is distributed equally over all points, also at the bound of friction."""
     R = Rotation.from_rotvec([0.3, -0.8, 0.5]).as_matrix()
     points = grid(5, 3)
     axes = np.zeros((3, 3))
@@ -107,7 +107,9 @@ def test_a_load_off_the_middle_is_carried_by_an_affine_pressure() -> None:
 
 
 def test_a_load_near_an_edge_lifts_nothing() -> None:
-    """The affine pressure would pull at the other edge: points there carry nothing, more than the corners carry the load."""
+    """Check a load for which the affine pressure would pull at the other edge: points there carry nothing, and corners
+    carry more.
+    """
     points = grid(7, 5)
     force = np.zeros((35, 3))
     force[[0, 4, 30, 34], 2] = 1.0, 1.0, 9.0, 9.0
@@ -141,7 +143,7 @@ def test_contacts_with_restitution_keep_their_forces() -> None:
 
 
 def test_forces_of_reduced_contacts_come_back() -> None:
-    """Forces of the corners that `reduce_patches` keeps are distributed over all points, in its order."""
+    """Check that forces of the corners that `reduce_patches` keeps are distributed over all points, in its order."""
     contacts = contacts_at(grid(4, 4))
     stay = reduce_patches(contacts, np.full(16, 0.5), np.zeros(16), 1e-12, patch_work(16))
     assert stay == 4

@@ -1,4 +1,4 @@
-"""Cones of contacts with friction against spinning and rolling: the minimum over all contacts, for any magnitudes."""
+"""Tests of cones with friction against spinning and rolling: the minimum over all contacts, for any magnitudes."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ solve_compiled = compiled(solve_turning)
 
 
 def drawn(seed: int, k: int, bounded: int, spread: float = 0.5) -> tuple[Problem, TurningWork]:
-    """A problem of k contacts, of which some turn, and rows with bounds; inertias differ by powers of ten of `spread`."""
+    """Return k contacts, some with turning friction, and rows with bounds; inertias differ by powers of ten of `spread`."""
     rng = np.random.default_rng(seed)
     turns = rng.random(k) < 0.7
     t = int(turns.sum())
@@ -54,8 +54,9 @@ def cone(problem: Problem, work: TurningWork, c: int, f: Array) -> float:
 
 
 def certificate(problem: Problem, work: TurningWork, f: Array) -> float:
-    """How far impulses are from the conditions of the minimum [m/s]: they are in their cones, the velocities that they leave in
-    the dual ones, and the products of both are zero."""
+    """Return the violation of the conditions of the minimum [m/s]: impulses in their cones, velocities in the dual ones,
+    and zero products.
+    """
     k, u = len(problem.mu), problem.A @ f + problem.b
     worst = 0.0
     for c in range(k):
@@ -76,7 +77,7 @@ def certificate(problem: Problem, work: TurningWork, f: Array) -> float:
 
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
 def test_impulses_are_the_minimum(spread: float) -> None:
-    """Many contacts, and inertias that differ by up to six powers of ten, which magnify residuals in the conditions."""
+    """Check many contacts, and inertias that differ by up to six powers of ten, which magnify residuals in the conditions."""
     for seed in range(80):
         problem, work = drawn(seed, 1 + seed % 9, seed % 5, spread)
         f, scale = np.zeros(len(problem.b)), np.abs(problem.b).max()
@@ -114,7 +115,7 @@ def test_derivatives_are_those_of_the_answers(seed: int) -> None:
 
 
 def test_islands_are_solved_as_each_alone() -> None:
-    """Two problems beside each other, with the rows of their contacts, their turning and their bounds one after the other."""
+    """Check two problems side by side, with the rows of contacts, turning and bounds concatenated."""
     parts = [drawn(seed, k, bounded) for seed, k, bounded in ((5, 2, 2), (11, 3, 1))]
     alone = []
     for problem, work in parts:

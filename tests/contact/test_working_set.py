@@ -1,4 +1,4 @@
-"""Working sets of contacts: their rows, which contacts join them, and that their solutions solve the whole problem."""
+"""Tests of working sets of contacts: their rows, the contacts that join them, and that they solve the whole problem."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ FACTORED = pytest.mark.parametrize("factored", [False, True], ids=["matrix", "fa
 
 
 def with_factor(p: Problem, compliance: float = 0.0) -> Problem:
-    """The problem with A = J Jᵀ + R given by J, which has as many columns as A has rank."""
+    """Return the problem with A = J Jᵀ + R given by J, whose number of columns is the rank of A."""
     squares, V = np.linalg.eigh(p.A)
     kept = squares > 1e-13 * squares.max(initial=0.0)
     return with_factor_of(p, V[:, kept] * np.sqrt(squares[kept]), compliance)
 
 
 def random_problem(rng: np.random.Generator, k: int, n: int, factored: bool) -> Problem:
-    """Numbers without a meaning; with a compliance where A is given by its factor."""
+    """Return random numbers as a problem; with a compliance if A is given by its factor."""
     J, m = rng.standard_normal((3 * k + n, 7)), 3 * k + n
     p = Problem(J @ J.T, rng.standard_normal(m), rng.random(k), -rng.random(n), rng.random(n), pair=np.arange(k))
     return with_factor_of(p, J, rng.random(m)) if factored else p
 
 
 def chosen_set(k: int, n: int, chosen: list[int]) -> WorkingSet:
-    """A set in room that held no numbers."""
+    """Return a set in a workspace that was filled with NaN."""
     work = working_set(3 * k + n)
     for room in (work.rho, work.f, work.b, work.mu, work.R, work.A):
         room.fill(np.nan)
@@ -86,7 +86,7 @@ def rows_of(k: int, n: int, chosen: list[int]) -> list[int]:
 
 @SETS
 def test_impulses_are_taken_and_given_back(k: int, n: int, chosen: list[int]) -> None:
-    """Impulses of contacts outside the set are zero afterwards."""
+    """Check that impulses of contacts outside the set are zero afterwards."""
     work, whole, rows = chosen_set(k, n, chosen), np.random.default_rng(k).random(3 * k + n), rows_of(k, n, chosen)
     given = whole.copy()
     take_from(whole, k, len(chosen), len(rows), work, work.f)
@@ -96,18 +96,18 @@ def test_impulses_are_taken_and_given_back(k: int, n: int, chosen: list[int]) ->
     np.testing.assert_array_equal(whole, np.where(np.isin(np.arange(3 * k + n), rows), given, 0.0))
 
 
-# ---- contacts that join
+# ---- joining contacts
 
 
 def closing(speeds: list[float], pair: list[int], mu: Any = 0.5) -> Problem:
-    """Contacts that do not act on one another, which close at these speeds; the one row with bounds moves nothing."""
+    """Return uncoupled contacts that close at these speeds; the only row with bounds has no effect."""
     k = len(speeds)
     b = np.r_[np.column_stack([-np.array(speeds), np.full((k, 2), 9.0)]).ravel(), 1.0]
     return Problem(np.eye(3 * k + 1), b, np.full(k, mu), np.zeros(1), np.ones(1), pair=np.array(pair))
 
 
 def test_a_set_begins_with_impulses_and_the_fastest_of_each_pair() -> None:
-    """Contacts that close by less than the tolerance do not join; the impulses of others count."""
+    """Check that contacts that close by less than the tolerance do not join; impulses of others count."""
     p = closing([1.0, 2.0, 3.0, 0.5, 1e-9, -1.0, 2.5], [3, 3, 0, 0, 1, 5, 0])
     work, f = working_set(22), np.zeros(22)
     assert begin_set(p, f, 1e-6, p.b, work) == 2
@@ -133,7 +133,7 @@ def test_one_contact_of_each_pair_joins_in_turn() -> None:
 @pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 @pytest.mark.parametrize("mu", [0.0, 0.5, 4.0])
 def test_contacts_join_whose_residual_is_more_than_the_tolerance(mu: float, pyramid: bool) -> None:
-    """Friction may make it greater than the normal velocity."""
+    """Check residuals that are greater than the normal velocity, because of friction."""
     p, f = closing([0.3], [0], mu)._replace(pyramid=pyramid, lower=np.zeros(1)), np.zeros(4)
     residual = natural_residual(p, f)
     assert 0.3 <= residual <= 0.3 * max(1.0, mu)
@@ -145,14 +145,14 @@ def test_contacts_join_whose_residual_is_more_than_the_tolerance(mu: float, pyra
 
 
 def solved(p: Problem, tolerance: float) -> tuple[Solution, Array]:
-    """The solution from zero, and whether contacts are in the set of the last turn."""
+    """Return the solution from zero, and whether contacts are in the set of the last iteration."""
     work = solver_work(len(p.b), sizes_of(p.B))
     solution = solve_in(of_arrays(p), np.zeros(len(p.b)), tolerance, work)
     return solution, work.few.is_chosen[: len(p.mu)]
 
 
 def assert_solves(p: Problem, solution: Solution, tolerance: float) -> None:
-    """The residual of the whole problem is the one that is reported, but for rounding, and no more than the tolerance."""
+    """Check that the residual of the whole problem is the reported one, to rounding, and at most the tolerance."""
     assert solution.residual <= tolerance
     rounding = 1e-15 * float((np.abs(matrix_of(p)) @ np.abs(solution.impulses)).max(initial=0.0) * len(p.b))
     assert natural_residual(p, solution.impulses) <= solution.residual + rounding
@@ -161,7 +161,7 @@ def assert_solves(p: Problem, solution: Solution, tolerance: float) -> None:
 @FACTORED
 @pytest.mark.parametrize("name", sorted(set(FAMILIES) - WITHOUT_SOLUTION))
 def test_solutions_by_working_sets_solve_the_whole_problem(name: str, factored: bool) -> None:
-    """Pairs are drawn at random."""
+    """Check random pairs."""
     for seed in range(12):
         p, rng = drawn(name, 101 + seed), np.random.default_rng(seed)
         k, tolerance = len(p.mu), 1e-8 * float(np.abs(p.b).max())
@@ -171,7 +171,7 @@ def test_solutions_by_working_sets_solve_the_whole_problem(name: str, factored: 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_factors_in_groups_have_their_sets_too(seed: int) -> None:
-    """Groups of contacts are the pairs; normals are independent, so that there is a solution."""
+    """Check pairs that are groups of contacts; normals are independent, so that a solution exists."""
     rng, groups = np.random.default_rng(seed), [[0, 1], [2], [1, 3, 0], [3], [2, 1]]
     k, n = 15, 4
     B = random_factor(rng, [9, 8, 14, 11], groups, k, n)
@@ -184,7 +184,7 @@ def test_factors_in_groups_have_their_sets_too(seed: int) -> None:
 @FACTORED
 @pytest.mark.parametrize("seed", range(4))
 def test_contacts_outside_of_the_set_have_no_impulse(seed: int, factored: bool) -> None:
-    """A body that rests on a grid needs few of its contacts."""
+    """Check a body at rest on a grid, which needs few of its contacts."""
     p = FAMILIES["foot"][0](seed, 40, 0.3, "rest", "grid")
     p = (with_factor(p) if factored else p)._replace(pair=np.zeros(40, np.int64))
     tolerance = 1e-8 * float(np.abs(p.b).max())
@@ -228,7 +228,7 @@ def foot_of(contacts: int, paired: bool = True) -> tuple[Problem, float]:
 
 
 def test_a_set_that_is_not_solved_gives_way_to_all_contacts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it left is only a guess."""
+    """Check that the result of the set is only a start."""
     called, (p, tolerance) = Recorder(monkeypatch, fails=True), foot_of(12)
     solution, _ = solved(p, tolerance)
     assert called.sizes == [1, 12] and called.starts[0] == 1 < called.starts[1]
@@ -236,7 +236,7 @@ def test_a_set_that_is_not_solved_gives_way_to_all_contacts(monkeypatch: pytest.
 
 
 def test_sets_grow_until_nothing_else_closes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps of all turns count."""
+    """Check that steps of all iterations count."""
     called, (p, tolerance) = Recorder(monkeypatch), foot_of(30)
     solution, _ = solved(p, tolerance)
     assert called.sizes == list(range(1, len(called.sizes) + 1)) and 2 < len(called.sizes) < TURNS
@@ -245,7 +245,7 @@ def test_sets_grow_until_nothing_else_closes(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_turns_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Contacts that do not act on one another all need an impulse, and one joins in a turn: the last turn has all."""
+    """Check uncoupled contacts that all need an impulse, one of which joins in each iteration: the last iteration has all."""
     called, p = Recorder(monkeypatch), closing([1.0] * 40, [0] * 40, 0.0)
     solution, _ = solved(p, 1e-9)
     assert called.sizes == [*range(1, TURNS), 40]
