@@ -1,4 +1,4 @@
-"""Distances of convex shapes against least squares, enumeration of simplices, and exact geometry."""
+"""Tests of distances of convex shapes against least squares, enumeration of simplices, and exact geometry."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAR = 1e300
 
 
 def nearest_by_enumeration(points: Array) -> tuple[Array, bool]:
-    """The point of a simplex that is nearest to the origin, of all its faces; whether the simplex has the origin within."""
+    """Return the point of a simplex nearest to the origin, from all its faces, and whether the simplex contains the origin."""
     best: Array = points[0]
     for size in range(1, len(points) + 1):
         for some in combinations(range(len(points)), size):
@@ -43,7 +43,7 @@ def nearest_by_enumeration(points: Array) -> tuple[Array, bool]:
 
 
 def awkward_simplices(rng: np.random.Generator, count: int) -> list[Array]:
-    """Random ones, flat ones, slivers, and those with corners at one place or the origin on a side."""
+    """Yield random simplices, flat ones, slivers, and some with coincident corners or with the origin on a side."""
     x = rng.standard_normal((count, 3))
     one, other = rng.integers(count, size=2)
     flat, double, sliver, through = (x.copy() for _ in range(4))
@@ -61,7 +61,7 @@ def test_the_nearest_point_of_a_triangle(seed: int) -> None:
     for corners in awkward_simplices(rng, 3):
         size = np.abs(corners).max()
         if np.linalg.norm(np.cross(corners[1] - corners[0], corners[2] - corners[0])) < 1e-12 * size * size:
-            continue  # a triangle without area has no weights of its own: `nearest_of_simplex` meets them only by rounding
+            continue  # a triangle without area has no unique weights: `nearest_of_simplex` meets it only by rounding
         weights = np.array(nearest_of_triangle(*corners))
         expected, _ = nearest_by_enumeration(corners)
         assert weights.sum() == pytest.approx(1.0) and weights.min() >= -1e-12
@@ -71,11 +71,11 @@ def test_the_nearest_point_of_a_triangle(seed: int) -> None:
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 @pytest.mark.parametrize("seed", range(10))
 def test_the_nearest_point_of_a_simplex(count: int, seed: int) -> None:
-    """The remaining simplex has that point inside, with positive weights."""
+    """Check that the remaining simplex has that point inside, with positive weights."""
     rng = np.random.default_rng(seed)
     for i, corners in enumerate(awkward_simplices(rng, count)):
         if count > 2 and i == 3:
-            continue  # two corners at one place: simplices of supports have none (`known` in `closest`)
+            continue  # coincident corners: simplices of supports have none (`known` in `closest`)
         size = np.abs(corners).max()
         supports, weights = np.full((8, 9), np.nan), np.full(8, np.nan)
         supports[:count, :3], supports[:count, 3:6], supports[:count, 6:] = corners, corners + 1.0, np.arange(3.0)
@@ -121,7 +121,7 @@ def polytope(points: Array, R: Array, p: Any) -> ConvexShape:
 def distance(
     one: ConvexShape, other: ConvexShape, size: float, most: float = FAR, guess: Any = (0.0, 0.0, 1.0), enough: float = 0.0
 ) -> Any:
-    """The distance without rounding, and the nearest points of both."""
+    """Return the distance without rounding, and the nearest points of both shapes."""
     supports, weights = np.full((20, 9), np.nan), np.full(8, np.nan)
     count, found = closest(one, other, guess, (size, most, enough), supports, weights)
     a, b = (np.array(weighted(supports, count, weights, column)) for column in (3, 6))
@@ -129,7 +129,7 @@ def distance(
 
 
 def least_distance(x: Array, y: Array) -> float:
-    """The distance of the hulls of two sets of points: weights of both are not negative and have sums of one."""
+    """Return the distance of the hulls of two sets of points; the weights of each are not negative and sum to one."""
     scale = 1e5 * max(1.0, float(np.abs(np.vstack([x, y])).max()))
     sums = np.zeros((2, len(x) + len(y)))
     sums[0, : len(x)] = sums[1, len(x) :] = scale
@@ -142,7 +142,9 @@ CUBE = np.array(list(product((-1.0, 1.0), repeat=3)))
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_distance_of_two_polytopes(seed: int) -> None:
-    """Boxes, meshes, flat and thin ones; the nearest points lie apart by it along a direction that parts the shapes."""
+    """Check boxes, meshes, flat and thin ones; the nearest points are at this distance along a direction that separates
+    the shapes.
+    """
     rng = np.random.default_rng(seed)
     clouds = [CUBE * [0.3, 1e-3, 0.6], CUBE * [2.0, 0.1, 0.1], rng.standard_normal((30, 3)), rng.standard_normal((5, 3))]
     for first in clouds[:2]:
@@ -162,14 +164,14 @@ def test_the_distance_of_two_polytopes(seed: int) -> None:
 @pytest.mark.parametrize("gap", [0.5, 1e-3, 1e-6, 0.0, -1e-3, -0.5])
 @pytest.mark.parametrize("across", [0.0, 0.4, 1.9])
 def test_boxes_side_by_side(gap: float, across: float) -> None:
-    """Faces that touch, where many pairs of points are nearest; zero where they overlap or nearly touch."""
+    """Check touching faces, where many pairs of points are nearest; zero if they overlap or nearly touch."""
     boxes = [shape(BOX, (1.0, 1.0, 1.0), np.eye(3), p) for p in ((across, 0.0, 2.0 + gap), (0.0, 0.0, 0.0))]
     for guess in ((0.0, 0.0, 1.0), (1.0, 0.3, -0.2)):
         assert distance(boxes[0], boxes[1], 3.5, guess=guess)[0] == pytest.approx(max(gap, 0.0), abs=3.5 * TOUCHING)
 
 
 def test_what_is_known_of_round_shapes() -> None:
-    """Centres and axes represent balls and capsules, with a margin around them."""
+    """Check that centres and axes represent balls and capsules, with a margin around them."""
     ball, other = (
         shape(SPHERE, (0.3, 0.0, 0.0), np.eye(3), (3.0, 4.0, 0.0)),
         shape(SPHERE, (9.0, 0.0, 0.0), np.eye(3), np.zeros(3)),
@@ -200,7 +202,7 @@ def test_no_distance_is_sought_beyond_the_greatest(gap: float) -> None:
 
 
 def test_any_distance_below_one_that_is_enough_will_do() -> None:
-    """The result is at least the given distance."""
+    """Check that the result is at least the given distance."""
     rng = np.random.default_rng(0)
     for _ in range(10):
         x, y = rng.standard_normal((2, 20, 3))
@@ -221,7 +223,9 @@ def test_the_same_shape_twice_has_no_distance() -> None:
 
 @pytest.mark.parametrize("kind", [SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, HULL])
 def test_supports_are_farthest_points(kind: int) -> None:
-    """No point of a dense sample lies farther along a direction; a support of two shapes is that of their difference."""
+    """Check that no point of a dense sample is farther along a direction; a support of two shapes is that of their
+    difference.
+    """
     rng = np.random.default_rng(kind)
     size, R, p = rng.uniform(0.2, 1.0, 3), Rotation.random(rng=rng).as_matrix(), rng.standard_normal(3)
     points = rng.standard_normal((20, 3))

@@ -1,4 +1,4 @@
-"""Contacts of pairs of shapes, as exact ones are: in plain Python, pair by pair."""
+"""Tests of contacts of pairs of shapes against exact ones: in plain Python, pair by pair."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from contact_pairs import PAIRS, PlacedShape, TouchingPair, Type, greatest_gap, random_rotation, random_shape, support_gap
 
-EXACT = 1e-8  # [m] of shapes of about one: closed forms and polytopes
-ITERATED = 1e-4  # of support gaps along normals of curved shapes, which converge more slowly than distances
-NEAR = 2e-6  # of curved shapes nearer than 1e-5 of their size, which are taken for touching ones
+EXACT = 1e-8  # [m] for shapes of about one metre: closed forms and polytopes
+ITERATED = 1e-4  # error of support gaps along normals of curved shapes, which converge more slowly than distances
+NEAR = 2e-6  # error for curved shapes nearer than 1e-5 of their size, which count as touching
 CURVED = {Type.CYLINDER, Type.ELLIPSOID}
 
 
 def at_gap(pair: TouchingPair, gap: float, rng: np.random.Generator) -> tuple[PlacedShape, PlacedShape]:
-    """The shapes in random attitudes, moved along the normal of their contact until that has a gap."""
+    """Return the shapes in random attitudes, moved along the normal of their contact to a given gap."""
     one, other = (PlacedShape(s, random_rotation(rng), np.zeros(3)) for s in pair.shapes)
     d = rng.normal(size=(1, 3))
     d = other.R[None, :, 2] if other.shape.type is Type.PLANE else d / np.linalg.norm(d)
@@ -25,9 +25,10 @@ def at_gap(pair: TouchingPair, gap: float, rng: np.random.Generator) -> tuple[Pl
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_contacts_lie_on_both_shapes_and_their_gap_is_the_distance(a: Type, b: Type) -> None:
-    """Points on both shapes at the gap, and planes across the normal that touch both: no distance can be less, none more.
+    """Check points on both shapes at the gap, and planes across the normal that touch both: the distance can be neither less
+    nor greater.
 
-    Where shapes overlap, no direction that is tried parts them by less.
+    If shapes overlap, no tested direction separates them by less.
     """
     rng = np.random.default_rng(7)
     iterated = bool({a, b} & CURVED) and Type.PLANE not in (a, b) and Type.SPHERE not in (a, b)
@@ -44,7 +45,7 @@ def test_contacts_lie_on_both_shapes_and_their_gap_is_the_distance(a: Type, b: T
         else:
             assert greatest_gap(one, other, rng, 100) < found.gaps[k] + 1e-7
         for x, n, g in zip(*found, strict=True):
-            part = 1.0 if b is Type.PLANE else 0.5  # points are on planes, and else midway
+            part = 1.0 if b is Type.PLANE else 0.5  # points are on planes, and otherwise midway
             assert one.outside(x + part * g * n) < near
             assert other.outside(x - (1.0 - part) * g * n) < near
 
@@ -52,7 +53,7 @@ def test_contacts_lie_on_both_shapes_and_their_gap_is_the_distance(a: Type, b: T
 @pytest.mark.parametrize("kind", [Type.BOX, Type.CYLINDER, Type.MESH])
 @pytest.mark.parametrize("gap", [1e-4, 0.0, -1e-6, -1e-3])
 def test_what_stands_on_a_box_touches_it_around_its_middle(kind: Type, gap: float) -> None:
-    """At least three points have the same gap and surround the middle of the face."""
+    """Check that at least three points have the same gap and surround the middle of the face."""
     corners = np.array([[x, y, z] for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
     sizes = {Type.BOX: (0.2, 0.2, 0.2), Type.CYLINDER: (0.1, 0.2), Type.MESH: (1.0, 1.0, 1.0)}
     above = TouchingPair.shape(kind, "a", sizes[kind], corners if kind is Type.MESH else None)

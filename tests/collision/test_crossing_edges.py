@@ -1,4 +1,4 @@
-"""Contacts of cubes, as boxes and as hulls, at edges that cross: points of faces that are nearly parallel are contacts too."""
+"""Tests of contacts of cubes, as boxes and as hulls, at crossing edges: points of nearly parallel faces are contacts too."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from featherweight.collision.face_clipping import MOST_POINTS
 EDGE = 0.2  # [m]
 HALF = 0.5 * EDGE
 CORNERS = np.array([[x, y, z] for x in (-HALF, HALF) for y in (-HALF, HALF) for z in (-HALF, HALF)])
-EXACT = 1e-9  # [m] of closed forms and polytopes
-REACH = 6e-3  # [m] more than what a face that is tilted by 0.02 rad rises by
+EXACT = 1e-9  # [m] closed forms and polytopes
+REACH = 6e-3  # [m] more than the rise of a face that is tilted by 0.02 rad
 
 
 def pair_of(kinds: str) -> TouchingPair:
-    """Two cubes; a hull is that of the corners of one."""
+    """Return two cubes; a hull has the corners of a cube."""
     one, other = (
         TouchingPair.shape(Type.BOX, name, (EDGE,) * 3)
         if kind == "box"
@@ -34,7 +34,9 @@ KINDS = pytest.mark.parametrize("kinds", ["box on box", "hull on hull", "box on 
 
 
 def distance(one: PlacedShape, other: PlacedShape) -> tuple[float, Array, bool]:
-    """The greatest gap along the axes that may part two cubes, its direction, and whether that is across two edges."""
+    """Return the greatest gap along the axes that may separate two cubes, its direction, and whether that is across two
+    edges.
+    """
     faces, edges = np.vstack([one.R.T, other.R.T]), np.cross(one.R.T[:, None], other.R.T[None]).reshape(9, 3)
     size = np.linalg.norm(edges, axis=1)
     axes = np.vstack([faces, edges[size > 1e-6] / size[size > 1e-6, None]])
@@ -44,7 +46,7 @@ def distance(one: PlacedShape, other: PlacedShape) -> tuple[float, Array, bool]:
 
 
 def at_gap(pair: TouchingPair, R: Array, Q: Array, aside: Any, gap: float) -> tuple[PlacedShape, PlacedShape, bool]:
-    """The first cube above the second, turned by R and Q and moved along the normal of their contact until that has a gap."""
+    """Return the first cube above the second, rotated by R and Q and moved along the normal of their contact to a given gap."""
     one, other = PlacedShape(pair.shapes[0], R, np.array([*aside, 2.0 * EDGE])), PlacedShape(pair.shapes[1], Q, np.zeros(3))
     for _ in range(20):
         found, n, crossing = distance(one, other)
@@ -54,13 +56,13 @@ def at_gap(pair: TouchingPair, R: Array, Q: Array, aside: Any, gap: float) -> tu
 
 
 def turned_and_tilted(about: float, turn: float = 0.3, tilt: float = 0.02) -> Array:
-    """Turned about the vertical, then tilted about a horizontal axis at an angle [rad] to x."""
+    """Return the rotation about the vertical, then a tilt about a horizontal axis at an angle [rad] to x."""
     axis = np.array([np.cos(about), np.sin(about), 0.0])
     return np.asarray((Rotation.from_rotvec(tilt * axis) * Rotation.from_rotvec([0.0, 0.0, turn])).as_matrix())
 
 
 def widest_gap_around(points: Array, middle: Any) -> float:
-    """The widest angle [rad] between neighbours, seen from the middle along z."""
+    """Return the widest angle [rad] between neighbours, seen from the middle along z."""
     around = np.sort(np.arctan2(points[:, 1] - middle[1], points[:, 0] - middle[0]))
     return float(np.diff([*around, around[0] + 2.0 * np.pi]).max())
 
@@ -69,7 +71,9 @@ def widest_gap_around(points: Array, middle: Any) -> float:
 @pytest.mark.parametrize("gap", [1e-4, 0.0, -1e-6, -1e-3])
 @pytest.mark.parametrize("about", [0.15, 0.2, 1.72, 3.3, -1.37])
 def test_cubes_on_one_another_touch_around_their_middle_where_edges_cross(about: float, gap: float, kinds: str) -> None:
-    """The crossing is the deepest contact, with the distance of the cubes; all others are points of faces."""
+    """Check that the crossing is the deepest contact, with the distance of the cubes, and that all others are points of
+    faces.
+    """
     pair = pair_of(kinds)
     one, other, crossing = at_gap(pair, turned_and_tilted(about), np.eye(3), (0.01, -0.02), gap)
     assert crossing
@@ -80,7 +84,7 @@ def test_cubes_on_one_another_touch_around_their_middle_where_edges_cross(about:
     assert support_gap(one, other, found.normals[deepest : deepest + 1])[0] == pytest.approx(gap, abs=EXACT)
     assert widest_gap_around(found.points, 0.5 * (one.p + other.p)) < 1.7
     axes = np.vstack([one.R.T, other.R.T])
-    nearest = axes[np.abs(axes @ found.normals[deepest]).argmax()]  # normal of the face that is nearest to parallel
+    nearest = axes[np.abs(axes @ found.normals[deepest]).argmax()]  # normal of the face nearest to parallel
     np.testing.assert_allclose(np.delete(found.normals, deepest, axis=0) @ nearest, 1.0, rtol=0.0, atol=1e-12)
     for x, n, g in zip(*found, strict=True):
         assert n[2] > np.cos(0.03)
@@ -93,7 +97,7 @@ def test_cubes_on_one_another_touch_around_their_middle_where_edges_cross(about:
 @KINDS
 @pytest.mark.parametrize("gap", [1e-4, -1e-6, -1e-3])
 def test_cubes_that_cross_at_45_degrees_touch_once(gap: float, kinds: str) -> None:
-    """Each stands on an edge, so that no faces are near to one another's."""
+    """Check that each cube stands on an edge, so that no faces are nearly parallel."""
     pair = pair_of(kinds)
     R, Q = (Rotation.from_rotvec(0.25 * np.pi * axis).as_matrix() for axis in np.eye(3)[:2])
     one, other, crossing = at_gap(pair, R, Q, (0.02, 0.03), gap)
@@ -107,7 +111,7 @@ def test_cubes_that_cross_at_45_degrees_touch_once(gap: float, kinds: str) -> No
 @KINDS
 @pytest.mark.parametrize("tilt", [0.02, 0.15, 0.17])
 def test_faces_touch_that_are_within_a_tenth_of_a_radian_of_the_plane_of_the_crossing(tilt: float, kinds: str) -> None:
-    """Both cubes are tilted; the face nearest to parallel counts."""
+    """Check two tilted cubes; the face nearest to parallel counts."""
     pair, Q = pair_of(kinds), Rotation.from_rotvec([0.0, tilt, 0.0]).as_matrix()
     one, other, crossing = at_gap(pair, turned_and_tilted(0.0, 1.2, tilt), Q, (0.0, 0.0), -1e-4)
     angle = np.arccos(np.abs(np.vstack([one.R.T, other.R.T]) @ distance(one, other)[1]).max())
@@ -118,8 +122,10 @@ def test_faces_touch_that_are_within_a_tenth_of_a_radian_of_the_plane_of_the_cro
 
 @KINDS
 def test_no_contact_is_deeper_than_the_cubes(kinds: str) -> None:
-    """Cubes lie above each other at random places. The overlap along face normals is sometimes larger, but the contacts are
-    not."""
+    """Check cubes above each other at random places.
+
+    The overlap along face normals is sometimes larger, but the contacts are not.
+    """
     rng, pair, crossings, deeper = np.random.default_rng(0), pair_of(kinds), 0, 0
     for _ in range(80):
         R = turned_and_tilted(rng.uniform(0.0, 6.3), rng.uniform(0.1, 1.4), rng.uniform(0.0, 0.09))

@@ -1,4 +1,4 @@
-"""Which contacts a step takes."""
+"""Tests of the choice of contacts of a step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def scene_of(*shapes: fw.Shape, ground: fw.Plane | fw.HeightField | None = None)
 
 
 def found(touching: TouchingScene, p: np.ndarray, v: np.ndarray, room: int = 32) -> tuple[int, ContactPoints]:
-    """For positions (bodies, 3) and velocities (bodies, 3), by the functions as they stand, not compiled."""
+    """Return contacts for positions (bodies, 3) and velocities (bodies, 3), by functions in plain Python."""
     numbers, vectors = np.zeros((3, room), np.int64), np.zeros((2, room, 3))
     contacts = ContactPoints(numbers[0], numbers[1], numbers[2], vectors[0], vectors[1], np.zeros(room))
     T = np.tile(np.eye(4), (len(p), 1, 1))
@@ -38,7 +38,9 @@ BALL = fw.Shape("ball", "a", fw.ShapeType.SPHERE, (0.1,))
 
 @pytest.mark.parametrize(("height", "speed", "count"), [(0.5, -50.0, 1), (0.5, -30.0, 0), (0.5, 50.0, 0), (5e-4, 1.0, 1)])
 def test_what_would_touch_within_the_step_is_a_contact(height: float, speed: float, count: int) -> None:
-    """A ball at 50 m/s, half a metre above the ground, reaches it in a step of 10 ms; shapes within the margin always count."""
+    """Check a ball at 50 m/s, half a metre above the ground, which it reaches in a step of 10 ms; shapes within the
+    margin always count.
+    """
     touching = scene_of(BALL, ground=fw.Plane())
     k, contacts = found(touching, np.array([[0.0, 0.0, 0.1 + height]]), np.array([[0.0, 0.0, speed]]))
     assert k == count
@@ -54,7 +56,7 @@ def test_a_ball_does_not_pass_through_a_thin_plate_in_a_step() -> None:
 
 
 def test_resting_contacts_are_not_multiplied_by_speed() -> None:
-    """A box that lies and slides touches at its four lower corners."""
+    """Check that a box that slides touches at its four lower corners."""
     box = fw.Shape("box", "a", Box, (0.2, 0.2, 0.2))
     k, contacts = found(scene_of(box, ground=fw.Plane()), np.array([[0.0, 0.0, 0.1]]), np.array([[5.0, 0.0, 0.0]]))
     assert k == 4
@@ -92,7 +94,7 @@ def test_planes_of_the_file_are_ground() -> None:
 
 @pytest.mark.parametrize("turn", [False, True])
 def test_the_world_is_the_second_of_a_contact(turn: bool) -> None:
-    """Normals lead to the first, whichever of the two shapes is the simpler one."""
+    """Check that normals point to the first body, whichever of the two shapes is the simpler one."""
     moving = fw.Shape("m", "a", Box if turn else fw.ShapeType.SPHERE, (0.2, 0.2, 0.2) if turn else (0.1,))
     still = fw.Shape("s", "world", fw.ShapeType.SPHERE if turn else Box, (0.1,) if turn else (0.2, 0.2, 0.2))
     touching = scene_of(moving, still)

@@ -1,4 +1,4 @@
-"""Clipping of faces against half planes and Qhull, and which of many points are kept."""
+"""Tests of face clipping against half planes and Qhull, and of the choice among many points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UP = (0.0, 0.0, 1.0)
 
 
 def polygon(n: int, radius: float = 1.0, at: Any = (0.0, 0.0), turned: float = 0.0, height: float = 0.0) -> Array:
-    """A regular polygon, counter-clockwise about z."""
+    """Return a regular polygon, counter-clockwise about z."""
     angle = turned + 2.0 * np.pi * np.arange(n) / n
     ring = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1) + at
     return np.column_stack([ring, np.full(n, height)])
@@ -31,7 +31,7 @@ def clipped(reference: Array, incident: Array, normal: Any = UP) -> Array:
 
 
 def half_planes(corners: Array) -> tuple[Array, Array]:
-    """A x <= b of a polygon in the plane."""
+    """Return A x <= b of a polygon in the plane."""
     side = np.roll(corners, -1, axis=0)[:, :2] - corners[:, :2]
     A = np.column_stack([side[:, 1], -side[:, 0]])
     return A, (A * corners[:, :2]).sum(axis=1)
@@ -46,7 +46,7 @@ def common_reach(one: Array, other: Array, d: Array) -> float | None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_what_is_left_is_the_common_part(seed: int) -> None:
-    """The result has the extent of a linear program along every direction, and the tilt of the incident face."""
+    """Check that the result has the extent of a linear program along every direction, and the tilt of the incident face."""
     rng = np.random.default_rng(seed)
     one = polygon(int(rng.integers(3, 8)), 1.0, turned=rng.uniform(0.0, 6.0))
     flat = polygon(int(rng.integers(3, 8)), rng.uniform(0.2, 1.5), 0.7 * rng.standard_normal(2), rng.uniform(0.0, 6.0))
@@ -62,7 +62,7 @@ def test_what_is_left_is_the_common_part(seed: int) -> None:
     np.testing.assert_allclose(found[:, 2], found[:, :2] @ tilt, atol=1e-12)
     if len(found) > 2:
         turn = np.cross(np.roll(found, -1, 0) - found, np.roll(found, -2, 0) - np.roll(found, -1, 0))[:, 2]
-        assert (turn >= -1e-9).all()  # it is convex, and turns as it did
+        assert (turn >= -1e-9).all()  # convex, with the same orientation
 
 
 SQUARE = polygon(4, np.sqrt(2.0), turned=np.pi / 4.0)  # from -1 to 1
@@ -72,22 +72,24 @@ SQUARE = polygon(4, np.sqrt(2.0), turned=np.pi / 4.0)  # from -1 to 1
     ("incident", "expected"),
     [
         (SQUARE, SQUARE),  # the same face
-        (0.5 * SQUARE, 0.5 * SQUARE),  # within
-        (3.0 * SQUARE, SQUARE),  # around
-        (np.add(SQUARE, [2.0, 0.0, 0.0]), [[1, -1, 0], [1, 1, 0]]),  # with an edge in common
-        (np.add(SQUARE, [2.0, 2.0, 0.0]), [[1, 1, 0]]),  # with a corner in common
+        (0.5 * SQUARE, 0.5 * SQUARE),  # inside
+        (3.0 * SQUARE, SQUARE),  # outside
+        (np.add(SQUARE, [2.0, 0.0, 0.0]), [[1, -1, 0], [1, 1, 0]]),  # with a common edge
+        (np.add(SQUARE, [2.0, 2.0, 0.0]), [[1, 1, 0]]),  # with a common corner
         (np.add(SQUARE, [2.001, 0.0, 0.0]), np.zeros((0, 3))),  # beside
-        (np.array([[-3.0, 0.5, 0.2], [3.0, 0.5, 0.2]]), [[-1, 0.5, 0.2], [1, 0.5, 0.2]]),  # a segment across
-        (np.array([[0.0, 0.0, 0.1], [3.0, 0.0, 0.1]]), [[0, 0, 0.1], [1, 0, 0.1]]),  # a segment that ends within
+        (np.array([[-3.0, 0.5, 0.2], [3.0, 0.5, 0.2]]), [[-1, 0.5, 0.2], [1, 0.5, 0.2]]),  # a crossing segment
+        (np.array([[0.0, 0.0, 0.1], [3.0, 0.0, 0.1]]), [[0, 0, 0.1], [1, 0, 0.1]]),  # a segment that ends inside
         (np.array([[2.0, 0.0, 0.0], [3.0, 0.0, 0.0]]), np.zeros((0, 3))),  # a segment outside
         (np.array([[0.3, 0.4, 5.0]]), [[0.3, 0.4, 5.0]]),  # a point
         (np.array([[1.0 + 1e-6, 0.0, 0.0]]), np.zeros((0, 3))),  # a point outside
-        (np.array([[1.0 + 1e-10, 0.0, 0.0]]), [[1, 0, 0]]),  # one on the side, to rounding
+        (np.array([[1.0 + 1e-10, 0.0, 0.0]]), [[1, 0, 0]]),  # a point on the side, to rounding
         (np.array([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1e-9, 0.0]]), [[-1, 0, 0], [1, 0, 0], [1, 1e-9, 0]]),  # a sliver
     ],
 )
 def test_faces_that_touch_in_whole_in_part_or_hardly(incident: Array, expected: Any) -> None:
-    """Points at the same place count once here; clipping may give them twice, but not of segments and points."""
+    """Check points; coincident points count once here, because clipping may return them twice, but not for segments and
+    points.
+    """
     found = clipped(SQUARE, np.asarray(incident, float))
     expected = np.asarray(expected, float).reshape(-1, 3)
     assert (len(found) == 0) == (len(expected) == 0)
@@ -122,9 +124,9 @@ def put(reference: Array, incident: Array, sign: float, reach: float) -> Array:
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_contacts_lie_midway_and_their_gaps_are_along_the_reference(sign: float) -> None:
-    incident = 0.5 * SQUARE + np.outer(0.1 * SQUARE[:, 0], UP)  # from -0.1 to 0.1 high
+    incident = 0.5 * SQUARE + np.outer(0.1 * SQUARE[:, 0], UP)  # height from -0.1 to 0.1
     found = put(SQUARE, incident, sign, 0.05)
-    assert len(found) == 2  # the upper two are beyond the reach
+    assert len(found) == 2  # the upper two are out of reach
     np.testing.assert_allclose(found[:, 6], -0.1)
     np.testing.assert_allclose(found[:, 3:6], np.tile([0.0, 0.0, sign], (2, 1)))
     np.testing.assert_allclose(found[:, 2], -0.05)
@@ -133,7 +135,7 @@ def test_contacts_lie_midway_and_their_gaps_are_along_the_reference(sign: float)
 
 
 def test_of_many_points_the_deepest_and_the_outermost_are_kept() -> None:
-    """A round face with thirty corners keeps at most eight, which span the part of its area that an octagon does."""
+    """Check a round face with thirty corners, of which at most eight stay, which span the area of an octagon."""
     face = polygon(30, 0.9, height=-0.01)
     face[11, 2] -= 1e-3
     found = put(polygon(40, 2.0), face, 1.0, 1.0)

@@ -1,4 +1,4 @@
-"""Contacts of balls with height fields, compared with MuJoCo: in plain Python, field by field, and in a simulation."""
+"""Tests of contacts of balls with height fields, against MuJoCo: in plain Python, field by field, and in a simulation."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def patches(field: Any, c: Any, reach: float) -> np.ndarray:
 @pytest.mark.parametrize("radius", [0.001, 0.05, 0.3])
 @pytest.mark.parametrize("shape", [(2, 2), (3, 5)])
 def test_distances_and_normals_are_those_of_mujocos_triangles(shape: tuple[int, int], radius: float) -> None:
-    """Balls are over, beside and below random fields, with their centres outside; tolerance: rounding.
+    """Check balls over, beside and below random fields, with their centres outside; tolerance: rounding.
 
-    MuJoCo finds the distance to the prism below each triangle; the least is that to the solid.
+    MuJoCo returns the distance to the prism below each triangle; the least is that to the solid.
     """
     rng = np.random.default_rng([*shape, int(1000 * radius)])
     model = mujoco.MjModel.from_xml_string(BALL.format(*shape, " ".join(map(str, rng.random(shape).ravel())), radius))
@@ -60,7 +60,7 @@ def test_a_ball_in_a_valley_touches_both_sides_and_on_a_plain_once() -> None:
     for x in (0.0, 1e-12, 0.3, 1.0, 1.0 + 1e-15, 2.0):
         for y in (0.0, 0.3, 1.0 - 1e-13, 1.0):
             for z in (1e-300, 1e-9, 0.1, -1e-9):
-                if z < 0.0 and (x < 1e-6 or x == 2.0 or y == 0.0):  # the way out is to the side
+                if z < 0.0 and (x < 1e-6 or x == 2.0 or y == 0.0):  # the nearest exit is to the side
                     continue
                 found = patches(plain, (x, y, z), 0.2)
                 np.testing.assert_allclose(found[:, 3:7], [[0.0, 0.0, 1.0, z]], atol=1e-15)
@@ -88,7 +88,7 @@ FIELDS = """<mujoco><compiler angle="degree"/><option timestep="0.002"/>
 
 
 def test_balls_rest_where_mujoco_has_turned_and_moved_fields_and_the_floor_beside_them(tmp_path: Path) -> None:
-    """Each touches something there, to the slop of contacts, and nothing beyond."""
+    """Check that each ball touches the field or floor, to the slop of contacts, and nothing else."""
     path = tmp_path / "fields.xml"
     path.write_text(FIELDS)
     robot = fw.load(path)
@@ -97,7 +97,7 @@ def test_balls_rest_where_mujoco_has_turned_and_moved_fields_and_the_floor_besid
     sim = fw.Simulation(robot, q=q)
     sim.run(0.9, every=10**6)
     model = mujoco.MjModel.from_xml_path(str(path))
-    model.geom_margin[:] = 1e-3  # it then tells distances on both sides of zero
+    model.geom_margin[:] = 1e-3  # with a margin, MuJoCo reports positive and negative distances
     data = mujoco.MjData(model)
     resting = []
     for end in sim.q:

@@ -1,4 +1,4 @@
-"""Convex hulls of meshes against Qhull's own, and what every polyhedron obeys; farthest vertices against all of them."""
+"""Tests of convex hulls of meshes against Qhull and properties of polyhedra; of farthest vertices against all vertices."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def prism(n: int) -> Array:
 
 
 LATTICE = np.array(list(product(np.linspace(-1.0, 1.0, 4), repeat=3)))
-SHAPES = {  # points, and the vertices, faces and most corners of a face where they are known
+SHAPES = {  # points, and if known the numbers of vertices and faces, and the most corners of a face
     "tetrahedron": (np.vstack([np.zeros(3), np.eye(3)]), (4, 4, 3)),
     "cube": (CUBE, (8, 6, 4)),
     "turned cube, with points within, on its faces and edges": (LATTICE @ TURN.T, (8, 6, 4)),
@@ -55,7 +55,9 @@ def corners_of(hull: Hull, f: int) -> Array:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_hull_is_a_polyhedron_around_all_points(name: str) -> None:
-    """Faces are plane, convex and turn left seen from outside; no point is beyond; edges are in two faces; Euler holds."""
+    """Check that faces are planar, convex and counter-clockwise from outside; no point is beyond; edges are in two faces;
+    Euler holds.
+    """
     points, known = SHAPES[name]
     hull = hull_of(points)
     size = np.ptp(points, axis=0).max()
@@ -97,7 +99,7 @@ def test_neighbours_and_faces_of_vertices_are_those_of_the_faces(name: str) -> N
     for i in range(len(hull.vertices)):
         linked, faces = hull.linked[hull.links[i] : hull.links[i + 1]], hull.owned[hull.owners[i] : hull.owners[i + 1]]
         assert set(linked) >= neighbours[i] and len(set(linked)) == len(linked) >= 3 and i not in linked
-        assert all(owned[i] & owned[j] for j in linked)  # a diagonal of a face may be an edge too
+        assert all(owned[i] & owned[j] for j in linked)  # an edge may also be a diagonal of another face
         assert set(faces) == owned[i] and len(faces) == len(owned[i])
 
 
@@ -119,11 +121,11 @@ def test_points_without_a_volume_have_no_hull(points: Array) -> None:
 
 @pytest.mark.parametrize("name", [*SHAPES, "two hulls"])
 def test_the_farthest_vertex_is_that_of_all(name: str) -> None:
-    """Along random directions and those to which whole faces are normal; also where the hull's numbers are not first."""
+    """Check random directions and normals of faces, also if the hull's numbers are not first in their array."""
     rng = np.random.default_rng(1)
     points = 3.0 * on_sphere(FEW + 100, 7) if name == "two hulls" else SHAPES[name][0]
     hull = hull_of(points)
-    first, begin = (5, CELLS) if name == "two hulls" else (0, 0)  # vertices and cells of another hull lie before
+    first, begin = (5, CELLS) if name == "two hulls" else (0, 0)  # vertices and cells of another hull precede
     vertices = np.vstack([np.full((first, 3), 1e9), hull.vertices])
     links = np.concatenate([np.zeros(first, np.int64), hull.links])
     starts = np.concatenate([np.zeros(begin, np.int64), hull.starts + first])
@@ -138,7 +140,7 @@ def test_the_farthest_vertex_is_that_of_all(name: str) -> None:
 
 
 def test_directions_have_cells_in_which_they_lie_near_the_middle() -> None:
-    """All cells of both halves are met, and directions in one are at most the diagonal of a cell apart, from the middle out."""
+    """Check that all cells of both halves occur, and that directions in one are within a cell's diagonal of its middle."""
     d = np.random.default_rng(0).standard_normal((6000, 3))
     cells = np.array([cell_of(tuple(x)) for x in d])
     assert set(cells) == set(range(CELLS))

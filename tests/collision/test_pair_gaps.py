@@ -1,4 +1,4 @@
-"""Distances of pairs of shapes of every kind: what proves them right, symmetry, rigid motions, coal's, and height fields."""
+"""Tests of distances of pairs of shapes of every kind: proofs, symmetry, rigid motions, coal, and height fields."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from featherweight import Shape
 from featherweight.array_types import Array
 
 CURVED = {Type.CYLINDER, Type.ELLIPSOID}
-EXACT = 1e-9  # of the shapes' size: the greatest error of a depth by a polytope, and of a distance of curved shapes
-COAL = 2e-6  # [m] of what coal finds of curved shapes
-STATES = 40  # of each pair of shapes
+EXACT = 1e-9  # relative to the shapes' size: the greatest error of polytope depths, and of distances of curved shapes
+COAL = 2e-6  # [m] error of coal for curved shapes
+STATES = 40  # for each pair of shapes
 
 
 def random_placements(one: Shape, other: Shape, rng: np.random.Generator, scale: float = 1.0) -> Array:
@@ -40,8 +40,11 @@ def placed_pair(one: Shape, other: Shape, T: Array) -> tuple[PlacedShape, Placed
 
 
 def check_proof(one: Shape, other: Shape, T: Array, found: PairDistances, scale: float, support: float) -> None:
-    """Points within both shapes are as far apart as the planes across the normal that touch them: where shapes are apart, no
-    distance can be less, and none more. Where they overlap, that far along the normal parts them."""
+    """Check that points on both shapes are as far apart as the planes across the normal that touch the shapes.
+
+    So the distance of separate shapes can be neither less nor greater, and overlapping shapes separate after this distance
+    along the normal.
+    """
     for i in range(len(T)):
         a, b = placed_pair(one, other, T[i])
         distance, n, (x, y) = found.distance[i], found.normal[i], found.points[i]
@@ -54,7 +57,10 @@ def check_proof(one: Shape, other: Shape, T: Array, found: PairDistances, scale:
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 100.0])
 @pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_distances_are_proven_by_their_points_and_normals(a: Type, b: Type, scale: float) -> None:
-    """Along normals of curved shapes the error of the support is of the order of the normal's, which converges as the root."""
+    """Check proofs.
+
+    Along normals of curved shapes the error of the support is of the order of the normal's, which converges as the root.
+    """
     rng = np.random.default_rng(5)
     support = 3e-5 if {a, b} & CURVED and Type.PLANE not in (a, b) and Type.SPHERE not in (a, b) else EXACT
     for _ in range(3):
@@ -67,7 +73,7 @@ def test_distances_are_proven_by_their_points_and_normals(a: Type, b: Type, scal
 
 @pytest.mark.parametrize(("a", "b"), [p for p in PAIRS if {*p} & CURVED and p[0] is not Type.SPHERE and p[1] is not Type.PLANE])
 def test_distances_of_curved_shapes_cannot_be_improved(a: Type, b: Type) -> None:
-    """The greatest support gap near the normal is the distance."""
+    """Check that the greatest support gap near the normal is the distance."""
     rng = np.random.default_rng(6)
     pair = MeasuredPair(random_shape(a, "a", rng), random_shape(b, "b", rng))
     T = random_placements(*pair.shapes, rng)
@@ -89,7 +95,7 @@ def test_distances_of_curved_shapes_cannot_be_improved(a: Type, b: Type) -> None
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_small_gaps_are_found(a: Type, b: Type) -> None:
-    """Shapes that are moved together along their normal: flat and thin simplices have no other answer."""
+    """Check shapes moved together along their normal; flat and thin simplices have a unique nearest point."""
     rng = np.random.default_rng(2)
     for _ in range(5):
         pair = MeasuredPair(random_shape(a, "a", rng), random_shape(b, "b", rng))
@@ -109,7 +115,7 @@ def test_the_order_of_the_shapes_turns_the_normal_around(a: Type, b: Type) -> No
     T = random_placements(one, other, rng)
     here, there = MeasuredPair(one, other).distances(T), MeasuredPair(other, one).distances(T[:, ::-1])
     np.testing.assert_allclose(there.distance, here.distance, rtol=0.0, atol=EXACT)
-    if a is not b:  # else the same algorithm looks at the shapes in another order, and finds others of several nearest points
+    if a is not b:  # otherwise the same algorithm gets the shapes in another order, and finds another of several nearest points
         np.testing.assert_array_equal(there.points[:, ::-1], here.points)
         np.testing.assert_array_equal(there.normal, -here.normal)
 
@@ -149,7 +155,7 @@ def coal_distances(shapes: tuple[Any, Any], T: Array) -> Array:
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_distances_are_coals(a: Type, b: Type) -> None:
-    """For curved shapes, coal iterates to 1e-6 m, and its depths have errors of up to 1e-5."""
+    """Check distances. For curved shapes, coal iterates to 1e-6 m, and its depths have errors of up to 1e-5."""
     rng = np.random.default_rng(10)
     pair = MeasuredPair(random_shape(a, "a", rng), random_shape(b, "b", rng))
     T = random_placements(*pair.shapes, rng)

@@ -1,4 +1,4 @@
-"""Depths of overlap against the convex hull of the difference of two shapes, by Qhull, and exact geometry."""
+"""Tests of depths of overlap against Qhull's convex hull of the difference of two shapes, and exact geometry."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def placed(kind: int, size: Any, R: Any = None, p: Any = (0.0, 0.0, 0.0), points
 
 
 def overlap(one: ConvexShape, other: ConvexShape, size: float) -> tuple[float, Array, Array, Array]:
-    """The depth, the normal from `one` to `other`, and the deepest points of both."""
+    """Return the depth, the normal from `one` to `other`, and the deepest points of both."""
     work = room()
     count, distance = closest(one, other, (0.3, -0.2, 1.0), (size, 1e300, 0.0), work.supports, work.weights)
     assert distance == 0.0
@@ -53,7 +53,7 @@ def overlap(one: ConvexShape, other: ConvexShape, size: float) -> tuple[float, A
 
 
 def depth_by_qhull(x: Array, y: Array) -> float:
-    """The distance from the origin to the surface of all differences."""
+    """Return the distance from the origin to the surface of the hull of all differences."""
     planes = ConvexHull((x[:, None] - y).reshape(-1, 3)).equations
     return float(-planes[:, 3].max())
 
@@ -65,7 +65,9 @@ def corners(points: Array, R: Array, p: Any) -> Array:
 
 @pytest.mark.parametrize("seed", range(16))
 def test_the_depth_is_that_of_the_difference_of_both_shapes(seed: int) -> None:
-    """Moved apart by it along the normal they only touch; the deepest points lie on both, and that far apart."""
+    """Check that shapes moved apart by the depth along the normal only touch; the deepest points lie on both, and are
+    that far apart.
+    """
     rng = np.random.default_rng(seed)
     clouds = [
         CUBE * [0.5, 0.4, 0.3],
@@ -83,7 +85,7 @@ def test_the_depth_is_that_of_the_difference_of_both_shapes(seed: int) -> None:
     depth, n, x, y = overlap(placed(HULL, np.zeros(3), R[0], middle, a), placed(HULL, np.zeros(3), R[1], points=b), 6.0)
     assert depth == pytest.approx(exact, abs=1e-7)
     assert np.linalg.norm(n) == pytest.approx(1.0)
-    assert (X @ n).max() - (Y @ n).min() == pytest.approx(depth, abs=1e-7)  # along no normal less parts them
+    assert (X @ n).max() - (Y @ n).min() == pytest.approx(depth, abs=1e-7)  # no direction separates them by less
     np.testing.assert_allclose(x - y, depth * n, atol=1e-6)
     for point, cloud in ((x, X), (y, Y)):
         planes = ConvexHull(cloud).equations
@@ -93,7 +95,7 @@ def test_the_depth_is_that_of_the_difference_of_both_shapes(seed: int) -> None:
 @pytest.mark.parametrize("depth", [1.0, 0.1, 1e-3, 1e-6])
 @pytest.mark.parametrize("across", [0.0, 0.3, -0.9])
 def test_boxes_in_one_another(depth: float, across: float) -> None:
-    """Faces in one plane: many points of the difference lie in the face that is next to the origin."""
+    """Check faces in one plane: many points of the difference lie in the face that is next to the origin."""
     upper, lower = placed(BOX, (1.0, 1.0, 1.0), p=(across, 0.0, 2.0 - depth)), placed(BOX, (1.0, 1.0, 1.0))
     found, n, x, y = overlap(upper, lower, 3.5)
     assert found == pytest.approx(min(depth, 2.0 - abs(across)), abs=1e-8)
@@ -110,7 +112,7 @@ def test_boxes_in_one_another(depth: float, across: float) -> None:
     ],
 )
 def test_the_deepest_points_of_faces_that_meet_are_in_both(turn: float, size: Any, p: Any) -> None:
-    """Several faces of the polytope lie in one plane there: the one that has the point below the origin in it is taken."""
+    """Check several coplanar faces of the polytope: the one that contains the point below the origin must be used."""
     R = Rotation.from_euler("z", turn, degrees=True).as_matrix()
     depth, n, x, y = overlap(placed(BOX, size, R, p), placed(BOX, (1.0, 1.0, 1.0)), 3.5)
     assert depth == pytest.approx(1.0 + size[2] - p[2], abs=1e-8)
@@ -133,7 +135,7 @@ def test_shapes_that_touch_have_no_depth() -> None:
 @pytest.mark.parametrize("kind", [CYLINDER, ELLIPSOID])
 @pytest.mark.parametrize("depth", [0.3, 1e-2])
 def test_curved_shapes_on_a_box(kind: int, depth: float) -> None:
-    """The shapes stand on the box. The tolerance is the deviation of a polytope with 128 points."""
+    """Check shapes that stand on the box. The tolerance is the deviation of a polytope with 128 points."""
     size = (0.5, 1.0, 1.0) if kind == CYLINDER else (0.8, 0.5, 1.0)
     found, n, _, _ = overlap(placed(kind, size, p=(0.1, -0.2, 4.0 - depth)), placed(BOX, (3.0, 3.0, 3.0)), 6.3)
     assert found == pytest.approx(depth, abs=1e-5)
@@ -157,7 +159,9 @@ def test_the_first_faces_look_outward(order: tuple[int, ...], scale: float) -> N
 
 
 def test_points_are_added_until_the_polytope_is_their_hull() -> None:
-    """Each new one lies outside; the faces that it sees go, and those from their outline come: the hull of all by Qhull."""
+    """Check that each new point is outside, and that new faces at the outline replace those that it sees: the hull of all
+    by Qhull.
+    """
     rng, work = np.random.default_rng(0), room()
     points = rng.standard_normal((40, 3))
     points /= np.linalg.norm(points, axis=1)[:, None]
@@ -173,7 +177,7 @@ def test_points_are_added_until_the_polytope_is_their_hull() -> None:
 
 
 def test_a_point_in_the_plane_of_a_face_makes_no_sliver() -> None:
-    """The face that it lies in is replaced as those it sees; a point within the polytope changes nothing but is refused."""
+    """Check that the new point replaces its face as faces that it sees, and that a point inside is refused without a change."""
     work = room()
     work.supports[:6, :3] = np.array([[0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, -4], [3, 3, 0], [0.1, 0.1, -0.1]])
     faces = first_faces(work.supports, work.planes, work.triangles)
@@ -193,7 +197,7 @@ def test_a_face_without_area_is_never_the_nearest() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_a_simplex_becomes_a_tetrahedron(count: int) -> None:
-    """This includes simplices with coincident or collinear points."""
+    """Check simplices with coincident or collinear points too."""
     rng = np.random.default_rng(count)
     one, other = placed(BOX, (1.0, 0.5, 0.2)), placed(HULL, np.zeros(3), points=rng.standard_normal((12, 3)))
     for awkward in (False, True):
@@ -208,7 +212,7 @@ def test_a_simplex_becomes_a_tetrahedron(count: int) -> None:
 
 
 def test_a_point_and_a_segment_have_no_volume() -> None:
-    """The difference of two flat shapes in one plane has none: no tetrahedron is found, and no depth."""
+    """Check the difference of two flat shapes in one plane: no tetrahedron exists, and no depth."""
     plate = placed(BOX, (1.0, 1.0, 0.0))
     work = room()
     work.supports[0, :3] = 0.0

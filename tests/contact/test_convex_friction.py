@@ -41,7 +41,7 @@ def convex_problem(seed: int, cones: int, contacts: int = 6, rows: int = 3) -> P
     B = rng.standard_normal((m, max(m // 2, 1)))
     R = np.repeat(10.0 ** rng.uniform(-4, 0, contacts + rows), [3] * contacts + [1] * rows)
     mu = rng.choice([0.0, 0.3, 1.0, 2.0], contacts)
-    for c in range(contacts):  # dry friction that an interior point of pyramids has
+    for c in range(contacts):  # compliance of friction, as in a pyramid whose edges all push
         R[3 * c + 1 : 3 * c + 3] *= 2.0 / mu[c] ** 2 if mu[c] else 1.0
     A = B @ B.T + np.diag(R)
     lower = -rng.uniform(0, 1, rows)

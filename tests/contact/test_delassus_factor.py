@@ -1,4 +1,4 @@
-"""Cholesky's method with pivots: rank-deficient and badly scaled matrices are the products of their factors."""
+"""Tests of Cholesky's method with pivots: products of factors equal rank-deficient and badly scaled matrices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from featherweight.engine.loops.kernels import as_matrix
 
 
 def factor(G: Array, picked: Any = None) -> Array:
-    """L for some rows, in room for more that held something else; zeros fill its rows."""
+    """Return L for some rows, in a larger workspace that contained other numbers; zeros fill its rows."""
     rows = np.arange(len(G)) if picked is None else np.asarray(picked)
     work = factor_work(len(G) + 3)
     for room in (work.L, work.left, work.at_first):
@@ -29,7 +29,7 @@ def factor(G: Array, picked: Any = None) -> Array:
 @pytest.mark.parametrize("scale", [0.0, 4.0, 8.0], ids=["alike", "1e4", "1e8"])
 @pytest.mark.parametrize(("size", "rank"), [(1, 1), (6, 6), (12, 6), (20, 7), (9, 1), (40, 40)])
 def test_factors_have_the_rank_of_the_matrix_whatever_the_units(size: int, rank: int, scale: float) -> None:
-    """Rows differ by factors of up to 10 to the power of `scale`, both ways; errors count by the units of each row."""
+    """Check rows that differ by factors of up to 10 to the power of ±`scale`; errors are relative to the units of each row."""
     rng = np.random.default_rng(size + rank)
     J = rng.standard_normal((size, rank))
     unit = 10.0 ** rng.uniform(-scale, scale, size)

@@ -1,4 +1,4 @@
-"""Elimination against numpy.linalg.solve."""
+"""Tests of elimination against numpy.linalg.solve."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def positive_definite(rng: np.random.Generator, n: int, rank: int, regular: floa
 
 @pytest.mark.parametrize("n", [1, 3, 7, 8, 9, 15, 16, 31, 45, 120])
 def test_partly_symmetric_systems(n: int) -> None:
-    """None, some or all of the rows symmetric; scales from row to row of 10⁶."""
+    """Check systems in which none, some or all rows are symmetric, with scales of 10⁶ from row to row."""
     rng = np.random.default_rng(n)
     for symmetric in sorted({0, n // 3, n // 2, n - 1, n}):
         M = positive_definite(rng, n, n, 0.1)
-        M[symmetric:] += rng.standard_normal((n - symmetric, n))  # of the others nothing is known
+        M[symmetric:] += rng.standard_normal((n - symmetric, n))  # the other rows are arbitrary
         scale = 10.0 ** rng.uniform(-3.0, 3.0, n)
         M = scale[:, None] * M * scale
         right = rng.standard_normal(n)
@@ -49,7 +49,7 @@ def test_partly_symmetric_systems(n: int) -> None:
 
 @pytest.mark.parametrize("symmetric", [20, 12])
 def test_redundant_rows_that_are_regularized(symmetric: int) -> None:
-    """Contacts are redundant: 20 rows of rank 6. The effect of the solution is unique, and correct."""
+    """Check redundant contacts: 20 rows of rank 6. The effect of the solution is unique, and correct."""
     rng = np.random.default_rng(1)
     J = rng.standard_normal((20, 6))
     M = J @ J.T + 1e-9 * np.eye(20)
@@ -84,7 +84,7 @@ def subtract(numbers: Any, factors: Any) -> None:
 
 
 def test_matrices_are_views() -> None:
-    """The same in Python and compiled."""
+    """Check plain Python and compiled code."""
     np.testing.assert_array_equal(as_matrix(np.arange(7.0), 2, 3), [[0, 1, 2], [3, 4, 5]])
     for function in (write_through_view, compiled(write_through_view)):
         numbers = np.arange(7.0)

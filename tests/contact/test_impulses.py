@@ -154,7 +154,7 @@ def assert_coulomb(p: Problem, f: Array, u: Array) -> None:
         slides = speed > 1e-4 * unit(p)  # below this, directions are rounding
         opposite = -most[slides, None] * U[slides, 1:] / speed[slides, None]
         np.testing.assert_allclose(F[slides, 1:], opposite, rtol=0.0, atol=1e-5 * unit(p))
-    assert f @ u <= small * np.abs(f).sum()  # the final velocities gain no energy
+    assert f @ u <= small * np.abs(f).sum()  # impulses do no work on the final velocities
     assert f @ p.b + 0.5 * f @ p.A @ f <= small * np.abs(f).sum()  # nor does the kinetic energy grow
 
 

@@ -45,7 +45,7 @@ def random_problem(seed: int, pyramid: bool, least: float = 0.1, alike: bool = T
     limits = np.array([0.0, -0.2]), np.array([np.inf, 0.2])
     p = Problem(J @ J.T, J @ rng.standard_normal(7), np.array([0.3, least, 0.8]), *limits, pyramid)
     R = 0.01 * np.repeat(rng.random(11)[:5], [3, 3, 3, 1, 1])
-    if not alike:  # similar to springs
+    if not alike:  # compliance along normals only, as of springs
         R[[1, 2, 4, 5, 7, 8]] = 0.0
     return with_factor_of(p, J, R)
 

@@ -1,4 +1,4 @@
-"""Problems of optimal control that several tests have."""
+"""Problems of optimal control that several tests use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def power(v: Any, tau: Any) -> Any:
 
 
 def away(placements: Any, parameters: Any) -> Any:
-    """How far a frame is from a point."""
+    """Return the distance of a frame from a point."""
     d = [placements[0][i][3] - parameters[i] for i in range(3)]
     return [sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])]
 
@@ -32,7 +32,7 @@ def pull(q: Any, a: Any, force: Any) -> Any:
 
 
 def panda(knots: int = 20, **options: Any) -> fw.OptimalControl:
-    """A reach with terms of all kinds that need no contacts; one finger follows the other."""
+    """Return a reach with terms of all kinds that need no contacts; one finger follows the other."""
     robot = fw.load(example("panda"))
     ocp = fw.OptimalControl(robot, step=0.02, knots=knots, **options)
     ocp.add(fw.FrameTask(HAND, weight=[1, 1, 1, 0.1, 0.1, 0]), weight=np.append(np.full(knots, 1.0), 1e3))
@@ -58,7 +58,7 @@ def standing(robot: fw.Robot, bend: float) -> Array:
 
 
 def hyq(friction: float, stance: int = 12, flight: int = 8) -> tuple[fw.OptimalControl, Array, dict[str, Any]]:
-    """A jump: stance on four point contacts, and flight."""
+    """Return a jump: stance on four point contacts, and flight."""
     robot = fw.load(example("hyq_no_sensors"), base="floating")
     feet = [fw.BilateralContact(foot, kind="point") for foot in FEET]
     ocp = fw.OptimalControl(robot, step=0.02, phases=[fw.Phase(stance, feet), fw.Phase(flight)])
@@ -76,7 +76,9 @@ def hyq(friction: float, stance: int = 12, flight: int = 8) -> tuple[fw.OptimalC
 
 
 def hopper(**passive: dict[str, float]) -> tuple[fw.Robot, Array]:
-    """A floating trunk on a leg with a hip and a knee, and its posture on the ground; joints may have damping and springs."""
+    """Return a floating trunk on a leg with a hip and a knee, and its posture on the ground; joints may have damping and
+    springs.
+    """
     trunk, rod = (fw.Inertia(m, (0.0, 0.0, z), (0.03, 0.0, 0.0, 0.03, 0.0, 0.01)) for m, z in ((4.0, 0.1), (1.0, -0.2)))
     end, across = fw.Pose(p=(0.0, 0.0, -0.4)), (0.0, 1.0, 0.0)
     joints = [
@@ -93,7 +95,7 @@ def hopper(**passive: dict[str, float]) -> tuple[fw.Robot, Array]:
 
 
 def leg(stance: int = 20, flight: int = 20, **options: Any) -> tuple[fw.OptimalControl, Array]:
-    """A leg with a loop under a trunk on a slider, on its toe and then in flight."""
+    """Return a leg with a loop under a trunk on a slider, on its toe and then in flight."""
     d = fw.robots.planar_leg_linkage()
     slider = fw.Joint("slider", fw.JointType.PRISMATIC, None, "trunk", axis=(1.0, 0.0, 0.0))
     hip, *others = d.joints
@@ -116,13 +118,13 @@ def leg(stance: int = 20, flight: int = 20, **options: Any) -> tuple[fw.OptimalC
 
 
 def sliders(count: int) -> fw.Robot:
-    """Masses on parallel sliders without gravity: a linear system."""
+    """Return masses on parallel sliders without gravity: a linear system."""
     d = from_parents([-1] * count, seed=1, joint_types=["prismatic"], name="sliders")
     return fw.build(replace(d, gravity=(0.0, 0.0, 0.0)))
 
 
 def pendulum() -> fw.Robot:
-    """Two links in a plane."""
+    """Return two links in a plane."""
     rod, end = fw.Inertia(1.0, (0.0, 0.0, -0.25), (0.02, 0.0, 0.0, 0.02, 0.0, 1e-4)), fw.Pose(p=(0.0, 0.0, -0.5))
     shoulder = fw.Joint("shoulder", fw.JointType.CONTINUOUS, None, "upper", axis=(0.0, 1.0, 0.0), effort=6.0)
     elbow = fw.Joint("elbow", fw.JointType.CONTINUOUS, "upper", "lower", end, (0.0, 1.0, 0.0), effort=3.0)

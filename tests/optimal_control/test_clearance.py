@@ -1,4 +1,4 @@
-"""Clearances: distances are MuJoCo's, balls cover shapes, and a robot plans its way around obstacles that may move."""
+"""Tests of clearances: distances equal MuJoCo's, balls cover shapes, and plans avoid obstacles that may move."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from featherweight.robots.example_files import example
 from optimal_control.problems import HAND, PANDA_START
 
 SIZES = {"sphere": (0.3,), "capsule": (0.1, 0.5), "cylinder": (0.2, 0.6), "box": (0.4, 0.2, 0.6), "plane": ()}
-HALVED = {"capsule": (1.0, 0.5), "cylinder": (1.0, 0.5), "box": (0.5, 0.5, 0.5)}  # MuJoCo's sizes
+HALVED = {"capsule": (1.0, 0.5), "cylinder": (1.0, 0.5), "box": (0.5, 0.5, 0.5)}  # MuJoCo uses half sizes
 BALL = 0.05
 
 
@@ -32,7 +32,7 @@ def turned(rng: np.random.Generator) -> fw.Pose:
 
 @pytest.mark.parametrize("kind", SIZES)
 def test_distances_are_those_of_mujoco(kind: str) -> None:
-    """Of a small ball outside; inside of shapes they are negative."""
+    """Check a small ball outside; distances inside shapes are negative."""
     rng = np.random.default_rng(0)
     for _ in range(30):
         place, p = turned(rng), rng.standard_normal(3)
@@ -65,7 +65,7 @@ def test_rounded_functions_are_close_to_their_own() -> None:
 
 @pytest.mark.parametrize("most", [1, 3])
 def test_balls_cover_shapes(most: int) -> None:
-    """Random points of each shape's hull are in one of its balls."""
+    """Check that random points of each shape's hull are in one of its balls."""
     rng = np.random.default_rng(0)
     for name in ("panda", "hyq_no_sensors"):
         robot = fw.load(example(name), base="fixed" if name == "panda" else "floating")
@@ -98,7 +98,7 @@ GOAL = [0.45, -0.35, 0.35]
 
 
 def reach(robot: fw.Robot, **more: Any) -> fw.OptimalControl:
-    """A reach from one side of a wall to the other."""
+    """Return a reach from one side of a wall to the other."""
     ocp = fw.OptimalControl(robot, step=0.04, knots=30)
     ocp.add(fw.JointVelocities(), weight=0.1)
     ocp.add(fw.Effort(), weight=1e-4)
@@ -110,7 +110,7 @@ def reach(robot: fw.Robot, **more: Any) -> fw.OptimalControl:
 
 
 def gaps(robot: fw.Robot, q: Array, shapes: list[fw.Shape]) -> float:
-    """The least distance of balls along a motion, by our own loops."""
+    """Return the least distance of balls along a motion, by loops independent of the library."""
     balls = covering_balls(robot, ["panda_link5", "panda_link6", "panda_link7"], 2)
     least = np.inf
     for ball in balls:
@@ -123,7 +123,7 @@ def gaps(robot: fw.Robot, q: Array, shapes: list[fw.Shape]) -> float:
 
 
 def test_a_reach_around_a_wall() -> None:
-    """Fixed obstacles, and the same by parameters; without the term the arm goes through the wall."""
+    """Check fixed obstacles, and the same obstacles by parameters; without the term the arm passes through the wall."""
     robot = fw.load(example("panda"))
     plain = fw.OptimalControl(robot, step=0.04, knots=30)
     plain.add(fw.JointVelocities(), weight=0.1)
@@ -141,7 +141,7 @@ def test_a_reach_around_a_wall() -> None:
 
 
 def test_bodies_that_keep_apart() -> None:
-    """Of a pair the distances of all balls, and nothing else."""
+    """Check the distances of all pairs of balls of two bodies."""
     robot = fw.load(example("panda"))
     term = fw.clearance(robot, pairs=[("panda_link2", "panda_link7")], balls=1)
     first, second = (covering_balls(robot, [body], 1) for body in ("panda_link2", "panda_link7"))
@@ -158,7 +158,7 @@ def test_bodies_that_keep_apart() -> None:
 
 
 def test_a_start_in_an_obstacle_is_named() -> None:
-    """No solution changes it."""
+    """Check an obstacle that contains the start, so that no solution exists."""
     robot = fw.load(example("panda"))
     hand = robot.frame_placement("panda_link7")(START)[:3, 3].tolist()
     stone = fw.Shape("stone", None, ShapeType.SPHERE, (0.1,), fw.Pose(p=(hand[0], hand[1], hand[2])))
@@ -170,11 +170,11 @@ def test_a_start_in_an_obstacle_is_named() -> None:
 
 
 def test_meshes_are_covered_by_spheres() -> None:
-    """No distance is greater than that of the mesh, nor less by more than the size of a sphere; placements may change."""
+    """Check that no distance exceeds that of the mesh, or is less by more than the size of a sphere; placements may change."""
     rng, robot = np.random.default_rng(0), fw.load(example("panda"))
     corners = np.array([[0.3, 0.1, 0.0], [-0.3, 0.1, 0.0], [0.0, -0.1, 0.1], [0.0, 0.0, -0.1]])
     rock = fw.Shape("rock", None, ShapeType.MESH, (1.0, 1.0, 1.0), vertices=corners)
-    points = rng.dirichlet(np.ones(4), 20_000) @ corners  # of the tetrahedron
+    points = rng.dirichlet(np.ones(4), 20_000) @ corners  # points of the tetrahedron
     balls = covering_balls(robot, ["panda_link7"], 2)
     fixed, moving = (fw.clearance(robot, [rock], bodies=["panda_link7"], balls=2, moving=x) for x in (False, True))
     place = turned(rng)

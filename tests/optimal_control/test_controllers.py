@@ -1,4 +1,4 @@
-"""Controllers in a loop with simulations."""
+"""Tests of controllers in a loop with simulations."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_between_ticks_controls_follow_the_plan_with_its_feedback() -> None:
 
 
 def test_limits_hold_in_a_fast_motion_with_one_iteration_per_tick() -> None:
-    """Also where the cost of the target is large; velocities without multipliers exceeded them many times."""
+    """Check also a large cost of the target; without multipliers, velocities exceeded their limits many times."""
     robot = fw.load(fw.example("panda"))
     ocp = fw.OptimalControl(robot, step=0.01, knots=30)
     ocp.add(fw.FrameTask(HAND, kind="position"), weight=1000.0)
@@ -93,7 +93,9 @@ def test_limits_hold_in_a_fast_motion_with_one_iteration_per_tick() -> None:
 
 
 def test_ticks_recover_after_steps_that_the_line_search_rejects() -> None:
-    """Long steps of light wrists diverge near limits: ticks then damp, and hold multipliers, which grew until Panda tumbled."""
+    """Check long steps of light wrists, which diverge near limits: ticks then damp, and hold multipliers, which grew
+    until Panda tumbled.
+    """
     robot = fw.load(fw.example("panda"))
     tip, knots, step = robot.bodies[-1].name, 30, 0.02
     ocp = fw.OptimalControl(robot, step=step, knots=knots)
@@ -117,7 +119,7 @@ def test_ticks_recover_after_steps_that_the_line_search_rejects() -> None:
 
 
 def quick() -> fw.OptimalControl:
-    """A reach in the least time, of 0.04 s or more."""
+    """Return a reach in the least time, of 0.04 s or more."""
     ocp = fw.OptimalControl(fw.load(fw.example("panda")), step=(0.002, 0.04), knots=20)
     ocp.add(fw.Duration())
     ocp.add(fw.JointVelocities(), weight=0.01)
@@ -130,7 +132,7 @@ def quick() -> fw.OptimalControl:
 
 @pytest.mark.parametrize("push", [0.0, 60.0])
 def test_a_target_is_reached_in_the_least_time_and_kept(push: float) -> None:
-    """Within 3 mm, 30 ms later than the open-loop optimum; also after a push for 50 ms, and at a second target."""
+    """Check the target to 3 mm, 30 ms later than the open-loop optimum; also after a push for 50 ms, and at a second target."""
     ocp, hand = quick(), fw.load(fw.example("panda")).frame_placement(HAND)
     mpc = fw.Controller(ocp, rate=100)
     sim = fw.Simulation(ocp.robot, step=2e-3, q=PANDA_START)
@@ -162,7 +164,9 @@ def test_a_target_is_reached_in_the_least_time_and_kept(push: float) -> None:
 
 
 def test_the_rest_of_a_plan_is_the_next_plan() -> None:
-    """After times that are no multiples of its steps, as solved anew; and after its end the robot stays there."""
+    """Check plans after times that are not multiples of their steps, against new solutions; after the end the robot stays
+    there.
+    """
     ocp = fw.OptimalControl(pendulum(), step=(0.01, 0.1), knots=20, integrator="rk4")
     ocp.add(fw.Effort(), weight=1e-2)
     ocp.add(fw.Duration())
@@ -181,7 +185,7 @@ def test_the_rest_of_a_plan_is_the_next_plan() -> None:
         moved = z.q.copy()
         assert work.run_on(settings) == CONVERGED
         assert 20.0 * work.free_step == pytest.approx(left, rel=0.02)
-        np.testing.assert_allclose(z.q, moved, rtol=0, atol=0.02)  # between knots, motions are not straight
+        np.testing.assert_allclose(z.q, moved, rtol=0, atol=0.02)  # motions between knots are curved
     work.move_in_time(2.0, goal, np.zeros(2))
     assert work.free_step == pytest.approx(0.01)
     np.testing.assert_allclose(z.q, np.tile(goal, (21, 1)), rtol=0, atol=1e-3)
@@ -224,7 +228,7 @@ def test_sampling_lifts_a_pendulum(temperature: float, simulated: bool) -> None:
 
 @pytest.mark.parametrize("simulated", [True, False])
 def test_sampling_gives_the_same_for_the_same_seed(simulated: bool) -> None:
-    """On any number of threads."""
+    """Check any number of threads."""
     ends = []
     for seed, threads in ((1, 1), (1, 2), (2, 1)):
         ocp, inner = lift()
@@ -238,7 +242,7 @@ def test_sampling_gives_the_same_for_the_same_seed(simulated: bool) -> None:
 
 
 def test_costs_of_samples_are_those_of_plans() -> None:
-    """Costs of motions in which nothing touches, where the simulation's steps are as long as those of the problem."""
+    """Check costs of motions without contact, with steps of the simulation as long as those of the problem."""
     ocp, _ = lift()
     inner = fw.Simulation(ocp.robot, step=0.04, q=np.zeros(2), on_failure="stop")
     targets = {"tip": [0.7, 0.0, -0.4]}
@@ -249,7 +253,7 @@ def test_costs_of_samples_are_those_of_plans() -> None:
 
 
 def test_costs_of_samples_are_those_of_motions() -> None:
-    """With contacts, Huber's function and violated constraints; more motions than are followed at once."""
+    """Check contacts, Huber's function and violated constraints, with more motions than run at once."""
     rng = np.random.default_rng(0)
     phases = [fw.Phase(3, [fw.BilateralContact("tip", "point", rows=[[0.0] * 5 + [1.0]])]), fw.Phase(4)]
     ocp = fw.OptimalControl(pendulum(), step=0.01, phases=phases)

@@ -1,4 +1,4 @@
-"""Controls of actuators: motors and servos, whose forces depend on q and v."""
+"""Tests of controls of actuators: motors and servos, whose forces depend on q and v."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SERVO = fw.Actuator("servo", "elbow", gear=0.5, gain=40.0, bias=(1.0, -40.0, -2.
 
 
 def arm() -> fw.OptimalControl:
-    """Servos at all joints of an arm."""
+    """Return an arm with servos at all joints."""
     robot = fw.load(example("panda"))
     ocp = fw.OptimalControl(robot, step=0.02, knots=20, actuators=fw.PD(200.0, 30.0))
     ocp.add(fw.FrameTask(HAND, kind="position", name="hand"), weight=np.append(np.full(20, 10.0), 1e3))
@@ -31,7 +31,7 @@ def arm() -> fw.OptimalControl:
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
 def test_derivatives_go_through_the_drives(integrator: str) -> None:
-    """By differences: of steps, and of rows of u, tau and a."""
+    """Check derivatives by differences: of steps, and of rows of u, tau and a."""
     rng = np.random.default_rng(0)
     ocp = fw.OptimalControl(pendulum(), step=0.02, knots=4, actuators=[MOTOR, SERVO], integrator=integrator)
     ocp.add(fw.Effort(), weight=1.0)
@@ -44,7 +44,7 @@ def test_derivatives_go_through_the_drives(integrator: str) -> None:
 
 @pytest.mark.parametrize("step", [1e-4, 0.02])
 def test_steps_are_those_of_a_simulation(step: float) -> None:
-    """Which takes stiffness and damping at their end, too; joint forces are those that it had there."""
+    """Check steps, which are implicit in stiffness and damping, too; joint forces are those at the end of the step."""
     robot = pendulum()
     ocp = fw.OptimalControl(robot, step=step, knots=1, actuators=[MOTOR, SERVO])
     ocp.add(fw.JointForces(), weight=1.0)
@@ -69,7 +69,7 @@ def test_an_arm_with_servos_reaches_a_target_in_a_simulation_of_them() -> None:
 
 
 def test_controls_that_hold_are_the_first_guess() -> None:
-    """A robot that stands still under gravity stays there, at the controls of the servos that hold it."""
+    """Check that a robot at rest under gravity stays there, at the controls of servos that hold it."""
     robot = fw.load(example("panda"))
     ocp = fw.OptimalControl(robot, step=0.02, knots=3, actuators=fw.PD(200.0, 30.0))
     ocp.add(fw.JointVelocities(), weight=1.0)
@@ -88,7 +88,7 @@ def fw_only_rest(robot: fw.Robot) -> fw.OptimalControl:
 
 
 def test_limits_of_controls_and_of_forces() -> None:
-    """Controls stay within their ranges, and joint forces within those of joints and actuators."""
+    """Check that controls stay within their ranges, and joint forces within those of joints and actuators."""
     ocp = fw.OptimalControl(pendulum(), step=0.02, knots=25, actuators=[MOTOR, SERVO])
     ocp.add(fw.PostureTask(), weight=1e3, at="end")
     ocp.add(fw.JointVelocities(), weight=np.append(np.full(25, 0.01), 10.0))
@@ -97,8 +97,8 @@ def test_limits_of_controls_and_of_forces() -> None:
     plan = ocp.solve([0.0, 0.0], targets={"posture": [0.6, -0.5]}, iterations=300)
     tau = 0.5 * (40.0 * plan.u[:, 1] + 1.0 - 20.0 * plan.q[1:, 1] - plan.v[1:, 1])
     assert plan.converged and np.abs(plan.u[:, 0]).max() < 1.0 + 1e-3
-    assert np.abs(plan.u[:, 0]).max() > 0.99  # the motor gives all that it has
-    assert np.abs(tau).max() < 3.0 + 1e-3  # of the joint, which is less than the servo's 8 times its gear
+    assert np.abs(plan.u[:, 0]).max() > 0.99  # the motor reaches its limit
+    assert np.abs(tau).max() < 3.0 + 1e-3  # limit of the joint, which is less than the servo's 8 times its gear
 
 
 def test_sampling_with_actuators() -> None:

@@ -1,4 +1,4 @@
-"""Terms with their second derivatives: the Hessian against differences of gradients, and the iterations that it saves."""
+"""Tests of terms with second derivatives: the Hessian against differences of gradients, and fewer iterations."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from optimal_control.test_stage_functions import called, differences
 
 
 def swirl(q: Any, v: Any, u: Any, tau: Any) -> list[Any]:
-    """Products of all quantities."""
+    """Return products of all quantities."""
     return [q[1] * v[0] * u[1] + u[0] * u[0], tau[1] * v[1] * v[0] * q[0] * q[0]]
 
 
 def hessian(ocp: fw.OptimalControl, stage: StageFunctions, known: dict[str, Any]) -> Array:
-    """The Hessian (2 nv + nu, 2 nv + nu) of a knot; with free steps, the root of the step is the first control."""
+    """Return the Hessian (2 nv + nu, 2 nv + nu) of a knot; with free steps, the root of the step is the first control."""
     H = np.zeros((2 * ocp.robot.nv + stage.system.controls,) * 2)
     for (a, b), x in zip(stage.places, called(stage.slopes, known).hessian, strict=True):
         H[a, b] = H[b, a] = x
@@ -28,7 +28,9 @@ def hessian(ocp: fw.OptimalControl, stage: StageFunctions, known: dict[str, Any]
 
 
 def check(ocp: fw.OptimalControl, q: Array, flat: Array, atol: float, first: int = 0) -> None:
-    """The Hessian of rows with given slopes and no stiffness is the derivative of their gradient, at stages from `first` on."""
+    """Check that the Hessian of rows with given slopes and no stiffness is the derivative of their gradient, at stages
+    from `first` on.
+    """
     rng, robot = np.random.default_rng(0), ocp.robot
     for stage in ocp._layout.stages[first:]:
         known = {"q": q, "v": rng.normal(size=robot.nv), "u": rng.normal(size=ocp.nu), "h": 0.01, "parameters": flat}
@@ -45,7 +47,7 @@ def check(ocp: fw.OptimalControl, q: Array, flat: Array, atol: float, first: int
 
 
 def test_hessians_of_an_arm_are_derivatives_of_gradients() -> None:
-    """Tasks with rotations, roots, and products of q, v, u and tau."""
+    """Check tasks with rotations, roots, and products of q, v, u and tau."""
     robot = fw.load(fw.example("panda"))
     ocp = fw.OptimalControl(robot, step=0.02, knots=5)
     ocp.add(fw.FrameTask(HAND, weight=[1, 1, 1, 0.1, 0.1, 0]), weight=10.0, exact=True)
@@ -63,7 +65,7 @@ def test_hessians_of_an_arm_are_derivatives_of_gradients() -> None:
 
 
 def test_hessians_of_a_floating_base_are_second_derivatives_along_displacements() -> None:
-    """Rotations do not commute, so derivatives of gradients are not symmetric; the Hessian is that along each displacement."""
+    """Check the Hessian along each displacement: rotations do not commute, so derivatives of gradients are not symmetric."""
     robot = hyq(0.7)[0].robot
     ocp = fw.OptimalControl(robot, step=0.02, knots=3)
     ocp.add(fw.FrameTask("lf_foot"), weight=10.0, exact=True)
@@ -93,7 +95,7 @@ def test_hessians_of_a_loop_are_derivatives_of_gradients() -> None:
 
 
 def test_hessians_with_free_steps_are_derivatives_of_gradients() -> None:
-    """On a floating base, with costs that the step multiplies, constraints that it does not, and a cost with a width."""
+    """Check a floating base, with costs that the step multiplies, constraints that it does not, and a cost with a width."""
     robot, start = hopper()
     foot = [fw.BilateralContact("foot", "point")]
     ocp = fw.OptimalControl(robot, phases=[fw.Phase(2, step=(0.005, 0.05)), fw.Phase(2, foot, step=0.02)])
@@ -110,7 +112,7 @@ def test_hessians_with_free_steps_are_derivatives_of_gradients() -> None:
 
 
 def reaching(exact: bool, step: Any = 0.02) -> fw.OptimalControl:
-    """A pendulum of 1 m that reaches for points; two terms, so that the rows of only one task are exact."""
+    """Return a pendulum of 1 m that reaches for points; there are two terms, so that the rows of only one are exact."""
     ocp = fw.OptimalControl(pendulum(), step=step, knots=50)
     ocp.add(fw.Effort(), weight=1e-2)
     ocp.add(fw.JointVelocities(), weight=0.1)
@@ -121,7 +123,7 @@ def reaching(exact: bool, step: Any = 0.02) -> fw.OptimalControl:
 
 def test_targets_out_of_reach_take_a_fraction_of_the_iterations() -> None:
     plain, exact = reaching(False), reaching(True)
-    assert not plain._layout.laws.exact.any() and exact._layout.laws.exact.sum() == 3 * 51  # of five rows at each of 51 knots
+    assert not plain._layout.laws.exact.any() and exact._layout.laws.exact.sum() == 3 * 51  # 3 of five rows at each of 51 knots
     rng = np.random.default_rng(0)
     iterations = []
     for angle in np.linspace(0.3, 2.8, 8):
@@ -136,7 +138,7 @@ def test_targets_out_of_reach_take_a_fraction_of_the_iterations() -> None:
 
 
 def test_second_derivatives_save_iterations_with_free_steps_too() -> None:
-    """At targets out of reach; the solutions and their durations are the same."""
+    """Check targets out of reach; the solutions and their durations are the same."""
     problems, iterations = [reaching(exact, (0.005, 0.05)) for exact in (False, True)], []
     for ocp in problems:
         ocp.add(fw.Duration(), weight=5.0)
@@ -167,7 +169,7 @@ def test_each_iteration_descends_although_the_hessian_is_indefinite() -> None:
 
 
 def test_constraints_may_be_exact() -> None:
-    """The curvature of a constraint counts with its multiplier; the solution and its gradients are the same."""
+    """Check that the curvature of a constraint counts with its multiplier; the solution and its gradients are the same."""
     plans, gradients = [], []
     for exact in (False, True):
         ocp = fw.OptimalControl(pendulum(), step=0.02, knots=30)

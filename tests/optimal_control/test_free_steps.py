@@ -1,4 +1,4 @@
-"""Steps that the solver chooses: derivatives, least times, and problems with the same steps given."""
+"""Tests of steps that the solver chooses: derivatives, least times, and problems with the same steps given."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pull(a: Any, force: Any) -> Any:
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
 def test_derivatives_by_the_step(integrator: str) -> None:
-    """On manifolds, of contact forces and accelerations, with loops, and at knots whose steps are given."""
+    """Check manifolds, contact forces and accelerations, loops, and knots whose steps are given."""
     rng, foot = np.random.default_rng(0), [fw.BilateralContact("foot", "point")]
     wheel = fw.build(from_parents([-1, 0], seed=1, joint_types=["planar", "spherical"]))
     closed, toe = leg()[0].robot, [fw.BilateralContact("toe", rows=np.eye(6)[:2])]
@@ -51,7 +51,7 @@ def passed_back(r: Riccati, knot: KnotSlopes, damping: float, feedback: Array, k
 
 @pytest.mark.parametrize("bounds", [(-9.0, 9.0), (-9.0, -5.0), (0.0, 0.0)])
 def test_the_recursion_is_elimination_from_whole_matrices(bounds: tuple[float, float]) -> None:
-    """A knot that has the step of the knot before, and before it the knot that chooses the step, within bounds."""
+    """Check a knot that shares the step of the previous knot, which chooses the step within bounds."""
     n, m, rng = 3, 3, np.random.default_rng(2)
     rows, width = 2 * n + 1, 2 * n + m
     r = riccati(n, m, rows, [], 1)
@@ -69,7 +69,7 @@ def test_the_recursion_is_elimination_from_whole_matrices(bounds: tuple[float, f
         Q, q = cost + F.T @ V @ F, slope + F.T @ g
         states = 2 * n + tied
         controls, best = np.arange(states, width), -np.linalg.solve(Q[states:, states:], q[states:])
-        fixed = np.zeros(width)  # the step at its bound has no feedback
+        fixed = np.zeros(width)  # a step at its bound has no feedback
         if not tied and not bounds[0] <= best[0] <= bounds[1]:
             fixed[2 * n], controls = np.clip(best[0], *bounds), controls[1:]
         q = q + Q @ fixed
@@ -91,7 +91,7 @@ def test_the_recursion_is_elimination_from_whole_matrices(bounds: tuple[float, f
     ("integrator", "phases"), [("semi-implicit", [20]), ("rk4", [20]), ("rk4", [10, 10]), ("rk4", [1] * 20)]
 )
 def test_the_least_time_of_a_mass_is_that_of_bang_bang_control(integrator: str, phases: list[int]) -> None:
-    """From rest to rest over d with a force of at most f: 2 sqrt(d m / f)."""
+    """Check a motion from rest to rest over d with a force of at most f: 2 sqrt(d m / f)."""
     robot, d, f = sliders(1), 0.8, 3.0
     mass = float(robot.mass_matrix(np.zeros(1))[0, 0])
     parts = [fw.Phase(knots, step=(0.001, 0.1)) for knots in phases]
@@ -111,7 +111,7 @@ def test_the_least_time_of_a_mass_is_that_of_bang_bang_control(integrator: str, 
 
 
 def test_a_reach_takes_as_long_as_by_bisection() -> None:
-    """The cost of time outweighs the others almost, and the cost is less than at the duration that bisection finds."""
+    """Check that the cost of time dominates, and that the cost is less than at the duration that bisection finds."""
 
     def reach(step: Any) -> fw.OptimalControl:
         ocp = fw.OptimalControl(fw.load(fw.example("panda")), step=step, knots=40)
@@ -135,7 +135,7 @@ def test_a_reach_takes_as_long_as_by_bisection() -> None:
 
 
 def hop(steps: Any) -> tuple[fw.OptimalControl, Array, dict[str, Any]]:
-    """A floating leg hops ahead and lands: stance, flight and stance after an impact."""
+    """Return a floating leg that hops ahead and lands: stance, flight and stance after an impact."""
     (robot, start), foot = hopper(), [fw.BilateralContact("foot", "point")]
     parts = [fw.Phase(8, foot, steps[0]), fw.Phase(6, (), steps[1]), fw.Phase(6, foot, steps[2], impact=True)]
     ocp = fw.OptimalControl(robot, phases=parts)
@@ -150,9 +150,9 @@ def hop(steps: Any) -> tuple[fw.OptimalControl, Array, dict[str, Any]]:
 
 
 def test_no_other_durations_of_a_hop_are_cheaper() -> None:
-    """The problem with given steps has the same cost at the steps that the solver chose, and costs more beside them.
+    """Check that the problem with the solver's steps given has the same cost, and that other steps cost more.
 
-    The step of the first phase is the longest, and costs less only beyond.
+    The step of the first phase is at its upper bound, and only longer steps would cost less.
     """
     ocp, start, targets = hop([(0.005, 0.045), FREE, FREE])
     plan = ocp.solve(start, targets=targets, iterations=300, tolerance=1e-9)
@@ -162,7 +162,7 @@ def test_no_other_durations_of_a_hop_are_cheaper() -> None:
     assert steps[0] == 0.045 and (1.1 * FREE[0] < steps[1:]).all() and (steps[1:] < 0.9 * FREE[1]).all()
     assert [len(x) for x in ocp.contact_forces(plan)] == [8, 6, 1, 6]
 
-    functions: dict[Any, Any] = {}  # which do not depend on given steps
+    functions: dict[Any, Any] = {}  # they do not depend on given steps
 
     def cost(i: int, factor: float) -> float:
         factors = np.where(np.arange(3) == i, factor, 1.0)
@@ -177,7 +177,7 @@ def test_no_other_durations_of_a_hop_are_cheaper() -> None:
 
 
 def swing(step: Any) -> fw.OptimalControl:
-    """A double pendulum moves from rest to rest."""
+    """Return a double pendulum that moves from rest to rest."""
     ocp = fw.OptimalControl(pendulum(), step=step, knots=20, integrator="rk4")
     ocp.add(fw.Effort(), weight=1e-2)
     ocp.add(fw.Duration())
@@ -187,7 +187,7 @@ def swing(step: Any) -> fw.OptimalControl:
 
 
 def test_a_plan_is_a_guess_and_problems_of_a_batch_choose_their_own_steps() -> None:
-    """No other durations are cheaper."""
+    """Check that no other durations are cheaper."""
     ocp = swing((0.01, 0.1))
     targets = {"posture": np.array([[0.5, -0.3], [1.5, 0.3]])[:, None]}
     many = ocp.solve(np.zeros((2, 2)), targets=targets, iterations=200)
@@ -205,7 +205,7 @@ def test_a_plan_is_a_guess_and_problems_of_a_batch_choose_their_own_steps() -> N
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_costs_with_a_width_are_those_of_given_steps(exact: bool) -> None:
-    """No other durations are cheaper."""
+    """Check that no other durations are cheaper."""
 
     def reach(step: Any) -> fw.OptimalControl:
         ocp = fw.OptimalControl(pendulum(), step=step, knots=20)
@@ -227,7 +227,7 @@ def test_costs_with_a_width_are_those_of_given_steps(exact: bool) -> None:
 
 
 def test_derivatives_of_costs_with_a_width() -> None:
-    """Within the width, beyond it, and where it begins."""
+    """Check inside the width, beyond it, and at its bound."""
     rng = np.random.default_rng(0)
     ocp = fw.OptimalControl(pendulum(), step=FREE, knots=2)
     ocp.add(fw.Effort(), width=1e-3)
@@ -269,7 +269,7 @@ def test_what_free_steps_do_not_support_is_refused_by_name(wrong: Any, words: st
 
 
 def test_the_duration_of_given_steps_is_a_part_of_the_cost() -> None:
-    """Impacts take no time."""
+    """Check durations; impacts take no time."""
     ocp, start, _ = hop([0.01, 0.02, 0.03])
     motion = np.tile(start, (22, 1)), np.zeros((22, 8)), np.zeros((21, 2))
     targets = {"posture": start, "foot": ocp.robot.frame_placement("foot")(start)[:3, 3]}

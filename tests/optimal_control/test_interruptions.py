@@ -1,4 +1,4 @@
-"""Ctrl-C in a solution: the solver returns to Python between slices of its iterations."""
+"""Tests of Ctrl-C during a solution: the solver returns to Python between slices of its iterations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TARGETS = {"hand": [0.35, -0.45, 0.35]}
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Threads of all calls of the solver."""
+    """Record the threads of all calls of the solver."""
     found: list[Any] = []
     load = workspace.SOLVE.for_tables
 
@@ -49,7 +49,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_slices_of_one_iteration_give_the_same_bits(monkeypatch: pytest.MonkeyPatch, calls: list[Any]) -> None:
-    """Also with multipliers and penalties, and those of a controller's first tick."""
+    """Check multipliers and penalties too, and those of a controller's first tick."""
     jump, start, arguments = hyq(0.3)
     for ocp, q, given in ((reach(), PANDA_START, {"targets": TARGETS}), (jump, start, arguments)):
         plans, ticks = [], []
@@ -102,10 +102,10 @@ def test_ctrl_c_stops_all_threads_after_their_slices(
         patch.setattr(workspace.Workspace, "solve", pressing)
         with pytest.raises(KeyboardInterrupt):
             ocp.solve(q, targets=TARGETS)
-    assert len(calls) < needed / 2  # those of a thread that had not heard of it yet
+    assert len(calls) < needed / 2  # the slices of threads that had not yet received the signal
     calls.clear()
     again = ocp.solve(q, targets=TARGETS)
-    assert len(calls) == needed  # no thread goes on with the first problems
+    assert len(calls) == needed  # no thread continues with the first problems
     np.testing.assert_array_equal(again.q, expected.q)
 
 

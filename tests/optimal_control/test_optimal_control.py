@@ -1,4 +1,4 @@
-"""Solutions, against LAPACK for linear systems and SciPy for small problems; conditions of optimality for others."""
+"""Tests of solutions: against LAPACK for linear systems, SciPy for small problems, and optimality conditions for others."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_linear_system_takes_one_step_and_has_the_gains_of_riccatis_equation()
 
 
 def test_constraints_of_a_linear_system_hold_with_the_least_effort() -> None:
-    """To a place at rest, where the forces of least squares are known from the equations of all knots."""
+    """Check a motion to rest, for which the equations of all knots determine the least-squares forces."""
     robot, h, knots = sliders(2), 0.05, 20
     ocp = fw.OptimalControl(robot, step=h, knots=knots)
     ocp.add(fw.Effort(), weight=1.0)
@@ -75,7 +75,7 @@ def test_constraints_of_a_linear_system_hold_with_the_least_effort() -> None:
 
 
 def test_a_small_problem_with_bounds_is_as_scipy_has_it() -> None:
-    """A double pendulum lifts its tip with forces that are at their bounds for a while."""
+    """Check a double pendulum that lifts its tip with forces that are at their bounds for a while."""
     robot, h, knots = pendulum(), 0.04, 12
     ocp = fw.OptimalControl(robot, step=h, knots=knots)
     ocp.add(fw.Effort(), weight=0.05)
@@ -110,7 +110,9 @@ def test_a_small_problem_with_bounds_is_as_scipy_has_it() -> None:
 
 
 def test_no_change_of_controls_makes_a_reach_cheaper() -> None:
-    """The derivative of the cost by all controls is zero, by differences of motions that are computed step by step."""
+    """Check that the derivative of the cost by all controls is zero, by differences of motions that are computed step by
+    step.
+    """
     rng = np.random.default_rng(0)
     ocp = panda(8)
     arguments = panda_arguments(ocp)
@@ -131,7 +133,7 @@ def test_no_change_of_controls_makes_a_reach_cheaper() -> None:
 
 
 def test_a_quadruped_jumps_within_friction_cones() -> None:
-    """Forces are those of the dynamics under contacts, and the constraint changes the motion."""
+    """Check that forces are those of the dynamics under contacts, and that the constraint changes the motion."""
     free, bound = hyq(5.0), hyq(0.12)
     plans = [ocp.solve(start, **arguments) for ocp, start, arguments in (free, bound)]
     ratios = []
@@ -143,7 +145,7 @@ def test_a_quadruped_jumps_within_friction_cones() -> None:
         world = np.einsum("kfij,kfj->kfi", R, force)
         ratios.append((np.linalg.norm(world[..., :2], axis=-1) / world[..., 2]).max())
         assert world[..., 2].min() > 0.0
-        motion = ocp.trajectory(plan)  # whose contact forces change the momentum
+        motion = ocp.trajectory(plan)  # contact forces change the momentum
         total = np.array([motion.contacts(k).forces.sum(axis=0) for k in range(len(motion))])
         away = np.diff(ocp.robot.center_of_mass_velocity(plan.q, plan.v), axis=0) / np.diff(motion.times)[:, None]
         weight = ocp.robot.mass * np.array(ocp.robot.gravity)
@@ -169,7 +171,7 @@ def test_a_leg_with_a_loop_jumps_and_its_loop_stays_closed() -> None:
 
 
 def test_a_leg_lands_with_an_impact() -> None:
-    """From flight onto its toe, where it stays; the trunk comes to rest at the height that is asked for."""
+    """Check a landing on the toe, which stays in place; the trunk comes to rest at the requested height."""
     robot = leg()[0].robot
     toe = [fw.BilateralContact("toe", rows=np.eye(6)[:2])]
     drives = ["base_to_thigh", "thigh_to_driver"]
@@ -191,7 +193,7 @@ def test_a_leg_lands_with_an_impact() -> None:
     flight, impulse, stance = ocp.contact_forces(plan)
     assert flight.shape == (16, 0) and impulse.shape == (1, 2) and stance.shape == (40, 2)
     assert abs(impulse).max() > 0.01
-    assert abs(plan.u[16]).max() < 1e-9  # there is nothing to drive in an impact
+    assert abs(plan.u[16]).max() < 1e-9  # an impact has no controls
     assert np.diff(ocp.trajectory(plan).first).tolist() == [0] * 18 + [1] * 40
 
 
@@ -254,7 +256,7 @@ def test_a_plan_is_a_guess_that_needs_no_more_steps() -> None:
 
 
 def test_a_guess_need_not_be_a_motion() -> None:
-    """Places on a line, at which the robot does not arrive by the forces that are given; the solution has no gaps."""
+    """Check a guess of configurations on a line, to which the given forces do not lead; the solution has no gaps."""
     ocp = panda()
     arguments = panda_arguments(ocp)
     plan = ocp.solve(PANDA_START, **arguments, tolerance=1e-10)
@@ -307,11 +309,11 @@ def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
         ocp.add(fw.PostureTask(), weight=1.0, at="end", width=width)
         found += [ocp.solve(np.zeros(1), targets={"posture": [x]}, tolerance=1e-12).u[0, 0] for x in (100.0, 200.0)]
     assert found[1] == pytest.approx(2.0 * found[0], rel=1e-6)
-    by_force = 0.01 / float(robot.mass_matrix(np.zeros(1))[0, 0])  # place at the end over the force
+    by_force = 0.01 / float(robot.mass_matrix(np.zeros(1))[0, 0])  # final position over force
     assert found[2] == pytest.approx(found[3], rel=1e-6) == pytest.approx(0.1 * by_force / (10.0 * 0.1), rel=1e-6)
 
 
-# --- what is refused
+# --- refusals
 
 
 @pytest.mark.parametrize(
@@ -418,7 +420,7 @@ def test_plans_of_other_problems_are_refused() -> None:
 
 
 def test_quaternions_of_the_start_have_unit_length() -> None:
-    """Others would move the robot as if it were another; lengths that rounding to few digits leaves are corrected."""
+    """Check that other lengths are refused, and that lengths rounded to few digits are corrected."""
     robot, q = hopper()
     ocp = fw.OptimalControl(robot, knots=3)
     ocp.add(fw.Effort())
@@ -449,7 +451,7 @@ def test_functions_of_users_may_be_methods_and_have_defaults() -> None:
 
 
 def test_a_task_may_be_a_cost_and_a_constraint() -> None:
-    """Each has rows of its own, and one target."""
+    """Check that the cost and the constraint have their own rows, and one target."""
     robot = fw.load(fw.example("panda"))
     ocp = fw.OptimalControl(robot, step=0.02, knots=20)
     hand = fw.FrameTask(HAND, kind="position")
@@ -475,7 +477,9 @@ def test_problems_are_pickled_without_what_is_compiled() -> None:
 
 
 def test_the_least_time_of_a_mass_is_that_of_bang_bang_control() -> None:
-    """From rest to rest over d with a force of at most f: 2 sqrt(d m / f), to what steps allow; without compiling again."""
+    """Check a motion from rest to rest over d with a force of at most f: 2 sqrt(d m / f), to the step size; without new
+    compilation.
+    """
     robot = sliders(1)
     mass, d, f = float(robot.mass_matrix(np.zeros(1))[0, 0]), 0.8, 3.0
     ocp = fw.OptimalControl(robot, step=0.1, knots=40)
@@ -495,7 +499,7 @@ def test_the_least_time_of_a_mass_is_that_of_bang_bang_control() -> None:
 
 
 def test_other_steps_need_no_other_functions() -> None:
-    """A scaled problem is the one with those steps."""
+    """Check that a scaled problem is the problem with those steps."""
     ocp, other = (fw.OptimalControl(pendulum(), step=h, knots=20) for h in (0.02, 0.05))
     for x in (ocp, other):
         x.add(fw.PostureTask(), weight=1.0)
@@ -530,7 +534,7 @@ Force = Callable[[Array, Array, Array], Array]
 def exact_motion(
     robot: fw.Robot, q: Array, v: Array, u: Array, h: float, contacts: Any = (), force: Force | None = None
 ) -> Array:
-    """The state (q, v) after controls u (k, nu) that are held for h each. Without `force`, controls are joint forces."""
+    """Return the state (q, v) after controls u (k, nu) that are held for h each. Without `force`, controls are joint forces."""
     space = robot.operational_space(contacts) if contacts else None
 
     def rate(_: float, y: Array, held: Array) -> Array:
@@ -551,7 +555,7 @@ def servo_forces(q: Array, v: Array, u: Array) -> Array:
 
 
 def runge_kutta_cases() -> dict[str, tuple[fw.Robot, Array, float, dict[str, Any]]]:
-    """Robots, configurations, steps, and options: contacts, drives, and the joint forces of controls."""
+    """Return robots, configurations, steps, and options: contacts, drives, and the joint forces of controls."""
     wheel = fw.build(from_parents([-1, 0], seed=1, joint_types=["planar", "spherical"]))
     closed, start = leg()
     ends = np.eye(8)[[6, 7]]
@@ -566,7 +570,7 @@ def runge_kutta_cases() -> dict[str, tuple[fw.Robot, Array, float, dict[str, Any
 
 @pytest.mark.parametrize("case", ["arm", "servos", "manifolds", "contact", "loop"])
 def test_runge_kutta_steps_have_order_four(case: str) -> None:
-    """Steps half as long follow the motion under held controls about sixteen times as well."""
+    """Check that half the step follows the motion under held controls about sixteen times as well."""
     robot, q, h, options = runge_kutta_cases()[case]
     contacts, force, errors = options.pop("contacts", ()), options.pop("force", None), list[float]()
     rng = np.random.default_rng(0)
@@ -591,7 +595,7 @@ def test_runge_kutta_steps_have_order_four(case: str) -> None:
 
 
 def test_runge_kutta_steps_swing_a_pendulum_up() -> None:
-    """Forces planned with long steps lead to where the plan ends; those planned with semi-implicit steps do not."""
+    """Check that planned forces with long steps lead to the plan's end; those planned with semi-implicit steps do not."""
     robot, off = pendulum(), []
     for integrator in ("rk4", "semi-implicit"):
         ocp = fw.OptimalControl(robot, step=0.05, knots=20, integrator=integrator)
@@ -605,7 +609,7 @@ def test_runge_kutta_steps_swing_a_pendulum_up() -> None:
 
 
 def hop() -> tuple[fw.OptimalControl, Array, dict[str, Any]]:
-    """A floating leg hops ahead and lands."""
+    """Return a floating leg that hops ahead and lands."""
     (robot, start), foot = hopper(), [fw.BilateralContact("foot", "point")]
     phases = [fw.Phase(8, foot), fw.Phase(6), fw.Phase(6, foot, impact=True)]
     ocp = fw.OptimalControl(robot, step=0.02, phases=phases, integrator="rk4")
@@ -619,14 +623,17 @@ def hop() -> tuple[fw.OptimalControl, Array, dict[str, Any]]:
 
 
 def jump() -> tuple[fw.OptimalControl, Array, dict[str, Any]]:
-    """A leg with a loop jumps along a slider."""
+    """Return a leg with a loop that jumps along a slider."""
     ocp, start = leg(10, 10, integrator="rk4")
     return ocp, start, {"height": start + np.eye(5)[0] * 0.1, "toe": np.zeros(3)}
 
 
 @pytest.mark.parametrize("problem", [hop, jump])
 def test_runge_kutta_plans_cannot_be_improved(problem: Any) -> None:
-    """Along random changes of all controls the derivative of the cost is zero. Contacts rest, and loops stay closed."""
+    """Check that along random changes of all controls the derivative of the cost is zero.
+
+    Contacts rest, and loops stay closed.
+    """
     ocp, start, targets = problem()
     robot, layout, rng = ocp.robot, ocp._layout, np.random.default_rng(0)
     plan = ocp.solve(start, targets=targets, tolerance=1e-12)
@@ -666,7 +673,7 @@ def test_integrators_that_do_not_exist_are_refused() -> None:
 
 
 def test_joints_that_loops_determine_in_part_are_refused() -> None:
-    """A ball joint with one independent velocity."""
+    """Check a ball joint with one independent velocity."""
     ball = fw.Joint("ball", fw.JointType.SPHERICAL, None, "rod")
     joints = [ball, fw.Joint("hinge", fw.JointType.REVOLUTE, "rod", "tip", fw.Pose(p=(0.4, 0.0, 0.0)), (0.0, 1.0, 0.0))]
     bodies = [fw.Body(name, fw.Inertia(1.0, (0.1, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))) for name in ("rod", "tip")]

@@ -1,4 +1,4 @@
-"""Damping, springs and gravity compensation of joints in plans, as a simulation and MuJoCo have them."""
+"""Tests of damping, springs and gravity compensation in plans, against simulations and MuJoCo."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ BALL = '<joint name="wrist" type="ball" damping="0.05" stiffness="4"/>'
 
 
 def arm(wrist: str = BALL, step: float = 0.02, integrator: str = "implicitfast", k: float = 40.0) -> str:
-    """Two hinges, a ball joint and a slider, with dampers, springs and gravity compensation."""
+    """Return two hinges, a ball joint and a slider, with dampers, springs and gravity compensation."""
     return ARM.format(wrist=wrist, step=step, integrator=integrator, k=k)
 
 
 def linkage() -> fw.Robot:
-    """A leg with a loop, with dampers at all joints and springs at independent ones."""
+    """Return a leg with a loop, with dampers at all joints and springs at independent ones."""
     robot: Any = leg()[0].robot
     own = {j.name for j in robot.joints if j.independent}
     joints = [
@@ -52,7 +52,7 @@ def linkage() -> fw.Robot:
 
 
 def sprung_hopper() -> tuple[fw.Robot, Array]:
-    """A leg under a floating trunk, whose damping is that of a fluid."""
+    """Return a leg under a floating trunk, whose damping is that of a fluid."""
     return hopper(root={"damping": 0.4}, hip={"damping": 0.5, "stiffness": 30.0, "rest": -0.3}, knee={"damping": 0.2})
 
 
@@ -75,7 +75,7 @@ def state(robot: fw.Robot, rng: np.random.Generator) -> tuple[Array, Array]:
 
 @pytest.mark.parametrize(("integrator", "step"), [("semi-implicit", 1e-3), ("semi-implicit", 0.03), ("rk4", 1e-3)])
 def test_steps_are_those_of_a_simulation(integrator: str, step: float) -> None:
-    """Also of joints that a loop or a coupling moves; without these forces, velocities would differ a lot."""
+    """Check joints that a loop or a coupling moves, too; without these forces, velocities would differ much."""
     rng = np.random.default_rng(0)
     for robot in (fw.load(arm()), linkage(), sprung_hopper()[0], fw.load(fw.example("panda"))):
         ocp = problem(robot, step=step, integrator=integrator)
@@ -90,7 +90,7 @@ def test_steps_are_those_of_a_simulation(integrator: str, step: float) -> None:
         sim.step(tau)
         bare.step(tau)
         found = ocp._layout.stages[0].step(q, v, u, step)
-        place = 3 if robot.name == "hopper" else 0  # the linear velocity of a base has other axes in a simulation's step
+        place = 3 if robot.name == "hopper" else 0  # in a simulation's step, the linear velocity of a base has other axes
         np.testing.assert_allclose(found.velocity[place:], sim.v[place:], rtol=0, atol=1e-12)
         np.testing.assert_allclose(found.ahead[place:], sim.q[place:], rtol=0, atol=1e-12)
         assert np.abs(bare.v - sim.v).max() > 1e-4 * step / 1e-3
@@ -98,7 +98,9 @@ def test_steps_are_those_of_a_simulation(integrator: str, step: float) -> None:
 
 @pytest.mark.parametrize(("integrator", "wrist"), [("implicitfast", BALL), ("RK4", "")])
 def test_controls_of_a_plan_move_mujocos_model_along_it(integrator: str, wrist: str) -> None:
-    """The step of implicitfast has springs at its beginning, so that case has none; ball joints need Euler steps."""
+    """Check motions; implicitfast takes springs at the beginning of a step, so that case has none; ball joints need Euler
+    steps.
+    """
     k = 0.0 if wrist else 40.0
     text = arm(wrist.replace(' stiffness="4"', ""), 0.01, integrator, k)
     robot, model = fw.load(text), mujoco.MjModel.from_xml_string(text)
@@ -149,7 +151,7 @@ def test_free_steps_change_what_dampers_and_springs_do(integrator: str) -> None:
 
 
 def test_steps_of_all_lengths_share_compiled_functions_and_are_stable() -> None:
-    """With springs that explicit steps of these lengths cannot take; a scaled problem is the one with its steps."""
+    """Check springs for which explicit steps of these lengths are unstable; a scaled problem is the one with its steps."""
     robot = fw.load(arm(k=1e7))
     ocps = [fw.OptimalControl(robot, step=h, knots=20) for h in (0.02, 0.05)]
     for ocp in ocps:
@@ -169,7 +171,9 @@ def test_the_first_guess_holds_a_robot_against_its_springs() -> None:
 
 
 def test_a_controller_keeps_a_robot_with_strong_springs_at_its_target() -> None:
-    """It stays within 3 mrad, which the cost of efforts explains; one that does not know the springs is 27 mrad off."""
+    """Check that it stays within 3 mrad, which the cost of efforts explains; a controller without the springs is 27 mrad
+    off.
+    """
     robot, off = fw.load(arm(wrist="", k=200.0)), []
     goal = np.array([0.6, -0.4, 0.05])
     for known in (robot, fw.load(arm(wrist="", k=0.0))):

@@ -1,4 +1,4 @@
-"""Problems and controllers in other processes, and copies of them."""
+"""Tests of problems and controllers in other processes, and of copies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def swing(**options: Any) -> fw.OptimalControl:
 
 
 def gait() -> Any:
-    """The leg with a loop, in phases that repeat, after some ticks."""
+    """Return the leg with a loop, in repeating phases, after some ticks."""
     problem, start = leg()
     ocp = fw.OptimalControl(
         problem.robot, step=0.005, knots=12, phases=[fw.Phase(4, problem.phases[0].contacts), fw.Phase(4)],
@@ -74,7 +74,7 @@ def quick() -> Any:
 @pytest.mark.parametrize("made", [tracking, quick, gait, sampled, simulated])
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 def test_copies_of_a_controller_go_on_with_the_same_bits(made: Callable[[], Any], copied: Callable[[Any], Any]) -> None:
-    """Each for itself: the original has taken these ticks before its copy does."""
+    """Check that copies are independent: the original takes these ticks before its copy does."""
     controller = made()
     other = copied(controller)
     expected = goes_on(controller)
@@ -83,7 +83,7 @@ def test_copies_of_a_controller_go_on_with_the_same_bits(made: Callable[[], Any]
 
 def test_controllers_work_in_other_processes() -> None:
     controllers = [tracking(), sampled()]
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:  # which fails if its process dies
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:  # fails if its process dies
         found = list(pool.map(goes_on, controllers))
     for x, controller in zip(found, controllers, strict=True):
         np.testing.assert_array_equal(x, goes_on(controller))
@@ -94,7 +94,7 @@ def power(v: Any, tau: Any, scale: float = 1.0) -> Any:
 
 
 def test_problems_with_functions_and_obstacles_are_pickled() -> None:
-    """With functions of modules, parts of them, and balls around a robot; a function without a name needs cloudpickle."""
+    """Check functions of modules, partial functions, and balls around a robot; a function without a name needs cloudpickle."""
     ocp = fw.OptimalControl(fw.load(fw.example("panda")), step=0.02, knots=10)
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.add(fw.FrameTask(HAND, kind="position"), weight=10.0)

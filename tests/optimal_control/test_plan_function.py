@@ -1,4 +1,4 @@
-"""Derivatives of solutions by initial states, targets and parameters, against differences of solutions."""
+"""Tests of derivatives of solutions by initial states, targets and parameters, against differences of solutions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def reach(limited: bool, integrator: str = "semi-implicit", step: Any = 0.04) ->
 
 
 def compare(ocp: fw.OptimalControl, given: list[Array], eps: float) -> Any:
-    """The cotangents for random ones of the solution, against central differences of two solutions, good to 1e-8 / eps."""
+    """Compare cotangents, for random ones of the solution, with central differences of two solutions, accurate to 1e-8 /
+    eps.
+    """
     f, rng = ocp.plan_function(**EXACT), np.random.default_rng(0)
     solved = f(*given)
     bars: list[Any] = [rng.standard_normal(x.shape) for x in solved[:5]]
@@ -49,7 +51,7 @@ def compare(ocp: fw.OptimalControl, given: list[Array], eps: float) -> Any:
 
 @pytest.mark.parametrize(("limited", "integrator"), [(False, "semi-implicit"), (True, "semi-implicit"), (False, "rk4")])
 def test_derivatives_are_those_of_solutions(limited: bool, integrator: str) -> None:
-    """Also with joint forces at their limits."""
+    """Check joint forces at their limits, too."""
     ocp, n = reach(limited, integrator), 2
     tips = np.array([[[0.7, 0.0, -0.4]], [[0.6, 0.0, -0.5]]])
     given = [np.array([[0.1, 0.2], [0.3, -0.2]]), np.zeros((n, 2)), tips, np.ones((n, 11, 1))]
@@ -60,7 +62,7 @@ def test_derivatives_are_those_of_solutions(limited: bool, integrator: str) -> N
 
 @pytest.mark.parametrize(("limited", "integrator"), [(False, "semi-implicit"), (True, "semi-implicit"), (False, "rk4")])
 def test_derivatives_with_free_steps_are_those_of_solutions(limited: bool, integrator: str) -> None:
-    """The weight of time is a parameter, and each problem has its own."""
+    """Check a weight of time that is a parameter; each problem has its own."""
     ocp = reach(limited, integrator, (0.01, 0.06))
     ocp.add(fw.Residual(lambda a, parameters: [parameters[0]], size=1, parameters=1, name="time"), weight=3.0)
     tips, times = np.array([[[0.7, 0.0, -0.4]], [[0.6, 0.0, -0.5]]]), np.array([[[1.0]], [[0.01]]])
@@ -73,7 +75,7 @@ def test_derivatives_with_free_steps_are_those_of_solutions(limited: bool, integ
 
 
 def test_derivatives_with_free_steps_of_phases() -> None:
-    """A hop with an impact; the step of the first phase is the longest."""
+    """Check a hop with an impact; the step of the first phase is at its upper bound."""
     ocp, start, targets = hop([(0.005, 0.045), FREE, FREE])
     f = ocp.plan_function()
     _, solved = compare(ocp, [start[None], np.zeros((1, ocp.robot.nv)), *(targets[x][None, None] for x in f.names[2:])], 1e-4)

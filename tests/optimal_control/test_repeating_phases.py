@@ -1,4 +1,4 @@
-"""Phases that repeat: windows of their cycle, and controllers that move along it."""
+"""Tests of repeating phases: windows of their cycle, and controllers that move along the cycle."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LONG, SHORT = 4, 2
 
 
 def phases() -> list[fw.Phase]:
-    """A pair, flight, the other pair, and flight."""
+    """Return a pair, flight, the other pair, and flight."""
     first, second = ([fw.BilateralContact(foot, "point") for foot in pair] for pair in (LEFT, RIGHT))
     return [fw.Phase(LONG, first), fw.Phase(SHORT), fw.Phase(LONG, second), fw.Phase(SHORT)]
 
 
 def completed(ocp: fw.OptimalControl) -> fw.OptimalControl:
-    """The same terms for any phases."""
+    """Return the same terms for any phases."""
     ocp.add(fw.PostureTask(), weight=np.append(np.full(ocp.knots, 10.0), 100.0))
     ocp.add(fw.JointVelocities(), weight=1.0)
     ocp.add(fw.Effort(), weight=1e-3)
@@ -61,7 +61,9 @@ def test_a_solution_is_that_of_the_same_phases_one_after_the_other() -> None:
 
 
 def test_a_controller_moves_along_the_cycle() -> None:
-    """Each tick's plan is that of the window then, with many iterations; functions are compiled once for all windows."""
+    """Check that each tick's plan is that of the current window, after many iterations; functions are compiled once for
+    all windows.
+    """
     robot, start = hyq()
     ocp = completed(fw.OptimalControl(robot, step=0.02, knots=10, phases=phases()))
     mpc = fw.Controller(ocp, rate=50, iterations=60)
@@ -79,7 +81,7 @@ def test_a_controller_moves_along_the_cycle() -> None:
 
 
 def test_several_knots_may_pass_between_ticks() -> None:
-    """The plan after them costs what that of the same phases costs from there, once it has converged."""
+    """Check that the following plan, once converged, has the cost of the plan for the same phases from there."""
     robot, start = hyq()
     ocp = completed(fw.OptimalControl(robot, step=0.02, knots=10, phases=phases()))
     posture = {"posture": start}
@@ -105,13 +107,13 @@ def test_phases_that_repeat_have_one_step() -> None:
         fw.OptimalControl(robot, knots=0, phases=phases())
 
 
-# impacts: a leg that hops
+# impacts: a hopping leg
 
 STEP, HALF, AHEAD = 0.01, 6, 15  # [s]; knots of flight and of stance, and of the horizon
 
 
 def hopper(parts: list[fw.Phase] | None = None) -> tuple[fw.OptimalControl, Array]:
-    """A leg that hops, in phases that repeat or in parts, and its first configuration."""
+    """Return a hopping leg, in phases that repeat or in parts, and its first configuration."""
     robot = leg()[0].robot
     start = robot.close(np.array([0.22, 3.7269, -1.5, 1.5, -1.5]))  # type: ignore[attr-defined]
     toe = [fw.BilateralContact("toe", rows=np.eye(6)[:2])]
@@ -121,7 +123,7 @@ def hopper(parts: list[fw.Phase] | None = None) -> tuple[fw.OptimalControl, Arra
 
 
 def with_costs(ocp: fw.OptimalControl, numbers: Array) -> fw.OptimalControl:
-    """The same costs for any phases, by the numbers of knots; that of the height of the toe grows along the horizon."""
+    """Add the same costs to any phases, by the numbers of knots; the cost of the toe's height grows along the horizon."""
     ocp.add(fw.Effort(), weight=0.02)
     ocp.add(fw.JointVelocities(), weight=0.01)
     ocp.add(fw.PostureTask(), weight=3.0)
@@ -130,7 +132,7 @@ def with_costs(ocp: fw.OptimalControl, numbers: Array) -> fw.OptimalControl:
 
 
 def heights(ocp: fw.OptimalControl, start: Array, numbers: Array) -> dict[str, Array]:
-    """Targets: the toe's height over time, and the posture."""
+    """Return targets: the toe's height over time, and the posture."""
     ground = ocp.robot.frame_placement("toe")(start)[0, 3] - 0.005
     part = numbers % (2 * HALF) / HALF
     x = ground + np.where(part < 1.0, 0.08 * part * (1.0 - part), 0.0)
@@ -138,7 +140,7 @@ def heights(ocp: fw.OptimalControl, start: Array, numbers: Array) -> dict[str, A
 
 
 def test_impacts_are_knots_of_windows_that_take_no_time() -> None:
-    """A window that begins with a phase has its impact; a window that ends before the phase has not."""
+    """Check that a window that begins with a phase has its impact, and that a window that ends before the phase does not."""
     ocp, _ = hopper()
     assert (ocp.knots, ocp.period) == (AHEAD, 2 * HALF)
     steps = np.tile([False] * HALF + [True] * HALF, 4)  # in contact
@@ -154,7 +156,9 @@ def test_impacts_are_knots_of_windows_that_take_no_time() -> None:
 
 
 def test_a_hopping_controller_solves_the_same_phases_written_out() -> None:
-    """Over more than a cycle, the plan is that of explicit phases, whose impacts count as knots, from the same state."""
+    """Check that over more than a cycle, the plan is that of explicit phases, whose impacts count as knots, from the same
+    state.
+    """
     ocp, start = hopper()
     every = np.arange(AHEAD + 1)
     with_costs(ocp, every)
@@ -176,7 +180,7 @@ def test_a_hopping_controller_solves_the_same_phases_written_out() -> None:
         assert plan.converged and len(plan.u) == AHEAD + sum(s.impact for s in spans)
         np.testing.assert_allclose(z.q, plan.q, rtol=0, atol=2e-5)  # near a minimum, costs differ by the square of this
         np.testing.assert_allclose(mpc.cost, plan.cost, rtol=1e-7)
-        np.testing.assert_allclose(single.cost, plan.cost, rtol=0.03)  # of one iteration a tick
+        np.testing.assert_allclose(single.cost, plan.cost, rtol=0.03)  # with one iteration per tick
         for span, force in zip(spans, listed.contact_forces(plan), strict=True):
             assert force.shape == (span.knots, 2 if span.contacts else 0)
             if span.impact:
@@ -188,7 +192,7 @@ def test_a_hopping_controller_solves_the_same_phases_written_out() -> None:
 
 
 def test_feedback_between_ticks_counts_time() -> None:
-    """At states of the plan the controls are those of the plan, also just before and after the impact."""
+    """Check that at states of the plan the controls are those of the plan, also just before and after the impact."""
     ocp, start = hopper()
     with_costs(ocp, np.arange(AHEAD + 1))
     mpc = fw.Controller(ocp, rate=5.0, targets=heights(ocp, start, np.arange(AHEAD + 1)))
@@ -201,7 +205,7 @@ def test_feedback_between_ticks_counts_time() -> None:
 
 
 def test_plans_with_impacts_have_gradients_by_targets_and_are_trajectories() -> None:
-    """A target at the number of an impact holds at the impact and at the step after it, with equal weights."""
+    """Check that a target at the number of an impact holds at the impact and at the next step, with equal weights."""
     ocp, start = hopper()
     with_costs(ocp, np.arange(AHEAD + 1))
     layout = ocp._layout

@@ -1,4 +1,4 @@
-"""The backward pass against products of whole matrices and LAPACK's solver."""
+"""Tests of the backward pass against products of whole matrices and LAPACK's solver."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def passed_back(r: Riccati, knot: KnotSlopes, gap: Array, damping: float, feedba
 
 
 def lower(matrix: Array) -> tuple[Array, Array]:
-    """Entries of the lower triangle, and their places."""
+    """Return the entries of the lower triangle, and their positions."""
     places = np.array([(a, b) for a in range(len(matrix)) for b in range(a + 1)])
     return matrix[places[:, 0], places[:, 1]], places
 
@@ -37,7 +37,7 @@ def semidefinite(rng: np.random.Generator, n: int) -> Array:
 @pytest.mark.parametrize("damping", [0.0, 0.7])
 @pytest.mark.parametrize(("case", "apart"), [*((case, False) for case in CASES), ("arm", True), ("underactuated", True)])
 def test_feedback_and_value_are_those_of_whole_matrices(case: str, damping: float, apart: bool) -> None:
-    """With displacements that follow from the velocity ahead, or `apart`, as functions of their own."""
+    """Check displacements that follow from the velocity ahead, or are `apart`, functions of their own."""
     n, m, blocks = CASES[case]
     rows = 2 * n if apart else n
     rng, width = np.random.default_rng(n), 2 * n + m

@@ -1,4 +1,4 @@
-"""Derivatives of steps and rows, against differences of the steps and rows themselves."""
+"""Tests of derivatives of steps and rows, against differences of the steps and rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def called(function: Any, known: dict[str, Any]) -> Any:
 
 
 def differences(robot: Any, f: Any, known: dict[str, Any]) -> Array:
-    """Derivatives of a vector by (dq, dv, du), or by (dq, dv, root, du) if there is the root of a free step."""
+    """Return derivatives of a vector by (dq, dv, du), or by (dq, dv, root, du) with the root of a free step."""
     n, columns = robot.nv, []
     for name in ("q", "v", *["root"] * ("root" in known), "u"):
         for j in range(n if name == "q" else np.size(known[name])):
@@ -98,7 +98,7 @@ def test_a_runge_kutta_step() -> None:
 
 
 def test_runge_kutta_steps_on_manifolds_with_impacts_and_contacts() -> None:
-    """Whatever velocity the contact has before a step: its target changes with the state."""
+    """Check any velocity of the contact before a step: its target changes with the state."""
     rng = np.random.default_rng(0)
     foot = [fw.BilateralContact("foot", "point")]
     wheel = fw.build(from_parents([-1, 0], seed=1, joint_types=["planar", "spherical"]))
@@ -134,7 +134,7 @@ def test_surfaces_with_frames_of_their_own() -> None:
 
 
 def test_soles_keep_the_centre_of_pressure_inside() -> None:
-    """Rows change their signs where the force leaves the cone, the centre of pressure the sole, and the moment its bound."""
+    """Check that rows change sign when the force leaves the cone, the centre of pressure the sole, and the moment its bound."""
     rng = np.random.default_rng(0)
     R, mu, (length, width) = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), 0.5, (0.2, 0.1)
     found = []
@@ -161,7 +161,7 @@ def test_a_loop(integrator: str) -> None:
 
 
 def test_contacts_are_at_rest_after_a_step() -> None:
-    """To the second order of the step, whatever velocities they had before."""
+    """Check to the second order of the step, for any initial velocities."""
     rng = np.random.default_rng(0)
     ocp, start, arguments = hyq(0.7)
     stage = ocp._layout.stages[0]
@@ -181,7 +181,7 @@ def test_a_function_that_returns_too_few_numbers_is_named() -> None:
 
 
 def test_an_impact_and_its_derivatives() -> None:
-    """Contacts come to rest, places stay, and momentum changes by the impulses."""
+    """Check that contacts come to rest, positions stay, and momentum changes by the impulses."""
     rng = np.random.default_rng(0)
     robot, feet = hyq(0.7)[0].robot, [fw.BilateralContact(foot, kind="point") for foot in FEET]
     ocp = fw.OptimalControl(robot, step=0.01, phases=[fw.Phase(2), fw.Phase(3, feet, impact=True)])
