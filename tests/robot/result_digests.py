@@ -1,10 +1,11 @@
-"""Prints results, a line a robot and function: what two processors print must be the same.
+"""Print results, one line for each robot and function; the output of two processors must be the same.
 
     python tests/robot/result_digests.py
 
-One robot of each file format, one with rotors, and one simulation. Functions of robots have the same bits wherever a product
-and a sum are one instruction, so that a hash stands for them. Other lines have nine digits: MuJoCo's compiler computes numbers
-of its files, derivatives use as many lanes as the processor has, and steps of simulations sum in another order.
+The robots are one for each file format and one with rotors; a simulation is added. Functions of robots have the same bits
+wherever a product and a sum are one instruction, so these lines have a hash. Other lines have nine digits: MuJoCo's compiler
+computes numbers of its files, derivatives use as many lanes as the processor has, and steps of simulations sum in another
+order.
 """
 
 from __future__ import annotations
@@ -67,13 +68,13 @@ def lines(name: str, robot: fw.Robot) -> Iterator[str]:
 
 
 def digits(x: np.ndarray[Any, Any]) -> str:
-    """The largest number and the others as parts of it; the last rounding may end on either side of zero."""
+    """Return the largest number, and the others relative to it; the last rounding may end on either side of zero."""
     parts = np.round(x / abs(x).max(), 9) + 0.0
     return f"{abs(x).max():.9g} {hashlib.sha256(parts.tobytes()).hexdigest()}"
 
 
 def dropped() -> str:
-    """A chain that swings for a hundred steps."""
+    """Return the result of a chain that swings for a hundred steps."""
     simulation = fw.Simulation(fw.build(fw.generators.chain(3)))
     for _ in range(100):
         simulation.step()

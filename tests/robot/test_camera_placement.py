@@ -1,4 +1,4 @@
-"""Cameras of MJCF files: poses and fields of view, compared with MuJoCo; edits and saved files."""
+"""Tests of cameras of MJCF files: poses and fields of view against MuJoCo; edits and saved files."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ ARM = """<mujoco model="filmed arm"><compiler angle="degree" eulerseq="xyz"/><wo
     <camera name="rider" pos="0 0 0.2" euler="90 0 0"/></body>
 </worldbody></mujoco>"""
 NAMES = ["corner", "watching", "above", "all of it", "trailing", "trailing mass", "eye", "camera7", "at arm", "chase", "rider"]
-ROUNDING = 1e-12  # metres and unit vectors of order one, which MuJoCo turns by quaternions from body to body
+ROUNDING = 1e-12  # positions in metres and unit vectors, which MuJoCo rotates by quaternions from body to body
 
 
 def of_mujoco(model: Any, robot: Any, q: Any) -> Any:
-    """MuJoCo's placements (ncam, 4, 4) of all cameras at q."""
+    """Return MuJoCo's placements (ncam, 4, 4) of all cameras at q."""
     data = mujoco.MjData(model)
     data.qpos[:] = featherweight.MujocoOrder(robot, model).state(q, np.zeros(robot.nv)).qpos
     mujoco.mj_forward(model, data)
@@ -57,7 +57,7 @@ def placed(robot: Any, q: Any) -> Any:
 
 def saved(description: Any, path: Path) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", featherweight.ModelWarning)  # of what else the file loses
+        warnings.simplefilter("ignore", featherweight.ModelWarning)  # about other losses of the file
         description.save(path)
     return featherweight.read(path)
 
@@ -84,7 +84,8 @@ def test_fields_of_view_are_angles_in_degrees_of_any_file_and_follow_from_sensor
       </body></worldbody></mujoco>"""
     usual, wide, sensor = featherweight.load(text).cameras
     assert [usual.field_of_view, wide.field_of_view] == pytest.approx([math.pi / 4, math.radians(100.0)])
-    assert sensor.field_of_view == pytest.approx(2.0 * math.atan(0.002 / 0.005), rel=1e-6)  # MuJoCo keeps single precision
+    # MuJoCo stores it in single precision
+    assert sensor.field_of_view == pytest.approx(2.0 * math.atan(0.002 / 0.005), rel=1e-6)
     np.testing.assert_allclose(np.array(sensor.sensor), [[0.006, 0.004], [0.005, 0.005], [0.001, -0.0005]], rtol=1e-6)
     assert sensor.resolution == (300, 200) and usual.resolution is None and usual.sensor is None
 
@@ -109,7 +110,7 @@ def test_a_saved_file_has_the_same_cameras(tmp_path: Path) -> None:
     np.testing.assert_allclose(placed(again, q), placed(robot, q), rtol=0.0, atol=ROUNDING)
     for a, b in zip(again.cameras, robot.cameras, strict=True):
         assert (a.name, a.body, a.mode, a.target, a.resolution) == (b.name, b.body, b.mode, b.target, b.resolution)
-        assert a.field_of_view == pytest.approx(b.field_of_view, rel=1e-6)  # MuJoCo keeps it in single precision
+        assert a.field_of_view == pytest.approx(b.field_of_view, rel=1e-6)  # MuJoCo stores it in single precision
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "again.xml"))
     order = [model.camera(k).name for k in range(model.ncam)]
     theirs = of_mujoco(model, again, q[0])[[order.index(c.name) for c in again.cameras]]
@@ -127,7 +128,7 @@ def test_a_saved_file_has_the_sensors_and_projections(tmp_path: Path) -> None:
     assert again["flat"].orthographic and again["flat"].field_of_view == 1.5
     np.testing.assert_allclose(
         np.array(again["seen"].sensor), np.array(sensor), rtol=1e-6
-    )  # MuJoCo keeps it in single precision
+    )  # MuJoCo stores it in single precision
     assert again["seen"].resolution == (30, 20)
 
 
@@ -145,7 +146,7 @@ def test_renamed_attached_and_locked_robots_keep_their_cameras() -> None:
     np.testing.assert_allclose(placed(renamed, q), placed(robot, q), rtol=0.0, atol=ROUNDING)
     held = description.locked({"b": float(q[robot.joint("b").q_slice][0])})
     part = np.delete(q, robot.joint("b").q_slice)
-    fixed = [c.name for c in robot.cameras if "track" not in c.mode]  # the others' offsets are of another start
+    fixed = [c.name for c in robot.cameras if "track" not in c.mode]  # offsets of tracking cameras depend on the start
     for name in fixed:
         expected = robot.camera_placement(name)(q)
         np.testing.assert_allclose(featherweight.build(held).camera_placement(name)(part), expected, rtol=0.0, atol=ROUNDING)
@@ -177,7 +178,9 @@ def test_cut_robots_have_the_cameras_that_are_left() -> None:
 
 @pytest.mark.parametrize("axis", ["x", "y", "z"])
 def test_a_mirrored_camera_sees_the_mirror_image(axis: str) -> None:
-    """A point's place in the picture, (right, up)/distance, has the opposite sign of right, in every configuration."""
+    """Check that a point's position in the picture, (right, up)/distance, has the opposite sign of right, in every
+    configuration.
+    """
     text = ARM.replace('<joint type="ball"/>', '<joint name="c" axis="1 2 3"/>')
     text = re.sub(r'<body name="ball".*</body>', "", text, flags=re.S)
     d = featherweight.read(text)
@@ -191,7 +194,7 @@ def test_a_mirrored_camera_sees_the_mirror_image(axis: str) -> None:
 
 
 def seen(T: Any, point: Any) -> Any:
-    """A point in the frame of a camera."""
+    """Return a point in the frame of a camera."""
     return T[:3, :3].T @ (point - T[:3, 3])
 
 

@@ -1,4 +1,4 @@
-"""Laws of centroidal momentum and of the Coriolis matrix, with loops, and in every execution."""
+"""Tests of laws of centroidal momentum and of the Coriolis matrix, with loops, and in every execution."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLOSED = 1e-9
 
 
 def at(robot: fw.Robot, name: str, x: States) -> Array:
-    """A function of the robot at many states, by its trace."""
+    """Evaluate a function of the robot at many states, by its trace."""
     f: CompiledFunction[Any] = getattr(robot, name)
     return evaluated(f, *(getattr(x, a.name) for a in f.program.inputs))[0]
 
@@ -41,7 +41,7 @@ def times(A: Array, x: Array) -> Array:
 
 
 def rate_along(f: CompiledFunction[Any], x: States) -> Array:
-    """The rate of a function of q along v."""
+    """Return the rate of a function of q along v."""
     return evaluated(f.pushforward, x.q, x.v)[0]
 
 
@@ -82,7 +82,7 @@ def test_identities_of_mechanisms(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["crank_and_rocker", "platform", "coupled", "geared_chain"])
 def test_mechanisms_move_as_their_spanning_trees(name: str) -> None:
-    """The reference is the tree without loops, with the velocities and accelerations that loops give."""
+    """Check against the tree without loops, with the velocities and accelerations that loops give."""
     robot, cut, x = mechanism(name), spanning(name), regular_states(name)
     Q, V = np.array([cut.expand(q) for q in x.q]), robot.spanning_velocity(x.q, x.v)
     tau = robot.inverse_dynamics(*x)
@@ -93,7 +93,7 @@ def test_mechanisms_move_as_their_spanning_trees(name: str) -> None:
 
 
 def test_at_rest() -> None:
-    """Results are exact zeros: the effect of a free body's linear velocity on its angular momentum, and everything at rest."""
+    """Check exact zeros: the effect of a free body's linear velocity on its angular momentum, and everything at rest."""
     robot = robot_of("hyq")
     x = random_states(robot, 2)._replace(v=np.zeros((2, robot.nv)))
     for name in ("centroidal_map_rate", "centroidal_momentum", "centroidal_bias", "center_of_mass_velocity", "coriolis_matrix"):
@@ -104,7 +104,7 @@ def test_at_rest() -> None:
 
 
 def test_far_from_the_origin() -> None:
-    """The location of the world's origin affects neither values nor their digits."""
+    """Check that the location of the world's origin affects neither values nor their digits."""
     robot = robot_of("hyq")
     x = random_states(robot, 2)
     away = x._replace(q=x.q + np.array([1e6, -2e6, 5e5] + [0.0] * (robot.nq - 3)))
@@ -113,7 +113,7 @@ def test_far_from_the_origin() -> None:
 
 
 def test_momentum_is_kept_without_forces_from_outside() -> None:
-    """Joint forces alone change a free robot's momentum by its weight only."""
+    """Check that joint forces change a free robot's momentum by its weight only."""
     robot = robot_of("hyq")
     x = random_states(robot, 2)
     tau = x.a.copy()
@@ -145,7 +145,7 @@ def check_power(robot: fw.Robot, x: States, tolerance: float) -> None:
 
 @pytest.mark.parametrize("name", ["planar_leg", "coupled"])
 def test_static_torque_with_loops(name: str) -> None:
-    """The effect of forces on bodies is their power along any motion."""
+    """Check that the effect of forces on bodies is their power along any motion."""
     robot, x = mechanism(name), regular_states(name)
     forces = np.random.default_rng(1).standard_normal((len(x.q), len(robot.bodies), 6))
     held, bare = robot.static_torque(x.q, external_forces=forces), robot.static_torque(x.q)
@@ -158,7 +158,7 @@ def test_static_torque_with_loops(name: str) -> None:
 
 
 def test_executions() -> None:
-    """A tree with every kind of joint and two roots, for what has the most loops."""
+    """Check a tree with every kind of joint and two roots, for the functions with the most loops."""
     kinds = ("revolute", "prismatic", "spherical", "floating", "planar")
     made = random_tree(7, seed=4, joint_types=kinds, masses=(0.3, 3.0))
     robot, plain, rolled = (fw.build(made, execution=e) for e in ("auto", "interpreted", "rolled"))
@@ -193,7 +193,7 @@ def test_compiled_batches_and_single_precision() -> None:
 
 
 def test_without_mass_there_is_no_centre_of_it() -> None:
-    """Rotors alone."""
+    """Check a robot of rotors alone."""
     made = chain(2)
     nothing = fw.Inertia(0.0, (0.0, 0.0, 0.0), (0.0,) * 6)
     bodies = tuple(dataclasses.replace(b, inertia=nothing) for b in made.bodies)
@@ -210,7 +210,7 @@ def test_without_mass_there_is_no_centre_of_it() -> None:
 
 
 def test_operations() -> None:
-    """Counts for one robot: a limit on what changes may cost."""
+    """Check counts for one robot: a limit on the costs of changes."""
     robot = robot_of("hyq")
     limits = {"center_of_mass_jacobian": 376, "centroidal_map": 1316, "centroidal_map_rate": 3151, "coriolis_matrix": 3492}
     for name, limit in limits.items():
@@ -218,7 +218,7 @@ def test_operations() -> None:
 
 
 def test_the_cheapest_algorithm_is_chosen() -> None:
-    """Deep trees have many pairs of joints, for which one frame for all is cheaper; shallow ones few."""
+    """Check deep trees, whose many pairs of joints make one frame for all cheaper, and shallow trees with few pairs."""
     assert robot_of("hyq").coriolis_matrix.algorithm == "local"
     assert fw.build(chain(20)).coriolis_matrix.algorithm == "root"
     assert set(robot_of("hyq").centroidal_map_rate.candidates) == {"composite", "forward"}

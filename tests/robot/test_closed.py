@@ -1,4 +1,4 @@
-"""Robots with loops as users meet them: coordinates, builder, forces of constraints, singular configurations."""
+"""Tests of the user interface of robots with loops: coordinates, builder, constraint forces, singular configurations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_followers_are_in_neither_q_nor_v_and_dependents_in_q_only() -> None:
 
 
 def test_any_joint_of_a_loop_may_be_the_independent_one() -> None:
-    """The accelerations of the linkage are the same for any choice."""
+    """Check that the accelerations of the linkage are the same for any choice."""
     base = MECHANISMS["four_bar"]()
     with pytest.raises(fw.ModelError, match=r"1 of 3 velocities stay free with .*, but the joints that are marked"):
         fw.build(base, independent=["joint1", "joint2"])
@@ -50,7 +50,7 @@ def test_any_joint_of_a_loop_may_be_the_independent_one() -> None:
 
 @pytest.mark.parametrize("name", ["four_bar", "crank_and_rocker", "geared", "own", "coupled", "two_loops"])
 def test_forces_of_loops_and_drives_are_all_there_is(name: str) -> None:
-    """The tree's inverse dynamics is met by the drives, the loops (K^T times their forces) and the couplings."""
+    """Check that the drives, the loops (K^T times their forces) and the couplings balance the tree's inverse dynamics."""
     robot = built(name)
     q = robot.random_configuration(1)
     v, a = np.random.default_rng(0).standard_normal((2, robot.nv))
@@ -72,7 +72,7 @@ def test_forces_of_loops_and_drives_are_all_there_is(name: str) -> None:
 
 
 def test_the_force_on_a_coupler_is_its_force() -> None:
-    """A gear without a load: the crank gives it its angular acceleration times its inertia, times the ratio."""
+    """Check a gear without a load: the crank gives it its angular acceleration times its inertia, times the ratio."""
     made = fw.describe(
         bodies("crank", "wheel"),
         [fw.Joint("a", HINGE, "world", "crank"), fw.Joint("b", HINGE, "world", "wheel", fw.Pose(p=(0.3, 0.0, 0.0)))],
@@ -88,7 +88,7 @@ def test_the_force_on_a_coupler_is_its_force() -> None:
 
 
 def test_a_singular_configuration_is_reported() -> None:
-    """All bars in line: the crank's angle does not say where the others go."""
+    """Check all bars in line: the crank's angle does not determine the others."""
     robot = fw.build(fw.robots.four_bar())
     assert isinstance(robot, fw.ClosedRobot)
     with pytest.warns(RuntimeWarning, match="near a singular configuration, .* do not determine joint2"):
@@ -134,7 +134,7 @@ def test_motion_without_mass_is_refused() -> None:
 
 
 def test_descriptions_may_hold_numpy_s_numbers() -> None:
-    """Lists and arrays, too: what Python code that makes mechanisms has at hand."""
+    """Check lists and arrays, too, because Python code that makes mechanisms has them."""
     inertia = fw.Inertia(np.float64(1.0), np.array([0.1, 0.0, 0.0]), tuple(np.array([0.1, 0, 0, 0.2, 0, 0.25])))  # type: ignore[arg-type]
     axis = [np.float64(0.0), 0.0, 1.0]
     hung = fw.Pose(np.eye(3), np.zeros(3))  # type: ignore[arg-type]
@@ -158,7 +158,7 @@ def test_robots_with_loops_are_pickled() -> None:
 
 
 def test_files_with_loops_are_loaded(tmp_path: Path) -> None:
-    """Loop, coupling and marks of independence, as in the files of generalized_rbda."""
+    """Check loops, couplings and marks of independence, as in the files of generalized_rbda."""
     inertial = '<inertial><mass value="1"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>'
     links = "".join(f'<link name="{n}">{inertial}</link>' for n in ("a", "b", "c", "rotor"))
     joints = "".join(
@@ -206,7 +206,7 @@ def test_the_builder_refuses_what_does_not_fit(change: dict[str, Any], message: 
 
 
 def follower(coefficients: tuple[float, ...], **leader: Any) -> fw.Description:
-    """A wheel that follows a joint which moves no mass itself."""
+    """Return a wheel that follows a joint without mass."""
     wheel = fw.Body("wheel", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
     joints = [fw.Joint("a", HINGE, None, "crank", **leader), fw.Joint("b", HINGE, None, "wheel")]
     return fw.describe([fw.Body("crank"), wheel], joints, couplings=[fw.Coupling("c", "b", (("a", coefficients),))])
@@ -220,7 +220,7 @@ def test_a_joint_without_mass_must_always_move_what_follows_it() -> None:
 
 
 def test_a_joint_of_a_loop_is_not_put_where_what_follows_it_stands_still() -> None:
-    """The loop would be open there, and its constraints may be singular."""
+    """Check a placement for which the loop would be open and its constraints may be singular."""
     base = MECHANISMS["four_bar"]()
     wheel = fw.Body("wheel", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
     joints = (*base.joints, fw.Joint("gear", HINGE, None, "wheel"))
@@ -247,7 +247,7 @@ def test_couplings_alone_leave_no_residual() -> None:
 
 @pytest.mark.parametrize("name", ["geared", "four_bar"])
 def test_configurations_are_arrays_of_their_own(name: str) -> None:
-    """A change of one changes neither the argument that it came from nor the next one."""
+    """Check that changes of a configuration change neither the argument that it came from nor the next one."""
     robot = built(name)
     for q in (robot.random_configuration(0), robot.random_configuration(0, (2, 3)), robot.random_configuration(0, 0)):
         given = q.copy()
@@ -271,7 +271,7 @@ def test_configurations_of_a_wrong_length_are_not_closed(name: str) -> None:
 
 
 def slopes(f: Callable[[np.ndarray], np.ndarray], n: int, small: float = 1e-5) -> np.ndarray:
-    """The Jacobian of f at zero, by central differences."""
+    """Return the Jacobian of f at zero, by central differences."""
     return np.stack([(f(small * e) - f(-small * e)) / (2.0 * small) for e in np.eye(n)], axis=-1)
 
 
@@ -290,7 +290,8 @@ def test_jacobians_of_integrate_are_those_of_independent_joints(name: str) -> No
 @pytest.mark.parametrize("name", ["four_bar", "coupled", "crank_and_rocker", "two_loops"])
 def test_jacobians_of_difference_are_those_on_closed_configurations(name: str) -> None:
     robot = built(name)
-    q0 = min(robot.random_configuration(1, 10), key=robot.singularity)  # differences see curvature, which grows with it
+    # differences contain curvature, which grows with singularity
+    q0 = min(robot.random_configuration(1, 10), key=robot.singularity)
     q1 = robot.integrate(q0, 0.1 * np.random.default_rng(0).standard_normal(robot.nv))
     by_q0, by_q1 = robot.difference_derivatives(q0, q1)
     expected = slopes(lambda x: robot.difference(robot.integrate(q0, x), q1), robot.nv)

@@ -1,4 +1,4 @@
-"""Steps of robots with loops as machine code takes them: the same as by Python, and closed again after a few of Newton's."""
+"""Tests of compiled steps of robots with loops: equal to Python's, and closed again by a few Newton steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUNDING = 1e-14
 
 
 def put_straight(robot: fw.ClosedRobot, q: np.ndarray, x: np.ndarray, ahead: np.ndarray) -> np.ndarray:
-    """`ahead` with the origins of independent floating and planar joints straight on from q by x, in axes that do not turn."""
+    """Return `ahead` with the origins of independent floating and planar joints moved straight from q by x, in fixed axes."""
     result = ahead.copy()
     for joint in robot.joints:
         at, row = joint.q_slice.start, joint.v_slice.start
@@ -37,7 +37,7 @@ def put_straight(robot: fw.ClosedRobot, q: np.ndarray, x: np.ndarray, ahead: np.
 
 
 def in_the_plane() -> fw.Description:
-    """Couplings on what a planar joint carries."""
+    """Return a robot with couplings on bodies of a planar joint."""
     made = coupled_across_branches()
     root = dataclasses.replace(made.joints[0], type=fw.JointType.PLANAR)
     return dataclasses.replace(made, joints=(root, *made.joints[1:]))
@@ -48,7 +48,7 @@ def built(name: str, execution: str = "interpreted") -> fw.ClosedRobot:
 
 
 def closing_step(robot: fw.ClosedRobot, q: np.ndarray) -> Any:
-    """A step of Newton's method towards closed loops, which there are."""
+    """Return a Newton step towards closed loops."""
     assert robot.step_functions.closing_step is not None
     return robot.step_functions.closing_step(q)
 
@@ -60,7 +60,7 @@ def state(robot: fw.ClosedRobot, seed: int = 1) -> tuple[np.ndarray, np.ndarray]
 
 
 def along(robot: fw.ClosedRobot, q: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Each joint in q moved along its own velocity, where the independent ones are x."""
+    """Return q with each joint moved along its own velocity, where the independent ones are x."""
     return configuration.integrate(robot._coordinates, q, robot.spanning_velocity(q, x)[..., robot._loops.velocity_rows])
 
 
@@ -100,7 +100,7 @@ def test_newton_s_steps_close_loops_as_close_does(name: str) -> None:
             break
         q = step.ahead
     assert robot.opening(q) < robot.step_functions.closing_tolerance
-    np.testing.assert_allclose(q, robot.close(given, attempts=0), rtol=1e-11, atol=1e-11)  # both to 1e-12 of the loops
+    np.testing.assert_allclose(q, robot.close(given, attempts=0), rtol=1e-11, atol=1e-11)  # loops of both are closed to 1e-12
     assert (step.margins >= 0.0).all()
 
 
@@ -145,7 +145,7 @@ def test_margins_tell_constraints_that_contradict_others() -> None:
 
 
 def test_a_step_tells_that_it_is_near_a_singular_configuration() -> None:
-    """A four-bar that lies flat: its crank does not say which way it folds."""
+    """Check a flat four-bar, whose crank does not determine how it folds."""
     robot = built("four_bar", "traced")
     for off in (0.0, 1e-9, 1e-6):
         q = np.array([0.0, off, 0.0])

@@ -1,4 +1,4 @@
-"""First derivatives of dynamics: ways to compute them agree, external forces, executions, invariants."""
+"""Tests of first derivatives of dynamics: agreement of algorithms, external forces, executions, invariants."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from oracles.states import Array, States, assert_close, evaluated, random_states
 from oracles.trees import awkward
 
 STEP = 1e-6
-DIFFERENCE = 1e-6  # what central differences lose
+DIFFERENCE = 1e-6  # error of central differences
 
 
 def along(robot: fw.Robot, f: fw.CompiledFunction, x: States, **more: Any) -> Array:
-    """The derivative of f by q, by central differences along unit velocities."""
+    """Return the derivative of f by q, by central differences along unit velocities."""
     units = STEP * np.eye(robot.nv)
     ahead = np.array([f(robot.integrate(x.q, e), x.v, x.a, **more) for e in units])
     behind = np.array([f(robot.integrate(x.q, -e), x.v, x.a, **more) for e in units])
@@ -54,7 +54,7 @@ def test_external_forces_with_loops() -> None:
 
 @pytest.mark.parametrize("name", ["ur5", "iris", "mixed_8"])
 def test_inverses_of_one_another(name: str) -> None:
-    """At tau = ID(q, v, a): da/dx = -M^-1 dtau/dx, with the inverse M^-1 of M."""
+    """Check at tau = ID(q, v, a): da/dx = -M^-1 dtau/dx, with the inverse M^-1 of M."""
     robot = robot_of(name)
     x = state(robot, 1)
     dtau = robot.inverse_dynamics_derivatives(*x)
@@ -65,7 +65,9 @@ def test_inverses_of_one_another(name: str) -> None:
 
 
 def test_interpreted_and_rolled() -> None:
-    """Each execution of a tree with every kind of joint, with armatures and without; the rolled one also of many states."""
+    """Check each execution of a tree with every kind of joint, with and without armatures; the rolled one also for many
+    states.
+    """
     made = random_tree(9, seed=4, joint_types=("revolute", "prismatic", "spherical", "floating", "planar"), masses=(0.3, 3.0))
     made = awkward(made, np.random.default_rng(0))
     traced, rolled, plain = (fw.build(made, execution=e) for e in ("traced", "rolled", "interpreted"))
@@ -78,7 +80,7 @@ def test_interpreted_and_rolled() -> None:
 
 
 def test_machine_code_that_keeps_its_loops_has_an_address() -> None:
-    """Several kernels pass arrays to each other: compiled callers get the results of a call."""
+    """Check several kernels that pass arrays to each other: compiled callers get the results of a call."""
     robot = fw.build(chain(12, seed=1), execution="rolled")
     f = robot.forward_dynamics_derivatives
     x = random_states(robot, 1)
@@ -104,7 +106,7 @@ def test_large_trees_keep_their_loops() -> None:
 
 @pytest.mark.parametrize("name", ["hyq", "panda"])
 def test_the_recursion_takes_fewest_operations(name: str) -> None:
-    """Its share of the operations of forward differentiation is at most the goal."""
+    """Check that the ratio to the operations of forward differentiation is at most the goal."""
     robot = robot_of(name)
     share = {"hyq": (0.8, 0.75), "panda": (0.9, 0.85)}[name]
     counted = {"hyq": (12_088, 28_467), "panda": (7_266, 17_142)}[name]
@@ -131,7 +133,7 @@ def test_functions_of_the_configuration(name: str) -> None:
 
 
 def test_power_along_a_motion() -> None:
-    """d/dt of the kinetic energy by its derivatives is the power of the forces without gravity."""
+    """Check that d/dt of the kinetic energy by its derivatives is the power of the forces without gravity."""
     robot = robot_of("hyq")
     x = state(robot, 7)
     by_q, by_v = robot.kinetic_energy.derivative()(x.q, x.v)
@@ -146,7 +148,10 @@ def test_loops_too_large_to_trace_say_so() -> None:
 
 
 def test_on_manifolds_derivatives_are_those_of_the_algorithm_of_the_value() -> None:
-    """Off a manifold algorithms differ: a quaternion of length 1.05, along its tangents. Others take fewer operations here."""
+    """Check a quaternion of length 1.05, along its tangents: off the manifold, algorithms differ.
+
+    Others take fewer operations here.
+    """
     robot = fw.build(random_tree(3, seed=5, joint_types=("spherical", "revolute"), masses=(0.5, 2.0)), execution="interpreted")
     f, x = robot.forward_dynamics, state(robot, 0)
     x.q[next(j.q_slice for j in robot.joints if j.type.nq == 4)] *= 1.05

@@ -1,4 +1,4 @@
-"""Sparse factors of general matrices: compared with LAPACK, on difficult trees, in batches, and errors."""
+"""Tests of sparse factors of general matrices: against LAPACK, on difficult trees, in batches, and errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def factorize(request: pytest.FixtureRequest) -> Factorize:
     return {"ltdl": fw.ltdl, "ltl": fw.ltl}[str(request.param)]
 
 
-# against what is known, and LAPACK
+# against known results, and LAPACK
 
 
 def test_factors_are_those_the_matrix_was_made_of(parent: list[int]) -> None:
@@ -45,7 +45,7 @@ def test_factors_multiply_to_the_matrix(parent: list[int], factorize: Factorize)
 
 
 def test_nothing_fills_in(parent: list[int], factorize: Factorize) -> None:
-    """L has entries where the tree has ancestors, all of them, and exact zeros elsewhere."""
+    """Check that L has an entry for each ancestor in the tree, and exact zeros elsewhere."""
     F = factorize(sample(parent)[0], parent)
     np.testing.assert_array_equal(F.L != 0.0, np.broadcast_to(pattern(parent), F.L.shape))
 
@@ -63,7 +63,9 @@ def test_solutions_and_determinants_are_those_of_lapack(parent: list[int], facto
 
 @pytest.mark.parametrize("n", [1, 2, 7, 20])
 def test_an_unbranched_tree_gives_the_reversed_cholesky_factor(n: int) -> None:
-    """With rows and columns in reverse, H = L^T L is Cholesky's lower times upper, and LTDL is the same with unit diagonal."""
+    """Check that with rows and columns reversed, H = L^T L is Cholesky's factorization, and LTDL is the same with unit
+    diagonal.
+    """
     A = np.random.default_rng(n).standard_normal((n, n))
     H = A @ A.T + n * np.eye(n)
     lower = scipy.linalg.cholesky(H[::-1, ::-1], lower=True)
@@ -75,7 +77,7 @@ def test_an_unbranched_tree_gives_the_reversed_cholesky_factor(n: int) -> None:
 
 
 def test_a_matrix_of_any_size_is_factorized() -> None:
-    """Beyond the size at which loops stay loops."""
+    """Check sizes beyond the one at which loops stay loops."""
     parent = generators.unbranched_parents(130)
     H, L, D = sample(parent, ())
     F = fw.ltdl(H, parent)
@@ -183,7 +185,7 @@ def test_arguments_and_results_are_not_shared(factorize: Factorize) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_another_numbering_of_the_tree_renumbers_the_factors(parent: list[int], factorize: Factorize, seed: int) -> None:
-    """Siblings change places, branches interleave: L, D and solutions go along."""
+    """Check exchanged siblings and interleaved branches: L, D and solutions are permuted with them."""
     rng, n = np.random.default_rng(seed), len(parent)
     order: list[int] = []  # the old number of each new one, parents first
     while len(order) < n:
@@ -198,7 +200,7 @@ def test_another_numbering_of_the_tree_renumbers_the_factors(parent: list[int], 
 
 
 def test_a_tree_with_more_ancestors_than_needed_gives_the_same_factors(factorize: Factorize) -> None:
-    """Zeros of the pattern may be treated as entries: in depth-first order the unbranched tree finds them again."""
+    """Check that zeros of the pattern may be entries: in depth-first order the unbranched tree has the same factors."""
     H, _, _ = sample(PARENTS["side_branches"])
     dense = factorize(H, generators.unbranched_parents(10))
     sparse = factorize(H, PARENTS["side_branches"])
@@ -206,7 +208,7 @@ def test_a_tree_with_more_ancestors_than_needed_gives_the_same_factors(factorize
     close(dense.D, sparse.D)
 
 
-# what is refused
+# refusals
 
 
 @pytest.mark.parametrize(("parent", "named"), [([0], r"parent\[0\]"), ([-1, 1], r"parent\[1\]"), ([-1, 2, 0], r"parent\[1\]")])
@@ -284,7 +286,7 @@ def test_an_indefinite_matrix_with_a_positive_diagonal_is_refused(factorize: Fac
 
 @pytest.mark.parametrize("at", [(6, 2), (6, 0), (2, 0)])
 def test_nan_in_the_pattern_is_refused(factorize: Factorize, at: tuple[int, int]) -> None:
-    """The first pivot that it reaches, as rows are eliminated from the last, is that of its column."""
+    """Check that the message names the column of the first failing pivot, as rows are eliminated from the last."""
     parent = PARENTS["binary"]
     H, _, _ = sample(parent)
     H[1, 0][at] = np.nan

@@ -1,4 +1,4 @@
-"""Sparse factors: exact operation counts, and one result in all executions."""
+"""Tests of sparse factors: exact operation counts, and one result in all executions."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def parent(request: pytest.FixtureRequest) -> list[int]:
 
 
 def distances(parent: Sequence[int]) -> tuple[int, int]:
-    """D1 and D2."""
+    """Return D1 and D2."""
     depth = Topology(parent).depth
     return sum(d - 1 for d in depth), sum(d * (d - 1) // 2 for d in depth)
 
 
 def counted(kernel: Callable[..., None], parent: list[int]) -> Operations:
-    """The cost of a kernel in situ, for a full lower triangle."""
+    """Return the cost of a kernel in place, for a full lower triangle."""
     n = len(parent)
 
     def run(flat: list[Any]) -> list[Any]:
@@ -64,7 +64,7 @@ def test_factors_take_the_operations_of_the_paper(parent: list[int]) -> None:
 
 
 def test_ldl_factors_take_one_reciprocal_a_row(parent: list[int]) -> None:
-    """It replaces a division for each entry below the diagonal; rows without such entries need none."""
+    """Check that a reciprocal replaces a division for each entry below the diagonal; rows without such entries need none."""
     D1, D2 = distances(parent)
     carried = sum(p >= 0 for p in parent)
     assert counted(kernels.ltdl_in_situ, parent) == Operations(mul=D1 + D2, add=D2, div=carried, sqrt=0, trig=0)
@@ -72,7 +72,7 @@ def test_ldl_factors_take_one_reciprocal_a_row(parent: list[int]) -> None:
 
 @pytest.mark.parametrize("m", range(1, 7))
 def test_the_topologies_of_the_paper_have_its_formulae(m: int) -> None:
-    """Table 2."""
+    """Check table 2."""
     expected = {
         tuple(generators.unbranched_parents(m)): ((m**2 - m) // 2, (m**3 - m) // 6),
         tuple(generators.short_side_branches_parents(m)): (m**2, (2 * m**3 + 3 * m**2 + m) // 6),

@@ -1,4 +1,4 @@
-"""Functions of frames as compiled functions: made once, batched, differentiated."""
+"""Tests of functions of frames as compiled functions: cached, batched, differentiated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def arguments(function: fw.CompiledFunction, k: int | slice = slice(None)) -> li
 
 
 def test_compiled_functions_are_those_of_plain_python(panda: fw.Robot) -> None:
-    """All of them as one, so that one compilation serves."""
+    """Check all functions composed as one, so that one compilation suffices."""
     kinds: tuple[Callable[[fw.Robot], fw.CompiledFunction], ...] = (
         lambda r: r.frame_placement([HAND, TOOL], ELBOW),
         lambda r: r.frame_jacobian(TOOL, "world", ELBOW),
@@ -79,8 +79,9 @@ def test_joints_that_carry_both_frames_do_not_matter(panda: fw.Robot) -> None:
 
 @pytest.mark.parametrize("relative_to", [None, ELBOW])
 def test_derivatives(panda: fw.Robot, relative_to: str | None) -> None:
-    """The derivative of a placement is the Jacobian in local axes; those of an acceleration are the Jacobian (by a) and finite
-    differences (by q and v)."""
+    """Check that the derivative of a placement is the Jacobian in local axes; derivatives of an acceleration are the
+    Jacobian (by a) and finite differences (by q and v).
+    """
     q, v, a = (x[:2] for x in STATES)
     slope = panda.frame_placement(TOOL, relative_to).derivative()
     assert_close(slope(q), panda.frame_jacobian(TOOL, "local", relative_to)(q))
@@ -105,7 +106,9 @@ def test_unknown_frames_and_references_are_refused(panda: fw.Robot) -> None:
 
 
 def test_rates_of_jacobians_of_mechanisms_are_functions_like_others() -> None:
-    """With loops, they are differentiated Jacobians: linear in v; they can be pickled, differentiated and fused."""
+    """Check mechanisms with loops: these rates are differentiated Jacobians, linear in v; they can be pickled,
+    differentiated and fused.
+    """
     robot = fw.build(fw.robots.four_bar(), execution="interpreted")
     frame = robot.bodies[-1].name
     rate = robot.frame_jacobian_rate(frame)

@@ -1,4 +1,4 @@
-"""Limits as vectors, in the order of q and of v, with loops and followers too."""
+"""Tests of limits as vectors, in the order of q and of v, with loops and followers too."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_each_is_where_its_coordinate_is() -> None:
     free = joint("free", "base", JointType.FLOATING)
     ball = joint("ball", "after_free", JointType.SPHERICAL, effort=5.0)
     hinge = joint("hinge", "after_ball", lower=-0.5, upper=1.5, velocity=3.0, effort=7.0)
-    slide = joint("slide", "after_hinge", JointType.PRISMATIC, lower=0.0, velocity=0.0, effort=0.0)  # 0: not known
+    slide = joint("slide", "after_hinge", JointType.PRISMATIC, lower=0.0, velocity=0.0, effort=0.0)  # 0: unknown
     robot = fw.build(chain(free, ball, hinge, slide))
     inf = math.inf
     np.testing.assert_array_equal(robot.lower, [-inf] * 11 + [-0.5, 0.0])

@@ -1,4 +1,4 @@
-"""Dynamics that are linear in parameters: regressors, columns of joints, and robots with other inertias."""
+"""Tests of dynamics that are linear in parameters: regressors, columns of joints, and robots with other inertias."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def without_armature(robot: fw.Robot) -> fw.Robot:
     "name", ["four_bar", "planar_leg", "crank_and_rocker", "platform", "coupled", "geared", "own", "tello"]
 )
 def test_regressors_of_mechanisms_give_forces_and_energies(name: str) -> None:
-    """Dynamics are linear, so this holds for physically impossible inertias too."""
+    """Check physically impossible inertias, too, because dynamics are linear."""
     given = fw.build(MECHANISMS[name]())
     robot = without_armature(given)
     x = random_states(robot, 2)
@@ -44,7 +44,7 @@ def test_regressors_of_mechanisms_give_forces_and_energies(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["geared", "crank_and_rocker", "roots"])
 def test_columns_of_joints(name: str) -> None:
-    """Armature's make up for what bodies leave out; friction's take the power that friction takes."""
+    """Check that the columns of armature complete those of bodies, and that friction's columns give its power."""
     robot = fw.build(MECHANISMS[name]()) if name in MECHANISMS else robot_of(name)
     robot = robot.with_armature({j.name: 0.1 + 0.1 * k for k, j in enumerate(robot.joints)})
     x = random_states(robot, 3)
@@ -65,7 +65,7 @@ def test_columns_of_joints(name: str) -> None:
 
 
 def test_friction_at_rest_is_none() -> None:
-    """In both precisions; a tiny velocity has the full dry friction."""
+    """Check both precisions; a tiny velocity has the full dry friction."""
     robot = example("ur5")
     regressor = robot.extended_regressor(friction=["wrist_1_joint"])
     assert regressor.names[-2:] == ("wrist_1_joint.viscous", "wrist_1_joint.coulomb")
@@ -89,7 +89,7 @@ def test_joints_are_chosen() -> None:
 
 
 def test_interpreted_and_rolled() -> None:
-    """Each execution of a tree with every kind of joint, whose bodies do not lie where their joints do."""
+    """Check each execution of a tree with every kind of joint, whose bodies do not lie where their joints do."""
     made = random_tree(9, seed=4, joint_types=KINDS, masses=(0.3, 3.0))
     traced, rolled, plain = (fw.build(made, execution=e) for e in ("traced", "rolled", "interpreted"))
     x = random_states(traced, 5)
@@ -131,7 +131,7 @@ def test_the_robot_with_its_own_parameters_is_the_same() -> None:
 
 
 def test_parameters_come_back() -> None:
-    """Masses, centres and totals follow; the other robot is left as it was."""
+    """Check that masses, centres and totals change, and that the original robot does not."""
     robot = robot_of("fixed_between")
     before = robot.inertial_parameters
     wanted = before.copy()
@@ -147,7 +147,7 @@ def test_parameters_come_back() -> None:
 
 
 def test_other_inertias_are_those_of_a_file_that_has_them() -> None:
-    """Parameters about the frame's origin against a description with the centre and the inertia about it."""
+    """Check parameters about the frame's origin against a description with the centre and the inertia about it."""
     made = from_parents([-1, 0, 1], seed=3, masses=(0.5, 2.0))
     robot = fw.build(made)
     name = robot.bodies[1].name

@@ -1,4 +1,4 @@
-"""States go to MuJoCo and back: its bodies are where the robot's are, and move as these do."""
+"""Tests of conversions of states to and from MuJoCo's order: positions and motions of bodies agree."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_gymnasiums_robots_move_as_in_mujoco(name: str) -> None:
 
 
 def test_joints_of_every_type_move_as_in_mujoco(tmp_path: Path) -> None:
-    """Free joints and balls, references, and joints without a name."""
+    """Check free joints and balls, references, and joints without a name."""
     robot, model = loaded(written(tmp_path, JOINTED))
     x = random_states(robot, 3)
     order = fw.MujocoOrder(robot, model)
@@ -140,7 +140,7 @@ WITH_STATES = """<mujoco><worldbody>
 
 
 def test_actuators_without_names_drive_what_they_drive_in_mujoco() -> None:
-    """This includes actuators on tendons of one joint, and those after actuators of the same joint that the robot lacks."""
+    """Check actuators on tendons of one joint, and those after actuators of the same joint that the robot lacks."""
     robot, model = fw.load(WITH_STATES, execution="interpreted"), mujoco.MjModel.from_xml_string(WITH_STATES)
     order = fw.MujocoOrder(robot, model)
     np.testing.assert_array_equal(order.ctrl([1.0, 2.0, 3.0]), [0.0, 1.0, 2.0, 0.0, 3.0])
@@ -191,7 +191,7 @@ def test_loops_and_couplings_move_as_in_mujoco(tmp_path: Path) -> None:
 
 
 def test_the_same_robot_from_urdf_in_another_order() -> None:
-    """MuJoCo's model of a floating robot, whose legs come in another order and whose free joint has no name."""
+    """Check MuJoCo's model of a floating robot, whose legs come in another order and whose free joint has no name."""
     robot = robots.example("solo12")
     spec = mujoco.MjSpec()
     trunk = spec.worldbody.add_body(name="trunk")

@@ -1,4 +1,4 @@
-"""Properties of a file's motion that simulations ignore."""
+"""Tests of the report of properties of a file that simulations ignore."""
 
 from __future__ import annotations
 

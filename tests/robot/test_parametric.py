@@ -1,4 +1,4 @@
-"""Functions with inertias as arguments are those of robots that have these inertias."""
+"""Tests of functions with inertias as arguments, against robots that have these inertias."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_functions_are_those_of_robots_with_these_inertias(name: str) -> None:
-    """For each algorithm that there is."""
+    """Check each available algorithm."""
     robot = robot_named(name)
     x = random_states(robot, 2)
     parameters, armature = drawn(robot, 2)
@@ -69,7 +69,9 @@ def test_functions_are_those_of_robots_with_these_inertias(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["anymal", "planar_leg"])
 def test_delassus_and_derivatives_of_robots_with_these_inertias(name: str) -> None:
-    """Contacts, forces on bodies, and composed and differentiated parts use these inertias; functions can be pickled."""
+    """Check that contacts, forces on bodies, and composed and differentiated functions use these inertias, and can be
+    pickled.
+    """
     robot = robot_named(name)
     contacts = [fw.BilateralContact(robot.frames[-1].name, kind="point")]
     x = random_states(robot, 1)
@@ -98,7 +100,7 @@ def test_delassus_and_derivatives_of_robots_with_these_inertias(name: str) -> No
 
 
 def test_a_batch_of_robots_has_inertias_of_its_own() -> None:
-    """Compiled, beside MuJoCo's models of each; armatures that are not chosen stay."""
+    """Check compiled functions against MuJoCo's models of each robot; armatures that are not chosen stay."""
     description = TREES["spherical_below_prismatic"]()
     robot = fw.build(description)
     x = random_states(robot, 2)
@@ -130,7 +132,7 @@ def _set_inertias(model: Any, robot: fw.Robot, parameters: Array, armature: Arra
 
 
 def test_derivatives_by_parameters_are_the_regressor() -> None:
-    """And those of forward dynamics agree with differences."""
+    """Check that those of forward dynamics agree with differences, too."""
     robot = example("ur5")
     x = state(robot, 0)
     given = robot.inertial_parameters, robot.armature + 0.1
@@ -156,7 +158,7 @@ def test_robots_that_differ_in_inertias_share_one_compilation() -> None:
 
 
 def test_bodies_and_joints_are_chosen() -> None:
-    """With a payload as the only choice, everything else folds into constants."""
+    """Check a payload as the only choice: everything else becomes constant."""
     robot = example("ur5")
     x = state(robot, 0)
     parameters, armature = (y[0] for y in drawn(robot, 1))

@@ -1,4 +1,4 @@
-"""States in MuJoCo's order."""
+"""Tests of states in MuJoCo's order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named configurations: places of coordinates, omissions, open loops, and errors."""
+"""Tests of named configurations: positions of coordinates, omissions, open loops, and errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOLID = Inertia(1.0, (0.1, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
 
 
 def arm(*configurations: Configuration, base: str = "fixed", couplings: tuple[Coupling, ...] = ()) -> fw.Robot:
-    """A weld, a spherical joint, a planar one and a hinge that may follow a slide."""
+    """Return a weld, a spherical joint, a planar one and a hinge that may follow a slide."""
     kinds = [JointType.FIXED, JointType.SPHERICAL, JointType.PLANAR, JointType.REVOLUTE, JointType.PRISMATIC]
     joints = [Joint(f"j{k}", kind, f"b{k}", f"b{k + 1}", Pose(p=(0.3, 0.0, 0.0))) for k, kind in enumerate(kinds)]
     bodies = [Body(f"b{k}", SOLID) for k in range(len(kinds) + 1)]
@@ -27,7 +27,7 @@ def test_coordinates_go_to_the_joints_that_they_are_named_for() -> None:
     given = (("j4", (0.5,)), ("root_joint", (1.0, 2.0, 3.0, 0.0, 0.6, 0.0, 0.8)), ("j1", (0.0, 2.0, 0.0, 0.0)), ("j0", ()))
     for base, root in (("floating", [1.0, 2.0, 3.0, 0.0, 0.6, 0.0, 0.8]), ("fixed", [])):
         robot = arm(Configuration("home", given), base=base)
-        expected = [*root, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.5]  # the quaternion of unit length, others neutral
+        expected = [*root, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.5]  # the quaternion normalized, other joints neutral
         np.testing.assert_allclose(robot.configurations["home"], expected, atol=1e-15)
 
 
@@ -105,7 +105,7 @@ def test_open_loops_are_closed_near_a_configuration_with_independent_joints_wher
 
 
 def test_loops_that_cannot_be_closed_are_refused_by_name() -> None:
-    """Newton's method stays where a constraint's slope is zero."""
+    """Check constraints with a slope of zero, where Newton's method stops."""
     home = Configuration("home", (("a", (1.0,)), ("b", (0.5,))))
     joints = [Joint("a", JointType.REVOLUTE, "world", "one"), Joint("b", JointType.REVOLUTE, "one", "two")]
     own = Closure("own", ("a",), lambda q: [q[0] * q[0] * q[0] - 3.0 * q[0] + 2.5])

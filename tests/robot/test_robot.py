@@ -1,4 +1,4 @@
-"""The interface for users: arguments, results, frames, errors, and robots that move to other processes."""
+"""Tests of the user interface: arguments, results, frames, errors, and pickled robots."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def hyq() -> fw.Robot:
     return example("hyq")
 
 
-# what a robot is
+# properties of a robot
 
 
 def test_slices_of_joints_cover_the_coordinates_in_order(hyq: fw.Robot) -> None:
@@ -70,7 +70,7 @@ def test_every_link_is_a_frame(hyq: fw.Robot) -> None:
 
 @pytest.mark.parametrize("make", [lambda: example("panda"), lambda: fw.build(fw.robots.four_bar()), lambda: geared()])
 def test_every_function_is_listed(make: Callable[[], fw.Robot]) -> None:
-    """However it is declared, a public member that is a compiled function is in the list."""
+    """Check that the list has every public member that is a compiled function, however it is declared."""
     robot = make()
     public = [name for name in dir(type(robot)) if not name.startswith("_")]
     members = [n for n in public if isinstance(getattr(type(robot), n), property | cached_property)]
@@ -86,7 +86,7 @@ def test_every_compiled_function_of_a_module_is_a_member() -> None:
 
 
 def geared() -> fw.Robot:
-    """Couplings and no loops: steps are a function."""
+    """Return a robot with couplings and no loops, whose steps are a function."""
     robot = fw.build(fw.robots.geared_chain(3))
     assert "integrate" in robot.functions
     return robot
@@ -203,7 +203,7 @@ def test_errors_name_the_argument(panda: fw.Robot, call: Any, error: type[Except
 
 
 def test_errors_are_the_same_after_a_first_call(panda: fw.Robot) -> None:
-    """The entry for single states, made at the first call, passes invalid calls to the general one."""
+    """Check that the entry for single states, made at the first call, passes invalid calls to the general one."""
     panda.mass_matrix(np.zeros(9))
     with pytest.raises(ValueError, match=r"mass_matrix: q .*9.*8"):
         panda.mass_matrix(np.zeros(8))
@@ -255,7 +255,7 @@ def test_unknown_frames_and_references_are_refused(panda: fw.Robot) -> None:
         panda.frame_jacobian(panda.frames[0].name, "body")
 
 
-# the configuration space, with Pinocchio's for comparison
+# the configuration space, against Pinocchio's
 
 
 @pytest.mark.parametrize("name", ["hyq", "tiago"])
@@ -270,7 +270,7 @@ def test_integrate_and_difference_are_pinocchios(name: str) -> None:
     np.testing.assert_allclose(robot.integrate(q, robot.difference(q, q[::-1]))[:, :3], q[::-1, :3], atol=1e-12)
 
 
-# travelling
+# pickles
 
 CHILD = """
 import pickle, sys

@@ -1,4 +1,4 @@
-"""Second derivatives against differences of the first, and with a vector in front against the whole."""
+"""Tests of second derivatives against differences of first derivatives, and of products with a vector against the whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oracles.robots import robot_of
 from oracles.states import Array, States, state
 
 STEP = 1e-5
-DIFFERENCE = 1e-7  # what central differences lose
+DIFFERENCE = 1e-7  # error of central differences
 
 ROBOTS: dict[str, Callable[[], fw.Robot]] = {
     "ur5": lambda: robot_of("ur5"),
@@ -32,7 +32,7 @@ def robot(request: pytest.FixtureRequest) -> fw.Robot:
 
 
 def differences(robot: fw.Robot, f: fw.CompiledFunction[Any], x: States, result: int, by: str) -> Array:
-    """The derivative of one of the results of f by q or v, the last axis."""
+    """Return the derivative of one of the results of f by q or v, along the last axis."""
     columns = []
     for e in STEP * np.eye(robot.nv):
         ends = []

@@ -1,4 +1,4 @@
-"""Frames made for the purpose, wherever a frame's name is taken."""
+"""Tests of frames that users define, in all arguments that take a frame's name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Q, V, _ = random_states(example("panda", "interpreted"), 3)
 
 
 def offset(seed: int = 0) -> Any:
-    """A homogeneous matrix (4, 4)."""
+    """Return a homogeneous matrix (4, 4)."""
     rng = np.random.default_rng(seed)
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = Rotation.random(random_state=seed).as_matrix(), rng.standard_normal(3)
@@ -104,7 +104,7 @@ def test_what_is_no_frame_is_refused(panda: fw.Robot) -> None:
 
 
 def test_arguments_are_what_they_are_declared_as(panda: fw.Robot) -> None:
-    """Whatever their names are."""
+    """Check declared arguments of any name."""
     output = Output("tau", (panda.nv,))
     f = panda.bind("f", rnea.bias_force, (Configuration("x"), Velocity("qdd")), (output,))
     x, qdd = f.program.inputs

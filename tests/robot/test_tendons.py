@@ -1,4 +1,4 @@
-"""Tendons: lengths and moment arms are MuJoCo's, for strings around spheres and cylinders, pulleys, and sums of coordinates."""
+"""Tests of tendons: lengths and moment arms equal MuJoCo's, with spheres, cylinders, pulleys, and sums of coordinates."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 import featherweight as fw
 from featherweight.robot.tendons.wrapping import angle_of, touching_angle, wrap_around
 
-EXACT = 1e-12  # [m] of lengths: sums of a few products
-ROUNDED = 1e-9  # of moment arms: near grazing strings, square roots lose half of the digits
-NEWTON = 1e-6  # MuJoCo solves for the point of a string that passes inside to a residual of 1e-6
+EXACT = 1e-12  # [m] error of lengths: sums of a few products
+ROUNDED = 1e-9  # error of moment arms: near grazing strings, square roots lose half of the digits
+NEWTON = 1e-6  # MuJoCo solves for the point of a string inside a surface to a residual of 1e-6
 
 
 def wrapped(kind: str, side: str) -> str:
-    """A tendon between two sites of an arm around a geom of its middle link, and a mocap-free world."""
+    """Return a tendon between two sites of an arm around a geom of its middle link."""
     sided = 'sidesite="side"' if side else ""
     return f"""<mujoco><worldbody><site name="s0" pos="-.3 .02 .9"/>
 <body pos="0 0 1"><joint name="a" axis="0 1 0"/><joint name="b" axis="1 0 0"/>
@@ -74,7 +74,7 @@ def test_strings_around_surfaces_are_mujocos(text: str) -> None:
 
 @pytest.mark.parametrize("text", INSIDE.values(), ids=INSIDE)
 def test_strings_that_pass_inside_are_mujocos(text: str) -> None:
-    """Lengths have a minimum there, so that errors of the place count by their square."""
+    """Check lengths, which are minimal there, so that errors of the point count by their square."""
     touching, free = compare(text, 300, NEWTON**2 * 1e2, 10.0 * NEWTON)
     assert touching > 20 and free > 20
 
@@ -84,7 +84,7 @@ def test_branches_pulleys_and_sums_of_coordinates_are_mujocos() -> None:
 
 
 def test_moment_arms_are_the_slopes_of_lengths() -> None:
-    """The reference are central differences, on a robot with joints that follow others through a loop."""
+    """Check against central differences, on a robot with joints that follow others through a loop."""
     loop = MANY.replace("</mujoco>", '<equality><joint joint1="c" joint2="a" polycoef=".1 1 .3 .2 0"/></equality></mujoco>')
     crank = (
         '<body pos="-1 0 1"><joint name="c" axis="0 1 0"/><geom size=".1" pos=".1 0 0"/><site name="s4" pos=".1 0 .2"/></body>'
@@ -105,7 +105,8 @@ def test_moment_arms_are_the_slopes_of_lengths() -> None:
 
 def test_many_configurations_at_once_and_named_tendons() -> None:
     robot = fw.load(MANY, execution="interpreted")
-    assert [t.name for t in robot.tendons] == ["branches", "slack", "straight"]  # "joints" is a joint
+    # the element with joints is a coupling, not a tendon
+    assert [t.name for t in robot.tendons] == ["branches", "slack", "straight"]
     assert robot.tendons["straight"].path[0] == fw.TendonPoint(None, (0.0, 0.0, 1.2))
     q = robot.random_configuration(0, size=(2, 3))
     lengths, arms = robot.tendon_lengths(q), robot.tendon_moment_arms(q)

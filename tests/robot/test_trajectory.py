@@ -1,4 +1,4 @@
-"""Trajectories in files: equal bits, single robots, and errors for damaged files."""
+"""Tests of trajectories in files: equal bits, single robots, and errors for damaged files."""
 
 from __future__ import annotations
 
@@ -100,7 +100,9 @@ def test_what_does_not_fit_is_refused_by_name(changed: dict[str, Any], said: str
 
 
 def test_damaged_files_are_refused(robot: fw.Robot, tmp_path: Path) -> None:
-    """Cut off anywhere, or with a byte changed: never another motion, and no error without the file's name."""
+    """Check files that are truncated anywhere, or have a changed byte: an error must name the file, and no other motion
+    may result.
+    """
     path = tmp_path / "motion.npz"
     motion = motion_of(robot)
     motion.save(path)
@@ -114,7 +116,7 @@ def test_damaged_files_are_refused(robot: fw.Robot, tmp_path: Path) -> None:
         damaged[k] ^= 0x55
         path.write_bytes(damaged)
         with contextlib.suppress(fw.ModelError):
-            assert_same(fw.Trajectory.load(path), motion)  # of bytes that mean nothing, dates for one
+            assert_same(fw.Trajectory.load(path), motion)  # of meaningless bytes, such as dates
     np.save(tmp_path / "array.npy", np.zeros(3))
     with pytest.raises(fw.ModelError, match="one array"):
         fw.Trajectory.load(tmp_path / "array.npy")
@@ -130,7 +132,7 @@ def test_simulations_say_whose_motion_it_is(robot: fw.Robot, tmp_path: Path) -> 
 
 
 def test_simulations_record_the_joint_forces_that_they_were_given(robot: fw.Robot) -> None:
-    """A row has those of the step to its state; the first row has those of the first step that is recorded."""
+    """Check that a row has the forces of the step to its state; the first row has those of the first recorded step."""
     given: list[Any] = []
 
     def controller(time: float, q: Any, v: Any) -> Any:

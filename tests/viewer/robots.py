@@ -1,4 +1,4 @@
-"""Small robots to look at."""
+"""Small robots for tests of the viewer."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ HOSTILE = (
 
 
 def arm(folder: Path, base: str = "fixed") -> Robot:
-    """Two links: a red box, and one without shapes."""
+    """Return two links: a red box, and one without shapes."""
     path = folder / "arm.urdf"
     path.write_text(ARM)
     return featherweight.load(path, base)
 
 
 def linkage() -> ClosedRobot:
-    """A four-bar linkage whose names say what they are."""
+    """Return a four-bar linkage whose names describe its parts."""
     return four_bar("")
 
 
 def hostile_linkage(name: str) -> ClosedRobot:
-    """The linkage with a name for everything that has one, before what it is, and for a mesh that does not exist."""
+    """Return the linkage with hostile text in front of every name, and with a mesh that does not exist."""
     return four_bar(name)
 
 
 def four_bar(before: str) -> ClosedRobot:
-    """A four-bar linkage in the plane y = 0 that moves with its crank, which cannot turn round.
+    """Return a four-bar linkage in the plane y = 0 that moves with its crank, which cannot turn over.
 
-    The pivots of crank (0.9 m) and rocker (0.5 m) are 0.5 m apart, and the coupler is 0.6 m long: two of the lengths together
-    are less than 1.4 m, which is how far the crank's end would have to be from the rocker's pivot.
+    The pivots of crank (0.9 m) and rocker (0.5 m) are 0.5 m apart, and the coupler is 0.6 m long. To turn over, the crank's end
+    would have to be 1.4 m from the rocker's pivot, beyond coupler and rocker.
     """
     rod = Inertia(1.0, (0.0, 0.0, 0.25), (0.02, 0.0, 0.0, 0.02, 0.0, 0.001))
     along_y = ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, -1.0, 0.0))

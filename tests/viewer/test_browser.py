@@ -1,4 +1,4 @@
-"""The window as a browser shows it: drawn, moved by hand, recorded."""
+"""Tests of the window in a browser: pictures, motion by hand, recordings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def window(tmp_path: Path) -> Iterator[Window]:
 
 
 def until(what: Callable[..., Any], reason: str) -> Any:
-    """What a function returns, once it is true."""
+    """Return the result of a function as soon as it is true."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if found := what():
@@ -50,24 +50,24 @@ def until(what: Callable[..., Any], reason: str) -> Any:
 
 
 def red(page: Page) -> np.ndarray:
-    """Which pixels (height, width) have the colour of the arm's upper link."""
+    """Return which pixels (height, width) have the colour of the arm's upper link."""
     r, g, b = np.moveaxis(page.picture().astype(int), -1, 0)
     return (r > 90) & (r > 2 * g + 30) & (r > 2 * b + 30)
 
 
 def green(page: Page) -> np.ndarray:
-    """Which pixels (height, width) have the colour of force arrows."""
+    """Return which pixels (height, width) have the colour of force arrows."""
     r, g, b = np.moveaxis(page.picture().astype(int), -1, 0)
     return (g > r + 40) & (g > b + 30)
 
 
 def middle(mask: np.ndarray) -> np.ndarray:
-    """The mean row and column of the true pixels."""
+    """Return the mean row and column of the true pixels."""
     return np.argwhere(mask).mean(axis=0)
 
 
 def settled(page: Page) -> np.ndarray:
-    """The red pixels of a page that has stopped changing."""
+    """Return the red pixels of a page that has stopped changing."""
     before = np.zeros(0)
 
     def same() -> bool:
@@ -141,7 +141,7 @@ def test_a_recording_plays_from_its_file_without_a_network(page: Page, window: W
 
 
 def test_names_of_files_are_shown_and_not_run(page: Page, tmp_path: Path) -> None:
-    """In the panels, beside the frames, in notifications, and in the recording."""
+    """Check names in panels, beside frames, in notifications, and in the recording."""
     from selenium.webdriver.common.by import By
 
     path = tmp_path / "page.html"

@@ -1,4 +1,4 @@
-"""Pictures of cameras of MJCF files: points are where MuJoCo's projection has them."""
+"""Tests of pictures of cameras of MJCF files: points are at MuJoCo's projections."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def robot() -> Any:
 
 
 def colored(image: Any, channel: int) -> Any:
-    """The mean place (x, y) of the pixels of a colour, in pixels from the upper left corner."""
+    """Return the mean position (x, y) of the pixels of a colour, in pixels from the upper left corner."""
     others = np.delete(image.astype(int), channel, axis=2).max(axis=2)
     rows, columns = np.nonzero(image[:, :, channel].astype(int) > others + 60)
     assert len(rows) > 8
@@ -44,11 +44,11 @@ def colored(image: Any, channel: int) -> Any:
 
 
 def of_mujoco(model: Any, data: Any, name: str, point: Any) -> Any:
-    """Where a point is in MuJoCo's picture, by the frustum that its renderer is given."""
+    """Return the position of a point in MuJoCo's picture, by the frustum of its renderer."""
     camera, scene = mujoco.MjvCamera(), mujoco.MjvScene(model, 100)
     camera.type, camera.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, model.camera(name).id
     mujoco.mjv_updateScene(model, data, mujoco.MjvOption(), None, camera, mujoco.mjtCatBit.mjCAT_ALL, scene)
-    eyes = scene.camera  # the left eye's and the right eye's, which are the middle's apart from each other
+    eyes = scene.camera  # the left and the right eye, which equal the middle except for their distance
     view = eyes[0]
     position = (eyes[0].pos + eyes[1].pos) / 2.0
     forward, up = np.array(view.forward), np.array(view.up)
@@ -71,8 +71,8 @@ def test_points_are_where_mujoco_projects_them(robot: Any, name: str) -> None:
     data.qpos[:] = featherweight.MujocoOrder(robot, model).state(q, np.zeros(robot.nv)).qpos
     mujoco.mj_forward(model, data)
     image = picture(robot, q, SIZE, camera=name, ground=None)
-    # The mean of the pixels of a ball is its centre to within half a pixel: pixels count whole, and in perspective the ball is
-    # an ellipse about another point, which is 0.2 pixels away. Fields of view and modes move it by tens of pixels.
+    # The mean of the pixels of a ball is its centre to half a pixel: pixels count whole, and in perspective the centre of the
+    # ball's ellipse is 0.2 pixels away. Fields of view and modes change it by tens of pixels.
     for body, channel in (("red", 0), ("carrier", 2)):
         expected = of_mujoco(model, data, name, data.body(body).xpos)
         assert (expected > 15.0).all() and (expected < np.array(SIZE) - 15.0).all()  # in the picture
@@ -88,12 +88,12 @@ def test_a_simulation_draws_the_picture_of_its_camera(robot: Any) -> None:
     for name in ("target", "track"):
         scene = OffscreenScene(robot, (90, 60), camera=name)
         np.testing.assert_array_equal(sim.render(90, 60, camera=name), scene.frame(sim.q))
-    sim.run(0.2)  # the red ball falls, and both cameras go or turn with it
+    sim.run(0.2)  # the red ball falls, and both cameras move or turn with it
     np.testing.assert_allclose(colored(sim.render(*SIZE, camera="target"), 0), [90.0, 60.0], atol=0.5)  # as above
     at_rest = colored(picture(robot, robot.start(), SIZE, camera="track"), 0)
     np.testing.assert_allclose(colored(sim.render(*SIZE, camera="track"), 0), at_rest, atol=0.5)
     sim.reset(robot.start())
-    np.testing.assert_array_equal(sim.render(90, 60), before)  # through no camera of the file, as before
+    np.testing.assert_array_equal(sim.render(90, 60), before)  # without a camera of the file, as before
 
 
 def test_of_several_robots_the_camera_is_the_firsts_or_that_of_the_one_alone(robot: Any) -> None:
@@ -107,7 +107,7 @@ def test_of_several_robots_the_camera_is_the_firsts_or_that_of_the_one_alone(rob
     np.testing.assert_array_equal(sim.render(*SIZE, camera="track"), both)
     first = OffscreenScene(robot, SIZE, q=q[0], camera="track").frame(q[0])
     x, y = np.round(colored(first, 0)).astype(int)
-    assert tuple(both[y, x]) == tuple(first[y, x])  # the first robot's ball is where it is alone
+    assert tuple(both[y, x]) == tuple(first[y, x])  # the first robot's ball is where it is without the other
 
 
 def test_cameras_that_cannot_be_drawn_are_refused(robot: Any) -> None:

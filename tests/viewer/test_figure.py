@@ -1,4 +1,4 @@
-"""What is drawn of a body: its shapes, fewer triangles than its files have, or the box that has its inertia."""
+"""Tests of a body's figure: its shapes, simplified meshes, or the box that has its inertia."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_mesh_is_read_and_scaled(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning:collada")
 def test_a_collada_mesh_whose_texture_is_missing_is_read_with_its_other_colours(tmp_path: Path) -> None:
-    """The material names a surface that the file does not have."""
+    """Check a material that names a surface that the file does not have."""
     path, image = tmp_path / "ball.dae", "<init_from>nowhere.png</init_from>"
     ball = trimesh.creation.icosphere(subdivisions=2, radius=0.5)
     ball.visual = trimesh.visual.TextureVisuals(material=trimesh.visual.material.PBRMaterial(baseColorFactor=[0, 0, 255, 255]))
@@ -139,7 +139,7 @@ def test_a_mesh_that_cannot_be_read_gives_way_to_the_inertia(tmp_path: Path, con
 
 
 def open_edges(mesh: Any) -> int:
-    """How many edges have one face."""
+    """Return the number of edges with one face."""
     mesh.merge_vertices()
     return int((np.unique(mesh.edges_sorted, axis=0, return_counts=True)[1] == 1).sum())
 
@@ -202,7 +202,7 @@ def test_the_ground_that_bodies_touch_is_drawn_in_every_layer() -> None:
 
 
 def drawn_file(tmp_path: Path, name: str, content: str | bytes) -> Figure:
-    """A figure of a body with a mesh file."""
+    """Return the figure of a body with a mesh file."""
     path = tmp_path / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     mesh = Shape("mesh", "a", ShapeType.MESH, (1.0, 1.0, 1.0), path=str(path))
@@ -218,7 +218,7 @@ def test_a_face_with_very_many_corners_at_few_vertices_is_a_few_triangles(tmp_pa
 
 
 def test_faces_that_lie_over_one_another_give_way_to_the_inertia(tmp_path: Path) -> None:
-    """A fan of long triangles, each as large as all."""
+    """Check a fan of long triangles, each as large as the whole."""
     angle = np.linspace(0.0, 2.0 * np.pi, 30_000, endpoint=False)
     vertices = "".join(f"v {np.cos(a):.9f} {np.sin(a):.9f} 0\n" for a in angle)
     figure = drawn_file(tmp_path, "fan.obj", vertices + "f " + " ".join(map(str, range(1, 30_001))) + "\n")
@@ -229,7 +229,7 @@ def test_faces_that_lie_over_one_another_give_way_to_the_inertia(tmp_path: Path)
 
 
 def test_vertices_at_which_very_many_faces_meet_are_not_simplified() -> None:
-    """Which takes time in the square of their number."""
+    """Check that simplification is skipped, because it takes time in the square of their number."""
     count = 20_000
     angle = np.linspace(0.0, 2.0 * np.pi, count, endpoint=False)
     rim = np.column_stack([np.cos(angle), np.sin(angle), 0.1 * np.sin(7.0 * angle)])
@@ -242,7 +242,7 @@ MSH_BOX = trimesh.creation.box((0.2, 0.3, 0.4))
 
 
 def msh(faces: bool, counts: tuple[int, int] = (0, 0)) -> bytes:
-    """MuJoCo's binary format, with some normals and texture coordinates."""
+    """Write MuJoCo's binary format, with some normals and texture coordinates."""
     normals, coordinates = counts
     corners = np.asarray(MSH_BOX.faces, "<i4") if faces else np.zeros((0, 3), "<i4")
     head = np.array([8, normals, coordinates, len(corners)], "<i4")
@@ -280,7 +280,7 @@ def test_meshes_of_other_formats_are_told_with_what_to_do(tmp_path: Path, name: 
 
 @pytest.mark.parametrize(("top", "height", "corners", "vertical"), [(1.0, 2.0, 96, 48), (0.1, 0.3, 72, 24)])
 def test_sharp_edges_and_large_plane_parts_are_shaded_apart(top: float, height: float, corners: int, vertical: int) -> None:
-    """A cylinder, and a cone of 18° without its tip: its small end belongs to its side, its large end does not."""
+    """Check a cylinder, and a cone of 18° without its tip: its small end is shaded with its side, its large end is not."""
     angles = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
     ring = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     points = np.concatenate([np.c_[ring, np.zeros(24)], np.c_[top * ring, np.full(24, height)]])

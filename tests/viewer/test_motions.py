@@ -1,4 +1,4 @@
-"""Charts and films of trajectories."""
+"""Tests of charts and films of trajectories."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 
 def flyer() -> fw.Robot:
-    """A body that flies and carries a ball joint, a slide and a hinge."""
+    """Return a flying body that carries a ball joint, a slide and a hinge."""
     inertia = fw.Inertia(1.0, (0.0, 0.0, 0.1), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
     kinds = {"ball": fw.JointType.SPHERICAL, "slide": fw.JointType.PRISMATIC, "hinge": fw.JointType.REVOLUTE}
     names = ["base", *kinds]
@@ -45,7 +45,7 @@ def motion_of(robot: fw.Robot, tau: bool = True, contacts: bool = False, T: int 
 
 
 def drawn(axes: Array) -> dict[str, dict[str, Array]]:
-    """Lines of each chart by name, by the label of the chart's axis."""
+    """Return the lines of each chart by name, by the label of the chart's axis."""
     lines = {ax.get_ylabel(): {line.get_label(): line.get_ydata() for line in ax.lines} for ax in axes.flat}
     plt.close("all")
     return {label: found for label, found in lines.items() if label}
@@ -101,8 +101,8 @@ def test_films_last_as_long_as_the_motion_and_show_it(tmp_path: Path) -> None:
             film.seek(k)
             frames += [np.asarray(film.convert("RGB"), float)] * round(
                 film.info["duration"] / 120
-            )  # equal ones are written once
-    assert len(frames) == 9  # of 5 states
+            )  # equal frames are written once
+    assert len(frames) == 9  # for 5 states
     assert sum(abs(b - a).max() > 30.0 for a, b in pairwise(frames)) == 4
 
 

@@ -1,4 +1,4 @@
-"""Robots and windows show themselves in notebooks: HTML, read here without one."""
+"""Tests of the HTML that robots and windows show in notebooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VOID = {"img", "br"}
 
 
 class Page(HTMLParser):
-    """Cells of all rows, and attributes of elements; every element that begins must end."""
+    """Parser of the cells of all rows, and of attributes of elements; every element that begins must end."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Page(HTMLParser):
 
 
 def robot() -> fw.Robot:
-    """A trunk that flies, with a slide and a hinge whose names HTML must not read."""
+    """Return a flying trunk, with a slide and a hinge whose names would be HTML."""
     inertia = fw.Inertia(2.0, (0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
     bodies = [fw.Body(name, inertia) for name in ("trunk", "<b>", "tip")]
     joints = [

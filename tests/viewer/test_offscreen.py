@@ -1,4 +1,4 @@
-"""Pictures without a window: what is where in them, shadows, floors, several robots, and films."""
+"""Tests of pictures without a window: positions, shadows, floors, several robots, and films."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from featherweight.viewer import OffscreenScene, picture, save_film  # noqa: E40
 
 BOX = """<mujoco model="box"><worldbody>{floor}<geom type="box" pos="0 3 0.5" size="0.5 0.5 0.5" rgba="0 0 1 1"/>
   <body pos="0 0 0.5"><freejoint/><geom type="box" size="0.5 0.5 0.5" rgba="1 0 0 {opacity}"/></body></worldbody></mujoco>"""
-EYE = [10.0, 0.0, 0.5]  # looking at the box's face, which is 9.5 m away
+EYE = [10.0, 0.0, 0.5]  # views the box's face, which is 9.5 m away
 
 
 def box(folder: Path, floor: str = "", opacity: float = 1.0) -> featherweight.Robot:
@@ -62,7 +62,7 @@ def test_what_is_nearer_hides_what_is_behind(tmp_path: Path) -> None:
 
 
 def test_a_triangle_that_reaches_behind_the_camera_is_drawn_in_front_of_it(tmp_path: Path) -> None:
-    """The camera is within the length of a box, beside it: both ends of its side are out of view, one behind."""
+    """Check a camera beside a box, within its length: both ends of the box's side are out of view, one behind."""
     scene = OffscreenScene(box(tmp_path), (100, 100), ground=None)
     scene.look([0.8, 0.45, 0.5], [0.5, -0.2, 0.5])
     image = red(scene.frame([0, 0, 0.5, 0, 0, 0, 1]))
@@ -78,7 +78,7 @@ def test_the_floor_has_a_shadow_under_what_hangs_above_it(tmp_path: Path) -> Non
     dark = [(image.astype(int).sum(axis=-1) < 480) & ~red(image) & ~blue(image) for image in (near, high)]
     assert dark[1].sum() > dark[0].sum() > 0
     middle = np.argwhere(dark[1]).mean(axis=0)
-    assert middle[0] < 50 or middle[1] < 50  # where the sun's light goes
+    assert middle[0] < 50 or middle[1] < 50  # where the sun's light falls
 
 
 def test_the_floor_of_the_file_is_drawn_where_it_is(tmp_path: Path) -> None:

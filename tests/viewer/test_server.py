@@ -1,4 +1,4 @@
-"""Whose requests a window answers."""
+"""Tests of the requests that a window accepts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def port_of(window: Window) -> int:
 
 
 def hears(window: Window, **given: Any) -> bool:
-    """Whether a page that connects is told of the robot."""
+    """Return whether a connecting page receives the robot."""
     protocol = Subprotocol(f"viser-v{viser.__version__}")
     with connect(window.url.replace("http", "ws"), subprotocols=[protocol], max_size=None, **given) as page:
         return len(page.recv(timeout=PATIENCE)) > 0
@@ -59,7 +59,7 @@ def test_pages_of_other_sites_are_refused_before_they_hear_anything(window: Wind
 
 @pytest.mark.parametrize("upgrade", ["websocket", "WebSocket", None])
 def test_names_given_to_this_machine_by_others_are_refused(window: Window, upgrade: str | None) -> None:
-    """A site whose name leads to 127.0.0.1 has pages of the same origin as the window."""
+    """Check a site whose name resolves to 127.0.0.1, whose pages have the same origin as the window."""
     asked = http.client.HTTPConnection("127.0.0.1", port_of(window), timeout=PATIENCE)
     host = f"example.com:{port_of(window)}"
     headers = {"Host": host, "Origin": f"http://{host}"}
@@ -76,7 +76,7 @@ def test_names_given_to_this_machine_by_others_are_refused(window: Window, upgra
 
 def test_who_is_welcome() -> None:
     here = {"127.0.0.1"}
-    assert welcome("localhost:9000", "http://localhost:9000", here)  # a tunnel of ssh
+    assert welcome("localhost:9000", "http://localhost:9000", here)  # an ssh tunnel
     assert welcome("[::1]:80", "http://[::1]:80", here)
     assert welcome("127.0.0.1:8080", None, here)
     assert welcome(None, None, here)
@@ -105,7 +105,7 @@ def test_other_servers_of_the_process_are_left_alone(window: Window) -> None:
 
 
 def test_a_server_that_cannot_be_guarded_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where viser serves in another way than the one that is exchanged, nothing is served."""
+    """Check that nothing is served if viser's server is not of the expected kind."""
     kept = SimpleNamespace(**vars(websockets.asyncio.server))
     own = SimpleNamespace(asyncio=SimpleNamespace(server=kept), exceptions=websockets.exceptions)
     monkeypatch.setattr("viser.infra._infra.websockets", own)

@@ -1,4 +1,4 @@
-"""The window without a browser: configurations, playback, and what is sent."""
+"""Tests of the window without a browser: configurations, playback, and messages."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_wrong_configurations_are_refused(window: Window) -> None:
 
 
 def test_live_passes_over_states_that_come_too_fast(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand a second, by a clock of the test's own: sixty are drawn, after the first."""
+    """Check a thousand states per second, by the test's clock: sixty are drawn, after the first."""
     now, drawn = 100.0, set()
     monkeypatch.setattr("featherweight.viewer.window.time", SimpleNamespace(perf_counter=lambda: now))
     for k in range(1000):
@@ -142,7 +142,7 @@ def test_loops_are_closed_by_the_joints_that_depend() -> None:
 
 
 class Client:
-    """A page that keeps what it is told."""
+    """A page that records its messages."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -293,7 +293,7 @@ def test_without_a_port_the_next_free_one_is_taken_and_told(
 
 
 def test_a_line_says_where_the_page_is_and_how_it_ends(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Of a window, and of that of a simulation."""
+    """Check the window of a robot, and that of a simulation."""
     robot = arm(tmp_path)
     sim = featherweight.Simulation(robot, joints=featherweight.JointOptions(limits=False, friction=False))
     for made in (lambda: Window(robot, port=0), lambda: sim.view(port=0)):
@@ -324,7 +324,7 @@ def test_a_window_that_is_closed_says_so(tmp_path: Path) -> None:
 def test_opening_and_closing_print_nothing_and_leave_standard_output_alone(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other threads print meanwhile: `sys.stdout` is never exchanged."""
+    """Check that `sys.stdout` is never replaced, while other threads print."""
     seen = set()
     out = sys.stdout
 
@@ -347,7 +347,7 @@ def test_opening_and_closing_print_nothing_and_leave_standard_output_alone(
 
 
 class Tags(HTMLParser):
-    """The elements of a page, and its words."""
+    """Parser of the elements of a page, and of its words."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Closing loops from nowhere: as often as SciPy does, within limits and tolerances, in every way a mechanism goes together."""
+"""Tests of closing loops without a start: as often as SciPy, within limits and tolerances, for all kinds of mechanisms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from featherweight.model.loop_generators import closed_mechanism
 from featherweight.robots.linkages import four_bar_configuration
 from oracles.mechanisms import closed
 
-BARS = (0.3, 0.9, 0.7, 1.0)  # a crank that turns all the way round, and two ways to put the others on it
+BARS = (0.3, 0.9, 0.7, 1.0)  # a crank that turns over, and two assemblies of the others
 
 
 def built(made: Description, **options: Any) -> fw.ClosedRobot:
@@ -24,7 +24,7 @@ def built(made: Description, **options: Any) -> fw.ClosedRobot:
 
 
 def test_what_scipy_closes_from_twenty_starts_is_closed() -> None:
-    """All mechanisms of a small sample; for many, 99 of 100 (benchmarks/peers/assembly.py)."""
+    """Check all mechanisms of a small sample; for many, the rate is 99 of 100 (benchmarks/peers/assembly.py)."""
     sample = [("planar", 4), ("planar", 9), ("planar", 16), ("spatial", 7), ("spatial", 9), ("spatial", 60)]
     sample += [("linkage", 10), ("linkage", 16), ("platform", 36)]
     closed = 0
@@ -41,13 +41,13 @@ def test_what_scipy_closes_from_twenty_starts_is_closed() -> None:
             np.testing.assert_array_equal(robot.neutral(), robot.neutral())
             np.testing.assert_array_equal(robot.random_configuration(1, 2), robot.random_configuration(1, 2))
             closed += 1
-    assert closed >= 16  # SciPy, and so we
+    assert closed >= 16  # SciPy closes these, and so must we
 
 
 @pytest.mark.parametrize(("kind", "joints", "free"), [("planar", 4, 1), ("planar", 9, 6), ("linkage", 10, 1)])
 @pytest.mark.parametrize("digits", [3, 5])
 def test_loops_that_contradict_each_other_are_closed_but_for_that(kind: str, joints: int, free: int, digits: int) -> None:
-    """In welded planar loops, the constraints across the plane follow from the others up to rounding."""
+    """Check welded planar loops, where the constraints across the plane follow from the others up to rounding."""
     made = closed_mechanism(kind, joints, seed=2, digits=digits)
     rounding = 20.0 * joints * 10.0**-digits
     robot = built(made, loop_tolerance=rounding)
@@ -59,13 +59,15 @@ def test_loops_that_contradict_each_other_are_closed_but_for_that(kind: str, joi
     assert robot.opening(q).max() <= 2e-12
     moved = robot.integrate(q, 0.01 * np.random.default_rng(0).standard_normal((5, robot.nv)))
     assert robot.opening(moved).max() <= 2e-12 and np.abs(robot.residual(moved)).max() <= rounding
-    if free == 1:  # of more joints there are some configurations in which the errors across the plane cancel
+    if free == 1:  # with more joints, errors across the plane cancel in some configurations
         with pytest.raises(fw.ModelError, match=r"cannot be closed.*attempts leaves .* open\. .*give a larger loop_tolerance"):
             built(made, loop_tolerance=1e-9)
 
 
 def test_the_dynamics_of_rounded_mechanisms_are_those_of_exact_ones() -> None:
-    """All algorithms agree to rounding of floats, and with the mechanism whose loops close exactly to that of the file."""
+    """Check that all algorithms agree to rounding of floats, and with the mechanism whose loops close exactly, to that of
+    the file.
+    """
     exact = built(closed_mechanism("planar", 7, seed=3, digits=14))
     independent = [j.name for j in exact.joints if j.independent]
     rounded = built(dataclasses.replace(closed_mechanism("planar", 7, seed=3), independent=tuple(independent)))
@@ -106,7 +108,7 @@ def test_limits_that_no_closed_configuration_meets_are_no_obstacle() -> None:
 
 
 def test_how_far_the_best_attempt_came_is_said() -> None:
-    """Bars that are 0.4 m too short, to hold in two places."""
+    """Check bars that are 0.4 m too short for two points."""
     made = fw.robots.four_bar((0.2, 0.2, 0.2, 1.0))
     with pytest.raises(
         fw.ModelError, match=r"'loop' cannot be closed: .*the best of \d+ attempts leaves 0\.\d+ m of 'loop' open"
@@ -116,13 +118,13 @@ def test_how_far_the_best_attempt_came_is_said() -> None:
     with pytest.raises(ValueError, match=r"from this guess: the best of 1 attempts leaves 0\.\d+ m of 'loop' open"):
         robot.close([3.0, 0.0, 0.0], attempts=1)
     with pytest.raises(ValueError, match=r"from this guess; .* of 'loop' is left open"):
-        robot.integrate(robot.neutral(), [3.0])  # past where the bars reach
+        robot.integrate(robot.neutral(), [3.0])  # beyond the reach of the bars
     with pytest.raises(ValueError, match="loop_tolerance must be a length"):
         built(made, loop_tolerance=-1.0)
 
 
 def test_singular_values_that_are_small_but_no_rounding_count() -> None:
-    """A loop that closes exactly keeps a constraint that hardly moves: a lever arm of 0.1 mm."""
+    """Check a loop that closes exactly and keeps a constraint with a lever arm of 0.1 mm."""
     robot = built(fw.robots.four_bar((0.5, 1.0, 1e-4, 1.0)), loop_tolerance=1e-3)
     assert robot.nv == 1
 

@@ -1,4 +1,4 @@
-"""Which velocities are the independent ones; `model/test_trace_hashes.py` compares what other machines choose."""
+"""Tests of the choice of independent velocities; `model/test_trace_hashes.py` compares the choice on other machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Misclosure of loops: derivatives by finite differences, and zero exactly for closed loops."""
+"""Tests of misclosure of loops: derivatives by finite differences, and exact zeros for closed loops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gaps(name: str) -> tuple[fw.ClosedRobot, list[Misclosure]]:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("as_sines", [False, True])
 def test_derivatives_are_those_by_differences(name: str, as_sines: bool) -> None:
-    """Far from closed, couplings and all joints that move on manifolds included; to h² of central differences."""
+    """Check states far from closed, with couplings and all joints on manifolds; to h² of central differences."""
     robot, all_ = gaps(name)
     rng = np.random.default_rng(0)
     for gap in all_:
@@ -50,7 +50,7 @@ def test_as_sines_it_is_what_the_equations_of_motion_hold_at_zero(name: str) -> 
 
 @pytest.mark.parametrize("kind", ["revolute", "weld", "prismatic", "cylindrical", "planar"])
 def test_an_axis_the_wrong_way_round_is_half_a_turn_away(kind: str) -> None:
-    """The sines of all angles are zero there."""
+    """Check an axis of opposite direction, where the sines of all angles are zero."""
     joint = fw.Joint("turn", fw.JointType.REVOLUTE, "world", "a", axis=(1.0, 0.0, 0.0))
     more = fw.Joint("other", fw.JointType.SPHERICAL, "world", "b")
     loop = fw.Loop("end", LoopType(kind), "a", "b")
@@ -63,7 +63,7 @@ def test_an_axis_the_wrong_way_round_is_half_a_turn_away(kind: str) -> None:
 
 
 def test_frames_that_are_anywhere_are_closed_at_zero_only() -> None:
-    """A weld of a flying body to the ground: its residual is the pose's logarithm, position and turn."""
+    """Check a weld of a flying body to the ground: its residual is the pose's logarithm, position and rotation."""
     joints = [fw.Joint("flight", fw.JointType.FLOATING, "world", "a"), fw.Joint("arm", fw.JointType.REVOLUTE, "a", "b")]
     at = Pose(p=(0.1, 0.2, 0.3))
     made = fw.describe(bodies("a", "b"), joints, loops=[fw.Loop("weld", LoopType.WELD, "world", "a", at)])

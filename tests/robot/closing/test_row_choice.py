@@ -1,4 +1,4 @@
-"""Which constraints of a loop are kept, where one of them follows from the others: those that stay independent nearby."""
+"""Tests of the choice between dependent constraints of a loop: the kept ones stay independent nearby."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AXES = ("0 0 1", "0 1 0", "0 1 0", "1 0 0", "0 1 0", "1 0 0")  # waist, shoulder
 
 
 def arm(places: tuple[str, ...], target: str, relpose: str = "", before: str = "") -> str:
-    """An arm whose last body is welded to one that is fixed at `target`."""
+    """Return an arm whose last body is welded to one that is fixed at `target`."""
     links = "".join(
         f'<body name="link{k}" pos="{p}"><joint name="joint{k}" axis="{a}" damping="0.1"/><geom size="0.03" mass="0.3"/>'
         for k, (a, p) in enumerate(zip(AXES, places, strict=True))
@@ -30,7 +30,10 @@ ELBOW = ("0 0 0.1", "0 0 0.05", "0.06 0 0.3", "0.2 0 0", "0.1 0 0", "0.07 0 0")
 
 @pytest.mark.parametrize("euler", ["0 0 0", "0 0 180", "180 0 0", "0 0 179.9996"])
 def test_an_arm_with_a_straight_wrist_moves_from_where_its_file_has_it(euler: str) -> None:
-    """Its two rolls turn against each other. Of three rows about angles one follows from the others, not the same all along."""
+    """Check two rolls that turn against each other.
+
+    One of three rows about angles depends on the others, not the same everywhere.
+    """
     robot: Any = fw.load(arm(ELBOW, f'pos="0.43 0 0.45" euler="{euler}"'))
     q = robot.configurations["qpos0"]
     assert robot.nv == 1 and (q == 0.0).all()

@@ -1,4 +1,4 @@
-"""Collisions and distances of shapes: closed forms, Pinocchio with coal, derivatives, and errors."""
+"""Tests of collisions and distances of shapes: closed forms, Pinocchio with coal, derivatives, and errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXACT = 1e-9
 
 
 def free_bodies(*shapes: Shape) -> fw.Robot:
-    """A free-flying body for each that is named."""
+    """Return a robot with a free-flying body for each name."""
     names = list(dict.fromkeys(s.body for s in shapes if s.body not in (None, "world")))
     joints = [fw.Joint(f"{n}_joint", JointType.FLOATING, "world", n) for n in names]
     return fw.build(fw.describe([fw.Body(n, SOLID) for n in names], joints, shapes=shapes), execution="interpreted")
@@ -67,7 +67,7 @@ ELLIPSOID = Shape("egg", "b", ShapeType.ELLIPSOID, (0.1, 0.2, 0.3))
 def test_distances_and_normals_are_those_of_closed_forms(
     one: Shape, other: Shape, place: tuple[float, ...], distance: float, normal: tuple[float, ...]
 ) -> None:
-    """The first body lies anywhere, and the second at `place` in its frame."""
+    """Check a first body in any pose, and a second at `place` in its frame."""
     robot = free_bodies(one, other)
     rng = np.random.default_rng(0)
     turn, origin = Rotation.random(random_state=1), rng.uniform(-1.0, 1.0, 3)
@@ -104,9 +104,9 @@ FILES = {
 @pytest.mark.filterwarnings("ignore:You passed package dir")
 @pytest.mark.parametrize("name", FILES)
 def test_pairs_collisions_and_distances_are_pinocchios(name: str) -> None:
-    """coal takes the same convex hulls; frames differ by rounding, and so the pairs that touch just so.
+    """Check the same convex hulls; frames differ by rounding, and so do pairs that barely touch.
 
-    Where faces or edges are parallel, nearest points are not unique: they are as far apart, along the same normal.
+    If faces or edges are parallel, nearest points are not unique, but their distance and normal are.
     """
     file, srdf, base = FILES[name]
     path = robots.ROOT / file
@@ -142,7 +142,7 @@ def test_pairs_collisions_and_distances_are_pinocchios(name: str) -> None:
 
 
 def arm(*shapes: Shape, **more: Any) -> fw.Robot:
-    """A hinge, a slide and a ball joint in a row, on a free-flying base."""
+    """Return a hinge, a slide and a ball joint in series, on a free-flying base."""
     kinds = [JointType.FLOATING, JointType.REVOLUTE, JointType.PRISMATIC, JointType.SPHERICAL]
     parents = ["world", "a", "b", "c"]
     joints = [
@@ -202,7 +202,7 @@ def test_of_one_state_only_what_is_near_comes_back() -> None:
 
 
 def test_numbers_of_a_state_do_not_depend_on_other_states_or_calls() -> None:
-    """Prisms of forty sides, of which several vertices may be as far as another."""
+    """Check prisms of forty sides, several vertices of which may be equally far."""
     angle = np.linspace(0.0, 2.0 * np.pi, 40, endpoint=False)
     x = np.concatenate([np.column_stack([np.cos(angle), np.sin(angle), np.full(40, z)]) for z in (-1.0, 1.0)])
     hulls = [Shape(f"hull{k}", f"body{k}", ShapeType.MESH, (1.0, 1.0, 2.0), vertices=x) for k in range(3)]
@@ -222,7 +222,7 @@ def test_numbers_of_a_state_do_not_depend_on_other_states_or_calls() -> None:
 
 
 def panda() -> fw.Robot:
-    """Compiled, with meshes, for which one state has a way of its own."""
+    """Return Panda, compiled, with meshes, for which a single state has its own code path."""
     file, srdf, base = FILES["panda"]
     return fw.load(robots.ROOT / file, base, srdf=robots.ROOT / srdf, mimic="independent")
 
@@ -297,7 +297,7 @@ def test_results_are_short_in_words() -> None:
 
 
 def test_the_jacobian_is_the_slope_of_distances() -> None:
-    """The reference are central differences with steps of 1e-4."""
+    """Check against central differences with steps of 1e-4."""
     robot = arm(*SHAPES)
     q = robot.random_configuration(3, (2, 3))
     found = robot.distances(q)
@@ -314,7 +314,7 @@ def test_the_jacobian_is_the_slope_of_distances() -> None:
     np.testing.assert_array_equal(part[~left_out], of_all[~left_out])
     assert np.isnan(part[left_out]).all()
     steady = (np.abs(np.swapaxes(ahead + behind, -1, -2) - 2.0 * found.distance[..., None]) < 1e-7).all(axis=-1)
-    assert steady.mean() > 0.8  # where nearest points do not jump
+    assert steady.mean() > 0.8  # states without jumps of the nearest points
     np.testing.assert_allclose(J[steady], slopes[steady], atol=1e-3)
 
 
@@ -351,7 +351,7 @@ def test_robots_travel_to_other_processes_after_queries() -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(robot)).in_collision(q), expected)
 
 
-# --- which pairs
+# --- pairs
 
 
 def test_pairs_are_of_bodies_that_no_joint_connects() -> None:
@@ -434,7 +434,7 @@ def test_a_robot_without_pairs_never_collides() -> None:
     assert (robot.distances(q).closest == math.inf).all()
 
 
-# --- what is refused
+# --- refusals
 
 
 def test_what_is_wrong_is_named() -> None:
@@ -460,7 +460,7 @@ def test_what_is_wrong_is_named() -> None:
 
 @pytest.mark.parametrize(("missing", "needed"), [("scipy.spatial", "scipy"), ("trimesh", "trimesh")])
 def test_meshes_say_which_package_they_need(missing: str, needed: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other shapes need none: a robot of these has collisions all the same. No hull of this mesh has been kept."""
+    """Check that robots of other shapes have collisions without the package. The cache has no hull of this mesh."""
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.delitem(sys.modules, "featherweight.model.triangles", raising=False)
     given: dict[str, Any] = {"vertices": cube(0.12345)} if needed == "scipy" else {"path": "/nowhere/part.stl"}
@@ -477,7 +477,7 @@ def test_a_flat_mesh_is_refused_with_its_name() -> None:
 
 
 def test_what_lies_on_a_height_field_touches_it() -> None:
-    """A slope: z = 0.5 x + 0.25 y, whose normal makes a sphere as low as it can go lie r |n| / n_z above."""
+    """Check a slope: z = 0.5 x + 0.25 y, whose normal gives the lowest sphere a height of r |n| / n_z."""
     slope = np.add.outer(0.5 * np.linspace(-2.0, 2.0, 9), 0.25 * np.linspace(-1.0, 1.0, 5))
     field = Shape("hill", None, ShapeType.HEIGHTFIELD, (4.0, 2.0, 3.0), heights=slope)
     robot = free_bodies(Shape("ball", "body0", ShapeType.SPHERE, (0.1,)), field)

@@ -1,4 +1,4 @@
-"""Which pairs of shapes may touch, and how: MuJoCo's of MJCF files, those of links apart of others."""
+"""Tests of pairs of shapes that may touch, and their parameters: MuJoCo's rules for MJCF files, separate links for others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from featherweight.model.contact_rules import ContactPair, NeighbourRule
 from featherweight.robot.collision.shape_pairs import touching_pairs
 
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
-LEAST = 1e-5  # friction that MuJoCo always leaves
+LEAST = 1e-5  # MuJoCo's lower bound of friction
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 GEOM = '<geom name="{0}" size=".1" {1}/>'
 
@@ -70,12 +70,12 @@ def written(folder: Path, rest: str, bodies: str = BODIES) -> Path:
 
 
 def of_mujoco(path: Path) -> dict[tuple[int, int], tuple[float, int, float]]:
-    """Friction, condim and margin of all pairs that move, which are near one another, since all gaps count."""
+    """Return friction, condim and margin of all moving pairs; large margins make all of them near."""
     model = mujoco.MjModel.from_xml_path(str(path))
     sized = ~np.isin(model.geom_type, (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD))
-    model.geom_type[sized] = mujoco.mjtGeom.mjGEOM_SPHERE  # far boxes it leaves out at times
-    model.geom_size[model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE] = 0.0  # without ends
-    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # and far geoms this
+    model.geom_type[sized] = mujoco.mjtGeom.mjGEOM_SPHERE  # sometimes MuJoCo omits distant boxes
+    model.geom_size[model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE] = 0.0  # infinite
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # and distant geoms with this
     model.geom_gap[:] = model.pair_gap[:] = 100.0
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
@@ -133,7 +133,7 @@ def test_pairs_of_a_description_travel_with_what_they_name(tmp_path: Path) -> No
     left = arm.without("stone").contact_pairs
     assert {p.shapes for p in left} == {p.shapes for p in arm.contact_pairs} - {("gs", "gl")}
     bare = fw.describe([fw.Body("table")], [])
-    assert bare.attached(arm, "table", prefix="arm_").neighbours is NeighbourRule.MOVING  # no shape of its own is ruled
+    assert bare.attached(arm, "table", prefix="arm_").neighbours is NeighbourRule.MOVING  # no rule applies to its own shapes
     table = replace(bare, shapes=(fw.Shape("top", "table", fw.ShapeType.BOX, (1.0, 1.0, 0.1)),))
     both = table.attached(arm, "table", prefix="arm_")
     assert ("arm_gb", "arm_gd") in {p.shapes for p in both.contact_pairs}

@@ -1,4 +1,4 @@
-"""Derivatives of constrained dynamics: against the function itself, with every kind of rows, and against Pinocchio."""
+"""Tests of derivatives of constrained dynamics: against the function, with every kind of rows, and against Pinocchio."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEET = [f"{leg}_foot" for leg in ("lf", "rf", "lh", "rh")]
 
 
 def own_rows(q: Array) -> Any:
-    """Two rows on the last joints of HyQ, which bend with the configuration."""
+    """Return two rows on the last joints of HyQ, which are nonlinear in the configuration."""
     J = np.zeros((2, 18), dtype=object)
     J[0, 17], J[0, 16] = np.sin(q[17]), q[18] * q[18]
     J[1, 15] = 1.0
@@ -50,7 +50,7 @@ SPACES: dict[str, tuple[Callable[[], fw.Robot], list[Any]]] = {
 
 @pytest.mark.parametrize("name", SPACES)
 def test_are_those_of_the_function(name: str) -> None:
-    """Along a direction, by the pushforward of the function, which shares nothing with the equations."""
+    """Check along a direction, by the pushforward of the function, which is independent of the equations."""
     make, constraints = SPACES[name]
     robot = make()
     space = robot.operational_space(constraints)
@@ -103,7 +103,7 @@ def test_stabilization_depends_on_the_state() -> None:
 
 
 def test_agree_with_pinocchio() -> None:
-    """Two feet of a humanoid held, at rest and in motion, without stabilization."""
+    """Check two held feet of a humanoid, at rest and in motion, without stabilization."""
     peer = example("talos")
     robot, model = peer.robot, peer.model
     names = ["left_sole_link", "right_sole_link"]

@@ -1,4 +1,4 @@
-"""Contacts as users define them, their errors, and their functions."""
+"""Tests of contacts as users define them, their errors, and their functions."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def plain() -> fw.Robot:
 
 
 def placed(x: float = 0.1) -> Any:
-    """A quarter of a turn about z, and a way along x."""
+    """Return a quarter turn about z, and a displacement along x."""
     return np.array([[0.0, -1.0, 0.0, x], [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
 
 
-# what a contact is
+# contacts
 
 
 def test_a_surface_holds_all_of_the_velocity_and_a_point_what_is_linear() -> None:
@@ -71,7 +71,7 @@ def test_rows_are_of_the_frames_own_axes_and_origin(plain: fw.Robot) -> None:
 
 
 def test_rows_of_a_placed_contact_are_of_its_axes_and_origin(plain: fw.Robot) -> None:
-    """v_c = R^T (v + omega x p), omega_c = R^T omega."""
+    """Check v_c = R^T (v + omega x p), omega_c = R^T omega."""
     q, T = state(plain, 1).q, placed(0.3)
     J = plain.frame_jacobian(HAND, "local")(q)
     linear, angular = J[:3] + np.cross(J[3:].T, T[:3, 3]).T, J[3:]
@@ -90,7 +90,7 @@ def test_constraint_rows_are_in_the_order_of_the_contacts(plain: fw.Robot) -> No
     np.testing.assert_allclose(D[6:, :6], swapped[:3, 3:], rtol=0.0, atol=1e-12 * np.abs(D).max())
 
 
-# what is refused
+# refusals
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_results_are_taken_by_out(panda: fw.Robot) -> None:
     np.testing.assert_array_equal(out, f(q))
 
 
-# travelling
+# pickles
 
 
 def test_robots_pickle_with_functions_of_contacts_made(panda: fw.Robot) -> None:

@@ -1,4 +1,4 @@
-"""Impulses of constraint rows, compared with Pinocchio, and their laws."""
+"""Tests of impulses of constraint rows, against Pinocchio and the laws of impact."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_pinocchio_s(restitution: float) -> None:
 
 
 def check(robot: fw.Robot, space: fw.OperationalSpace, x: States, restitution: float) -> None:
-    """Newton's law of restitution, momentum, and the energy that is lost: half (1 - e²) of the rows' own."""
+    """Check Newton's law of restitution, momentum, and the energy loss: half (1 - e²) of the rows' own."""
     J, M = space.jacobian(x.q), robot.mass_matrix(x.q)
     after, impulse, _ = space.impulse_dynamics(x.q, x.v, restitution)
     seen = np.einsum("kij,kj->ki", J, x.v)
@@ -68,7 +68,7 @@ def test_newton_s_law_with_loops(name: str) -> None:
 
 
 def test_rows_that_depend_on_each_other() -> None:
-    """Two surfaces on one body: velocities as of one of them, and impulses that add up to its own."""
+    """Check two surfaces on one body: velocities as with one of them, and impulses that add up to its own."""
     robot = fw.build(chain(8, seed=1), execution="interpreted")
     x = random_states(robot, 2)
     contact = fw.BilateralContact("body7", "surface")
@@ -80,7 +80,7 @@ def test_rows_that_depend_on_each_other() -> None:
 
 
 def test_strained_rows_are_warned_of() -> None:
-    """An arm in the plane that is stretched moves its end one way only."""
+    """Check a stretched arm in the plane, whose end moves in one direction only."""
     joints = [
         fw.Joint(n, fw.JointType.REVOLUTE, p, c, fw.Pose(p=(x, 0.0, 0.0)), (0.0, 0.0, 1.0))
         for n, p, c, x in (("a", "world", "upper", 0.0), ("b", "upper", "lower", 1.0))

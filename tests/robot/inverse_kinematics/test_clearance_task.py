@@ -1,4 +1,4 @@
-"""Inverse kinematics that keeps away from obstacles and from the robot itself."""
+"""Tests of inverse kinematics that avoids obstacles and self-collisions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TIP = fw.Frame("tip", "link3", fw.Pose(p=(0.4, 0.0, 0.0)))
 
 
 def arm(coupled: bool) -> fw.Robot:
-    """Four links of 0.4 m in a plane, covered by capsules; the last joint follows the one before if they are coupled."""
+    """Return four links of 0.4 m in a plane, covered by capsules; if coupled, the last joint follows the one before."""
     inertia = fw.Inertia(1.0, (0.15, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
     names = [f"link{k}" for k in range(4)]
     along = fw.Pose(((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0)), (0.2, 0.0, 0.0))
@@ -33,7 +33,7 @@ def arm(coupled: bool) -> fw.Robot:
 
 
 def distances(robot: fw.Robot, term: Any, q: Array, *parameters: Any) -> Array:
-    """The least distance of the term at each q (n, nq)."""
+    """Return the least distance of the term at each q (n, nq)."""
     placements = robot.frame_placement(list(term.frames))(q)
     return np.array([min(term.function(T, *parameters)) for T in placements])
 
@@ -48,12 +48,12 @@ def test_solutions_keep_their_distance_from_obstacles_and_from_other_links() -> 
     careless = fw.InverseKinematics(robot, reach).solve(targets).q
     assert (distances(robot, term, careless) < LEAST - 2e-6).mean() > 0.2
     ik = fw.InverseKinematics(robot, [reach, fw.ClearanceTask(term, LEAST)])
-    found = ik.solve(targets)  # of the only task that has some
+    found = ik.solve(targets)  # the only task with targets
     assert found.converged.mean() > 0.95
     assert distances(robot, term, found.q[found.converged]).min() > LEAST - 2e-6
     hands = robot.frame_placement("tip")(found.q[found.converged])[:, :3, 3]
     np.testing.assert_allclose(hands, targets[found.converged], rtol=0, atol=2e-6)
-    short = np.maximum(0.0, LEAST - distances(robot, term, careless))  # the norm of all that is missing is at least this
+    short = np.maximum(0.0, LEAST - distances(robot, term, careless))  # a lower bound of the norm of all violations
     errors = ik.errors(careless, ik.flat_targets({"tip": targets}))[:, 1]
     assert ik.error_names == ("tip position", "clearance")
     assert (errors >= short - 1e-9).all() and (errors[short == 0.0] < 1e-9).all()
@@ -72,7 +72,7 @@ def test_obstacles_may_move_with_the_targets() -> None:
 
 
 def test_velocities_approach_obstacles_without_reaching_them() -> None:
-    """The hand is pulled into the ball, and stops at the distance."""
+    """Check a hand that is pulled into a ball, and stops at the distance."""
     pytest.importorskip("daqp")
     robot = arm(True)
     term = fw.clearance(robot, [BALL])

@@ -1,4 +1,4 @@
-"""One step of differential inverse kinematics: the quadratic program's optimality, limits, priorities and loops."""
+"""Tests of steps of differential inverse kinematics: optimality of the quadratic program, limits, priorities and loops."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_without_limits_in_the_way_it_is_damped_least_squares() -> None:
 
 
 def test_velocities_are_optimal_within_limits() -> None:
-    """No joint within its bounds has a gradient; at a bound the gradient points out of it."""
+    """Check that no joint within its bounds has a gradient, and that the gradient points outward at bounds."""
     q, speed = middle(), np.linspace(0.3, 0.9, 9)
     ik = fw.InverseKinematics(panda(), [fw.FrameTask(HAND), fw.PostureTask(weight=1e-3, name="rest")])
     target = pose_near(q, 0.5)
@@ -69,7 +69,7 @@ def test_joints_come_no_farther_than_their_limits() -> None:
         assert (q >= lower - 1e-12).all() and (q <= upper + 1e-12).all()
     assert np.count_nonzero(upper - q < 1e-9) >= 5
     v = ik.velocity(np.where(np.arange(9) == 3, 0.5, q), wish, 0.1, speed=2.0)
-    assert v[3] == -2.0  # past its limit: back as fast as it may
+    assert v[3] == -2.0  # beyond its limit: return as fast as allowed
 
 
 def test_steps_lead_to_the_target() -> None:
@@ -93,7 +93,7 @@ def test_lower_priorities_do_not_slow_higher_ones() -> None:
 
 
 def test_loops_are_kept() -> None:
-    """Loops stay closed to second order in the step, and open loops close again."""
+    """Check that loops stay closed to second order in the step, and that open loops close again."""
     robot = fw.build(MECHANISMS["crank_and_rocker"](), execution="interpreted")
     assert isinstance(robot, fw.ClosedRobot)
     frame = robot.frames[-1].name

@@ -1,4 +1,4 @@
-"""Inverse kinematics of all types of robots: reported solutions are solutions by Pinocchio's kinematics, and within limits."""
+"""Tests of inverse kinematics of all types of robots: solutions are within limits and correct by Pinocchio's kinematics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oracles.robots import example
 
 Array = np.ndarray
 HAND = "panda_hand"
-KEPT = 1e-9  # of what higher priorities want, whatever lower ones do
+KEPT = 1e-9  # change of higher priorities by lower ones
 
 
 @functools.cache
@@ -91,9 +91,9 @@ def test_a_search_does_not_begin_where_the_same_seed_draws_a_configuration() -> 
     for seed in range(5):
         q = robot.random_configuration(seed)
         for targets in (robot.frame_placement(HAND)(q), robot.frame_placement(HAND)(q[None])):
-            assert np.abs(hand().solve(targets, seed=seed).q - q).max() > 1e-3  # the arm has a joint more than a pose needs
+            assert np.abs(hand().solve(targets, seed=seed).q - q).max() > 1e-3  # the arm has one joint more than a pose needs
             drawn = hand().solve(targets, seed=np.random.default_rng(seed))
-            np.testing.assert_allclose(drawn.q.reshape(-1), q, atol=1e-12)  # as a generator of that seed does
+            np.testing.assert_allclose(drawn.q.reshape(-1), q, atol=1e-12)  # equal to a generator with that seed
 
 
 def test_batches_have_any_axes() -> None:
@@ -114,9 +114,9 @@ def test_where_one_begins_is_not_changed_and_may_be_past_limits() -> None:
 
 
 def test_what_is_out_of_reach_is_not_converged_and_has_the_least_error() -> None:
-    """A position 3 m away: the arm is stretched as far as its limits let it, which no other configuration betters.
+    """Check a position 3 m away: the arm reaches as far as its limits allow, which no other configuration exceeds.
 
-    The limits leave it other least errors, too: of 60 seeds two or fewer end there, and six or more with 20 restarts.
+    Other local minima exist within the limits: at most two of 60 seeds reach the global one, and at least six with 20 restarts.
     """
     ik = fw.InverseKinematics(panda(), fw.FrameTask(HAND, "position"))
     far = np.array([3.0, 0.0, 0.333])
@@ -144,7 +144,7 @@ def test_least_errors_have_no_gradient_that_limits_let_it_follow() -> None:
 
 
 def test_rows_of_weight_zero_are_left_out() -> None:
-    """A hand that may turn about its own z axis, and one that may be anywhere at a height."""
+    """Check a hand that may turn about its own z axis, and one that may be anywhere at a height."""
     robot = panda()
     [target] = hand_targets(1, seed=4)
     found = fw.InverseKinematics(robot, fw.FrameTask(HAND, weight=[1, 1, 1, 1, 1, 0])).solve(target, seed=2)
@@ -166,7 +166,7 @@ def test_orientations_are_reached_alone() -> None:
 
 
 def test_frames_of_ones_own_are_reached() -> None:
-    """One on the hand, as where the hand itself would have to be for it."""
+    """Check a frame on the hand, against the pose of the hand that places it there."""
     at = fw.Pose(((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)), (0.0, 0.02, 0.1034))
     homogeneous = np.eye(4)
     homogeneous[:3, :3], homogeneous[:3, 3] = at.R, at.p
@@ -178,7 +178,7 @@ def test_frames_of_ones_own_are_reached() -> None:
 
 
 def test_weights_trade_errors_as_their_squares() -> None:
-    """Two targets for one point, on a slider: it rests at their weighted mean."""
+    """Check two targets for a point on a slider: it rests at their weighted mean."""
     slider = fw.Description(
         "slider",
         "made",
@@ -198,7 +198,7 @@ def test_weights_trade_errors_as_their_squares() -> None:
 
 
 def test_lower_priorities_leave_higher_ones_as_they_are() -> None:
-    """The hand's place, its direction, and a posture, one after the other: to 1e-9, and each as well as those above let it."""
+    """Check position, direction and posture of the hand, in this order: to 1e-9, each as well as those above allow."""
     robot = panda()
     target = hand_targets(10, seed=7)
     rest = robot.neutral()
@@ -211,7 +211,7 @@ def test_lower_priorities_leave_higher_ones_as_they_are() -> None:
     ik = fw.InverseKinematics(robot, tasks)
     assert ik.error_names == ("place position", "direction orientation", "posture")
     found = ik.solve([target[:, :3, 3], target[:, :3, :3], rest], seed=1)
-    good = found.converged  # some do not come to rest
+    good = found.converged  # some do not converge
     assert good.mean() >= 0.8 and found.errors[good, 0].max() <= KEPT
     assert within_limits(robot, found.q)
     for q, pose in zip(found.q[good], target[good], strict=True):
@@ -219,7 +219,7 @@ def test_lower_priorities_leave_higher_ones_as_they_are() -> None:
 
 
 def _stationary(robot: fw.Robot, q: Array, pose: Array, rest: Array) -> None:
-    """The posture's error has no part in the null space of the rows above it, of joints that are not at limits."""
+    """Check that the posture's error has no component in the null space of higher rows and of joints at limits."""
     lower, upper = limits_of(robot)
     inside = (q > lower + 1e-7) & (q < upper - 1e-7)
     J = robot.frame_jacobian(HAND)(q)
@@ -284,7 +284,7 @@ def test_a_robot_with_one_joint() -> None:
 
 
 def test_a_humanoid_stands_on_two_feet_and_reaches() -> None:
-    """Feet first, then the hand and the centre of mass, then the posture; a free-flyer's place follows."""
+    """Check feet first, then the hand and the centre of mass, then the posture; the free-flyer's position follows."""
     robot = example("simple_humanoid", "interpreted")
     feet, palm = ("l_ankle", "r_ankle"), "r_wrist"
     start = robot.neutral()
@@ -335,7 +335,7 @@ def test_loops_are_closed_where_tasks_cannot_be_kept() -> None:
 
 
 def geared(*coefficients: float) -> fw.Robot:
-    """Two joints, the second of which follows the first, between -0.5 and 0.4 rad."""
+    """Return two joints, the second of which follows the first, between -0.5 and 0.4 rad."""
     made = from_parents([-1, 0], seed=1)
     lead, follow = made.joints
     description = fw.Description(
@@ -364,7 +364,7 @@ def test_joints_that_couplings_hold_are_left_alone() -> None:
 
 
 def test_where_joints_follow_along_curves_their_limits_tell_what_is_a_solution() -> None:
-    """One at 0.2 q²: 2 would take it to 0.8, past its limit."""
+    """Check a follower at 0.2 q²: q = 2 would move it to 0.8, beyond its limit."""
     ik = fw.InverseKinematics(geared(0.0, 0.2), fw.PostureTask(joints=["lead"]))
     assert ik.solve([1.0], [0.0], restarts=0).converged
     assert not ik.solve([2.0], [0.0], restarts=0).converged

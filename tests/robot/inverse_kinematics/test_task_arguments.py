@@ -1,4 +1,4 @@
-"""Arguments of inverse kinematics that are refused, and how: tasks, targets, where it begins."""
+"""Tests of refused arguments of inverse kinematics, and their errors: tasks, targets, starts."""
 
 from __future__ import annotations
 
