@@ -1,4 +1,4 @@
-"""Arrays that end, or begin, at memory that may not be touched."""
+"""Arrays that end, or begin, at inaccessible memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ PROT_NONE, PROT_READ, PROT_WRITE = 0, 1, 2
 
 
 def guarded(values: np.ndarray[Any, Any], at_end: bool = True) -> np.ndarray[Any, Any]:
-    """A copy of `values` whose last (or first) byte is next to a page without access: one step outside kills the process."""
+    """Return a copy of `values` whose last (or first) byte is next to a page without access: one step outside kills the
+    process.
+    """
     if sys.platform == "win32":
         pytest.skip("needs mprotect")
     libc, page = ctypes.CDLL(None, use_errno=True), mmap.PAGESIZE

@@ -1,4 +1,6 @@
-"""Ctrl-C in the middle of a batch: how many states are still computed is counted, since a busy machine makes all times long."""
+"""Measurement of Ctrl-C during a batch by the number of states computed afterwards, because a busy machine makes all
+times long.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ def _compute_for_ever(f: Any, x: np.ndarray[Any, Any], count: int) -> None:
 
 
 def computed_after_ctrl_c(f: Any, x: np.ndarray[Any, Any], count: int, pieces: int, monkeypatch: pytest.MonkeyPatch) -> int:
-    """States that this thread computes once the signal has been sent, with those of the piece that it is at.
+    """Return the number of states that this thread computes after the signal, including those of the current piece.
 
-    Another thread sends it after this one has begun `pieces` pieces and one more. `f` runs on `count` threads.
+    Another thread sends the signal after this one has begun `pieces` pieces and one more. `f` runs on `count` threads.
     """
     here, taken = threading.get_ident(), threads._Pieces._taken
     begun, sent = threading.Event(), threading.Event()
@@ -43,7 +45,7 @@ def computed_after_ctrl_c(f: Any, x: np.ndarray[Any, Any], count: int, pieces: i
 
     def press() -> None:
         begun.wait()
-        signal.raise_signal(signal.SIGINT)  # os.kill would end a process of Windows
+        signal.raise_signal(signal.SIGINT)  # os.kill would end a process on Windows
         sent.set()
 
     with monkeypatch.context() as patch:

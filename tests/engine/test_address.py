@@ -1,4 +1,4 @@
-"""Functions called by address, from code that is compiled too."""
+"""Tests of functions called by address, also from compiled code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.kernels import expected, swinging
 
 
 def called(function: fw.CompiledFunction, *arguments: np.ndarray) -> np.ndarray:
-    """The result of `void f(double **arguments)` at a function's address."""
+    """Return the result of `void f(double **arguments)` at a function's address."""
     result = np.full(function.program.outputs[0].shape, np.nan)
     arrays = [np.ascontiguousarray(a, dtype=np.float64) for a in (*arguments, result)]
     pointers = (ctypes.c_void_p * len(arrays))(*[a.ctypes.data for a in arrays])

@@ -1,4 +1,4 @@
-"""Object code on disk: found again, damaged, contended, impossible to write."""
+"""Tests of object code on disk: reuse, damage, concurrent writers, failing writes."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_importing_the_package_is_light() -> None:
 
 
 def test_an_entry_under_the_name_of_another_is_made_anew(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The name is part of the comparison, for entries of equal or different length."""
+    """Check entries of equal or different length; the name is part of the comparison."""
     check(4)
     check(5)
     files = sorted(folder.glob("*.bin"))
@@ -140,14 +140,14 @@ print(robot.mass_matrix(robot.neutral()).shape)
 
 
 def test_code_of_changed_files_is_not_kept(tmp_path: Path, folder: Path) -> None:
-    """A package that is upgraded after its import, and before the first call, is partly of either version."""
+    """Check a package that is upgraded after its import, and before the first call: its files belong to two versions."""
     source = Path(cache.__file__).parents[1]
     shutil.copytree(source, tmp_path / "new" / "featherweight", ignore=shutil.ignore_patterns("__pycache__"))
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "new")}
     command = [sys.executable, "-c", UPGRADED]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
     assert done.stdout == "(2, 2)\n" and "files changed" in done.stderr
-    assert all(file.size < 200 for file in kept_files(folder))  # counts, by what was imported at first; no code
+    assert all(file.size < 200 for file in kept_files(folder))  # counts of the imported version; no code
 
 
 def test_a_folder_is_the_users_alone(folder: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_file_that_others_may_write_is_not_read(folder: Path, caplog: pytest.L
         file.chmod(0o666)
     check()
     assert "may be written by other users" in caplog.text
-    assert {file.stat().st_mode & 0o077 for file in folder.glob("*.bin")} == {0}  # made anew
+    assert {file.stat().st_mode & 0o077 for file in folder.glob("*.bin")} == {0}  # written again
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
@@ -214,7 +214,7 @@ def test_a_pipe_or_a_link_among_the_files_does_no_harm(folder: Path, tmp_path: P
 def test_a_user_without_a_home_has_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("FEATHERWEIGHT_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as it is where there is neither HOME nor an account
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as without HOME and an account
     monkeypatch.chdir(tmp_path)
     assert cache_folder.directory() is None
     check()
@@ -241,7 +241,7 @@ def test_what_was_not_used_for_the_longest_time_goes_first(folder: Path, monkeyp
         cache.write(f"{k}", {}, bytes(1900))
         if (path := folder / f"{k}.bin").exists():
             os.utime(path, (k, k))
-    assert cache.read("0") is not None  # which is a use
+    assert cache.read("0") is not None  # counts as a use
     for k in range(10, 13):
         cache.write(f"{k}", {}, bytes(1900))
     files = {file.path.stem for file in kept_files(folder)}

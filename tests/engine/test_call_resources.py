@@ -1,4 +1,4 @@
-"""Calls of compiled functions do not leak and access only their own memory, also in threads, forks and pickles."""
+"""Tests that calls of compiled functions do not leak and access only their own memory, also in threads, forks and pickles."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def many() -> CompiledFunction:
 
 
 def calls(f: CompiledFunction[Any]) -> dict[str, Callable[[], Any]]:
-    """A call of each way through the entry."""
+    """Return a call for each path through the entry."""
     x, s, A = arguments()
     X, S, AA = arguments((4,))
     single, batch = outs(), outs((4,))
@@ -72,7 +72,7 @@ def failures(f: CompiledFunction[Any]) -> dict[str, Callable[[], Any]]:
 
 
 def resident() -> int:
-    """Bytes of this process in memory."""
+    """Return the resident memory of this process in bytes."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * mmap.PAGESIZE
 
@@ -80,7 +80,7 @@ def resident() -> int:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("kind", [*calls(swinging(1)), *failures(swinging(1))])
 def test_no_call_leaks(kind: str, many: CompiledFunction[Any]) -> None:
-    times = 100_000 if kind in calls(many) and kind != "general" else 10_000  # what Python answers takes longer
+    times = 100_000 if kind in calls(many) and kind != "general" else 10_000  # calls through Python take longer
     call = (calls(many) | failures(many))[kind]
 
     def repeat(n: int) -> None:
@@ -95,8 +95,8 @@ def test_no_call_leaks(kind: str, many: CompiledFunction[Any]) -> None:
     blocks, memory = sys.getallocatedblocks(), resident()
     repeat(times)
     gc.collect()
-    assert sys.getallocatedblocks() - blocks < 500  # an object a call would be many more
-    assert resident() - memory < 16 * times + 1_000_000  # 16 bytes is the least that malloc gives
+    assert sys.getallocatedblocks() - blocks < 500  # one object per call would be many more
+    assert resident() - memory < 16 * times + 1_000_000  # the least that malloc gives is 16 bytes
 
 
 def test_references_are_as_many_as_before(many: CompiledFunction[Any]) -> None:
@@ -122,7 +122,7 @@ def test_references_are_as_many_as_before(many: CompiledFunction[Any]) -> None:
 
 def test_results_are_held_by_their_tuple_only(many: CompiledFunction[Any]) -> None:
     result = many(*arguments())
-    plain = np.empty(1), np.empty(1), np.empty(1)  # what Python counts itself differs between its versions
+    plain = np.empty(1), np.empty(1), np.empty(1)  # counts of Python itself differ between versions
     held, expected = ((sys.getrefcount(x), [sys.getrefcount(x[k]) for k in range(3)]) for x in (result, plain))
     assert held == expected
     assert gc.is_tracked(result)
@@ -144,7 +144,7 @@ def test_results_live_on_their_own(many: CompiledFunction[Any]) -> None:
     assert type(again) is type(kept[0]) and again._fields == ("total", "y", "B") and again.y is again[1]
     total, y, _ = again
     assert isinstance(total, np.float64) and hash(total) == hash(float(total))
-    y[:] = 0.0  # results are the caller's
+    y[:] = 0.0  # the caller owns results
     assert kept[0].y is not y and again._replace(y=1).y == 1
     circle = many(*arguments())
     assert set(map(id, gc.get_referents(circle))) >= {id(circle.y), id(circle.B)}
@@ -184,7 +184,8 @@ def test_nothing_outside_the_arrays_is_touched(
     wanted = many(*args)
     results = tuple(guarded(r, at_end) for r in outs(batch, dtype))
     assert_same(many(*(guarded(a, at_end) for a in args), out=results), wanted)
-    spread = [guarded(np.repeat(a, 2, axis=-1) if a.ndim else a, at_end) for a in args]  # strided, and the last one is an end
+    # with strides; the last element ends at the page
+    spread = [guarded(np.repeat(a, 2, axis=-1) if a.ndim else a, at_end) for a in args]
     strided = [a[..., (1 if at_end else 0) :: 2] if a.ndim > len(batch) or k != 1 else a for k, a in enumerate(spread)]
     if batch:
         strided[1] = guarded(args[1], at_end)

@@ -1,7 +1,7 @@
-"""Every way of calling a compiled function gives the bits of the plain call, or an error that names the argument.
+"""Tests that every way to call a compiled function gives the bits of the plain call, or an error that names the argument.
 
-A function is called through machine code that reads Python's objects itself, and hands what it does not take to Python: the
-tests go through both, and count references and memory.
+Machine code that reads Python's objects handles calls, and passes unsupported ones to Python: the tests take both paths, and
+count references and memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def many() -> CompiledFunction:
 
 
 class ByDlpack:
-    """An array of a library of which NumPy knows nothing, on a device of some kind."""
+    """An array, on a device of some kind, of a library that NumPy does not know."""
 
     def __init__(self, x: Any, kind: int = 1) -> None:
         self.x, self.kind = x, kind
@@ -47,7 +47,7 @@ class ByDlpack:
 
 
 class ByArray:
-    """A table, a variable with names of axes, or what else gives its elements when it is asked."""
+    """A table, a labelled variable, or another object that converts itself to an array."""
 
     def __init__(self, x: Any) -> None:
         self.x = x
@@ -160,7 +160,7 @@ def test_names_in_any_order_and_mixed_with_places(many: CompiledFunction[Any]) -
         assert_same(many(*args, **named, threads=2, algorithm="several"), wanted)
         assert_same(many(*args, **named, load=np.zeros(3)), wanted)
     X = arguments((5,))
-    again = many(*X, out=many(*X))  # results of an earlier call, in their class
+    again = many(*X, out=many(*X))  # results of an earlier call, as instances of their class
     assert_same(again, many(*X))
 
 
@@ -225,7 +225,7 @@ def test_batches_without_states(many: CompiledFunction[Any]) -> None:
 def test_results_go_to_arrays_of_every_kind(batch: tuple[int, ...], dtype: Any, many: CompiledFunction[Any]) -> None:
     args = arguments(batch)
     wanted = many(*args)
-    table = np.full((*batch, 12), np.nan, dtype)  # columns of one table: they lie between each other, and share nothing
+    table = np.full((*batch, 12), np.nan, dtype)  # columns of one table: interleaved, without common elements
     columns = (table[..., 0], table[..., 1:4], table[..., 5:11].reshape((*batch, 3, 2)))
     assert np.shares_memory(columns[2], table)
     flipped = tuple(np.full(r.shape, np.nan, dtype, order="F")[..., ::-1] for r in outs((*batch, 1)))

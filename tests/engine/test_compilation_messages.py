@@ -1,4 +1,4 @@
-"""Users who wait for a compilation learn why, in records of the logger "featherweight"."""
+"""Tests of messages of the logger "featherweight" for users who wait for a compilation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ with compilation_messages.told("something"):
 
 @pytest.fixture(autouse=True)
 def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget the messages of this process, because a second message about a compilation has other words."""
+    """Forget the messages of this process, because the second message about a compilation has other words."""
     monkeypatch.setattr(compilation_messages, "_told", set())
 
 
@@ -35,7 +35,7 @@ def records(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 def test_a_compilation_is_told_with_function_and_robot(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """For one state and for batches; not of code that is on the disk."""
+    """Check compilations for one state and for batches; code on the disk causes no message."""
     monkeypatch.setenv("FEATHERWEIGHT_CACHE", str(tmp_path))
     monkeypatch.setattr(compilation_messages, "PATIENCE", 0.0)
     monkeypatch.setattr(compilation_messages, "LONG", 0.0)
@@ -69,7 +69,7 @@ def test_one_within_another_is_not_told(monkeypatch: pytest.MonkeyPatch, caplog:
 
 
 def test_a_wait_in_several_parts_is_told_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """It has its own estimate; later compilations are reported again."""
+    """Check that the message has its own estimate, and that later compilations are reported again."""
     monkeypatch.setattr(compilation_messages, "PATIENCE", 0.0)
     wait = compilation_messages.Wait("all", whole=20.0)
     for _ in range(2):
@@ -112,7 +112,7 @@ def test_short_ones_are_not_told(caplog: pytest.LogCaptureFixture) -> None:
 def test_the_time_is_that_of_the_parts_that_are_done(
     before: float, said: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Told once, however often it is asked."""
+    """Check that the time is reported once, however often it is requested."""
     with compilation_messages.Wait("something") as wait:
         wait.begun -= before
         compilation_messages.tell_if_long()

@@ -1,4 +1,4 @@
-"""Derivatives of compiled functions: names, shapes, options, and how they are called."""
+"""Tests of derivatives of compiled functions: names, shapes, options, and calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RNG = np.random.default_rng(3)
 
 
 def mixed(x: Any, B: Any, scale: Any, results: Any) -> None:
-    """A vector and a matrix to a number and a vector; `scale` may be left out."""
+    """Map a vector and a matrix to a number and a vector; `scale` is optional."""
     total, y = results
     total[0] = 0.0
     for i in range(2):

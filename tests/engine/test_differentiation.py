@@ -1,4 +1,4 @@
-"""Forward and backward differentiation of a trace, against fifty digits."""
+"""Tests of forward and backward differentiation of a trace, against fifty digits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ A, B = [0.3, -0.7], [1.1]
 
 
 def function(x: Sequence[Any], y: Sequence[Any]) -> list[Any]:
-    """Every operation, with numbers on either side; results that are inputs, negatives, constants and repeated."""
+    """Return every operation, with numbers on either side; results that are inputs, negatives, constants and repeated."""
     s, c = sincos(x[0] * x[1])
     root = sqrt(4.0 + x[0] * x[0])
     return [2.0 * x[0] - x[1] / (y[0] + 3.0) + 1.0, s * c - 0.5, root / (1.5 - x[1]), -(1.0 / root), y[0], -y[0], 7.0, y[0]]
@@ -30,7 +30,7 @@ def by_mpmath(x: Sequence[Any]) -> list[Any]:
 
 
 def exact() -> np.ndarray[Any, Any]:
-    """The Jacobian, by differences of a step of 1e-20 in fifty digits."""
+    """Return the Jacobian, by differences with a step of 1e-20 in fifty digits."""
     with mpmath.workdps(50):
         point, h = [mpmath.mpf(x) for x in (*A, *B)], mpmath.mpf("1e-20")
         columns = []

@@ -1,4 +1,4 @@
-"""Dual numbers: exact derivatives, of first and second order, of floats and of expressions."""
+"""Tests of dual numbers: exact derivatives, of first and second order, of floats and of expressions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from featherweight.engine.trace import trace
 
 
 def function(x: Sequence[Any]) -> list[Any]:
-    """Every operation, with numbers on either side."""
+    """Return every operation, with numbers on either side."""
     a, b, c = x
     return [
         2.0 * a - b / (c + 3.0) + 1.0,

@@ -1,4 +1,4 @@
-"""Compiled functions: loops over rows, broadcasting, threads, errors, pickling, the disk cache."""
+"""Tests of compiled functions: loops over rows, broadcasting, threads, errors, pickling, the disk cache."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_threads_share_a_batch_and_change_nothing() -> None:
 
 
 def test_the_gil_is_released_while_it_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This thread sees a batch of which half is there, though all of it but the beginning is one call of machine code."""
+    """Check that this thread sees a partial batch, which except for the beginning is one call of machine code."""
     monkeypatch.setattr(threads, "LONGEST", 1e9)
     f = swinging(24)
     x = RNG.standard_normal((400_000, 24))
@@ -176,7 +176,7 @@ def test_the_gil_is_released_while_it_computes(monkeypatch: pytest.MonkeyPatch) 
     end = time.monotonic() + PATIENCE
     missing = [True, True]
     while missing != [False, True] and time.monotonic() < end:
-        missing = np.isnan(out[places, 0]).tolist()  # both are read in one go, which no other Python thread interrupts
+        missing = np.isnan(out[places, 0]).tolist()  # one read of both, which no other Python thread interrupts
         time.sleep(1e-4)
     ended.set()
     thread.join()
@@ -265,7 +265,7 @@ def test_a_function_over_the_node_budget_keeps_its_loops(monkeypatch: pytest.Mon
 
 @pytest.fixture(params=[16, 32])
 def narrow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Vectors of other processors, in bytes."""
+    """Set the vector length of other processors, in bytes."""
     real = host()
     monkeypatch.setattr("featherweight.engine.backends.llvm.backend.host", lambda: real._replace(vector_bytes=request.param))
     return int(request.param)
@@ -354,6 +354,6 @@ def test_functions_that_are_compared_stay_as_they_are() -> None:
     )
     assert chosen is not two and chosen.algorithm == "short" and list(chosen.alternatives) == ["long", "short"]
     assert chosen.alternatives["short"] is chosen and chosen.alternatives["long"].algorithm == "long"
-    assert chosen.trace is two.trace  # made once
+    assert chosen.trace is two.trace  # created once
     again = cheapest({"one": two, "other": three})
     assert (chosen.algorithm, again.algorithm) == ("short", "one")

@@ -1,4 +1,4 @@
-"""Directions in groups, and the traces that carry a group at a time."""
+"""Tests of groups of directions, and of traces that carry a group at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from featherweight.engine.jacobian_trace import Piece, groups_of_directions
 
 
 def test_directions_that_reach_the_same_share_a_group() -> None:
-    """Two limbs, each with positions first and velocities after the positions of all."""
+    """Check two limbs, each with positions first and velocities after the positions of all."""
     reach = np.zeros((8, 2), bool)
     reach[[0, 1, 4, 5], 0] = True
     reach[[2, 3, 6, 7], 1] = True
@@ -43,7 +43,7 @@ def test_what_no_direction_of_a_group_reaches_is_not_carried() -> None:
     t = program.in_lanes(8)
     assert t is not None
     zeros = sum(isinstance(y, float) for y in t.trace.outputs)
-    assert zeros == 32 * 4 - 32  # y[i] moves out[i] alone
+    assert zeros == 32 * 4 - 32  # y[i] affects out[i] alone
 
 
 def test_lanes_need_half_as_many_directions() -> None:

@@ -1,4 +1,4 @@
-"""The table of operations is whole, and all that reads it agrees."""
+"""Tests that the table of operations is complete and consistent with all its readers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POINTS = ((0.7, 1.9), (2.5, -0.3), (1e-3, 40.0), (12.0, 0.5))
 
 
 def on_mpmath(number: int, *x: Any) -> Any:
-    """The operation by mpmath's own."""
+    """Return the operation in mpmath."""
     operation = OPERATIONS[number]
     return getattr(MPMATH, operation.name, operation.value)(*x)
 
@@ -97,14 +97,14 @@ def test_second_derivatives_are_those_of_mpmath(number: int) -> None:
         wanted = mpmath.diff(
             lambda t: on_mpmath(number, *(x[i] + v[i] * t + a[i] * t * t / 2 for i in range(n))), 0, 2
         )  # fmt: skip
-    assert second == pytest.approx(float(wanted), rel=1e-13)  # some ten roundings
+    assert second == pytest.approx(float(wanted), rel=1e-13)  # about ten roundings
 
 
 Function = Callable[[Any], Any]
 
 
 def everything(x: Any) -> list[Any]:
-    """Each operation, in each order of signs, numbers among the results, and one result twice."""
+    """Return each operation, with each order of signs, numbers among the results, and one result twice."""
     s, c = OPERATIONS[SIN].value(x[0] * 0.5), OPERATIONS[COS].value(x[1] - 2.5)
     r = OPERATIONS[SQRT].value(x[2] * x[2] + 1.0)
     y = (s + c) * r - x[2] / (r + 0.25)

@@ -1,4 +1,4 @@
-"""Long work reports its name and its progress."""
+"""Tests of the progress reports of long work."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_terminal_shows_a_bar_that_is_gone_at_the_end(clock: Clock, monkeypatc
             clock.now += 0.6
             work.advance()
     assert terminal.lines[0].startswith("\rwork [" + "#" * 15 + "." * 15 + "] 50 %, about 1.2 s left")
-    assert [len(line) for line in terminal.lines[:2]] == [100, 100]  # with the return to the line's beginning
+    assert [len(line) for line in terminal.lines[:2]] == [100, 100]  # including the carriage return
     assert terminal.lines[2:] == ["\r" + " " * 99 + "\r"]
     monkeypatch.setattr(logging.getLogger("featherweight"), "disabled", True)
     terminal.lines.clear()

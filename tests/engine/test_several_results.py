@@ -1,4 +1,4 @@
-"""Functions with several results, with arguments that may be left out, and several functions as one."""
+"""Tests of functions with several results, of optional arguments, and of several functions as one."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_executions_agree_on_their_signature_and_counts() -> None:
         f = [CompiledFunction(program, execution) for execution in ("traced", "interpreted", "rolled")]
         assert len({g.signature for g in f}) == 1
         assert len({g.operations for g in f}) == 1
-        # x2 + x1 + x0 after three products by s, six of A x, and A A: six squares and three mixed ones
+        # x2 + x1 + x0 after three products by s, six of A x, and A A: six squares and three mixed products
         assert f[0].operations == Operations(mul=3 + 6 + 9, add=2, div=0, sqrt=0, trig=0)
 
 
@@ -181,7 +181,7 @@ def test_one_function_gives_what_each_gives(execution: str, batch: tuple[int, ..
     assert [a.name for a in whole.program.inputs] == ["q", "v", "a", "tau"]
     results = whole(**given(whole, values))
     assert results._fields == names
-    scale = 1e4 * np.finfo(dtype).eps  # the same operations, fused into others' sums in another order
+    scale = 1e4 * np.finfo(dtype).eps  # the same operations, with sums fused in another order
     for f, result in zip(every, results, strict=True):
         alone = f(**given(f, values))
         assert np.shape(result) == np.shape(alone) and np.asarray(result).dtype == np.asarray(alone).dtype
@@ -254,7 +254,7 @@ def test_options_of_parts_are_options_of_the_whole(way: str) -> None:
 
 
 def union(choice: tuple[CompiledFunction[Any], ...]) -> Operations:
-    """Return the operations of the functions together, counted in a separate graph."""
+    """Return the number of operations of the functions together, counted in a separate graph."""
     g = Graph()
     nodes: set[int] = set()
     names = list(dict.fromkeys(a.name for f in choice for a in f.program.inputs))
@@ -284,7 +284,7 @@ def test_the_choice_of_algorithms_is_the_least_of_all(n: int) -> None:
 
 
 def test_the_choice_for_the_whole_may_differ_from_that_of_each() -> None:
-    """With mass matrix and bias force available, forward dynamics only needs a factorization."""
+    """Check forward dynamics, which needs only a factorization if mass matrix and bias force are available."""
     robot = fw.build(fw.generators.chain(10))
     assert robot.forward_dynamics.algorithm == "aba"
     functions = (robot.forward_dynamics, robot.mass_matrix, robot.bias_force)

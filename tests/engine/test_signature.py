@@ -1,4 +1,4 @@
-"""Signatures of functions for `help`, `inspect` and other libraries: names, shapes, options."""
+"""Tests of signatures of functions for `help`, `inspect` and other libraries: names, shapes, options."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def test_help_of_derivatives_says_what_they_are_of_and_their_own_arguments_once(
 def test_inspect_knows_how_a_function_is_called(called: bool) -> None:
     f, x = ROBOT.forward_dynamics.copy() if not called else ROBOT.forward_dynamics, np.ones(3)
     if called:
-        f(x, x, x)  # from then on it has a class of its own
+        f(x, x, x)  # the call gives the function its own class
     parameters = inspect.signature(f).parameters
     assert [*parameters][:4] == ["q", "v", "tau", "external_forces"]
     assert parameters["q"].annotation == "(..., 3)" and parameters["external_forces"].annotation == "(..., 3, 6)"
     assert {"out", "threads", "device"} <= {*parameters}
-    assert ("algorithm" in parameters) == called  # a copy is of one algorithm
+    assert ("algorithm" in parameters) == called  # a copy has a fixed algorithm
     bound = inspect.signature(f).bind(x, v=x, tau=x, out=None)
     np.testing.assert_array_equal(f(*bound.args, **bound.kwargs), f(x, x, x))
     assert inspect.signature(CompiledFunction).parameters.keys() == {"program", "execution", "algorithm"}

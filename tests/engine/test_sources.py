@@ -1,4 +1,4 @@
-"""The digest of a kernel changes with all that it calls, and with nothing else."""
+"""Tests of the digest of a kernel, which changes with all functions that it calls, and with nothing else."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ _numbers = count()
 
 
 def loaded(folder: Path, monkeypatch: pytest.MonkeyPatch, file: str = "", old: str = "", new: str = "") -> ModuleType:
-    """The kernel's module, with one text replaced in one of its files; the modules' names stay, their files do not."""
+    """Load the kernel's module with one text replaced in one of its files; the modules keep their names but not their files."""
     room = folder / str(next(_numbers))
     for name, text in FILES.items():
         if name == file:

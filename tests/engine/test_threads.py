@@ -1,4 +1,4 @@
-"""Pieces of a range, each to one thread."""
+"""Tests of the division of a range into pieces for threads."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_an_error_ends_all_threads_after_the_pieces_that_they_are_at(monkeypatch
 
 
 def test_pieces_become_as_short_as_signals_need_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fifty states take as long as a piece may, by a clock of the test's own."""
+    """Check by the test's clock that fifty states take as long as a piece may."""
     sizes: list[int] = []
     now = 0.0
 
@@ -111,7 +111,7 @@ def test_large_batches_when_the_interpreter_ends(when: str) -> None:
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("execution", ["traced", "rolled"])
 def test_ctrl_c_does_not_wait_for_a_batch(execution: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor for a large part of it."""
+    """Check that it does not wait for a large part of a batch either."""
     f, x = swinging(12, execution), np.zeros((400_000, 12))
     f(x[:3], x[:3])
     for piece in range(3):

@@ -1,4 +1,4 @@
-"""The tracer does what algebra allows, and counts exactly."""
+"""Tests of the tracer: algebraic simplification, and exact counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from featherweight.engine.trace import Trace, count, trace
 
 
 def evaluate(t: Trace, arguments: Sequence[Sequence[float]]) -> list[float]:
-    """Run a trace on floats, node by node."""
+    """Evaluate a trace on floats, node by node."""
     g = t.graph
     value: dict[int, float] = {}
     for i in t.live:

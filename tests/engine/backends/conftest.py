@@ -1,4 +1,4 @@
-"""A device that is this machine."""
+"""Fixture with a device that this machine emulates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.backends.cuda import host_device
 
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[host_device.HostDevice]:
-    """Device 0, which is this machine; of its memory nothing is left when a test is over."""
+    """Return device 0, emulated by this machine; at the end of a test all of its memory must be free."""
     place = host_device.install(monkeypatch)
     yield place
     gc.collect(1)

@@ -1,4 +1,4 @@
-"""Code for as many registers as there are: nothing but where values lie depends on their number."""
+"""Tests of code for a limited number of registers: only the location of values depends on this number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from featherweight.model.generators import random_tree
 
 
 def test_what_is_read_last_goes_first() -> None:
-    """Instruction 3 reads node 0, instruction 5 node 1, and instruction 4 node 2."""
+    """Check instruction 3, which reads node 0, instruction 5, which reads node 1, and instruction 4, which reads node 2."""
     held = Registers([(), (), (), (0,), (2,), (1,)], most=2)
     held.values |= {0: 10, 1: 11, 2: 12}
     assert held.let_go() == [(1, 11)]

@@ -1,4 +1,4 @@
-"""Loops over columns in a trace: their contents, their inputs, and unchanged results."""
+"""Tests of loops over columns in a trace: their contents, their inputs, and unchanged results."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from featherweight.engine.backends.repeated_columns import Rolled, Value, roll
 from featherweight.engine.backends.straight_plan import fused_products
 from featherweight.engine.trace import Trace, evaluate, trace
 
-N = 16  # rows of a triangular matrix, whose solutions are columns of more than FEWEST_NODES
+N = 16  # rows of a triangular matrix, whose solutions are columns of more than FEWEST_NODES nodes
 FACTORS = N * (N - 1) // 2
 
 
 def solved(L: Sequence[Any], column: Sequence[Any]) -> list[Any]:
-    """The solution by a unit triangular matrix of which `L` are the entries below the diagonal."""
+    """Return the solution by a unit triangular matrix with the entries `L` below the diagonal."""
     x, entries = list(column), iter(L)
     for i in range(N):
         for j in range(i):
@@ -32,7 +32,7 @@ def solved(L: Sequence[Any], column: Sequence[Any]) -> list[Any]:
 
 
 def solutions(columns: int, start: Callable[[int, Any], Any] = lambda c, x: x) -> Trace:
-    """Columns that are solved for alike; `start` of a column's number makes them of the input."""
+    """Return columns that are solved for in the same way; `start` makes column k from the input."""
 
     def function(L: list[Any], B: list[Any]) -> list[Any]:
         own = [solved(L, [start(c, x) for x in B[c * N : (c + 1) * N]]) for c in range(columns)]
@@ -47,7 +47,7 @@ def rolled(t: Trace, columns: int, fma: bool = True) -> Rolled:
 
 
 def by_loops(t: Trace, found: Rolled, arguments: list[list[float]]) -> list[float]:
-    """The outputs that loops compute: the values before them, and then each body for each of its columns."""
+    """Return the outputs that loops compute: the values before them, and then each body for each of its columns."""
 
     def values(wanted: Sequence[Value]) -> list[float]:
         return evaluate(t._replace(outputs=tuple(wanted)), arguments)
@@ -78,7 +78,7 @@ def test_columns_with_equal_operations_are_a_loop(fma: bool) -> None:
 
 
 def test_signs_go_on_to_inputs() -> None:
-    """Column 1 begins with negatives, which traces carry beside their nodes."""
+    """Check a column 1 that begins with negatives, whose sign traces store beside their nodes."""
     t = solutions(3, lambda c, x: -x if c == 1 else x)
     found = rolled(t, 3)
     [loop] = found.loops
@@ -87,7 +87,7 @@ def test_signs_go_on_to_inputs() -> None:
 
 
 def test_what_differs_is_computed_before_the_loop() -> None:
-    """Columns that begin with other operations: what these give are inputs, and the rest is a loop."""
+    """Check columns that begin with different operations: their results are inputs of the loop."""
     t = solutions(3, lambda c, x: (x * x, x + 1.0, x)[c])
     found = rolled(t, 3)
     [loop] = found.loops
@@ -96,7 +96,7 @@ def test_what_differs_is_computed_before_the_loop() -> None:
 
 
 def test_values_that_loops_share_are_computed_once() -> None:
-    """The factors are products of inputs here: each is a node that all columns read."""
+    """Check factors that are products of inputs: each is a node that all columns read."""
 
     def function(L: list[Any], B: list[Any]) -> list[Any]:
         factors = [x * x for x in L]
@@ -110,7 +110,7 @@ def test_values_that_loops_share_are_computed_once() -> None:
 
 
 def test_columns_that_have_little_in_common_are_no_loop() -> None:
-    """The second one is solved with the factors of another matrix, the third is short."""
+    """Check a second column that is solved with the factors of another matrix, and a short third one."""
 
     def function(L: list[Any], R: list[Any], B: list[Any]) -> list[Any]:
         own = [solved(L, B[:N]), solved(R, B[N : 2 * N]), B[2 * N :]]
@@ -120,7 +120,7 @@ def test_columns_that_have_little_in_common_are_no_loop() -> None:
 
 
 def test_loops_in_batches_give_the_bits_of_straight_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Derivatives of a chain, by factors of its mass matrix: as many states as vectors hold, and some more."""
+    """Check derivatives of a chain, by factors of its mass matrix: a vector of states, and some more."""
     robot = fw.build(fw.generators.chain(10))
     f = robot.forward_dynamics_derivatives
     assert f.algorithm.startswith("crba-ltdl")

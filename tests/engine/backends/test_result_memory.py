@@ -1,4 +1,4 @@
-"""Memory of large results: when it is used again, and that it is bounded."""
+"""Tests of the memory of large results: its reuse, and its bound."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ N = LARGE // DOUBLE.itemsize
 
 @pytest.fixture(autouse=True)
 def cyclic_garbage_waits() -> Iterator[None]:
-    """No other test's arrays go while one of these looks at addresses."""
+    """Keep arrays of other tests alive while a test compares addresses."""
     gc.collect()
     gc.disable()
     yield
@@ -66,7 +66,7 @@ def test_small_arrays_are_numpys_own() -> None:
 
 
 def test_what_is_kept_is_bounded() -> None:
-    """The memory that was given back first goes first; an array beyond the bound is not kept at all."""
+    """Check that the memory that was freed first is dropped first, and that an array beyond the bound is not kept at all."""
     memory = ResultMemory(most_kept=3 * LARGE)
     arrays = [memory.empty((N,), DOUBLE) for _ in range(5)]
     addresses = [x.ctypes.data for x in arrays]
@@ -103,11 +103,11 @@ def test_threads_never_share_memory() -> None:
 
 
 def test_functions_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On one thread, on several, and for several results; arrays that the caller keeps do not change.
+    """Check one thread, several threads, and several results; arrays that the caller keeps do not change.
 
     The memory is empty at first, because other tests may have filled it.
 
-    Threads let go of results some time after the call, so that memory is asked for after calls on one.
+    Threads release results some time after the call, so the test compares memory after calls on one thread.
     """
     monkeypatch.setattr(RESULTS, "_free", deque())
     robot = fw.build(fw.generators.chain(6))

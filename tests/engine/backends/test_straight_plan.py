@@ -1,4 +1,4 @@
-"""Plans of small traces: steps, order, fusion, parts, and locations of values."""
+"""Tests of plans of small traces: steps, order, fusion, parts, and locations of values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def traced(function: Callable[..., list[Any]], *lengths: int) -> Trace:
 
 
 def planned(function: Callable[..., list[Any]], inputs: int, **options: Any) -> StraightPlan:
-    """The plan of a function of one argument, in trace order and one part unless `options` say otherwise."""
+    """Return the plan of a function of one argument, in trace order and one part unless `options` say otherwise."""
     t = traced(function, inputs)
     given = {"fma": True, "part": 1000, "ordered": False} | options
     return plan_trace(t, [len(t.outputs)], PlanOptions(**given))
@@ -42,7 +42,7 @@ def of_kind(plan: StraightPlan, kind: type) -> list[Any]:
 
 
 def computed(plan: StraightPlan, arguments: Sequence[Sequence[float]], sizes: Sequence[int]) -> list[float]:
-    """The results of a plan by numbers of Python: each value must be there when a step reads it."""
+    """Return the results of a plan with Python's numbers: each value must exist when a step reads it."""
     memory: dict[tuple[str, int], float] = {
         (f"in{k}", i): float(x) for k, row in enumerate(arguments) for i, x in enumerate(row)
     }
@@ -99,7 +99,7 @@ def test_a_product_that_feeds_one_sum_is_fused_into_it() -> None:
 
 
 def test_differences_are_fused_with_one_negation() -> None:
-    """The addend or a factor is negated, because operands of a sum are in trace order."""
+    """Check that the addend or a factor is negated, because operands of a sum are in trace order."""
 
     def product_first(x: Any) -> list[Any]:
         product = x[0] * x[1]
@@ -131,7 +131,7 @@ def test_nothing_is_fused_without_fma() -> None:
 
 
 def test_waits_for_results_are_filled_with_other_work() -> None:
-    """In trace order, the sum that waits for the root would come before a product that is ready."""
+    """Check a sum that waits for a root; in trace order, it would precede a product that is ready."""
 
     def function(x: Any) -> list[Any]:
         return [sqrt(x[0]) + x[1], x[1] * x[2]]
@@ -148,7 +148,7 @@ def test_sines_of_inputs_are_computed_in_groups_before_all_else() -> None:
     assert [p.title for p in plan.parts] == ["turns", "rest"]
     assert [s.slot for s in of_kind(plan, steps.SincosGroupStep)] == [0, 4]
     slots = [s.element for s in plan.parts[1].steps if isinstance(s, steps.LoadStep)]
-    assert slots == [0, 3, 4, 6]  # two sines and two cosines, then as many again
+    assert slots == [0, 3, 4, 6]  # two sines and two cosines, then two more of each
     assert plan.workspace == 8
 
 
@@ -245,7 +245,7 @@ def test_plans_compute_what_traces_do(options: PlanOptions) -> None:
 
 
 def test_values_that_are_results_are_read_where_they_lie() -> None:
-    """A sine of an argument is a result that is written at the end, and so read from the workspace."""
+    """Check a sine of an argument that is a result: it is written at the end, and so read from the workspace."""
 
     def function(x: list[Any]) -> list[Any]:
         s, _ = sincos(x[0])
@@ -261,7 +261,7 @@ def test_values_that_are_results_are_read_where_they_lie() -> None:
 
 
 def test_fusing_of_a_larger_trace_holds_for_its_parts() -> None:
-    """A product of which two sums are is not fused, also where a part has one of the sums only."""
+    """Check that a product with two sums is not fused, also if a part has only one of them."""
 
     def function(x: list[Any]) -> list[Any]:
         return [x[0] * x[1] + x[2], x[0] * x[1] + x[3]]

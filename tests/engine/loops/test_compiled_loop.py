@@ -1,4 +1,4 @@
-"""Loops over named tuples of arrays as machine code, which a second process loads."""
+"""Tests of loops over named tuples of arrays as machine code, which a second process loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each construct of kernels, compiled and in plain Python: equal bits, and errors."""
+"""Tests of each construct of kernels, compiled and in plain Python: equal bits, and errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Body(NamedTuple):
 
 
 def alike(function: Callable[..., Any], *args: Any) -> Any:
-    """The result of both executions, which must also write the same into arrays; `args` are copied for each."""
+    """Return the result of both executions, after a comparison of results and written arrays; `args` are copied for each."""
     made = CompiledKernel(function, fused=False)
     given = [copied(args) for _ in range(2)]
     results = function(*given[0]), made(*given[1])
@@ -122,7 +122,7 @@ def test_division_by_zero_and_whole_numbers_that_wrap() -> None:
     assert divide(1.0, 0.0) == math.inf and divide(-1.0, 0.0) == -math.inf and math.isnan(divide(0.0, 0.0))
     assert compiled(lambda i: i * 3)(2**62) == 3 * 2**62 - 2**64
     whole = compiled(lambda i, j: (i // j, i % j))
-    assert whole(-(2**63), -1) == (-(2**63), 0)  # no processor traps
+    assert whole(-(2**63), -1) == (-(2**63), 0)  # no processor exception
     whole(5, 0)
 
 
@@ -154,7 +154,7 @@ def test_infinities_and_nan(a: float, b: float) -> None:
 
 
 def test_sines_are_those_of_the_engine() -> None:
-    """Within a unit in the last place of the library's."""
+    """Check to a unit in the last place of the library's."""
     both = compiled(lambda x: (math.sin(x), math.cos(x), math.tan(x)))
     for x in np.random.default_rng(0).uniform(-20.0, 20.0, 50):
         np.testing.assert_allclose(both(float(x)), (math.sin(x), math.cos(x), math.tan(x)), rtol=1e-15)
@@ -165,7 +165,7 @@ def test_sines_are_those_of_the_engine() -> None:
 
 
 def test_products_are_fused_with_sums() -> None:
-    """The result has the bits of exact rationals that are rounded once."""
+    """Check bits against exact rationals that are rounded once."""
     from fractions import Fraction
 
     def sums(a: float, b: float, c: float, d: float) -> tuple[float, ...]:
@@ -386,7 +386,7 @@ def test_named_tuples_with_operators() -> None:
 
 
 class Long(NamedTuple):
-    """More words than functions receive in registers."""
+    """A tuple with more words than functions receive in registers."""
 
     point: Point
     numbers: Vector
@@ -409,7 +409,7 @@ def sum_of_long(x: Long) -> float:
 
 
 def replaced(x: Long, turns: int) -> Long:
-    """The argument changes on some ways only."""
+    """Replace the argument in some branches only."""
     if turns > 1:
         x = x._replace(flag=not x.flag, at=turns)
     return x
@@ -747,7 +747,7 @@ def test_a_violation_ends_the_outermost_call() -> None:
     with pytest.raises(IndexError, match=r"test_kernels.py:\d+: index 3 of 3") as caught:
         kernel(x, 3)
     assert f":{inner_write.__code__.co_firstlineno + 1}:" in str(caught.value)
-    np.testing.assert_array_equal(x, [1.0, 0.0, 0.0])  # what came before is done, and nothing after
+    np.testing.assert_array_equal(x, [1.0, 0.0, 0.0])  # the statements before are executed, and none after
     with pytest.raises(IndexError, match="index -5 of 3"):
         kernel(x, -5)
     kernel(x, 2)

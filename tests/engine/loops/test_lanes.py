@@ -1,4 +1,4 @@
-"""Kernels in the lanes of vectors: each lane has the bits of the kernel for one robot."""
+"""Tests of kernels in vector lanes: each lane has the bits of the kernel for one robot."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from featherweight.engine.loops.kernels import (
 )
 
 WIDTHS = [2, 4, 8]
-ROWS = 37  # no multiple of lanes
+ROWS = 37  # not a multiple of lanes
 
 
 class Room(NamedTuple):
@@ -58,7 +58,7 @@ class Rows(NamedTuple):
 
 
 def work(one: Room, many: Rows, first: int, stop: int) -> int:
-    """Work on rows first to stop; the sum of what `work_on_row` returns."""
+    """Work on rows first to stop; return the sum of the results of `work_on_row`."""
     done, begin = 0, first
     while begin < stop:
         i = begin + lane()
@@ -74,7 +74,7 @@ def put(source: Vector, target: Vector) -> None:
 
 
 def search(a: Vector, n: int) -> float:
-    """Return from within loops, go on, and leave them."""
+    """Return from inside loops, continue, and break."""
     if n == 0:
         return -1.0
     for j in range(n):
@@ -130,7 +130,7 @@ def work_on_row(one: Room, many: Rows, i: int) -> int:
 
 
 def rooms(width: int) -> tuple[Room, Rows]:
-    """Room for one row, woven where there are several lanes, and rows."""
+    """Return the workspace for one row, interleaved for several lanes, and rows."""
     rng = np.random.default_rng(3)
     common = rng.random(12)
     room = Room(np.zeros(12), np.zeros((3, 3)), np.zeros(2, np.int64), common, np.zeros(13), np.zeros(1, bool))
@@ -141,7 +141,7 @@ def rooms(width: int) -> tuple[Room, Rows]:
 
 
 def woven(room: Any, width: int) -> Any:
-    """Return a named tuple with its arrays woven."""
+    """Return a named tuple with its arrays interleaved."""
     return type(room)(*(Woven.of(x, width) for x in room))
 
 
@@ -206,7 +206,7 @@ def test_arrays_of_all_kinds(width: int) -> None:
 
 
 class Sums(NamedTuple):
-    """A vector that rows are summed in."""
+    """A vector that accumulates sums of rows."""
 
     values: Vector
     total: Vector
@@ -270,7 +270,7 @@ def call_in_some(one: Calls, many: Rows, first: int, stop: int) -> int:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("apart", [False, True])
 def test_functions_are_called_for_the_lanes_that_take_part(width: int, apart: bool) -> None:
-    """Calls use vectors, or one lane after the other with copies to arrays of each lane."""
+    """Check that calls use vectors, or one lane after the other with copies to arrays of each lane."""
     rng = np.random.default_rng(2)
     numbers, even = rng.normal(size=(ROWS, 12)), rng.integers(0, 10, (ROWS, 2))
     function = swinging(12)

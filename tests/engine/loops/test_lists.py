@@ -1,4 +1,4 @@
-"""Lists and named tuples in compiled kernels: the bits of plain Python where products are not fused; memory comes back."""
+"""Tests of lists and named tuples in compiled kernels: bits of plain Python if products are not fused; memory is freed."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_lists_of_truth_values_and_of_tuples_with_them() -> None:
 
 
 def last_of(x: Any, n: int) -> float:
-    """A list of the round before outlives the round."""
+    """Check that a list of an iteration survives the next one."""
     before = [0.0] * 3
     for i in range(n):
         now = [before[k] + x[k] * i for k in range(3)]
@@ -154,7 +154,7 @@ def test_a_list_that_outlives_a_round_is_kept() -> None:
 
 
 def found(x: Any, n: int) -> float:
-    """A list that is made in a loop is read behind it."""
+    """Check a list that is created in a loop and read after it."""
     k = 0
     while True:
         row = [x[k] + j for j in range(n)]
@@ -189,7 +189,7 @@ def test_memory_is_given_back_after_each_round_and_each_call() -> None:
     kernel = CompiledKernel(worked, fused=False)
     assert kernel(100, 7) == worked(100, 7)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    kernel(20_000, 10_000)  # 3.2 GB in all
+    kernel(20_000, 10_000)  # 3.2 GB in total
     for _ in range(2000):
         kernel(20_000, 1)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
@@ -221,7 +221,7 @@ def doubled(length: int, x: Any, out: Any) -> None:
     out[0] = 2.0 * room[length - 1]
     j = -1
     for i in range(2):
-        out[j] = x[i] + out[0]  # the last one
+        out[j] = x[i] + out[0]  # the last element
         j -= 1
 
 

@@ -1,4 +1,4 @@
-"""Object code that comes with the package is loaded where it is that of the kernel and of the processor, and nowhere else."""
+"""Tests of object code in the package, which is loaded only for its kernel and its kind of processor."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ X, Y = np.random.default_rng(0).standard_normal((2, 100))
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Names of kernels that are compiled, without a cache."""
+    """Record the names of kernels that are compiled, without a cache."""
     names: list[str] = []
     monkeypatch.setenv("FEATHERWEIGHT_CACHE_SIZE", "0")
     monkeypatch.setattr(
@@ -50,7 +50,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 @pytest.fixture
 def objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: list[str]) -> Path:
-    """A folder with the kernel `weighted_sum` for all targets, which the package ships."""
+    """Create a folder with the kernel `weighted_sum` for all targets, which the package ships."""
 
     def ship(kernel: Specialization, facts: Facts, ir: str) -> None:
         assert len([*precompiled_code.ship(kernel.name, facts, ir, tmp_path)]) == len(precompiled_code.TARGETS)
@@ -75,7 +75,7 @@ def test_only_other_kernels_and_types_are_compiled(objects: Path, compiled: list
     expected = CompiledKernel(weighted_sum).python(X, Y)
     assert run_all() == pytest.approx(expected, rel=1e-14)
     assert compiled == ["longest"]
-    CompiledKernel(weighted_sum)(X, np.arange(100))  # whole numbers
+    CompiledKernel(weighted_sum)(X, np.arange(100))  # integers
     assert compiled == ["longest", "weighted_sum"]
 
 

@@ -1,4 +1,4 @@
-"""Random kernels of the subset: compiled with products apart, they compute what Python does, to the last bit."""
+"""Tests of random kernels of the subset: compiled without fused products, they are bitwise equal to Python."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from featherweight.engine.loops.kernels import CompiledKernel
 
-FLOATS, INTS = ["a", "b", "c", "w"], ["i", "j", "k"]  # w is a whole number at first
+FLOATS, INTS = ["a", "b", "c", "w"], ["i", "j", "k"]  # w is an integer at first
 LENGTH = 5
 NUMBERS = ["0.0", "1.0", "0.1", "-2.7", "1e-3", "3.3", "1e200"]
 _number = count()
 
 
 class Writer:
-    """Writes random statements; loops end, whole numbers stay small, and nothing that Python raises for is written."""
+    """Writer of random statements; loops end, integers stay small, and nothing raises in Python."""
 
     def __init__(self, random: Random) -> None:
         self.random, self.lines = random, [""]
@@ -139,7 +139,7 @@ def pair(a: float, b: float) -> tuple[float, float]:
 
 
 def kernel_of(random: Random) -> tuple[str, Any]:
-    """A random kernel: its source, and the function, of which `inspect` and the compiler find the source."""
+    """Return a random kernel: its source, and a function whose source `inspect` and the compiler find."""
     writer = Writer(random)
     writer.statements("    ", 3)
     writer.statements("    ", 2)

@@ -1,7 +1,7 @@
-"""This machine as a device: its memory is the host's, and the threads of a kernel run one after the other.
+"""Emulation of a device by this machine: its memory is the host's, and the threads of a kernel run one after the other.
 
-Kernels come as the LLVM IR that devices get, and are compiled for this machine's processor: what computes is the same code, but
-for the few instructions that tell a thread its number.
+Kernels come as the LLVM IR for devices, and are compiled for this machine's processor: the code is the same, except for a few
+instructions that tell a thread its number.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from featherweight.engine.backends.llvm.jit import compile_object, host, load_ob
 from featherweight.engine.function import CompiledFunction
 
 needs_fma = pytest.mark.skipif(not host().fma, reason="without fma in hardware this machine rounds otherwise than devices")
-ctypes.CDLL("libgcc_s.so.1", ctypes.RTLD_GLOBAL)  # rounds to float16 where the processor cannot
+ctypes.CDLL("libgcc_s.so.1", ctypes.RTLD_GLOBAL)  # rounds to float16 if the processor cannot
 PHASES = ("fw_bring", "fw_prepare", "fw_compute", "fw_take", "fw_copy_element")
 
 
 def for_host(ir: str) -> str:
-    """A module without its kernel, whose phases can be called."""
+    """Return a module without its kernel, whose phases can be called."""
     ir = re.sub(rf"define {NVIDIA.convention} .*?\n}}\n", "", ir, flags=re.S)
     ir = "\n".join(line for line in ir.splitlines() if not re.match(r"target triple|declare .*llvm\.nvvm|@fw_shared", line))
     for phase in PHASES:
@@ -38,7 +38,7 @@ def for_host(ir: str) -> str:
 
 
 def compiled(ir: str) -> bytes:
-    """Object code, which LLVM does not optimize: kernels of whole steps run a few times only."""
+    """Return object code without LLVM's optimizations, because kernels of whole steps run a few times only."""
     h = host()
     target = llvm.Target.from_triple(h.triple)
     machine = target.create_target_machine(cpu=h.cpu, features=h.features, opt=0, reloc="pic", codemodel="small")
@@ -54,7 +54,7 @@ class HostKernel:
 
 
 class HostMemory:
-    """Memory of the device's at `handle`, filled with NaN; it goes when it is closed or nothing refers to it."""
+    """Memory of the device at `handle`, filled with NaN; it is freed when it is closed or unreferenced."""
 
     def __init__(self, device: HostDevice, size: int) -> None:
         room = (ctypes.c_uint8 * (size + 64))()
@@ -124,12 +124,12 @@ class HostDevice:
         pass
 
     def mark(self, stream: int) -> float:
-        """The time that launches have taken until then: as many milliseconds as their blocks have threads."""
+        """Return the time of launches until now: as many milliseconds as their blocks have threads."""
         return float(sum(blocks * threads for blocks, threads, _ in self.launches))
 
 
 class Array:
-    """An array of a library that only reveals the location of its elements: NumPy's, declared to be on the device."""
+    """An array that reveals only the address of its elements: a NumPy array, declared to be on the device."""
 
     def __init__(self, x: Any) -> None:
         self.x = np.asarray(x)
@@ -158,7 +158,7 @@ def seen(x: Any) -> np.ndarray[Any, np.dtype[Any]]:
 
 
 def install(monkeypatch: Any) -> HostDevice:
-    """Have device 0 be this machine."""
+    """Install this machine as device 0."""
     device = HostDevice()
     monkeypatch.setattr(code, "assembly", lambda ir, capability, loops=False: ir.encode())
     for name in ("libraries.device", "device_array.device"):
@@ -169,14 +169,14 @@ def install(monkeypatch: Any) -> HostDevice:
 
 
 def computed(f: CompiledFunction[Any], *args: Any, **named: Any) -> Any:
-    """A function's results on the device, on this machine."""
+    """Return a function's results from the emulated device."""
     there: dict[str, Any] = {name: Array(x) for name, x in named.items()}
     result: Any = f(*map(Array, args), **there)
     return type(result)(*map(seen, result)) if isinstance(result, tuple) else seen(result)
 
 
 def assert_same(f: CompiledFunction[Any], *args: Any, **named: Any) -> None:
-    """Equal bits on the device and here, of one type and shape."""
+    """Check equal bits on the device and here, with one type and shape."""
     results, wanted = computed(f, *args, **named), f(*args, **named)
     for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (results, wanted)), strict=True):
         assert (x.dtype, x.shape) == (y.dtype, y.shape)

@@ -10,7 +10,9 @@ ROUNDED = re.compile(rf"^\s+(?:@%p\d+ )?((?:{ARITHMETIC})(?:\.\w+)*\.f(?:16|32|6
 
 
 def assert_rounded_as_here(text: str, least: int) -> None:
-    """The assembler makes no two operations one, none is approximate, subnormal numbers are kept, and no library is called."""
+    """Check that the assembler fuses no operations, that none is approximate, that subnormal numbers are kept, and that
+    no library is called.
+    """
     rounded = ROUNDED.findall(text)
     assert len(rounded) > least
     assert {x for x in rounded if ".rn." not in x} == set()

@@ -1,4 +1,4 @@
-"""Arrays of other libraries: which are on a device, where elements lie, and what may be written."""
+"""Tests of arrays of other libraries: whether they are on a device, the address of elements, and write access."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Odd:
 )
 def test_what_is_on_the_host_is_not_on_a_device(x: Any) -> None:
     assert not on_device(x)
-    assert not on_device(x)  # also once its class is known
+    assert not on_device(x)  # also for a known class
 
 
 def test_arrays_that_offer_memory_of_a_device_are_there() -> None:
@@ -54,7 +54,7 @@ def test_no_library_is_imported() -> None:
 @pytest.mark.parametrize("cut", [np.s_[:], np.s_[::2, 1:], np.s_[::-1], np.s_[0, 0], np.s_[:0]], ids=str)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4", "u1", "?"])
 def test_cuda_core_tells_where_elements_lie(cut: Any, dtype: str) -> None:
-    """It also reads arrays of the host, for which it needs no device."""
+    """Check that it also reads arrays of the host, for which it needs no device."""
     pytest.importorskip("cuda.core")
     x = np.asarray(host(4, 6).astype(dtype)[cut])
     view = seen(x, -1, "q")

@@ -1,4 +1,4 @@
-"""Which of several kernels is taken, on a device that is this machine here, and that it is kept on disk."""
+"""Tests of the choice between several kernels on an emulated device, and of its storage on disk."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from featherweight.engine.function import CompiledFunction
 
 pytestmark = needs_fma
 
-TRIED = 2  # ways to write a kernel, that are compared where none is kept
+TRIED = 2  # variants of a kernel that are compared if none is stored
 X, Y = np.random.default_rng(0).standard_normal((2, 300, 4))
 Anew = Callable[..., HostDevice]
 
 
 @pytest.fixture
 def anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Anew:
-    """Return a device as a new process finds it, with its own cache files."""
+    """Return a device as in a new process, with its own cache files."""
     monkeypatch.setenv("FEATHERWEIGHT_CACHE", str(tmp_path))
 
     def device(**changes: Any) -> HostDevice:
@@ -91,8 +91,9 @@ def test_the_shorter_code_is_taken_and_remembered(shortest: int, anew: Anew, mon
 
 
 def test_tuning_keeps_what_is_quickest(anew: Anew, monkeypatch: pytest.MonkeyPatch) -> None:
-    """300 states need 320 threads in blocks of 32, and 384 in blocks of 128; the stand-in is fast with few or with many
-    threads."""
+    """Check 300 states, which need 320 threads in blocks of 32, and 384 in blocks of 128; the stand-in is fast with few
+    or with many threads.
+    """
     for sign, threads in ((1.0, 32), (-1.0, 128)):
         device, f = anew(name=f"quick with {threads}"), swinging(4)
         mark = device.mark
@@ -120,7 +121,7 @@ def test_functions_with_optional_arguments_are_tuned(anew: Anew) -> None:
 
 
 def test_old_devices_are_refused_and_new_ones_served_as_those_before() -> None:
-    newest = (12, 1) if llvm.llvm_version_info >= (21,) else (12, 0)  # that LLVM knows
+    newest = (12, 1) if llvm.llvm_version_info >= (21,) else (12, 0)  # the newest that LLVM knows
     assert [processor(c) for c in ((7, 5), (8, 8), (9, 9), (13, 0))] == [(7, 5), (8, 7), (9, 0), newest]
     with pytest.raises(RuntimeError, match=r"compute capability 7\.0; 7\.5 \(Turing, 2018\) is the oldest"):
         processor((7, 0))

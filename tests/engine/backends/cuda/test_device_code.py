@@ -1,4 +1,4 @@
-"""Kernels on arrays on a device, which is this machine here: equal bits, wherever the arrays lie; and what may be wrong."""
+"""Tests of kernels on arrays of an emulated device: equal bits for any location of arrays; and errors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_leading_axes_broadcast(x: tuple[int, ...], y: tuple[int, ...], copies: 
 
 
 def test_arrays_are_taken_as_they_lie(device: HostDevice) -> None:
-    """Only arrays whose rows are not at equal distances are copied."""
+    """Check that only arrays whose rows are not at equal distances are copied."""
     table, deep = RNG.standard_normal((40, 13)), RNG.standard_normal((2, 3, 4, 5))
     in_place = [(table[:, 1:6], table[:, 6:11]), (table[::-3, :5], table[::3, 5:10]), (deep[::-1, ::-1, ::-1], deep),
                 (np.broadcast_to(X[0], (40, 5)), X)]  # fmt: skip
@@ -101,7 +101,7 @@ def test_nan_and_large_angles_stay_in_their_state() -> None:
 
 
 def test_arguments_and_results_without_elements() -> None:
-    """Arrays may have several axes, one of which is empty."""
+    """Check arrays with several axes, one of which is empty."""
 
     def kernel(x: Any, none: Any, results: Any) -> None:
         results[0][0] = x[0] + 1.0
@@ -195,7 +195,7 @@ def test_tuples_that_cannot_take_results_are_refused() -> None:
             f(*args, out=out)
 
 
-# what may be wrong, and what is left then
+# errors, and the state after them
 
 
 def test_functions_that_are_not_traced_say_so() -> None:

@@ -1,4 +1,4 @@
-"""Kernels with loops on a device, which is this machine here: arrays of threads, and calls of straight functions."""
+"""Tests of kernels with loops on an emulated device: arrays of threads, and calls of traced functions."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Room(NamedTuple):
     x: Vector  # (N,)
     y: Vector
     result: Vector
-    part: Vector  # of the result
-    weights: Vector  # that all threads read
+    part: Vector  # for the result
+    weights: Vector  # read by all threads
     none: Vector  # (0,)
     swing: MachineCall
     nothing: MachineCall
@@ -46,7 +46,7 @@ NO_CALL = MachineCall(0, np.zeros(0, np.int64))
 
 
 def add_swings(room: Room, batch: Batch, i: int) -> int:
-    """Add the results of the straight function for row i repeatedly."""
+    """Add the results of the traced function for row i repeatedly."""
     total = 0.0
     for j in range(len(room.x)):
         room.x[j] = batch.x[i, j]
@@ -61,7 +61,7 @@ def add_swings(room: Room, batch: Batch, i: int) -> int:
 
 
 def work(room: Room, batch: Batch, first: int, stop: int) -> int:
-    """The same on this machine, one number after the other."""
+    """Do the same work on this machine, one number after the other."""
     done = 0
     for i in range(first, stop):
         done += add_swings(room, batch, i)
@@ -86,7 +86,7 @@ def loop() -> DeviceLoop:
 
 def expected(count: int) -> Batch:
     batch = new_batch(count)
-    for i in range(count):  # each thread begins with arrays as they were
+    for i in range(count):  # each thread begins with the original arrays
         content = new_room()
         content = content._replace(swing=machine_call(SWING, content.x, content.y, content.result))
         tables = Table(content), Table(batch)

@@ -25,7 +25,7 @@ def _there() -> bool:
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not _there(), reason="no CUDA device"),
-    pytest.mark.filterwarnings("default"),  # those libraries' warnings are theirs
+    pytest.mark.filterwarnings("default"),  # warnings of those libraries
 ]
 
 SWING = swinging(5)
@@ -63,7 +63,7 @@ def test_simulations_with_contact() -> None:
 
 
 def _values(d: Device, x: np.ndarray[Any, Any]) -> DeviceArray:
-    """An array on the device."""
+    """Return an array on the device."""
     stream = d.own_stream
     memory = d.allocate(x.nbytes, stream)
     d.copy(int(memory.handle), x.ctypes.data, x.nbytes, stream)
@@ -136,7 +136,7 @@ def test_jax() -> None:
         pytest.skip("JAX without CUDA")
     with jax.enable_x64(True):
         x, y = map(jax.numpy.asarray, (X, Y))
-        for _ in range(20):  # memory of results is given back meanwhile
+        for _ in range(20):  # memory of results is freed meanwhile
             result: Any = SWING(x + 0, y)
             assert isinstance(result, jax.Array) and result.dtype == np.float64
         np.testing.assert_array_equal(np.asarray(result + 0), SWING(X, Y))

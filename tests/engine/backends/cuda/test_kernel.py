@@ -1,4 +1,4 @@
-"""Kernels of robots' functions: their results have the bits of this machine's own code."""
+"""Tests that kernels of robots' functions have the bits of this machine's own code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRECISIONS = [np.float64, np.float32]
 
 
 def states_of(robot: fw.Robot, f: CompiledFunction[Any], states: int = 3) -> list[Any]:
-    """Arguments by their names and shapes."""
+    """Return arguments by their names and shapes."""
     made = []
     for k, x in enumerate(f.program.inputs):
         configuration = x.rate is not None
@@ -36,7 +36,7 @@ def states_of(robot: fw.Robot, f: CompiledFunction[Any], states: int = 3) -> lis
 
 
 def of_a_tree() -> fw.Robot:
-    """A free-flyer, a spherical, a planar, a helical joint, and more."""
+    """Return functions of a tree with a free-flyer, a spherical, a planar, a helical joint, and more."""
     return fw.build(random_tree(4, seed=1))
 
 
@@ -81,7 +81,7 @@ def test_a_robot_with_legs() -> None:
 def test_all_ways_to_write_a_kernel_give_the_same(
     number: int, shared_bytes: int, device: HostDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The traces are too large for the registers, for one function, and for a block's memory."""
+    """Check traces that are too large for the registers, for one function, and for a block's memory."""
 
     def chosen(self: Kernels) -> Loaded:
         return self._loaded(self.assembled([min(number, len(self.candidates) - 1)])[0])

@@ -1,4 +1,4 @@
-"""NVIDIA's linker on our code, without a device: cuda-core with the library nvJitLink."""
+"""Tests of NVIDIA's linker on our code, without a device: cuda-core with the library nvJitLink."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code for devices: what NVIDIA's assembler says of it where that is installed."""
+"""Tests of code for devices, with NVIDIA's assembler if it is installed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_copies_are_assembled_for_all_types() -> None:
 @needs_assembler
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_spilling_takes_the_memory_that_it_says(precision: str) -> None:
-    """If our rule assigns the registers, the assembler spills nothing itself."""
+    """Check that if our rule assigns the registers, the assembler spills nothing itself."""
     _, use = assembled(assembly(ir(precision, keeps=False), (9, 0)))
     assert (use.spill_stores, use.spill_loads) == (0, 0)
     assert use.registers < 255

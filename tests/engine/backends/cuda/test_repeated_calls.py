@@ -1,4 +1,4 @@
-"""Calls that are as an earlier one take what that one found out: other arrays of the same layouts are not looked at again."""
+"""Tests of repeated calls: arrays with the layouts of an earlier call are not inspected again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ X, Y = np.random.default_rng(0).standard_normal((2, 40, 5))
 
 @pytest.fixture
 def looked_at(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of arrays that were looked at; a library whose layouts are known soon."""
+    """Record the names of inspected arrays, for a library with few layouts to learn."""
     names: list[str] = []
 
     def view(x: Any, stream: int, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""NumPy arrays through a device, which is this machine: pieces, lanes and remainders."""
+"""Tests of NumPy arrays on an emulated device: pieces, lanes and remainders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROW = 3 * 5 * 8  # bytes
 
 @pytest.fixture(autouse=True)
 def pieces(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> HostDevice:
-    """Pieces of eight states."""
+    """Set the size of pieces to eight states."""
     monkeypatch.setattr(transfers, "PIECE_BYTES", 8 * ROW)
     monkeypatch.setattr(transfers, "LEAST_PIECE", 1)
     return device
@@ -145,7 +145,7 @@ def test_threads_have_lanes_of_their_own() -> None:
 def test_nothing_is_left_when_a_call_fails(
     call: str, allowed: int, device: HostDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither memory nor a stream, and the next call finds all as it was."""
+    """Check that neither memory nor a stream remains, and that the next call works."""
     there(X[:1], Y[:1])
     do, calls = getattr(device, call), 0
 

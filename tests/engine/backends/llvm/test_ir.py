@@ -1,4 +1,4 @@
-"""Functions written as LLVM IR, compiled and called."""
+"""Tests of functions written as LLVM IR, compiled and called."""
 
 import ctypes
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def text(f: Function) -> str:
 def compiled(f: Function, result: Any, *arguments: Any) -> Callable[..., Any]:
     code = load_object(compile_object(text(f)), f.name)
     function: Any = ctypes.CFUNCTYPE(result, *arguments)(code.address(f.name))
-    function.code = code  # lives as long
+    function.code = code  # keeps the code alive
     return function
 
 
@@ -29,12 +29,12 @@ def of_integers(f: Function, count: int) -> Callable[..., Any]:
 
 
 def number(name: str, *arguments: str) -> Function:
-    """A function of integers."""
+    """Return a function of integers."""
     return Function("i64", name, [f"i64 {a}" for a in arguments], linkage="external")
 
 
 def total(name: str, loop: Callable[[Function], Any], *arguments: str) -> Callable[..., Any]:
-    """The sum of 1000 + i over the indices i of a loop."""
+    """Return the sum of 1000 + i over the indices i of a loop."""
     f = number(name, *arguments)
     sum = f.slot("i64")
     f.store("i64", 0, sum)

@@ -1,4 +1,4 @@
-"""Machine code in the process: loaded once, gone with its functions, and what happens where memory ends."""
+"""Tests of machine code in the process: loaded once, freed with its functions, and errors if memory is exhausted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_equal_code_is_loaded_once() -> None:
 
 
 def test_code_goes_with_its_functions() -> None:
-    before, x = set(jit._loaded), np.ones((4, 17))  # a length that no other test keeps a function of
+    before, x = set(jit._loaded), np.ones((4, 17))  # a length that only this test compiles a function for
     f = swinging(17)
     f(x, x), f(x[0], x[0]), f(x.astype("f"), x.astype("f"))
     its_own = [weakref.ref(code) for key, code in jit._loaded.items() if key not in before]
@@ -151,12 +151,12 @@ def test_where_memory_ends_there_is_memory_error(room: int) -> None:
     command = [sys.executable, "-c", WITHOUT_MEMORY, str(Path(__file__).parents[3]), str(room)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 1000  # a workspace that does not fit the stack, ten times at least; and others
+    assert int(done.stdout) > 1000  # at least ten functions with a workspace too large for the stack; and others
 
 
 @pytest.mark.parametrize("locked", [False, True])
 def test_code_in_several_modules_is_the_same(locked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Modules compile in parallel, or one after the other if llvmlite has another structure than expected."""
+    """Check that modules compile in parallel, or one after the other if llvmlite has another structure than expected."""
     f, x = swinging(40), np.random.default_rng(0).standard_normal((9, 40))
     usual, one = f(x, x), f(x[0], x[0])
     counts: list[int] = []

@@ -1,4 +1,4 @@
-"""Derivatives of one state, whose directions lie in lanes, against those of batches, where lanes are states."""
+"""Tests of derivatives of one state, with directions in lanes, against those of batches, with states in lanes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLOSE = {np.float64: 1e-13, np.float32: 5e-5}
 
 
 def everything(x: Any, s: Any, results: Any) -> None:
-    """Every operation, and results that are constant, an argument itself, and its negative."""
+    """Return every operation, and results that are constant, an argument itself, and its negative."""
     y, z = results
     n = len(x)
     sine, cosine = sincos(x[0] * s)
@@ -42,7 +42,7 @@ def of_everything(n: int) -> CompiledFunction:
 
 @pytest.fixture
 def used(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the precisions of code for single states that is made in lanes."""
+    """Record the precisions of code for single states in lanes."""
     made: list[str] = []
     emit_lanes = single.emit_lanes
 
@@ -117,7 +117,7 @@ def test_derivatives_of_derivatives(used: list[str]) -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("joints", [1, 3])
 def test_configurations_on_manifolds(joints: int, dtype: Any) -> None:
-    """Joints of all kinds that ride on a floating one; the larger robot has workspaces on the heap."""
+    """Check joints of all kinds on a floating one; the larger robot has workspaces on the heap."""
     description = from_parents(unbranched_parents(joints), seed=joints, joint_types=("floating", "revolute", "spherical"))
     robot = fw.build(description, execution="traced")
     rng = np.random.default_rng(3)

@@ -1,4 +1,4 @@
-"""Reduction of large angles: its table, and the angles that are left, against mpmath."""
+"""Tests of the reduction of large angles: its table, and the remainders, against mpmath."""
 
 import ctypes
 from typing import Any
@@ -15,12 +15,12 @@ from featherweight.engine.backends.llvm.payne_hanek import HALF_PI, TWO_OVER_PI,
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 
-# The double that comes closest to a multiple of pi/2 (Muller, Elementary Functions, on worst cases of range reduction).
+# The double closest to a multiple of pi/2 (Muller, Elementary Functions, on worst cases of range reduction).
 CLOSEST = 6381956970095103 * 2.0**797
 
 
 def reduced(kind: type[Any], x: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """The angles left, and the numbers of quarter turns modulo 4."""
+    """Return the remainders, and the numbers of quarter turns modulo 4."""
     bits, mantissa = np.dtype(kind).itemsize * 8, np.finfo(kind).nmant
     f = Function("void", "one", ["ptr %x", "ptr %angle", "ptr %turns"], "external", "")
     angle, turns = reduce(f, bits, mantissa, f.load(f"i{bits}", "%x"))
@@ -87,6 +87,6 @@ def test_angles_left_are_right_for_all_exponents(kind: type[Any], bound: float) 
 
 
 def test_smaller_and_infinite_numbers_read_nothing_but_the_table() -> None:
-    """Lanes beside a large one come here, too."""
+    """Check lanes of small or infinite numbers beside a large one, for which this code runs, too."""
     edges = np.array([0.0, 5e-324, 1e-300, 0.5, np.inf, np.nan])
     assert len(reduced(np.float64, edges)[0]) == len(edges)

@@ -1,6 +1,6 @@
-"""Memory layouts of objects of NumPy and Python, found again in this NumPy and this Python.
+"""Tests of memory layouts of objects of NumPy and Python, measured in the installed versions.
 
-A release that moves something fails here, with what and where. Users lose only speed: the general call answers.
+If a release moves a field, a test fails and names it. Users lose only speed: the general call takes over.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def of_dtypes(value: Callable[[Any], bytes], step: int) -> set[int]:
 
 
 def shape_and_strides(a: Any) -> Iterator[tuple[int, int]]:
-    """Pairs of words of which one points as many numbers behind the other as there are axes: NumPy keeps both in one piece."""
+    """Return adjacent words, one of which points as many numbers behind the other as there are axes: NumPy allocates both
+    together.
+    """
     words = {k: int.from_bytes(memory(a, ARRAY_BYTES)[k : k + 8], "little") for k in range(known.HEADER, ARRAY_BYTES - 7, 8)}
     yield from ((i, j) for i, j in product(words, words) if words[i] and words[j] - words[i] == 8 * a.ndim)
 
@@ -90,7 +92,7 @@ def test_shape_and_strides_are_numbers_of_64_bits() -> None:
 
 
 def test_numpys_tables_have_the_functions_that_are_called() -> None:
-    """With another ABI, the entries of the tables would differ."""
+    """Check the entries of the tables, which another ABI would change."""
     abi = ctypes.CFUNCTYPE(ctypes.c_uint)(known.array_api()[0])()
     assert abi == 0x2000000, f"{HERE} has ABI {abi:#x}: look at each entry of its tables that is used"
     new = ctypes.PYFUNCTYPE(
@@ -102,7 +104,7 @@ def test_numpys_tables_have_the_functions_that_are_called() -> None:
 
 
 def test_all_that_the_entry_relies_on_is_as_it_says() -> None:
-    """Properties without a place above: flags, tuples, lists, floats, the Python itself."""
+    """Check properties without a position above: flags, tuples, lists, floats, the Python itself."""
     difference = known.layout_difference()
     if difference == "this Python is none of CPython's with a lock, on 64 bits":
         pytest.skip(difference)
@@ -114,19 +116,19 @@ def test_all_that_the_entry_relies_on_is_as_it_says() -> None:
     "name", ["TYPE", "DATA", "NDIM", "DIMS", "STRIDES", "DESCR", "FLAGS", "KIND_OF_DESCR", "NUMBER_OF_DESCR"]
 )
 def test_what_lies_elsewhere_is_noticed_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new release might insert a field."""
+    """Check a field that a new release might insert."""
     monkeypatch.setattr(known, name, getattr(known, name) + (8 if getattr(known, name) % 8 == 0 else 4))
     assert re.search(r": at \d+ there is .*, and it should be ", known.layout_difference())
 
 
 @pytest.fixture
 def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A NumPy whose arrays nobody has seen yet."""
+    """Forget what is known of NumPy's arrays."""
     monkeypatch.setattr("featherweight.engine.backends.llvm.entry_table.layouts_known", lambda: False)
 
 
 def ways(f: CompiledFunction[Any]) -> Iterator[Any]:
-    """Calls of all kinds, with one state and with many."""
+    """Make calls of all kinds, with one state and with many."""
     for batch, dtype in product(((), (1,), (9,), (3, 5)), (np.float64, np.float32)):
         x, s, A = arguments(batch, dtype)
         yield f(x, s, A)

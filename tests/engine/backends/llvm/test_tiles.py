@@ -1,4 +1,4 @@
-"""Results whose elements are equal for all states: constants are written directly, at any place."""
+"""Tests of results with elements that are equal for all states: constants are written directly, at any position."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.program import Input, KernelProgram, Output
 
-LENGTHS = (3, 0, 1, 7, 8, 15, 31, 32, 33, 64, 100, 203)  # of zeros between other elements
+LENGTHS = (3, 0, 1, 7, 8, 15, 31, 32, 33, 64, 100, 203)  # numbers of zeros between other elements
 
 
 def gaps(x: Any, y: Any) -> None:
-    """A row of products and constants, negative zeros among them, between zeros."""
+    """Return a row of products and constants, negative zeros among them, between zeros."""
     k = 0
     for i, length in enumerate(LENGTHS):
         for _ in range(length):
@@ -38,7 +38,7 @@ def function() -> CompiledFunction:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("states", [1, 7, 8, 16, 40])
 def test_constants_are_written_bit_by_bit(function: CompiledFunction[Any], dtype: Any, states: int) -> None:
-    """Signs of zeros too; nothing lies beside, in rows with gaps between them, or elements with gaps."""
+    """Check signs of zeros too; nothing else is written, in rows or elements with gaps between them."""
     x = np.random.default_rng(states).standard_normal((states, 3)).astype(dtype)
     expected = np.zeros((states, SIZE), dtype)
     for row, y in zip(x, expected, strict=True):

@@ -1,4 +1,4 @@
-"""Sine and cosine on SIMD lanes: accuracy against mpmath, special values, equal bits on any number of lanes."""
+"""Tests of sine and cosine in SIMD lanes: accuracy against mpmath, special values, equal bits for any number of lanes."""
 
 import ctypes
 import functools
@@ -50,7 +50,7 @@ FMA = [
 
 
 def module_text(precision: str, lanes: int, fma: bool) -> str:
-    """A module with `loop(x, sines, cosines, blocks)` over contiguous arrays of `blocks * lanes` numbers."""
+    """Return a module with `loop(x, sines, cosines, blocks)` over contiguous arrays of `blocks * lanes` numbers."""
     real = precision if lanes == 1 else f"<{lanes} x {precision}>"
     pair, align = f"{{ {real}, {real} }}", np.dtype(DTYPES[precision]).itemsize
     declarations, definition = sincos_ir(precision, lanes, fma)
@@ -101,7 +101,7 @@ def compiled(precision: str, lanes: int, fma: bool) -> SinCosFunction:
 
 
 def worst_error(precision: str, fma: bool, x: Floats) -> float:
-    """The largest error in units in the last place: longdouble finds the candidates, mpmath at 200 bits measures."""
+    """Return the largest error in units in the last place: longdouble finds the candidates, mpmath with 200 bits measures."""
     worst = 0.0
     x = x.astype(DTYPES[precision])
     wide = x.astype(np.longdouble if precision == "double" else np.float64)
@@ -122,7 +122,7 @@ def log_uniform(rng: np.random.Generator, low: float, high: float, size: int) ->
 
 
 def around_quarter_turns(precision: str) -> Floats:
-    """The multiples of pi/2 up to `REACH` and their neighbours on both sides: there one function cancels."""
+    """Return the multiples of pi/2 up to `REACH` and their neighbours on both sides, where one function cancels."""
     nearest = QUARTER_TURNS.astype(DTYPES[precision])
     x = np.concatenate([nearest, np.nextafter(nearest, -np.inf), np.nextafter(nearest, np.inf)])
     return np.asarray(x[np.abs(x) <= REACH])
@@ -295,7 +295,7 @@ def rounded(value: mpf, digits: int) -> float:
 
 
 def interpolate(function: Callable[[mpf], mpf], nodes: Sequence[mpf], digits: int) -> tuple[float, ...]:
-    """The polynomial through `function` at `nodes`; each coefficient makes up for the rounding of those before it."""
+    """Return the polynomial through `function` at `nodes`; each coefficient compensates the rounding of those before it."""
     values, coefficients = [function(z) for z in nodes], []
     while nodes:
         vandermonde = mp.matrix([[z**power for power in range(len(nodes))] for z in nodes])
@@ -322,8 +322,8 @@ def test_constants_can_be_computed_again(precision: str) -> None:
             rest -= unfused[-1]
         assert tuple(unfused) == UNFUSED_PIECES
 
-        # The Chebyshev nodes of [0, end], stretched so that the first falls on zero, where the errors z S and z C
-        # vanish by themselves. The end leaves room for an n rounded the wrong way: 63662 times the error of 2/pi.
+        # The Chebyshev nodes of [0, end], stretched so that the first is zero, where the errors z S and z C vanish. The end
+        # includes an n rounded the wrong way: 63662 times the error of 2/pi.
         end = (mp.pi / 4 * (1 + mpf(2) ** -7)) ** 2
         chebyshev = [-mp.cos((2 * i + 1) * mp.pi / (2 * (terms + 1))) for i in range(terms + 1)]
         nodes = [end * (t - chebyshev[0]) / (1 - chebyshev[0]) for t in chebyshev[1:]]

@@ -1,4 +1,4 @@
-"""Parts in assembly: each instruction computes the plan's step, and the bits are those of LLVM's own code."""
+"""Tests of parts in assembly: each instruction computes the plan's step, and results are bitwise those of LLVM's code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def robot() -> fw.Robot:
 
 
 class Processor:
-    """An interpreter of the writer's instructions, one after the other, on arrays by the numbers of pointers."""
+    """An interpreter of the writer's instructions, on arrays by the numbers of pointers."""
 
     def __init__(self, assembly: AssemblyPart, memory: Sequence[np.ndarray[Any, Any]], item: Any) -> None:
         self.item, self.size = np.dtype(item), np.dtype(item).itemsize
@@ -154,7 +154,7 @@ def run_steps(part: Sequence[steps.Step], memory: Memory, types: tuple[Type, Typ
 
 
 def plans(robot: fw.Robot, precision: str, bytes: int) -> Iterator[tuple[StraightPlan, tuple[Type, Type]]]:
-    """For one state, for batches, and in lanes; derivatives, so that many values are alive."""
+    """Return plans for one state, for batches, and in lanes, of derivatives, so that many values are alive."""
     W = bytes // Type(precision, 1).bytes
     one, many = Type(precision, 1), Type(precision, W)
     derivative = robot.forward_dynamics.derivative()
