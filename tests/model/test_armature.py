@@ -1,4 +1,4 @@
-"""The same robot with other reflected inertias."""
+"""Tests of the same robot with other reflected inertias."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_armature_is_added_to_the_diagonal_of_the_mass_matrix() -> None:
 
 
 def test_armature_of_a_joint_that_follows_counts_by_its_ratio() -> None:
-    """A rotor that turns 6 times as fast adds 36 times its armature."""
+    """Check a rotor that turns 6 times as fast, which adds 36 times its armature."""
     robot = fw.build(fw.robots.geared_chain(1))
     other = robot.with_armature({"joint1r": 0.5})
     gained = other.mass_matrix(np.zeros(robot.nq)) - robot.mass_matrix(np.zeros(robot.nq))

@@ -1,4 +1,4 @@
-"""Clusters against brute force on random trees, and what `Loops` refuses, by which words."""
+"""Tests of clusters against brute force on random trees, and of the messages with which `Loops` refuses mechanisms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = ("revolute", "prismatic", "spherical", "planar", "floating")
 
 @st.composite
 def trees(draw: st.DrawFn, most: int = 7) -> Tree:
-    """Trees of one to seven bodies on joints of all types, one row a degree of freedom."""
+    """Return trees of one to seven bodies on joints of all types, one row for each degree of freedom."""
     n = draw(st.integers(1, most), label="bodies")
     parents = [draw(st.integers(-1, i - 1), label=f"parent of {i}") for i in range(n)]
     kinds = draw(st.sampled_from([("revolute",), ("revolute", "spherical"), KINDS]), label="joints")
@@ -42,7 +42,7 @@ def joints(tree: Tree) -> list[frozenset[int]]:
 
 
 def above(tree: Tree, row: int) -> int:
-    """The body that a row's joint hangs on, as its last row; -1 for the ground."""
+    """Return the body that carries a row's joint, as its last row; -1 for the ground."""
     return int(tree.parent[tree.first[row]])
 
 
@@ -56,12 +56,12 @@ def moves(tree: Tree, joint: frozenset[int], body: int) -> bool:
 
 
 def hangs_on(tree: Tree, rows: frozenset[int]) -> set[int]:
-    """The bodies outside a set of joints that joints of the set hang on."""
+    """Return the bodies outside a set of joints that carry joints of the set."""
     return {above(tree, r) for r in rows} - rows
 
 
 def closed_sets(tree: Tree, wanted: frozenset[int]) -> Iterator[frozenset[int]]:
-    """All sets of whole joints that hold the rows wanted and hang on one body, smallest first."""
+    """Yield all sets of whole joints that contain the given rows and hang on one body, smallest first."""
     rest = [j for j in joints(tree) if not j <= wanted]
     for k in range(len(rest) + 1):
         for more in itertools.combinations(rest, k):
@@ -72,7 +72,7 @@ def closed_sets(tree: Tree, wanted: frozenset[int]) -> Iterator[frozenset[int]]:
 
 @st.composite
 def ends(draw: st.DrawFn, tree: Tree) -> list[int]:
-    """Bodies, as their last rows, or the ground: two that are not the same."""
+    """Return two different bodies, as their last rows, or the ground."""
     bodies = [-1, *(int(tree.last[i]) for i in range(len(tree.parent)) if tree.first[i] == i)]
     return draw(st.lists(st.sampled_from(bodies), min_size=2, max_size=2, unique=True), label="ends")
 
@@ -89,7 +89,7 @@ def test_a_loop_ties_the_joints_that_move_one_end_and_not_the_other(data: st.Dat
 @settings(deadline=None, max_examples=150)
 @given(st.data())
 def test_a_coupling_ties_the_smallest_set_that_hangs_on_one_body(data: st.DataObject) -> None:
-    """The joints themselves, and those between them and the last body that carries all of them."""
+    """Check the joints themselves, and those between them and the last body that carries all of them."""
     tree = data.draw(trees())
     rows = data.draw(st.lists(st.sampled_from(range(len(tree.parent))), min_size=1, max_size=3, unique=True), label="rows")
     tied = rows_between_joints(tree, rows)
@@ -134,7 +134,7 @@ def finest(tree: Tree, ties: list[frozenset[int]]) -> set[frozenset[int]]:
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_no_finer_partition_of_a_cluster_keeps_its_ties_together(data: st.DataObject) -> None:
-    """Every way to cut a cluster in two, whole joints on either side, cuts a tie."""
+    """Check that every division of a cluster's joints into two sets cuts a constraint."""
     tree = data.draw(trees(6))
     ties = [rows_between_bodies(tree, data.draw(ends(tree))) for _ in range(data.draw(st.integers(1, 3)))]
     for cluster in clusters(tree, ties):
@@ -146,7 +146,7 @@ def test_no_finer_partition_of_a_cluster_keeps_its_ties_together(data: st.DataOb
                 assert any(t & side and t - side for t in inside)
 
 
-# what a mechanism is made of
+# the structure of a mechanism
 
 
 def bars(**changes: Any) -> Description:
@@ -158,7 +158,7 @@ def geared(*couplings: Coupling, n: int = 5, **changes: Any) -> Description:
 
 
 def test_clusters_of_a_mechanism_hang_on_the_last_body_that_carries_them() -> None:
-    """A gear between joints 2 and 4 of a chain takes joint 3 with it, and leaves joints 0, 1 and 5 alone."""
+    """Check a gear between joints 2 and 4 of a chain, whose cluster includes joint 3, and not joints 0, 1 and 5."""
     robot = fw.build(geared(Coupling("gear", "joint4", (("joint2", (2.0,)),)), n=6))
     assert isinstance(robot, fw.ClosedRobot)
     assert robot.clusters == (("joint0",), ("joint1",), ("joint2", "joint3", "joint4"), ("joint5",))
@@ -194,7 +194,7 @@ def test_without_marks_one_joint_of_a_four_bar_is_independent() -> None:
     assert robot.nv == 1
 
 
-# what is refused
+# refusals
 
 GEAR = Coupling("gear", "joint4", (("joint2", (2.0,)),))
 
@@ -271,7 +271,7 @@ def test_a_loop_between_links_that_a_fixed_joint_joins_is_refused() -> None:
 
 @pytest.mark.parametrize("mark", ["independent", "dependent"])
 def test_marks_name_joints(mark: str) -> None:
-    """A misspelt mark would choose other coordinates without a word."""
+    """Check that a misspelt mark is refused, because it would silently choose other coordinates."""
     made = bars(independent=(), dependent=())
     marks: dict[str, Any] = {mark: ("jiont1",)}
     with pytest.raises(ModelError) as error:
@@ -286,7 +286,7 @@ def test_constraints_of_one_s_own_must_be_numbers() -> None:
 
 
 def test_joints_that_a_loop_stops_have_no_velocity_left() -> None:
-    """A weld of a chain of six general joints to the ground: a structure. Alone it is refused; what hangs on it moves."""
+    """Check a weld of a chain of six general joints to the ground, a structure. Alone it is refused; bodies on it move."""
     made = chain(7, seed=3)
     robot = fw.build(made)
     T = robot.frame_placement("body5")(np.full(7, 0.4))

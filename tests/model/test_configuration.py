@@ -1,4 +1,4 @@
-"""Configurations against Pinocchio, and against their own algebra."""
+"""Tests of configurations against Pinocchio, and of their algebra."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from featherweight.model.configuration import (
 )
 from featherweight.model.types import JointType
 
-# Both sides are right to a few units in the last place of numbers of size 1 to 10.
+# Both sides are correct to a few units in the last place of numbers of size 1 to 10.
 TOLERANCE = 1e-12
-# Pinocchio's logarithms of rigid motions divide by 1 - cos θ and lose digits of the translation where θ is small; at
-# the angles drawn here they keep ten. That ours keep all is checked below, by undoing motions to rounding.
+# Pinocchio's logarithms of rigid motions divide by 1 - cos θ and lose digits of the translation for small θ; at the random
+# angles here, they are accurate to ten digits. A test below checks that ours keep all digits, by inverting motions to rounding.
 LOGARITHM = 1e-10
 
 JOINTS = {
@@ -73,7 +73,7 @@ def pinocchio_model(*types: JointType) -> pin.Model:
 
 
 def turning(kind: JointType, rng: np.random.Generator, angles: np.ndarray) -> np.ndarray:
-    """Random velocities of a joint, with angular parts of the given magnitudes."""
+    """Return random velocities of a joint, with angular parts of the given magnitudes."""
     v = rng.standard_normal((len(angles), kind.nv))
     w = v[:, TURN[kind]]
     w *= angles[:, None] / np.linalg.norm(w, axis=1, keepdims=True)
@@ -111,7 +111,7 @@ def test_integrate_and_difference_agree_with_pinocchio(types: Sequence[JointType
 
 @pytest.mark.parametrize("speed", SPEEDS)
 def test_planar_joint_moves_as_pinocchios_free_flyer_in_the_plane(speed: float) -> None:
-    # Pinocchio's own planar joint loses up to half of the digits at small angles; its free-flyer is better.
+    # Pinocchio's planar joint loses up to half of the digits at small angles; its free-flyer is better.
     coords, model, rng = coordinates(JointType.PLANAR), pinocchio_model(JointType.FLOATING), np.random.default_rng(3)
     q = random_configuration(coords, 4, rng, size=50)
     v = speed * rng.standard_normal((50, 3))
@@ -140,7 +140,7 @@ def test_planar_joint_agrees_with_pinocchios_planar_joint(speed: float) -> None:
         np.testing.assert_allclose(twist, pin.difference(model, a, got), atol=LOGARITHM)
 
 
-# ---- Jacobians; functions of ad are held against fifty digits in tests/spatial/test_lie_jacobians.py
+# ---- Jacobians; tests/spatial/test_lie_jacobians.py checks functions of ad against fifty digits
 
 
 @pytest.mark.parametrize("speed", SPEEDS)
@@ -151,7 +151,8 @@ def test_jacobians_of_integrate_agree_with_pinocchio(types: Sequence[JointType],
     v = speed * rng.standard_normal((20, model.nv))
     for J, by in zip(integrate_derivatives(coords, q, v), (pin.ARG0, pin.ARG1), strict=True):
         expected = [pin.dIntegrate(model, a, b)[0 if by == pin.ARG0 else 1] for a, b in zip(q, v, strict=True)]
-        np.testing.assert_allclose(J, expected, rtol=0, atol=1e-9)  # near 1e-3 rad Pinocchio's on SE(3) keeps nine digits
+        # near 1e-3 rad Pinocchio's Jacobian of SE(3) has nine digits
+        np.testing.assert_allclose(J, expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("speed", [0.0, 1e-9, 1e-3, 0.3, 1.0])
@@ -199,12 +200,13 @@ def test_jacobians_have_leading_axes_and_the_type_of_their_arguments() -> None:
         np.testing.assert_array_equal(J, np.broadcast_to(np.eye(nv), J.shape))
     assert {J.shape for J in difference_derivatives(coords, q, q[:, 0])} == {(4, 4, nv, nv)}
     v[0, 0] = np.nan
-    assert np.isnan(integrate_derivatives(coords, q, v).dresult_dv[:, 0]).any(axis=0).sum() == 1  # of a joint with one velocity
+    # for a joint with one velocity
+    assert np.isnan(integrate_derivatives(coords, q, v).dresult_dv[:, 0]).any(axis=0).sum() == 1
     with pytest.raises(ValueError, match=f"v: expected last axis of length {nv}, got 2"):
         integrate_derivatives(coords, q, v[:, :2])
 
 
-# ---- rotations that are tiny, close to half a turn, or counted twice
+# ---- rotations that are tiny, close to half a turn, or have two quaternions
 
 
 @pytest.mark.parametrize("angle", [1e-160, 1e-9, 1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.2499, 0.2501, 1.0, 3.0])
@@ -348,7 +350,7 @@ def test_random_configurations_come_from_the_seed() -> None:
 
 
 def test_a_seed_stands_for_the_same_numbers_always() -> None:
-    """Programs that were run with a seed come out the same: drawn by group, and of a group's joints one after the other."""
+    """Check that programs with a seed reproduce their results: numbers are drawn by group, and in a group joint by joint."""
     types = (JointType.REVOLUTE, JointType.FLOATING, JointType.PRISMATIC, JointType.PLANAR, JointType.SPHERICAL)
     coords, rng = coordinates(*types), np.random.default_rng(11)
     one_dof, spherical = rng.random(2), rng.standard_normal(4)

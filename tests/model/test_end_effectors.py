@@ -1,4 +1,4 @@
-"""End-effectors: who carries them, where their paths meet, and what passes a joint between branching rows."""
+"""Tests of end-effectors: their bodies, the branching of their paths, and propagation between branching rows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ trees = st.lists(st.integers(0, 2**16), min_size=1, max_size=14).map(
 
 @st.composite
 def ends_on_trees(draw: st.DrawFn) -> EndEffectors:
-    """Up to seven end-effectors anywhere, several on a row and some on the ground."""
+    """Return up to seven end-effectors on any rows, several on a row and some on the ground."""
     parent = draw(trees)
     return EndEffectors(Topology(parent), draw(st.lists(st.integers(-1, len(parent) - 1), min_size=1, max_size=7)))
 
 
 @st.composite
 def spans_on_trees(draw: st.DrawFn) -> tuple[Spans, list[int]]:
-    """Between any rows that carry end-effectors: they need not be branching."""
+    """Return spans between any rows that carry end-effectors, which need not be branching."""
     ends = draw(ends_on_trees())
     carrying = [i for i, carried in enumerate(ends.supported) if carried]
     at = draw(st.lists(st.sampled_from(carrying), unique=True)) if carrying else []
@@ -62,7 +62,7 @@ def test_the_papers_closest_common_ancestors() -> None:
 
 
 def test_the_papers_branching_ancestors() -> None:
-    """The table of A(i); its zero is -1 here."""
+    """Check the table of A(i); its zero is -1 here."""
     spans = Spans(PAPER, rows(PAPER.branching), [6, 6, 6])
     above = [spans.at[k] + 1 if k >= 0 else 0 for k in (spans.above(0), spans.above(1))]
     assert above == [0, 2]  # of links 2 and 3
@@ -70,14 +70,14 @@ def test_the_papers_branching_ancestors() -> None:
 
 
 def test_the_papers_branching_descendants() -> None:
-    """The table of D(i), which a joint's columns start from: 2 2 3 9 9 7."""
+    """Check the table of D(i), which a joint's columns start from: 2 2 3 9 9 7."""
     spans = Spans(PAPER, rows(PAPER.branching), [6, 6, 6])
     start = {spans.columns[0]: 7, spans.columns[1]: 8, spans.columns[2]: 9, spans.columns[3]: 2, spans.columns[4]: 3}
     found = [[number for columns, number in start.items() if set(columns) & set(passing)] for passing in spans.passing]
     assert found == [[2], [2], [3], [9], [9], [7]]
 
 
-# by hand
+# examples by hand
 
 
 def test_one_end_effector_meets_none() -> None:
@@ -166,7 +166,9 @@ def test_supported_are_those_that_descend(ends: EndEffectors) -> None:
 
 @given(ends_on_trees())
 def test_branching_is_the_papers(ends: EndEffectors) -> None:
-    """{i | ES(j) is a proper subset of ES(i) for all children j}, end-effectors among the children; none that carry nothing."""
+    """Check {i | ES(j) is a proper subset of ES(i) for all children j}, with end-effectors as children, and i with
+    end-effectors.
+    """
     n = len(ends.tree)
     parent = [*ends.tree.parent, *ends.links]  # in the paper's tree
     carried = [set(s) for s in ends.supported] + [{e} for e in range(len(ends.links))]
@@ -256,7 +258,7 @@ def test_no_column_passes_a_joint_with_one_before_its_earliest(drawn: tuple[Span
         assert earliest == min(together | {column})
 
 
-# where six columns are worth it
+# where six columns pay
 
 
 @given(ends_on_trees(), st.data())
@@ -275,14 +277,14 @@ def test_worthwhile_rows_branch_and_so_do_all_above_them_that_branch(ends: EndEf
 
 
 def forked(length: int) -> EndEffectors:
-    """A stem of `length` rows with two branches of one row at its end."""
+    """Return a stem of `length` rows with two branches of one row at its end."""
     parent = [*unbranched_parents(length), length - 1, length - 1]
     return of(parent, length, length + 1)
 
 
 @pytest.mark.parametrize("size", [6, 12])
 def test_it_is_worth_the_while_over_stems_that_are_long_enough(size: int) -> None:
-    """Over each joint of the stem six columns in place of 2 m_i save the same; at the fork they cost something once."""
+    """Check that six columns instead of 2 m_i save the same over each joint of the stem, and cost a constant at the fork."""
     c = 2 * size
     saved = STEP * (c - 6) + PAIR * (c * (c + 1) // 2 - 21)
     cost = MOVE * (6 + 2 * c) + PRODUCT * c * (c + 1) // 2
@@ -298,20 +300,20 @@ def test_it_is_never_worth_the_while_for_six_columns() -> None:
 
 
 def test_inner_rows_cost_less() -> None:
-    """The rows of one joint of six degrees of freedom are a shorter way than six joints."""
+    """Check that the rows of one joint of six degrees of freedom are a shorter path than six joints."""
     assert worthwhile_stations(forked(8), [6, 6], [False] * 10) == (7,)
     assert worthwhile_stations(forked(8), [6, 6], [False, *[True] * 7, False, False]) == ()
 
 
 def test_rows_above_one_that_is_chosen_are_chosen_with_it() -> None:
-    """Though the way from row 0 to the ground is too short for itself."""
+    """Check a path from row 0 to the ground that is too short on its own."""
     parent = [*unbranched_parents(11), 10, 10, 0]
     assert worthwhile_stations(of(parent, 11, 12, 13), [6, 6, 6], [False] * 14) == (0, 10)
     assert worthwhile_stations(of(parent, 11, 13), [6, 6], [False] * 14) == ()
 
 
 def test_the_way_counts_to_the_next_branching_row_only() -> None:
-    """Row 20 is one joint below row 19, from where it is a long way to the ground."""
+    """Check row 20, one joint below row 19, which has a long path to the ground."""
     parent = [*unbranched_parents(21), 20, 20, 19]
     assert worthwhile_stations(of(parent, 21, 22, 23), [6, 6, 6], [False] * 24) == (19,)
 

@@ -1,4 +1,4 @@
-"""Generated robots: their topologies, and that their geometry and inertias are physical."""
+"""Tests of generated robots: their topologies, and that their geometry and inertias are physical."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from featherweight.model.types import WORLD, JointType
 
 
 def depths(parents: list[int]) -> list[int]:
-    """Joints between each body and the root."""
+    """Return the number of joints between each body and the root."""
     d: list[int] = []
     for parent in parents:
         d.append(1 if parent < 0 else d[parent] + 1)
@@ -23,12 +23,12 @@ def depths(parents: list[int]) -> list[int]:
 
 
 def D1(parents: list[int]) -> int:
-    """Featherstone (2005), equation (8)."""
+    """Return D1 by Featherstone (2005), equation (8)."""
     return sum(d - 1 for d in depths(parents))
 
 
 def D2(parents: list[int]) -> int:
-    """Featherstone (2005), equation (9)."""
+    """Return D2 by Featherstone (2005), equation (9)."""
     return sum(d * (d - 1) // 2 for d in depths(parents))
 
 
@@ -37,7 +37,7 @@ def parents_of(robot: Description) -> list[int]:
 
 
 def depth_first(parents: list[int]) -> list[int]:
-    """The bodies in depth-first order, children by number."""
+    """Return the bodies in depth-first order, children by number."""
     order, stack = [], [i for i in reversed(range(len(parents))) if parents[i] < 0]
     while stack:
         order.append(stack.pop())
@@ -92,8 +92,8 @@ def test_span_grid_joins_neighbours_by_shortest_paths(m: int) -> None:
 
 
 def test_factorization_saves_what_the_paper_says() -> None:
-    # Section 4.2, D1 + 2 D2 of a dense matrix over that of the tree: "7.8 times less at n = 15, and 430 times less at
-    # n = 255" (balanced tree), "5.3 times less at n = 16, and 74 times less at n = 256" (grid).
+    # Section 4.2, D1 + 2 D2 of a dense matrix over that of the tree: "7.8 times less at n = 15, and 430 times less at n = 255"
+    # (balanced tree), "5.3 times less at n = 16, and 74 times less at n = 256" (grid).
     cases = [(generators.balanced_tree_parents, 4, 7.8), (generators.balanced_tree_parents, 8, 430)]
     cases += [(generators.span_grid_parents, 4, 5.3), (generators.span_grid_parents, 16, 74)]
     for topology, m, saving in cases:
@@ -139,7 +139,7 @@ def test_a_seed_means_the_same_robot_from_version_to_version() -> None:
 
 def test_branching_runs_from_a_chain_to_uniform_parents() -> None:
     assert parents_of(generators.random_tree(20, seed=0, branching=0)) == generators.unbranched_parents(20)
-    # A uniformly random recursive tree of n bodies has mean depth H_n - about 5.2 for 100 - a chain has 50.5.
+    # A uniformly random recursive tree of n bodies has mean depth H_n, about 5.2 for 100; a chain has 50.5.
     mean = {b: np.mean(depths(parents_of(generators.random_tree(100, seed=1, branching=b)))) for b in (0, 0.3, 1)}
     assert mean[0] == 50.5
     assert mean[1] < mean[0.3] < mean[0]

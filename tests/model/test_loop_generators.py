@@ -1,4 +1,4 @@
-"""Generated mechanisms: they close where they were drawn, as well as their numbers are rounded."""
+"""Tests of generated mechanisms: they close at the generated configuration, to the rounding of their numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversion of a description to a model: merging, order, expansion, and errors."""
+"""Tests of the conversion of a description to a model: merging, order, expansion, and errors."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def placements() -> list[Pose]:
 
 
 def rotation_of(w: AxialScrews) -> np.ndarray[Any, Any]:
-    """Rz(yaw) Rx(roll) Rz(twist)."""
+    """Return Rz(yaw) Rx(roll) Rz(twist)."""
 
     def about_z(c: float, s: float) -> np.ndarray[Any, Any]:
         return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
@@ -147,7 +147,9 @@ def test_two_axes_are_two_screws_apart() -> None:
 
 @pytest.mark.parametrize("tilt", [0.0, 1e-12, 1e-8, 1e-6, 1e-4, 0.03])
 def test_frames_stay_near_axes_that_are_nearly_parallel(tilt: float) -> None:
-    """The common normal of such axes is anywhere; far from the body, its inertia is lost in that of the distance."""
+    """Check that frames stay near: the common normal of such axes is ill-conditioned, and far from the body its inertia
+    loses digits.
+    """
     axes = [
         Line((0.1, 0.2, 0.3), (0.0, 0.0, 1.0)),
         Line((0.5, -0.1, 0.2), (math.sin(tilt), 0.0, math.cos(tilt))),

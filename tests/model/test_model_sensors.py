@@ -1,4 +1,4 @@
-"""Sensors of a model: their slices, and errors."""
+"""Tests of sensors of a model: their slices, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code compiled from a robot does not depend on the machine."""
+"""Tests that the code compiled from a robot does not depend on the machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONTROL = "control:"
 
 
 def printed(env: dict[str, str]) -> list[str]:
-    """The lines of `trace_hashes.py --short` in another process."""
+    """Return the lines of `trace_hashes.py --short` from another process."""
     command = [sys.executable, str(Path(__file__).with_name("trace_hashes.py")), "--short"]
     return subprocess.run(
         command,
@@ -28,7 +28,7 @@ def printed(env: dict[str, str]) -> list[str]:
 
 
 def test_a_robot_gives_the_same_traces_counts_and_algorithms_for_any_processor() -> None:
-    """NumPy's functions and its BLAS differ between these processes, threads and the order of sets, too; traces do not."""
+    """Check processes with other functions of NumPy and its BLAS, other threads and another order of sets: traces are equal."""
     processors = runnable()
     every = [printed(settings(name, threads=1 + k % 2, seed=k, old=k % 2 == 0)) for k, name in enumerate(processors)]
     traces = [[line for line in lines if not line.startswith(CONTROL)] for lines in every]
@@ -48,6 +48,6 @@ def test_a_robot_gives_the_same_traces_counts_and_algorithms_for_any_processor()
     ],
 )
 def test_only_processors_that_this_one_can_stand_for_are_taken(features: set[str], processors: set[str]) -> None:
-    """Code for others has instructions that it does not know."""
+    """Check that processors with unknown instructions are left out."""
     assert set(runnable(dict.fromkeys(features, True))) == processors
     assert set(runnable()) <= NEEDED.keys()

@@ -3,11 +3,11 @@
     PYTHONPATH=tests python tests/model/trace_hashes.py [--short]
 
 Each line is a robot, a function, a hash of its trace (operations in order, constants with all bits), its counts of operations
-and its algorithm. Robots come from generators, from files of `example-robot-data` and `gymnasium` where these are installed,
-and from `featherweight.robots`. With `--short` they are few, for `make test`. The lines must be the same on every machine;
-lines of MJCF files begin with "mjcf:", since MuJoCo's compiler computes some of their numbers.
+and its algorithm. Robots come from generators, from files of `example-robot-data` and `gymnasium` if installed, and from
+`featherweight.robots`. With `--short` there are few, for `make test`. The lines must be the same on every machine; lines of
+MJCF files begin with "mjcf:", since MuJoCo's compiler computes some of their numbers.
 
-The last line, which begins with "control:", is a hash of what NumPy's own functions and its BLAS compute. It may differ.
+The last line, which begins with "control:", is a hash of results of NumPy's functions and its BLAS, which may differ.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def lines(name: str, robot: fw.Robot, functions: tuple[str, ...]) -> Iterator[st
 
 
 def of_contacts(name: str, robot: fw.Robot) -> Iterator[str]:
-    """Contacts at the first and the last body, and two at the last body, whose rows are redundant."""
+    """Return contacts at the first and the last body, and two at the last body with redundant rows."""
     first, last = robot.bodies[0].name, robot.bodies[-1].name
     contacts = [fw.BilateralContact(last, kind="surface"), fw.BilateralContact(first, kind="point")]
     yield line(name, "delassus", robot.delassus(contacts))
@@ -88,7 +88,7 @@ def built(make: Callable[..., fw.Description], *arguments: Any, **options: Any) 
 
 
 def examples(names: Iterable[str], base: str) -> dict[str, Make]:
-    """Robots of example-robot-data by name."""
+    """Return robots of example-robot-data by name."""
     return {f"urdf:{name}": partial(fw.load, path(name), base=base, mimic="independent") for name in names}
 
 

@@ -1,4 +1,6 @@
-"""Chignoli, Adrian, Kim and Wensing (2023): counts of the cluster algorithms, torques of a leg, and the report's sections."""
+"""Tests of Chignoli, Adrian, Kim and Wensing (2023): counts of the cluster algorithms, torques of a leg, the report's
+sections.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,13 @@ EVERY = (*ROBOTS, *UNIFORM)
 
 
 def interpreted(function: CompiledFunction[Any]) -> CompiledFunction:
-    """The same function in plain Python: machine code of these mechanisms takes long to compile."""
+    """Return the same function in plain Python, because compiling these mechanisms takes long."""
     return CompiledFunction(function.program, "interpreted")
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_cluster_recursions_take_fewer_operations_than_projection_and_multipliers(name: str) -> None:
-    """Tables III and IV, the signs of the paper's numbers."""
+    """Check tables III and IV: the signs of the paper's numbers."""
     for counted in (costs, costs_with_divisions):
         found = counted(FORWARD, name)
         assert found[CLUSTER[FORWARD]] < min(found["projection"], found["multipliers"])
@@ -49,14 +51,14 @@ def test_cluster_recursions_take_fewer_operations_than_projection_and_multiplier
 
 @pytest.mark.parametrize("name", ROBOTS[2:])
 def test_c_efpa_takes_fewer_operations_than_sparse_factors_for_one_foot(name: str) -> None:
-    """Table IV; chains of 12 links are too short for ours."""
+    """Check table IV; chains of 12 links are too short for our counts."""
     found = costs_with_divisions(OSIM, name)
     assert found[CLUSTER[OSIM]] < found["sparse factors"]
 
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_one_reciprocal_a_row_brings_sparse_factors_ahead_for_one_foot_but_on_the_largest_robot(name: str) -> None:
-    """Only divisions become fewer: as many multiplications take their place, and roots need one more for D."""
+    """Check that only divisions become fewer: as many multiplications replace them, and roots need one more for D."""
     found, divided = costs(OSIM, name), costs_with_divisions(OSIM, name)
     assert found["sparse factors"] < divided["sparse factors"]
     assert all(found[key] == divided[key] for key in found if key != "sparse factors")
@@ -65,7 +67,7 @@ def test_one_reciprocal_a_row_brings_sparse_factors_ahead_for_one_foot_but_on_th
 
 @pytest.mark.parametrize("name", EVERY)
 def test_the_approximate_tree_takes_fewer_operations(name: str) -> None:
-    """The exception is the inverse operational-space inertia of some robots."""
+    """Check all functions except the inverse operational-space inertia of some robots."""
     for what in (INVERSE, FORWARD):
         found = costs(what, name)
         assert found["approximate"] < found[CLUSTER[what]]
@@ -73,7 +75,7 @@ def test_the_approximate_tree_takes_fewer_operations(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_the_compared_functions_agree(name: str) -> None:
-    """One state in plain Python; rounding of products of some dozens of terms, with gears of up to 12."""
+    """Check one state in plain Python to the rounding of products of some dozens of terms, with gears of up to 12."""
     robot = exact(name)
     rng = np.random.default_rng(0)
     q = robot.random_configuration(rng, 1)
@@ -88,7 +90,9 @@ def test_the_compared_functions_agree(name: str) -> None:
 
 
 def test_general_geometry_has_no_zeros_to_leave_out() -> None:
-    """A robot of the same joints takes more; a chain that is general already takes the same, but for the axes of rotors."""
+    """Check that a robot of the same joints takes more operations; a general chain takes the same, except for the axes of
+    rotors.
+    """
     assert costs(FORWARD, "Mini Cheetah" + GENERAL)[CLUSTER[FORWARD]] > 2 * costs(FORWARD, "Mini Cheetah")[CLUSTER[FORWARD]]
     chain = "12 link GT chain"
     assert costs(FORWARD, chain + GENERAL)[CLUSTER[FORWARD]] == pytest.approx(costs(FORWARD, chain)[CLUSTER[FORWARD]], rel=0.04)
@@ -96,7 +100,7 @@ def test_general_geometry_has_no_zeros_to_leave_out() -> None:
 
 @pytest.mark.parametrize("chain", chains.CHAINS, ids=lambda chain: chain.name)
 def test_c_aba_is_linear_in_the_length_of_a_chain(chain: chains.Chain) -> None:
-    """The slope of log count against log length is our goal's for long chains; the first links, on the ground, take less."""
+    """Check the slope of log count against log length for long chains; the first links, on the ground, take less."""
     assert chains.exponent(chains.long_counts(chain), *chains.LONG) <= chains.GOAL
     short = {n: chains.counted(chain, n) for n in (8, 12, 16, 24)}
     slopes = {a: chains.exponent({n: c[a] for n, c in short.items()}, 8, 24) for a in chains.FORWARD}
@@ -110,7 +114,7 @@ def test_two_more_links_in_the_plane_always_take_the_same(chain: chains.Chain) -
 
 
 def test_root_mean_squares_of_figure_14_are_those_of_the_knee() -> None:
-    """The paper's are rounded to two digits; it speaks of the ankle."""
+    """Check the values, which the paper rounds to two digits; it names the ankle."""
     for model, (rms, _) in leg.PAPER.items():
         assert abs(leg.deviation(leg.Motion(), model, leg.KNEE)[0] - rms) < 0.005
         assert abs(leg.deviation(leg.Motion(), model, leg.ANKLE)[0] - rms) > 0.2
@@ -118,7 +122,7 @@ def test_root_mean_squares_of_figure_14_are_those_of_the_knee() -> None:
 
 def test_the_sections_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chains, "LENGTHS", (2, 4, 8, 12, 16, 24))
-    monkeypatch.setattr(chignoli2023, "GENERAL", "")  # other numbers take seconds
+    monkeypatch.setattr(chignoli2023, "GENERAL", "")  # other generated robots take seconds
     monkeypatch.setattr(leg, "STEP", 0.01)
     report = Report(tmp_path, times=False)
     chignoli2023.sections(report)

@@ -1,4 +1,4 @@
-"""The papers' figures: formulae against counts, our counts against the papers', and the report itself."""
+"""Tests of the papers' figures: formulae against counts, our counts against the papers', and the report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = [f"{family.name}, m = {m}" for family, m in TREES]
 
 @pytest.mark.parametrize(("family", "m"), TREES, ids=NAMES)
 def test_sparse_factors_take_the_operations_of_the_formulae(family: featherstone2005.Family, m: int) -> None:
-    """Featherstone (2005), tables 1 and 2."""
+    """Check Featherstone (2005), tables 1 and 2."""
     parent = family.parents(m)
     D = (family.D1(m), family.D2(m))
     ltdl = factorization_operations(parent, True)
@@ -31,7 +31,7 @@ def test_sparse_factors_take_the_operations_of_the_formulae(family: featherstone
 
 
 def test_the_cost_of_crba_follows_from_the_parent_array() -> None:
-    """Featherstone (2005), equations (19) and (21) and the formulae of section 6, against its printed numbers."""
+    """Check Featherstone (2005), equations (19) and (21) and the formulae of section 6, against its printed numbers."""
     for k, (name, parent) in enumerate(humanoid.MECHANISMS.items()):
         printed = {quantity: values[k] for quantity, values in humanoid.D_QUANTITIES.items()}
         assert humanoid.crba_quantities(parent) == printed, name
@@ -40,7 +40,7 @@ def test_the_cost_of_crba_follows_from_the_parent_array() -> None:
 
 @pytest.mark.parametrize("name", humanoid.MECHANISMS)
 def test_dynamics_take_no_more_operations_than_the_paper(name: str) -> None:
-    """Featherstone (2005), section 6."""
+    """Check Featherstone (2005), section 6."""
     k = list(humanoid.MECHANISMS).index(name)
     ours = humanoid.ours(name)
     for what, paper in humanoid.PAPER.items():
@@ -57,7 +57,9 @@ def test_the_humanoid_has_the_zeros_of_the_paper() -> None:
 
 
 def test_the_rotation_of_the_base_is_counted_where_it_is_used() -> None:
-    """The inertia matrix does not depend on how the base is turned; gravity comes in by one row of the rotation."""
+    """Check that the inertia matrix does not depend on the base's orientation, and that gravity uses one row of the
+    rotation.
+    """
     functions = dynamics(humanoid.robot("humanoid"))
     assert rotation_cost(functions["CRBA"]) == Cost(0, 0)
     assert rotation_cost(functions["RNEA"]) == Cost(6, 6)
@@ -66,7 +68,7 @@ def test_the_rotation_of_the_base_is_counted_where_it_is_used() -> None:
 
 
 def test_rows_of_the_tables_add_up_to_their_totals() -> None:
-    """Drumwright (2012), tables 1 to 3."""
+    """Check Drumwright (2012), tables 1 to 3."""
     tables = {"table 1": drumwright2012.TABLE1, "table 2": drumwright2012.TABLE2, "table 3": drumwright2012.TABLE3}
     for name, printed in drumwright2012.PRINTED_TOTALS.items():
         for n in (10, 100):
@@ -75,13 +77,13 @@ def test_rows_of_the_tables_add_up_to_their_totals() -> None:
 
 @pytest.mark.parametrize("n", [2, 5, 10, 30])
 def test_the_inverse_of_a_chain_takes_no_more_operations_than_the_paper(n: int) -> None:
-    """Drumwright (2012), table 1."""
+    """Check Drumwright (2012), table 1."""
     paper, ours = drumwright2012.total(drumwright2012.TABLE1, n), drumwright2012.inverse_cost(n, "global")
     assert ours.m <= paper.m and ours.a <= paper.a
 
 
 def test_branched_trees_are_half_as_deep_as_they_have_links() -> None:
-    """Drumwright (2012), section 6.1."""
+    """Check Drumwright (2012), section 6.1."""
     n = 400
     joints = branched(n).joints
     parents = [j.parent for j in joints]

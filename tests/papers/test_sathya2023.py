@@ -1,4 +1,4 @@
-"""Sathya, Decré and Swevers (2023): our counts compared with the paper's, and the report."""
+"""Tests of Sathya, Decré and Swevers (2023): our counts compared with the paper's, and the report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_polynomials_are_found_from_their_values() -> None:
 
 
 def test_stems_have_branches_at_both_ends() -> None:
-    """Figure 3a."""
+    """Check figure 3a."""
     made = stem_with_branches(3, 2)
     tree = build(generators.from_parents(made.parents)).model.topology
     assert len(made.parents) == 3 + 4 * 7 and len(made.ends) == 4
@@ -60,7 +60,7 @@ def test_stems_have_branches_at_both_ends() -> None:
 def test_operations_grow_as_in_figure_4(
     mechanism: Callable[[int], Mechanism], sizes: tuple[int, ...], slopes: dict[str, int]
 ) -> None:
-    """Slopes of 2, 3 and 4 in k, and of 2, 2 and 3 in n."""
+    """Check slopes of 2, 3 and 4 in k, and of 2, 2 and 3 in n."""
     for algorithm, power in slopes.items():
         p = polynomial(mechanism, algorithm, sizes)
         assert p.degree == power
@@ -76,7 +76,7 @@ def test_counts_of_larger_mechanisms_lie_on_the_polynomials() -> None:
 
 @pytest.mark.parametrize("branches", [1, 2, 4])
 def test_operations_stay_within_the_axes_of_figure_3(branches: int) -> None:
-    """The highest curve reaches the last label or lies below it; PV-OSIMr is the lowest but for one branch."""
+    """Check that the highest curve ends at or below the last label, and that PV-OSIMr is the lowest except for one branch."""
     found = {x: polynomial(sathya2023.stem_mechanism(branches), x, STEMS) for x in sathya2023.ALGORITHMS}
     at_end = {x: p(sathya2023.LONGEST) for x, p in found.items()}
     assert max(at_end.values()) <= sathya2023.LABELLED[branches]
@@ -99,7 +99,7 @@ def test_operations_have_the_terms_of_table_1(algorithm: str, stem: str, branche
 @pytest.mark.parametrize("algorithm", ["pv-osim", "pv-osimr", "links first"])
 @pytest.mark.parametrize("made", [stem_with_branches(3, 2), constrained_chain(4)], ids=["stem", "chain"])
 def test_the_equations_by_matrices_give_the_same_matrix(made: Mechanism, algorithm: str) -> None:
-    """Within rounding: both are stable sums of the same products."""
+    """Check to rounding: both are stable sums of the same products."""
     robot = made.robot("interpreted")
     q = robot.random_configuration(1)
     found = matrices.delassus(robot, made.contacts(), algorithm, q.tolist()).astype(float)

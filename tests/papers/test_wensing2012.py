@@ -1,4 +1,6 @@
-"""Wensing, Featherstone and Orin (2012): the humanoid's zeros, our counts against the paper's, and the report's sections."""
+"""Tests of Wensing, Featherstone and Orin (2012): the humanoid's zeros, our counts against the paper's, the report's
+sections.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ ONE_FOOT = "HF, standing on one foot"
 
 
 def test_the_humanoid_has_the_zeros_of_the_paper() -> None:
-    """67 is printed; half a per cent is what rounding may hide."""
+    """Check the printed 67 %, to half a per cent for its rounding."""
     assert len(humanoid(ASIMO).parents) == len(on_one_foot(ASIMO).parents) + 1 == BODIES
     for found, printed in zip(three_zeros(MORE_LIMBS), ZEROS, strict=True):
         assert abs(found - printed) <= 0.5
@@ -44,7 +46,7 @@ def test_the_humanoid_has_the_zeros_of_the_paper() -> None:
 
 
 def test_zeros_by_branching_are_those_of_our_matrices() -> None:
-    """Zeros within the six rows of the base and within blocks of J do not count, because they are not due to branching."""
+    """Check zeros except those within the six rows of the base and within blocks of J, which are not due to branching."""
     m = humanoid(ASIMO)
     r = robot(m)
     q = r.random_configuration(0)
@@ -80,7 +82,7 @@ def test_efpa_takes_no_more_than_table_1_at_the_prices_of_the_paper() -> None:
 
 
 def test_without_the_jacobian_sparse_factors_take_the_part_of_efpa_that_the_paper_says() -> None:
-    """0.78: by our counts and by the papers' prices alike to 0.05, as neither is the paper's own count."""
+    """Check 0.78 to 0.05, with our counts and with the papers' costs, because neither are the paper's own counts."""
     found = ratios()
     for name in ("our functions, the Jacobian not counted", "the papers' prices, the Jacobian not counted"):
         assert found[name][0] == pytest.approx(SFA_TO_EFPA, abs=0.05), name

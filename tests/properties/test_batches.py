@@ -1,4 +1,4 @@
-"""A state's results depend on that state alone, to the last bit: not on its batch, its strides or the threads."""
+"""Tests that a state's results depend bitwise on that state alone: not on its batch, its strides or the threads."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_strides_change_nothing(robot: str, function: str, size: int, layout: st
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 def test_threads_change_nothing(function: str, threads: int) -> None:
-    """The batch is large enough for several threads."""
+    """Check a batch that is large enough for several threads."""
     f, args = case("panda", function, 20_011)
     np.testing.assert_array_equal(f(*args, threads=threads), f(*args))
 
@@ -115,7 +115,7 @@ def test_out_takes_the_result(robot: str, function: str, size: int) -> None:
 @settings(deadline=None, max_examples=40)
 @given(robots, st.integers(0, 70), st.integers(-2, 2))
 def test_out_may_overlap_an_argument(robot: str, size: int, shift: int) -> None:
-    """One state (size 0) or a batch, whose result lies on the argument or a few numbers beside it."""
+    """Check one state (size 0) or a batch, whose result overlaps the argument, shifted by up to a few numbers."""
     f = robot_of(robot).forward_dynamics
     q, v, tau = (x if size else x[0] for x in random_states(robot_of(robot), max(1, size)))
     expected = f(q, v, tau)

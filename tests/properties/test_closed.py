@@ -1,4 +1,4 @@
-"""Random mechanisms: couplings across branches and loops of all types, several in one tree."""
+"""Tests of random mechanisms: couplings across branches and loops of all types, several in one tree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOLERANCE = 1e-9
 
 
 class Case(NamedTuple):
-    """A mechanism that runs in plain Python, in one state."""
+    """A mechanism in plain Python, in one state."""
 
     description: fw.Description
     robot: fw.ClosedRobot
@@ -47,7 +47,7 @@ def as_pose(R: Array, p: Array) -> Pose:
 
 
 def random_couplings(rng: np.random.Generator, made: fw.Description, count: int) -> tuple[Coupling, ...]:
-    """Joints that follow two of those before them in some order, or one, or one twice, or stand still."""
+    """Return joints that follow two earlier ones in some order, or one, or one twice, or stand still."""
     simple = [j.name for j in made.joints if j.type.nv == 1]
     order = [simple[i] for i in rng.permutation(len(simple))]
     couplings = []
@@ -61,7 +61,7 @@ def random_couplings(rng: np.random.Generator, made: fw.Description, count: int)
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Trees of three to nine bodies; loops are closed where the tree happens to be, near its neutral configuration."""
+    """Return trees of three to nine bodies; loops are closed at the tree's configuration, near its neutral one."""
     n = draw(st.integers(3, 9), label="bodies")
     parents = [-1, *(draw(st.integers(max(-1, i - 3), i - 1), label=f"parent of {i}") for i in range(1, n))]
     seed = draw(st.integers(0, 2**32 - 1), label="seed")
@@ -75,7 +75,7 @@ def cases(draw: st.DrawFn) -> Case:
         q, loops = closed_by(rng, dataclasses.replace(made, couplings=couplings), kinds)
         made = dataclasses.replace(made, couplings=couplings, loops=loops)
         robot = fw.build(made, execution="interpreted")
-    except ModelError:  # Newton's method found no other configuration, or a light joint moves alone where its follower stands
+    except ModelError:  # no other configuration found, or a light joint moves alone where its follower stands
         reject()
     assert isinstance(robot, fw.ClosedRobot)
     assume(robot.nv > 0 and robot.singularity(q) <= MODERATE)
@@ -83,11 +83,11 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def closed_by(rng: np.random.Generator, made: fw.Description, kinds: list[LoopType]) -> tuple[Array, tuple[Loop, ...]]:
-    """A configuration, and loops between links of different bodies that hold there."""
+    """Return a configuration, and loops between links of different bodies that hold there."""
     robot = fw.build(made, execution="interpreted")
     q = robot.neutral()
     for j in robot.joints:
-        mine = q[j.q_slice]  # of length zero for a joint that follows
+        mine = q[j.q_slice]  # length zero for a joint that follows
         turn = Rotation.from_rotvec(rng.uniform(-0.4, 0.4, 3)).as_quat()
         angle = rng.uniform(-0.5, 0.5)
         values = {1: [angle], 4: turn, 7: [*rng.uniform(-0.3, 0.3, 3), *turn]}.get(len(mine), [])
@@ -112,7 +112,7 @@ def homogeneous(x: Pose) -> Array:
 @settings(deadline=None, max_examples=40)
 @given(cases())
 def test_all_algorithms_undo_inverse_dynamics(case: Case) -> None:
-    """The tolerance is the rounding of the cancelling forces, amplified by the softest motion of M in units of its diagonal."""
+    """Check to the rounding of the cancelling forces, amplified by the softest motion of M in units of its diagonal."""
     robot, q, v, a = case.robot, case.q, case.v, case.a
     tau, M = robot.inverse_dynamics(q, v, a), robot.mass_matrix(q)
     size = np.sqrt(np.diagonal(M))
@@ -126,7 +126,9 @@ def test_all_algorithms_undo_inverse_dynamics(case: Case) -> None:
 @settings(deadline=None, max_examples=40)
 @given(cases())
 def test_maps_and_dynamics_are_those_of_the_cut_tree_under_its_constraints(case: Case) -> None:
-    """K G = 0 for constraints by differences; accelerations by Gauss's principle, to what differences leave of k."""
+    """Check K G = 0 for constraints by differences, and accelerations by Gauss's principle, to the error of differences
+    in k.
+    """
     tree, robot, q = SpanningTree(case.description, case.robot), case.robot, case.q
     Q, G = tree.expand(q), maps(robot, q)
     assert np.abs(tree.residual(Q)).max() <= 1e-9
@@ -136,7 +138,7 @@ def test_maps_and_dynamics_are_those_of_the_cut_tree_under_its_constraints(case:
     H = tree.peer.mass_matrix(Q[None])[0]
     assert np.linalg.norm(M - G.T @ H @ G) <= 1e-10 * np.linalg.norm(M)
     free = tree.open.nv - np.linalg.matrix_rank(K, tol=1e-6 * np.linalg.norm(K, 2))
-    assume(free == robot.nv)  # elsewhere the configuration itself is singular
+    assume(free == robot.nv)  # elsewhere the configuration is singular
     tau = robot.inverse_dynamics(q, case.v, case.a)
     expected = tree.forward_dynamics(q, case.v, tau)[tree.independent]
     scale = (1.0 + np.linalg.norm(G)) ** 3 * (1.0 + np.linalg.norm(case.v)) ** 2 + np.linalg.norm(case.a)
@@ -147,7 +149,7 @@ def test_maps_and_dynamics_are_those_of_the_cut_tree_under_its_constraints(case:
 @settings(deadline=None, max_examples=25)
 @given(cases(), st.integers(0, 2**32 - 1))
 def test_delassus_matrix_is_that_of_its_definition(algorithm: str, case: Case, seed: int) -> None:
-    """J M^-1 J^T of three contacts on any links, several on one among them."""
+    """Check J M^-1 J^T of three contacts on any links, some on the same link."""
     robot, q = case.robot, case.q
     rng = np.random.default_rng(seed)
     links = [b.name for b in robot.bodies]
@@ -165,7 +167,7 @@ def test_delassus_matrix_is_that_of_its_definition(algorithm: str, case: Case, s
 @settings(deadline=None, max_examples=40)
 @given(cases())
 def test_integrate_stays_closed(case: Case) -> None:
-    """Over steps so short that no singular configuration is near."""
+    """Check steps so short that no singular configuration is near."""
     tree, robot = SpanningTree(case.description, case.robot), case.robot
     moved = robot.integrate(case.q, 1e-3 * case.v)
     assert np.abs(tree.residual(tree.expand(moved))).max() <= 1e-9

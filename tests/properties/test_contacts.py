@@ -26,7 +26,7 @@ algorithms = st.sampled_from(list(DELASSUS))
 
 
 class Case(NamedTuple):
-    """A robot that runs in plain Python, in one state, with contacts."""
+    """A robot in plain Python, in one state, with contacts."""
 
     robot: fw.Robot
     q: Array
@@ -39,7 +39,7 @@ class Case(NamedTuple):
 
 @st.composite
 def cases(draw: st.DrawFn, fewest: int = 1) -> Case:
-    """Trees of one to eight bodies, with one to five contacts of one to twelve rows, some of them on the ground."""
+    """Return trees of one to eight bodies, with one to five contacts of one to twelve rows, some of them on the ground."""
     parents = [draw(st.integers(-1, i - 1), label=f"parent of {i}") for i in range(draw(st.integers(1, 8), label="bodies"))]
     seed = draw(st.integers(0, 2**32 - 1), label="seed")
     kinds = draw(st.sampled_from([SIMPLE, MOVING]), label="joints")
@@ -56,7 +56,7 @@ def cases(draw: st.DrawFn, fewest: int = 1) -> Case:
 
 
 def placement(rng: np.random.Generator) -> Array | None:
-    """Any frame up to some 0.5 m away, or none."""
+    """Return any frame up to about 0.5 m away, or none."""
     if rng.random() < 0.3:
         return None
     T = np.eye(4)
@@ -70,7 +70,7 @@ def blocks(D: Array, contacts: list[fw.BilateralContact]) -> list[list[Array]]:
 
 
 def assert_blocks_close(result: list[list[Array]], expected: list[list[Array]], what: str = "") -> None:
-    """Relative to the contacts' own blocks, those on the diagonal: zero for the ground's."""
+    """Compare relative to the contacts' own diagonal blocks, which are zero for the ground's."""
     size = [np.sqrt(np.linalg.norm(expected[e][e])) for e in range(len(expected))]
     for e in range(len(expected)):
         for f in range(len(expected)):
@@ -81,7 +81,7 @@ def assert_blocks_close(result: list[list[Array]], expected: list[list[Array]], 
 @settings(deadline=None, max_examples=120)
 @given(cases())
 def test_all_algorithms_agree_with_the_mass_matrix(case: Case) -> None:
-    """The reference is J M^-1 J^T, with M scaled to unit diagonal."""
+    """Check against J M^-1 J^T, with M scaled to unit diagonal."""
     M, J = case.robot.mass_matrix(case.q), case.robot.contact_jacobian(case.contacts)(case.q)
     size = np.sqrt(np.diagonal(M))
     J = J / size
@@ -93,7 +93,7 @@ def test_all_algorithms_agree_with_the_mass_matrix(case: Case) -> None:
 @settings(deadline=None, max_examples=60)
 @given(cases())
 def test_contact_jacobian_is_that_of_velocities(case: Case) -> None:
-    """K times the velocity of the frame, taken to the contact's own frame."""
+    """Check against K times the velocity of the frame, converted to the contact's own frame."""
     v = np.random.default_rng(0).standard_normal(case.robot.nv)
     expected = []
     for c in case.contacts:
@@ -150,7 +150,7 @@ def test_contacts_on_the_ground_give_zeros(case: Case, algorithm: str) -> None:
 @settings(deadline=None, max_examples=60)
 @given(cases(), algorithms)
 def test_inverse_inertias_are_those_of_rows_combined(case: Case, algorithm: str) -> None:
-    """Rows that are combined to others combine the matrix: A D A^T for A K."""
+    """Check that combinations A K of rows give the matrix A D A^T."""
     rng = np.random.default_rng(1)
     mix = [rng.standard_normal((c.size, c.size)) for c in case.contacts]
     mixed = [

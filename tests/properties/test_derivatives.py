@@ -17,15 +17,16 @@ from oracles.states import Array, States, state
 from oracles.trees import awkward
 from properties.test_closed import MODERATE, Case, cases
 
-AGREEMENT = 1e-9  # relative to the greatest entry, of robots with masses a hundredfold apart
-LEAST = 1e-3  # of the greatest entry: matrices that are zero come out as rounding of terms of the order of one
+AGREEMENT = 1e-9  # relative to the greatest entry, for robots with mass ratios of a hundred
+LEAST = 1e-3  # lower bound of the greatest entry: zero matrices are rounding of terms of order one
 
 TYPES = ("revolute", "prismatic", "continuous", "spherical", "planar", "floating")
 
 
 def evaluated(f: CompiledFunction[Any], *arguments: Array) -> list[Array]:
-    """Return the results of one state from the trace, which may be larger than any compiled one: not every algorithm is
-    chosen."""
+    """Return the results of one state from the trace, which may be too large to compile, because not every algorithm is
+    chosen.
+    """
     whole = trace(f.program.flat, [a.size for a in f.program.inputs])
     flat = np.array(evaluate(whole, [list(map(float, np.ravel(x))) for x in arguments]))
     ends = np.cumsum([r.size for r in f.program.outputs])[:-1]
@@ -37,7 +38,7 @@ def assert_alike(ours: Array, theirs: Array) -> None:
 
 
 def check(robot: Robot, x: States, rng: np.random.Generator) -> None:
-    """Each way to the derivatives, the pushforward and the pullback."""
+    """Check each algorithm for the derivatives, the pushforward and the pullback."""
     n = robot.nv
     for f, derivatives in (
         (robot.inverse_dynamics, robot.inverse_dynamics_derivatives),

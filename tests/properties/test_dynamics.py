@@ -24,7 +24,7 @@ speeds = st.floats(0.0, 5.0)
 
 
 def rate(f: fw.CompiledFunction, robot: fw.Robot, x: States) -> Array:
-    """The derivative of f(q) along v, by central differences."""
+    """Return the derivative of f(q) along v, by central differences."""
     ahead, behind = robot.integrate(x.q, STEP * x.v), robot.integrate(x.q, -STEP * x.v)
     return np.asarray((f(ahead) - f(behind)) / (2 * STEP))
 
@@ -32,7 +32,7 @@ def rate(f: fw.CompiledFunction, robot: fw.Robot, x: States) -> Array:
 @settings(deadline=None, max_examples=60)
 @given(robots, seeds, speeds)
 def test_forward_dynamics_undoes_inverse_dynamics(name: str, seed: int, speed: float) -> None:
-    """The tolerance is the rounding of the cancelling forces, M a + c + g, times the condition of M."""
+    """Check to the rounding of the cancelling forces, M a + c + g, times the condition of M."""
     robot = robot_of(name)
     x = state(robot, seed, speed)
     M = robot.mass_matrix(x.q)
@@ -95,7 +95,7 @@ def test_kinetic_energy_is_that_of_the_mass_matrix(name: str, seed: int, speed: 
 @settings(deadline=None, max_examples=60)
 @given(robots, seeds, st.floats(0.0, 2.0))
 def test_energy_changes_by_the_power_of_the_forces(name: str, seed: int, speed: float) -> None:
-    """d/dt (kinetic + potential energy) = v . tau, for any forces."""
+    """Check d/dt (kinetic + potential energy) = v . tau, for any forces."""
     robot = robot_of(name)
     x = state(robot, seed, speed)
     tau = robot.inverse_dynamics(*x)
@@ -123,7 +123,7 @@ def test_gravity_force_is_the_gradient_of_potential_energy(name: str, seed: int)
 @settings(deadline=None, max_examples=40)
 @given(robots, seeds, speeds)
 def test_forces_on_bodies_do_the_power_of_their_jacobians(name: str, seed: int, speed: float) -> None:
-    """tau changes by -J^T f, for f at each body's own frame."""
+    """Check that tau changes by -J^T f, for f at each body's own frame."""
     robot = robot_of(name)
     x = state(robot, seed, speed)
     f = np.random.default_rng(seed).standard_normal((len(robot.bodies), 6))

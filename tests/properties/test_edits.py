@@ -1,4 +1,4 @@
-"""Random robots, edited one way and another: attached, locked, saved, mirrored, renamed, cut and put together again."""
+"""Tests of random robots, edited in several ways: attached, locked, saved, mirrored, renamed, cut and reassembled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pose(rng: np.random.Generator) -> Pose:
 
 
 def robot(rng: np.random.Generator) -> fw.Description:
-    """A tree with joints of all types, anchors, zeros, frames and a gear."""
+    """Return a tree with joints of all types, anchors, zeros, frames and a gear."""
     n = int(rng.integers(3, 6))
     tree = random_tree(n, seed=int(rng.integers(1000)), masses=(0.1, 10.0))
     fixed = [j.name != "joint0" and rng.random() < 0.2 for j in tree.joints]
@@ -32,7 +32,7 @@ def robot(rng: np.random.Generator) -> fw.Description:
     joints = list(tree.joints)
     frames = (Frame("ground", None, pose(rng)), Frame("eye", f"body{rng.integers(n)}", pose(rng)))
     one = [j.name for j in joints if j.type.nv == 1]
-    if len(one) > 1:  # random configurations do not keep to the limits of followers
+    if len(one) > 1:  # random configurations ignore the limits of followers
         joints = [dataclasses.replace(j, lower=-np.inf, upper=np.inf) if j.name == one[1] else j for j in joints]
     gear = [Coupling("gear", one[1], ((one[0], (float(rng.uniform(0.5, 2.0)),)),), 0.1)] if len(one) > 1 else []
     return dataclasses.replace(tree, joints=tuple(joints), frames=frames, couplings=tuple(gear))

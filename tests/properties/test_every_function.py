@@ -1,6 +1,7 @@
-"""All functions of small robots whose joints have armatures, of every type and on the ground too.
+"""Tests of all functions of small robots whose joints have armatures, of every type and on the ground too.
 
-They agree with one another and with differences of their values; there is a relation for each function."""
+They agree with one another and with differences of their values; there is a relation for each function.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ OPEN = {"residual", "singularity", "tangent_step", "spanning_velocity", "spannin
 """Functions of mechanisms alone, which the tests of closed robots compare with the cut tree."""
 
 STEP = 1e-5
-ROUNDING = 1e-9  # of matrices of condition up to 1e5
-DIFFERENCE = 1e-6  # of central differences, whose error is some 1e-9 of what they are made of
+ROUNDING = 1e-9  # for matrices of condition up to 1e5
+DIFFERENCE = 1e-6  # of central differences, whose error is about 1e-9 of the function values
 
 
 def made(name: str) -> fw.Description:
@@ -45,7 +46,7 @@ class Relations:
         self.checked: set[str] = set()
 
     def ways(self, name: str, *arguments: Any) -> list[Any]:
-        """The results by each algorithm, which agree."""
+        """Return the results of each algorithm, after a check that they agree."""
         self.checked.add(name)
         f = getattr(self.robot, name)
         found = [f(*arguments, algorithm=way) for way in f.alternatives]
@@ -58,7 +59,7 @@ class Relations:
         return self.ways(name, *arguments)[0]
 
     def along(self, f: Callable[..., Any], velocity: Array | None = None) -> Any:
-        """The rate of f(q) along a velocity, or those along unit velocities, the last axis."""
+        """Return the rate of f(q) along a velocity, or the rates along unit velocities (last axis)."""
 
         def rate(d: Array) -> Any:
             ends = [np.asarray(f(self.robot.integrate(self.x.q, side * STEP * d))) for side in (1.0, -1.0)]

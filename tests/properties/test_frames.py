@@ -1,4 +1,4 @@
-"""Placements, velocities, Jacobians and their derivatives belong together."""
+"""Tests that placements, velocities, Jacobians and their derivatives are consistent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oracles.states import Array, States, state
 
 ROBOTS = ("panda", "kinova", "hyq", "mixed_8", "anchored", "floating_inside", "fixed_between")
 REFERENCES = ("local", "local_world_aligned", "world")
-STEP = 1e-5  # of central differences, whose error is then some 1e-9 of the function
+STEP = 1e-5  # of central differences, whose error is then about 1e-9 of the function
 DIFFERENCE = 1e-6
 
 robots = st.sampled_from(ROBOTS)
@@ -22,7 +22,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def two_sides(robot: fw.Robot, x: States) -> Array:
-    """Configurations (2, nq) a little before and after q on the way along v."""
+    """Return configurations (2, nq) slightly before and after q along v."""
     return np.asarray(robot.integrate(x.q, STEP * np.array([-x.v, x.v])))
 
 

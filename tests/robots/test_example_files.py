@@ -1,4 +1,4 @@
-"""Example robots by name: files of a package that may be missing, and robots as code."""
+"""Tests of example robots by name: files of a package that may be missing, and robots defined in code."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.
 
 
 def test_pages_and_examples_name_robots_that_there_are() -> None:
-    """This includes names that no other test uses."""
+    """Check names on pages too, which no other test uses."""
     root = Path(__file__).parents[2]
     pages = [*(root / "docs").rglob("*.md"), *(root / "examples").glob("*.py"), root / "README.md"]
     named = {name for page in pages for name in re.findall(r'\.example\("([^"]+)"\)', page.read_text())}

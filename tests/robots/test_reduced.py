@@ -1,4 +1,4 @@
-"""Robots without what depends on others."""
+"""Tests of robots without dependent bodies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from featherweight.robots.reduced import unconstrained
 
 
 def test_what_is_on_bodies_that_are_left_out_goes_with_them() -> None:
-    """Shapes, drives and coordinates; a shape would otherwise stand on the ground."""
+    """Check shapes, drives and coordinates; a shape would otherwise stand on the ground."""
     linkage = fw.robots.four_bar()
     shapes = tuple(Shape(f"s{k}", f"link{k}", ShapeType.SPHERE, (0.1,)) for k in (1, 2, 3))
     joints = ("joint1", "joint2", "joint3")

@@ -1,7 +1,7 @@
-"""Robots that come with the library: their sizes, masses and constraints against published numbers.
+"""Tests of the library's robots: sizes, masses and constraints against published numbers.
 
-Counts are those of the URDF files and C++ models of https://github.com/ROAM-Lab-ND/generalized_rbda, commit 45fa7c4, and of
-Chignoli et al. (2023), section IX: independent and spanning-tree velocities, bodies, and rows of constraints.
+The numbers are those of the URDF files and C++ models of https://github.com/ROAM-Lab-ND/generalized_rbda, commit 45fa7c4, and
+of Chignoli et al. (2023), section IX: independent and spanning-tree velocities, bodies, and rows of constraints.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def test_sizes_are_the_published_ones(
 
 @pytest.mark.parametrize(
     ("name", "mass"),
-    [  # the sum of all <mass> of the URDF file; JVRC-1 with seven more rotors of 0.07 kg
+    [  # the sum of all <mass> of the URDF file; JVRC-1 has seven additional rotors of 0.07 kg
         ("mini_cheetah", 8.912),
         ("mit_humanoid", 25.96855),
         ("tello", 16.136868),
@@ -118,7 +118,7 @@ def test_spanning_tree_has_a_positive_definite_mass_matrix(name: str) -> None:
     robot = fw.build(spanning_tree(SHIPPED[name]()), execution="interpreted")
     M = robot.mass_matrix(robot.random_configuration(0))
     np.testing.assert_allclose(M, M.T, atol=1e-12 * np.abs(M).max())
-    # Scaled to ones on the diagonal: rotors are 1e-5 of a robot and spin with less than 1e-9 of its inertia.
+    # Scaled to a unit diagonal: rotors are 1e-5 of a robot's mass and spin with less than 1e-9 of its inertia.
     scale = 1.0 / np.sqrt(np.diag(M))
     assert np.linalg.eigvalsh(scale[:, None] * M * scale)[0] > 1e-6
 
@@ -253,7 +253,7 @@ def gap(d: Description, q: dict[str, float]) -> float:
     return float(np.abs(at[0, :3, 3] - at[1, :3, 3]).max())
 
 
-GEOMETRIES = [  # lengths, offset angle: those of upstream's unit test of four-bars
+GEOMETRIES = [  # lengths and offset angle of upstream's unit test of four-bars
     ((0.5, 1.0, 0.5, 1.0), 0.0),
     ((0.096, 0.031, 0.096, 0.031), 0.0),
     ((1.0, 1.0, 1.0, 1.0), 1.0),
@@ -328,7 +328,7 @@ def test_unknown_arguments_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "bodies", "nv"),  # the *_approximate.urdf files of the same repository
+    ("name", "bodies", "nv"),  # from the *_approximate.urdf files of the same repository
     [("mini_cheetah", 13, 18), ("mit_humanoid", 19, 24), ("tello", 19, 24), ("jvrc1", 33, 38)],
 )
 def test_independent_tree_has_the_published_size(name: str, bodies: int, nv: int) -> None:
@@ -349,7 +349,7 @@ def test_armature_is_the_reflected_inertia_of_the_rotors() -> None:
 
 @pytest.mark.parametrize("name", ["mini_cheetah", "mit_humanoid", "belt_chain", "random_geared_chain", "random_belt_chain"])
 def test_approximation_is_exact_for_the_inertia_of_outermost_joints(name: str) -> None:
-    """Nothing that these joints move carries rotors, so N² I_rotor is all that G^T H G adds to its diagonal."""
+    """Check joints that move no rotors: their rotors add only N² I_rotor to the diagonal in G^T H G."""
     d = SHIPPED[name]()
     tree, reduced = (fw.build(x, execution="interpreted") for x in (spanning_tree(d), robots.approximate(d)))
     rows, columns = ({j.name: j.v_slice.start for j in robot.joints} for robot in (tree, reduced))
@@ -371,7 +371,7 @@ def test_approximation_is_exact_for_the_inertia_of_outermost_joints(name: str) -
 
 @pytest.mark.parametrize("segments", [1, 2, 7])
 def test_a_centipede_has_the_joints_of_the_paper(segments: int) -> None:
-    """Drumwright (2012), section 6.3: upper legs on spherical joints, lower legs on revolute ones."""
+    """Check Drumwright (2012), section 6.3: upper legs on spherical joints, lower legs on revolute ones."""
     d = robots.centipede(segments)
     robot = fw.build(d)
     assert robot.nv == 6 + (segments - 1) + 8 * segments
@@ -392,7 +392,7 @@ def test_a_centipede_stands_on_feet_in_two_rows() -> None:
 
 
 def test_a_centipede_is_symmetric() -> None:
-    """Mirrored motions have mirrored legs: turns about x and z are the other way round, about y the same."""
+    """Check that mirrored motions have mirrored legs: rotations about x and z change sign, those about y do not."""
     robot = fw.build(robots.centipede(2))
     rng = np.random.default_rng(0)
     v = np.zeros(robot.nv)

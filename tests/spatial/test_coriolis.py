@@ -1,4 +1,4 @@
-"""The Coriolis operator, against sums over points."""
+"""Tests of the Coriolis operator, against sums over points."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def inertia(points: Any) -> RigidInertia:
 
 
 def summed(points: Any, velocities: Any, x: Any) -> Any:
-    """Torque and force of m x × v at each point."""
+    """Return torque and force of m x × v, summed over points."""
     forces = MASSES[:, None] * np.cross(x, velocities)
     return np.concatenate([np.cross(points, forces).sum(axis=0), forces.sum(axis=0)])
 

@@ -1,4 +1,4 @@
-"""Elementary functions are correctly rounded, beside mpmath; those of arrays are within a unit of the last digit."""
+"""Tests of elementary functions: correctly rounded against mpmath; for arrays within a unit in the last place."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mpmath.libmp import to_float
 
 from featherweight.spatial import elementary
 
-DIGITS = 800  # an argument of 1e308 loses 308 of them to turns
+DIGITS = 800  # reducing an argument of 1e308 loses 308 digits
 HARDEST = (  # cosine and sine of the first are the nearest to zero of all doubles (Kahan and McDonald)
     math.ldexp(6381956970095103.0, 797), 5e-324, 1.5e-310, 1.7976931348623157e308, 2.0**-27, math.pi, 1e22, 0.5 * math.pi,
 )  # fmt: skip
 
 
 def numbers(seed: int) -> list[float]:
-    """Numbers of both signs and all sizes, degrees in radians, and multiples of eighths of a turn."""
+    """Return numbers of both signs and all sizes, degrees in radians, and multiples of eighths of a turn."""
     rng = random.Random(seed)
     found = [rng.choice((-1.0, 1.0)) * math.ldexp(rng.random() + 0.5, rng.randint(-30, 30)) for _ in range(200)]
     found += [rng.choice((-1.0, 1.0)) * math.ldexp(rng.random() + 0.5, rng.randint(-1073, 1023)) for _ in range(40)]
@@ -55,7 +55,7 @@ def test_exponentials_and_logarithms_are_correctly_rounded() -> None:
 
 
 def test_angles_at_the_edges_have_their_signs() -> None:
-    """Signs of zeros and infinite numbers are those of the C library."""
+    """Check that signs of zeros and infinite numbers are those of the C library."""
     edges = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf)
     for y in edges:
         for x in edges:

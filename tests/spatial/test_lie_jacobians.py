@@ -1,4 +1,4 @@
-"""Jacobians of exponentials against series of matrices in fifty digits."""
+"""Tests of Jacobians of exponentials against series of matrices in fifty digits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from featherweight.spatial import Vec3
 from featherweight.spatial.lie_jacobians import ad_se2, ad_se3, ad_so3, inverse_adjoint, inverse_right_jacobian, right_jacobian
 
-# Rounding of ad itself gives errors of the size of the angle, in units of the matrix's greatest entry.
+# Rounding of ad causes errors of the size of the angle, relative to the matrix's greatest entry.
 TOLERANCE = 4e-15
 ANGLES = [0.0, 1e-160, 1e-12, 1e-8, 1e-4, 0.03, 0.4999, 0.5, 0.5001, 1.0, 2.0, 3.0, 3.14159, np.pi]
 SIZES = {ad_so3: 3, ad_se2: 3, ad_se3: 6}
@@ -24,7 +24,7 @@ def velocity(ad: Any, angle: float, length: float) -> np.ndarray:
 
 
 def exact(ad: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """exp(-ad), (1 - exp(-ad))/ad and its inverse."""
+    """Return exp(-ad), (1 - exp(-ad))/ad and its inverse."""
     with mpmath.workdps(50):
         x = mpmath.matrix(ad.tolist())
         one = term = mpmath.eye(len(ad))
@@ -47,7 +47,7 @@ def test_functions_of_ad_are_right_to_rounding(ad: Any, length: float, angle: fl
 
 
 def in_blocks(function: Any, v: Any) -> np.ndarray:
-    """The matrix of a turn or of a motion from its blocks; the components of v are numbers, or arrays."""
+    """Return the matrix of a rotation or a motion from its blocks; the components of v are numbers, or arrays."""
     if len(v) == 3:
         return np.array(function.of_turn(Vec3(*v)))
     turned, moved = map(np.array, function.of_motion(Vec3(*v[:3]), Vec3(*v[3:])))
@@ -75,7 +75,7 @@ def test_turns_of_more_than_pi_lose_digits_by_their_size_only(ad: Any) -> None:
 
 @pytest.mark.parametrize("ad", SIZES)
 def test_ad_is_the_commutator_of_flows(ad: Any) -> None:
-    """exp(-ad(v)) carries [v, x] as it carries x, and [v, v] = 0."""
+    """Check that exp(-ad(v)) carries [v, x] as it carries x, and that [v, v] = 0."""
     v, x = velocity(ad, 1.0, 1.0), np.random.default_rng(1).standard_normal(SIZES[ad])
     E = inverse_adjoint(ad(v), np.array(1.0))
     np.testing.assert_allclose(ad(v) @ v, 0.0, atol=1e-15)

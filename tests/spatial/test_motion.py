@@ -1,4 +1,4 @@
-"""Spatial vectors of plain numbers and of NumPy's."""
+"""Tests of spatial vectors of Python numbers and of NumPy's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear algebra with sums in one order, beside LAPACK's."""
+"""Tests of linear algebra with sums in one order, against LAPACK."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from featherweight.spatial import ordered
 
 SHAPES = ((5, 3), (3, 5), (4, 4), (1, 1), (2, 1), (30, 31))
-ROUNDING = 1e-13  # of matrices of random numbers up to thirty rows
+ROUNDING = 1e-13  # for matrices of random numbers with up to thirty rows
 
 
 def matrices(shape: tuple[int, int], count: int = 3) -> np.ndarray:
-    """Random matrices; in the first, the last column is twice the first."""
+    """Return random matrices; in the first, the last column is twice the first."""
     A = np.random.default_rng(sum(shape)).standard_normal((count, *shape))
     if shape[1] > 1:
         A[0, :, -1] = 2.0 * A[0, :, 0]
@@ -30,7 +30,7 @@ def test_products_and_sums_are_those_of_matrices(shape: tuple[int, int]) -> None
 
 
 def test_sums_go_from_the_first_to_the_last() -> None:
-    """Whatever their length, and rounding at each step: as Python's numbers, one after the other."""
+    """Check any length, with rounding at each step as with Python's numbers."""
     A = np.random.default_rng(1).standard_normal((2, 300))
     expected = 0.0
     for x, y in zip(*A.tolist(), strict=True):
@@ -68,7 +68,9 @@ def test_pseudo_inverses_are_those_of_lapack(shape: tuple[int, int]) -> None:
 
 
 def test_small_singular_values_are_precise() -> None:
-    """A graded matrix, whose least singular value LAPACK loses in rounding of the greatest: it is that of the exact product."""
+    """Check the least singular value of a graded matrix, which LAPACK loses in rounding of the greatest, against the
+    exact product.
+    """
     sizes = np.array([1.0, 1e-4, 1e-8, 1e-12])
     Q = np.linalg.qr(matrices((4, 4))[1])[0]
     np.testing.assert_allclose(ordered.singular_values(Q * sizes), sizes, rtol=1e-12)

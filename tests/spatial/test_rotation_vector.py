@@ -1,4 +1,4 @@
-"""The logarithm of rotation matrices that kernels use, against SciPy's."""
+"""Tests of the logarithm of rotation matrices in kernels, against SciPy's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def vector_of(matrix: np.ndarray) -> np.ndarray:
     [(0.0, 0.0), (1e-12, 1e-16), (1e-3, 1e-16), (0.3, 2e-16), (1.5, 2e-15), (3.0, 1e-14), (3.1415, 1e-10)],
 )
 def test_turns_of_any_angle(angle: float, tolerance: float) -> None:
-    """Near half a turn, a matrix determines its axis less and less: the error grows with the reciprocal of the remainder."""
+    """Check that near half a turn the error grows with the reciprocal of the remainder, because the matrix hardly
+    determines the axis.
+    """
     axes = np.random.default_rng(0).standard_normal((50, 3))
     for axis in axes / np.linalg.norm(axes, axis=1, keepdims=True):
         assert vector_of(Rotation.from_rotvec(angle * axis).as_matrix()) == pytest.approx(angle * axis, abs=tolerance, rel=0)

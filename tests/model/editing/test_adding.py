@@ -1,4 +1,4 @@
-"""Additions to a description: loops, couplings and closures as in `describe`, and payloads, exactly."""
+"""Tests of additions to a description: loops, couplings and closures equal those of `describe`; payloads are exact."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def as_pinocchio(inertia: Inertia) -> pin.Inertia:
 
 @pytest.mark.parametrize("on", ["panda_link7", "panda_hand", "panda_hand_joint"])
 def test_payloads_are_those_of_pinocchio(on: str) -> None:
-    """Payloads are on a moving link, on a link that is fixed to it, and on the fixed joint."""
+    """Check payloads on a moving link, on a link that is fixed to it, and on the fixed joint."""
     path = examples.path("panda")
     model = pin.buildModelFromUrdf(str(path))
     frame = model.frames[model.getFrameId(on.removesuffix("_joint"), pin.FrameType.BODY)]

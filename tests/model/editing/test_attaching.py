@@ -1,4 +1,4 @@
-"""Robots fixed to robots: against Pinocchio's appendModel, against one file written whole, and with all that they carry."""
+"""Tests of robots attached to robots: against Pinocchio's appendModel, and against one file; with all contents."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_robot_on_the_ground_stays_as_it_is() -> None:
 
 
 def test_a_first_joint_of_its_own_joins_it() -> None:
-    """A robot whose root is joined to the ground by a joint hangs by it on the frame."""
+    """Check a robot whose root has a joint with the ground: this joint hangs it on the frame."""
     made = chain(2).attached(from_parents([-1, 0], seed=4), "body1", TILTED, prefix="b_")
     assert next(j for j in made.joints if j.name == "b_joint0").parent == "body1"
     assert interpreted(made).nv == 4
@@ -211,7 +211,7 @@ OF_THE_FIRST_THAT_HAS_ONE = ("timestep", "integrator", "neighbours", "cone", "im
 
 
 def test_no_field_of_a_description_is_lost() -> None:
-    """Each field of two descriptions is in their combination or in its report. A new field fails this test."""
+    """Check that each field of two descriptions is in their combination or in its report. A new field fails this test."""
     sorts = (*JOINED, *MERGED, *OF_THE_FIRST, *OF_THE_FIRST_THAT_HAS_ONE)
     assert sorted(sorts) == sorted(f.name for f in dataclasses.fields(fw.Description))
     first, other = everything("first", 0.01, "RK4", "0 0 -9"), everything("other", 0.02, "Euler", "0 0 -1")

@@ -1,4 +1,4 @@
-"""Named configurations keep the coordinates of their joints in all changes of the robot."""
+"""Tests that named configurations keep the coordinates of their joints in all changes of the robot."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = (JointType.FLOATING, JointType.REVOLUTE, JointType.SPHERICAL, JointType.
 
 
 def chain(seed: int = 0) -> Description:
-    """A joint of each kind in a row, placed and turned at random, in a configuration "home"."""
+    """Return a joint of each kind in series, in random poses, with a configuration "home"."""
     rng = np.random.default_rng(seed)
 
     def axis() -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""Parts of robots: a subtree moves as on a fixed base, and reports name everything that spans the cut."""
+"""Tests of parts of robots: a subtree moves as on a fixed base, and reports name everything that spans the cut."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from oracles.states import assert_close
 
 
 def branched() -> fw.Description:
-    """body0 carries body1 and body3; body2 is on body1, body4 on body3."""
+    """Return a tree: body0 carries body1 and body3; body2 is on body1, body4 on body3."""
     return from_parents([-1, 0, 1, 0, 3], seed=3)
 
 
@@ -112,7 +112,7 @@ def test_marks_of_dependent_joints_go_with_the_loop() -> None:
 
 
 def test_couplings_across_the_cut() -> None:
-    """A follower without its leader is free, which is said; a leader without its follower is as it was."""
+    """Check that a follower without its leader is free and reported, and that a leader without its follower is unchanged."""
     description = branched().with_coupling(Coupling("gear", "joint4", (("joint2", (2.0,)),)))
     with pytest.warns(ModelWarning, match="couplings to joints that were cut off: gear; their joints are now independent"):
         assert not description.without("body1").couplings

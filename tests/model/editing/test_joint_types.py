@@ -1,4 +1,4 @@
-"""Joints of another type, and three hinges that are one spherical joint."""
+"""Tests of changed joint types, and of three hinges as one spherical joint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TILTED = Pose(((0.0, -1.0, 0.0), (0.6, 0.0, -0.8), (0.8, 0.0, 0.6)), (0.1, -0.2,
 
 
 def hip() -> fw.Description:
-    """Hinges about z, x and y that meet beside the origins of their bodies, which have no mass."""
+    """Return hinges about z, x and y that meet beside the origins of their massless bodies."""
     above = [Joint("waist", JointType.REVOLUTE, None, "pelvis", Pose(p=(0.0, 0.0, 1.0)))]
     hinges = [
         Joint("yaw", JointType.REVOLUTE, "pelvis", "a", TILTED, (0.0, 0.0, 1.0), lower=-1.0, upper=1.0),
@@ -57,7 +57,7 @@ def test_hinges_that_meet_become_a_ball() -> None:
 
 
 def test_three_joints_of_an_mjcf_body_become_a_ball(tmp_path: Path) -> None:
-    """Files of humanoids often have such joints."""
+    """Check joints as files of humanoids often have them."""
     path = tmp_path / "robot.xml"
     body = '<body name="leg" pos="0 0 1" euler="0 20 0"><geom size="0.1" pos="0 0 -0.3"/>{}</body>'
     axes = {"x": "1 0 0", "z": "0 0 1", "y": "0 1 0"}
@@ -82,7 +82,7 @@ def test_hinges_that_are_no_ball_are_refused() -> None:
         hip(),
         joints=tuple(dataclasses.replace(j, anchor=(-0.2, 0.0, 0.0)) if j.name == "pitch" else j for j in hip().joints),
     )
-    assert interpreted(apart.with_joint_type(joints, "spherical")).nv == 5  # along its axis, an anchor does not matter
+    assert interpreted(apart.with_joint_type(joints, "spherical")).nv == 5  # an anchor moved along the axis has no effect
     apart = dataclasses.replace(
         hip(),
         joints=tuple(dataclasses.replace(j, anchor=(0.1, 0.0, 0.0)) if j.name == "pitch" else j for j in hip().joints),

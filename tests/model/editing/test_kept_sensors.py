@@ -1,4 +1,4 @@
-"""Sensors of edited descriptions: they keep their readings, or reports name them."""
+"""Tests of sensors of edited descriptions: they keep their readings, or reports name them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_sensors_of_locked_joints_go_and_the_others_stay() -> None:
     free = readings(fw.read(ARM), [0.1, 0.2], [0.3, 0.0])
     held = readings(d, [0.1], [0.3])
     for name in ("between", "shape", "com", "inertial"):
-        np.testing.assert_allclose(held[name], free[name], atol=1e-5)  # jb does not stay at 0.2 where it is free
+        np.testing.assert_allclose(held[name], free[name], atol=1e-5)  # if jb is free, it does not stay at 0.2
 
 
 def test_sensors_of_joints_that_get_another_type_go() -> None:
@@ -97,7 +97,9 @@ def test_sensors_of_joints_that_get_another_type_go() -> None:
 
 @pytest.mark.parametrize("axis", "xyz")
 def test_sensors_in_a_mirror_read_the_image(axis: str) -> None:
-    """Positions and accelerations are reflected, angular velocities are so and change their sign."""
+    """Check that positions and accelerations are reflected, and that angular velocities are reflected with the opposite
+    sign.
+    """
     d, k = fw.read(ARM), "xyz".index(axis)
     if k == 2:
         d = fw.describe(d.bodies, d.joints, frames=d.frames, shapes=d.shapes, actuators=d.actuators, sensors=d.sensors,

@@ -1,4 +1,4 @@
-"""Locked joints: the robot moves as the whole robot does with these joints at rest; reports name the rest."""
+"""Tests of locked joints: the robot moves as the whole robot with these joints at rest; reports name other effects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from oracles.states import assert_close, random_states
 
 
 def positions(description: fw.Description, every: int, seed: int = 0) -> dict[str, Any]:
-    """Positions of every second, third, ... joint that moves, from the robot's random configurations."""
+    """Return positions of every second, third, ... joint that moves, from the robot's random configurations."""
     robot = interpreted(description)
     q = robot.random_configuration(seed)
     return {j.name: q[j.q_slice] for j in robot.joints[::every]}
@@ -84,7 +84,7 @@ def follower(terms: tuple[tuple[str, tuple[float, ...]], ...], offset: float = 0
 
 
 def held_at(description: fw.Description, locked: fw.Description) -> dict[str, float]:
-    """The angles of joints that are fixed now, by the turn of their placement."""
+    """Return the angles of fixed joints, by the rotation of their placement."""
     angles = {}
     for before, now in zip(description.joints, locked.joints, strict=True):
         if now.type is JointType.FIXED:
@@ -127,7 +127,7 @@ def test_chains_of_couplings_are_followed_to_their_end() -> None:
 
 
 def test_a_locked_follower_of_all_leaders_by_chains() -> None:
-    """gear: j3 = 0.1 + 2 j1 + j2, belt: j2 = 4 j0; with j3 and j1 held, j0 and j2 are."""
+    """Check gear: j3 = 0.1 + 2 j1 + j2, belt: j2 = 4 j0; locking j3 and j1 locks j0 and j2."""
     description = follower((("joint1", (2.0,)), ("joint2", (1.0,)))).with_coupling(
         Coupling("belt", "joint2", (("joint0", (4.0,)),), 0.2)
     )
@@ -241,7 +241,7 @@ def test_locking_twice_is_locking_both(leg: fw.Description) -> None:
     assert dict(twice.unused)["locked joints"] == "yaw, pitch"
 
 
-# --- what is refused
+# --- refusals
 
 
 def test_what_is_wrong_is_named_and_the_joints_are_listed() -> None:

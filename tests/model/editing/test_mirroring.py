@@ -1,4 +1,4 @@
-"""Mirrored robots: at the same coordinates they are the images, and their mass matrix is the same."""
+"""Tests of mirrored robots: at the same coordinates they are mirror images, with the same mass matrix."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_loops_close_at_the_same_coordinates() -> None:
 
 @pytest.mark.parametrize("axis", "xyz")
 def test_points_of_shapes_are_mirrored(axis: str) -> None:
-    """Vertices of a mesh, and the normal of a plane, which stays on the side of its image."""
+    """Check vertices of a mesh, and the normal of a plane, which stays on the side of its image."""
     mesh = Shape("mesh", None, ShapeType.MESH, (1.0, 2.0, 3.0), TILTED, path="a.stl")
     floor = Shape("floor", None, ShapeType.PLANE, (), TILTED)
     made = dataclasses.replace(random_tree(2, seed=1), shapes=(mesh, floor)).mirrored(axis).shapes

@@ -1,4 +1,4 @@
-"""Other names: the robot is the same, and everything that names a part follows."""
+"""Tests of renamed parts: the robot is the same, and all references follow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oracles.same_motion import assert_same_motion, interpreted
 
 
 def full() -> fw.Description:
-    """One of each kind, all of which name joint1 or body1."""
+    """Return one of each kind of object, all of which name joint1 or body1."""
     return dataclasses.replace(
         chain(4),
         frames=(Frame("tip", "body1"),),

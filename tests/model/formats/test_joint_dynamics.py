@@ -1,4 +1,4 @@
-"""Damping, dry friction, springs, effort limits and actuators: the numbers and the forces of Pinocchio and MuJoCo."""
+"""Tests of damping, dry friction, springs, effort limits and actuators: values and forces equal Pinocchio's and MuJoCo's."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def driven(tmp_path: Path) -> tuple[fw.Robot, mujoco.MjModel, mujoco.MjData]:
 
 
 def force(actuator: Actuator, u: float, q: float, v: float) -> float:
-    """The joint force, as the docstring of `Actuator` has it."""
+    """Return the joint force by the docstring of `Actuator`."""
     b0, b1, b2 = actuator.bias
     u = min(max(u, actuator.control[0]), actuator.control[1])
     inner = actuator.gain * u + b0 + b1 * actuator.gear * q + b2 * actuator.gear * v

@@ -1,4 +1,6 @@
-"""Lookup of package://NAME/... and model://NAME/...: the caller's folders, those of ROS, and those around the file."""
+"""Tests of the lookup of package://NAME/... and model://NAME/...: the caller's folders, those of ROS, and those around
+the file.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def touch(path: Path) -> Path:
 
 
 def named(folder: Path, name: str) -> Path:
-    """A package with its name in its package.xml."""
+    """Create a package with its name in its package.xml."""
     touch(folder / "package.xml").write_text(f'<?xml version="1.0"?><package format="3"><name> {name} </name></package>')
     return folder
 
@@ -72,7 +74,7 @@ def test_the_caller_comes_before_the_environment_and_that_before_the_folders_aro
 
 
 def test_a_package_is_found_by_its_written_name_above_the_file_though_another_folder_in_it_has_it(tmp_path: Path) -> None:
-    """ROS packages with Python modules have such a layout."""
+    """Check the layout of ROS packages with Python modules."""
     package = named(tmp_path / "checkout", "bot")
     (package / "bot").mkdir()
     (package / "urdf").mkdir()
@@ -81,7 +83,7 @@ def test_a_package_is_found_by_its_written_name_above_the_file_though_another_fo
 
 
 def test_a_prefix_of_one_package_is_not_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each package may be installed in a folder of its own name, which has it in share/."""
+    """Check packages that are installed in a folder of their own name, with a share/ folder that has it again."""
     (tmp_path / "bot" / "share" / "bot").mkdir(parents=True)
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "bot"))
     assert next(Packages().folders("bot", None)) == tmp_path / "bot" / "share" / "bot"
@@ -104,7 +106,7 @@ def test_a_missing_package_is_listed_with_where_it_was_sought_and_what_to_pass(
 
 @pytest.mark.parametrize("name", ["a/b", "a\\b", "..\\b", "C:"])
 def test_names_of_packages_lead_to_no_other_folder_on_any_system(tmp_path: Path, name: str) -> None:
-    """Here some of these are names of folders, on Windows they are paths."""
+    """Check names that are folder names here, and paths on Windows."""
     (tmp_path / name).mkdir(parents=True)
     assert [*Packages.of(tmp_path).folders(name, tmp_path)] == []
 

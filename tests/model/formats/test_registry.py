@@ -1,4 +1,4 @@
-"""Robot files by suffix: readers are found, options reach those that take them, and a new format is one line."""
+"""Tests of the choice of a reader by suffix: options reach readers that take them, and a new format is one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources of robots: paths, text, bytes, open files; the folder of their relative names; and errors in short."""
+"""Tests of sources of robots: paths, text, bytes, open files; the folder of relative names; and short errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WAYS: dict[str, Callable[[Path], Any]] = {
 
 @pytest.fixture(params=TEXTS)
 def robot_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A robot with a mesh beside it, whose name is relative."""
+    """Create a robot file with a mesh beside it, which has a relative name."""
     (tmp_path / "bot" / "meshes").mkdir(parents=True)
     (tmp_path / "bot" / "meshes" / "rod.obj").write_text(TETRAHEDRON)
     path = tmp_path / "bot" / f"arm{request.param}"
@@ -86,7 +86,7 @@ def test_relative_names_of_an_open_file_lie_beside_it(
 def test_relative_names_of_text_lie_nowhere_and_it_is_said_what_to_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are not searched in the working folder either, which may contain another robot's files."""
+    """Check that they are not searched in the working folder either, which may contain another robot's files."""
     (tmp_path / "meshes").mkdir()
     (tmp_path / "meshes" / "rod.obj").write_text(TETRAHEDRON)
     monkeypatch.chdir(tmp_path)
@@ -146,7 +146,7 @@ def test_marks_and_blanks_before_text_mean_nothing(before: str) -> None:
 
 
 class Strange:
-    """An open file of sorts."""
+    """An object similar to an open file."""
 
     name = 7
 

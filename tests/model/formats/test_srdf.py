@@ -1,4 +1,4 @@
-"""SRDF files: Pinocchio's reference configurations, disabled collisions, and unused content."""
+"""Tests of SRDF files: Pinocchio's reference configurations, disabled collisions, and unused content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WITH_STATES = {
 
 @pytest.mark.parametrize("name", WITH_STATES)
 def test_group_states_are_the_configurations_that_pinocchio_reads(name: str) -> None:
-    """Tolerance: rounding. Quaternions have unit length here, and joints that Pinocchio writes as (cos, sin) are angles."""
+    """Check to rounding. Quaternions have unit length here, and joints that Pinocchio writes as (cos, sin) are angles."""
     path, srdf, flying = str(robots.path(name)), str(robots.ROOT / WITH_STATES[name]), name in robots.FLOATING
     robot = fw.load(path, "floating" if flying else "fixed", srdf=srdf, mimic="independent", execution="interpreted")
     model = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()) if flying else pin.buildModelFromUrdf(path)

@@ -1,4 +1,4 @@
-"""xacro: the robot is that of the file written out by hand, packages are found as those of meshes, and errors name the file."""
+"""Tests of xacro: the robot equals a hand-written file, packages are found as for meshes, and errors name the file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BOT = f"""<?xml version="1.0"?>{HEAD}<xacro:arg name="arm" default="none"/><xacr
 
 @pytest.fixture
 def bot(tmp_path: Path) -> Path:
-    """The file in its package, whose folder has another name."""
+    """Create the file in its package, whose folder has another name."""
     package = tmp_path / "bot-main"
     (package / "urdf").mkdir(parents=True)
     (package / "meshes").mkdir()
@@ -215,4 +215,4 @@ def test_without_the_package_it_is_said_what_to_install_and_what_else_to_do(bot:
     monkeypatch.setitem(sys.modules, "xacro", None)
     with pytest.raises(ImportError, match=r"pip install \"\S*\[xacro\]\"; or expand it elsewhere, by `xacro .*bot"):
         fw.read(bot)
-    assert fw.read(f'{HEAD}<link name="a"/></robot>').bodies  # the namespace alone asks for nothing
+    assert fw.read(f'{HEAD}<link name="a"/></robot>').bodies  # the namespace alone needs nothing

@@ -1,4 +1,4 @@
-"""Joints that MJCF has not: saved as others, they move as before, also from the configurations of the robot."""
+"""Tests of joints that MJCF lacks: saved as others, they move as before, also from the configurations of the robot."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_configurations_put_bodies_where_they_were(name: str, start: str, tmp_pa
 
 
 def test_mujoco_starts_in_the_configuration_of_the_start(tmp_path: Path) -> None:
-    """Unless ball joints are turned in it, or it has controls."""
+    """Check files except those with turned ball joints, or with controls."""
     kinds = ("revolute", "prismatic", "planar", "floating")
     description = from_parents([-1, 0, -1, 2, -1, 4, -1, 6], seed=5, joint_types=kinds)
     inner = {j.name for j in description.joints if j.type is JointType.FLOATING and j.parent != "world"}
@@ -132,7 +132,7 @@ def test_bodies_between_joints_that_carry_something_are_bodies(tmp_path: Path) -
 
 
 def test_bodies_on_joints_that_mujoco_does_not_let_one_body_have_come_back(tmp_path: Path) -> None:
-    """Seven hinges, or a hinge behind a ball joint."""
+    """Check seven hinges, or a hinge behind a ball joint."""
     kinds = [JointType.SPHERICAL, *[JointType.REVOLUTE] * 8]
     made = from_parents([k - 1 for k in range(9)], seed=3)
     joints = [dataclasses.replace(j, type=kind, armature=0.1) for j, kind in zip(made.joints, kinds, strict=True)]

@@ -1,4 +1,4 @@
-"""Contact parameters of a file for all geoms or for pairs: those of MuJoCo's contacts, or reported."""
+"""Tests of contact parameters of a file for all geoms or for pairs: equal to those of MuJoCo's contacts, or reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equality constraints of MJCF files: zero where MuJoCo's residuals are zero, and clear errors."""
+"""Tests of equality constraints of MJCF files: zero where MuJoCo's residuals are zero, and clear errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def load(folder: Path, equality: str, rest: str = "") -> Description:
 
 
 def mujoco_at(path: Path, seed: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
-    """MuJoCo's model in a random configuration."""
+    """Return MuJoCo's model in a random configuration."""
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
     q = np.random.default_rng(seed).normal(size=model.nv)
@@ -47,7 +47,7 @@ def mujoco_at(path: Path, seed: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
 
 
 def placed(data: mujoco.MjData, body: str | None, frame: Pose) -> tuple[np.ndarray, np.ndarray]:
-    """Orientation and origin of a frame on a body, in the world."""
+    """Return orientation and origin of a frame on a body, in the world."""
     R, p = data.body(body).xmat.reshape(3, 3), data.body(body).xpos
     return R @ np.array(frame.R), p + R @ np.array(frame.p)
 
@@ -131,7 +131,7 @@ def test_inactive_ones_are_listed(tmp_path: Path) -> None:
 
 
 def test_a_joint_that_an_equality_holds_follows_nothing(tmp_path: Path) -> None:
-    """It keeps the sum of its coordinate in qpos0 and the constant, and so do its followers."""
+    """Check that it keeps the sum of its coordinate in qpos0 and the constant, and so do its followers."""
     held = '<joint name="pin" joint1="jb" polycoef="0.3 0 0 0 0"/><joint joint1="ja" joint2="jb" polycoef="0.1 2 0 0 0"/>'
     zeros = '<joint joint1="jd" joint2="jb" polycoef="1 0 0 0 0"/>'
     b = np.radians(20) + 0.3
@@ -141,7 +141,7 @@ def test_a_joint_that_an_equality_holds_follows_nothing(tmp_path: Path) -> None:
         assert {c.joint: c.offset for c in couplings} == pytest.approx(expected)
 
 
-# --- what is refused
+# --- refusals
 
 REFUSED = {
     "joint that follows two": (

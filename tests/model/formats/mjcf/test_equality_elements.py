@@ -1,4 +1,4 @@
-"""Loops, couplings and closures of saved MJCF files: MuJoCo has the same constraints, and reports name the others."""
+"""Tests of loops, couplings and closures of saved MJCF files: MuJoCo has the same constraints, and reports name the others."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_loops_that_mjcf_has_not_are_named(kind: LoopType, tmp_path: Path) -> No
 
 
 def test_mujoco_finds_closed_robots_closed(tmp_path: Path) -> None:
-    """Its constraints are fulfilled where ours are: loops, gears, and sums of coordinates."""
+    """Check that MuJoCo's constraints hold where ours do: loops, gears, and sums of coordinates."""
     four_bar, ring = robots.four_bar(), closed_mechanism("spatial", 8, seed=3)
     differential = Coupling("differential", "joint2", (("joint0", (0.5,)), ("joint3", (-0.7,))), -0.1)
     for description in (
@@ -93,7 +93,7 @@ def test_mujoco_finds_closed_robots_closed(tmp_path: Path) -> None:
 
 
 def with_couplings(*couplings: Coupling) -> fw.Description:
-    """A chain whose coordinates begin elsewhere than at zero."""
+    """Return a chain whose coordinates do not begin at zero."""
     made = chain(6)
     joints = tuple(dataclasses.replace(j, zero=0.1 * k) for k, j in enumerate(made.joints))
     return dataclasses.replace(made, joints=joints, couplings=couplings)

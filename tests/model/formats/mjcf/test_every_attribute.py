@@ -1,8 +1,7 @@
-"""Each attribute of MJCF that may change motion changes the description or its report, or stands here among those that do not.
+"""Test that each attribute of MJCF that may change motion changes the description or its report, or is in a list of exceptions.
 
-Elements and attributes are those of MuJoCo's own schema. Each attribute is set alone to a value that is not its default,
-in a file
-that has an element of each kind; a description, with its report, that stays as it was shows that the attribute is ignored.
+Elements and attributes come from MuJoCo's schema. Each attribute is set alone to a value other than its default, in a file with
+an element of each kind. If the description and its report do not change, the loader ignores the attribute.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import pytest
 import featherweight as fw
 from oracles.mjcf_schema import schema
 
-KNOWN = "4.0"  # version of MuJoCo whose attributes are all here; attributes of later ones are not tried
+KNOWN = "4.0"  # version of MuJoCo whose attributes are all here; attributes of later versions are not tested
 
 FILE = """<mujoco><compiler/><option><flag/></option>
 <asset><mesh name="mesh" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/><hfield name="field" nrow="2" ncol="2" size="1 1 1 1"/></asset>
@@ -167,24 +166,25 @@ OF_MUJOCOS_SOLVER = {
     "noslip_tolerance sdf_initpoints sdf_iterations sleep_tolerance solver tolerance",
     "option/flag": "autoreset diagexact energy eulerdamp fwdinv invdiscrete ipc island midphase multiccd nativeccd refsafe "
     "sensor sleep speculative warmstart",
-    "contact/pair": "solreffriction",  # of pairs alone, where it is like solref
+    "contact/pair": "solreffriction",  # of pairs alone; the same as solref there
     "worldbody/body/geom": "solmix",
 }
 WITH_WHAT_IS_LISTED = {
-    "option": "magnetic",  # of magnetometers
-    "actuator/general": "actdim ffrange velrange input",  # of states that users compute; of servos, tried below
-    "actuator/(motor|position|velocity)": "refsite lengthrange",  # as of `general`
+    "option": "magnetic",  # for magnetometers
+    "actuator/general": "actdim ffrange velrange input",  # states that users compute; attributes of servos, tested below
+    "actuator/(motor|position|velocity)": "refsite lengthrange",  # as for `general`
 }
 SHOWN_OR_RESOLVED = {
     "(?!worldbody/body/geom).*": "group material rgba",
     ".*": "name class user childclass fuse simple sleep nsample interp",
     "worldbody/body/geom": "castshadow fitscale material",
-    "worldbody/body/freejoint": "align group",  # of a free body's own frame, by MuJoCo's compiler
+    "worldbody/body/freejoint": "align group",  # a free body's frame, set by MuJoCo's compiler
     "worldbody/body/site": "material mesh rgba size type",
     "tendon/.*": "width",
-    "keyframe/key": "time plastic act mpos mquat",  # the last of what this file has none of; test_reader.py tries them
-    "actuator/.*": "joint cranklength slidersite",  # the last two of cranks
-    "worldbody/body": "mocap",  # test_reader.py tries it: a body with joints cannot be one
+    # the last belong to elements that this file lacks; test_reader.py tests them
+    "keyframe/key": "time plastic act mpos mquat",
+    "actuator/.*": "joint cranklength slidersite",  # the last two belong to cranks
+    "worldbody/body": "mocap",  # test_reader.py tests it: a body with joints cannot be mocap
     "actuator/general": "inheritrange",
 }
 WITHOUT_EFFECT = (OF_MUJOCOS_SOLVER, WITH_WHAT_IS_LISTED, SHOWN_OR_RESOLVED)
@@ -239,9 +239,9 @@ def changed(root: Element, path: str, key: str, value: str) -> Element:
 
 
 def seen(root: Element) -> Any:
-    """All that a description says; or why this package refuses it."""
+    """Return all contents of a description, or the reason why this package refuses it."""
     text = ElementTree.tostring(root)
-    mujoco.MjModel.from_xml_string(text.decode())  # or the file of this test is wrong
+    mujoco.MjModel.from_xml_string(text.decode())  # otherwise the file of this test is wrong
     try:
         d = fw.read(text)
     except fw.ModelError as error:
@@ -254,14 +254,14 @@ def seen(root: Element) -> Any:
 def test_what_changes_motion_changes_the_description_or_its_report(path: str) -> None:
     known = SCHEMA[path]
     for key, value in parsed(SAMPLES[path]).items():
-        if key in known:  # which older versions of MuJoCo lack
+        if key in known:  # older versions of MuJoCo lack these
             root = file_for(path, key)
             assert seen(changed(root, path, key, value)) != seen(root), f"{path}@{key} is ignored without a word"
 
 
 @pytest.mark.parametrize("kind", SERVOS)
 def test_what_servos_and_motors_say_is_read(kind: str) -> None:
-    """Each attribute of their own, beside those of `general`; some need others beside them, which are in the file."""
+    """Check each attribute of these elements beyond those of `general`; some need others, which are in the file."""
     if f"actuator/{kind}" not in SCHEMA:
         pytest.skip("not in this version of MuJoCo")
     beside, own = (parsed(attributes) for attributes in SERVOS[kind])
@@ -279,7 +279,7 @@ def test_what_servos_and_motors_say_is_read(kind: str) -> None:
 
 
 def test_each_attribute_that_mujoco_reads_is_tried_or_said_to_be_without_effect() -> None:
-    """An attribute of the version that this is written for; those of a later one are for whoever raises that version."""
+    """Check attributes of the known version; whoever raises the version adds those of a later one."""
     if not mujoco.__version__.startswith(KNOWN):
         pytest.skip(f"the attributes are those of MuJoCo {KNOWN}")
     forgotten = {

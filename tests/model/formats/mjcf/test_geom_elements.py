@@ -1,4 +1,4 @@
-"""Shapes of saved MJCF files: they look alike, the same pairs touch, and those that MuJoCo does not read are named."""
+"""Tests of shapes of saved MJCF files: equal appearance and pairs in contact; reports name shapes that MuJoCo cannot read."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_height_fields_below_zero_come_back_shifted(tmp_path: Path) -> None:
     assert_same((level.placement.p, level.size), ((0.0, 0.0, 0.5), (2.0, 4.0, 1.5)))
     assert not level.heights.any()
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "saved.xml"))
-    np.testing.assert_allclose(model.hfield_data[:6], [0.0, 0.5, 0.375, 1.0, 0.25, 0.125], atol=1e-7)  # rows of y
+    np.testing.assert_allclose(model.hfield_data[:6], [0.0, 0.5, 0.375, 1.0, 0.25, 0.125], atol=1e-7)  # rows along y
 
 
 def test_shapes_that_mujoco_does_not_read_are_named(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_long_lists_of_names_are_cut(tmp_path: Path) -> None:
         saved(dataclasses.replace(made, joints=joints), tmp_path)
 
 
-# --- which neighbours touch
+# --- neighbours that touch
 
 
 @pytest.mark.parametrize("rule", NeighbourRule)

@@ -1,4 +1,4 @@
-"""Bodies of saved MJCF files: MuJoCo takes their inertias, and those that it does not take are named."""
+"""Tests of bodies of saved MJCF files: MuJoCo reads their inertias; reports name the ones that it does not accept."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_negative_moments_become_zero(tmp_path: Path) -> None:
 
 
 def test_inertias_of_flat_bodies_come_back(tmp_path: Path) -> None:
-    """Rounding makes some of them impossible, which MuJoCo refuses; on these it is undone silently."""
+    """Check inertias that rounding makes impossible for MuJoCo; the writer corrects them silently."""
     rng = np.random.default_rng(0)
     bodies = []
     for k, b in enumerate(chain(40).bodies):
@@ -69,7 +69,7 @@ def test_inertias_of_flat_bodies_come_back(tmp_path: Path) -> None:
 
 
 def test_bodies_without_mass_get_the_least_that_mujoco_takes(tmp_path: Path) -> None:
-    """Unless a body that is fixed to them has mass."""
+    """Check bodies without mass, except if a body that is fixed to them has mass."""
     made = chain(4)
     joints = (*made.joints[:3], dataclasses.replace(made.joints[3], type=JointType.FIXED, name="body3_fixed"))
     bodies = tuple(Body(b.name) if k in (0, 2) else b for k, b in enumerate(made.bodies))
@@ -104,7 +104,7 @@ def test_a_root_of_the_grounds_name_is_the_ground(tmp_path: Path) -> None:
 
 
 def test_principal_axes_of_bodies_in_a_fluid_come_back(tmp_path: Path) -> None:
-    """Their boxes feel drag: where two moments are equal, only the file says which way they lie."""
+    """Check bodies with drag on their boxes: if two moments are equal, only the file determines the axes."""
     turned = as_matrix(np.array(TILTED.R).T)
     bodies = tuple(Body(b.name, Inertia(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)), turned) for b in chain(2).bodies)
     again = silently(dataclasses.replace(chain(2), bodies=bodies, fluid=Fluid(1000.0, 0.001)), tmp_path)

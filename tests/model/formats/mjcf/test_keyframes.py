@@ -1,4 +1,4 @@
-"""Keyframes and qpos0 of MJCF files: bodies lie where MuJoCo puts them, and what `neutral` has to do with that."""
+"""Tests of keyframes and qpos0 of MJCF files: bodies are in MuJoCo's places; the relation to `neutral`."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ LINKAGE = f'<body name="a">{ONE}<body name="b" pos="1 0 0">{TWO}</body></body><b
 
 
 def test_a_keyframe_that_leaves_a_loop_open_is_closed_near_it(tmp_path: Path) -> None:
-    """MuJoCo's constraints give way, so its keyframes close loops to some digits only."""
+    """Check keyframes that close loops to some digits only, because MuJoCo's constraints yield."""
     loop = '<equality><connect body1="b" body2="c" anchor="0 0 -1"/></equality>'
     closed = "0.3 -0.3 0.3"
     for qpos in (closed, "0.3 -0.301 0.3005"):

@@ -1,4 +1,4 @@
-"""Angles that are meant to be right are, wherever MJCF files give orientations by angles."""
+"""Tests of nearly right angles, which are made exact wherever MJCF files give orientations by angles."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_rounded_radians_are_what_all_digits_are(order: str) -> None:
     robot, meant = fw.load(rounded), fw.load(exact)
     np.testing.assert_array_equal(placements(robot), placements(meant))
     np.testing.assert_allclose(placements(robot), of_mujoco(exact), atol=1e-15)  # rounding of products of quaternions
-    np.testing.assert_allclose(placements(robot), of_mujoco(rounded), atol=5e-11)  # five angles that snap, 1e-11 each
+    np.testing.assert_allclose(placements(robot), of_mujoco(rounded), atol=5e-11)  # five corrected angles, 1e-11 each
     assert np.abs(placements(robot) - of_mujoco(rounded)).max() > 1e-12
     assert robot.inverse_dynamics.operations == meant.inverse_dynamics.operations
     np.testing.assert_array_equal(robot.inertial_parameters, meant.inertial_parameters)
@@ -55,7 +55,7 @@ def test_rounded_radians_are_what_all_digits_are(order: str) -> None:
 
 
 def test_degrees_snap_by_as_little() -> None:
-    """The tolerance is 1e-11 of their unit."""
+    """Check the tolerance of 1e-11 in degrees."""
     near, right = (ARM.format(order="xyz", **{**DEGREES, **more}) for more in ({}, {"right": "90", "half": "180"}))
     np.testing.assert_array_equal(placements(fw.load(near)), placements(fw.load(right)))
     far = ARM.format(order="xyz", **{**DEGREES, "right": "89.99999999997"})
@@ -69,7 +69,7 @@ def test_angles_of_fewer_digits_are_taken_as_they_are(angle: str) -> None:
 
 
 def attaching(folder: Path, unit: str, right: str) -> Path:
-    """A file with a body turned by a right angle, to which another is attached, turned by as much, in radians."""
+    """Return a file with a body turned by a right angle, with another attached, turned by the same angle in radians."""
     child = '<body name="c" euler="1.57079632679 0 0"><joint/><geom size="0.1"/></body>'
     (folder / "child.xml").write_text(f'<mujoco><compiler angle="radian"/><worldbody>{child}</worldbody></mujoco>')
     mount = f'<body name="mount" euler="{right} 0 0"><attach model="child" body="c" prefix="x_"/></body>'
@@ -80,7 +80,7 @@ def attaching(folder: Path, unit: str, right: str) -> Path:
 
 
 def test_attached_models_have_units_of_their_own(tmp_path: Path) -> None:
-    """MuJoCo reports these units from version 3.6 on."""
+    """Check units, which MuJoCo reports from version 3.6 on."""
     told = hasattr(mujoco.MjSpec().worldbody, "compiler")
     for unit, right, exact in (("radian", "1.57079632679", True), ("degree", "90", told)):
         R = fw.load(attaching(tmp_path, unit, right)).frame_placement("x_c")(np.zeros(1))[:3, :3]
@@ -88,7 +88,7 @@ def test_attached_models_have_units_of_their_own(tmp_path: Path) -> None:
 
 
 def test_angles_that_are_no_numbers_are_left_to_be_refused() -> None:
-    """Text is refused earlier; other attached content is refused when MuJoCo compiles it."""
+    """Check that text is refused earlier, and other attached content when MuJoCo compiles it."""
     spec = mujoco.MjSpec()
     given = spec.worldbody.add_body().alt
     given.type = mujoco.mjtOrientation.mjORIENTATION_EULER
@@ -100,7 +100,7 @@ def test_angles_that_are_no_numbers_are_left_to_be_refused() -> None:
 
 @pytest.mark.parametrize("order", ["xyz", "ZYX"])
 def test_unit_quaternions_and_axes_are_taken_as_they_are(order: str) -> None:
-    """The numbers of the compiled model are then the same on every machine."""
+    """Check that they are unchanged, so that the numbers of the compiled model are the same on every machine."""
     joint = '<joint axis="0 0 1"/>'
     text = (
         ARM.format(order=order, **ROUNDED).replace(joint, '<joint axis="0.3 -2 1"/>').replace('euler="3.14159265359 0 0.3"', "")

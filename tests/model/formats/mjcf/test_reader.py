@@ -1,4 +1,4 @@
-"""MJCF files: tree, inertias and kinematics as in MuJoCo, and clear reports of refused and unused content."""
+"""Tests of MJCF files: tree, inertias and kinematics as in MuJoCo, and clear reports of refused and unused content."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_bodies_lie_where_mujoco_puts_them(tmp_path: Path) -> None:
         found = poses(robot, data.qpos.copy())
         for i in range(1, model.nbody):
             R, p = found[model.body(i).name]
-            np.testing.assert_allclose(R, data.xmat[i].reshape(3, 3), atol=1e-13)  # some ten products of rotations
+            np.testing.assert_allclose(R, data.xmat[i].reshape(3, 3), atol=1e-13)  # about ten products of rotations
             np.testing.assert_allclose(p, data.xpos[i], atol=1e-13)
 
 
@@ -252,7 +252,7 @@ def test_a_mesh_that_exists_gives_its_mass(tmp_path: Path) -> None:
     corners = "0 0 0  1 0 0  0 1 0  0 0 1"
     mesh = f'<asset><mesh name="hull" vertex="{corners}"/></asset>'
     robot = load(tmp_path, arm(weight='<geom type="mesh" mesh="hull" density="6"/>'), mesh)
-    assert robot.bodies[0].inertia.mass == pytest.approx(1.0, rel=1e-6)  # the mesh is kept in single precision
+    assert robot.bodies[0].inertia.mass == pytest.approx(1.0, rel=1e-6)  # the mesh is stored in single precision
 
 
 def test_static_bodies_are_not_fused(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_static_bodies_are_not_fused(tmp_path: Path) -> None:
     assert [body.name for body in robot.bodies] == ["arm", "hand"]
 
 
-# --- what is listed
+# --- reports
 
 
 def test_everything_without_use_is_listed(tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_what_changes_motion_and_is_not_read_is_listed(tmp_path: Path, where: st
     assert kind in CHANGING_MOTION
 
 
-# --- what is refused
+# --- refusals
 
 
 def test_actuator_armature_away_from_hinge_and_slide_joints_is_refused_by_name(tmp_path: Path) -> None:
@@ -454,7 +454,7 @@ def test_without_mujoco_the_message_says_what_to_install(tmp_path: Path, monkeyp
     ("field", "what"), [("dof_damping", "damping"), ("qpos0", "ref, or the place of its body,"), ("qpos_spring", "springref")]
 )
 def test_numbers_that_overflowed_are_refused_with_the_joint(field: str, what: str) -> None:
-    """The last of a model that a file of numbers in range cannot be made to have."""
+    """Check the last element of a model, because no file with valid numbers causes this."""
     text = (
         '<mujoco><worldbody><body><joint name="b" type="ball"/><geom size="1"/><body><joint name="last"/>'
         '<geom size="1"/></body></body></worldbody></mujoco>'

@@ -1,4 +1,4 @@
-"""Sensors that are read, saved, and read again."""
+"""Tests of sensors that are loaded, saved, and loaded again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of MJCF files: where MuJoCo draws its geoms, with or without the files of meshes."""
+"""Tests of shapes of MJCF files: equal to MuJoCo's geoms, with or without mesh files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from featherweight import ModelError, ShapeType
 from featherweight.model.formats.registry import load_description
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes among files")
-SINGLE = 1e-6  # MuJoCo keeps vertices in single precision
+SINGLE = 1e-6  # MuJoCo stores vertices in single precision
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 CORNERS = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]])
 TETRAHEDRON = "".join(f"v {x} {y} {z}\n" for x, y, z in CORNERS) + "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
@@ -96,7 +96,7 @@ def shapes(folder: Path, geoms: str, rest: str = "") -> dict[str, fw.Shape]:
 
 
 def moved(path: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
-    """MuJoCo's own model in a configuration where nothing is at zero."""
+    """Return MuJoCo's model in a configuration without zeros."""
     model = mujoco.MjModel.from_xml_path(path)
     data = mujoco.MjData(model)
     mujoco.mj_integratePos(model, data.qpos, np.random.default_rng(0).normal(size=model.nv), 1.0)
@@ -223,13 +223,13 @@ def test_mesh_files_are_found_where_the_compiler_looks(
     asset = f'<compiler {compiler}/><asset><mesh name="hull" file="{file}"/></asset>'
     geom = '<geom type="mesh" mesh="hull"/>'
     path = write(tmp_path, f"<mujoco>{asset}<worldbody><body><joint/>{INERTIAL}{geom}</body></worldbody></mujoco>")
-    mujoco.MjModel.from_xml_path(path)  # it finds the file, too
+    mujoco.MjModel.from_xml_path(path)  # MuJoCo finds the file, too
     monkeypatch.chdir(tmp_path)
     for name in (path, "robot.xml"):
         assert load_description(name).shapes[0].path == str(tmp_path / "meshes/hull.obj")
 
 
-# --- looks
+# --- appearance
 
 
 def test_colors_are_the_geoms_or_its_materials(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_geoms_that_the_compiler_might_discard_are_there(tmp_path: Path) -> None
     assert len(found) == 1
 
 
-# --- what is listed
+# --- reports
 
 
 def test_primitives_fitted_to_meshes_are_the_meshes_unless_mujoco_fits_them(tmp_path: Path) -> None:

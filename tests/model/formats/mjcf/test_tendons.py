@@ -1,4 +1,4 @@
-"""Tendons of MJCF files: equalities hold them as MuJoCo's residuals say, and robots accelerate so; forces at joints."""
+"""Tests of tendons of MJCF files: equalities and their accelerations equal MuJoCo's; forces at joints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write(folder: Path, rest: str, tendons: str = TENDONS) -> Path:
 
 
 def residual(model: mujoco.MjModel, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """MuJoCo's of equalities at q, and its Jacobian; dense."""
+    """Return MuJoCo's residual of equalities at q, and its dense Jacobian."""
     data = mujoco.MjData(model)
     data.qpos[:] = q
     mujoco.mj_forward(model, data)
@@ -45,7 +45,7 @@ def residual(model: mujoco.MjModel, q: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def spanning(robot: fw.Robot, description: fw.Description, q: np.ndarray) -> np.ndarray:
-    """The coordinates of all joints."""
+    """Return the coordinates of all joints."""
     x = {j.name: q[j.q_slice][0] for j in robot.joints if j.q_slice.stop > j.q_slice.start}
     for c in description.couplings:
         x[c.joint] = c.offset + sum(a * x[name] ** k for name, terms in c.terms for k, a in enumerate(terms, start=1))
@@ -69,7 +69,7 @@ EQUALITIES = {
 
 @pytest.mark.parametrize("equality", EQUALITIES.values(), ids=EQUALITIES)
 def test_robots_accelerate_as_mujocos_under_hard_equalities(tmp_path: Path, equality: str) -> None:
-    """M w' + h = JᵀL with J w' = -J' w, of MuJoCo's inertia, bias and Jacobian, the latter's rate by central differences."""
+    """Check M w' + h = JᵀL with J w' = -J' w, with MuJoCo's inertia, bias and Jacobian; its rate is a central difference."""
     path = write(tmp_path, f'<option jacobian="dense"/><equality>{equality}</equality>')
     description = fw.read(path)
     robot = fw.build(description, execution="interpreted")
@@ -81,7 +81,7 @@ def test_robots_accelerate_as_mujocos_under_hard_equalities(tmp_path: Path, equa
     v = rng.normal(size=robot.nv)
     whole, w = spanning(robot, description, q), robot.spanning_velocity(q, v)
     gap, J = residual(model, whole)
-    np.testing.assert_allclose(gap, 0.0, atol=1e-10)  # loops of closures close so far
+    np.testing.assert_allclose(gap, 0.0, atol=1e-10)  # tolerance of loop closure
     assert np.linalg.matrix_rank(J, tol=1e-9) == model.nv - robot.nv
     h = 1e-5
     rate = (residual(model, whole + h * w)[1] - residual(model, whole - h * w)[1]) @ w / (2.0 * h)
@@ -94,7 +94,7 @@ def test_robots_accelerate_as_mujocos_under_hard_equalities(tmp_path: Path, equa
     system = np.block([[M, J.T], [J, np.zeros((len(J), len(J)))]])
     expected = np.linalg.lstsq(system, np.concatenate([-data.qfrc_bias, -rate]), rcond=1e-12)[0][: model.nv]
     a = robot.forward_dynamics(q, v, np.zeros(robot.nv))
-    step = 1e-6  # how the spanning velocity changes along the motion
+    step = 1e-6  # rate of the spanning velocity along the motion
     ahead, behind = (robot.spanning_velocity(robot.integrate(q, s * v), v + s * a) for s in (step, -step))
     np.testing.assert_allclose((ahead - behind) / (2.0 * step), expected, rtol=1e-6, atol=1e-6)
 
@@ -141,7 +141,7 @@ FORCES = """<tendon>
 
 
 def test_forces_of_tendons_of_one_joint_are_mujocos(tmp_path: Path) -> None:
-    """And of one whose joints an equality couples. Generalised forces of all joints, on coordinates that are free."""
+    """Check also a tendon whose joints an equality couples: generalized forces of all joints, on free coordinates."""
     path = write(tmp_path, "", FORCES)
     description = fw.read(path)
     robot = fw.build(description, execution="interpreted")
@@ -199,7 +199,7 @@ def test_bounds_of_drives_are_read_whatever_their_gears(tmp_path: Path) -> None:
     assert dict(description.unused) == {} and description.tendons[0].force == (-1.0, 1.0)
 
 
-# --- what is not supported, and may be left out
+# --- unsupported content, which users may omit
 
 SPATIAL = '<spatial name="rope"><site site="tip"/><site site="eye"/></spatial>'
 UNSUPPORTED = {

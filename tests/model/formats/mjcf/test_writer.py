@@ -1,4 +1,4 @@
-"""Saved MJCF files: here and in MuJoCo, they are the same robot; reports name content that a file cannot hold."""
+"""Tests of saved MJCF files: they are the same robot here and in MuJoCo; reports name content that a file cannot store."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_all_elements_come_back(tmp_path: Path) -> None:
 
 
 def test_mujoco_compiles_what_it_compiled_of_the_file_before(tmp_path: Path) -> None:
-    """Bodies where they were, and equal accelerations under actuators, springs, limits and contacts."""
+    """Check positions of bodies, and accelerations under actuators, springs, limits and contacts."""
     (tmp_path / "robot.xml").write_text(EVERYTHING)
     models = [mujoco.MjModel.from_xml_path(str(tmp_path / "robot.xml")), in_mujoco(fw.read(tmp_path / "robot.xml"), tmp_path)]
     accelerations = []
@@ -104,7 +104,7 @@ def test_mujoco_compiles_what_it_compiled_of_the_file_before(tmp_path: Path) -> 
 
 
 def assert_moves_as_mujocos(robot: fw.Robot, model: Any) -> None:
-    """The mass matrix and joint forces at random states."""
+    """Check the mass matrix and joint forces at random states."""
     model.dof_damping[:] = 0.0
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_SPRING
     peer = Peer(robot, model)
@@ -137,12 +137,12 @@ def test_urdf_robots_move_as_before(name: str, base: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", [n for n in trees.TREES if n not in ("rotors", "roots", "all_floating")])
 def test_mujoco_moves_trees_as_we_do(name: str, tmp_path: Path) -> None:
-    """Planar and inner floating joints become slides and a hinge or a ball joint in MuJoCo."""
+    """Check planar and inner floating joints, which become slides and a hinge or a ball joint in MuJoCo."""
     description = trees.TREES[name]()
     on_ground = [j for j in description.joints if j.type is JointType.FLOATING and j.parent == "world"]
     placed = {j.name: dataclasses.replace(j, placement=Pose()) for j in on_ground}
     bare = {j.name: dataclasses.replace(placed.get(j.name, j), armature=0.0) for j in description.joints}
-    curved = (JointType.FLOATING, JointType.PLANAR)  # whose armature is lost
+    curved = (JointType.FLOATING, JointType.PLANAR)  # their armature is lost
     joints = tuple(bare[j.name] if j.type in curved else j for j in description.joints)
     description = dataclasses.replace(description, joints=joints)
     assert_moves_as_mujocos(interpreted(description), in_mujoco(description, tmp_path))

@@ -1,4 +1,4 @@
-"""Several models in one SDF file: worlds, models in models, and files that include others."""
+"""Tests of several models in one SDF file: worlds, nested models, and files that include others."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_links_of_two_models_touch() -> None:
     assert len(robot.collision_pairs()) == 4 + 4  # of two hands, and of their links with the ground
 
 
-# --- models in models
+# --- nested models
 
 
 def test_names_and_poses_of_nested_models() -> None:
@@ -198,7 +198,7 @@ def test_a_merged_model_is_part_of_the_one_that_includes_it(models: Path) -> Non
 
 
 def test_an_include_leaves_the_file_as_it_is(models: Path) -> None:
-    """The same robot as with the model written out."""
+    """Check that the robot is the same as with the model written out."""
     text = '<world name="w">{}</world>'
     pose = "<pose>1 2 3 0.1 0.2 0.3</pose>"
     one = load_description(sdf(text.format(f"<include><uri>hand</uri>{pose}</include>")), folder=models)

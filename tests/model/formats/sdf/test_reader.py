@@ -1,4 +1,4 @@
-"""SDF files: supported content, errors, and reports of unused content."""
+"""Tests of SDF files: supported content, errors, and reports of unused content."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ BASE = link("base") + joint("weld", "world", "base", "", "fixed")
 ARM = BASE + link("arm") + joint("elbow", "base", "arm")
 
 
-# --- a robot that is written as URDF, too
+# --- a robot that also exists as URDF
 
 URDF = """<robot name="m"><link name="base"/>{links}
 <joint name="a" type="revolute"><parent link="base"/><child link="one"/><origin xyz="0.1 0 0.2" rpy="0.3 0 0"/>
@@ -86,7 +86,7 @@ JOINTS = {
 
 
 def chained() -> str:
-    """Each link is placed in its parent, by the joint's name or the link's."""
+    """Return the file with each link placed in its parent, by the joint's name or the link's."""
     placed = "".join(
         f'<link name="{child}"><pose relative_to="{parent}">{pose}</pose>{INERTIAL}</link>'
         for parent, child, _, pose in JOINTS.values()
@@ -95,7 +95,7 @@ def chained() -> str:
 
 
 def by_joints() -> str:
-    """Each joint is placed in the parent, and the child in the joint."""
+    """Return the file with each joint placed in the parent, and the child in the joint."""
     placed = "".join(
         f'<link name="{child}"><pose relative_to="{name}"/>{INERTIAL}</link>' for name, (_, child, _, _) in JOINTS.items()
     )
@@ -112,7 +112,7 @@ def test_a_robot_is_that_of_its_urdf(written: Callable[[], str]) -> None:
     assert d.unused == () and (robot.nq, robot.nv) == (urdf.nq, urdf.nv) == (7, 6)
     q = robot.random_configuration(rng=1)
     v, tau = np.random.default_rng(2).normal(size=(2, 6))
-    # the same numbers in another order of multiplication: a few roundings of entries below ten
+    # the same numbers multiplied in another order: a few roundings of entries below ten
     np.testing.assert_allclose(robot.mass_matrix(q), urdf.mass_matrix(q), rtol=0, atol=1e-12)
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, tau), urdf.inverse_dynamics(q, v, tau), rtol=0, atol=1e-11)
     (a,) = (j for j in d.joints if j.name == "a")
@@ -143,7 +143,7 @@ def test_the_default_frame_of_a_joint_is_its_child() -> None:
     d = read(BASE + link("a", child) + joint("j", "base", "a", "<pose>0 0 1 0 0 0</pose><axis><xyz>0 1 0</xyz></axis>"))
     (read_joint,) = (j for j in d.joints if j.name == "j")
     assert (read_joint.anchor, read_joint.axis) == ((0, 0, 1), (0, 1, 0))
-    np.testing.assert_allclose(place(d, "a", [math.pi / 2])[:3, 3], [1, 0, 3], atol=1e-15)  # it turns about (1, 0, 2)
+    np.testing.assert_allclose(place(d, "a", [math.pi / 2])[:3, 3], [1, 0, 3], atol=1e-15)  # rotation about (1, 0, 2)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_what_is_missing_of_an_inertia_is_that_of_the_specification() -> None:
 
 
 def test_a_turned_inertia_has_its_products_with_their_signs() -> None:
-    """Half a turn about z: xz and yz change their signs."""
+    """Check half a turn about z: xz and yz change their signs."""
     tensor = f'<inertial><pose degrees="1">0 0 0 0 0 180</pose><inertia>{INERTIA}</inertia></inertial>'
     assert read(link("a", tensor)).bodies[0].inertia.rotational == (0.3, 0.01, 0.02, 0.4, -0.03, 0.5)
 
@@ -278,7 +278,7 @@ def test_a_screw_slides_as_it_turns(pitch: str, slide: float) -> None:
     assert place(d, "a", [math.pi])[0, 3] == pytest.approx(slide / 2, rel=1e-14)  # half a turn
 
 
-SQUARE = {  # a parallelogram in the plane of x and y, with the joint that closes it
+SQUARE = {  # a parallelogram in the plane of x and y, with its closing joint
     "a": "0 0 0 0 0 0",
     "b": "0 1 0 0 0 0",
     "c": "1 0 0 0 0 0",
@@ -322,7 +322,7 @@ def test_a_parallelogram_moves_as_one() -> None:
     assert (robot.nq, robot.nv) == (3, 1)
     q = robot.close(np.array([0.4, -0.39, 0.41]))
     assert abs(q[0]) > 0.3
-    np.testing.assert_allclose(q, q[0] * np.array([1, -1, 1]), atol=1e-9)  # to the tolerance of what closes loops
+    np.testing.assert_allclose(q, q[0] * np.array([1, -1, 1]), atol=1e-9)  # tolerance of loop closure
 
 
 def test_what_loops_cannot_hold_is_listed() -> None:
@@ -342,7 +342,7 @@ GEAR = "<gearbox_ratio>0.1</gearbox_ratio><gearbox_reference_body>base</gearbox_
 
 @pytest.mark.parametrize(("axis2", "factor"), [("", -0.1), ("<axis2><xyz>0 0 -1</xyz></axis2>", 0.1)])
 def test_a_gearbox_couples_the_angles_of_its_links(axis2: str, factor: float) -> None:
-    """theta_2 = -ratio theta_1, both from the reference body."""
+    """Check theta_2 = -ratio theta_1, both from the reference body."""
     links = link("rotor") + link("wheel") + joint("motor", "base", "rotor") + joint("out", "base", "wheel")
     d = read(BASE + links + joint("gear", "rotor", "wheel", GEAR + axis2, "gearbox"))
     assert [(c.name, c.joint, c.terms) for c in d.couplings] == [("gear", "out", (("motor", (factor,)),))]
@@ -365,11 +365,11 @@ def test_mimic_joints_follow_an_axis(axis: str, leader: str) -> None:
         read(text, mimic="refuse")
 
 
-# --- numbers of joints
+# --- parameters of joints
 
 
 def test_a_joint_without_an_axis_has_no_use_for_one() -> None:
-    """Files of fixed joints have <axis> of zero length."""
+    """Check files of fixed joints, whose <axis> has zero length."""
     d = read(
         BASE + link("a") + joint("j", "base", "a", "<axis><xyz>0 0 0</xyz><limit><lower>-inf</lower></limit></axis>", "fixed")
     )
@@ -395,7 +395,7 @@ def test_springs_are_read() -> None:
     assert (j.stiffness, j.rest) == (7, 0.2)
 
 
-# --- what is listed
+# --- reports
 
 
 def test_everything_without_use_is_listed() -> None:
@@ -417,7 +417,7 @@ def test_inertias_that_no_rigid_body_can_have_are_listed() -> None:
     )
 
 
-# --- what is refused
+# --- refusals
 
 CYCLE = '<frame name="f"><pose relative_to="g"/></frame><frame name="g"><pose relative_to="f"/></frame>'
 TIED = "".join(f'<frame name="{a}" attached_to="{b}"><pose relative_to="__model__"/></frame>' for a, b in ("fg", "gf"))
@@ -542,7 +542,7 @@ def test_a_file_of_another_root_is_refused(tmp_path: Path) -> None:
 # --- the files of a real robot
 
 RODS = "left-pitch-rod-joint, right-pitch-rod-joint"
-FREE = {"cassie_v2": 18, "cassie_reduced": 11, "cassie_simple": 11, "cassie_wo_gearbox_spring": 13}  # velocities
+FREE = {"cassie_v2": 18, "cassie_reduced": 11, "cassie_simple": 11, "cassie_wo_gearbox_spring": 13}  # numbers of velocities
 
 
 def test_real_files_are_found() -> None:
@@ -557,7 +557,7 @@ def test_cassie_is_read_without_loss(name: str) -> None:
     assert unused == {
         "plugins": "1",
         "elements that are not used": "contact/ode (2)",
-        "limits and forces of joints that close loops, gear others or have no axis": RODS,  # damping of balls
+        "limits and forces of joints that close loops, gear others or have no axis": RODS,  # damping of ball joints
     }
     assert len(d.bodies) == (35 if name == "cassie" else 23)
     assert len(d.loops) == (6 if name == "cassie" else 4) and len(d.couplings) == (10 if name == "cassie" else 0)
@@ -575,7 +575,7 @@ def test_the_loops_of_cassie_close(name: str, nv: int) -> None:
 
 
 def test_rotors_of_cassie_turn_as_their_gears_say() -> None:
-    """Its prismatic joints hold two links parallel whose hinges are 35 mm apart: without them it moves."""
+    """Check that prismatic joints hold two links parallel whose hinges are 35 mm apart: without them the mechanism moves."""
     d = fw.read(CASSIE / "cassie.sdf")
     with pytest.raises(ModelError, match=r"'right-shin-spring-joint'.* singular in every closed configuration"):
         moved(d)

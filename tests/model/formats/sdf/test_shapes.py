@@ -1,4 +1,4 @@
-"""Shapes of SDF files: visuals and collisions of links, errors, and reports."""
+"""Tests of shapes of SDF files: visuals and collisions of links, errors, and reports."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_cone_is_a_pyramid_and_is_listed_so() -> None:
     assert dict(d.unused) == {"cones, as pyramids of 32 sides": "1"} and shape.type is ShapeType.MESH
     corners = shape.vertices[shape.faces]
     volume = np.einsum("ki,ki->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6
-    assert volume == pytest.approx(np.pi * 0.25 * 2 / 3, rel=0.01)  # faces look outward; the pyramid lies within the cone
+    assert volume == pytest.approx(np.pi * 0.25 * 2 / 3, rel=0.01)  # faces point outward; the pyramid lies within the cone
     assert (shape.vertices[:, 2].min(), shape.vertices[:, 2].max()) == (-1, 1)
 
 

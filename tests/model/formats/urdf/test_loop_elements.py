@@ -1,4 +1,4 @@
-"""Loops, couplings and mimic joints of URDF files: their meaning, and errors."""
+"""Tests of loops, couplings and mimic joints of URDF files: their meaning, and errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def load(folder: Path, inside: str, **options: Any) -> Description:
 
 
 def tree(*joints: str) -> str:
-    """Joints written "name parent child [type [mark]]", and their links."""
+    """Return joints written "name parent child [type [mark]]", and their links."""
     links: dict[str, None] = {}
     written = ""
     for line in joints:
@@ -47,7 +47,7 @@ def gear(name: str, predecessor: str, successor: str, ratio: str, type: str = "r
 
 
 def mimic(inside: str, joint: str, attributes: str) -> str:
-    """The file with a <mimic> in this joint."""
+    """Return the file with a <mimic> in this joint."""
     return inside.replace(f"<!--{joint}-->", f"<mimic {attributes}/>")
 
 
@@ -161,7 +161,7 @@ def test_a_gear_turns_the_successor_by_its_ratio(tmp_path: Path) -> None:
 
 
 def test_belts_that_share_joints_are_solved_together(tmp_path: Path) -> None:
-    """The leg of the MIT humanoid: both rotors sit on the thigh, the ankle's belt runs over the knee."""
+    """Check the leg of the MIT humanoid: both rotors sit on the thigh, and the ankle's belt runs over the knee."""
     leg = tree("knee thigh shank", "ankle shank foot", "r1 thigh rotor1", "r2 thigh rotor2")
     robot = load(tmp_path, leg + gear("g1", "shank", "rotor1", "12") + gear("g2", "foot", "rotor2", "12"))
     assert values(robot.couplings) == {"r1": ({"knee": 12.0}, 0.0), "r2": ({"knee": 12.0, "ankle": 12.0}, 0.0)}
@@ -178,7 +178,7 @@ def test_links_follow_rotors_where_the_file_says_so(tmp_path: Path) -> None:
 
 
 def test_solved_couplings_satisfy_every_equation(tmp_path: Path) -> None:
-    """A chain of equations with all joints of a long path on either side."""
+    """Check a chain of equations with all joints of a long path on either side."""
     chain = tree("a1 base p1", "a2 p1 p2", "a3 p2 p3", "b1 base s1", "b2 s1 s2", "c base s3")
     robot = load(tmp_path, chain + gear("g1", "p3", "s2", "2.5") + gear("g2", "p2", "s3", "0.1") + gear("g3", "s1", "p1", "4"))
     coupled = values(robot.couplings)
@@ -203,7 +203,7 @@ def test_of_a_path_without_marks_the_last_joint_follows(tmp_path: Path) -> None:
 
 
 def test_a_joint_outside_of_loops_follows_one_in_a_loop(tmp_path: Path) -> None:
-    """Both are marked dependent; the loop determines one of them, and the coupling the other."""
+    """Check two joints marked dependent: the loop determines one of them, and the coupling the other."""
     bars = tree("j1 base a revolute true", "j2 a b revolute false", "j3 base c revolute false", "r base rotor revolute false")
     robot = load(tmp_path, bars + CLOSED + gear("g", "rotor", "c", "6"))
     assert values(robot.couplings) == {"r": ({"j3": 1.0 / 6.0}, 0.0)}
@@ -275,7 +275,7 @@ def test_mimic_of_a_fixed_joint_is_listed(tmp_path: Path) -> None:
 
 
 def test_constraints_of_the_draft_are_loops_and_couplings(tmp_path: Path) -> None:
-    """Two elements with the same meaning give the same description; types of early drafts are only listed."""
+    """Check two elements with the same meaning, which give the same description; types of early drafts are only reported."""
     origins = '<origin xyz="0.3 0 0"/>', '<origin xyz="0.2 0.1 0"/>'
     inside = tree("ja base a", "jb base b", "jc base c", "jd base d")
     final = loop("spherical", origins=origins) + gear("mesh", "c", "d", "6")
@@ -296,7 +296,7 @@ def test_unknown_parts_of_loops_and_couplings_are_listed(tmp_path: Path) -> None
     assert dict(robot.unused) == {"unknown elements": "loop/spring (1), coupling/backlash (1)"}
 
 
-# --- what is refused
+# --- refusals
 
 BALL = tree("ja base a spherical", "jb base b")
 TWIST = tree("ja base a", "jb base b", "jc base c")
@@ -362,14 +362,16 @@ def test_what_cannot_be_is_named_with_file_and_element(tmp_path: Path, inside: s
 
 
 def test_decimals_that_agree_do_not_contradict(tmp_path: Path) -> None:
-    """0.1 and 3 make 0.3, though not in binary: the third coupling repeats the others, and is no second equation."""
+    """Check decimals such as 0.1 and 3 times it, which differs from 0.3 in binary: the third coupling repeats the others,
+    and is redundant.
+    """
     ring = gear("g", "a", "b", "0.1") + gear("h", "b", "c", "3") + gear("i", "a", "c", "0.3")
     assert 0.1 * 3 != 0.3 and math.isclose(0.1 * 3, 0.3)
     with pytest.raises(ModelError, match="'i': this coupling repeats"):
         load(tmp_path, TWIST + ring)
 
 
-# --- fixed joints as ends, and couplings that say who follows whom
+# --- fixed joints as ends, and couplings that name their followers
 
 
 def test_a_fixed_joint_stands_for_its_child(tmp_path: Path) -> None:

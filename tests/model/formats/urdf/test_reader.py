@@ -1,4 +1,4 @@
-"""URDF files: supported content, errors, and reports of unused content."""
+"""Tests of URDF files: supported content, errors, and reports of unused content."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def joint(name: str, parent: str, child: str, inside: str = "", type: str = "rev
     return f'<joint name="{name}" type="{type}">{ends}{inside}</joint>'
 
 
-# --- what is read
+# --- contents
 
 
 def test_links_and_joints_keep_the_order_of_the_file(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_default_namespace_is_read_through(tmp_path: Path) -> None:
     assert load_description(path).name == "robot"
 
 
-# --- what is listed
+# --- reports
 
 
 def test_everything_without_use_is_listed(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_inertias_that_no_rigid_body_can_have_are_listed(tmp_path: Path) -> None
     assert load(tmp_path, inertial(mass="0")).unused == (("inertias that no rigid body can have", "base"),)
 
 
-# --- what is refused
+# --- refusals
 
 CHAIN_OF_MIMICS = "".join(
     f'<link name="c{k}"/>' + joint(f"c{k}", "base", f"c{k}", f'<mimic joint="{leader}" multiplier="1e20"/>')
@@ -291,7 +291,7 @@ def test_a_missing_file_is_reported_as_such(tmp_path: Path) -> None:
 
 # --- a collection of real robots
 
-UNSOUND = {  # real files that no dynamics can use
+UNSOUND = {  # real files that are invalid for dynamics
     "romeo_laas_small": "body 'base_link' .* principal moment -0.02",
     "romeo": "joint 'RThumb3' moves a body without mass: 'RThumb3Link'",
     "ur3": "the robot has no link",

@@ -1,4 +1,4 @@
-"""Shapes of URDF files: sizes, colours, mesh files, poses as in Pinocchio, and errors."""
+"""Tests of shapes of URDF files: sizes, colours, mesh files, poses as in Pinocchio, and errors."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FILES = (
     "solo_description/robots/solo12.urdf",
     "talos_data/robots/talos_reduced.urdf",
 )
-PINOCCHIOS_COLOR = (0.9, 0.9, 0.9, 1.0)  # of geometries without one
-OVERRULED = (0.0, 0.0, 0.0, 0.9)  # hyq's imu: Pinocchio takes the robot's color of that name before a visual's own
-SINGLE = 1e-7  # its colors and scales are kept in single precision
+PINOCCHIOS_COLOR = (0.9, 0.9, 0.9, 1.0)  # its color of geometries without one
+OVERRULED = (0.0, 0.0, 0.0, 0.9)  # hyq's imu: in Pinocchio, the robot's color of that name precedes a visual's own
+SINGLE = 1e-7  # Pinocchio stores colors and scales in single precision
 
 
 def load(folder: Path, inside: str, rest: str = "") -> Description:
@@ -211,7 +211,7 @@ def test_missing_meshes_are_counted_once_a_file(tmp_path: Path) -> None:
     assert [s.path for s in robot.shapes][:2] == ["package://x/gone.stl", str(tmp_path / "here.stl")]
 
 
-# --- what is listed and refused
+# --- reports and refusals
 
 
 def test_what_is_not_drawn_is_listed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Saved robots are the same when they are read again; reports name content that a file cannot hold."""
+"""Tests of saved robots: they are the same after loading; reports name content that a file cannot store."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ from oracles.saved_files import TILTED
 
 FILES = sorted(str(path.relative_to(examples.ROOT)) for path in examples.ROOT.rglob("*.urdf"))
 UNREADABLE = ("alex_description/urdf/alex_psyonic_hands.urdf", "ur_description/urdf/ur3.urdf")
-ROUNDING = 1e-15  # of cosines and sines, of which entries of a rotation are products
+ROUNDING = 1e-15  # of cosines and sines, whose products are entries of a rotation
 
 
 assert_same = partial(saved_files.assert_same, tolerance=ROUNDING)
 
 
 def saved(description: fw.Description, folder: Path) -> fw.Description:
-    """The description that is read from the file that this one is saved as."""
+    """Return the description read from the file that stores the given one."""
     description.save(folder / "saved.urdf")
     return fw.read(folder / "saved.urdf")
 
@@ -165,7 +165,7 @@ def test_couplings_of_all_kinds_come_back(tmp_path: Path) -> None:
     assert_same_motion(interpreted(saved(description, tmp_path)), interpreted(description))
 
 
-# --- what else a description holds
+# --- other contents of a description
 
 
 def test_numbers_of_joints_and_drives_come_back(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_an_mjcf_robot_moves_as_before(tmp_path: Path) -> None:
     assert numbers == [(j.name, j.armature, j.damping, j.stiffness, j.rest, j.lower, j.upper) for j in after.joints]
 
 
-# --- what cannot be saved
+# --- refusals
 
 
 def test_closures_are_refused_by_name(tmp_path: Path) -> None:

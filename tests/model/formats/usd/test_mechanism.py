@@ -1,4 +1,4 @@
-"""Trees of joints in USD files: mass matrices and inverse dynamics are those of MuJoCo's models that they are made of."""
+"""Tests of trees of joints in USD files: mass matrices and inverse dynamics equal those of their MuJoCo models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ mujoco = pytest.importorskip("mujoco")
 
 from pxr import Gf, Usd, UsdGeom, UsdPhysics  # noqa: E402
 
-SINGLE = 2e-6  # relative: attributes of UsdPhysics have 32 bits, and errors of some ten of them add up
+SINGLE = 2e-6  # relative: attributes of UsdPhysics have 32 bits, and about ten errors add up
 KINDS = ("hinge", "slide", "ball")
 
 
@@ -24,7 +24,7 @@ def numbers(x: Any) -> str:
 
 
 def random_mjcf(seed: int, floating: bool, most: int = 1) -> str:
-    """A tree of six bodies, with up to so many joints each."""
+    """Return a tree of six bodies, with up to a given number of joints each."""
     rng = np.random.default_rng(seed)
     bodies: list[str] = []
     parents = [-1, *(int(rng.integers(k)) for k in range(1, 6))]
@@ -61,11 +61,11 @@ def quaternion(wxyz: Any) -> Any:
 
 
 def turn_of_x(axis: Any) -> np.ndarray:
-    """A quaternion (w, x, y, z) that takes x to an axis."""
+    """Return a quaternion (w, x, y, z) that rotates x to an axis."""
     q = np.zeros(4)
     mujoco.mju_quatZ2Vec(q, np.asarray(axis, dtype=float))
     y = np.zeros(4)
-    mujoco.mju_axisAngle2Quat(y, np.array([0.0, 1.0, 0.0]), -np.pi / 2)  # x to z
+    mujoco.mju_axisAngle2Quat(y, np.array([0.0, 1.0, 0.0]), -np.pi / 2)  # rotates x to z
     result = np.zeros(4)
     mujoco.mju_mulQuat(result, q, y)
     return result
@@ -74,9 +74,9 @@ def turn_of_x(axis: Any) -> np.ndarray:
 def write_usd(
     model: Any, path: Path, meter: float = 1.0, kilogram: float = 1.0, swap: bool = False, pose: Any = None, up: str = "Z"
 ) -> None:
-    """Write a compiled model as a stage: bodies side by side where `pose` (qpos) puts them, joints with both frames.
+    """Write a compiled model as a stage: bodies side by side at `pose` (qpos), joints with both frames.
 
-    With `swap` every second joint leads from the child to the parent.
+    With `swap`, every second joint leads from the child to the parent.
     """
     data = mujoco.MjData(model)
     if pose is not None:
@@ -148,7 +148,7 @@ def write_frames(joint: Any, model: Any, b: int, j: int | None, meter: float, sw
 
 
 class Both:
-    """A robot of a USD file and the model of MuJoCo that it was made from, with states of both."""
+    """A robot of a USD file and its MuJoCo model, with states of both."""
 
     def __init__(self, text: str, folder: Path, swap: bool = False, **options: Any) -> None:
         self.model = mujoco.MjModel.from_xml_string(text)
@@ -162,7 +162,7 @@ class Both:
         return -1.0 if swap and self.model.jnt_bodyid[j] % 2 == 0 else 1.0
 
     def state(self, rng: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Set MuJoCo's configuration; returns ours, and the matrix from our velocities to MuJoCo's."""
+        """Set MuJoCo's configuration; return ours, and the matrix from our velocities to MuJoCo's."""
         q, T = self.robot.neutral(), np.zeros((self.model.nv, self.robot.nv))
         for joint in self.robot.joints:
             j = self.model.joint(joint.name).id
@@ -219,7 +219,7 @@ def test_forces_are_those_of_mujoco_also_of_several_joints_between_two_bodies(se
     assert any(n > 1 for n in both.model.body_jntnum)
     both.model.opt.gravity[:] = both.robot.gravity
     assert list(both.robot.gravity) == ([0.0, 0.0, -9.81] if up == "Z" else [0.0, -9.81, 0.0])
-    both.model.dof_damping[:] = 0.0  # those of the joints are not in inverse dynamics here
+    both.model.dof_damping[:] = 0.0  # joint damping is not part of our inverse dynamics
     both.model.dof_frictionloss[:] = 0.0
     rng = np.random.default_rng(seed)
     for _ in range(3):

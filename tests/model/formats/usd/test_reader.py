@@ -1,4 +1,4 @@
-"""USD files: supported content, errors, and reports of unused content."""
+"""Tests of USD files: supported content, errors, and reports of unused content."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_instances_are_read_each(tmp_path: Path) -> None:
 
 
 def test_scales_above_bodies_scale_their_frames(tmp_path: Path) -> None:
-    """A robot may be modelled in other units, below a prim that scales it."""
+    """Check a robot in other units, below a prim that scales it."""
     ball = prim("Sphere", "ball", "double radius = 1\n" + placed(2, 0, 0), "PhysicsCollisionAPI")
     small = body("b", ball, "float physics:mass = 1\npoint3f physics:centerOfMass = (0, 1, 0)")
     at = 'point3f physics:localPos0 = (0, 0, 5)\npoint3f physics:localPos1 = (1, 0, 0)\nuniform token physics:axis = "Z"'
@@ -99,7 +99,8 @@ def test_scales_above_bodies_scale_their_frames(tmp_path: Path) -> None:
     assert d.joints[1].placement.p == pytest.approx((-0.1, 0.0, 0.5)) and d.joints[1].anchor == pytest.approx((0.1, 0.0, 0.0))
     assert d.shapes[0].size == pytest.approx((0.1,)) and d.shapes[0].placement.p == pytest.approx((0.2, 0.0, 0.0))
     assert d.bodies[1].inertia.center == pytest.approx((0.0, 0.1, 0.0))
-    assert d.bodies[1].inertia.rotational[0] == pytest.approx(0.4 * 0.01 + 0.01)  # of the ball, moved to the given centre
+    # inertia of the ball, moved to the given centre
+    assert d.bodies[1].inertia.rotational[0] == pytest.approx(0.4 * 0.01 + 0.01)
 
 
 def test_joints_may_name_prims_below_bodies(tmp_path: Path) -> None:
@@ -136,7 +137,7 @@ def test_a_joint_that_is_disabled_is_listed_and_a_kinematic_body_stays(tmp_path:
 
 
 def limits(**axes: str) -> tuple[str, str]:
-    """Text of a joint, and its schemas, with limits "low, high" of axes."""
+    """Return the text of a joint, and its schemas, with limits "low, high" of axes."""
     pairs = {tag: text.split(",") for tag, text in axes.items()}
     text = "".join(f"float limit:{t}:physics:low = {a}\nfloat limit:{t}:physics:high = {b}\n" for t, (a, b) in pairs.items())
     return text, " ".join(f"PhysicsLimitAPI:{tag}" for tag in axes)
@@ -146,7 +147,7 @@ LOCKED = dict.fromkeys(("transX", "transY", "transZ", "rotX", "rotY", "rotZ"), "
 
 
 def free(*tags: str, **axes: str) -> str:
-    """A generic joint between a and b whose other axes are locked."""
+    """Return a generic joint between a and b whose other axes are locked."""
     return joint("", "j", "a", "b", *limits(**{t: x for t, x in LOCKED.items() if t not in (*tags, *axes)}, **axes))
 
 
@@ -237,7 +238,7 @@ def test_two_joints_of_the_same_bodies_hold_at_once_and_are_listed(tmp_path: Pat
 
 
 def test_a_four_bar_linkage_moves_as_one(tmp_path: Path) -> None:
-    """A parallelogram: its coupler keeps its direction."""
+    """Check a parallelogram, whose coupler keeps its direction."""
     z, up = 'uniform token physics:axis = "Z"\n', "point3f physics:localPos{} = ({}, {}, 0)\n"
     inside = "".join(body(name, placed(x, y, 0)) for name, x, y in (("a", 0, 0), ("b", 0, 0), ("c", 2, 0), ("d", 0, 1)))
     inside += GROUND + joint("Revolute", "p", "a", "b", z) + joint("Revolute", "q", "a", "c", z + up.format(0, 2, 0))
@@ -277,7 +278,7 @@ def drive(tag: str, **numbers: Any) -> str:
     ],
 )
 def test_drives_are_actuators(numbers: Any, gain: float, bias: Any, target: float, tmp_path: Path) -> None:
-    """Drives of sliding joints keep their numbers; those of rotating joints are per degree."""
+    """Check that drives of sliding joints keep their numbers, and that those of rotating joints are per degree."""
     text = drive("linear", maxForce=5, **numbers)
     d = read(ARM + joint("Prismatic", "j", "a", "b", text, "PhysicsDriveAPI:linear"), tmp_path)
     (actuator,) = d.actuators
@@ -341,7 +342,7 @@ def test_sites_are_frames(tmp_path: Path) -> None:
     assert d.shapes == () and d.unused == ()
 
 
-# --- what is refused, and what is listed
+# --- refusals and reports
 
 
 @pytest.mark.parametrize(
@@ -400,7 +401,7 @@ def test_a_missing_reference_is_refused_or_listed(tmp_path: Path, capfd: pytest.
         read(inside, tmp_path)
     with pytest.warns(fw.ModelWarning, match="left out"):
         assert built(read(inside, tmp_path, unsupported="report")).nv == 1
-    assert "gripper" in capfd.readouterr().err  # USD itself warns
+    assert "gripper" in capfd.readouterr().err  # USD also warns
 
 
 def test_what_nothing_uses_is_listed_with_its_prims(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Geometries of USD files: sizes and places under scales, materials, what touches what, and masses of colliders."""
+"""Tests of geometries of USD files: sizes and positions under scales, materials, pairs in contact, and masses of colliders."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_shapes_have_the_sizes_that_scales_make_of_them(kind: str, inside: str, 
 @pytest.mark.parametrize(("kind", "along"), [("Cylinder", "Z"), ("Capsule", "Y"), ("Plane", "X")])
 def test_the_axis_is_z_of_the_shape(kind: str, along: str, tmp_path: Path) -> None:
     shape = one_shape(kind, f'uniform token axis = "{along}"\n' + placed(0, 0, 0, "0.5, 0.5, 0.5, 0.5"), tmp_path)
-    axis = {"X": (0, 1, 0), "Y": (0, 0, 1), "Z": (1, 0, 0)}[along]  # the turn renames axes
+    axis = {"X": (0, 1, 0), "Y": (0, 0, 1), "Z": (1, 0, 0)}[along]  # the rotation permutes axes
     np.testing.assert_allclose(np.array(shape.placement.R)[:, 2], axis, atol=1e-15)
 
 
@@ -133,7 +133,7 @@ def test_what_shows_and_what_touches(tmp_path: Path) -> None:
     inside += prim("Cube", "hidden", 'token visibility = "invisible"') + prim(
         "Cube", "off", "bool physics:collisionEnabled = 0", COLLIDES
     )
-    inside += prim("Xform", "group", prim("Cube", "below"), COLLIDES)  # counts for what is below it
+    inside += prim("Xform", "group", prim("Cube", "below"), COLLIDES)  # applies to its descendants
     d = read(body("a", inside) + prim("Plane", "floor", "", COLLIDES), tmp_path)
     seen = {s.name: (s.body, s.visual, s.collision) for s in d.shapes}
     assert seen == {
@@ -166,11 +166,11 @@ def test_friction_is_that_of_the_physics_material(tmp_path: Path) -> None:
     assert one_shape("Cube", "", tmp_path).friction is None
 
 
-# --- who touches whom
+# --- pairs in contact
 
 
 def touching(inside: str, folder: Path) -> set[str]:
-    """Pairs of the shapes with one letter."""
+    """Return pairs of the shapes with names of one letter."""
     robot = fw.build(read(inside, folder), execution="interpreted")
     return {"".join(sorted(robot.shapes[k].name for k in pair)) for pair in pairs_that_may_touch(robot)}
 
@@ -226,7 +226,7 @@ def test_articulations_may_not_touch_themselves(switch: str, tmp_path: Path) -> 
 
 
 def usd_properties(path: Path) -> Any:
-    """Mass, centre and tensor that USD computes of a body, from volumes of balls of radius 1 and cubes of edge 2."""
+    """Return mass, centre and tensor that USD computes for a body, from volumes of balls of radius 1 and cubes of edge 2."""
     stage = Usd.Stage.Open(str(path))
     prim_a = stage.GetPrimAtPath("/r/a")
 
@@ -282,7 +282,7 @@ def test_masses_are_those_that_usd_computes(of_body: str, of_ball: str, of_mater
 def test_masses_of_shapes_are_those_of_points_spread_over_them(
     kind: str, inside: str, approximation: str, tmp_path: Path
 ) -> None:
-    """The reference are trimesh's integrals over triangles; round shapes agree within the size of their facets."""
+    """Check against trimesh's integrals over triangles; round shapes agree within the size of their facets."""
     from featherweight.model.triangles import shape_meshes
 
     text = inside + f'uniform token physics:approximation = "{approximation}"' * (kind == "Mesh")
