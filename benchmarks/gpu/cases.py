@@ -19,7 +19,7 @@ from featherweight.engine.function import CompiledFunction
 BATCH = 2**20
 BATCHES = tuple(2**k for k in range(10, 23))  # of the chart
 DISTINCT = 4096  # distinct states; batches repeat them
-TIMES_GRID = 20.0  # the speed of GRiD's table, which is of another device
+TIMES_GRID = 20.0  # the speed of GRiD's table, which was measured on another device
 FEET = ("leg_left_6_link", "leg_right_6_link")
 TALOS, PANDA, G1, CHEETAH = "talos_reduced", "panda", "g1_29dof", "mini_cheetah"
 
@@ -30,7 +30,7 @@ class Case(NamedTuple):
     robot: str
     name: str
     function: CompiledFunction[Any]
-    states: tuple[Array, ...]  # DISTINCT of each argument, in double precision
+    states: tuple[Array, ...]  # DISTINCT states of each argument, in double precision
     goals: Mapping[str, float] = {}  # default of a named tuple; never changed
     batch: int = BATCH
 

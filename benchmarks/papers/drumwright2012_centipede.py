@@ -26,14 +26,14 @@ from featherweight.engine.loops.kernels import compiled
 from featherweight.simulation.robot_stages import first_contacts
 
 SIZES = (10, 50, 100, 150, 200, 250)
-STEPS, STEP = 1000, 1e-5  # and [s], as in the paper
+STEPS, STEP = 1000, 1e-5  # number and length [s] of steps, as in the paper
 SECONDS = 4.0  # [s] of processor time after which a slow algorithm stops
 TURN = 0.1  # seconds
-THROUGHOUT = "pv-osimr"  # which is
+THROUGHOUT = "pv-osimr"  # the algorithm of the whole walk
 SIDES = {"left": 1.0, "right": -1.0}
 
 PERIOD, WAVE = 0.5, 12.7  # [s] of a leg, and segments of a wave along the body
-SWING, LIFT = 0.15, 0.15  # amplitudes of the hips, to both sides and upwards [rad]
+SWING, LIFT = 0.15, 0.15  # amplitudes of the hips, sideways and upwards [rad]
 STIFFNESS, DAMPING = 0.8, 0.02  # of all joints [N m/rad, N m s/rad]
 HEIGHT = robots.centipede_walker.LOWER
 
@@ -51,8 +51,8 @@ class Gait:
         joints = {j.name: j for j in robot.joints}
         self.legs = [(i, side) for i in range(sum(b.name.startswith("segment") for b in robot.bodies)) for side in SIDES]
         hips = [joints[f"hip-{i}-{side}"] for i, side in self.legs]
-        self.turn = np.array([range(j.q_slice.start, j.q_slice.stop) for j in hips])  # in q
-        self.hip = np.array([range(j.v_slice.start, j.v_slice.stop) for j in hips])  # in v
+        self.turn = np.array([range(j.q_slice.start, j.q_slice.stop) for j in hips])  # indices in q
+        self.hip = np.array([range(j.v_slice.start, j.v_slice.stop) for j in hips])  # indices in v
         self.knee = np.array([joints[f"knee-{i}-{side}"].v_slice.start for i, side in self.legs])
         single = [j for j in robot.joints if j.name.startswith(("knee", "bend"))]
         self.single = np.array([[j.q_slice.start, j.v_slice.start] for j in single]).T
@@ -291,7 +291,7 @@ def walks(segments: int, ways: Iterable[str] = WAYS) -> dict[str, Walk]:
 
 
 def main() -> None:
-    for way in WAYS:  # which compiles for all sizes at once
+    for way in WAYS:  # compiles for all sizes
         Walk(3, way).step()
     print(json.dumps({n: {way: walk.found() for way, walk in walks(n).items()} for n in SIZES}))
 

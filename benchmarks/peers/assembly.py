@@ -67,7 +67,9 @@ class Peer:
 
 
 class Outcome(NamedTuple):
-    """Whether a mechanism was closed, and times [s]: ours of one and of many, SciPy's of its first and of all."""
+    """Result for a mechanism: whether it was closed, and times [s]: ours of one and of many, SciPy's of its first and of
+    all.
+    """
 
     here: bool
     scipy: bool

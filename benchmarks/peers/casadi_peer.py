@@ -52,7 +52,7 @@ class Arm(NamedTuple):
 
     @property
     def free(self) -> bool:
-        """Whether the base floats."""
+        """Return whether the base floats."""
         return self.robot.nq != self.robot.nv
 
 

@@ -17,7 +17,7 @@ import llvmlite.binding as llvm
 from featherweight.engine import derivative_program, jacobian_trace, program_trace
 from featherweight.engine.backends.llvm import backend, emit, jit, single
 
-STAGES: dict[str, list[tuple[Any, str]]] = {  # and the modules in which the engine looks them up
+STAGES: dict[str, list[tuple[Any, str]]] = {  # functions of the stages, and the modules in which the engine looks them up
     "trace": [(program_trace, "trace"), (derivative_program, "trace"), (program_trace, "count")],
     "differentiate": [(derivative_program, "forward"), (derivative_program, "jacobian_trace"), (jacobian_trace, "forward")],
     "plan": [(emit, "plan_trace"), (single, "plan_lanes")],
@@ -50,7 +50,7 @@ class Stages:
     def _timed(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
             outer = getattr(self._thread, "inside", 0.0)
-            self._thread.inside = 0.0  # time of stages within this one
+            self._thread.inside = 0.0  # time of nested stages
             begun = time.thread_time()
             try:
                 return function(*arguments, **named)

@@ -47,7 +47,7 @@ from featherweight.engine.backends.llvm.jit import host
 from featherweight.engine.threads import processors
 from featherweight.simulation.simulation_options import LAWS, RIGID
 
-OF = 1024  # robots; `Fleet.share` multiplies them
+OF = 1024  # number of robots that `Fleet.share` multiplies
 NOTHING = "-"
 
 
@@ -95,7 +95,7 @@ def row(name: str, options: Options) -> list[str] | None:
     robots = max(1, round(options.robots * fleet.share))
     try:
         times = measured(name, scene, robots, options)
-    except (ValueError, NotImplementedError, RuntimeError) as error:  # of our loader, of the simulation, or of a process
+    except (ValueError, NotImplementedError, RuntimeError) as error:  # errors of our loader, of the simulation, or of a process
         return [f"{robots} × {fleet.what}", *[NOTHING] * (len(header(options)) - 2), f"not simulated: {error}"]
     each = 1e6 / (robots * scene.steps)
 

@@ -71,7 +71,7 @@ class Problem:
     error: Callable[[fw.Trajectory], float]
     demand: float
     ways: Ways  # integrators and steps
-    told: str = ""  # our requirement, if the problem has none
+    told: str = ""  # our requirement, if no source has one
     published: str = ""
     tau: Array | None = None
 

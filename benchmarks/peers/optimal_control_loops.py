@@ -21,7 +21,7 @@ from peer_process import least_time
 import featherweight as fw
 from featherweight.array_types import Array
 
-Problem = tuple[fw.OptimalControl, Array, dict[str, Any]]  # and the start, and targets
+Problem = tuple[fw.OptimalControl, Array, dict[str, Any]]  # with the start and targets
 
 LEGS = ("FR", "FL", "HR", "HL")
 SHANK = 0.195  # [m]

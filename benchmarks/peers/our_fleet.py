@@ -37,7 +37,7 @@ class OurFleet:
 
     @property
     def in_lanes(self) -> bool:
-        """Whether robots step in vector lanes."""
+        """Return whether robots step in vector lanes."""
         return bool(self.sim._fleet.vectors.ready(len(self.q)))
 
     @property

@@ -45,7 +45,7 @@ from featherweight.array_types import Array
 
 G = 9.81
 ANYMAL = ROBOTS / "anymal_b_simple_description/robots/anymal.urdf"
-STANCE = {"HAA": 0.03, "HFE": 0.4, "KFE": -0.8}  # of the left front leg [rad]
+STANCE = {"HAA": 0.03, "HFE": 0.4, "KFE": -0.8}  # joint angles of the left front leg [rad]
 FREE = mujoco.mjtJoint.mjJNT_FREE
 
 

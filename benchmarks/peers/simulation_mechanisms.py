@@ -19,7 +19,7 @@ from simulation_models import four_bar, mechanism_in_mujoco, set_state
 import featherweight as fw
 from featherweight.model.description import Description
 
-MECHANISMS: dict[str, tuple[Callable[[], Description], float]] = {  # and the magnitude of forces [N m]
+MECHANISMS: dict[str, tuple[Callable[[], Description], float]] = {  # functions, and the magnitude of forces [N m]
     "Mini Cheetah with rotors": (fw.robots.mini_cheetah, 1.0),
     "MIT Humanoid with rotors": (fw.robots.mit_humanoid, 2.0),
     "four-bar": (four_bar, 1.0),

@@ -26,7 +26,7 @@ from featherweight.model.types import WORLD
 
 TALOS = ROBOTS / FILES["talos_reduced"][0]
 STIFFNESS, DAMPING = 2000.0, 50.0
-HEIGHT = 1.0193  # of the base [m] with the soles on the ground
+HEIGHT = 1.0193  # height of the base [m] with the soles on the ground
 POSTURE = {
     "arm_left_1_joint": 0.26, "arm_left_2_joint": 0.17, "arm_left_4_joint": -0.53, "arm_right_1_joint": -0.26,
     "arm_right_2_joint": -0.17, "arm_right_4_joint": -0.53, "leg_left_3_joint": -0.411, "leg_left_4_joint": 0.859,
