@@ -129,7 +129,7 @@ def main():
     print(f"{len(base)} base parameters of {len(base.regressor.names)}: file, true, found (standard deviation)")
     for row in zip(base.names, base.values, found.truth, fit.values, fit.deviations, strict=True):
         print("  {:28s}{:10.4f}{:10.4f}{:10.4f}   ({:.4f})".format(*row))
-    print("Mass [kg] of links: file, consistent fit (what the motion does not determine stays near the file)")
+    print("Mass [kg] of links: file, consistent fit (undetermined parameters stay near the file)")
     for body, m in zip(found.arm.bodies, inertial[:, 0], strict=True):
         print(f"  {body.name:28s}{body.mass:10.3f}{m:10.3f}")
     print(f"Inconsistent bodies: {identification.inconsistent_bodies(found.arm, inertial) or 'none'}")

@@ -106,7 +106,7 @@ def refused_by_name(extra: str, use: Callable[[Path], None], folder: Path) -> No
         if f'pip install "featherweight[{extra}]"' not in str(error):
             raise AssertionError(f"without {extra}: {error}") from error
     else:
-        raise AssertionError(f"{extra} is not needed for what it is there for")
+        raise AssertionError(f"the use of {extra} works without the extra")
 
 
 def mjcf(folder: Path) -> None:
@@ -272,7 +272,7 @@ UNASKED = {"dask", "demo", "all"}  # a user of Dask's arrays has Dask; [demo] an
 
 def main(extra: str) -> None:
     prefix = Path(sys.prefix).resolve()
-    assert prefix in Path(fw.__file__).resolve().parents, f"{fw.__file__} is not what is installed in {prefix}"
+    assert prefix in Path(fw.__file__).resolve().parents, f"{fw.__file__} is not the package installed in {prefix}"
     with tempfile.TemporaryDirectory() as folder:
         (core if extra == "core" else USES[extra])(Path(folder))
     print(f"{extra}: works")

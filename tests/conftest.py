@@ -78,7 +78,7 @@ def ctrl_c() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--installed", action="store_true", help="skip what needs packages that are not installed here")
+    parser.addoption("--installed", action="store_true", help="skip tests that need packages that are not installed")
 
 
 def absent(config: pytest.Config, said: str) -> str:

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options(parser)
     parser.add_argument("--output", type=Path, default=Path("output/gpu"), help="folder of results.json, tables.md, chart.png")
-    parser.add_argument("--library", choices=["auto", *LIBRARIES], default="auto", help="whose arrays")
+    parser.add_argument("--library", choices=["auto", *LIBRARIES], default="auto", help="array library")
     parser.add_argument("--minutes", type=float, default=9.0, help="time after which no further part starts")
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), metavar="PART", help=", ".join(PARTS))
     given = parser.parse_args(arguments)

@@ -113,7 +113,7 @@ def timed(call: Callable[[int], Array]) -> tuple[float, Array]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--each", type=int, default=5, help="mechanisms of each kind and size")
-    parser.add_argument("--starts", type=int, default=20, help="of SciPy")
+    parser.add_argument("--starts", type=int, default=20, help="starting points of SciPy")
     parser.add_argument("--first", action="store_true", help="stop SciPy at the first start that closes the loops")
     options = parser.parse_args()
     print(machine())

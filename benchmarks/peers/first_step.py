@@ -116,7 +116,7 @@ def with_wheel(wheel: Path, folder: Path) -> tuple[str, ...]:
     code = "import featherweight; print(featherweight.__file__)"
     isolated = python, "-I"
     found = subprocess.run([*isolated, "-c", code], env=outside, capture_output=True, text=True, check=True)
-    assert Path(found.stdout.strip()).is_relative_to(folder), f"{found.stdout.strip()} is not of the wheel"
+    assert Path(found.stdout.strip()).is_relative_to(folder), f"{found.stdout.strip()} is not from the wheel"
     return isolated
 
 

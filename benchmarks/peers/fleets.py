@@ -173,7 +173,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--contact", choices=LAWS, default=RIGID, help="contact law of our simulation")
     parser.add_argument("--no-short", action="store_true", help=f"do not measure vectors of {AVX2} bits")
-    parser.add_argument("--mjbatch", nargs="*", default=[sys.executable], metavar="PYTHON", help="with mjbatch or mjbatch-uni")
+    parser.add_argument(
+        "--mjbatch", nargs="*", default=[sys.executable], metavar="PYTHON", help="Python interpreters with mjbatch"
+    )
     given = parser.parse_args()
     short = not given.no_short and 8 * host().vector_bytes > AVX2
     print(f"{machine()}; MuJoCo {mujoco.__version__}; {processors()} threads; contact={given.contact!r}\n")

@@ -49,7 +49,7 @@ class CommandLine(SphinxDirective):  # type: ignore[misc]  # as in api.py
         examples = {_words(line)[0]: line for line in self.content}
         lines = [line for name, callback in _commands() for line in _section(name, callback, examples.get(name, ""))]
         for wrong in filter(None, map(_refusal, self.content)):
-            _log.warning("the program does not take %s", wrong, location=self.get_location())
+            _log.warning("the program rejects the example %s", wrong, location=self.get_location())
         for bare in [name for name, _ in _commands() if name not in examples]:
             _log.warning("the command %s has no example", bare, location=self.get_location())
         made = nodes.Element()

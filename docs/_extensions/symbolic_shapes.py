@@ -26,7 +26,7 @@ class Example(NamedTuple):
     def shape(self, numbers: Iterable[int]) -> str:
         """Return a shape as text, such as "(nq,)"."""
         sizes = [self.sizes.get(n, str(n)) for n in numbers]
-        assert all(n in _COMMON or n in self.sizes for n in numbers), f"no name for one of {sizes}"
+        assert all(n in _COMMON or n in self.sizes for n in numbers), f"no symbol for a size among {sizes}"
         return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
     def takes(self, f: CompiledFunction[Any]) -> list[tuple[str, str, bool]]:

@@ -49,7 +49,7 @@ def blocks(text: str) -> Iterator[Block]:
         kind = part.lastgroup if part.lastgroup != "indent" else "block"
         if kind == "why":
             why = " ".join(part["why"].split())
-            assert why, "a comment that leaves a block out says why"
+            assert why, "a comment that skips a block must give the reason"
             continue
         group = "first" if part["first"] is not None else "block"
         line = text.count("\n", 0, part.start(group)) + 1

@@ -32,7 +32,7 @@ def test_every_table_is_what_a_command_printed() -> None:
     for page, places in SHOWN.items():
         for command, text in places.items():
             assert (FIGURES["PEERS"] / shlex.split(command)[0]).is_file(), (page, command)
-            assert text.lstrip().startswith("|"), f"{page}: no figures of {command}: make figures"
+            assert text.lstrip().startswith("|"), f"{page}: no figures of {command}; run make figures"
             assert f"`python benchmarks/peers/{command}`" in text
 
 

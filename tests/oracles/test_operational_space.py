@@ -395,7 +395,7 @@ Delassus matrices."""
 @pytest.mark.parametrize("execution", ["traced", "rolled"])
 def test_executions_agree(execution: str, kind: str, what: str) -> None:
     if execution == "rolled" and what not in ROLLED[kind]:
-        pytest.skip("its loops are parts of what is compiled for another function")
+        pytest.skip("another compiled function contains its loops")
     if (what, kind) in (("stabilization", "any rows"), ("delassus", "contacts")):
         pytest.skip("for contacts only, or tested with the Delassus matrix")
     robot, plain = (fw.build(TREES["roots"](), execution=e) for e in (execution, "interpreted"))

@@ -88,7 +88,7 @@ def test_functions_agree_with_one_another(name: str) -> None:
     check_momentum(r)
     check_constrained_derivatives(r)
     declared = set(r.robot.functions) - OPEN
-    assert declared <= r.checked, f"no relation is tried of {', '.join(sorted(declared - r.checked))}"
+    assert declared <= r.checked, f"no relation tests {', '.join(sorted(declared - r.checked))}"
 
 
 def check_dynamics(r: Relations) -> None:

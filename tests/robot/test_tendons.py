@@ -105,7 +105,7 @@ def test_moment_arms_are_the_slopes_of_lengths() -> None:
 
 def test_many_configurations_at_once_and_named_tendons() -> None:
     robot = fw.load(MANY, execution="interpreted")
-    # the element with joints is a coupling, not a tendon
+    # the fixed tendon "joints" acts like a joint and is not listed
     assert [t.name for t in robot.tendons] == ["branches", "slack", "straight"]
     assert robot.tendons["straight"].path[0] == fw.TendonPoint(None, (0.0, 0.0, 1.2))
     q = robot.random_configuration(0, size=(2, 3))

@@ -15,7 +15,7 @@ from simulation.beside_mujoco import beside_mujoco
 from simulation.plain_python import plain_python
 
 if tuple(map(int, mujoco.__version__.split(".")[:2])) < (3, 11):
-    pytest.skip("this MuJoCo knows neither surfacevel nor adhesion of contacts", allow_module_level=True)
+    pytest.skip("this version of MuJoCo has neither surfacevel nor contact adhesion", allow_module_level=True)
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
 G = 9.81

@@ -63,7 +63,7 @@ def boxes(**options: Any) -> fw.Simulation:
 def test_boxes_that_fall(integrator: str) -> None:
     sim = require_equal(lambda: boxes(integrator=integrator), 400)
     counts = np.bincount(sim.contacts_of_many(slice(None)).robot, minlength=ROBOTS)
-    assert len({*counts}) > 2, "all robots have as many contacts"
+    assert len({*counts}) > 2, "all robots have the same number of contacts"
 
 
 @pytest.mark.parametrize("name", ["hopper", "half_cheetah"])

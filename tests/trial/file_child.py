@@ -128,7 +128,7 @@ def _check(robot: fw.Robot, forward_dynamics: Any) -> None:
         scale = max(float(np.abs(x).max()) for x in (tau / size, bias / size, a * size))
         error = float(np.abs((again - a) * size).max())
         allowed = ROUNDING * scale * spread(robot, size) * eigenvalues[-1] / eigenvalues[0]
-        assert error <= allowed, f"forward dynamics miss inverse dynamics by {error:.3g}, {allowed:.3g} allowed"
+        assert error <= allowed, f"forward dynamics differ from inverse dynamics by {error:.3g}, {allowed:.3g} allowed"
 
 
 ROUNDING = 1e-13  # relative error of terms that cancel: some hundred roundings

@@ -73,7 +73,7 @@ def test_the_server_listens_on_loopback_only_unless_asked(window: Window) -> Non
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE):
         pass
     if not Path("/proc/net/tcp").exists():
-        pytest.skip("this system has no list of what is listened on")
+        pytest.skip("this system has no list of listening sockets")
     listening = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if line.split()[3] == "0A"]
     assert [a for a in listening if a.endswith(f":{port:04X}")] == [f"0100007F:{port:04X}"]
 

@@ -432,7 +432,7 @@ def resolve(
 
 
 def is_finite(problem: Problem) -> bool:
-    """Whether all entries of A and b are finite."""
+    """Return whether all entries of A and b are finite."""
     finite = True
     for i in range(len(problem.b)):
         finite = finite and bool(abs(problem.b[i]) < np.inf)

@@ -61,7 +61,7 @@ class Problem(NamedTuple):
 
     @property
     def factored(self) -> bool:
-        """Whether A is given as B Bᵀ + R."""
+        """Return whether A is given as B Bᵀ + R."""
         return len(self.A) < len(self.b)
 
 

@@ -34,7 +34,7 @@ class Way(NamedTuple):
 
     @property
     def too_large(self) -> bool:
-        """Whether the trace exceeds the node budget."""
+        """Return whether the trace exceeds the node budget."""
         return self.traced.too_large
 
     @property

@@ -114,7 +114,7 @@ class CompiledFunction(SuggestsNames, Generic[R]):
 
     @property
     def too_large(self) -> bool:
-        """Whether the trace exceeds the node budget, which is possible only with execution "traced"."""
+        """Return whether the trace exceeds the node budget, which is possible only with execution "traced"."""
         return self.ways.own.too_large
 
     def variant(self, option: str) -> CompiledFunction[R]:

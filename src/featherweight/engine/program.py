@@ -111,7 +111,7 @@ class Program(ABC):
 
     @property
     def rollable(self) -> bool:
-        """Whether the program consists only of kernels, whose loops can stay loops."""
+        """Return whether the program consists only of kernels, whose loops can stay loops."""
         return True
 
     def in_lanes(self, lanes: int, own: Trace | None = None) -> JacobianTrace | None:

@@ -52,7 +52,7 @@ class ProgramTrace:
 
     @property
     def too_large(self) -> bool:
-        """Whether the trace exceeds the node budget."""
+        """Return whether the trace exceeds the node budget."""
         return "operations" not in self._facts
 
     def within(self, budget: int) -> bool:

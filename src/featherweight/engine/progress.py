@@ -81,7 +81,7 @@ def watched(items: Sequence[T], what: str) -> Iterator[T]:
 
 
 def _draws() -> bool:
-    """Whether somebody sees a bar: standard error is a terminal, or belongs to a notebook."""
+    """Return whether somebody sees a bar: standard error is a terminal, or belongs to a notebook."""
     seen = getattr(sys.stderr, "isatty", bool)() or "ipykernel" in sys.modules
     return seen and log.isEnabledFor(logging.WARNING)
 

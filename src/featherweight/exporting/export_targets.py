@@ -31,7 +31,7 @@ class ExportTarget(NamedTuple):
 
     @property
     def has_system(self) -> bool:
-        """Whether an operating system loads programs at any address."""
+        """Return whether an operating system loads programs at any address."""
         return "-none-" not in self.triple and "-unknown-unknown" not in self.triple
 
     @property

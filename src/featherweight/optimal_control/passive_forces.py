@@ -76,7 +76,7 @@ class PassiveForces:
 
     @property
     def exist(self) -> bool:
-        """Whether there are any forces."""
+        """Return whether there are any forces."""
         return bool(self.own or self.robot.model.carried)
 
     @cached_property

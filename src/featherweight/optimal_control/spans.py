@@ -42,7 +42,7 @@ class System(NamedTuple):
 
     @property
     def armature(self) -> bool:
-        """Whether drives are evaluated at the end of a step."""
+        """Return whether drives are evaluated at the end of a step."""
         return any(d.armature for d in self.drives)
 
     @property
@@ -78,5 +78,5 @@ class Span(NamedTuple):
 
     @property
     def free(self) -> bool:
-        """Whether the solver chooses the step."""
+        """Return whether the solver chooses the step."""
         return self.least is not None

@@ -135,7 +135,7 @@ class StageFunctions:
 
     @property
     def steps(self) -> bool:
-        """Whether the knots are steps of the Runge-Kutta method; impacts and the end are not."""
+        """Return whether the knots are steps of the Runge-Kutta method; impacts and the end are not."""
         return self.system.integrator == RK4 and not self.impact and not self.end
 
     @property

@@ -89,12 +89,12 @@ class ContactInertia:
 
     @property
     def by_inverse(self) -> bool:
-        """Whether touching bodies use their rows of J M⁻¹ Jᵀ."""
+        """Return whether touching bodies use their rows of J M⁻¹ Jᵀ."""
         return bool(self.contacts) and self.function_of_bodies is None and not self.by_sets
 
     @property
     def takes_inverse(self) -> bool:
-        """Whether any rows, of bodies or joints, use J M⁻¹ Jᵀ."""
+        """Return whether any rows, of bodies or joints, use J M⁻¹ Jᵀ."""
         rows_alone = len(self.joint_rows) > 0 and self.function_of_all is None
         return rows_alone or (bool(self.contacts) and self.function_of_bodies is None)
 
@@ -133,7 +133,7 @@ class ContactInertia:
 
     @cached_property
     def in_blocks(self) -> bool:
-        """Whether J contains only the columns of each row's own tree."""
+        """Return whether J contains only the columns of each row's own tree."""
         own = len(self.forest.begins) > 2 and not self.robot.closed and self.paths is not None
         return own and self.robot.forward_dynamics.execution != "rolled"
 

@@ -91,5 +91,5 @@ class ContactStage:
 
     @property
     def looks_back(self) -> bool:
-        """Whether the problem needs velocities before the step: surfaces bounce, or impacts come before the motion."""
+        """Return whether the problem needs velocities before the step: surfaces bounce, or impacts come before the motion."""
         return self.settings.in_step or self.settings.law != RIGID or bool(self.model.restitution.any())

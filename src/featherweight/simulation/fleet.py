@@ -249,7 +249,7 @@ class Fleet:
 
     @property
     def _differ(self) -> bool:
-        """Whether robots differ from one another."""
+        """Return whether robots differ from one another."""
         return any(len(x) for x in self.varied)
 
     def vary(self, varied: dict[str, Array]) -> None:

@@ -371,12 +371,12 @@ class ForcesAtJoints:
 
     @property
     def mapped(self) -> bool:
-        """Whether S exists."""
+        """Return whether S exists."""
         return bool(self.robot.closed) or self.lengths is not None
 
     @property
     def plain(self) -> bool:
-        """Whether all forces act at joints with coordinates of their own, by linear laws; other forces have no derivatives."""
+        """Return whether all forces act at joints with coordinates of their own, by linear laws; other forces have no derivatives."""
         curved = len(self.laws.curves.drive) or len(self.laws.controllers.drive)
         return self.lengths is None and not self.states and not curved and not self.sticky
 

@@ -39,7 +39,7 @@ class JointLimits:
 
     @property
     def any(self) -> bool:
-        """Whether any joint has a limit."""
+        """Return whether any joint has a limit."""
         return len(self._rows) > 0
 
     def check(self, q: Array) -> None:

@@ -16,7 +16,7 @@ class Observer(Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether the observer is closed. The simulation then removes it."""
+        """Return whether the observer is closed. The simulation then removes it."""
 
     def live(self, q: Vector, points: Matrix, forces: Matrix) -> None:
         """Receive a state that `run` records: q (nq,), and contact forces (k, 3) [N] at points (k, 3) [m], in the world frame.

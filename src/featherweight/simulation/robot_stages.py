@@ -508,7 +508,7 @@ def arrive(s: RobotStages) -> None:
 
 
 def all_finite(x: Vector) -> bool:
-    """Whether all numbers are finite."""
+    """Return whether all numbers are finite."""
     finite = True
     for y in x:
         finite = bool(finite and abs(y) < inf)

@@ -141,6 +141,6 @@ class StateOfRobots(Observations):
 
     @property
     def failed(self) -> Booleans:
-        """Whether each robot (robots,) failed in the last step; with `on_failure="stop"`, whether it has stopped."""
+        """Return whether each robot (robots,) failed in the last step; with `on_failure="stop"`, whether it has stopped."""
         failed: Booleans = self._fleet.failed.copy()
         return failed

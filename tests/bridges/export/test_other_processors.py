@@ -58,7 +58,7 @@ def test_older_processors_of_this_kind_agree(target: str, tmp_path: Path, robot:
     """Check bitwise if a product and a sum are one instruction."""
     t = TARGETS[target]
     if not shutil.which("gcc") or not host().triple.startswith("x86_64") or host().vector_bytes < t.vector_bytes:
-        pytest.skip("needs gcc and a processor that has what the target has")
+        pytest.skip("needs gcc and a processor with the features of the target")
     f = robot.forward_dynamics
     fw.export(f, tmp_path, name="tree", target=target, files="static")
     (tmp_path / "main.c").write_text(program(f, f.name, "tree.h", "double"))

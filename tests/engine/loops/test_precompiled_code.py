@@ -14,7 +14,7 @@ from featherweight.engine.loops import kernel_code, precompiled_code
 from featherweight.engine.loops.compiled_functions import CompiledKernel
 from featherweight.engine.loops.kernel_code import Facts, Specialization
 
-pytestmark = pytest.mark.skipif(not host().fma, reason="objects are made where a processor multiplies and adds at once")
+pytestmark = pytest.mark.skipif(not host().fma, reason="needs a processor with fused multiply-add")
 
 
 def weighted_sum(x: np.ndarray, y: np.ndarray) -> float:

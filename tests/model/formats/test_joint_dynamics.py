@@ -230,7 +230,7 @@ def test_numbers_that_are_not_finite_are_refused_by_name(tmp_path: Path, key: st
         load_description(mjcf(tmp_path, f'<joint name="j" {key}="nan"/>'))
 
 
-@pytest.mark.skipif(not hasattr(mujoco.MjsActuator, "armature"), reason="this MuJoCo has no armature of actuators")
+@pytest.mark.skipif(not hasattr(mujoco.MjsActuator, "armature"), reason="this version of MuJoCo has no actuator armature")
 def test_negative_armature_of_an_actuator_is_refused_by_name(tmp_path: Path) -> None:
     motor = '<actuator><motor name="a" joint="j" armature="-3"/></actuator>'
     with pytest.raises(ModelError, match=r"robot\.xml: actuator 'a': the armature is negative"):

@@ -35,7 +35,7 @@ class PlanPart(NamedTuple):
 
     @property
     def numbered(self) -> bool:
-        """Whether it is a piece of the trace, and not the code before or after it."""
+        """Return whether it is a piece of the trace, and not the code before or after it."""
         return self.title.isdecimal()
 
     @property
@@ -65,7 +65,7 @@ class StraightPlan:
 
     @property
     def cut(self) -> bool:
-        """Whether the trace is split into several parts."""
+        """Return whether the trace is split into several parts."""
         return sum(part.numbered for part in self.parts) > 1
 
 

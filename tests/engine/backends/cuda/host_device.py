@@ -23,7 +23,7 @@ from featherweight.engine.backends.cuda.target import NVIDIA
 from featherweight.engine.backends.llvm.jit import compile_object, host, load_object
 from featherweight.engine.function import CompiledFunction
 
-needs_fma = pytest.mark.skipif(not host().fma, reason="without fma in hardware this machine rounds otherwise than devices")
+needs_fma = pytest.mark.skipif(not host().fma, reason="without hardware fma, this machine rounds differently from devices")
 ctypes.CDLL("libgcc_s.so.1", ctypes.RTLD_GLOBAL)  # rounds to float16 if the processor cannot
 PHASES = ("fw_bring", "fw_prepare", "fw_compute", "fw_take", "fw_copy_element")
 

@@ -72,7 +72,9 @@ def test_spilling_takes_the_memory_that_it_says(precision: str) -> None:
 def test_kernels_take_no_more_registers_and_memory(name: str) -> None:
     made_with, table = read_table()
     if made_with != makers():
-        pytest.skip(f"the table is of {made_with}, this is {makers()}: python benchmarks/gpu/register_use.py --write")
+        pytest.skip(
+            f"the table is for {made_with}, this machine has {makers()}: run python benchmarks/gpu/register_use.py --write"
+        )
     for function, f in functions(name, derivatives=False):
         for precision in PRECISIONS:
             this = key(name, function, precision)
@@ -80,7 +82,7 @@ def test_kernels_take_no_more_registers_and_memory(name: str) -> None:
                 _, use = kernel(f, precision)
                 assert not use.worse_than(table[this]), (
                     f"{this}: {use}, and {table[this]} in {TABLE.name}; "
-                    "if it is to be so: python benchmarks/gpu/register_use.py --write"
+                    "if this is intended, run python benchmarks/gpu/register_use.py --write"
                 )
 
 

@@ -83,7 +83,7 @@ print(np.isfinite(f(x, x, x)).all(), np.isfinite(f(x[0], x[0], x[0])).all())
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="takes address space as Linux gives it")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="depends on the layout of Linux's address space")
 def test_code_and_its_constants_stay_together_in_a_full_address_space(tmp_path: Path) -> None:
     there = {**os.environ, "FEATHERWEIGHT_CACHE": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", FULL_ADDRESS_SPACE], capture_output=True, text=True, env=there)
@@ -145,7 +145,7 @@ print(ended)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="a limit of memory that all systems calls keep")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a memory limit that all system calls respect")
 @pytest.mark.parametrize("room", [0, 1 << 20])
 def test_where_memory_ends_there_is_memory_error(room: int) -> None:
     command = [sys.executable, "-c", WITHOUT_MEMORY, str(Path(__file__).parents[3]), str(room)]

@@ -81,7 +81,7 @@ def shape_and_strides(a: Any) -> Iterator[tuple[int, int]]:
 def test_numpy_keeps_what_is_read_where_it_is_read(name: str, found: Callable[[], set[int]]) -> None:
     offsets = found()
     assert getattr(known, name) in offsets, f"{HERE}: python_objects.{name} is {getattr(known, name)}; it lies at {offsets}"
-    assert len(offsets) == 1, f"{HERE}: {name} may lie at any of {offsets}, so this test says nothing"
+    assert len(offsets) == 1, f"{HERE}: {name} may lie at any of {offsets}, so this test is inconclusive"
 
 
 def test_shape_and_strides_are_numbers_of_64_bits() -> None:
@@ -123,7 +123,7 @@ def test_what_lies_elsewhere_is_noticed_and_named(name: str, monkeypatch: pytest
 
 @pytest.fixture
 def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget what is known of NumPy's arrays."""
+    """Simulate a NumPy with unknown array layouts."""
     monkeypatch.setattr("featherweight.engine.backends.llvm.entry_table.layouts_known", lambda: False)
 
 

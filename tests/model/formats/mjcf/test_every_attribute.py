@@ -256,7 +256,7 @@ def test_what_changes_motion_changes_the_description_or_its_report(path: str) ->
     for key, value in parsed(SAMPLES[path]).items():
         if key in known:  # older versions of MuJoCo lack these
             root = file_for(path, key)
-            assert seen(changed(root, path, key, value)) != seen(root), f"{path}@{key} is ignored without a word"
+            assert seen(changed(root, path, key, value)) != seen(root), f"{path}@{key} is ignored silently"
 
 
 @pytest.mark.parametrize("kind", SERVOS)
@@ -275,7 +275,7 @@ def test_what_servos_and_motors_say_is_read(kind: str) -> None:
             file = re.sub("<actuator>.*</actuator>", f"<actuator><{kind} {given}/></actuator>", FILE)
             texts.append(file.replace('name="a" axis', 'name="a" range="-20 20" axis'))
         before, after = (fw.read(text).actuators for text in texts)
-        assert len(before) == 1 and before != after, f"{kind}@{key} is ignored without a word"
+        assert len(before) == 1 and before != after, f"{kind}@{key} is ignored silently"
 
 
 def test_each_attribute_that_mujoco_reads_is_tried_or_said_to_be_without_effect() -> None:

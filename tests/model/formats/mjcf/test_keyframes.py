@@ -97,7 +97,7 @@ def test_controls_are_found_behind_actuators_that_have_several(tmp_path: Path) -
     try:
         model = mujoco.MjModel.from_xml_path(str(written(tmp_path, ARM, pid)))
     except ValueError:
-        pytest.skip("this MuJoCo has no pid")
+        pytest.skip("this version of MuJoCo has no pid actuators")
     assert model.nu > 2
     controls = np.where(np.arange(model.nu) == model.actuator_ctrladr[1], 3, 0)
     key = f'<keyframe><key ctrl="{" ".join(map(str, controls))}"/></keyframe>'

@@ -316,7 +316,7 @@ def test_what_changes_motion_and_is_not_read_is_listed(tmp_path: Path, where: st
     try:
         mujoco.MjModel.from_xml_path(str(path))
     except ValueError:
-        pytest.skip("this MuJoCo does not know it")
+        pytest.skip("this version of MuJoCo lacks the element")
     assert dict(load_description(path).unused) == {kind: "1"}
     assert kind in CHANGING_MOTION
 
@@ -367,7 +367,7 @@ def test_some_copies_are_made(tmp_path: Path) -> None:
     assert len(robot.bodies) == 9
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes among files")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 @pytest.mark.parametrize(
     ("rest", "tag"), [('<include file="pipe"/>', "include"), ('<asset><model name="m" file="pipe"/></asset>', "model")]
 )

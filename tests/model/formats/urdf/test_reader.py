@@ -258,7 +258,7 @@ def test_axes_of_any_length_become_unit_vectors(tmp_path: Path, digit: str) -> N
     assert read.axis == pytest.approx((math.sqrt(0.5), 0.0, math.sqrt(0.5)), rel=1e-15)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes among files")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "robot.urdf")
     with pytest.raises(ModelError, match=r"robot\.urdf: a pipe, socket or device"):
