@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -155,13 +155,38 @@ def test_functions_have_at_most_eight_parameters(nodes: list[Node]) -> None:
     ] == []
 
 
-OPENINGS = ("Of", "Those", "That of", "What", "As")  # of docstrings that do not name what they are about
+CLONE = Path(__file__).parents[1]
+OTHER_FOLDERS = ("tests", "benchmarks", "examples", "docs", "release")  # absent outside of a clone, except tests
+OPENING = re.compile(  # of docstrings that neither say what a thing does nor name it
+    r"(As|By|For|From|How|If|In|Of|That|Those|To|What|When|Where|Whether|Which|With)(?![\w-])"
+)
+
+
+def badly_opened(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the first lines of docstrings with such an opening."""
+    for node in nodes:
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = (ast.get_docstring(node) or "").partition("\n")[0]
+            if OPENING.match(first):
+                yield first
 
 
 def test_docstrings_begin_with_what_a_thing_does_or_is(nodes: list[Node]) -> None:
-    described = [(module, node) for module, node in nodes if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)]
-    first = [(module, (ast.get_docstring(node) or "").partition("\n")[0]) for module, node in described]
-    assert [(module, line) for module, line in first if line.startswith(tuple(f"{word} " for word in OPENINGS))] == []
+    """Check that a docstring begins with a verb and its object, or with a noun phrase that names the thing."""
+    assert [(module, line) for module, node in nodes for line in badly_opened([node])] == []
+
+
+@pytest.mark.parametrize("folder", OTHER_FOLDERS)
+def test_docstrings_outside_of_the_package_do_so_too(folder: str) -> None:
+    trees = {file: ast.parse(file.read_text("utf-8")) for file in (CLONE / folder).rglob("*.py")}
+    assert [(file.name, line) for file, tree in trees.items() for line in badly_opened(ast.walk(tree))] == []
+
+
+def test_bad_openings_are_found() -> None:
+    bad = ["Whether it moves.", "Of a robot.", "In the world.", "What moves"]
+    good = ["Return whether it moves.", "Inertia of a body.", "In-place sum of arrays.", "Forces on bodies.", ""]
+    source = "\n".join(f'def f():\n    """{line}"""' for line in [*bad, *good])
+    assert [*badly_opened(ast.walk(ast.parse(source)))] == bad
 
 
 # ---- what is compiled from a robot is the same on every machine

@@ -373,7 +373,9 @@ def _from_rpy(rpy: Array) -> Quaternion:
 
 
 def _rpy(R: Array) -> Array:
-    """With the yaw known, roll is read from the rows that it turns back, which do not vanish where the pitch is ±π/2."""
+    """Return angles: with the yaw known, roll comes from the rows that yaw rotates back, which do not vanish at a pitch
+    of ±π/2.
+    """
     yaw = np.arctan2(R[..., 1, 0], R[..., 0, 0])
     pitch = np.arctan2(-R[..., 2, 0], np.hypot(R[..., 0, 0], R[..., 1, 0]))
     s, c = np.sin(yaw), np.cos(yaw)

@@ -1,4 +1,4 @@
-"""From the contact problem to impulses on bodies and joints: one robot after another, without the GIL."""
+"""Solution of contact problems by impulses on bodies and joints: one robot after another, without the GIL."""
 
 from __future__ import annotations
 

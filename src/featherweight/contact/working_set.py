@@ -55,7 +55,7 @@ def begin_set(problem: Problem, f: Vector, tolerance: float, u: Vector, work: Wo
 
 
 def extend_set(problem: Problem, tolerance: float, u: Vector, work: WorkingSet) -> None:
-    """For each pair of bodies, add the fastest closing contact outside the set, if its residual exceeds the tolerance."""
+    """Add the fastest closing contact of each pair of bodies outside the set, if its residual exceeds the tolerance."""
     k = len(problem.mu)
     for c in range(k):
         work.fastest[c] = -1

@@ -19,7 +19,7 @@ GROUND_SEED = 2025
 
 
 class Variation(NamedTuple):
-    """How a task varies its robots."""
+    """Ranges of the random variations of a task's robots."""
 
     body: str  # the body with a load
     dry_friction: tuple[float, float] = (0.9, 1.1)  # factors

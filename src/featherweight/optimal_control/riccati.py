@@ -296,7 +296,7 @@ def eliminate_controls(r: Riccati, knot: KnotSlopes, damping: float) -> bool:
 
 
 def hold_step(r: Riccati, knot: KnotSlopes, row: int) -> None:
-    """If the best step is out of bounds, replace its row by that of a change to the bound, without feedback."""
+    """Replace the row of a best step that is out of bounds by that of a change to the bound, without feedback."""
     x, p = r.numbers, 2 * r.n
     pivot, slope = x[row + p], r.slope[p]
     change = knot.least

@@ -163,7 +163,7 @@ class ContactInertia:
 
     @cached_property
     def paths(self) -> dict[int, int] | None:
-        """For each length, the last velocity that changes it; None if the others are not on its path from the ground."""
+        """Return the last velocity that changes each length; None if the others are not on its path from the ground."""
         last = {row: max(moved, default=0) for row, moved in self.rows_of.moved_by.items()}
         for row, moved in self.rows_of.moved_by.items():
             left, v = {*moved}, last[row]

@@ -376,7 +376,9 @@ class ForcesAtJoints:
 
     @property
     def plain(self) -> bool:
-        """Return whether all forces act at joints with coordinates of their own, by linear laws; other forces have no derivatives."""
+        """Return whether all forces act at joints with their own coordinates, by linear laws; other forces have no
+        derivatives.
+        """
         curved = len(self.laws.curves.drive) or len(self.laws.controllers.drive)
         return self.lengths is None and not self.states and not curved and not self.sticky
 

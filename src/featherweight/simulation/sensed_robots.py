@@ -261,7 +261,7 @@ class SensedRobots:
 
     @cached_property
     def rested(self) -> Array:
-        """Which robots (robots,) have taken no step from their states."""
+        """Return which robots (robots,) have taken no step from their states."""
         return np.asarray(np.isnan(self.fleet.before_last_step()[1]).any(axis=1))
 
     @cached_property

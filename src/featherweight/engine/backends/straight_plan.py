@@ -35,7 +35,7 @@ class PlanPart(NamedTuple):
 
     @property
     def numbered(self) -> bool:
-        """Return whether it is a piece of the trace, and not the code before or after it."""
+        """Return whether the part is a piece of the trace, and not the code before or after it."""
         return self.title.isdecimal()
 
     @property
