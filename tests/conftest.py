@@ -22,7 +22,7 @@ SHARED = {  # tests that share compiled code go to one process, which compiles i
     "simulation": ("simulation", "simulate"),
 }
 LONGEST = (*reversed(SHARED), "tests/properties", "tests/papers", "tests/trial", "tests/test_examples")
-"""Groups, and files with few tests that take long: they begin first, so that all processes end at once."""
+"""Groups, and files with few long tests; they begin first, so that all processes end at about the same time."""
 
 
 def scope(nodeid: str) -> str:

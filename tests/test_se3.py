@@ -15,7 +15,7 @@ import featherweight as fw
 from featherweight import se3
 
 EXACT = 1e-14
-"""Relative to a vector's or matrix's norm: rounding of a few dozen operations."""
+"""Tolerance relative to a vector's or matrix's norm: rounding of a few dozen operations."""
 
 ANGLES = (0.0, 1e-300, 1e-160, 1e-16, 1e-9, 1e-4, 0.1, 0.5, 1.0, 2.0, 3.0, np.pi - 1e-3, np.pi - 1e-8, np.pi - 1e-15, np.pi)
 AXES = ((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0), (0.6, -0.8, 0.0), (-0.48, 0.6, 0.64), (1e-9, 1.0, -1e-5))

@@ -71,7 +71,7 @@ FEET: dict[str, tuple[tuple[str, tuple[float, float, float]], ...]] = {
     "Tello Humanoid": (("left-foot", (0.1, 0.0, -0.041)), ("right-foot", (0.1, 0.0, -0.041))),
     "JVRC-1": (("left-ankle-pitch", (0.1, 0.0, -0.041)), ("right-ankle-pitch", (0.1, 0.0, -0.041))),
 }
-"""Links with the points on them that touch the ground [m], of the repository; its end-effector comes first."""
+"""Links with their ground contact points [m], from the repository, whose end-effector comes first."""
 
 
 @cache

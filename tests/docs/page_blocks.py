@@ -103,7 +103,7 @@ def _absent(tree: ast.Module) -> Iterator[str]:
 
 
 BRIDGED = {"casadi", "cupy", "dask", "dask_jobqueue", "dask_kubernetes", "gymnasium", "jax", "scipy", "torch", "unisim"}
-"""Packages that are in environments of their own, or not in those."""
+"""Packages that have their own environments, or are missing in those."""
 
 
 def _uses(tree: ast.Module) -> set[str]:

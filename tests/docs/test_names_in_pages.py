@@ -25,10 +25,10 @@ SPOKEN = {
     "plan": ("Plan",),
     "fw": ("featherweight",),
 }
-"""The names in pages of objects of these classes, and of the package."""
+"""Names that pages use for objects of these classes, and for the package."""
 
 OTHERS = ("casadi", "data", "jax", "llvm", "model", "torch")
-"""Modules of ours with the names of other libraries, or of variables in pages."""
+"""Modules whose names are also those of other libraries, or of variables in pages."""
 
 FENCE = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 QUOTED = re.compile(r"`([A-Za-z_]\w*(?:\.\w+)*)(?:\([^`]*\))?`")

@@ -37,13 +37,13 @@ FIXED = {
 }
 NAMES = (*FLOATING, *FIXED)
 COMPILED = ("icub", "hyq", "iris", "panda", "ur5", "kinova", "allegro", "double_pendulum")
-"""One of each kind, of which tests of all robots make machine code; the others run in plain Python, which is ready at once."""
+"""One robot of each kind, for which tests compile machine code; the others run in plain Python, which needs no compilation."""
 
 DYNAMICS = (
     *("integrate", "inverse_dynamics", "forward_dynamics", "mass_matrix", "inverse_mass_matrix", "bias_force", "gravity_force"),
     *("kinetic_energy", "potential_energy", "center_of_mass", "center_of_mass_jacobian", "joint_jacobian"),
 )
-"""The functions that are tried on many robots; `tests/oracles/test_executions.py` tries all of them on small ones."""
+"""Functions that run on many robots; `tests/oracles/test_executions.py` runs all functions on small robots."""
 
 
 def path(name: str) -> Path:

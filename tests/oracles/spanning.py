@@ -23,10 +23,10 @@ from oracles.mechanisms import MECHANISMS, closed
 from oracles.states import Array, States
 
 STEP = 1e-3
-"""Of `rate`: its error is h^4 / 30 of the fifth derivative, some 1e-13, and eps / h of the function, some 1e-13."""
+"""Step of `rate`: its error is h^4 / 30 of the fifth derivative, about 1e-13, and eps / h of the function, about 1e-13."""
 
 TURN = 1e-2
-"""Of `bend`: its error is h^4 / 90 of the sixth derivative, some 1e-10, and eps / h² of the function, some 1e-12."""
+"""Step of `bend`: its error is h^4 / 90 of the sixth derivative, about 1e-10, and eps / h² of the function, about 1e-12."""
 
 AMPLIFIED = 4.0
 """Largest velocity of a dependent joint, for unit independent ones: a configuration is regular if none exceeds it."""

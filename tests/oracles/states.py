@@ -16,11 +16,12 @@ from featherweight.engine.trace import evaluate
 Array = npt.NDArray[Any]  # doubles, except in tests of single precision
 
 ROUNDING = 1e-10
-"""Largest difference, relative to the norm of one state's result, that rounding explains.
+"""Largest difference due to rounding, relative to the norm of one state's result.
 
-Two programs that sum the same numbers in another order differ by about n eps κ, with n the number of terms and κ how much
-they cancel. n eps is some 1e-14 here, so the bound leaves a factor of 1e4 for cancellation, and is far below what any
-wrong term gives. Norms are taken over a whole result, since a component that is nearly zero has no digits of its own.
+Two programs that sum the same numbers in another order differ by about n eps κ, where n is the number of terms and κ
+measures their cancellation. n eps is about 1e-14 here, so the bound leaves a factor of 1e4 for cancellation; a wrong term
+gives a far larger difference. Norms are taken over a whole result, because a component that is nearly zero has no correct
+digits.
 """
 
 

@@ -15,7 +15,7 @@ from oracles.states import Array, States, assert_close, evaluated, random_states
 from oracles.trees import tree
 
 FILES = 1e-9
-"""Of files, whose right angles this package makes exact."""
+"""Tolerance for robots from files, whose right angles this package makes exact."""
 
 STATES = 3
 AWKWARD = (

@@ -28,13 +28,15 @@ FORWARD = ("aba", "crba-ltdl", "projection")
 LOADED = ("aba", "crba-ltdl")  # with external forces
 
 ROUNDTRIP = 1e-9
-"""Regular states: K_d and M have condition numbers up to 1e4 together, so 1e-12 at the most was seen."""
+"""Tolerance for regular states: the condition numbers of K_d and M together are at most 1e4; the largest measured error
+is 1e-12.
+"""
 
 PROJECTED = 1e-10
-"""The same sums in another order, times G whose entries are up to 30: 1e-13 at the most was seen."""
+"""Tolerance for the same sums in another order, times G with entries up to 30; the largest measured error is 1e-13."""
 
 DIFFERENCE = 1e-7
-"""Five-point differences lose 1e-11 of a function, Newton's method 1e-12 / h = 1e-9 and K_d some of the rest."""
+"""Tolerance of differences: five points lose 1e-11 of a function, Newton's method 1e-12 / h = 1e-9, and K_d some more."""
 
 names = pytest.mark.parametrize("name", MECHANISMS)
 

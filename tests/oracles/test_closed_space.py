@@ -22,13 +22,13 @@ REFERENCES = ("local", "local_world_aligned", "world")
 DELASSUS = ("pv-osim", "ltl")
 
 PROJECTED = 1e-10
-"""The same sums in another order, times G whose entries are moderate in regular states: 1e-13 at the most was seen."""
+"""Tolerance for the same sums in another order, times moderate G in regular states; the largest measured error is 1e-13."""
 
 DIFFERENCE = 1e-7
-"""Five-point differences lose 1e-11 of a function, Newton's method 1e-12 / h = 1e-9 and K_d some of the rest."""
+"""Tolerance of differences: five points lose 1e-11 of a function, Newton's method 1e-12 / h = 1e-9, and K_d some more."""
 
 TOLERANCE = 1e-9
-"""Relative to the norm of a result: constraint matrices are inverted."""
+"""Tolerance relative to the norm of a result, for inverted constraint matrices."""
 
 names = pytest.mark.parametrize("name", MECHANISMS)
 
@@ -95,7 +95,7 @@ def interpreted(name: str) -> fw.Robot:
 
 
 CHANGING = ("crank_and_rocker", "coupled", "two_loops", "own", "geared")
-"""Mechanisms with loops, couplings and constraints of one's own, whose maps from independent velocities change."""
+"""Mechanisms with loops, couplings and user-defined constraints, whose maps from independent velocities change."""
 
 
 @pytest.mark.parametrize("reference", REFERENCES)

@@ -40,13 +40,13 @@ SETS = ("one", "few_rows", "tips", "path", "same_body", "rows", "rigid", "ground
 KINDS = ("surface", "point")
 
 TOLERANCE = 1e-9
-"""Both sides lose eps times the condition number of M, at most 1e6 here; a wrong term is far larger.
+"""Tolerance: both sides lose eps times the condition number of M, at most 1e6 here; a wrong term gives far more.
 
 Norms are those of the block of two contacts, relative to the two contacts' own blocks, so that no contact hides another.
 """
 
 ROUNDING = 1e-11
-"""Of one source run three ways: the terms are the same, only their order is the compiler's."""
+"""Tolerance for one source in three executions: the terms are the same, and the compiler chooses their order."""
 
 
 # contacts

@@ -17,14 +17,16 @@ from oracles.robots import robot_of
 from oracles.states import Array, States, assert_close, evaluated, random_states, state
 
 AGREEMENT = 1e-9
-"""Of whole matrices, on robots with a thousandfold between heavy and light; Pinocchio sums about the world's origin."""
+"""Tolerance for whole matrices of robots with mass ratios up to a thousand; Pinocchio sums about the world's origin."""
 
 ANGLES = 6e-11
-"""What the two models differ by, as this one makes right angles exact; a mass matrix passes on its condition times that."""
+"""Difference between the two models, because this package makes right angles exact; a mass matrix amplifies it by its
+condition.
+"""
 
 COMPILED = ("hyq", "panda", "ur5", "double_pendulum")
 FILES = ("talos", "icub", "hyq", "solo12", "iris", "panda", "kinova", "allegro", "tiago", "double_pendulum", "baxter")
-"""Of each kind one or two."""
+"""One or two robots of each kind."""
 
 
 def by_pinocchio(peer: Peer, states: States, forward: bool) -> list[Array]:

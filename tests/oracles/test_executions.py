@@ -19,7 +19,7 @@ ROBOTS = ("panda", "kinova", "hyq", "talos", "tiago")
 STATES = 3
 
 ROUNDING = 1e-12
-"""The executions sum the same terms in nearly the same order, so they differ less than two programs do."""
+"""Tolerance: executions sum the same terms in nearly the same order, so they differ less than two programs."""
 
 
 @pytest.fixture(params=EXECUTIONS)

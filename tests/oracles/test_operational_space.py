@@ -32,7 +32,7 @@ LARGE = ("talos", "g1", "icub")
 STATES = 3
 
 TOLERANCE = 1e-9
-"""Relative to the norm of a result: constraint matrices have condition numbers up to 1e5, and are inverted."""
+"""Tolerance relative to the norm of a result, for inverted constraint matrices with condition numbers up to 1e5."""
 
 
 def contacts(name: str) -> list[fw.BilateralContact]:
@@ -386,8 +386,9 @@ ROLLED = {
     },
     "any rows": {"jacobian": "", "delassus": "", "constrained_dynamics": ""},
 }
-"""What is compiled with its loops: by one algorithm or all. The loops of the others are parts of these, or of
-Delassus matrices."""
+"""Functions that are compiled with their loops, by one algorithm or all; other loops are parts of these, or of Delassus
+matrices.
+"""
 
 
 @pytest.mark.parametrize("what", [*KERNELS, "delassus", "stabilization"])

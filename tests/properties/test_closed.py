@@ -22,10 +22,10 @@ FORWARD = ("aba", "crba-ltdl", "projection")
 KINDS = (("revolute", "prismatic", "continuous"), ("revolute", "prismatic", "spherical"), ("revolute", "planar", "floating"))
 
 MODERATE = 1e4
-"""Of `singularity`, |K_d|² / R_kk² in all: two digits are lost."""
+"""Bound of `singularity`, |K_d|² / R_kk² in total: two digits are lost."""
 
 TOLERANCE = 1e-9
-"""Of forces and accelerations: eps, times some 1e2 by K_d and 1e4 by M, leaves 1e-10."""
+"""Tolerance for forces and accelerations: eps, times about 1e2 by K_d and 1e4 by M, is below 1e-10."""
 
 
 class Case(NamedTuple):

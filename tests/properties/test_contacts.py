@@ -20,7 +20,7 @@ SIMPLE = (JointType.REVOLUTE, JointType.PRISMATIC, JointType.CONTINUOUS)
 GROUND = "ground"
 
 TOLERANCE = 1e-9
-"""Far above eps times the condition number of M, some 1e5 here; relative to the two contacts' own blocks."""
+"""Tolerance relative to the two contacts' own blocks, far above eps times the condition number of M, about 1e5 here."""
 
 algorithms = st.sampled_from(list(DELASSUS))
 

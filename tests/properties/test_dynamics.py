@@ -14,7 +14,7 @@ from oracles.states import Array, States, assert_close, norms, state
 TREES = ("mixed_8", "anchored", "floating_inside", "roots", "rotors")
 ROBOTS = ("panda", "kinova", "hyq", *TREES)
 STEP = 1e-5
-"""Of central differences: their error is h² f'''/6 + eps f / h, some 1e-9 of f, and more where a function is curved."""
+"""Tolerance for central differences: their error is h² f'''/6 + eps f / h, about 1e-9 of f, and more for large curvature."""
 
 DIFFERENCE = 1e-6
 

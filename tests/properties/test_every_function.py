@@ -21,7 +21,7 @@ from oracles.trees import awkward
 KINDS = ("floating", "planar", "spherical", "revolute", "prismatic")
 MECHANISMS = {"four_bar": robots.four_bar, "leg": robots.planar_leg_linkage}
 OPEN = {"residual", "singularity", "tangent_step", "spanning_velocity", "spanning_torque", "loop_forces"}
-"""Functions of mechanisms alone, which the tests of closed robots compare with the cut tree."""
+"""Functions of mechanisms alone, which the tests of closed robots compare with the spanning tree."""
 
 STEP = 1e-5
 ROUNDING = 1e-9  # for matrices of condition up to 1e5

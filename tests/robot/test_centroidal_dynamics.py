@@ -27,7 +27,7 @@ MOMENTA = (
 )
 EVERY = (*MOMENTA, "coriolis_matrix", "static_torque", "mechanical_power")
 CLOSED = 1e-9
-"""Of regular states of mechanisms."""
+"""Tolerance for regular states of mechanisms."""
 
 
 def at(robot: fw.Robot, name: str, x: States) -> Array:

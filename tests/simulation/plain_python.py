@@ -68,7 +68,7 @@ ROUNDED = CompiledLoop(work_on_robots, numbers=3, fused=False)
 """Machine code in which each operation is rounded, as in Python."""
 
 CHECKED = CompiledLoop(work_on_robots, numbers=3)
-"""Machine code that tests each index, where it is first used with FEATHERWEIGHT_CHECKED=1."""
+"""Machine code with a check of each index; first used with FEATHERWEIGHT_CHECKED=1."""
 
 
 @contextmanager

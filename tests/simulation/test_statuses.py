@@ -147,7 +147,7 @@ SCENES: dict[str, Callable[[], Refused]] = {
 
 
 ALIKE = {"TOO_DEEP", "UNSOLVED", "NO_VELOCITY_AFTER_CONTACT", "LIMIT", "GAIN"}
-"""What does not hang on velocities and forces: both robots are refused."""
+"""Statuses that do not depend on velocities and forces: both robots are refused."""
 
 
 def test_each_status_has_its_scene() -> None:

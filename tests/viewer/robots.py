@@ -34,7 +34,7 @@ HOSTILE = (
     "a</script><script>window.ran=1</script><img src=x onerror=window.ran=1>"
     "![x](/etc/passwd) `b` &amp;\n\n# *c* [d](javascript:window.ran=1)"
 )
-"""A name that runs, or reads a file, where it is taken for markup."""
+"""A name that would run a script, or read a file, if it were taken for markup."""
 
 
 def arm(folder: Path, base: str = "fixed") -> Robot:

@@ -78,7 +78,7 @@ void start(void)
 
 __attribute__((section(".vectors"), used)) static void (*const vectors[2])(void) = {(void (*)(void))0x20300000, start};
 """
-"""The <stdio.h> of programs for boards without a system, with what such a program begins with."""
+"""A replacement of <stdio.h> for boards without a system, with the startup code of such a program."""
 
 
 def program(f: Any, name: str, header: str, precision: str) -> str:

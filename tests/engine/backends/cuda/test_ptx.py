@@ -31,7 +31,7 @@ from oracles.robots import example
 
 needs_assembler = pytest.mark.skipif(not version(), reason="without ptxas: pip install nvidia-cuda-nvcc")
 SOON = {"hyq": FUNCTIONS[:3], "g1_29dof": FUNCTIONS[1:2], "talos_reduced": FUNCTIONS[1:2], "mini_cheetah": FUNCTIONS[1:3]}
-"""What is assembled soon, of large robots; the script compares the others, too."""
+"""Functions of large robots that the assembler compiles quickly; the script compares the others, too."""
 
 
 def ir(precision: str, keeps: bool = True) -> str:

@@ -20,7 +20,7 @@ from featherweight.spatial import sincos, sqrt
 from oracles.mechanisms import MECHANISMS
 
 CLOSE = {np.float64: 1e-13, np.float32: 5e-5}
-"""Of the norm of a result: sums in another order, and products that are fused elsewhere."""
+"""Tolerances relative to the norm of a result, for sums in another order and products fused in other places."""
 
 
 def everything(x: Any, s: Any, results: Any) -> None:

@@ -85,7 +85,7 @@ SAMPLES = {
     "actuator/velocity": f'{FORCES} kv="3"',
     "keyframe/key": f'qpos="{" ".join(29 * ["1"])}" qvel="{" ".join(25 * ["1"])}" ctrl="1 0 0 0"',
 }
-"""For each element the attributes that change motion, with a value that is not the default."""
+"""The attributes of each element that change motion, with a value other than the default."""
 
 CONTEXT: dict[tuple[str, str], dict[str, str]] = {
     ("option", "wind"): {"option": 'density="1"'},
@@ -135,7 +135,7 @@ CONTEXT: dict[tuple[str, str], dict[str, str]] = {
     },
     ("actuator/position", "inheritrange"): {"worldbody/body/joint": 'limited="true" range="-1 1"'},
 }
-"""What an attribute needs to mean something, by element and pattern: it is in the file both with the attribute and without."""
+"""Contents without which an attribute has no effect, by element and pattern; files with and without the attribute have them."""
 
 INSTEAD = {
     ("worldbody/body/inertial", "fullinertia"): 'pos="0 0 0" mass="1" fullinertia="1 1 1 .1 .1 .1"',
@@ -159,7 +159,7 @@ INSTEAD = {
     },
     ("actuator/general", "refsite"): 'site="s" refsite="r"',
 }
-"""All attributes of the element, where one cannot stand beside the others."""
+"""Complete attributes of an element, for attributes that exclude others."""
 
 OF_MUJOCOS_SOLVER = {
     "option": "ccd_iterations ccd_tolerance cone impratio iterations jacobian ls_iterations ls_tolerance noslip_iterations "
@@ -201,7 +201,7 @@ SERVOS = {
         'inheritrange="1"',
     ),
 }
-"""Attributes beside which others mean something, and those others, of actuators that `general` cannot stand for."""
+"""Attributes without which others have no effect, and those others, for actuators that `general` does not cover."""
 
 
 SCHEMA = {path.removeprefix("mujoco/"): keys for path, keys in schema().items()}
