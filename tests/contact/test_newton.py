@@ -268,7 +268,7 @@ def aims_along_step(f: Array, work: NewtonWork, parts: Array) -> Array:
 
 
 def put_step(rng: np.random.Generator, rho: Array, work: NewtonWork) -> Array:
-    """Set impulses, and random velocities and changes of them in the workspace; some do not change."""
+    """Return random impulses, and set random velocities and changes in the workspace; some changes are zero."""
     m = len(rho)
     work.rho[:m], work.velocity[:m], work.tried[:m] = rho, rng.standard_normal(m), rng.standard_normal(m)
     work.equations.step[:m] = rng.standard_normal(m) * rng.choice([0.0, 1.0], m, p=[0.2, 0.8])

@@ -36,7 +36,7 @@ def unit(p: Problem) -> float:
 
 
 def broken(p: Problem, f: Array) -> Iterator[tuple[str, float]]:
-    """Return the violation of each part of the law, as velocities [m/s].
+    """Yield the violation of each part of the law, as velocities [m/s].
 
     Impulses are converted to velocities by the greatest diagonal entry of A for a contact, as in the natural residual. If that
     is r, the power of friction differs from the greatest possible, mu f_n |u_t|, by at most 2 mu f_n r + |u_t| r.

@@ -43,7 +43,7 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Return the blocks of a page in order, including hidden ones."""
+    """Yield the blocks of a page in order, including hidden ones."""
     why = ""
     for part in _PARTS.finditer(text):
         kind = part.lastgroup if part.lastgroup != "indent" else "block"
@@ -92,7 +92,7 @@ def run(path: Path, text: str) -> list[str]:
 
 
 def _absent(tree: ast.Module) -> Iterator[str]:
-    """Return the packages that a block imports and that are not installed."""
+    """Yield the packages that a block imports and that are not installed."""
     for node in ast.walk(tree):
         modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
         modules += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []

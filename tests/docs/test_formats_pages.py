@@ -48,7 +48,7 @@ def spans(text: str) -> list[str]:
 
 
 def rows(text: str, *heads: str) -> Iterator[list[str]]:
-    """Return the cells of rows of all tables whose header begins with these cells."""
+    """Yield the cells of rows of all tables whose header begins with these cells."""
     inside: bool | None = None  # of a table, and of one with this header
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]

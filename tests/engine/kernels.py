@@ -12,7 +12,7 @@ from featherweight.spatial import sincos
 
 
 def swing(length: float, x: Any, y: Any, out: Any) -> None:
-    """Run a kernel with most constructs; x and y have as many elements as out."""
+    """Write results by most constructs of kernels; x and y have as many elements as out."""
     for i in range(len(out)):
         s, c = sincos(x[i])
         out[i] = length * s / (2.0 + c) - y[i] * x[i - 1]
@@ -29,7 +29,7 @@ def swinging(n: int, execution: str = "traced") -> CompiledFunction:
 
 
 def several(x: Any, s: Any, A: Any, load: Any, results: Any) -> None:
-    """Return a function with arguments and results of all ranks up to two, and an optional argument."""
+    """Compute results of all ranks up to two from arguments of all ranks up to two, one of them optional."""
     total, y, B = results
     t = 0.0
     for i in range(3):

@@ -16,7 +16,7 @@ A, B = [0.3, -0.7], [1.1]
 
 
 def function(x: Sequence[Any], y: Sequence[Any]) -> list[Any]:
-    """Return every operation, with numbers on either side; results that are inputs, negatives, constants and repeated."""
+    """Return results of every operation, with numbers on either side; some are inputs, negatives, constants or repeated."""
     s, c = sincos(x[0] * x[1])
     root = sqrt(4.0 + x[0] * x[0])
     return [2.0 * x[0] - x[1] / (y[0] + 3.0) + 1.0, s * c - 0.5, root / (1.5 - x[1]), -(1.0 / root), y[0], -y[0], 7.0, y[0]]

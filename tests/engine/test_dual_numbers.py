@@ -15,7 +15,7 @@ from featherweight.engine.trace import trace
 
 
 def function(x: Sequence[Any]) -> list[Any]:
-    """Return every operation, with numbers on either side."""
+    """Return results of every operation, with numbers on either side."""
     a, b, c = x
     return [
         2.0 * a - b / (c + 3.0) + 1.0,

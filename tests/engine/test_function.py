@@ -265,7 +265,7 @@ def test_a_function_over_the_node_budget_keeps_its_loops(monkeypatch: pytest.Mon
 
 @pytest.fixture(params=[16, 32])
 def narrow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Set the vector length of other processors, in bytes."""
+    """Set the vector length of other processors; return it in bytes."""
     real = host()
     monkeypatch.setattr("featherweight.engine.backends.llvm.backend.host", lambda: real._replace(vector_bytes=request.param))
     return int(request.param)

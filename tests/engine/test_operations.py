@@ -104,7 +104,7 @@ Function = Callable[[Any], Any]
 
 
 def everything(x: Any) -> list[Any]:
-    """Return each operation, with each order of signs, numbers among the results, and one result twice."""
+    """Return results of each operation with each order of signs; some are numbers, and one occurs twice."""
     s, c = OPERATIONS[SIN].value(x[0] * 0.5), OPERATIONS[COS].value(x[1] - 2.5)
     r = OPERATIONS[SQRT].value(x[2] * x[2] + 1.0)
     y = (s + c) * r - x[2] / (r + 0.25)

@@ -54,7 +54,7 @@ def played(envs: Any, steps: int, seed: int = 0) -> list[Any]:
 
 
 def same(a: Any, b: Any, where: str = "") -> None:
-    """Return whether results are equal where both have a value."""
+    """Check that results are equal where both have a value."""
     if isinstance(a, dict):
         assert a.keys() == b.keys(), where
         for name in a:

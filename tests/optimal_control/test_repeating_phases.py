@@ -123,7 +123,7 @@ def hopper(parts: list[fw.Phase] | None = None) -> tuple[fw.OptimalControl, Arra
 
 
 def with_costs(ocp: fw.OptimalControl, numbers: Array) -> fw.OptimalControl:
-    """Add the same costs to any phases, by the numbers of knots; the cost of the toe's height grows along the horizon."""
+    """Return the problem with the same costs for any phases, by the numbers of knots; the cost of the toe's height grows."""
     ocp.add(fw.Effort(), weight=0.02)
     ocp.add(fw.JointVelocities(), weight=0.01)
     ocp.add(fw.PostureTask(), weight=3.0)

@@ -126,9 +126,7 @@ def states(f: Any, robot: fw.Robot, dtype: Any) -> list[Any]:
 
 
 def trigonometry(x: Any, out: Any) -> None:
-    """Return a function with sines of arguments, shifted arguments and computed values; an argument as result, a
-    constant, a root.
-    """
+    """Compute sines of arguments, shifted arguments and computed values; results include an argument, a constant and a root."""
     s, c = sincos(x[0])
     t, d = sincos(x[1] + 1.0)
     u, e = sincos(x[0] * x[1])

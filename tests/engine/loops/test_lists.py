@@ -141,7 +141,7 @@ def test_lists_of_truth_values_and_of_tuples_with_them() -> None:
 
 
 def last_of(x: Any, n: int) -> float:
-    """Check that a list of an iteration survives the next one."""
+    """Return a number from a list that is kept from one iteration to the next."""
     before = [0.0] * 3
     for i in range(n):
         now = [before[k] + x[k] * i for k in range(3)]
@@ -154,7 +154,7 @@ def test_a_list_that_outlives_a_round_is_kept() -> None:
 
 
 def found(x: Any, n: int) -> float:
-    """Check a list that is created in a loop and read after it."""
+    """Return a number from a list that is created in a loop and read after it."""
     k = 0
     while True:
         row = [x[k] + j for j in range(n)]

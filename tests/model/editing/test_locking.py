@@ -127,7 +127,7 @@ def test_chains_of_couplings_are_followed_to_their_end() -> None:
 
 
 def test_a_locked_follower_of_all_leaders_by_chains() -> None:
-    """Check gear: j3 = 0.1 + 2 j1 + j2, belt: j2 = 4 j0; locking j3 and j1 locks j0 and j2."""
+    """Check the gear j3 = 0.1 + 2 j1 + j2, and the belt j2 = 4 j0; locking j3 and j1 locks j0 and j2."""
     description = follower((("joint1", (2.0,)), ("joint2", (1.0,)))).with_coupling(
         Coupling("belt", "joint2", (("joint0", (4.0,)),), 0.2)
     )

@@ -24,7 +24,7 @@ CLOSE = {np.float64: 1e-13, np.float32: 5e-5}
 
 
 def everything(x: Any, s: Any, results: Any) -> None:
-    """Return every operation, and results that are constant, an argument itself, and its negative."""
+    """Apply every operation; some results are constant, an argument, or its negative."""
     y, z = results
     n = len(x)
     sine, cosine = sincos(x[0] * s)

@@ -57,7 +57,7 @@ def of_dtypes(value: Callable[[Any], bytes], step: int) -> set[int]:
 
 
 def shape_and_strides(a: Any) -> Iterator[tuple[int, int]]:
-    """Return adjacent words, one of which points as many numbers behind the other as there are axes: NumPy allocates both
+    """Yield adjacent words, one of which points as many numbers behind the other as there are axes: NumPy allocates both
     together.
     """
     words = {k: int.from_bytes(memory(a, ARRAY_BYTES)[k : k + 8], "little") for k in range(known.HEADER, ARRAY_BYTES - 7, 8)}

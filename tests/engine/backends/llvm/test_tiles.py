@@ -14,7 +14,7 @@ LENGTHS = (3, 0, 1, 7, 8, 15, 31, 32, 33, 64, 100, 203)  # numbers of zeros betw
 
 
 def gaps(x: Any, y: Any) -> None:
-    """Return a row of products and constants, negative zeros among them, between zeros."""
+    """Write a row of products and constants, negative zeros among them, between zeros."""
     k = 0
     for i, length in enumerate(LENGTHS):
         for _ in range(length):

@@ -154,7 +154,7 @@ def run_steps(part: Sequence[steps.Step], memory: Memory, types: tuple[Type, Typ
 
 
 def plans(robot: fw.Robot, precision: str, bytes: int) -> Iterator[tuple[StraightPlan, tuple[Type, Type]]]:
-    """Return plans for one state, for batches, and in lanes, of derivatives, so that many values are alive."""
+    """Yield plans for one state, for batches, and in lanes, of derivatives, so that many values are alive."""
     W = bytes // Type(precision, 1).bytes
     one, many = Type(precision, 1), Type(precision, W)
     derivative = robot.forward_dynamics.derivative()
