@@ -35,7 +35,7 @@ def different() -> fw.Simulation:
 
 
 def failed() -> fw.Simulation:
-    """With a robot that has stopped, whose error the simulation keeps."""
+    """Return a fleet with a stopped robot, whose error the simulation keeps."""
     sim = boxes(3, on_failure="stop")
     v = np.zeros((3, 6))
     v[1, 0] = 1e6
@@ -120,7 +120,7 @@ def test_environments_copy() -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_errors_are_copied_whole(way: str) -> None:
-    """As they come from another process."""
+    """Check errors, which processes copy to one another."""
     error = fw.SimulationError("too fast", 0.5, 3, 8)
     copied = WAYS[way](error)
     assert (str(copied), vars(copied)) == (str(error), vars(error))

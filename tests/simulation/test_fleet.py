@@ -129,7 +129,7 @@ def test_one_robot_that_fails_begins_anew() -> None:
 
 
 def test_a_robot_that_begins_anew_takes_all_further_steps_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one alone, even where the call takes its steps in portions."""
+    """Check that it moves as a single robot, also if the call takes its steps in portions."""
     monkeypatch.setattr(fleet, "MOST_STEPS", 5)
     sim, tau = falling(3, on_failure="reset"), np.zeros((3, 20, 6))
     tau[1, [2, 8], 0] = np.nan
