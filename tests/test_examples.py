@@ -60,8 +60,8 @@ def test_the_picture_of_the_jump_is_drawn(swung: Any, jumped: Any, tmp_path: Pat
 
 
 def test_panda_finds_the_inertias_of_its_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Base parameters are accurate to their estimated deviations; forces of another motion are accurate to the noise,
-    unlike with the file's.
+    """Check base parameters to their estimated deviations, and forces of another motion to the noise, which the file's
+    parameters exceed.
     """
     pytest.importorskip("clarabel")
     found = identify.solve()
@@ -97,7 +97,7 @@ def test_panda_reaches_with_crocoddyl(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_poses_that_are_said_to_be_taken_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Position and direction agree on a part of the map; poses far from the arm are unreachable."""
+    """Check that position and direction agree on a part of the map; poses far from the arm are unreachable."""
     monkeypatch.setattr(reach_many, "X", np.array([-2.0, 0.4, 0.5]))
     monkeypatch.setattr(reach_many, "Z", np.array([0.4, 0.5]))
     robot, targets, found = reach_many.solve(restarts=30)
@@ -113,7 +113,9 @@ def test_poses_that_are_said_to_be_taken_are(monkeypatch: pytest.MonkeyPatch, tm
 
 
 def test_panda_avoids_a_wall_and_a_ball(tmp_path: Path) -> None:
-    """It passes over the wall with the target in reach, and keeps its distance, up to the error of one iteration per tick."""
+    """Check that the arm passes over the wall with the target in reach, and keeps its distance, to the error of one
+    iteration per tick.
+    """
     q, kept, ticks = panda_avoids.run(fw.load(fw.example("panda")), 3.6)
     hand = fw.load(fw.example("panda")).frame_placement(panda_avoids.HAND)(q)[:, :3, 3]
     away = np.linalg.norm(hand - panda_avoids.target(panda_avoids.STEP * np.arange(len(q))), axis=1)
@@ -125,7 +127,7 @@ def test_panda_avoids_a_wall_and_a_ball(tmp_path: Path) -> None:
 
 
 def test_hyq_trots_and_is_pushed(tmp_path: Path) -> None:
-    """It follows its reference upright, also after a push, with alternating feet."""
+    """Check that the robot follows its reference upright, also after a push, with alternating feet."""
     robot = fw.load(fw.example(hyq_trots.HYQ), base="floating")
     q, trot, ticks = hyq_trots.run(robot, 5.0)
     times = hyq_trots.STEP * np.arange(len(q))
@@ -144,7 +146,7 @@ def test_hyq_trots_and_is_pushed(tmp_path: Path) -> None:
 
 
 def test_talos_squats_is_pushed_and_walks(tmp_path: Path) -> None:
-    """It follows its references upright; soles lift alternately and land at their targets."""
+    """Check that the robot follows its references upright; soles lift alternately and land at their targets."""
     robot = fw.load(fw.example(talos_walks.TALOS), base="floating", mimic="independent")
     with pytest.warns(fw.ModelWarning, match="plans leave out .*: dry friction of arm_left_1_joint"):
         q, reference, _ = talos_walks.run(robot, 6.3)

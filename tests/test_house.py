@@ -158,7 +158,8 @@ def test_functions_have_at_most_eight_parameters(nodes: list[Node]) -> None:
 CLONE = Path(__file__).parents[1]
 OTHER_FOLDERS = ("tests", "benchmarks", "examples", "docs", "release")  # absent outside of a clone, except tests
 OPENING = re.compile(  # of docstrings that neither say what a thing does nor name it
-    r"(As|By|For|From|How|If|In|Of|That|Those|To|What|When|Where|Whether|Which|With)(?![\w-])"
+    r"(Also|And|As|But|By|Else|For|From|How|If|In|It|Neither|Of|That|They|Those|To|What|Whatever|When|Where|Whether|Which|With)"
+    r"(?![\w-])"
 )
 
 

@@ -65,7 +65,7 @@ def test_resting_contacts_are_not_multiplied_by_speed() -> None:
 
 @pytest.mark.parametrize("beyond", [-0.05, 0.0, 1e-3, 5e-3, 0.05])
 def test_a_ball_touches_a_mesh_at_its_one_candidate(beyond: float) -> None:
-    """On a face, and beyond its edge, where the contact's normal turns away from that of the face."""
+    """Check a ball on a face, and beyond its edge, where the contact's normal differs from that of the face."""
     corners = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1))
     robot = fw.load(
         f"""<mujoco><asset><mesh name="cube" vertex="{corners}"/></asset><worldbody><geom type="mesh" mesh="cube"/>

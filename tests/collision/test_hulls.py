@@ -157,7 +157,7 @@ def ball_file(path: Path, radius: float) -> Shape:
 
 
 def test_hulls_of_meshes_are_kept_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second call, and another file with the same content, compute nothing; changes of any kind do."""
+    """Check that a second call, and another file with the same content, compute nothing, and that changes of any kind do."""
     path, other, made = tmp_path / "ball.stl", tmp_path / "copy.stl", list[int]()
 
     def noted(points: Array) -> Hull:

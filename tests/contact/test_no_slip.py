@@ -58,7 +58,7 @@ def test_friction_is_the_minimum_within_its_cones(seed: int) -> None:
 
 
 def test_contacts_without_friction_get_none_from_pyramids() -> None:
-    """Whatever an earlier problem has left in the workspace."""
+    """Check that numbers of an earlier problem in the workspace have no effect."""
     problem, _ = drawn(0, 3, 0, 0.2)
     problem = problem._replace(mu=np.array([0.5, 0.0, 0.5]))
     edges, work = edge_work(12 + len(problem.b)), still_work(len(problem.b))

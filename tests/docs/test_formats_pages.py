@@ -407,7 +407,7 @@ def test_the_page_of_usd_has_the_kinds_that_the_loader_notes_and_no_other() -> N
 
 
 def test_the_page_of_usd_has_the_attributes_that_the_loader_reads() -> None:
-    """Only complete names count; names for axes and ends of joints are composed."""
+    """Check complete names only, because names for axes and ends of joints are composed."""
     said = {*spans(page("usd"))}
     asked = {text for module in sources("usd/*.py") for text in strings(module)}
     whole = {text for text in asked if re.fullmatch(r"(physics|newton|physxJoint|physxRigidBody|mjc):[\w:]+", text)}

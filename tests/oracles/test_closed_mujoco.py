@@ -78,7 +78,7 @@ def test_loops_stay_closed_and_energy_is_kept(motion: tuple[fw.ClosedRobot, list
 
 
 def test_mujoco_moves_the_same_way(motion: tuple[fw.ClosedRobot, list[np.ndarray], list[float]]) -> None:
-    """Stiffer springs agree better; the remaining difference is a fraction of the springs' deflection."""
+    """Check that stiffer springs agree better; the remaining difference is a fraction of the springs' deflection."""
     robot, path, _ = motion
     joints = {j.name: j for j in robot.joints}
     end = path[-1]

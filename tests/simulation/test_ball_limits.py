@@ -58,7 +58,7 @@ def test_limits_that_yield_are_mujocos(softness: str) -> None:
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
 def test_rigid_limits_hold_for_all_robots_of_a_fleet(integrator: str) -> None:
-    """The error is below a degree, because limits act along the axis of the angle at the start of a step."""
+    """Check errors below a degree, because limits act along the axis of the angle at the start of a step."""
     robot, _ = chain()
     v = np.array([VELOCITY, -VELOCITY, [0.0, 3.0, 0.0, 0.0, 0.0, 8.0]])
     many = fw.Simulation(robot, 1e-3, integrator, q=np.tile(robot.start(), (3, 1)), v=v)
@@ -76,7 +76,7 @@ def test_rigid_limits_hold_for_all_robots_of_a_fleet(integrator: str) -> None:
 
 
 def test_plain_python_takes_the_same_steps() -> None:
-    """Sines and cosines of machine code differ in their last digits."""
+    """Check to rounding, because sines and cosines of machine code differ in their last digits."""
     robot, _ = chain()
     ends: list[Any] = []
     for by in (nullcontext, plain_python):
@@ -89,7 +89,7 @@ def test_plain_python_takes_the_same_steps() -> None:
 
 
 def test_moment_arms_are_rates_of_the_angle() -> None:
-    """The joints are in a tree and in a loop; angles above π are measured the other way round."""
+    """Check joints in a tree and in a loop; angles above π are measured the other way round."""
     for robot in (chain()[0], fw.load(LINKAGE, execution="interpreted")):
         forces = ForcesAtJoints(robot, ())
         rows, h = forces.joint_rows + np.arange(len(forces.balls)), 1e-6

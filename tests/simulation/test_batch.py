@@ -133,7 +133,7 @@ def on_legs(**more: Any) -> fw.Simulation:
 
 
 def test_limits_and_friction_of_a_batch_are_those_of_single_robots() -> None:
-    """Contacts are included. BLAS multiplies the joint rows of all robots, and contacts amplify its rounding."""
+    """Check contacts too. BLAS multiplies the joint rows of all robots, and contacts amplify its rounding."""
     q, v = stood(30)
     sim = on_legs()
     for together, single in zip(sim.rollout(q, v, STEPS), alone(sim, q, v), strict=True):
@@ -172,7 +172,7 @@ def test_a_run_is_its_steps(make: Any) -> None:
 
 
 def test_loops_of_a_batch() -> None:
-    """Tolerance 1e-11: loop closing iterates until the last robot of a batch is closed."""
+    """Check to 1e-11, because loop closing iterates until the last robot of a batch is closed."""
     robot = fw.build(dataclasses.replace(four_bar((0.3, 0.8, 0.6, 0.9)), gravity=(0.0, -9.81, 0.0)))
     q, v = states(robot, 3.0, count=20)
     sim = fw.Simulation(robot, H)
@@ -250,7 +250,7 @@ def test_energies_of_a_batch() -> None:
 
 
 def test_time_counts_steps() -> None:
-    """Time is not a sum of steps, so rounding does not accumulate."""
+    """Check that time is not a sum of steps, so that rounding does not accumulate."""
     sim = fw.Simulation(pendulum(), 1e-4)
     for _ in range(1000):
         sim.step()

@@ -60,7 +60,7 @@ def test_drag_is_mujocos(density: float, viscosity: float) -> None:
 
 
 def test_drag_by_runge_kutta_is_mujocos() -> None:
-    """The tolerance is the order of the methods, which differ for rotations."""
+    """Check to the order of the methods, which differ for rotations."""
     assert faster_than_mujoco(swimming(integrator="RK4"), 200) < 1e-7
 
 

@@ -150,7 +150,7 @@ def test_a_failure_that_is_raised_leaves_all_robots_before_the_step() -> None:
 
 
 def test_a_failure_leaves_no_trace_of_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither in forces of contacts nor in the steps that follow, even if the step made room for more contacts."""
+    """Check forces of contacts and the following steps, also if the failed step allocated memory for more contacts."""
     monkeypatch.setattr(fleet, "ROOM", 2)
     slide = np.zeros((3, 6))
     slide[:, :2], slide[:, 3] = [0.3, 0.2], [0.5, 1.0, 1.5]

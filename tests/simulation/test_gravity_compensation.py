@@ -64,7 +64,7 @@ def after(file: str, **options: Any) -> Any:
 
 
 def test_motion_by_runge_kutta_is_mujocos() -> None:
-    """The tolerance is the order of the methods, which differ for rotations."""
+    """Check to the order of the methods, which differ for rotations."""
     assert faster_than_mujoco(text("RK4", spring=SPRING), 200) < 1e-7
 
 

@@ -277,7 +277,7 @@ def test_a_gpu_neither_fuses_by_itself_nor_looks_for_a_symbol(precision: str) ->
 
 @pytest.mark.parametrize("fma", [True, False])
 def test_a_module_takes_several_widths(fma: bool) -> None:
-    """Their shared declarations have the same text, so that a set contains each once."""
+    """Check that shared declarations have the same text, so that a set contains each once."""
     widths = [sincos_ir("double", lanes, fma) for lanes in (1, 4, 8)]
     shared = dict.fromkeys(line for width in widths for line in width.declarations)
     llvm.parse_assembly("\n".join([*shared, *(width.definition for width in widths)])).verify()
