@@ -16,7 +16,7 @@ from guide_pictures import BLUE, GROUND, RED, output_folder, panels, save
 
 import featherweight as fw
 
-FORMATS = {  # and the line styles, drawn on top of each other
+FORMATS = {  # formats, and their line styles, drawn on top of each other
     "URDF": dict(color=GROUND, lw=5.0, alpha=0.6),
     "MJCF": dict(color=BLUE, lw=2.2, ls="--"),
     "Python": dict(color=RED, lw=1.4, ls=":"),

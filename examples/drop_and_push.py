@@ -16,10 +16,10 @@ from guide_pictures import GROUND, RED, draw_curves, output_folder, panels, save
 import featherweight as fw
 
 FEET = [f"{leg}_foot" for leg in ("FL", "FR", "RL", "RR")]
-RADIUS = 0.022  # of a foot [m]
-DROP, PUSH, AT, FOR = 0.1, 60.0, 1.0, 0.2  # [m], [N] along y, and when [s]
+RADIUS = 0.022  # [m] radius of a foot
+DROP, PUSH, AT, FOR = 0.1, 60.0, 1.0, 0.2  # [m] height, [N] force along y, [s] its beginning and duration
 STEP, END, SLIDE, SPEED = 1e-3, 2.0, 1.5, 1.0  # [s], [m/s]
-STIFFNESS, DAMPING = 150.0, 4.0  # of the joints [N m/rad, N m s/rad]
+STIFFNESS, DAMPING = 150.0, 4.0  # joint springs and dampers [N m/rad, N m s/rad]
 
 
 def standing():

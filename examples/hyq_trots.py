@@ -15,12 +15,12 @@ import featherweight as fw
 
 HYQ = "hyq_no_sensors"
 FEET = ["lf_foot", "rf_foot", "lh_foot", "rh_foot"]
-PAIRS = (("lf_foot", "rh_foot"), ("rf_foot", "lh_foot"))  # that stand alternately
+PAIRS = (("lf_foot", "rh_foot"), ("rf_foot", "lh_foot"))  # pairs of feet that stand alternately
 STEP, STANCE, KNOTS = 0.02, 15, 50
-TICK = 1e-3  # [s] of the simulation
+TICK = 1e-3  # [s] step of the simulation
 SPEED, LIFT, FRICTION = 0.35, 0.08, 0.6
-RADIUS = 0.02  # [m] of a foot
-PUSH, PUSHED = 200.0, (3.0, 3.2)  # [N] to the left, [s]
+RADIUS = 0.02  # [m] radius of a foot
+PUSH, PUSHED = 200.0, (3.0, 3.2)  # [N] force to the left, [s] its interval
 
 
 def standing(robot, bend=0.75):

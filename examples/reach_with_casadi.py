@@ -27,7 +27,7 @@ PANDA = "panda"
 HAND = "panda_hand_tcp"
 STEP, KNOTS = 0.02, 45  # [s], and the number of steps
 START = np.array([0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8, 0.02])  # q; one finger follows the other
-TARGET = np.array([0.35, -0.45, 0.35])  # of the hand [m]
+TARGET = np.array([0.35, -0.45, 0.35])  # position of the hand [m]
 EFFORT, SPEED = 1e-3, 0.1  # weights of squared joint forces, relative to gravity, and of squared velocities
 
 

@@ -17,12 +17,12 @@ import featherweight as fw
 TALOS = "talos_reduced"
 SOLES = ("left_sole_link", "right_sole_link")
 STEP, KNOTS = 0.03, 35
-BOTH, ONE = 12, 16  # knots on both feet, and on one
-TICK = 1e-3  # [s] of the simulation
-DEPTH, SQUAT = 0.12, 2.4  # [m], and its duration [s]
-PUSH, PUSHED = 80.0, (3.0, 3.15)  # [N] forwards, [s]
-WALK, STRIDE, LIFT = 4.5, 0.12, 0.06  # its begin [s], the way of the body in a step, and the height of a foot [m]
-SOLE, FRICTION = (0.19, 0.11), 0.6  # [m] smaller than the soles: a margin for the centre of pressure
+BOTH, ONE = 12, 16  # numbers of knots on both feet, and on one
+TICK = 1e-3  # [s] step of the simulation
+DEPTH, SQUAT = 0.12, 2.4  # [m] depth of the squat, [s] its duration
+PUSH, PUSHED = 80.0, (3.0, 3.15)  # [N] force forwards, [s] its interval
+WALK, STRIDE, LIFT = 4.5, 0.12, 0.06  # [s] start of the walk, [m] stride of the body in a step, [m] height of a foot
+SOLE, FRICTION = (0.19, 0.11), 0.6  # [m] dimensions below those of the soles: a margin for the centre of pressure
 
 
 def standing(robot):

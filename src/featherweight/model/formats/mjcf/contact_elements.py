@@ -13,7 +13,7 @@ from .as_bodies import Limb
 from .geom_elements import Geoms
 from .losses import Losses
 
-Pair = frozenset[str | None]  # of moving bodies, or of one and the ground
+Pair = frozenset[str | None]  # two moving bodies, or one and the ground
 
 
 def write_contacts(root: Element, d: Contents, file: Sequence[Limb], geoms: Geoms, lost: Losses) -> bool:

@@ -28,7 +28,8 @@ from .tendon_elements import as_range
 from .transmissions import DYNAMICS, TRANSMISSIONS, activation_of, muscle_of, transmission_of
 
 SERVOS = ("pid", "dcmotor", "so3")
-ALIKE = (("muscle", "muscle"), ("muscle", "none"), ("pid", "affine"), ("dcmotor", "dcmotor"), ("so3", "so3"))  # gains, biases
+# pairs of gain and bias types
+ALIKE = (("muscle", "muscle"), ("muscle", "none"), ("pid", "affine"), ("dcmotor", "dcmotor"), ("so3", "so3"))
 ACTUATORS = "actuators"  # key of reports for actuators that are not read
 
 

@@ -30,7 +30,7 @@ class _Follower(NamedTuple):
     name: str
     where: str
     leader: str
-    polynomial: Any  # numpy's
+    polynomial: Any  # numpy.polynomial.Polynomial
     softness: Softness
 
 

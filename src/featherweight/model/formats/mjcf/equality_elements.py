@@ -91,7 +91,7 @@ class Equalities:
         else:
             slopes = {name: -float(p.coef[1]) for name, p in terms} | {
                 c.joint: 1.0
-            }  # of equal coefficients, readers take the last
+            }  # readers take the last of equal coefficients
             if max(map(abs, slopes.values())) > 1.0:
                 self.lost.add(
                     "the followers of the couplings {} (when the file is read, joints with the greatest coefficients)", c.name

@@ -24,7 +24,7 @@ def make_orientations_plain(mujoco: Mujoco, spec: MjSpec) -> None:
     """Replace orientations by unit quaternions, with nearly right angles made exact, and joints' axes by unit vectors."""
     kinds = mujoco.mjtOrientation
     for element, key, given in _orientations(spec):
-        compiler = getattr(element, "compiler", spec.compiler)  # MuJoCo before 3.6 lacks that of attached models
+        compiler = getattr(element, "compiler", spec.compiler)  # MuJoCo before 3.6 has no compiler settings for attached models
         turn = None
         if given.type == kinds.mjORIENTATION_EULER:
             turn = _of_euler([float(x) for x in given.euler], "".join(compiler.eulerseq), bool(compiler.degree))

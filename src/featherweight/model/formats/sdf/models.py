@@ -65,7 +65,7 @@ class Models:
         self.links: list[NamedElement] = []
         self.joints: list[NamedElement] = []
         self.named_frames: list[NamedElement] = []
-        self.moving_models: list[str] = []  # of the world
+        self.moving_models: list[str] = []  # models of the world that can move
         self.elements: list[Element] = []  # roots of the elements that were read
         self.self_colliding: set[str] = set()  # links
         self._unsupported = unsupported
