@@ -454,7 +454,7 @@ def test_without_mujoco_the_message_says_what_to_install(tmp_path: Path, monkeyp
     ("field", "what"), [("dof_damping", "damping"), ("qpos0", "ref, or the place of its body,"), ("qpos_spring", "springref")]
 )
 def test_numbers_that_overflowed_are_refused_with_the_joint(field: str, what: str) -> None:
-    """Check the last element of a model, because no file with valid numbers causes this."""
+    """Check a compiled model whose last number is set to infinity, because no file with valid numbers leads to one."""
     text = (
         '<mujoco><worldbody><body><joint name="b" type="ball"/><geom size="1"/><body><joint name="last"/>'
         '<geom size="1"/></body></body></worldbody></mujoco>'
