@@ -59,9 +59,7 @@ def plane_of(contacts: ContactPoints) -> Array:
 
 
 def least_slack(contacts: ContactPoints, stay: Array, p: int) -> float:
-    """Return the least u + max(gap, 0) at p, over all affine u for which it is not negative at the kept contacts, with u
-    at most 1.
-    """
+    """Return the least u + max(gap, 0) at p, over all affine u for which this value is not negative at the kept contacts."""
     place = plane_of(contacts)
     place = place / np.ptp(place, axis=0).max()
     gap = np.maximum(contacts.gap, 0.0)
