@@ -124,6 +124,22 @@ def test_redundant_rows_are_reported_and_left_out() -> None:
     assert robot.loop_rows == ("loop: force along x", "loop: force along y")
 
 
+def test_a_loop_that_always_holds_leaves_all_joints_free() -> None:
+    """A point on the axis of a hinge, seen from both of its bodies: derivatives of the gap are rounding errors."""
+    links = [fw.Body(name, fw.Inertia(1.0, (0.1, 0.2, 0.3), (0.1, 0.0, 0.0, 0.2, 0.0, 0.3))) for name in ("a", "b")]
+    place = fw.Pose(p=(-0.1551, 0.1341, -0.2053))
+    joints = [
+        fw.Joint("slide", fw.JointType.PRISMATIC, "world", "a", axis=(0.8336, 0.719, -0.2269)),
+        fw.Joint("turn", HINGE, "a", "b", placement=place, axis=(1.0, 0.0, 0.0)),
+    ]
+    point = fw.Loop("point", fw.LoopType.SPHERICAL, "a", "b", place)
+    robot = fw.build(fw.describe(links, joints, loops=[point]))
+    assert robot.report() == {"redundant constraints": "3 of 'point'"}
+    tree = fw.build(fw.describe(links, joints))
+    q, v = tree.random_configuration(0), np.array([0.3, -2.0])
+    np.testing.assert_allclose(robot.forward_dynamics(q, v, v), tree.forward_dynamics(q, v, v), rtol=1e-12)
+
+
 def test_motion_without_mass_is_refused() -> None:
     joints = [fw.Joint("a", HINGE, "world", "arm"), fw.Joint("b", HINGE, "world", "wheel")]
     coupling = fw.Coupling("teeth", "b", (("a", (2.0,)),))

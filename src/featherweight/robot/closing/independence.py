@@ -18,6 +18,7 @@ from ...spatial.ordered import lengths, perpendicular, product, singular_values,
 from .assembly import Assembly
 from .solver import refined
 
+NOTHING = 1e-12  # largest singular value of constraints that hold however joints move: rounding errors
 RANK = 1e-8  # of the largest singular value
 WEAK = 1e-2  # of the largest singular value: most of constraints that are redundant within the tolerance
 FIRM = 0.1  # of the least singular value that counts: independence of the selected constraints, if possible
@@ -35,6 +36,8 @@ def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
         return [], J[0]
     scaled = p.scaled(r, J.copy())[1]
     values = singular_values(scaled)
+    if not values.max() > NOTHING:
+        return [], np.asarray(J[0])
     values /= np.maximum(values[:, :1], 1e-300)
     greatest = values.max(axis=0)
     rank = int((greatest > RANK).sum())
