@@ -24,6 +24,7 @@ from featherweight.engine.backends.llvm.loop import emit_loop
 from featherweight.engine.backends.llvm.python_objects import layouts_known
 from featherweight.engine.function import CompiledFunction, cheapest
 from featherweight.engine.program import Input, KernelProgram, Output
+from featherweight.engine.program_trace import ProgramTrace
 from featherweight.engine.trace import trace
 from patience import PATIENCE
 
@@ -261,6 +262,35 @@ def test_a_function_over_the_node_budget_keeps_its_loops(monkeypatch: pytest.Mon
     assert swinging(50, "auto").execution == "rolled"
     assert swinging(1, "auto").execution == "traced"
     assert swinging(50, "auto").operations == swinging(50).operations
+
+
+@pytest.mark.parametrize("count", [30, 31])
+def test_whether_a_trace_is_within_a_budget_does_not_depend_on_traces_made_before(count: int) -> None:
+    """Otherwise the algorithm that a function uses would depend on the cache."""
+    program = swinging(count, "traced").program
+    nodes = len(ProgramTrace(program, bounded=True).trace.graph)
+    for budget, fits in ((nodes - 1, False), (nodes, True)):
+        fresh, known = (ProgramTrace(program, bounded=True) for _ in range(2))
+        assert fresh.within(budget) == fits
+        assert known.operations.flops > 0  # of the whole trace
+        assert known.within(budget) == fits
+        assert ProgramTrace(program, bounded=True).within(budget) == fits
+
+
+def test_small_traces_are_compared_whole() -> None:
+    """A cheaper algorithm is chosen even if most nodes of its trace are inputs and dead."""
+
+    def short(x: Any, out: Any) -> None:
+        out[0] = x[0] * x[0]
+
+    def shorter(x: Any, out: Any) -> None:
+        for a in x:
+            out[0] = a * a
+        out[0] = x[0]
+
+    inputs, outputs = (Input("x", (50,)),), (Output("out", (1,)),)
+    kernels = {f.__name__: CompiledFunction(KernelProgram("f", f, (), inputs, outputs), "traced") for f in (short, shorter)}
+    assert cheapest(kernels).algorithm == "shorter"
 
 
 @pytest.fixture(params=[16, 32])

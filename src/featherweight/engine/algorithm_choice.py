@@ -11,6 +11,7 @@ from .operations import Operations
 from .program import Program
 from .program_trace import NODE_BUDGET, ProgramTrace
 
+LEAST_BUDGET = 2000  # nodes; smaller traces are always compared, because inputs and dead nodes are a large part of them
 DIVISION = 8  # cost of a division or a root in multiplications
 
 
@@ -92,7 +93,7 @@ def cheapest_way(ways: Mapping[str, Way]) -> str:
     costs: dict[str, int] = {}
     with told(f"{ways[first].program.title} (comparing {len(ways)} algorithms)"):
         for name, way in ways.items():
-            budget = way.program.nodes_for(min(costs.values())) if costs else NODE_BUDGET
+            budget = max(way.program.nodes_for(min(costs.values())), LEAST_BUDGET) if costs else NODE_BUDGET
             if way.asked != "rolled" and way.traced.within(budget):
                 costs[name] = cost(way.traced.operations)
     return min(costs, key=costs.__getitem__) if costs else first

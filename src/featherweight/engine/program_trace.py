@@ -37,6 +37,7 @@ class ProgramTrace:
     def _made(self, budget: int | None) -> Trace:
         with told(self.program.title):
             made = trace(self.program.flat, [a.size for a in self.program.inputs], budget)
+            self._nodes = len(made.graph)  # derivatives add nodes later
             tell_if_long()
             return made
 
@@ -56,27 +57,30 @@ class ProgramTrace:
         return "operations" not in self._facts
 
     def within(self, budget: int) -> bool:
-        """Return whether the trace has at most `budget` nodes, without tracing further than that."""
-        if "_facts" in vars(self) or budget >= NODE_BUDGET:
-            return not self.too_large
-        facts = self._known(budget)
-        if "operations" in facts:
+        """Return whether the trace has at most `budget` nodes, without tracing further than that.
+
+        The answer does not depend on whether the whole trace has been made before, in this process or another.
+        """
+        if "_facts" not in vars(self) and budget < NODE_BUDGET:
+            facts = self._known(budget)
+            if "operations" not in facts:
+                return False
             vars(self)["_facts"] = facts
-        return "operations" in facts
+        return not self.too_large and self._facts["nodes"] <= budget
 
     @cached_property
     def _facts(self) -> dict[str, Any]:
         return self._known(NODE_BUDGET)
 
     def _known(self, budget: int) -> dict[str, Any]:
-        """Return cached facts: the counts, or that the trace exceeds a budget."""
-        name = cache.key("facts", self.identity, NODE_BUDGET)
+        """Return cached facts: the counts and the number of nodes, or that the trace exceeds a budget."""
+        name = cache.key("facts with nodes", self.identity, NODE_BUDGET)
         kept = cache.read(name)
         if kept is not None and ("operations" in kept[0] or kept[0]["beyond"] >= budget):
             return kept[0]
         try:
             made = self.trace if self._bounded and budget >= NODE_BUDGET else self._made(budget)
-            facts: dict[str, Any] = {"operations": count(made)}
+            facts: dict[str, Any] = {"operations": count(made), "nodes": self._nodes}
         except BudgetExceeded:
             facts = {"beyond": budget}
         cache.write(name, facts, b"")
