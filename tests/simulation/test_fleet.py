@@ -155,8 +155,8 @@ def test_a_failure_leaves_no_trace_of_its_step(monkeypatch: pytest.MonkeyPatch) 
     slide = np.zeros((3, 6))
     slide[:, :2], slide[:, 3] = [0.3, 0.2], [0.5, 1.0, 1.5]
     sim, sound = falling(3), falling(3)
-    for x in (sim, sound):
-        x.reset(x.q - [0.0, 0.0, 0.19, 0.0, 0.0, 0.0, 0.0], slide)
+    for each in (sim, sound):
+        each.reset(each.q - [0.0, 0.0, 0.19, 0.0, 0.0, 0.0, 0.0], slide)
     rooms = set()
     for _ in range(150):
         before, wrenches = sim.contacts_of_many(slice(None)), sim.contact_forces

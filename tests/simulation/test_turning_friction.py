@@ -125,7 +125,7 @@ def test_torques_have_room_for_as_many_contacts_as_forces(monkeypatch: pytest.Mo
         contacts = sim._fleet.home.contacts
         assert contacts.turn.shape == contacts.force.shape
         ends.append(sim.q)
-    np.testing.assert_array_equal(*ends)
+    np.testing.assert_array_equal(ends[0], ends[1])
 
 
 def test_frictions_of_pairs_are_mixed_as_in_mujoco() -> None:
