@@ -196,9 +196,9 @@ SLIDING, FALLING = [0.6, 0.2, -0.5, 0.3, 0.2, 0.1], [0.1, 0.2, -0.5, 0.3, 0.2, 0
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-@pytest.mark.parametrize("gap", [2e-4, -2e-4])
+@pytest.mark.parametrize("gap", [2e-4, -2e-4, -3e-3])
 def test_a_ball_sticks_and_slides(integrator: str, gap: float) -> None:
-    """Check also a ball before contact, and one that is separated from the ground by a displacement."""
+    """Check also a ball before contact, and one that the step separates from the ground, in whole or as far as it may."""
     assert ball_on_a_slope(gap, FALLING, integrator, friction=0.8).doubtful == ()
     assert ball_on_a_slope(gap, SLIDING, integrator, friction=0.05).doubtful == ()
 

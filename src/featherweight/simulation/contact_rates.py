@@ -14,7 +14,7 @@ from ..contact.contact_problem import AssembledProblem, active_rows, write_axes
 from ..contact.contact_solver import STRUCK, find_impulses_by, impulse_work, is_struck
 from ..contact.impulse_rates import ImpulseRates, restitution_rates
 from ..contact.impulses import Solution, greatest_of, solve_problem
-from ..contact.laws import RETURN_SPEED, Problem, RowMotion, room_for_law, write_law
+from ..contact.laws import PARTING_SPEED, RETURN_SPEED, Problem, RowMotion, room_for_law, write_law
 from .found_step import FoundStep
 from .rates import JointMap, Rated
 from .robot_stages import first_contacts
@@ -233,7 +233,7 @@ class ContactRates:
         Af, dAf = self.applied(self.f, self.df)
         opening, dopening = (self.p.approach + Af)[index], (self.dapproach + dAf)[index]
         opens = opening > self.edge
-        farthest = np.where(kept < self.count, -np.inf, -(RETURN_SPEED * h + slop))  # farthest allowed
+        farthest = -(np.where(kept < self.count, PARTING_SPEED, RETURN_SPEED) * h + slop)  # farthest allowed
         distance, far = np.maximum(self.gap[kept], farthest), self.gap[kept] < farthest
         self.doubtful[kept] |= np.abs(self.gap[kept] - farthest) <= EDGE_OF_GAPS * slop
         gap = distance + h * np.where(opens, opening, 0.0) + slop
