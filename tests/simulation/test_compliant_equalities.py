@@ -60,6 +60,25 @@ def test_motions_are_mujocos(equality: str) -> None:
     assert np.abs(pair.data.qpos - model.qpos0).max() > 1e-2  # it moved
 
 
+LED = """<tendon><fixed name="both" stiffness="20" damping=".3" springlength=".2" frictionloss=".1" range="-.1 .3" limited="true">
+<joint joint="j1" coef=".5"/><joint joint="j3" coef="1.5"/></fixed></tendon><actuator><motor name="pull" tendon="both"/></actuator>
+<equality><joint joint1="j3" joint2="j1" polycoef="0 .7 0 0 0" solref=".1 1"/></equality>"""
+
+
+def test_tendons_of_joints_that_follow_softly_act_on_all_their_joints() -> None:
+    """Where joints follow exactly, the tendon is one of the joint that they follow."""
+    text = f"<mujoco><option timestep='1e-5'/><worldbody>{BODIES}</worldbody>{LED}</mujoco>"
+    robot = fw.load(text, equalities="compliant")
+    assert [x.name for x in robot.tendons] == ["both"] and not fw.load(text).tendons
+    pair = BesideMujoco(robot, mujoco.MjModel.from_xml_string(text))
+    for _ in range(300):
+        pair.step(np.array([3.0]))
+    assert pair.faster < 1e-6
+    with pytest.raises(fw.ModelError, match='exact equalities: both; read the file with equalities="compliant", too'):
+        fw.build(fw.read(text), equalities="compliant")
+    assert fw.build(fw.read(text, equalities="compliant"), equalities="compliant").nv == robot.nv
+
+
 def test_rows_are_the_rates_of_their_lengths() -> None:
     """Check rows against central differences, for distant points and large rotations."""
     file = text(EQUALITIES["weld of sites"] + EQUALITIES["weld of a free body"] + EQUALITIES["joints"])

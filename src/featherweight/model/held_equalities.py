@@ -18,6 +18,9 @@ def with_held_equalities(model: Model, d: Description) -> Model:
 
     Raises ModelError for constraints that can only be exact.
     """
+    if d.led_tendons:
+        problem = f"tendons of joints that follow others act on these by exact equalities: {', '.join(d.led_tendons)}"
+        raise ModelError(f'{d.source}: {problem}; read the file with equalities="compliant", too')
     lengths = [HeldLengths(c.name, c.tie, c.softness) for c in d.couplings if c.tie is not None]
     unheld = [x.name for x in d.loops if x.type not in KINDS]
     for closure in d.closures:

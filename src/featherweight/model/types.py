@@ -768,6 +768,7 @@ class Contents:
     fluid: Fluid | None = None
     cameras: tuple[Camera, ...] = ()
     sensors: tuple[Sensor, ...] = ()
+    led_tendons: tuple[str, ...] = field(default=(), compare=False)  # of joints that follow one, as forces of that joint
 
 
 LARGEST = 1e30  # largest number in a description, in SI units (the mass of the sun); short products do not overflow

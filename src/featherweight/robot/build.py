@@ -37,14 +37,17 @@ def read(
     mimic: str = "follow",
     unsupported: str = "refuse",
     srdf: RobotInput | None = None,
+    equalities: str = EXACT,
 ) -> Description:
     """Read a URDF, MJCF, SDF, USD or xacro file, or its text, as a description that you can change and pass to `build`.
 
-    The arguments and errors are those of `load`.
+    The arguments and errors are those of `load`. Give `equalities="compliant"` also to `build`.
     """
+    _check_equalities(equalities)
     description = load_description(
-        path, folder=folder, package_path=package_path, xacro_args=xacro_args, mimic=mimic, unsupported=unsupported
-    )
+        path, folder=folder, package_path=package_path, xacro_args=xacro_args, mimic=mimic, unsupported=unsupported,
+        equalities=equalities,
+    )  # fmt: skip
     if left_out := dict(description.unused).get(LEFT_OUT):
         warnings.warn(f"{description.source}: {LEFT_OUT}: {left_out}", ModelWarning, stacklevel=3)
     if srdf is None:
@@ -123,6 +126,7 @@ def load(
         mimic=mimic,
         unsupported=unsupported,
         srdf=srdf,
+        equalities=equalities,
     )
     options = {"independent": independent, "execution": execution, "loop_tolerance": loop_tolerance, "equalities": equalities}
     robot = build(description, base, gravity, **options)  # type: ignore[arg-type]
@@ -164,8 +168,7 @@ def build(
             raise TypeError(f"independent takes a list of joint names, such as independent=[{independent!r}]; got a string")
         description = replace(description, independent=tuple(independent), dependent=())
         require_independent(description)
-    if equalities not in EQUALITIES:
-        raise ValueError(f'equalities must be "exact" or "compliant"; got {equalities!r}{hint(equalities, EQUALITIES)}')
+    _check_equalities(equalities)
     model = build_model(description, base, gravity)
     if equalities == COMPLIANT:
         model = with_held_equalities(model, description)
@@ -179,3 +182,8 @@ def build(
         joint_of(description, name, "independent")
     require_mass(model)
     return Robot(model, execution)
+
+
+def _check_equalities(equalities: str) -> None:
+    if equalities not in EQUALITIES:
+        raise ValueError(f'equalities must be "exact" or "compliant"; got {equalities!r}{hint(equalities, EQUALITIES)}')

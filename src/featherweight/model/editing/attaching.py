@@ -48,6 +48,7 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
         impratio=added.impratio if d.cone is None else d.impratio,
         noslip=added.noslip if d.cone is None else d.noslip,
         fluid=added.fluid if d.fluid is None else d.fluid,
+        led_tendons=d.led_tendons + added.led_tendons,
     )
     unused += tuple(_overruled(alone, added, other.name))
     if planes:

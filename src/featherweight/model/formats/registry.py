@@ -43,7 +43,9 @@ class Format(NamedTuple):
 
 FORMATS = [
     Format("URDF", (".urdf",), ".urdf.reader", "read_urdf", options=("mimic",), root="robot"),
-    Format("MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf", options=("mimic", "unsupported"), root="mujoco"),
+    Format(
+        "MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf", options=("mimic", "unsupported", "equalities"), root="mujoco"
+    ),
     Format("SDF", (".sdf", ".world"), ".sdf.reader", "read_sdf", options=("mimic", "unsupported"), root="sdf"),
     Format("USD", (".usd", ".usda", ".usdc", ".usdz"), ".usd.reader", "read_usd", options=("mimic", "unsupported")),
 ]

@@ -37,17 +37,20 @@ class Lever(NamedTuple):
 
 
 class Tendons:
-    """The tendons of a compiled model, for joints that follow others by `couplings`."""
+    """The tendons of a compiled model, for joints that follow others exactly by `couplings`."""
 
     def __init__(self, mujoco: Mujoco, model: MjModel, couplings: Sequence[Coupling]) -> None:
         self.mujoco, self.model = mujoco, model
         self.levers: dict[int, Lever] = {}
+        self.led: list[int] = []  # tendons of several joints among these
         for t in range(model.ntendon):
             tendon = fixed_tendon(mujoco, model, t)
             found = None if tendon is None else length_by_one_joint(tendon, couplings)
             if found is not None and not self._acts_alone(t, int(model.joint(found[0]).id)):
                 joint, arm, offset = found
                 self.levers[t] = Lever(int(model.joint(joint).id), arm, offset)
+                if tendon is None or set(tendon.terms) != {joint}:
+                    self.led.append(t)
 
     def with_forces(self, joints: Sequence[Joint], names: Mapping[int, str], source: str) -> list[Joint]:
         """Return the joints with the forces of tendons; `names` are those of MuJoCo's joints by number."""

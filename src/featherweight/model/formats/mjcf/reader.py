@@ -19,6 +19,7 @@ from ....array_types import Array
 from ....extras import imports_from_extra
 from ...description import Description
 from ...editing.kept_sensors import without_sensors_across_loops
+from ...held_equalities import EXACT
 from ...types import (
     LARGEST,
     WORLD,
@@ -69,7 +70,10 @@ FOREIGN = (ValueError, RuntimeError, MemoryError)  # raised by MuJoCo for a file
 
 
 def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
-    """Read an MJCF file, in SI units. The options are `unsupported` (default "refuse") and `mimic` (default "follow").
+    """Read an MJCF file, in SI units.
+
+    The options are `unsupported` (default "refuse"), `mimic` (default "follow") and `equalities` (default "exact"). Tendons of
+    joints that follow one joint exactly are tendons of that joint; with `equalities="compliant"` they act on all their joints.
 
     `mimic="independent"` leaves out equalities by which joints follow others, and `mimic="refuse"` raises an error for them.
 
@@ -107,7 +111,10 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     model = _compile(spec, file)
     _check_finite(model, source)
     refuse_equalities_of_spatial_tendons(mujoco, model, source, unsupported)
-    return _Elements(mujoco, model, file, unsupported).description(spec.modelname or file.stem, counts, drawings, other_sensors)
+    exact = options.get("equalities", EXACT) == EXACT
+    return _Elements(mujoco, model, file, unsupported, exact).description(
+        spec.modelname or file.stem, counts, drawings, other_sensors
+    )
 
 
 def _one_line(error: Exception) -> str:
@@ -215,7 +222,9 @@ def _unusable(values: Array) -> Array:
 class _Elements:
     """Converter of the compiled model to bodies, joints and frames, one MuJoCo body at a time."""
 
-    def __init__(self, mujoco: Mujoco, model: MjModel, file: RobotSource, unsupported: Unsupported) -> None:
+    def __init__(
+        self, mujoco: Mujoco, model: MjModel, file: RobotSource, unsupported: Unsupported, exact: bool
+    ) -> None:  # fmt: skip
         source = file.name
         self.mujoco, self.model, self.file, self.source, self.unsupported = mujoco, model, file, source, unsupported
         names = [model.body(i).name for i in range(model.nbody)]
@@ -228,7 +237,7 @@ class _Elements:
         self.virtual: set[str] = set()
         couplings = read_couplings(mujoco, model, source)
         self.couplings, self.closures = read_tendon_equalities(mujoco, model, couplings, source)
-        self.tendons = Tendons(mujoco, model, self.couplings)
+        self.tendons = Tendons(mujoco, model, self.couplings if exact else ())
         self.tendons.refuse_armature(unsupported, source)
         self.sensed = sensed_bodies(mujoco, model)
         self.forces = MujocoForces(mujoco, model, source, self.tendons.levers)
@@ -273,6 +282,7 @@ class _Elements:
             self.closures,
             shapes=shapes.shapes,
             tendons=read_tendons(self.tendons, names, self.names, self.source),
+            led_tendons=tuple(tendon_names(self.model)[t] for t in self.tendons.led),
             actuators=tuple(actuators.values()),
             configurations=tuple(read_configurations(self.model, self.read_joints, actuators)),
             disabled_collisions=tuple(self._excluded()),
