@@ -60,8 +60,10 @@ def test_motions_are_mujocos(equality: str) -> None:
     assert np.abs(pair.data.qpos - model.qpos0).max() > 1e-2  # it moved
 
 
-LED = """<tendon><fixed name="both" stiffness="20" damping=".3" springlength=".2" frictionloss=".1" range="-.1 .3" limited="true">
-<joint joint="j1" coef=".5"/><joint joint="j3" coef="1.5"/></fixed></tendon><actuator><motor name="pull" tendon="both"/></actuator>
+LED = """<tendon><fixed name="both" stiffness="20" damping=".3" springlength=".2" frictionloss=".1"
+range="-.1 .3" limited="true">
+<joint joint="j1" coef=".5"/><joint joint="j3" coef="1.5"/></fixed></tendon>
+<actuator><motor name="pull" tendon="both"/></actuator>
 <equality><joint joint1="j3" joint2="j1" polycoef="0 .7 0 0 0" solref=".1 1"/></equality>"""
 
 

@@ -191,6 +191,7 @@ def everything(name: str, step: float, integrator: str, gravity: str) -> fw.Desc
         closures=(fw.Closure("own", ("j",), lambda q: [q[0]]),),
         independent=("j",),
         dependent=("k",),
+        led_tendons=("led",),
         virtual=frozenset(["b"]),
         impratio=3.0,
         noslip=4,
@@ -203,7 +204,7 @@ def everything(name: str, step: float, integrator: str, gravity: str) -> fw.Desc
 
 JOINED = (
     "bodies", "joints", "frames", "loops", "couplings", "closures", "independent", "dependent", "shapes", "tendons",
-    "actuators", "disabled_collisions", "contact_pairs", "cameras", "sensors",
+    "actuators", "disabled_collisions", "contact_pairs", "cameras", "sensors", "led_tendons",
 )  # fmt: skip
 MERGED = ("unused", "virtual", "configurations")
 OF_THE_FIRST = ("name", "source", "gravity")

@@ -90,6 +90,7 @@ def with_names(d: D, new: Rename) -> D:
         dependent=tuple(map(new, d.dependent)),
         shapes=tuple(replace(s, name=new(s.name), body=on(s.body)) for s in d.shapes),
         tendons=tuple(renamed_tendon(t, new) for t in d.tendons),
+        led_tendons=tuple(map(new, d.led_tendons)),
         actuators=drives,
         configurations=tuple(
             replace(
