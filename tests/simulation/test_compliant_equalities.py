@@ -68,7 +68,7 @@ range="-.1 .3" limited="true">
 
 
 def test_tendons_of_joints_that_follow_softly_act_on_all_their_joints() -> None:
-    """Where joints follow exactly, the tendon is one of the joint that they follow."""
+    """Compare with MuJoCo; with exact equalities, the tendon is one of the joint that the others follow."""
     text = f"<mujoco><option timestep='1e-5'/><worldbody>{BODIES}</worldbody>{LED}</mujoco>"
     robot = fw.load(text, equalities="compliant")
     assert [x.name for x in robot.tendons] == ["both"] and not fw.load(text).tendons
