@@ -284,6 +284,7 @@ def test_costs_of_samples_are_those_of_motions() -> None:
         ({"noise": -1.0}, "noise must be a number or 2 of them, none negative"),
         ({"noise": [1.0, 2.0, 3.0]}, "noise must be a number or 2 of them"),
         ({"temperature": np.nan}, "temperature must not be negative; got nan"),
+        ({"penalty": -1.0}, "penalty must be a finite number, zero or more; got -1.0"),
     ],
 )
 def test_settings_of_sampling_that_make_no_sense_are_refused(wrong: dict[str, Any], words: str) -> None:
@@ -291,6 +292,30 @@ def test_settings_of_sampling_that_make_no_sense_are_refused(wrong: dict[str, An
     ocp.add(fw.Effort())
     with pytest.raises(ValueError, match=words):
         fw.SamplingController(ocp, **wrong)
+
+
+@pytest.mark.parametrize("kind", [fw.Controller, fw.SamplingController])
+def test_controllers_refuse_numbers_that_are_not_finite_and_go_on(kind: Any) -> None:
+    ocp = fw.OptimalControl(pendulum(), step=0.01, knots=5)
+    ocp.add(fw.Effort())
+    ocp.add(fw.PostureTask(name="there"))
+    options = {"rate": 100} if kind is fw.Controller else {"samples": 8}
+    one, other = (kind(ocp, **options) for _ in range(2))
+    still = np.zeros(2)
+    for wrong, words in (
+        ((0.0, [np.nan, 0.0], still), "q has numbers that are not finite"),
+        ((0.0, still, [0.0, np.inf]), "v has numbers that are not finite"),
+        ((np.nan, still, still), "time must be a finite number of seconds; got nan"),
+        ((np.inf, still, still), "time must be a finite number of seconds; got inf"),
+    ):
+        with pytest.raises(ValueError, match=f"{kind.__name__}: {words}"):
+            one(*wrong)
+    for time in (0.0, 0.005, 0.012):
+        np.testing.assert_array_equal(one(time, still, still), other(time, still, still))
+    with pytest.raises(ValueError, match="targets and parameters must be those of one problem"):
+        kind(ocp, **options, targets={"there": np.zeros((3, 1, 2))})(0.0, still, still)
+    with pytest.raises(TypeError, match=f"{kind.__name__}: ocp must be an OptimalControl; got Robot"):
+        kind(cast(Any, ocp.robot), **options)
 
 
 def test_sampling_goes_on_after_a_state_that_it_refuses() -> None:

@@ -344,6 +344,22 @@ def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
         (lambda r: fw.OptimalControl(r, knots=3).add(cast(Any, "tool")), "a term is a FrameTask"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Residual(lambda x: [x], size=1, name="f")), "its function takes 'x'"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Residual(lambda: [1.0], size=1, name="f")), "takes no arguments"),
+        (
+            lambda r: fw.OptimalControl(r, knots=3).add(fw.Residual(lambda placements: [1.0], size=1, name="f")),
+            "'f': its function takes placements; give their frames",
+        ),
+        (
+            lambda r: fw.OptimalControl(r, knots=3).add(fw.Residual(lambda parameters: [1.0], size=1, name="f")),
+            "'f': its function takes parameters; give their number",
+        ),
+        (
+            lambda r: fw.OptimalControl(r, knots=3).add(fw.Residual(lambda q: [q[0]], size=cast(Any, 1.0), name="f")),
+            "'f': size must be at least 0, a whole number",
+        ),
+        (lambda r: fw.OptimalControl(r, knots=3).add(fw.Residual(cast(Any, 3), size=1, name="f")), "must be callable; got 3"),
+        (lambda r: fw.OptimalControl(r, knots=3, step=cast(Any, "long")), "step must be .* got 'long'"),
+        (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), weight=cast(Any, "heavy")), "the weight of 'effort'"),
+        (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), width=cast(Any, "wide")), "the width of 'effort'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(wrong: Any, words: str) -> None:
@@ -356,7 +372,10 @@ def test_what_makes_no_sense_is_refused_by_name(wrong: Any, words: str) -> None:
     [
         (lambda ocp: ocp.add(fw.Effort(weight=[1.0, 2.0], name="few")), "weight of 'few' must be a number or 8 of them"),
         (lambda ocp: ocp.add(fw.Effort(weight=-1.0, name="gain")), "weight of 'gain' must be .* none negative"),
+        (lambda ocp: ocp.add(fw.Effort(weight=np.inf, name="gain")), "weight of 'gain' must be .* finite"),
+        (lambda ocp: ocp.add(fw.Effort(weight=cast(Any, "all"), name="gain")), "weight of 'gain' must be .* got 'all'"),
         (lambda ocp: ocp.require(fw.JointVelocities(name="slow"), low=1.0, high=-1.0), "low of 'slow' exceeds high"),
+        (lambda ocp: ocp.require(fw.JointVelocities(name="slow"), low=np.inf, high=np.inf), "no number is within .* 'slow'"),
         (lambda ocp: ocp.add(fw.Residual(lambda q: q[0], size=1, name="bare")), "'bare': its function must return a list"),
         (lambda ocp: ocp.require(fw.JointVelocities(name="slow"), low=[0.0] * 3), "low of 'slow' must be a number or 8"),
         (lambda ocp: ocp.add(fw.Effort(name="late"), at=[7]), "knots of 'late' must be numbers from 0 to 3"),
@@ -681,3 +700,27 @@ def test_joints_that_loops_determine_in_part_are_refused() -> None:
     robot = fw.build(fw.describe(bodies, joints, loops=[loop]))
     with pytest.raises(NotImplementedError, match="determine a part of the velocities of joint 'ball'"):
         fw.OptimalControl(robot, knots=3)
+
+
+def test_several_plans_have_their_own_violations_and_guesses() -> None:
+    ocp = fw.OptimalControl(pendulum(), step=0.01, knots=5)
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.require(fw.PostureTask(name="there"), at="end")
+    ocp.require(fw.JointVelocities(name="slow"), -0.1, 0.1)
+    q, ends = np.array([[0.1, 0.2], [0.3, 0.4], [1.0, 1.0]]), np.array([[0.2, 0.3], [0.4, 0.4], [2.0, 2.0]])
+    targets = np.stack([np.tile(ends[:, None], (1, 6, 1)), np.tile(0.5 * ends[:, None], (1, 6, 1))])  # (2, 3, 6, nq)
+    plans = ocp.solve(q, targets={"there": targets}, iterations=3)
+    found = ocp.violations(plans, {"there": targets})
+    again = ocp.solve(q, targets={"there": targets}, iterations=2, guess=plans)
+    for i, k in np.ndindex(2, 3):
+        given = {"there": targets[i, k]}
+        plan = ocp.solve(q[k], targets=given, iterations=3)
+        assert {name: x[i, k] for name, x in found.items()} == ocp.violations(plan, given)
+        np.testing.assert_array_equal(again.u[i, k], ocp.solve(q[k], targets=given, iterations=2, guess=plan).u)
+    np.testing.assert_array_equal(np.maximum(found["there"], found["slow"]), plans.violation)
+    with pytest.raises(ValueError, match=r"the guess must be one plan, or one for each problem, \(3,\); got \(2, 3\)"):
+        ocp.solve(q, targets={"there": targets[0]}, guess=plans)
+    with pytest.raises(ValueError, match="fastest takes one problem"):
+        ocp.fastest(q, shortest=0.2)
+    with pytest.raises(ValueError, match="penalty must be a finite number, zero or more; got nan"):
+        ocp.cost_of_motions(plans.q, plans.v, plans.u, penalty=np.nan)

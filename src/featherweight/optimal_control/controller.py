@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..array_types import Array, Vector
 from ..robot.robot import Robot
 from ..simulation.arguments import check_count
-from .problem import OptimalControl
+from .problem import OptimalControl, check_problem
 from .solver import COST, VIOLATION
 from .workspace import Settings, Workspace
 
@@ -52,6 +52,7 @@ class Controller:
         targets: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
+        check_problem("Controller", ocp)
         if len(ocp._spans()) > 1 and not ocp.repeats:
             raise ValueError(
                 f"Controller: the {len(ocp.phases)} phases of the problem do not repeat; give it phases= and knots=, or one "
@@ -115,9 +116,10 @@ class Controller:
     def __call__(self, time: float, q: ArrayLike, v: ArrayLike) -> Any:
         """Return the joint forces tau (nv) at a time [s], for q (nq) and v (nv).
 
-        With actuators, return (zeros, their controls). Raises ValueError for q and v of wrong shapes.
+        With actuators, return (zeros, their controls). Raises ValueError for q and v of wrong shapes, and for numbers that
+        are not finite.
         """
-        q, v = checked_state("Controller", self.ocp.robot, q, v)
+        q, v = checked_state("Controller", self.ocp.robot, time, q, v)
         if time >= self.time + self.period * (1.0 - 1e-9) or time < self.time:
             self.update(time, q, v)
         z, robot = self._work.horizon, self.ocp.robot
@@ -135,8 +137,8 @@ class Controller:
         return tau
 
     def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
-        """Solve the problem from q and v at a time [s]. Raises ValueError for q and v of wrong shapes."""
-        q, v = checked_state("Controller", self.ocp.robot, q, v)
+        """Solve the problem from q and v at a time [s]. Raises ValueError as a call does."""
+        q, v = checked_state("Controller", self.ocp.robot, time, q, v)
         iterations, given = self.iterations, (self.targets, self.parameters)
         fresh = not time >= self.time or self.time == -math.inf
         passed = 0 if fresh else round((time - self.time) / self._step)
@@ -144,7 +146,7 @@ class Controller:
         self._knot = 0 if fresh else (self._knot + passed) % len(self._works)
         work = self._work
         if self._given is None or any(a is not b for a, b in zip(given, self._given, strict=True)):
-            self._parameters = work.layout.numbered_parameters(q, *given)
+            self._parameters = checked_numbers("Controller", work.layout.numbered_parameters(q, *given))
             self._given = given
         work.parameters[:] = work.layout.at_knots(self._parameters)
         if fresh:
@@ -164,10 +166,21 @@ class Controller:
             self._step = work.free_step
 
 
-def checked_state(owner: str, robot: Robot, q: ArrayLike, v: ArrayLike) -> tuple[Vector, Vector]:
-    """Return q (nq) and v (nv) as arrays. Raises ValueError for others."""
+def checked_state(owner: str, robot: Robot, time: float, q: ArrayLike, v: ArrayLike) -> tuple[Vector, Vector]:
+    """Return q (nq) and v (nv) as arrays. Raises ValueError for others, and for numbers that are not finite."""
+    if not math.isfinite(time):
+        raise ValueError(f"{owner}: time must be a finite number of seconds; got {time!r}")
     found, sizes = (np.asarray(q, float), np.asarray(v, float)), (robot.nq, robot.nv)
     for name, x, size in zip("qv", found, sizes, strict=True):
         if x.shape != (size,):
             raise ValueError(f"{owner}: {name} must have shape ({size},); got {x.shape}")
+        if not np.isfinite(x).all():
+            raise ValueError(f"{owner}: {name} has numbers that are not finite")
     return found
+
+
+def checked_numbers(owner: str, flat: Array) -> Array:
+    """Return targets and parameters (knots + 1 or 1, numbers). Raises ValueError for those of several problems."""
+    if flat.ndim > 2:
+        raise ValueError(f"{owner}: targets and parameters must be those of one problem; got {flat.shape[:-2]} of them")
+    return flat

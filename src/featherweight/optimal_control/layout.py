@@ -133,11 +133,13 @@ class Layout:
                     own = 1.0 if isinstance(x.term, IkTask) else x.term.weight
                     laws.constraint[at], laws.exact[at] = x.constraint, x.exact
                     laws.in_ticks[at] = "force" not in quantities(x.term)
-                    laws.weight[at] = x.weight[k] * for_rows(x.name, "weight", own, stop - first, 0.0)
+                    laws.weight[at] = x.weight[k] * for_rows(x.name, "weight", own, stop - first, weights=True)
                     laws.low[at] = for_rows(x.name, "low", x.low, stop - first)
                     laws.high[at] = for_rows(x.name, "high" if x.constraint else "width", x.high, stop - first)
                     if (laws.low[at] > laws.high[at]).any() and x.constraint:
                         raise ValueError(f"OptimalControl: low of {x.name!r} exceeds high; got {x.low!r}, {x.high!r}")
+                    if x.constraint and ((laws.low[at] == np.inf) | (laws.high[at] == -np.inf)).any():
+                        raise ValueError(f"OptimalControl: no number is within {x.low!r} and {x.high!r}, bounds of {x.name!r}")
                     if not x.constraint:
                         laws.weight[at] *= steps[k]
                         if self.stages[i].free:

@@ -33,7 +33,7 @@ from .plan_function import PlanFunction
 from .sampled_motions import SampledMotions
 from .solver import ITERATIONS, NOT_FINITE, STALLED
 from .spans import RK4, SEMI_IMPLICIT, Span
-from .terms import Added, Duration, Picked, Term, name_of, quantities
+from .terms import Added, Duration, Picked, Residual, Term, as_numbers, name_of, quantities
 from .workspace import Pool, Settings, Workspace
 
 Knots = str | Sequence[int] | Array  # "all", "running", "end" or numbers of knots
@@ -160,10 +160,8 @@ class OptimalControl:
         for count in (*(phase.knots for phase in self.phases), self.phases[0].knots if knots is None else knots):
             check_count("OptimalControl: knots", count, 1)
         given = [step if phase.step is None else phase.step for phase in self.phases]
-        bounds = [np.array([h, h] if np.ndim(h) == 0 else h, float) for h in given]
-        if bad := [h for h, x in zip(given, bounds, strict=True) if x.shape != (2,) or not 0.0 < x[0] <= x[1] < math.inf]:
-            raise ValueError(f"OptimalControl: step must be a positive number of seconds or two, ascending; got {bad[0]!r}")
-        steps = [float(longest) for _, longest in bounds]
+        bounds = [bounds_of_step(h) for h in given]
+        steps = [longest for _, longest in bounds]
         if bare := [phase for phase in self.phases if phase.impact and not phase.contacts]:
             raise ValueError(f"OptimalControl: an impact needs contacts; got {bare[0]}")
         self.repeats = knots is not None and phases is not None
@@ -369,11 +367,14 @@ class OptimalControl:
                 "OptimalControl: a term is a FrameTask, CenterOfMassTask, PostureTask, Effort, JointVelocities, ContactForces, "
                 f"Duration or Residual; got {type(term).__name__}"
             )
+        if isinstance(term, Residual):
+            check_count(f"Residual {term.called!r}: size", term.size, 0)
+            check_count(f"Residual {term.called!r}: parameters", term.parameters, 0)
         name = name_of(term)
         if any(x.name == name and not (isinstance(term, IkTask) and x.term == term) for x in self._terms):
             raise ValueError(f"OptimalControl: two terms are called {name!r}; rename one of them with name=")
-        given = np.asarray(weight, dtype=float)
-        if given.shape not in ((), (self.knots + 1,)) or not np.isfinite(given).all() or (given < 0.0).any():
+        given = as_numbers(weight)
+        if given is None or given.shape not in ((), (self.knots + 1,)) or not ((given >= 0.0) & (given < math.inf)).all():
             raise ValueError(
                 f"OptimalControl: the weight of {name!r} must be a number or {self.knots + 1} of them, none negative; "
                 f"got {weight!r}"
@@ -384,7 +385,8 @@ class OptimalControl:
         mask = self._knots_of(name, at)
         if isinstance(term, Duration) and constraint:
             raise ValueError("OptimalControl: Duration is a cost; bounds of steps bound the durations of phases")
-        if not constraint and not np.min(high) > 0.0:
+        wide = as_numbers(high)
+        if not constraint and (wide is None or not np.min(wide) > 0.0):
             raise ValueError(f"OptimalControl: the width of {name!r} must be positive; got {high!r}")
         made = Given(term, name, np.where(mask, given, 0.0), constraint, low, high, exact, contacts)
         windows = [self._spans(k) for k in range(self.period if self.repeats else 1)]
@@ -485,6 +487,8 @@ class OptimalControl:
                 raise ValueError(f"OptimalControl: {name} must not be negative; got {x!r}")
         if guess is not None:
             self._check_plan("guess", guess, finite=True)
+            if (plans := np.shape(guess.q)[:-2]) not in ((), batch):
+                raise ValueError(f"OptimalControl: the guess must be one plan, or one for each problem, {batch}; got {plans}")
         many_q, many_v = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(count, -1) for x in (start_q, start_v))
         many_p = np.broadcast_to(flat, (*batch, *flat.shape[-2:])).reshape(count, *flat.shape[-2:])
         settings, results = Settings(iterations, tolerance, constraint_tolerance), layout.results(count)
@@ -581,6 +585,8 @@ class OptimalControl:
         if the longest duration has no solution, for free steps, and as `scaled` and `solve` do.
         """
         self.require_given_steps("fastest")
+        if np.ndim(q) > 1 or (v is not None and np.ndim(v) > 1):
+            raise ValueError("OptimalControl: fastest takes one problem; give q and v of one state")
         if not 0.0 < shortest < longest:
             raise ValueError(f"OptimalControl: shortest must be positive and less than longest; got {shortest!r}, {longest!r}")
         best = self.scaled(longest)
@@ -625,6 +631,7 @@ class OptimalControl:
         with penalty / 2 times the squares of their violations. Raises ValueError for free steps.
         """
         self.require_given_steps("cost_of_motions")
+        check_penalty("OptimalControl", penalty)
         motion = Motion(*(np.asarray(x, dtype=float) for x in (q, v, u)))
         flat = self._layout.parameters(motion.q[..., 0, :] if start is None else start, targets, parameters)
         total: Array = np.zeros(motion.q.shape[:-2])
@@ -669,20 +676,24 @@ class OptimalControl:
 
     def violations(
         self, plan: Plan, targets: Mapping[str, Any] | None = None, parameters: Mapping[str, Any] | None = None
-    ) -> dict[str, float]:
-        """Return the largest violation of each constraint, by name."""
+    ) -> dict[str, Any]:
+        """Return the largest violation of each constraint, by name: a number, or an array (...) for several plans.
+
+        The targets and parameters are those of `solve`.
+        """
         self._check_plan("plan", plan)
         motion = motion_of(plan)
-        worst = dict.fromkeys((x.name for x in self._terms if x.constraint), 0.0)
-        flat = self._layout.parameters(plan.q[0], targets, parameters)
+        batch = plan.q.shape[:-2]
+        worst: dict[str, Any] = {x.name: np.zeros(batch) for x in self._terms if x.constraint}
+        flat = self._layout.parameters(plan.q[..., 0, :], targets, parameters)
         for i, rows in enumerate(self._layout.rows_of(motion, flat)):
             knots = self._layout.knots_of_stage(i)
             for x, first, stop in self._layout.terms_of_stage[i]:
                 if x.constraint:
-                    own = rows[:, first:stop]
-                    out = np.abs(own - np.clip(own, x.low, x.high))[x.weight[knots] > 0.0]
-                    worst[x.name] = max(worst[x.name], float(out.max(initial=0.0)))
-        return worst
+                    own = rows[..., first:stop]
+                    out = np.abs(own - np.clip(own, x.low, x.high))[..., x.weight[knots] > 0.0, :]
+                    worst[x.name] = np.maximum(worst[x.name], out.max(axis=(-2, -1), initial=0.0))
+        return worst if batch else {name: float(x) for name, x in worst.items()}
 
     def _check_plan(self, what: str, plan: Plan, finite: bool = False) -> None:
         """Raise ValueError for a plan with a different number of knots or of another robot, TypeError for another object."""
@@ -691,10 +702,12 @@ class OptimalControl:
         knots = len(self.steps)
         shapes = (knots + 1, self.robot.nq), (knots + 1, self.robot.nv), (knots, self.nu)
         for name, x, shape in zip("qvu", plan, shapes, strict=False):
-            if x.shape[-2:] != shape or (finite and not np.isfinite(x).all()):
+            if np.shape(x) != (*np.shape(plan.q)[:-2], *shape) or (finite and not np.isfinite(x).all()):
                 raise ValueError(
-                    f"OptimalControl: {name} of the {what} must be {'finite, ' * finite}of shape {shape}; got {x.shape}"
+                    f"OptimalControl: {name} of the {what} must be {'finite, ' * finite}of shape {shape}; got {np.shape(x)}"
                 )
+        if plan.steps is not None and np.shape(plan.steps) != (*np.shape(plan.q)[:-2], knots):
+            raise ValueError(f"OptimalControl: steps of the {what} must be of shape {(knots,)}; got {np.shape(plan.steps)}")
 
     def _state(self, name: str, x: ArrayLike, n: int) -> Array:
         a = np.asarray(x, dtype=np.float64)
@@ -703,6 +716,14 @@ class OptimalControl:
         if not np.isfinite(a).all():
             raise ValueError(f"OptimalControl: {name} has numbers that are not finite")
         return with_unit_rotations(self.robot, a) if name == "q" else a
+
+
+def bounds_of_step(step: float | tuple[float, float]) -> tuple[float, float]:
+    """Return the shortest and the longest step [s]. Raises ValueError for others than one or two positive numbers."""
+    x = as_numbers([step, step] if np.ndim(step) == 0 else step)
+    if x is None or isinstance(step, str) or x.shape != (2,) or not 0.0 < x[0] <= x[1] < math.inf:
+        raise ValueError(f"OptimalControl: step must be a positive number of seconds or two, ascending; got {step!r}")
+    return float(x[0]), float(x[1])
 
 
 @contextmanager
@@ -722,4 +743,19 @@ def motion_of(plan: Plan) -> Motion:
 
 def guess_of(guess: Plan, i: int) -> Motion:
     """Return the motion of one problem."""
-    return Motion(*(x if x is None or guess.q.ndim == 2 else x[i] for x in motion_of(guess)))
+    q, v, u, steps = motion_of(guess)
+    count = np.shape(q)[:-2]
+    k = np.unravel_index(i, count) if count else ()
+    return Motion(np.asarray(q)[k], np.asarray(v)[k], np.asarray(u)[k], None if steps is None else np.asarray(steps)[k])
+
+
+def check_penalty(owner: str, penalty: object) -> None:
+    """Raise ValueError unless a penalty is a number, zero or more."""
+    if not isinstance(penalty, int | float | np.number) or not 0.0 <= float(penalty) < math.inf:
+        raise ValueError(f"{owner}: penalty must be a finite number, zero or more; got {penalty!r}")
+
+
+def check_problem(owner: str, ocp: object) -> None:
+    """Raise TypeError unless an object is a problem."""
+    if not isinstance(ocp, OptimalControl):
+        raise TypeError(f"{owner}: ocp must be an OptimalControl; got {type(ocp).__name__}")

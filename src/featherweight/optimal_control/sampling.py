@@ -20,10 +20,10 @@ from ..array_types import Array, Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.threads import processors, share_out
 from ..simulation import Simulation
-from ..simulation.arguments import check_count
-from .controller import checked_state
+from ..simulation.arguments import check_count, check_options
+from .controller import checked_numbers, checked_state
 from .drives import control_bounds
-from .problem import OptimalControl
+from .problem import OptimalControl, check_penalty, check_problem
 from .sampled_motions import AT_ONCE
 from .workspace import holding_controls
 
@@ -96,6 +96,9 @@ class SamplingController:
         parameters: Mapping[str, Any] | None = None,
         seed: int = 0,
     ) -> None:
+        check_problem("SamplingController", ocp)
+        if simulation is not None:
+            check_options("SamplingController: simulation", simulation, Simulation)
         ocp.require_given_steps("SamplingController")
         if ocp.repeats or len(set(ocp.steps)) > 1:
             raise ValueError(
@@ -107,6 +110,7 @@ class SamplingController:
         check_count("SamplingController: nodes", nodes, 2)
         if not temperature >= 0.0:
             raise ValueError(f"SamplingController: temperature must not be negative; got {temperature!r}")
+        check_penalty("SamplingController", penalty)
         self.ocp, self.simulation, self.samples, self.temperature, self.penalty = ocp, simulation, samples, temperature, penalty
         self.targets, self.parameters = targets, parameters
         given = np.asarray(noise, dtype=float)
@@ -142,9 +146,9 @@ class SamplingController:
     def __call__(self, time: float, q: ArrayLike, v: ArrayLike) -> Any:
         """Return the joint forces tau (nv) at a time [s], for q (nq) and v (nv).
 
-        With actuators, return (zeros, their controls). Raises ValueError for q and v of wrong shapes.
+        With actuators, return (zeros, their controls). Raises ValueError as `update` does.
         """
-        if self.plan is None or time < self._time or time >= self._time + self._step * (1.0 - 1e-9):
+        if self.plan is None or not math.isfinite(time) or time < self._time or time >= self._time + self._step * (1.0 - 1e-9):
             self.update(time, q, v)
         assert self.plan is not None
         tau = np.zeros(self.ocp.robot.nv)
@@ -154,9 +158,9 @@ class SamplingController:
         return tau
 
     def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
-        """Draw sequences, follow and average them. Raises ValueError for q and v of wrong shapes, and if all motions fail."""
+        """Draw sequences, follow and average them. Raises ValueError for an invalid time, q or v, and if all motions fail."""
         ocp, d, plan = self.ocp, self._draws, self.plan
-        q, v = checked_state("SamplingController", ocp.robot, q, v)
+        q, v = checked_state("SamplingController", ocp.robot, time, q, v)
         if plan is None or time < self._time:
             plan = np.tile(holding_controls(ocp.drives, ocp.passive, q), (ocp.knots, 1))
         else:
@@ -195,7 +199,7 @@ class SamplingController:
         count = u.shape[1]
         costs: Vector = np.empty(count)
         window = self.ocp._window()
-        flat = window.layout.parameters(q, self.targets, self.parameters)
+        flat = checked_numbers("SamplingController", window.layout.parameters(q, self.targets, self.parameters))
 
         def piece(begin: int, end: int) -> None:
             first, stop = begin * AT_ONCE, min(end * AT_ONCE, count)

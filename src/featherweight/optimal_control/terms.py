@@ -90,7 +90,9 @@ class Residual:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The names of the function's arguments. Raises ValueError for an unknown one."""
+        """The names of the function's arguments. Raises ValueError for an unknown one, and one without frames or parameters."""
+        if not callable(self.function):
+            raise TypeError(f"Residual {self.called!r}: its function must be callable; got {self.function!r}")
         signature = inspect.signature(self.function)
         names = tuple(x.name for x in signature.parameters.values() if x.default is x.empty)
         if not names:
@@ -98,6 +100,10 @@ class Residual:
         if unknown := [x for x in names if x not in (*BY, PLACEMENTS, PARAMETERS)]:
             known = f"{', '.join(BY)}, {PLACEMENTS} and {PARAMETERS}"
             raise ValueError(f"Residual {self.called!r}: its function takes {unknown[0]!r}; arguments may be {known}")
+        if PLACEMENTS in names and not self.frames:
+            raise ValueError(f"Residual {self.called!r}: its function takes placements; give their frames=[...]")
+        if PARAMETERS in names and not self.parameters:
+            raise ValueError(f"Residual {self.called!r}: its function takes parameters; give their number, parameters=...")
         return names
 
     @property
@@ -161,12 +167,25 @@ class Added(NamedTuple):
     exact: bool  # whether second derivatives of its rows are added to the Hessian
 
 
-def for_rows(name: str, what: str, x: ArrayLike, rows: int, least: float = -math.inf) -> Array:
-    """Return a number of at least `least`, or one number for each row. Raises ValueError that names the term."""
-    numbers: Array = np.asarray(x, dtype=float)
-    if numbers.shape not in ((), (rows,)) or not (numbers >= least).all():
-        none = ", none negative" if least == 0.0 else ""
+def for_rows(name: str, what: str, x: ArrayLike, rows: int, weights: bool = False) -> Array:
+    """Return a number, or one number for each row; weights are finite and not negative. Raises ValueError with the term."""
+    numbers = as_numbers(x)
+    if numbers is None or numbers.shape not in ((), (rows,)) or not right(numbers, weights):
+        none = ", finite and none negative" if weights else ""
         raise ValueError(
             f"OptimalControl: {what} of {name!r} must be a number or {rows} of them, one for each row{none}; got {x!r}"
         )
     return numbers
+
+
+def right(numbers: Array, weights: bool) -> bool:
+    """Whether no number is NaN, and weights are finite and not negative."""
+    return bool(((numbers >= 0.0) & (numbers < math.inf)).all() if weights else not np.isnan(numbers).any())
+
+
+def as_numbers(x: ArrayLike) -> Array | None:
+    """Return an array of real numbers; None for objects that are not numbers, such as text."""
+    try:
+        return np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        return None
