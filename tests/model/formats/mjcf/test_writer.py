@@ -303,3 +303,19 @@ def test_names_that_several_have_and_names_of_fixed_joints_are_told(tmp_path: Pa
     fixed = dataclasses.replace(chain(2), joints=(dataclasses.replace(first, type=JointType.FIXED), second))
     with pytest.warns(ModelWarning, match="the names of the fixed joints joint0"):
         saved(fixed, tmp_path)
+
+
+def on_a_base(*kinds: JointType) -> fw.Description:
+    """A fixed body that carries others by joints of these kinds."""
+    solid = Inertia(1.0, (0.0, 0.0, 0.1), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+    joints = [Joint(f"joint{k}", kind, "base", f"body{k}") for k, kind in enumerate(kinds)]
+    return fw.describe([Body("base"), *(Body(j.child, solid) for j in joints)], joints)
+
+
+def test_free_joints_that_come_later_in_q_are_named(tmp_path: Path) -> None:
+    free, hinge = JointType.FLOATING, JointType.CONTINUOUS
+    with pytest.warns(ModelWarning, match="the order of the joints joint1, joint0 in q"):
+        again = saved(on_a_base(free, hinge), tmp_path)
+    assert [j.name for j in fw.build(again).joints] == ["joint1", "joint0"]
+    kept = silently(on_a_base(hinge, free), tmp_path)
+    assert [j.name for j in fw.build(kept).joints] == ["joint0", "joint1"]

@@ -33,6 +33,7 @@ from .losses import Losses
 Coordinates = tuple[float, ...]
 
 SPLIT = "the types of the joints {} (each is slides and a rotation in the file, with coordinates of their own)"
+ORDER = "the order of the joints {} in q: free joints of bodies on the ground come after the joints of fixed bodies"
 FROM_GROUND = "the places that coordinates of the joints {} begin from (the ground's origin in the file)"
 NOT_SPLIT = "armature, springs and limits of the joints {}"
 UNIT = 1e-12  # deviation of a length from 1 that is left unchanged
@@ -142,7 +143,7 @@ def _coordinates_of(d: Contents, joint: Joint) -> dict[str, Coordinates]:
 
 def _free_from_ground(d: D, lost: Losses) -> D:
     """Return the description with free joints on the ground, where only fixed joints lead to the ground."""
-    inward = {j.child: j for j in d.joints}
+    inward, before = {j.child: j for j in d.joints}, _order(d)
     for j in [j for j in d.joints if j.type is JointType.FLOATING]:
         parent, at = j.parent, j.placement
         while parent is not None and (parent not in inward or inward[parent].type is JointType.FIXED):
@@ -160,7 +161,24 @@ def _free_from_ground(d: D, lost: Losses) -> D:
             T = at @ joint_motion(j, j.rest_pose or zero_position(j.type))
             free = replace(free, rest_pose=free_coordinates(T))
         d = replace(d, joints=tuple(free if x is j else x for x in d.joints))
+    for name, k in _order(d).items():
+        if k != before[name]:
+            lost.add(ORDER, name)
     return d
+
+
+def _order(d: D) -> dict[str, int]:
+    """Return the places of the moving joints in depth-first order."""
+    outward, moved = _outward(d), {j.child for j in d.joints}
+    waiting = [*reversed(outward[None])]
+    for b in reversed(d.bodies):
+        waiting += [] if b.name in moved else reversed(outward[b.name])
+    order: list[str] = []
+    while waiting:
+        j = waiting.pop()
+        order += [] if j.type is JointType.FIXED else [j.name]
+        waiting += reversed(outward[j.child])
+    return {name: k for k, name in enumerate(order)}
 
 
 def _split(d: D, lost: Losses) -> D:
