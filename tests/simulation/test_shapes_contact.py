@@ -173,5 +173,6 @@ def test_stand_ins_need_neither_trimesh_nor_viser(monkeypatch: pytest.MonkeyPatc
     for name in ("trimesh", "viser"):
         monkeypatch.setitem(sys.modules, name, None)
     mesh = fw.Shape("m", "b", ShapeType.MESH, (1.0, 1.0, 1.0), path="nowhere.stl")
-    corners = np.array([s.center for s in spheres_of(free_bodies([mesh], (0.2, 0.3, 0.4)))])
+    with pytest.warns(fw.ModelWarning, match="boxes replace meshes that cannot be read, of the bodies b: .*needs trimesh"):
+        corners = np.array([s.center for s in spheres_of(free_bodies([mesh], (0.2, 0.3, 0.4)))])
     np.testing.assert_allclose(np.abs(corners), np.broadcast_to([0.1, 0.15, 0.2], (8, 3)), atol=1e-12)

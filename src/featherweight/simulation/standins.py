@@ -7,8 +7,10 @@ from numpy.typing import ArrayLike
 
 from ..array_types import Array
 from ..collision.stand_ins import box_corners, local_stand_ins
+from ..model.editing.notes import warn_caller
 from ..model.equivalent_box import body_inertias, equivalent_box
 from ..model.types import Shape, ShapeType
+from ..names import listed
 from ..robot.robot import Robot
 from .scene import ContactSphere
 
@@ -19,17 +21,23 @@ def spheres_of(robot: Robot) -> list[ContactSphere]:
     Spheres, capsules (two spheres) and boxes (their corners) touch a plane exactly. Cylinders have points on their rims;
     ellipsoids and meshes have the farthest points in 26 directions. The corners of the box with the body's inertia replace the
     shapes of a body whose mesh cannot be read (or without trimesh), and of all bodies of a robot without collision shapes.
+    A ModelWarning names the bodies and the first reason why a mesh cannot be read.
     """
     shapes = [(s.body, s) for s in robot.shapes if s.collision and s.body is not None and s.type is not ShapeType.PLANE]
     spheres: list[ContactSphere] = []
     boxes = [] if shapes else [b.name for b in robot.bodies]
+    unread: dict[str, Exception] = {}
     for body, shape in shapes:
         try:
             spheres += stand_ins(shape, body)
-        except (ImportError, ValueError):  # an unreadable mesh
-            boxes.append(body)
+        except (ImportError, ValueError) as error:  # an unreadable mesh
+            unread.setdefault(body, error)
+    boxes += unread
+    if unread:
+        reason = next(iter(unread.values()))
+        warn_caller(f"{robot.name}: boxes replace meshes that cannot be read, of the bodies {listed([*unread])}: {reason}")
     inertias = body_inertias(robot.model) if boxes else {}
-    for body in dict.fromkeys(boxes):
+    for body in boxes:
         box = equivalent_box(inertias[body])
         if box is not None:
             pose = box.rotation, box.center
