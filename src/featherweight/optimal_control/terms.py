@@ -179,7 +179,7 @@ def for_rows(name: str, what: str, x: ArrayLike, rows: int, weights: bool = Fals
 
 
 def right(numbers: Array, weights: bool) -> bool:
-    """Whether no number is NaN, and weights are finite and not negative."""
+    """Return whether no number is NaN, and weights are finite and not negative."""
     return bool(((numbers >= 0.0) & (numbers < math.inf)).all() if weights else not np.isnan(numbers).any())
 
 
