@@ -90,7 +90,10 @@ UNCHANGING = (
 )  # fmt: skip
 """Classes whose objects are immutable, except for functions and classes, which are checked separately."""
 
-NOT_DESCRIBED = {"__annotations__", "__orig_bases__", "_field_defaults"}  # attributes of classes that kernels do not run
+NOT_DESCRIBED = {  # attributes of classes that kernels do not run
+    "__annotations__", "__annotations_cache__", "__annotate__", "__annotate_func__", "__classdictcell__", "__orig_bases__",
+    "_field_defaults",
+}  # fmt: skip
 
 _known: WeakKeyDictionary[Any, tuple[tuple[Any, ...], str, list[Any]]] = WeakKeyDictionary()  # with their dependencies
 _digests: WeakKeyDictionary[Any, dict[tuple[Any, ...], tuple[list[tuple[Any, tuple[Any, ...]]], str]]] = WeakKeyDictionary()
@@ -166,7 +169,7 @@ def _described(thing: object, further: list[Any]) -> str:
     for name, member in sorted(vars(thing).items()):
         methods = [getattr(member, x, None) for x in ("__func__", "fget", "fset", "func")]
         methods = [m for m in (member, *methods) if isinstance(m, FunctionType)]
-        if methods or (not name.startswith("__") and name not in NOT_DESCRIBED):
+        if name not in NOT_DESCRIBED and (methods or not name.startswith("__")):
             text += f"\n{name} = {_value(methods or member, further)}"
     return text
 
