@@ -145,16 +145,15 @@ def masked(x: Array, some: bool) -> Any:
     return np.ma.MaskedArray(x, mask)
 
 
-def quiet_matrix(x: Array) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return np.matrix(x) if x.ndim in (1, 2) else x
+def quietly(make: Callable[[Array], Any]) -> Callable[[Array], Any]:
+    """Return the function without the warnings of NumPy's old classes."""
 
+    def made(x: Array) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return make(x)
 
-def quiet_characters(x: Array) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return np.char.array(np.full(x.shape, "1.0"))
+    return made
 
 
 def records(x: Array) -> Any:
@@ -176,12 +175,12 @@ KINDS: dict[str, Callable[[Array], Any]] = {
     "swapped": lambda x: x.astype(x.dtype.newbyteorder()),
     "unaligned, swapped": lambda x: unaligned(x.astype(x.dtype.newbyteorder())),
     "subclass": lambda x: x.view(Sub),
-    "matrix": quiet_matrix,
+    "matrix": quietly(lambda x: np.matrix(x) if x.ndim in (1, 2) else x),
     "masked, nothing": lambda x: masked(x, False),
     "masked, something": lambda x: masked(x, True),
     "records": records,
     "field of records": lambda x: records(x).b,
-    "char array": quiet_characters,
+    "char array": quietly(lambda x: np.char.array(np.full(x.shape, "1.0"))),
     "memory map": mapped,
     "list": lambda x: x.tolist(),
     "tuples": lambda x: nested_tuples(x.tolist()),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.metadata
 import io
 from pathlib import Path
 from typing import NamedTuple
@@ -221,24 +220,25 @@ def hull_of_mesh(shape: Shape) -> Hull:
     Raises ValueError for a mesh without volume or an unreadable mesh, and ImportError if a package is missing.
     """
 
-    def made() -> Hull:
-        vertices = hull_vertices(shape)
-        try:
-            return hull_of(vertices)
-        except ImportError as error:
-            raise ImportError(f"the mesh {shape.name!r} on {shape.body!r}: {error}") from error
-
     def packed() -> bytes:
         file = io.BytesIO()
-        np.savez(file, **made()._asdict())
+        np.savez(file, *_made_hull(shape))
         return file.getvalue()
 
     content = _content(shape)
     if not content:
-        return made()
+        return _made_hull(shape)
     placed = np.concatenate([np.ravel(x) for x in (shape.size, *shape.placement)]).tolist()
     with np.load(io.BytesIO(kept(packed, "hull", CODE, content, placed))) as arrays:
-        return Hull(*(arrays[name] for name in Hull._fields))
+        return Hull(*arrays.values())
+
+
+def _made_hull(shape: Shape) -> Hull:
+    vertices = hull_vertices(shape)
+    try:
+        return hull_of(vertices)
+    except ImportError as error:
+        raise ImportError(f"the mesh {shape.name!r} on {shape.body!r}: {error}") from error
 
 
 def _content(shape: Shape) -> tuple[str, ...]:
@@ -255,13 +255,16 @@ def _content(shape: Shape) -> tuple[str, ...]:
         else:
             return ()
         return (hashlib.sha256(data).hexdigest(), Path(shape.path or "").suffix.lower(), *map(_version, packages))
-    except (OSError, importlib.metadata.PackageNotFoundError):
+    except (OSError, ImportError):
         return ()
 
 
 @functools.cache
 def _version(package: str) -> str:
-    return importlib.metadata.version(package)
+    """Return the version of an installed package. Raises ImportError if it is not installed."""
+    from importlib.metadata import version  # slow to import
+
+    return version(package)
 
 
 def _described(shape: Shape) -> str:

@@ -121,7 +121,7 @@ class Controller:
         """
         q, v = checked_state("Controller", self.ocp.robot, time, q, v)
         if time >= self.time + self.period * (1.0 - 1e-9) or time < self.time:
-            self.update(time, q, v)
+            self._solve(time, q, v)
         z, robot = self._work.horizon, self.ocp.robot
         number = min(int((time - self.time) / self._step * (1.0 + 1e-12)), self.ocp.knots - 1)
         first, k = self._work.layout.first_knots[number], self._work.layout.first_knots[number + 1] - 1
@@ -138,7 +138,9 @@ class Controller:
 
     def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
         """Solve the problem from q and v at a time [s]. Raises ValueError as a call does."""
-        q, v = checked_state("Controller", self.ocp.robot, time, q, v)
+        self._solve(time, *checked_state("Controller", self.ocp.robot, time, q, v))
+
+    def _solve(self, time: float, q: Vector, v: Vector) -> None:
         iterations, given = self.iterations, (self.targets, self.parameters)
         fresh = not time >= self.time or self.time == -math.inf
         passed = 0 if fresh else round((time - self.time) / self._step)

@@ -33,7 +33,7 @@ from .plan_function import PlanFunction
 from .sampled_motions import SampledMotions
 from .solver import ITERATIONS, NOT_FINITE, STALLED
 from .spans import RK4, SEMI_IMPLICIT, Span
-from .terms import Added, Duration, Picked, Residual, Term, as_numbers, name_of, quantities
+from .terms import Added, Duration, Picked, Residual, Term, are_weights, as_numbers, name_of, quantities
 from .workspace import Pool, Settings, Workspace
 
 Knots = str | Sequence[int] | Array  # "all", "running", "end" or numbers of knots
@@ -374,7 +374,7 @@ class OptimalControl:
         if any(x.name == name and not (isinstance(term, IkTask) and x.term == term) for x in self._terms):
             raise ValueError(f"OptimalControl: two terms are called {name!r}; rename one of them with name=")
         given = as_numbers(weight)
-        if given is None or given.shape not in ((), (self.knots + 1,)) or not ((given >= 0.0) & (given < math.inf)).all():
+        if given is None or given.shape not in ((), (self.knots + 1,)) or not are_weights(given):
             raise ValueError(
                 f"OptimalControl: the weight of {name!r} must be a number or {self.knots + 1} of them, none negative; "
                 f"got {weight!r}"

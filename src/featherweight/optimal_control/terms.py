@@ -170,7 +170,12 @@ class Added(NamedTuple):
 def for_rows(name: str, what: str, x: ArrayLike, rows: int, weights: bool = False) -> Array:
     """Return a number, or one number for each row; weights are finite and not negative. Raises ValueError with the term."""
     numbers = as_numbers(x)
-    if numbers is None or numbers.shape not in ((), (rows,)) or not right(numbers, weights):
+    if (
+        numbers is None
+        or numbers.shape not in ((), (rows,))
+        or np.isnan(numbers).any()
+        or (weights and not are_weights(numbers))
+    ):
         none = ", finite and none negative" if weights else ""
         raise ValueError(
             f"OptimalControl: {what} of {name!r} must be a number or {rows} of them, one for each row{none}; got {x!r}"
@@ -178,9 +183,9 @@ def for_rows(name: str, what: str, x: ArrayLike, rows: int, weights: bool = Fals
     return numbers
 
 
-def right(numbers: Array, weights: bool) -> bool:
-    """Return whether no number is NaN, and weights are finite and not negative."""
-    return bool(((numbers >= 0.0) & (numbers < math.inf)).all() if weights else not np.isnan(numbers).any())
+def are_weights(numbers: Array) -> bool:
+    """Return whether all numbers are finite and not negative."""
+    return bool(((numbers >= 0.0) & (numbers < math.inf)).all())
 
 
 def as_numbers(x: ArrayLike) -> Array | None:
