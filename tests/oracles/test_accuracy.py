@@ -17,6 +17,7 @@ import pytest
 import featherweight as fw
 from featherweight.engine.operations import OPERATIONS
 from featherweight.engine.trace import trace
+from featherweight.model.types import JointType
 from oracles.robots import DYNAMICS, example
 from oracles.running_error import beyond, computed, exact_results, flat
 
@@ -78,6 +79,24 @@ def test_floats_give_what_the_kernel_gives(name: str) -> None:
         np.testing.assert_allclose(evaluated, compiled, rtol=0, atol=1e-11 * scale)  # two roundings of one trace
         plain = f.program.flat(*[[float(x) for x in a] for a in args])
         np.testing.assert_allclose(evaluated, plain, rtol=0, atol=1e-11 * scale)
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e9, 1e15])
+@pytest.mark.parametrize("name", ["tree", "panda"])
+def test_large_angles_give_what_their_remainders_give(name: str, scale: float) -> None:
+    """Joints whose zero position is turned about their own axis included. Remainders in 50 digits are rounded to 2e-16."""
+    r = robot(name)
+    rng = np.random.default_rng(3)
+    q, v = np.array(r.random_configuration(rng)), rng.standard_normal(r.nv)
+    near = q.copy()
+    turning = [j.q_slice.start for j in r.joints if j.type in (JointType.REVOLUTE, JointType.CONTINUOUS)]
+    assert any(0.0 not in twist for _, _, twist in r.model.tree.turns)
+    q[turning] *= scale
+    with mpmath.workdps(50):
+        for k in turning:
+            near[k] = float(mpmath.fmod(mpmath.mpf(float(q[k])) + mpmath.pi, 2 * mpmath.pi) - mpmath.pi)
+    wanted = r.inverse_dynamics(near, v, v)
+    np.testing.assert_allclose(r.inverse_dynamics(q, v, v), wanted, rtol=0, atol=1e-13 * np.abs(wanted).max())
 
 
 def test_arrays_are_batches() -> None:

@@ -73,7 +73,7 @@ def joint_transform(tree: Tree, j: int, q) -> Transform:
     yaw, roll, twist = turns(tree.turns, j)
     d = tree.slide[j]
     if kind == REVOLUTE:
-        s, c = sincos(q[k] + tree.offset[j])
+        s, c = sincos(q[k])
         return Transform(R, p, base, yaw, roll, d, twisted(c, s, twist), 0)
     if kind == PRISMATIC:
         return Transform(R, p + R @ Vec3(0.0, 0.0, q[k]), base, yaw, roll, d + q[k], twist, 0)

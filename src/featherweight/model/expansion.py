@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..names import hint
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Vec3
-from ..spatial.elementary import atan2, cos, norm, sin
+from ..spatial.elementary import cos, norm, sin
 from .camera_masses import followed_masses, require_cameras
 from .checks import (
     about_center,
@@ -245,9 +245,6 @@ class _Expansion:
         for k, axis in enumerate(axes):
             at = zero if k == 0 else Pose()
             screws = axial_screws(at)
-            offset = 0.0
-            if kind == REVOLUTE and 0.0 not in screws.twist:  # an addition is cheaper than a rotation
-                offset, screws = atan2(screws.twist[1], screws.twist[0]), screws._replace(twist=(1.0, 0.0))
             self.rows.append(
                 dict(
                     parent=parent.row if k == 0 else first + k - 1,
@@ -261,7 +258,6 @@ class _Expansion:
                     base=screws.base,
                     turns=(screws.yaw, screws.roll, screws.twist),
                     slide=screws.slide,
-                    offset=offset,
                     armature=joint.armature,
                 )
             )

@@ -20,7 +20,7 @@ ALONG_Z = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 FAR = (
     10.0  # greatest distance of a common normal's foot, relative to that of the axes' points: inertias about it lose its square
 )
-TURN, MOVE = 55, 28  # operations for rotating an articulated inertia about an axis, or moving it along one
+TURN, MOVE, TWIST = 55, 28, 6  # operations for rotating or moving an articulated inertia; for adding a twist to a joint's angle
 
 
 class Line(NamedTuple):
@@ -41,10 +41,10 @@ class AxialScrews(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """The approximate operations of moving an articulated inertia; the last rotation belongs to the joint."""
+        """The approximate operations of moving an articulated inertia; the last rotation is part of the joint's."""
         turns = sum(0.0 not in t for t in (self.yaw, self.roll))
         moves = sum(x != 0.0 for x in (*self.base, self.slide))
-        return TURN * turns + MOVE * moves + (0.0 not in self.twist)
+        return TURN * turns + MOVE * moves + TWIST * (0.0 not in self.twist)
 
 
 def internal_frame(joint: Joint, children: Sequence[Line] = (), center: Vector | None = None) -> Pose:

@@ -27,7 +27,6 @@ class Tree(NamedTuple):
     base: Any  # (n, 3) [m] the same placement in steps along single axes: translate by base,
     turns: Any  # (n, 3, 2) rotate about z (yaw), about x (roll), and again about z (twist), as cosine and sine,
     slide: Any  # (n,) [m] slide along z before the twist
-    offset: Any  # (n,) [rad] added to a revolute joint's angle in place of a twist
     mass: Any  # (n,) [kg]
     moment: Any  # (n, 3) mass times centre of mass [kg m]
     inertia: Any  # (n, 6) xx xy xz yy yz zz about the frame's origin [kg m²]
