@@ -119,7 +119,7 @@ def test_limits_push_and_dry_friction_is_bounded_both_ways() -> None:
 
 def test_a_law_in_the_room_for_more_has_the_lengths_of_its_rows() -> None:
     law = law_in(room_for_law(5, 4), True, 2, 3)
-    assert [len(x) for x in law[:-1]] == [9, 9, 2, 3, 3, 2, 5, 5] and law.pyramid
+    assert [len(x) for x in law[:-1]] == [9, 9, 2, 3, 3, 2, 2, 2, 5, 5] and law.pyramid
 
 
 # ---- a spring with a damper, as another law

@@ -22,6 +22,7 @@ from .contact_problem import (
     assembled,
     assembly_work,
 )  # fmt: skip
+from .contact_settings import ContactSettings
 from .edges import MOST_EDGES
 from .gauss_seidel import sweep
 from .impulses import Solution, SolverWork, greatest_of, solve_in, solver_work
@@ -29,12 +30,14 @@ from .interior_point import ACCEPTED
 from .laws import (
     CONES,
     COULOMB,
+    MOST_LATE,
     PYRAMIDS,
     RETURN_SPEED,
     Problem,
     bounces,
     part_of_restitution,
     stored_energy,
+    write_bounce,
     write_restitution,
 )
 from .newton import write_rho
@@ -52,7 +55,8 @@ from .row_factor import (
 PARTED = 1e-6  # accuracy of the separating displacement, relative to slop
 SPARED = 1e-3  # overlap beyond slop, relative to slop, that is not corrected, because bodies at rest have such errors
 STRUCK = 1e2  # approach speed, in tolerances, from which a contact counts as an impact
-IMPACT, SMOOTH, LAST = range(3)  # problems of a step with impacts; without impacts, only the last
+IMPACT, SMOOTH, LAST, DONE = range(4)  # problems of a step: rounds of the first two while there are impacts, then the last
+MOST_ROUNDS = 32  # of impacts in a step
 PUSHES = 20  # sweeps for the displacement, which starts from zero
 LEAST_SPEED = 1e-6  # [m/s] least reference speed of the tolerance
 FASTEST_PARTING = 10.0  # [m/s, rad/s] bound for any coordinate while bodies separate, because lever arms may be tiny
@@ -78,7 +82,6 @@ class ImpulseWork(NamedTuple):
     impact: Vector  # (m,) part of f at the start of the step, if velocities and positions are at the same time
     compression: Vector  # (m,)
     guess: Vector  # (m,)
-    at_impact: Vector  # (m,) velocities at impacts, and for restitution
     after: Vector  # (m,) velocities after f
     change: Vector  # (m,) change of velocities by impulses
     change_back: Vector  # (m,) change by impulses of restitution
@@ -100,14 +103,13 @@ def impulse_work(
     """Return workspace for contacts and joint rows."""
     edges = MOST_EDGES * contacts + rows if cones == PYRAMIDS else 0
     m, n = 3 * contacts + rows, contacts + rows
-    f, impact, compression, guess, at_impact, after, change, change_back = np.empty((8, m))
+    f, impact, compression, guess, after, change, change_back = np.empty((7, m))
     lower, upper = np.empty((2, m))  # rows of spinning and rolling also have bounds
     gap, push = np.empty((2, n))
     pushed, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
-        solver_work(m, branches, edges, turning and cones == CONES), f, impact, compression, guess, at_impact, after, change,
-        change_back, lower, upper,
-        pushed, gap, push, np.empty(n * n), row_factor_work(n, NO_BRANCHES), none, zero, unbounded,
+        solver_work(m, branches, edges, turning and cones == CONES), f, impact, compression, guess, after, change, change_back,
+        lower, upper, pushed, gap, push, np.empty(n * n), row_factor_work(n, NO_BRANCHES), none, zero, unbounded,
     )  # fmt: skip
 
 
@@ -128,7 +130,7 @@ def solver_workspace(
     return SolverWorkspace(assembly_work(contacts, rows, columns, sizes), work)
 
 
-def find_impulses(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> Solution:
+def find_impulses(p: AssembledProblem, settings: ContactSettings, tolerance: float, work: ImpulseWork) -> Solution:
     """Return the impulses of a step, and statistics, for an `AssembledProblem`; the impulses stay in `work`.
 
     Poisson's restitution: a bouncing contact adds the restitution times its normal impulse of compression. This uses the
@@ -137,27 +139,36 @@ def find_impulses(p: AssembledProblem, in_step: bool, tolerance: float, work: Im
     conserve. If they are at the same time (`in_step`), the impact is over before the step's motion starts. A contact that does
     not bounce, but would close within the step at the velocities of its start, is an impact too: its impulses act for the whole
     step, and the others, on average, for half of it.
+
+    Impacts pass through bodies that touch, as through Newton's cradle: each round resolves the contacts that close, while
+    elastic contacts that do not close wait, until a round makes them close (the generalized reflections of Smith et al. 2012).
+    What still closes after `MOST_ROUNDS` rounds does not bounce.
     """
-    return find_impulses_by(solve_in, p, in_step, tolerance, work)
+    return find_impulses_by(solve_in, p, settings, tolerance, work)
 
 
 def find_impulses_by(
     solve: Callable[[Problem, Vector, float, SolverWork], Solution],
     p: AssembledProblem,
-    in_step: bool,
+    settings: ContactSettings,
     tolerance: float,
     work: ImpulseWork,
 ) -> Solution:
     """Return the impulses of `find_impulses` by any solver of problems."""
-    first, worst, steps, inside = first_stage(p, in_step, tolerance, work), 0.0, 0, 0
-    for stage in range(first, LAST + 1):  # a single call of the solver, because its machine code is long
-        if stage == SMOOTH and in_step:
-            continue
-        problem = problem_of_stage(p, stage, first == IMPACT, in_step, work)
+    stage, worst, steps, inside, rounds = first_stage(p, settings.in_step, tolerance, work), 0.0, 0, 0, 0
+    while stage != DONE:
+        problem = problem_of_stage(p, stage, rounds, settings, work)
         solution = solve(problem, work.guess[: len(p.start)], tolerance, work.solver)
         steps, inside = steps + solution.newton_steps, inside + solution.interior_steps
         worst = max(worst, solution.residual)
-        take_impulses(stage, solution.impulses, work)
+        take_impulses(stage, settings.in_step, solution.impulses, work)
+        if stage == LAST:
+            stage = DONE
+        elif stage == IMPACT and not settings.in_step:
+            stage = SMOOTH
+        else:
+            rounds += 1
+            stage = end_round(p, settings, rounds < MOST_ROUNDS, work)
     return Solution(work.f[: len(p.start)], worst, steps, inside)
 
 
@@ -170,35 +181,55 @@ def first_stage(p: AssembledProblem, in_step: bool, tolerance: float, work: Impu
     return IMPACT if bounces(p.law) or (in_step and is_struck(p, STRUCK * tolerance)) else LAST
 
 
-def problem_of_stage(p: AssembledProblem, stage: int, struck: bool, in_step: bool, work: ImpulseWork) -> Problem:
-    """Return the problem for the impulses that a stage adds, or for all impulses if the stage is `SMOOTH`."""
+def problem_of_stage(p: AssembledProblem, stage: int, rounds: int, settings: ContactSettings, work: ImpulseWork) -> Problem:
+    """Return the problem for the impulses that a stage adds; those of `IMPACT` act on velocities at the start of the step."""
     m = len(p.start)
-    f, guess = work.f[:m], work.guess[:m]
-    if stage == IMPACT:
-        return impact_problem(p, work)
-    if stage == SMOOTH or not struck:
+    if stage == LAST and rounds == 0:
         return p.problem
+    problem = problem_after(p.problem, work.f[:m], work)
+    if stage == IMPACT:
+        for i in range(m):
+            problem.b[i] = problem.b[i] - p.approach[i] + p.before[i]
+    if stage != LAST and bounces(p.law):
+        for c in range(len(p.law.restitution)):
+            if p.law.elasticity[c] > 0.0 and p.law.restitution[c] == 0.0:
+                problem.b[3 * c] += MOST_LATE / settings.step  # it waits
+    return problem
+
+
+def take_impulses(stage: int, in_step: bool, found: Vector, work: ImpulseWork) -> None:
+    """Store the impulses of a stage, which add to earlier ones, except those of a compression that only measures it."""
+    for i in range(len(found)):
+        if stage == IMPACT:
+            work.compression[i] = found[i]
+        if stage != IMPACT or in_step:
+            work.f[i] += found[i]
+
+
+def end_round(p: AssembledProblem, settings: ContactSettings, again: bool, work: ImpulseWork) -> int:
+    """Add the impulses of restitution, and decide what bounces after them, if it may do so `again`; return the next stage."""
+    m, in_step = len(p.start), settings.in_step
+    f, guess, change = work.f[:m], work.guess[:m], work.change[:m]
     if bounces(p.law):
-        back, by_f, by_back = guess, work.change[:m], work.change_back[:m]
+        back, by_back = guess, work.change_back[:m]
         write_restitution(p.law, work.compression[:m], back)
-        write_change(p, f, work, by_f)
+        write_change(p, f, work, change)
         write_change(p, back, work, by_back)
-        part = part_of_restitution((p.before, p.before if in_step else p.approach), f, back, (by_f, by_back))
+        part = part_of_restitution((p.before, p.before if in_step else p.approach), f, back, (change, by_back))
         for i in range(m):
             f[i] += part * back[i]
+        write_change(p, f, work, change)
+        for c in range(len(p.law.restitution)):
+            if p.law.elasticity[c] > 0.0:
+                allowed = p.law.allowed[c]
+                closing = p.before[3 * c] + change[3 * c] if again else 0.0
+                write_bounce(settings, closing, p.approach[3 * c] + change[3 * c], p.law, c)
+                p.problem.b[3 * c] += p.law.allowed[c] - allowed
     if in_step:
         copy_numbers(f, work.impact[:m])
     for i in range(m):
         guess[i] = 0.0
-    return problem_after(p.problem, f, work)  # the result makes bodies overlap
-
-
-def take_impulses(stage: int, found: Vector, work: ImpulseWork) -> None:
-    """Store the impulses of a stage; the `LAST` stage adds them to earlier ones."""
-    for i in range(len(found)):
-        if stage == IMPACT:
-            work.compression[i] = found[i]
-        work.f[i] = found[i] + (work.f[i] if stage == LAST else 0.0)
+    return IMPACT if bounces(p.law) else LAST
 
 
 def is_struck(p: AssembledProblem, least: float) -> bool:
@@ -209,15 +240,6 @@ def is_struck(p: AssembledProblem, least: float) -> bool:
         if r < k or (problem.upper[r - k] == np.inf and problem.lower[r - k] > -np.inf):
             struck |= problem.b[i] - p.approach[i] + p.before[i] < -least
     return struck
-
-
-def impact_problem(p: AssembledProblem, work: ImpulseWork) -> Problem:
-    """Return the problem for the velocities at the start of the step, with the gaps that are relevant in the step."""
-    problem = p.problem
-    b = work.at_impact[: len(problem.b)]
-    for i in range(len(b)):
-        b[i] = problem.b[i] - p.approach[i] + p.before[i]
-    return problem._replace(b=b)
 
 
 def write_impulses(
@@ -417,7 +439,7 @@ def resolve(
     allowed = ACCEPTED * tolerance
     solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)
     if is_finite(p.problem):  # in comparisons, NaN would look like a residual of zero
-        solution = find_impulses(p, model.settings.in_step, tolerance, work)
+        solution = find_impulses(p, model.settings, tolerance, work)
     parting = stored = 0.0
     if solution.residual <= allowed:
         parting, pushing = write_impulses(model, contacts, p, solution.impulses, impulses, work)

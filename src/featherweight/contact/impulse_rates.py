@@ -93,16 +93,21 @@ class RatesOfRows(Protocol):
 
 
 def restitution_rates(
-    p: AssembledProblem, in_step: bool, impulses: ValueAndRates, compression: ValueAndRates, rates: RatesOfRows
+    p: AssembledProblem,
+    restitution: Vector,
+    in_step: bool,
+    impulses: ValueAndRates,
+    compression: ValueAndRates,
+    rates: RatesOfRows,
 ) -> ValueAndRates:
     """Return impulses including those of restitution, and their rates, as in `laws.part_of_restitution`.
 
-    `impulses` and `compression` are values and rates. `rates` has `applied` for the change of velocities, and the rates of
-    `before` and `approach`.
+    `restitution` (k,) is that of contacts that bounce. `impulses` and `compression` are values and rates. `rates` has
+    `applied` for the change of velocities, and the rates of `before` and `approach`.
     """
     (f, df), (g, dg) = impulses, compression
     part = np.zeros(len(f))
-    part[0 : 3 * len(p.law.restitution) : 3] = p.law.restitution
+    part[0 : 3 * len(restitution) : 3] = restitution
     back, dback = part * g, part[:, None] * dg
     (Af, dAf), (Ab, dAb) = rates.applied(f, df), rates.applied(back, dback)
     mean, dmean = p.before, rates.dbefore

@@ -28,6 +28,7 @@ import numpy as np
 from ..array_types import Integers, Matrix, Vector
 from .compliance import ABSENT, Yielding, impedance, yielding_of
 from .contact_model import ContactModel, pull_of
+from .contact_settings import ContactSettings
 from .row_factor import NO_ROWS, RowFactor
 
 COULOMB, CONES, PYRAMIDS = range(3)  # kinds of friction, for `Problem.cones`
@@ -83,7 +84,9 @@ class ContactLaw(NamedTuple):
     friction: Vector  # (k,) mu
     lower: Vector  # (n,) [N s, N m s]
     upper: Vector  # (n,)
-    restitution: Vector  # (k,) ratio of the returned normal impulse to that of compression
+    elasticity: Vector  # (k,) ratio of the returned normal impulse to that of compression, if the contact bounces
+    restitution: Vector  # (k,) this ratio, or zero for a contact that does not bounce
+    allowed: Vector  # (k,) [m/s] part of b: the speed at which the contact may close in the step
     distance: Vector  # (k + n,) [m, rad] gap that the displacement makes nonnegative; infinite without displacement
     stiffness: Vector  # (k + n,) [N/m] of the springs that store energy
     pyramid: bool  # the two tangential impulses have separate bounds
@@ -93,18 +96,18 @@ def room_for_law(contacts: int, rows: int) -> ContactLaw:
     """Return memory for the law of contacts and joint rows."""
     m, n = 3 * contacts + rows, contacts + rows
     bias, compliance = np.empty((2, m))
-    friction, restitution = np.empty((2, contacts))
+    friction, elasticity, restitution, allowed = np.empty((4, contacts))
     lower, upper = np.empty((2, rows))
     distance, stiffness = np.empty((2, n))
-    return ContactLaw(bias, compliance, friction, lower, upper, restitution, distance, stiffness, False)
+    return ContactLaw(bias, compliance, friction, lower, upper, elasticity, restitution, allowed, distance, stiffness, False)
 
 
 def law_in(room: ContactLaw, pyramid: bool, k: int, n: int) -> ContactLaw:
     """Return the law of k contacts and n joint rows in memory for more."""
     m = 3 * k + n
     return ContactLaw(
-        room.bias[:m], room.compliance[:m], room.friction[:k], room.lower[:n], room.upper[:n], room.restitution[:k],
-        room.distance[: k + n], room.stiffness[: k + n], pyramid,
+        room.bias[:m], room.compliance[:m], room.friction[:k], room.lower[:n], room.upper[:n], room.elasticity[:k],
+        room.restitution[:k], room.allowed[:k], room.distance[: k + n], room.stiffness[: k + n], pyramid,
     )  # fmt: skip
 
 
@@ -127,16 +130,9 @@ def write_rigid_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> 
         law.distance[i], law.stiffness[i] = max(gap[i], -deepest) if i < k else gap[i], 0.0
     for c in range(k):
         candidate = motion.candidate[c]
-        law.friction[c], restitution = model.friction[candidate], model.restitution[candidate]
-        if not motion.before[3 * c] < -settings.bounce:
-            restitution = 0.0
-        later = h * motion.approach[3 * c]
-        if restitution > 0.0 and gap[c] + 0.5 * later > 0.0 and gap[c] + later > -MOST_LATE:
-            restitution = 0.0  # it bounces in the next step, which is nearer to the time of contact
-            law.bias[3 * c] += MOST_LATE / h
-        if restitution == 0.0:
-            law.bias[3 * c] += max(gap[c], 0.0) / h
-        law.restitution[c] = restitution
+        law.friction[c], law.elasticity[c] = model.friction[candidate], model.restitution[candidate]
+        write_bounce(settings, motion.before[3 * c], motion.approach[3 * c], law, c)
+        law.bias[3 * c] += law.allowed[c]
     for i in range(len(law.lower)):
         r = motion.active[i]
         if r < 0:
@@ -155,7 +151,8 @@ def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw)
     for c in range(k):
         candidate, i = motion.candidate[c], 3 * c
         y = yielding_of(model.yielding, candidate)
-        law.friction[c], law.restitution[c] = model.friction[candidate], 0.0
+        law.friction[c] = model.friction[candidate]
+        law.elasticity[c] = law.restitution[c] = law.allowed[c] = 0.0
         if motion.gap[c] < 0.0:
             law.stiffness[c] = write_yielding_row(y, motion, law, i, motion.gap[c], motion.gap[c], h)
         elif pull_of(model, candidate, motion.gap[c]) > 0.0:  # the spring pulls it back, without friction
@@ -279,6 +276,21 @@ def project_contact(problem: Problem, aim: Vector, c: int, slope: Matrix) -> Non
 
 
 # ---- restitution
+
+
+def write_bounce(settings: ContactSettings, before: float, approach: float, law: ContactLaw, c: int) -> None:
+    """Write whether contact c bounces, at normal velocities at the start and the end of the step, and the speed allowed to it.
+
+    An elastic contact that closes faster than `bounce` bounces in the step that is nearer to the time of contact. Any other
+    contact has no overlap at the end of the step.
+    """
+    h, gap = settings.step, law.distance[c]
+    law.restitution[c], law.allowed[c] = 0.0, max(gap, 0.0) / h
+    if law.elasticity[c] > 0.0 and before < -settings.bounce:
+        if gap + 0.5 * h * approach > 0.0 and gap + h * approach > -MOST_LATE:
+            law.allowed[c] += MOST_LATE / h  # it bounces in the next step
+        else:
+            law.restitution[c], law.allowed[c] = law.elasticity[c], 0.0
 
 
 def bounces(law: ContactLaw) -> bool:

@@ -6,13 +6,15 @@ sliding, open or bouncing.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..array_types import Array
 from ..collision.collision_scene import PLANE
 from ..contact.contact_problem import AssembledProblem, active_rows, write_axes
 from ..contact.contact_solver import STRUCK, find_impulses_by, impulse_work, is_struck
-from ..contact.impulse_rates import ImpulseRates, restitution_rates
+from ..contact.impulse_rates import ImpulseRates, ValueAndRates, restitution_rates
 from ..contact.impulses import Solution, greatest_of, solve_problem
 from ..contact.laws import PARTING_SPEED, RETURN_SPEED, Problem, RowMotion, room_for_law, write_law
 from .found_step import FoundStep
@@ -23,6 +25,15 @@ from .step_rates import StepRates
 
 EDGE = 1e2  # distance from another state, in units of the solver's residual, below which a contact is doubtful
 EDGE_OF_GAPS = 1e-3  # distance from a change of a gap's effect, in units of slop, below which the gap counts as without effect
+
+
+class Stage(NamedTuple):
+    """A problem of `contact_solver.find_impulses`, and its solution."""
+
+    problem: Problem
+    impulses: Array  # (m,) in addition to those of earlier stages
+    restitution: Array  # (k,) of contacts that bounce in this round
+    bias_rates: Array  # (m, directions)
 
 
 class ContactRates:
@@ -130,7 +141,7 @@ class ContactRates:
 
     def _assemble(self) -> None:
         """Assemble the problem as `contact_problem.assembled` does, with its rates."""
-        model, k, rows = self.model, self.count, self.model.rows
+        model, k = self.model, self.count
         axes, start = np.empty((k, 3, 3)), np.zeros(3 * k + len(self.active))
         for c in range(k):
             write_axes(self.contacts.normal[c], axes[c])
@@ -140,18 +151,24 @@ class ContactRates:
         before, self.dbefore = self.seen(self.start.v.value, self.start.v.rates)
         law = room_for_law(k, len(self.active))._replace(pyramid=model.settings.pyramid)
         write_law(model, RowMotion(self.contacts.candidate, self.active, self.gap, approach, before), law)
-        self.db = self.dapproach.copy()
-        target = np.concatenate([law.restitution == 0.0, ~rows.friction[self.active]])
         self.normals = np.concatenate([np.arange(0, 3 * k, 3), np.arange(3 * k, len(law.bias))])
-        for r, i in enumerate(self.normals):
-            if target[r] and self.gap[r] > EDGE_OF_GAPS * model.settings.slop:
-                self.db[i] += self.dgap[r] / self.h
         F = self._felt_jacobian()
         A = np.ascontiguousarray(F @ self.base.da_dtau @ F.T)
         problem = Problem(A, law.bias, law.friction, law.lower, law.upper, law.pyramid)
         self.p = AssembledProblem(problem, approach, before, law, np.zeros((0, 2, 3, 6)), axes, start, self.active)
-        self.targets = target
         self.edge = EDGE * model.settings.tolerance * max(greatest_of(law.bias), greatest_of(approach))
+
+    def _targets(self) -> Array:
+        """Return which contacts and rows (k + n,) may close to a gap of zero: all but those that bounce, and dry friction."""
+        return np.concatenate([self.p.law.restitution == 0.0, ~self.model.rows.friction[self.active]])
+
+    def _bias_rates(self) -> Array:
+        """Return rates (m, directions) of the problem's velocities at fixed impulses."""
+        db, targets = self.dapproach.copy(), self._targets()
+        for r, i in enumerate(self.normals):
+            if targets[r] and self.gap[r] > EDGE_OF_GAPS * self.model.settings.slop:
+                db[i] += self.dgap[r] / self.h
+        return db
 
     def _felt_jacobian(self) -> Array:
         F = np.zeros((3 * self.count, self.E.shape[1]))
@@ -170,17 +187,17 @@ class ContactRates:
     def _solve(self) -> None:
         """Compute the impulses f, and their rates."""
         k, p, settings = self.count, self.p, self.model.settings
-        zero = np.zeros_like(self.db)
+        zero = np.zeros_like(self.dapproach)
         self.doubtful = np.zeros(k + len(self.active), bool)
         self.impact, self.dimpact = np.zeros_like(self.p.start), zero
         struck = settings.in_step and is_struck(p, STRUCK * settings.tolerance * greatest_of(p.problem.b))
         if not (p.law.restitution.any() or struck):
             force = self.impulses.force[:k]
             self.f = np.concatenate([np.einsum("cij,cj->ci", p.axes, force).ravel(), self.impulses.next_row[self.active]])
-            self.df = self._rates_of(p.problem, self.f, self.applied(self.f, zero)[1] + self.db)
+            self.df = self._rates_of(p.problem, self.f, self.applied(self.f, zero)[1] + self._bias_rates())
         else:
             self._solve_with_impacts(zero)
-        pressed = (self.f[self.normals] != 0.0) & self.targets
+        pressed = (self.f[self.normals] != 0.0) & self._targets()
         close = np.abs(self.gap) <= EDGE_OF_GAPS * settings.slop
         close |= np.abs(self.gap + settings.slop) <= EDGE_OF_GAPS * settings.slop
         self.doubtful |= pressed & close
@@ -191,29 +208,35 @@ class ContactRates:
 
     def _solve_with_impacts(self, zero: Array) -> None:
         """Solve the sequence of problems of `contact_solver.find_impulses`, each with its rates."""
-        p, in_step, rows = self.p, self.model.settings.in_step, 3 * self.count
-        solved: list[tuple[Problem, Array]] = []
+        p, settings = self.p, self.model.settings
+        solved: list[Stage] = []
 
         def solve(problem: Problem, start: Array, tolerance: float, _: object) -> Solution:
             solution: Solution = solve_problem(problem, start, tolerance)
-            solved.append((problem, solution.impulses))
+            problem = problem._replace(b=problem.b.copy(), lower=problem.lower.copy(), upper=problem.upper.copy())
+            solved.append(Stage(problem, solution.impulses, p.law.restitution.copy(), self._bias_rates()))
             return solution
 
-        tolerance = self.model.settings.tolerance * greatest_of(p.problem.b)
-        self.f = find_impulses_by(solve, p, in_step, tolerance, impulse_work(self.count, len(self.active))).impulses
-        dimpact = self.db - self.dapproach + self.dbefore
-        g = solved[0][1]
-        dg = self._rates_of(*solved[0], self.applied(g, zero)[1] + dimpact)
-        f, df = g, dg
-        if not in_step:
-            f = solved[1][1]
-            df = self._rates_of(*solved[1], self.applied(f, zero)[1] + self.db)
-        f, df = restitution_rates(p, in_step, (f, df), (g, dg), self)
-        if in_step:
+        tolerance = settings.tolerance * greatest_of(p.problem.b)
+        found = find_impulses_by(solve, p, settings, tolerance, impulse_work(self.count, len(self.active)))
+        f, df = np.zeros_like(found.impulses), zero
+        *impacts, last = solved
+        parts = 1 if settings.in_step else 2  # stages of a round
+        for k in range(0, len(impacts), parts):
+            stages = impacts[k : k + parts]
+            (g, dg), restitution = self._added(stages[0], f, df, self.dbefore - self.dapproach), stages[0].restitution
+            more, dmore = (g, dg) if settings.in_step else self._added(stages[1], f, df)
+            f, df = restitution_rates(p, restitution, settings.in_step, (f + more, df + dmore), (g, dg), self)
+        if settings.in_step:
             self.impact, self.dimpact = f, df
-        problem, more = solved[-1]
-        du = self.applied(f + more, df)[1] + self.db
-        self.df = df + self._rates_of(problem, more, du, -df[rows:])
+        more, dmore = self._added(last, f, df)
+        self.f, self.df = f + more, df + dmore
+
+    def _added(self, stage: Stage, f: Array, df: Array, dearlier: Array | float = 0.0) -> ValueAndRates:
+        """Return the impulses that a stage adds to f, and their rates; `dearlier` are rates of velocities at its time."""
+        g = stage.impulses
+        du = self.applied(f + g, df)[1] + stage.bias_rates + dearlier
+        return g, self._rates_of(stage.problem, g, du, -df[3 * self.count :])
 
     # results
 
