@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from contextlib import suppress
 from typing import Any
 
@@ -173,15 +174,60 @@ def test_a_failure_leaves_no_trace_of_its_step(monkeypatch: pytest.MonkeyPatch) 
     assert {a < b for a, b in rooms} == {False, True}
 
 
-def test_a_failure_in_a_rollout_leaves_all_robots_at_one_time() -> None:
-    sim, sound = falling(3), falling(3)
+@pytest.mark.parametrize("robots", [1, 3])
+def test_rollouts_change_nothing_even_if_they_fail(robots: int) -> None:
+    sim, other = falling(3), falling(3)
+    for each in (sim, other):
+        each.vary(friction=[0.3, 0.6, 0.9])
+        each.run(0.3, every=300)
+    if robots == 1:
+        sim, other = falling(1), falling(1)
+        start = sim.robot.start()
+        sim.reset(start, time=0.5)
+        other.reset(start, time=0.5)
+    before = sim.time, sim.steps, sim.revision
     tau = np.zeros((3, 40, 6))
+    q, v = np.broadcast_to(sim.q, (3, 7)), np.broadcast_to(sim.v, (3, 6))
+    sim.rollout(q, v, tau=tau)
     tau[2, 25, 1] = np.inf
-    with pytest.raises(fw.SimulationError, match="robot 2 of 3"):
-        sim.rollout(sim.q, sim.v, tau=tau)
-    assert sim.steps == 25
-    sound.run(0.025, every=25)
-    assert (sim.q == sound.q).all()
+    with pytest.raises(fw.SimulationError, match="robot 2 of 3") as caught:
+        sim.rollout(q, v, tau=tau)
+    assert caught.value.time == pytest.approx(0.025)
+    assert (sim.time, sim.steps, sim.revision) == before
+    for _ in range(2):
+        np.testing.assert_array_equal(sim.q, other.q)
+        np.testing.assert_array_equal(sim.v, other.v)
+        for x, y in zip(sim.contacts(), other.contacts(), strict=True):
+            np.testing.assert_array_equal(x, y)
+        sim.run(0.1)
+        other.run(0.1)
+
+
+def test_rollouts_have_the_parameters_of_the_simulation() -> None:
+    sim = falling(2)
+    start, v = sim.q, np.array([[1.0, 0, 0, 0, 0, 0]] * 2)
+    same = sim.rollout(start, v, steps=400).q[:, -1]
+    sim.vary(friction=[1.0, 0.1])
+    far, farther = sim.rollout(start, v, steps=400).q[:, -1, 0]
+    sim.vary()
+    np.testing.assert_array_equal(sim.rollout(start, v, steps=400).q[:, -1], same)
+    sim.reset(start, v)
+    sim.vary(friction=[1.0, 0.1])
+    sim.run(0.4)
+    np.testing.assert_array_equal(sim.q[:, 0], [far, farther])
+    assert farther > far + 1e-3
+
+
+@pytest.mark.parametrize("on_failure", ["stop", "reset"])
+def test_rollouts_mark_the_robots_that_failed(on_failure: str) -> None:
+    sim = falling(3, on_failure=on_failure)
+    tau = np.zeros((3, 5, 6))
+    tau[2, 3, 1] = np.inf
+    states = sim.rollout(sim.q, sim.v, tau=tau)
+    np.testing.assert_array_equal(states.failed, [False, False, True])
+    assert not sim.failed.any()
+    copied = pickle.loads(pickle.dumps(states))
+    np.testing.assert_array_equal(copied.failed, states.failed)
 
 
 def test_forces_on_bodies_are_those_of_forward_dynamics() -> None:

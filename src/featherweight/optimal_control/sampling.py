@@ -218,13 +218,13 @@ class SamplingController:
         held = np.repeat(u, self._hold, axis=1)
         start = np.broadcast_to(q, (count, len(q))), np.broadcast_to(v, (count, len(v)))
         if ocp.actuators:
-            qs, vs = simulation.rollout(*start, control=held, every=self._hold)
+            motions = simulation.rollout(*start, control=held, every=self._hold)
         else:
             tau = np.zeros((count, ocp.knots * self._hold, ocp.robot.nv))
             tau[..., list(ocp.driven)] = held
-            qs, vs = simulation.rollout(*start, tau=tau, every=self._hold)
-        costs = ocp.cost_of_motions(qs, vs, u, self.targets, self.parameters, penalty=self.penalty, start=q)
-        return np.where(simulation.failed, np.inf, costs)
+            motions = simulation.rollout(*start, tau=tau, every=self._hold)
+        costs = ocp.cost_of_motions(*motions, u, self.targets, self.parameters, penalty=self.penalty, start=q)
+        return np.where(motions.failed, np.inf, costs)
 
 
 def steps_of_knot(ocp: OptimalControl, step: float, simulation: Simulation) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..array_types import Array, Matrix
+from ..array_types import Array, Booleans, Matrix
 from ..contact.contact_settings import ContactSettings
 from ..contact.laws import COULOMB, PYRAMIDS, RIGID
 from ..engine.backends.host_arrays import TYPES
@@ -57,6 +57,20 @@ from .variation import varied_arrays
 
 Controller = Callable[[float, Array, Array], Any]
 
+
+class Rollout(RobotState):
+    """States q (robots, states, nq) and v (robots, states, nv) of `Simulation.rollout`, a pair, and which robots failed."""
+
+    failed: Booleans  # (robots,)
+
+    @classmethod
+    def of(cls, states: tuple[Any, Any], failed: Booleans) -> Rollout:
+        """Return states with the marks of robots that failed."""
+        made = cls(*states)
+        made.failed = failed
+        return made
+
+
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
 OF_THIS_PROCESS = (
@@ -64,7 +78,8 @@ OF_THIS_PROCESS = (
     "_pictures",
     "_device_loops",
     "_probes",
-)  # windows and other observers, pictures, code on devices
+    "_apart",
+)  # windows and other observers, pictures, code on devices, the copy that makes rollouts
 
 
 class Simulation(SuggestsNames, StateOfRobots):
@@ -246,6 +261,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         if parameters is not None and self.robot.model.carried:
             raise NotImplementedError(f"inertial parameters of {self.robot.name}, with gravity compensation, cannot vary")
         self._fleet.vary(varied_arrays(self._fleet, given, parameters, armature))
+        vars(self).pop("_apart", None)
 
     # moving
 
@@ -413,10 +429,11 @@ class Simulation(SuggestsNames, StateOfRobots):
     def rollout(
         self, q: Any, v: Any = None, steps: int | None = None, *, tau: Any = None, control: Any = None,
         external_forces: Any = None, every: int = 1, device: str | None = None,
-    ) -> RobotState:  # fmt: skip
+    ) -> Rollout:  # fmt: skip
         """Simulate many robots from q (robots, nq) and v (robots, nv); return their states over time.
 
         The states have shapes (robots, states, nq) and (robots, states, nv): every `every`-th state, starting with the first.
+        `failed` (robots,) of the result marks robots with a failed step, if `on_failure` is not "raise".
         tau (robots or 1, steps, nv) and control (robots or 1, steps, nu) have an entry for each step. Without both, `steps`
         gives the number of steps.
 
@@ -426,8 +443,8 @@ class Simulation(SuggestsNames, StateOfRobots):
         have unit length) and waits for the device to learn which robots failed. Raises NotImplementedError on devices for
         robots whose functions are not traced, and for `on_failure` other than "raise".
 
-        The state of the simulation itself does not change. Raises ValueError for invalid arguments, before any robot moves, and
-        SimulationError as `step` does.
+        The simulation itself does not change: a copy of it, with the same `vary`, moves the robots. Raises ValueError for
+        invalid arguments, before any robot moves, and SimulationError as `step` does.
         """
         check_count("every", every, 1)
         arrays = {"q": q, "v": v, "tau": tau, "control": control, "external_forces": external_forces}
@@ -436,7 +453,7 @@ class Simulation(SuggestsNames, StateOfRobots):
 
             states = rolled_out(self, arrays, steps, every, device)
             if states is not None:
-                return RobotState(*states)
+                return Rollout.of(states, np.zeros(states[0].shape[0], bool))  # a failure is an error
         q = np.atleast_2d(numbers("q", q))
         q, v = self._checked(q, None if v is None else np.atleast_2d(numbers("v", v)))
         given = [
@@ -446,28 +463,15 @@ class Simulation(SuggestsNames, StateOfRobots):
         sizes = (self.robot.nv,), (self.forces.nu,), (len(self.robot.bodies), 6)
         named = zip(("tau", "control", "external_forces"), given, sizes, strict=True)
         steps = check_inputs({name: (x, size) for name, x, size in named}, len(q), steps)
-        self.reset(q, v)
-        inputs = Inputs(*given) if steps else Inputs()
-        if self._history is not None:
-            return self._rolled_out_by_steps(steps, inputs, every)
-        try:
-            states = self._fleet.run(steps, self.time, inputs, every, keep=True)
-        except BaseException:
-            self._count(self._fleet.done)
-            raise
-        self._count(steps)
-        return RobotState(*states)
+        apart = self._apart
+        apart.reset(q, v)
+        states = apart._fleet.run(steps, apart.time, Inputs(*given) if steps else Inputs(), every, keep=True)
+        return Rollout.of(states, apart.failed)
 
-    def _rolled_out_by_steps(self, steps: int, inputs: Inputs, every: int) -> RobotState:
-        """Return the states of a rollout computed step by step, because sensors store samples of each step."""
-        fleet = self._fleet
-        kept = [(fleet.q.copy(), fleet.v.copy())]
-        for k in range(1, steps + 1):
-            self._steps(1, Inputs(*(None if x is None else x[:, min(k, x.shape[1]) - 1, None] for x in inputs)))
-            if k % every == 0:
-                kept.append((fleet.q.copy(), fleet.v.copy()))
-        q, v = zip(*kept, strict=True)
-        return RobotState(np.stack(q, axis=1), np.stack(v, axis=1))
+    @cached_property
+    def _apart(self) -> Simulation:
+        """A copy of this simulation, which rollouts move."""
+        return copy.copy(self)
 
     def __repr__(self) -> str:
         many = "" if self._single else f", {len(self._fleet.q)} robots"
