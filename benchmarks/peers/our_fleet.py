@@ -25,24 +25,23 @@ class OurFleet:
     def __init__(self, sim: fw.Simulation, q: Array, v: Array, control: Array) -> None:
         self.sim, self.q, self.v, self.control = sim, q, v, control
         self.ends = q, v
+        self.failed = 0  # number of robots that did not take all steps of the last rollout
 
     def run(self) -> None:
-        q, v = self.sim.rollout(self.q, self.v, control=self.control, every=self.control.shape[1])
-        self.ends = q[:, -1], v[:, -1]
-
-    @property
-    def failed(self) -> int:
-        """The number of robots that did not take all steps of the last rollout."""
-        return int(np.count_nonzero(self.sim.failed))
+        states = self.sim.rollout(self.q, self.v, control=self.control, every=self.control.shape[1])
+        self.ends = states.q[:, -1], states.v[:, -1]
+        self.failed = int(np.count_nonzero(states.failed))
 
     @property
     def in_lanes(self) -> bool:
         """Return whether robots step in vector lanes."""
-        return bool(self.sim._fleet.vectors.ready(len(self.q)))
+        return bool(self.sim._apart._fleet.vectors.ready(len(self.q)))
 
     @property
     def contacts(self) -> float:
-        """The mean number of contacts per robot in the last step."""
+        """The mean number of contacts per robot in a step from the ends of the last rollout."""
+        self.sim.reset(*self.ends)
+        self.sim.step(control=self.control[:, -1])
         return len(self.sim.contacts_of_many().robot) / len(self.q)
 
 

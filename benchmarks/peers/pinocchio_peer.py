@@ -31,8 +31,11 @@ class Pair:
     def __init__(self, name: str, batch: int) -> None:
         file, base = FILES[name]
         path = str(ROBOTS / file)
-        self.name, self.batch = name, batch
-        self.robot = featherweight.load(path, base, mimic="independent")
+        self.batch = batch
+        self.robot = featherweight.load(path, base, mimic="independent")  # as Pinocchio reads the file
+        follow = featherweight.load(path, base).nv < self.robot.nv
+        self.label = f"{name} ({self.robot.nv} DoF{', mimic joints independent' if follow else ''})"
+        self.name = name
         root = (pin.JointModelFreeFlyer(),) if base == "floating" else ()
         self.model = pin.buildModelFromUrdf(path, *root)
         self.data = self.model.createData()
@@ -92,7 +95,7 @@ class Pair:
 
 def row(pair: Pair, seconds: float) -> tuple[list[str], list[str]]:
     """Return the row of a robot, and the goals that it misses."""
-    cells, missed = [f"{pair.name} ({pair.robot.nv} DoF)"], []
+    cells, missed = [pair.label], []
     for kind, calls, states in (("one", pair.one(), 1), ("batch", pair.many(), pair.batch)):
         for what, times in calls.items():
             ours, theirs = median_times(times, seconds)

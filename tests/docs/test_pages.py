@@ -66,6 +66,10 @@ import torch_that_is_not_there  # a module of no bridge: an error
     ]
 
 
+def test_the_tour_has_no_hidden_code() -> None:
+    assert "run first:" not in (ROOT / "docs" / "tour.md").read_text()
+
+
 def test_a_block_that_fails_fails(tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         run(tmp_path / "page.md", "```python\nassert 1 == 2\n```\n")

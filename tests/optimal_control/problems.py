@@ -11,7 +11,6 @@ import featherweight as fw
 from featherweight.array_types import Array
 from featherweight.model.generators import from_parents
 from featherweight.robots.example_files import example
-from featherweight.spatial import sqrt
 
 HAND, FEET = "panda_hand_tcp", ("lf_foot", "rf_foot", "lh_foot", "rh_foot")
 PANDA_START = np.array([0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8, 0.02])
@@ -24,7 +23,7 @@ def power(v: Any, tau: Any) -> Any:
 def away(placements: Any, parameters: Any) -> Any:
     """Return the distance of a frame from a point."""
     d = [placements[0][i][3] - parameters[i] for i in range(3)]
-    return [sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])]
+    return [np.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])]
 
 
 def pull(q: Any, a: Any, force: Any) -> Any:

@@ -37,7 +37,7 @@ def test_derivatives_go_through_the_drives(integrator: str) -> None:
     ocp.add(fw.Effort(), weight=1.0)
     ocp.add(fw.JointForces(), weight=1.0)
     ocp.add(fw.PostureTask(), weight=1.0)
-    ocp.add(fw.Residual(lambda q, a, tau: [a[0] * q[1] + tau[1] * tau[0]], size=1, name="mixed"), weight=1.0)
+    ocp.add(fw.Residual(lambda q, a, tau: [a[0] * np.sin(q[1]) + tau[1] * np.cos(tau[0])], size=1, name="mixed"), weight=1.0)
     for stage in ocp._layout.stages:
         check(ocp, stage, rng.normal(size=2), ocp._layout.parameters(np.zeros(2), None, None)[0], rng)
 

@@ -16,6 +16,8 @@ from optimal_control.problems import HAND, PANDA_START, hyq
 
 Run = Callable[..., int]
 
+pytestmark = pytest.mark.usefixtures("ctrl_c")
+
 
 def reach() -> fw.OptimalControl:
     ocp = fw.OptimalControl(fw.load(fw.example("panda")), step=0.02, knots=20)

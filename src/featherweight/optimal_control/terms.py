@@ -72,8 +72,8 @@ class Residual:
 
     The names of its arguments select sequences of numbers: q (nq), v (nv), controls u, joint forces tau (nv), accelerations a
     (nv), forces of the phase's contacts (force), `placements` of `frames` in the world (k, 4, 4), and `parameters`, which may
-    change between solutions. The function is traced: it must not branch on its arguments, and must use
-    `featherweight.spatial.sqrt` and `sincos` for roots, sines and cosines.
+    change between solutions. The function is traced: it must not branch on its arguments. It may use arithmetic, `np.sqrt`,
+    `np.sin` and `np.cos`, but no other functions, and none of `math`.
     """
 
     function: Callable[..., Sequence[Any]]

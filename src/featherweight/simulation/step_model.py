@@ -18,7 +18,7 @@ from .implicit_drives import has_implicit_drives
 from .simulation_options import PART, ContactOptions
 from .smooth_motion import middle_armature, write_curved_rates
 
-WHOLE = 7.0  # total compilation time over that of planning the time step, or of comparing algorithms for contacts
+WHOLE = 5.0  # total compilation time over that of planning the time step, or of comparing algorithms for contacts
 
 
 class StepModel:
