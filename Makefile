@@ -3,23 +3,35 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test pytest coverage trial aarch64 examples jax torch casadi dask bench bench-gpu conformance papers docs figures pictures lint hooks wheel workflows clean
+.PHONY: demo test check pytest times coverage trial aarch64 examples jax torch casadi dask bench bench-gpu conformance papers docs figures pictures lint hooks wheel workflows clean
 
 demo: $(VENV)/.demo
 	$(BIN)/featherweight demo --output output
 
-# mypy runs beside the tests: it is one process, and would leave the other processor idle.
+# What each room promises, with few robots, in five minutes: all tests but those of tests/slow_tests.txt.
 test: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pytest -n 2 --dist loadgroup --quick
+
+# All tests. mypy runs beside them: it is one process, and would leave the other processor idle.
+check: $(VENV)/.test
 	$(MAKE) --jobs=2 pytest lint
 
 pytest: $(VENV)/.test
 	$(BIN)/pytest -n 2 --dist loadgroup $(if $(COVERAGE),--cov=featherweight)
 
-# Half as slow again as `make test`: kernels run in plain Python whenever they are traced. Ends with a report, and a floor.
-coverage:
-	$(MAKE) test COVERAGE=1
+# Measures all tests, and writes which of them `make test` leaves out.
+times: $(VENV)/.test
+	rm -rf build/test-cache build/times
+	$(BIN)/pytest -n 2 --dist loadgroup --measure=build/times
+	$(BIN)/python tests/tiers.py build/times
 
-# Twenty minutes of hostile use, of which `make test` has half a minute: MINUTES and SEED say how long and which, and are printed.
+# Half as slow again as `make check`: kernels run in plain Python whenever they are traced. Ends with a report, and a floor.
+coverage:
+	$(MAKE) pytest COVERAGE=1
+
+# Twenty minutes of hostile use, of which `make check` has half a minute: MINUTES and SEED say how long and which, and are printed.
 trial: $(VENV)/.test
 	TRIAL_MINUTES=$(or $(MINUTES),20) TRIAL_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/pytest -n 2 --dist worksteal tests/trial
 

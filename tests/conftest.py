@@ -1,4 +1,4 @@
-"""Options, hooks and fixtures of all tests. Each test session has its own folder for compiled code."""
+"""Options, hooks and fixtures of all tests. Sessions share a folder for compiled code, `build/test-cache` of the checkout."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import gc
 import os
 import re
 import signal
-import tempfile
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-if "PYTEST_XDIST_WORKER" not in os.environ:
-    os.environ["FEATHERWEIGHT_CACHE"] = tempfile.mkdtemp(prefix="featherweight-cache-")
+from tiers import Times, left_out
+
+os.environ["FEATHERWEIGHT_CACHE"] = str(Path(__file__).parents[1] / "build" / "test-cache")
 
 SHARED = {  # tests that share compiled code go to one process, which compiles it once
     "contacts with loops kept": ("test_operational_space.py", "test_delassus.py", "test_centipede.py"),
@@ -79,6 +80,22 @@ def ctrl_c() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--installed", action="store_true", help="skip tests that need packages that are not installed")
+    parser.addoption("--quick", action="store_true", help="leave out the tests that tests/slow_tests.txt lists")
+    parser.addoption("--measure", metavar="FOLDER", help="store the processor time of each test in a folder (tests/tiers.py)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.measure:
+        config.pluginmanager.register(Times(Path(config.option.measure)))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out slow tests with the option `--quick`."""
+    if not config.option.quick:
+        return
+    out = left_out([item.nodeid for item in items])
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in out])
+    items[:] = [item for item in items if item.nodeid not in out]
 
 
 def absent(config: pytest.Config, said: str) -> str:

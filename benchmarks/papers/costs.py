@@ -14,13 +14,15 @@ from compared import candidate
 from featherweight.algorithms import crba_ltdl
 from featherweight.algorithms import ltdl as kernels
 from featherweight.algorithms.contact.delassus import ltl
+from featherweight.algorithms.kinematics import twisted
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.graph import Graph
 from featherweight.engine.operations import ADD, DIV, MUL, SUB, Operations
 from featherweight.engine.trace import count, trace
+from featherweight.model.tree import REVOLUTE, Tree
 from featherweight.robot import factorization
 from featherweight.robot.robot import Robot
-from featherweight.spatial import rotation_from_quaternion
+from featherweight.spatial import rotation_from_quaternion, sincos
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,21 @@ def rotation_cost(function: CompiledFunction[Any]) -> Cost:
     R = rotation_from_quaternion(*(t.graph.input(0, i) for i in range(3, 7)))
     entries = needed(t.graph, [entry.node for row in R for entry in row])
     return cost_of_nodes(t.graph, entries.intersection(t.live))
+
+
+def turn_cost(function: CompiledFunction[Any], tree: Tree) -> Cost:
+    """Return the cost of adding constants to joint angles, by their sines and cosines, in a function of a robot.
+
+    The papers assume that sines and cosines are given.
+    """
+    program = function.program
+    t = trace(program.flat, [a.size for a in program.inputs])
+    turned: list[Any] = []
+    for kind, k, (_, _, twist) in zip(tree.kind, tree.q_index, tree.turns, strict=True):
+        if kind == REVOLUTE and 0.0 not in twist:
+            s, c = sincos(t.graph.input(0, k))
+            turned += twisted(c, s, twist)
+    return cost_of_nodes(t.graph, needed(t.graph, [x.node for x in turned]).intersection(t.live))
 
 
 def needed(graph: Graph, nodes: Iterable[int]) -> set[int]:

@@ -92,6 +92,8 @@ def test_contacts_of_a_batch_are_those_of_single_robots(integrator: str) -> None
     q, v = thrown()
     sim = on_ground(box(), integrator)
     together = sim.rollout(q, v, STEPS)
+    sim.reset(q, v)
+    sim.step(steps=STEPS)
     forces = [sim.contacts(i)[1] for i in range(COUNT)]
     assert sum(map(len, forces)) > 20
     assert_same(together, alone(sim, q, v))

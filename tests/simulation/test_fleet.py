@@ -93,9 +93,9 @@ def test_a_robot_that_stops_in_a_rollout_stays_there(robots: int) -> None:
     v[-1, 0] = 1e6
     start = sim.q.copy()
     for every in (1, 2):
-        q, velocity = sim.rollout(start, v, 5, every=every)
-        assert (q[-1] == start[-1]).all() and (velocity[-1] == v[-1]).all()
-        assert sim.failed.nonzero()[0].tolist() == [robots - 1]
+        states = sim.rollout(start, v, 5, every=every)
+        assert (states.q[-1] == start[-1]).all() and (states.v[-1] == v[-1]).all()
+        assert states.failed.nonzero()[0].tolist() == [robots - 1]
 
 
 def test_controls_do_not_act_after_their_steps() -> None:
@@ -182,9 +182,8 @@ def test_rollouts_change_nothing_even_if_they_fail(robots: int) -> None:
         each.run(0.3, every=300)
     if robots == 1:
         sim, other = falling(1), falling(1)
-        start = sim.robot.start()
-        sim.reset(start, time=0.5)
-        other.reset(start, time=0.5)
+        sim.reset(sim.q[0], time=0.5)
+        other.reset(other.q[0], time=0.5)
     before = sim.time, sim.steps, sim.revision
     tau = np.zeros((3, 40, 6))
     q, v = np.broadcast_to(sim.q, (3, 7)), np.broadcast_to(sim.v, (3, 6))

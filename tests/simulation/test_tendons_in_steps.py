@@ -178,6 +178,9 @@ def test_many_robots_take_the_bits_of_one_and_copies_go_on() -> None:
     u = np.array([[controls(nu, 100 * i + k) for k in range(30)] for i in range(5)])
     many = fw.Simulation(robot, contact="rigid")
     states, _ = many.rollout(q, v, control=u)
+    many.reset(q, v)
+    for k in range(30):
+        many.step(control=u[:, k])
     one = fw.Simulation(robot, contact="rigid")
     for i in range(5):
         one.reset(q[i], v[i])

@@ -14,7 +14,8 @@ r = w + (e - n P3), where e is the rounding error. Floats use the same method in
 
 Error bound for all finite x, in units in the last place of the result: 1/2 from the last addition; 1/2 from r, or nearly 1 just
 above r = 1/2, 1/4, ..., where sin r < 2^-k < r; and up to 1/4 from the polynomial, at r = pi/4, where r counts 1/2. The sum is
-below 1.7. Without fma, the last product is also rounded; this adds 1/4 in a cosine, where r counts for less. The largest observed error is 1.55 among floats >= 2^-9, 1.51 among doubles.
+below 1.7. Without fma, the last product is also rounded; this adds 1/4 in a cosine, where r counts for less. The largest
+observed error is 1.55 among floats >= 2^-9, 1.51 among doubles.
 
 The operations are the same for any number of lanes and have no fast-math flags: results are bitwise equal on all machines with
 fma, and on all machines without. The bits of NaN may differ.
