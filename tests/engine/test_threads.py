@@ -120,12 +120,22 @@ def test_ctrl_c_does_not_wait_for_a_batch(execution: str, count: int, monkeypatc
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_child_has_threads_of_its_own_though_its_parents_were_starting() -> None:
-    share_out(lambda start, stop: None, 100, 2)
-    with threads._lock:
-        child = os.fork()
-        if child == 0:
-            seen: list[int] = []
-            share_out(lambda start, stop: seen.extend(range(start, stop)), 100, 3)
-            os._exit(sorted(seen) != list(range(100)))
+def test_a_child_has_threads_of_its_own_though_its_parents_are_at_work() -> None:
+    working, forked = threading.Semaphore(0), threading.Event()
+
+    def work(start: int, stop: int) -> None:
+        working.release()
+        assert forked.wait(PATIENCE)
+
+    caller = threading.Thread(target=share_out, args=(work, 3, 3))
+    caller.start()
+    for _ in range(3):
+        assert working.acquire(timeout=PATIENCE)
+    child = os.fork()
+    if child == 0:
+        seen: list[int] = []
+        share_out(lambda start, stop: seen.extend(range(start, stop)), 100, 3)
+        os._exit(sorted(seen) != list(range(100)))
+    forked.set()
     assert os.waitpid(child, 0)[1] == 0
+    caller.join()
