@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Vector
+from ..engine.exclusive import Use, exclusive
 from ..robot.robot import Robot
 from ..simulation.arguments import check_count
 from .problem import OptimalControl, check_problem
@@ -38,7 +40,8 @@ class Controller:
     it should then last several ticks. One iteration a tick lengthens steps slowly: call `reset` if a target jumps. Constraints
     are then penalties, without multipliers.
 
-    Copies and pickles go on with the plan; another process reads the compiled functions from the cache.
+    Copies and pickles go on with the plan; another process reads the compiled functions from the cache. A call while another
+    thread is in one raises RuntimeError: give each thread a copy.
 
     Raises ValueError for other problems with several phases, and for a rate that is not positive.
     """
@@ -63,6 +66,7 @@ class Controller:
         self.ocp, self.period = ocp, 1.0 / rate
         self.iterations = check_count("Controller: iterations", iterations, 1)
         self.targets, self.parameters = targets, parameters
+        self._use = Use(f"the controller of {ocp.robot.name!r}", "make one for each thread, such as copy.copy(controller)")
         self._given: tuple[Any, Any] | None = None
         self._parameters: Array = np.zeros(0)
         self._step, self._driven = float(ocp.steps.max()), list(ocp.driven)
@@ -73,9 +77,10 @@ class Controller:
         """Return workspaces for the windows of the problem."""
         return [Workspace(self.ocp._window(k).layout) for k in range(self.ocp.period if self.ocp.repeats else 1)]
 
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         """Return all attributes, and the plan in place of the workspaces."""
-        return vars(self) | {"_works": [x.copy() for x in self._work.solution]}
+        return vars(self) | {"_works": [x.copy() for x in self._work.solution], "_use": copy.copy(self._use)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -83,6 +88,7 @@ class Controller:
         for x, own in zip(self._work.solution, plan, strict=True):
             x[:] = own
 
+    @exclusive
     def reset(self) -> None:
         """Discard the plan."""
         self.time = -math.inf  # start of the plan [s]
@@ -113,6 +119,7 @@ class Controller:
         """The largest violation of a constraint in the plan."""
         return float(self._work.solver.numbers[VIOLATION])
 
+    @exclusive
     def __call__(self, time: float, q: ArrayLike, v: ArrayLike) -> Any:
         """Return the joint forces tau (nv) at a time [s], for q (nq) and v (nv).
 
@@ -136,6 +143,7 @@ class Controller:
         tau[self._driven] = u
         return tau
 
+    @exclusive
     def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
         """Solve the problem from q and v at a time [s]. Raises ValueError as a call does."""
         self._solve(time, *checked_state("Controller", self.ocp.robot, time, q, v))

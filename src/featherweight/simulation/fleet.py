@@ -55,7 +55,7 @@ OF_STATE = (  # fields of `FleetStates`, without those of the work on steps
     "q", "v", "act", "steps", "last_row", "report", "inexact", "opened", "deepest", "before_q", "before_v", "before_act",
 )  # fmt: skip
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
-    "vectors", "_run", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
+    "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
     "arrays",
 )  # fmt: skip
 
@@ -251,6 +251,7 @@ class Fleet:
         if "vectors" not in vars(self):
             self.vectors = FleetVectors(self.model, self.contacts, self._new_stages)
         self.vectors.run, self.vectors.kind = self._run, (self.room, self._external, [len(x) > 0 for x in self.varied])
+        self._one = one  # Ctrl-C can take it away from the others
         tables, arguments = (one, self._many), (one.address, self._many.address, 0, 1)
         self._alone, self._one_step = (prepared_call(self._run, *arguments, work, kept=tables) for work in (RUN, STEP))
         self._ready = True
@@ -497,9 +498,8 @@ class Fleet:
                 self._run_many(steps, time)
         except SimulationError:
             raise
-        except BaseException:  # from a function of the user, or Ctrl-C, after which a thread may keep a table
-            self._ready = False
-            self._tables.clear()
+        except BaseException:  # from a function of the user, or Ctrl-C
+            self._errors()
             raise
         finally:
             states.plan[0] = 1
@@ -679,11 +679,16 @@ class Fleet:
 
     def _raise_errors(self) -> None:
         """Raise the first exception of a Python function, from any thread, and discard the others."""
-        errors = [error for one in self._tables for error in one.errors]
-        for one in self._tables:
-            one.errors.clear()
-        for error in errors:
+        for error in self._errors():
             raise error
+
+    def _errors(self) -> list[BaseException]:
+        """Return the exceptions of Python functions, and forget them."""
+        errors: list[BaseException] = []
+        for one in (*self._tables, self._one):
+            errors += one.errors
+            one.errors.clear()
+        return errors
 
     def _keep(self, i: int) -> None:
         """Record the state of one robot, if it is one of the recorded states."""

@@ -36,6 +36,8 @@ class FleetVectors:
     the properties on which tables of stages depend.
     """
 
+    _thread: threading.Thread  # that compiles
+
     def __init__(self, model: StepModel, contacts: ContactStage, make: Callable[[], RobotStages]) -> None:
         self.model, self.contacts, self.make = model, contacts, make
         self.run: Any = None
@@ -51,12 +53,15 @@ class FleetVectors:
 
     def spend(self, seconds: float, robots: int, layout: Layout) -> None:
         """Add the time of steps without vectors, and start to compile after `PATIENCE`."""
+        if self.state == COMPILING and not self._thread.is_alive():  # in a forked child, or never started because of Ctrl-C
+            self.state = WAITING
         if self.state != WAITING or robots < 2 * self.lanes or not hasattr(self.run, "code"):
             return
         self.spent += seconds
         if self.spent >= PATIENCE:
+            self._thread = threading.Thread(target=self._prepare, args=(layout,), name=THREAD, daemon=True)
             self.state = COMPILING
-            threading.Thread(target=self._prepare, args=(layout,), name=THREAD, daemon=True).start()
+            self._thread.start()
 
     def prepare(self, layout: Layout) -> bool:
         """Compile for vectors, with fleets of a layout; return whether that is possible."""

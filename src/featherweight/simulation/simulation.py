@@ -393,13 +393,22 @@ class Simulation(SuggestsNames, StateOfRobots):
                 else:
                     done += self._steps(min(every - done % every, steps - done), inputs)
                 recorder.note(done, tau, last=done == steps)
-                for observer in self._open_observers() if self._observers else ():
-                    observer.live(self._fleet.q[0], *self.contacts()[:2])
+                if self._observers:
+                    self._show_observers()
                 progress.advance(done - progress.done)
         trajectory = recorder.trajectory(self.robot, self._joint_names, self.ground)
         for observer in self._open_observers() if self._single else ():
             observer.play(trajectory, start=False)
         return trajectory
+
+    def _show_observers(self) -> None:
+        q, contacts = self._fleet.q[0], self.contacts()
+        for observer in self._open_observers():
+            try:
+                observer.live(q, contacts.points, contacts.forces)
+            except RuntimeError:
+                if not observer.closed:  # since the list was made, by another thread
+                    raise
 
     def _recorded(self) -> tuple[float, Array, Array, Matrix, Matrix]:
         """Return time, states, and points and forces of the first robot's contacts."""
