@@ -36,8 +36,6 @@ class FleetVectors:
     the properties on which tables of stages depend.
     """
 
-    _thread: threading.Thread  # that compiles
-
     def __init__(self, model: StepModel, contacts: ContactStage, make: Callable[[], RobotStages]) -> None:
         self.model, self.contacts, self.make = model, contacts, make
         self.run: Any = None
@@ -45,6 +43,7 @@ class FleetVectors:
         self.lanes = host().lanes("double")
         self.state = WAITING if self.lanes >= LEAST_LANES else NEVER
         self.spent = 0.0  # [s] time of steps without vectors
+        self._thread: threading.Thread | None = None  # that compiles
         self.tables: deque[tuple[Kind, StagesTable]] = deque()
 
     def ready(self, robots: int) -> bool:
@@ -53,7 +52,9 @@ class FleetVectors:
 
     def spend(self, seconds: float, robots: int, layout: Layout) -> None:
         """Add the time of steps without vectors, and start to compile after `PATIENCE`."""
-        if self.state == COMPILING and not self._thread.is_alive():  # in a forked child, or never started because of Ctrl-C
+        if (
+            not (self._thread and self._thread.is_alive()) and self.state == COMPILING
+        ):  # after a fork, or Ctrl-C before its start
             self.state = WAITING
         if self.state != WAITING or robots < 2 * self.lanes or not hasattr(self.run, "code"):
             return

@@ -110,6 +110,10 @@ class Simulation(SuggestsNames, StateOfRobots):
     Copies (`copy.copy`, `copy.deepcopy`, `pickle`) continue from the state at which they were made, with bitwise the same
     results, and move independently. Observers (windows, for example) stay with the original.
 
+    One thread at a time may use a simulation. A call while another thread is in one raises RuntimeError: give each thread a
+    copy. Any thread may read `time`, `steps`, `q` and `v`. The controller and the observers of `run` may call the simulation.
+    Ctrl-C interrupts a simulation between two steps; time and state then belong together.
+
     A step fails if its result is not finite. It also fails if the energy grows without the work of a force, by more than 5 % of
     the sum of the kinetic energies before and after the step (see `energy_guard`). The step is then too long for the speeds.
     "semi-implicit" evaluates velocity products at the start of the step. For bodies that tumble at w, this error adds some
@@ -376,7 +380,8 @@ class Simulation(SuggestsNames, StateOfRobots):
         and controls. It must not change q and v. For many robots, the trajectory has the contacts of the first robot.
 
         Raises ValueError for invalid arguments and invalid results of the controller, and SimulationError as `step` does.
-        After an error, including one from the controller, the state is the one before the failed step.
+        After an error, including one from the controller, the state is the one before the failed step. After Ctrl-C, it is the
+        one after the steps that `steps` counts.
         """
         check_duration(duration, every)
         steps = round(duration / self.step_size)

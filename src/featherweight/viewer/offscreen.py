@@ -40,7 +40,8 @@ class OffscreenScene:
     under the robot at `q` (nq,) (default: its initial configuration) if the file has no ground. Each pixel is the mean of
     `samples` × `samples` samples. The camera looks at all robots of the first frame until `look` is called. With `camera`, or
     after `look_through`, pictures show the view of a camera of the robot's file; with several robots, that of the first one.
-    Raises ValueError for invalid sizes, and for a camera that the robot does not have.
+    Raises ValueError for invalid sizes, and for a camera that the robot does not have. A call while another thread is in one
+    raises RuntimeError: give each thread a scene.
     """
 
     def __init__(
