@@ -52,9 +52,7 @@ class FleetVectors:
 
     def spend(self, seconds: float, robots: int, layout: Layout) -> None:
         """Add the time of steps without vectors, and start to compile after `PATIENCE`."""
-        if (
-            not (self._thread and self._thread.is_alive()) and self.state == COMPILING
-        ):  # after a fork, or Ctrl-C before its start
+        if not (self._thread and self._thread.is_alive()) and self.state == COMPILING:  # after a fork, or Ctrl-C
             self.state = WAITING
         if self.state != WAITING or robots < 2 * self.lanes or not hasattr(self.run, "code"):
             return
