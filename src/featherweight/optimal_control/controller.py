@@ -152,28 +152,25 @@ class Controller:
         iterations, given = self.iterations, (self.targets, self.parameters)
         fresh = not time >= self.time or self.time == -math.inf
         passed = 0 if fresh else round((time - self.time) / self._step)
-        before = self._work
-        self._knot = 0 if fresh else (self._knot + passed) % len(self._works)
-        work = self._work
+        knot = 0 if fresh else (self._knot + passed) % len(self._works)
+        before, work = self._work, self._works[knot]
         if self._given is None or any(a is not b for a, b in zip(given, self._given, strict=True)):
             self._parameters = checked_numbers("Controller", work.layout.numbered_parameters(q, *given))
             self._given = given
-        work.parameters[:] = work.layout.at_knots(self._parameters)
-        if fresh:
-            work.begin(q, v, work.parameters, None)
-            iterations = max(FIRST, iterations)
-        elif self.ocp.free:
-            work.move_in_time(time - self.time, q, v)
-        else:
-            work.move_on(before, min(passed, self.ocp.knots), q, v)
-        self.time = time
         try:
+            work.parameters[:] = work.layout.at_knots(self._parameters)
+            if fresh:
+                work.begin(q, v, work.parameters, None)
+                iterations = max(FIRST, iterations)
+            elif self.ocp.free:
+                work.move_in_time(time - self.time, q, v)
+            else:
+                work.move_on(before, min(passed, self.ocp.knots), q, v)
             work.run_on(Settings(iterations, 0.0, 0.0, is_tick=not self.ocp.free))
+            self.time, self._knot, self._step = time, knot, work.free_step if self.ocp.free else self._step
         except BaseException:  # Ctrl-C: the tick is not complete
-            self.reset()
+            self.time, self._knot = -math.inf, 0  # as `reset`
             raise
-        if self.ocp.free:
-            self._step = work.free_step
 
 
 def checked_state(owner: str, robot: Robot, time: float, q: ArrayLike, v: ArrayLike) -> tuple[Vector, Vector]:

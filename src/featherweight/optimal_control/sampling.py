@@ -183,8 +183,8 @@ class SamplingController:
             weights = costs == least if self.temperature == 0.0 else np.exp((least - costs) / self.temperature)
         weights = weights / weights.sum()
         chosen = np.flatnonzero(weights > NEGLIGIBLE)
-        self.plan = np.einsum("n,knu->ku", weights[chosen], d.u[:, chosen])
-        self.cost, self._time = float(least), time
+        mean, cost = np.einsum("n,knu->ku", weights[chosen], d.u[:, chosen]), float(least)
+        self.plan, self.cost, self._time = mean, cost, time
 
     def _draw(self, first: int, stop: int) -> None:
         """Draw samples from `first` on, a multiple of `AT_ONCE`, and write their controls."""

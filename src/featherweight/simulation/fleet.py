@@ -527,7 +527,7 @@ class Fleet:
 
     def _kept(self) -> list[Array]:
         """Return the arrays of the state and of the last step."""
-        return [*(getattr(self.arrays.states, name) for name in OF_STATE), *self.arrays.contacts, self.failed]
+        return [*(getattr(self._home.states, name) for name in OF_STATE), *self._home.contacts, self.failed]
 
     def backup(self) -> list[Array]:
         """Return copies of the states and of the results of the last step, for `restore`."""
