@@ -129,13 +129,13 @@ class Fleet:
     @property
     def steps(self) -> int:
         """The number of steps since the reset, which the compiled loop counts when it writes the states."""
-        return int(self._home.states.steps[0])
+        return int(self._home.states.steps.item(0))
 
     @property
     def time(self) -> float:
         """The time of the states [s]."""
         time, first = self._timed
-        return time + (self.steps - first) * self.model.h
+        return float(time + (self._home.states.steps.item(0) - first) * self.model.h)
 
     def set_time(self, time: float) -> None:
         """Set the time of the states, which go on."""
