@@ -534,9 +534,15 @@ class Fleet:
         return [x.copy() for x in self._kept()]
 
     def restore(self, backup: list[Array]) -> None:
-        """Return to the state of a backup; there may be room for more contacts now."""
-        for x, before in zip(self._kept(), backup, strict=True):
-            x[tuple(map(slice, before.shape))] = before
+        """Return to the state of a backup, however often Ctrl-C strikes; there may be room for more contacts now."""
+        restored = False
+        while not restored:
+            try:
+                for x, before in zip(self._kept(), backup, strict=True):
+                    x[tuple(map(slice, before.shape))] = before
+                restored = True
+            except KeyboardInterrupt:
+                pass
 
     def _run_alone(self, steps: int, time: float) -> None:
         """Take steps of the only robot, in portions, between which Python handles signals."""
