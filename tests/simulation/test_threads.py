@@ -14,7 +14,7 @@ import pytest
 
 import featherweight as fw
 from engine.used import REFUSED, used_by_another_thread
-from simulation.scenes import boxes, pendulum
+from simulation.scenes import boxes, corners, free_bodies, pendulum, solid_box
 
 CALLS: dict[str, Callable[[fw.Simulation], object]] = {
     "step": lambda sim: sim.step(),
@@ -145,3 +145,24 @@ def test_time_may_be_set() -> None:
     assert (sim.time, sim.steps) == (5.0 + 2 * 1e-3, 3)
     with pytest.raises(ValueError, match="finite number of seconds"):
         sim.time = np.nan
+
+
+def test_tables_outlive_the_step_that_reads_them() -> None:
+    """Check a function that a step calls, and that replaces what the step reads. The process would crash."""
+    sides, robot = (0.4, 0.3, 0.2), free_bodies(solid_box(2.0, (0.4, 0.3, 0.2)))
+    start, made = robot.neutral(), list[fw.Simulation]()
+    start[2] = 0.0999
+
+    def delassus(contacts: Any, q: Any) -> Any:
+        for sim in made:
+            sim.vary(friction=np.ones(1))
+            sim.vary()
+            sim.reset(start)
+            sim._fleet._compile()
+        return robot.delassus(contacts)(q)
+
+    options = fw.ContactOptions(delassus=delassus)
+    made.append(fw.Simulation(robot, 1e-3, q=start, spheres=corners("body0", sides), ground=fw.Plane(), contact=options))
+    for k in range(50):
+        made[0].step(steps=1 + k % 3)
+    assert np.isfinite(made[0].q).all()
