@@ -1,11 +1,14 @@
-"""Measurement of Ctrl-C during a batch by the number of states computed afterwards, because a busy machine makes all
-times long.
+"""Ctrl-C in tests: at each point of a call, and during a batch.
+
+Its delay in a batch is the number of states that are computed afterwards, because a busy machine makes all times long.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,35 @@ import pytest
 from featherweight.engine import threads
 
 SHORT = 1e-3  # [s] for a piece, so that a batch has many pieces on any machine
+
+
+def interrupted_everywhere(call: Callable[[], object], stride: int = 1) -> Iterator[int]:
+    """Interrupt one call after the other, each at a later point, until one ends before its point; yield after each of them.
+
+    Points are a `stride` apart. Python handles signals where a function of Python begins, and where one of C has returned: a
+    profiling function, which raises KeyboardInterrupt here, runs at the same points.
+    """
+    left, point = 0, 1 - stride
+    while left <= 0:
+        point += stride
+        left = point
+
+        def press(frame: object, event: str, argument: object) -> None:
+            nonlocal left
+            left -= event in ("call", "c_return")
+            if left == 0:
+                raise KeyboardInterrupt  # also ends the profiling
+
+        before = sys.getprofile()
+        try:
+            sys.setprofile(press)
+            call()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(before)
+        yield point
+    assert point > 1
 
 
 def _compute_for_ever(f: Any, x: np.ndarray[Any, Any], count: int) -> None:

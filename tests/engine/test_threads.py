@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import threading
+import time
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -120,12 +122,83 @@ def test_ctrl_c_does_not_wait_for_a_batch(execution: str, count: int, monkeypatc
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_child_has_threads_of_its_own_though_its_parents_were_starting() -> None:
-    share_out(lambda start, stop: None, 100, 2)
-    with threads._lock:
-        child = os.fork()
-        if child == 0:
-            seen: list[int] = []
-            share_out(lambda start, stop: seen.extend(range(start, stop)), 100, 3)
-            os._exit(sorted(seen) != list(range(100)))
+def test_a_child_has_threads_of_its_own_though_its_parents_are_at_work() -> None:
+    working, forked = threading.Semaphore(0), threading.Event()
+
+    def work(start: int, stop: int) -> None:
+        working.release()
+        assert forked.wait(PATIENCE)
+
+    caller = threading.Thread(target=share_out, args=(work, 3, 3))
+    caller.start()
+    for _ in range(3):
+        assert working.acquire(timeout=PATIENCE)
+    child = os.fork()
+    if child == 0:
+        seen: list[int] = []
+        share_out(lambda start, stop: seen.extend(range(start, stop)), 100, 3)
+        os._exit(sorted(seen) != list(range(100)))
+    forked.set()
     assert os.waitpid(child, 0)[1] == 0
+    caller.join()
+
+
+INTERRUPTED = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+from engine.interrupted import interrupted_everywhere
+from featherweight.engine.threads import share_out
+
+at_work, seen = [], []
+
+def run(start, stop):
+    if threading.current_thread() is not threading.main_thread():
+        at_work.append(start)
+        sum(range(20_000))
+        at_work.pop()
+    seen.extend(range(start, stop))
+
+for _ in interrupted_everywhere(lambda: share_out(run, 24, 3)):
+    assert not at_work
+    seen.clear()
+    share_out(run, 24, 3)
+    assert sorted(seen) == list(range(24))
+print("works")
+"""
+
+
+def test_wherever_ctrl_c_strikes_threads_end_their_pieces_and_help_again() -> None:
+    """Check also that the process ends, which would wait for a thread with a locked lock."""
+    command = [sys.executable, "-c", INTERRUPTED, str(Path(__file__).parents[1])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "works\n", "")
+
+
+def test_ctrl_c_waits_for_pieces_of_other_threads() -> None:
+    """Check that they are done when the exception arrives, because they write to the results."""
+    main, begun, ended = threading.get_ident(), threading.Event(), []
+
+    def run(start: int, stop: int) -> None:
+        if threading.get_ident() == main:
+            assert begun.wait(PATIENCE)
+            raise KeyboardInterrupt
+        begun.set()
+        time.sleep(0.05)
+        ended.append(start)
+
+    with pytest.raises(KeyboardInterrupt):
+        share_out(run, 2, 2)
+    assert ended
+
+
+def test_a_call_leaves_nothing_with_the_threads_that_helped() -> None:
+    class Held:
+        """An object of a call."""
+
+    held = Held()
+    known = weakref.ref(held)
+    share_out(lambda start, stop, held=held: None, 100, 3)  # type: ignore[misc]
+    del held
+    deadline = time.monotonic() + PATIENCE
+    while known() is not None:
+        assert time.monotonic() < deadline

@@ -14,6 +14,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import NormalizeObservation, RecordEpisodeStatistics
 
+from engine.used import REFUSED, used_by_another_thread
 from featherweight.environments import TASKS, Hopper, RobotEnv, RobotVectorEnv, Snapshot, SnapshotTask
 
 HOPPER = "featherweight/Hopper-v0"
@@ -41,6 +42,17 @@ def test_gymnasium_finds_nothing_wrong_with_one() -> None:
     check_env(env.unwrapped)  # draws a picture, too
     with pytest.raises(ValueError, match="rgb_array"):
         RobotEnv("Hopper", render_mode="human")
+
+
+def test_a_second_thread_needs_an_environment_of_its_own() -> None:
+    envs = RobotVectorEnv("Hopper", 2)
+    envs.reset(seed=0)
+    action, q, v = np.zeros((2, 3)), np.zeros((2, 6)), np.zeros((2, 6))
+    with used_by_another_thread(envs):
+        for call in (lambda: envs.step(action), lambda: envs.reset(), lambda: envs.set_state(q, v)):
+            with pytest.raises(RuntimeError, match=f"^the environment Hopper {REFUSED}"):
+                call()
+    envs.step(action)
 
 
 def played(envs: Any, steps: int, seed: int = 0) -> list[Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import threading
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import featherweight as fw
+from engine.used import REFUSED, used_by_another_thread
 from featherweight.array_types import Array
 from featherweight.optimal_control.solver import CONVERGED
 from featherweight.optimal_control.workspace import Settings, Workspace
@@ -50,6 +53,41 @@ def test_states_of_a_controller_are_lists_or_arrays_of_the_right_shape() -> None
         mpc(0.0, PANDA_START, np.zeros(7))
     with pytest.raises(ValueError, match="Controller: iterations must be at least 1, a whole number"):
         fw.Controller(ocp, rate=50, iterations=cast(Any, 1.5), targets={HAND: TARGET})
+
+
+def test_a_second_thread_needs_a_controller_of_its_own() -> None:
+    problem, q, v = lift()[0], np.zeros(2), np.zeros(2)
+    sampling = fw.SamplingController(problem, targets={"tip": [0.7, 0.0, -0.4]}, samples=32)
+    for control in (fw.Controller(problem, rate=25, targets={"tip": [0.7, 0.0, -0.4]}), sampling):
+        control(0.0, q, v)
+        other = copy.copy(control)
+        calls: list[Any] = [lambda x: x(0.04, q, v), lambda x: x.update(0.04, q, v), copy.copy, lambda x: x.reset()]
+        with used_by_another_thread(control):
+            for call in calls:
+                with pytest.raises(RuntimeError, match=f"controller of 'double pendulum' {REFUSED}"):
+                    call(control)
+            for call in calls:
+                call(other)
+        for call in calls:
+            call(control)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_threads_share_a_problem() -> None:
+    ocp, targets = lift()[0], {"tip": [0.7, 0.0, -0.4]}
+    starts = np.linspace(-0.5, 0.5, 8)[:, None] * np.ones(2)
+    alone = [lift()[0].solve(q, targets=targets, iterations=5) for q in starts]
+    plans: dict[int, fw.Plan] = {}
+    threads = [
+        threading.Thread(target=lambda k=k: plans.update({k: ocp.solve(starts[k], targets=targets, iterations=5)}))
+        for k in range(len(starts))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k, plan in enumerate(alone):
+        assert np.array_equal(plans[k].q, plan.q) and np.array_equal(plans[k].u, plan.u)
 
 
 def test_a_controller_begins_anew_after_reset() -> None:

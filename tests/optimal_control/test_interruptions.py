@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import signal
 import threading
 from collections.abc import Callable
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from engine.interrupted import interrupted_everywhere
 from featherweight.optimal_control import workspace
-from optimal_control.problems import HAND, PANDA_START, hyq
+from optimal_control.problems import HAND, PANDA_START, hyq, pendulum
 
 Run = Callable[..., int]
 
@@ -125,3 +127,31 @@ def test_a_controller_begins_anew_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(KeyboardInterrupt):
             mpc(0.02, PANDA_START, np.zeros(8))
     np.testing.assert_array_equal(mpc(0.04, PANDA_START, np.zeros(8)), expected)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Ctrl-C while a generator is freed
+@pytest.mark.parametrize("samples", [0, 32])
+def test_a_controller_goes_on_or_begins_anew_wherever_ctrl_c_strikes(samples: int) -> None:
+    """Check that the next tick is that of the plan before the interruption, of the plan after it, or of no plan."""
+    ocp = fw.OptimalControl(pendulum(), step=0.04, knots=8, threads=1)
+    ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
+    ocp.add(fw.Effort(), weight=1e-3)
+    given: dict[str, Any] = {"targets": {"tip": [0.7, 0.0, -0.4]}}
+    kind: Any = fw.SamplingController if samples else fw.Controller
+    options: dict[str, Any] = {"samples": samples, "noise": 0.0} if samples else {"rate": 25}
+    first, q, v = kind(ocp, **options, **given), np.array([0.1, -0.2]), np.zeros(2)
+    first(0.0, q, v)
+
+    def next_tick(controller: Any, time: float) -> Any:
+        return copy.copy(controller)(time, q, v)
+
+    fresh, before = next_tick(kind(ocp, **options, **given), 0.08), next_tick(first, 0.08)
+    complete = copy.copy(first)
+    complete(0.04, q, v)
+    after = next_tick(complete, 0.08)
+    controllers, ticks = [copy.copy(first)], []
+    for _ in interrupted_everywhere(lambda: controllers[-1](0.04, q, v), 7):
+        ticks.append(next_tick(controllers[-1], 0.08))
+        controllers.append(copy.copy(first))
+    assert all(any(np.array_equal(x, y) for y in (fresh, before, after)) for x in ticks)
+    assert np.array_equal(ticks[-1], after)

@@ -168,9 +168,17 @@ def test_robots_that_fail(on_failure: str) -> None:
     assert sim.failed.any() and not sim.failed.all()
 
 
+def interrupt(_: threading.Thread) -> None:
+    raise KeyboardInterrupt
+
+
 def test_vectors_are_compiled_beside_long_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_vectors, "PATIENCE", 0.0)
     sim, alone = boxes(), with_state(boxes(), NEVER)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            sim.step()
     sim.step()
     alone.step()
     for thread in threading.enumerate():

@@ -68,6 +68,23 @@ def test_an_observer_that_closes_hears_no_more() -> None:
     assert len(others.states) == 10 and len(others.motions) == 1
 
 
+def test_a_run_goes_on_when_another_thread_closes_its_window() -> None:
+    """Check an observer that is closed while it draws, and one that fails."""
+
+    class Window(Notes):
+        def live(self, q: Array, points: Array, forces: Array) -> None:
+            super().live(q, points, forces)
+            raise RuntimeError("the window is closed")
+
+    sim = fw.Simulation(pendulum(), 1e-3, q=[0.3])
+    sim.watch(Window(1))
+    sim.run(0.002)
+    assert sim.steps == 2
+    sim.watch(Window(2))
+    with pytest.raises(RuntimeError, match="the window is closed"):
+        sim.run(0.002)
+
+
 def test_copies_have_no_observers() -> None:
     sim = fw.Simulation(pendulum(), 1e-3, q=[0.3])
     notes = Notes()

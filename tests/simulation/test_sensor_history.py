@@ -98,6 +98,20 @@ def test_readings_are_those_of_mujoco(robot: featherweight.Robot) -> None:
     assert np.abs(many.sensors()[0] - many.sensors()[1]).max() > 0.1
 
 
+def test_samples_move_along_when_the_time_is_set(robot: featherweight.Robot) -> None:
+    sim, other = Simulation(robot, v=[1.0, -2.0]), Simulation(robot, v=[1.0, -2.0])
+    for x in (sim, other):
+        x.step(steps=5)
+    sim.time = 1000 * H
+    for x in (sim, other):
+        x.step(steps=3)
+    assert sim.time == other.time + 995 * H
+    for s in robot.sensors:
+        if s.kind is not SensorKind.CLOCK:
+            ours, theirs = sim.sensors()[s.name], other.sensors()[s.name]
+            np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-12, err_msg=s.name)
+
+
 def test_before_the_first_step_readings_are_those_of_mujoco(robot: featherweight.Robot) -> None:
     """Check all readings except accelerations and forces: without delay, these are for a robot that is held still."""
     model = mujoco.MjModel.from_xml_string(text())

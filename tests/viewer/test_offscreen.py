@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import featherweight
+from engine.used import REFUSED, used_by_another_thread
 from viewer.robots import arm
 
 pytest.importorskip("trimesh")
@@ -51,6 +52,20 @@ def test_a_face_is_where_a_pinhole_camera_sees_it(tmp_path: Path) -> None:
     assert [columns[0], columns[-1] + 1] == pytest.approx([100 - half, 100 + half], abs=1.0)
     right = np.flatnonzero(blue(image).any(axis=0))  # y points to the right, seen from x
     assert right.min() > columns[-1]
+
+
+def test_a_second_thread_needs_a_scene_of_its_own(tmp_path: Path) -> None:
+    scene = OffscreenScene(arm(tmp_path), (8, 6))
+    calls: list[Any] = [
+        lambda: scene.frame(scene.start), lambda: scene.look([1.0, 0.0, 0.0], [0.0, 0.0, 0.0]),
+        lambda: scene.look_at_all(scene.start), scene.look_by_itself, lambda: scene.look_through("none"),
+        lambda: scene.add_heights([0.0, 1.0], [0.0, 1.0], np.zeros((2, 2))),
+    ]  # fmt: skip
+    with used_by_another_thread(scene):
+        for call in calls:
+            with pytest.raises(RuntimeError, match=f"^the scene of .* {REFUSED}"):
+                call()
+    assert scene.frame(scene.start).shape == (6, 8, 3)
 
 
 def test_what_is_nearer_hides_what_is_behind(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ Other rooms use these modules:
     derivative_program          derivatives of programs
     devices                     the device of a call
     differentiation             derivatives of traces
+    exclusive                   objects that one thread at a time may use
+    forks                       locks that forked children find free
     function                    compiled functions
     fusion                      fusion of several functions into one
     graph                       expressions

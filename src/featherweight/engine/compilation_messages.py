@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -37,9 +38,18 @@ class Wait:
     def __enter__(self) -> Self:
         if _now.depth == 0:
             _now.wait, self.begun, self.collects = self, time.perf_counter(), gc.isenabled()
-            gc.disable()
+            if self.collects:
+                self._stop_collecting()
         _now.depth += 1
         return self
+
+    def _stop_collecting(self) -> None:
+        try:
+            _without_collector.append(self)
+            gc.disable()
+        except BaseException:  # Ctrl-C, which would leave the collector off
+            gc.enable()
+            raise
 
     def __exit__(self, kind: object, *_: object) -> None:
         _now.depth -= 1
@@ -47,11 +57,13 @@ class Wait:
             _now.wait = None
             if self.collects:
                 gc.enable()
+                _without_collector[:] = [x for x in _without_collector if x is not self]
             if kind is None:
                 tell_end(self.what, time.perf_counter() - self.begun)
 
 
 _told: set[str] = set()  # compilations that were reported in this process
+_without_collector: list[Wait] = []  # compilations that have turned the collector off
 
 
 class _Now(threading.local):
@@ -62,6 +74,17 @@ class _Now(threading.local):
 
 
 _now = _Now()
+
+
+def _collect_again() -> None:
+    """Turn the collector on in a forked child, if a thread of its parent has turned it off."""
+    if _without_collector and _now.wait not in _without_collector:
+        _without_collector.clear()
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_collect_again)
 
 
 @contextlib.contextmanager

@@ -8,14 +8,16 @@ runs beside it in other threads, is silent.
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import sys
-import threading
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Self, TypeVar
 
 from .cache_folder import log
+from .forks import new_lock
 
 T = TypeVar("T")
 
@@ -23,8 +25,8 @@ FIRST, AGAIN, REDRAWN = 1.0, 10.0, 0.1  # [s] until work is long, between record
 CELLS = 30  # of the bar
 
 clock = time.monotonic
-_lock = threading.Lock()
-_shown: list[Progress] = []  # the work that reports, if any
+_lock = new_lock()
+_shown: weakref.ref[Progress] | None = None  # the work that reports, if any; interrupted work disappears by itself
 
 
 class Progress:
@@ -36,17 +38,22 @@ class Progress:
         self._due, self._record_due, self._drawn = self._begun + FIRST, 0.0, False
 
     def __enter__(self) -> Self:
-        with _lock:
-            if self.what and not _shown:
-                _shown.append(self)
+        global _shown
+        if self.what and (_shown is None or _shown() is None):
+            _shown = weakref.ref(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        with _lock:
-            if self in _shown:
-                _shown.remove(self)
-                if self._drawn:
+        global _shown
+        if self._is_shown:
+            _shown = None
+            if self._drawn:
+                with _lock:
                     _write("\r" + " " * (_width() - 1) + "\r")
+
+    @property
+    def _is_shown(self) -> bool:
+        return _shown is not None and _shown() is self
 
     def advance(self, parts: int = 1) -> None:
         """Count parts as done, and report when it is time."""
@@ -54,7 +61,7 @@ class Progress:
         if clock() < self._due:
             return
         with _lock:
-            if self in _shown and clock() >= self._due:
+            if self._is_shown and clock() >= self._due:
                 self._report(clock())
 
     def _report(self, now: float) -> None:
@@ -70,6 +77,16 @@ class Progress:
             _write("\r" + line[: _width() - 1].ljust(_width() - 1))
             self._drawn = True
         self._due = now + REDRAWN
+
+
+def _forget() -> None:
+    """Forget the work of the parent's other threads, in a forked child."""
+    global _shown
+    _shown = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def watched(items: Sequence[T], what: str) -> Iterator[T]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from .algorithm_choice import Way
@@ -12,6 +11,7 @@ from .arguments import batch_axes, given_results, result_type
 from .backends import backend
 from .backends.host_arrays import TYPES
 from .backends.protocol import Executable
+from .forks import new_lock
 from .result_class import result_class
 from .threads import check_threads
 
@@ -25,7 +25,7 @@ class Runner:
 
     def __init__(self, way: Way) -> None:
         self.way, self.program = way, way.program
-        self._begun, self._beginning = False, Lock()
+        self._begun, self._beginning = False, new_lock()
 
     @property
     def name(self) -> str:

@@ -1,25 +1,27 @@
-"""Sharing of a range among threads that release the GIL, in pieces short enough for a prompt Ctrl-C."""
+"""Sharing of a range among threads that release the GIL, in pieces short enough for a prompt Ctrl-C.
+
+Ctrl-C raises KeyboardInterrupt in the main thread after any call of a function. A lock that this thread has just acquired could
+therefore stay locked, and block the threads that help it forever. They exchange pieces by queues instead, whose operations are
+complete whenever Ctrl-C strikes.
+"""
 
 from __future__ import annotations
 
+import _thread
+import atexit
 import os
-import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from numbers import Integral
-from typing import TYPE_CHECKING
+from queue import SimpleQueue
 
 from .progress import Progress
 
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
-
 SHARES = 4  # pieces per thread, so that a late or slow thread does less
 LONGEST = 0.05  # [s] target time of a piece: Python handles signals between pieces
-
-_executor: ThreadPoolExecutor | None = None
-_lock = threading.Lock()
+MOST = 32  # threads that help
 
 
 def processors() -> int:
@@ -38,24 +40,32 @@ def share_out(run: Callable[[int, int], None], n: int, threads: int, grain: int 
 
     Pieces are at least `grain` long, unless threads would be idle or, by the times of earlier pieces, a piece would take longer
     than `LONGEST`. If the system provides fewer threads, these do all the work. An error, or Ctrl-C, stops each thread after
-    its current piece. With `what`, a description of the work, progress is reported.
+    its current piece; the call ends when all have stopped. With `what`, a description of the work, progress is reported.
     """
     with Progress(what, n) as progress:
-        _share(_Pieces(run, n, threads, grain, progress), n, threads)
+        _share(_Pieces(run, n, threads, grain, progress), min(threads, n) - 1)
 
 
-def _share(pieces: _Pieces, n: int, threads: int) -> None:
-    helpers: list[Future[None]] = []
-    with suppress(RuntimeError):  # no more threads, or the interpreter is exiting
-        while len(helpers) < threads - 1 and n > 1:
-            helpers.append(_pool().submit(pieces.work))
+def _share(pieces: _Pieces, helpers: int) -> None:
+    interrupt: BaseException | None = None
     try:
+        if helpers > 0:
+            _helpers.ask(pieces, helpers)
         pieces.work()
     finally:
         pieces.end = 0
-        for helper in helpers:
-            if not helper.cancel():
-                helper.result()
+        while True:
+            try:
+                while pieces.in_progress:
+                    pieces.ended.get()
+                break
+            except BaseException as error:  # Ctrl-C: other threads still write results
+                interrupt = error
+        del pieces.run  # with the arrays of the call: a thread that comes late may still have the pieces
+        if interrupt is not None:
+            raise interrupt
+    if pieces.errors:
+        raise pieces.errors[0]
 
 
 def fitting(count: int, seconds: float, most: int) -> int:
@@ -64,14 +74,33 @@ def fitting(count: int, seconds: float, most: int) -> int:
 
 
 class _Pieces:
-    """The rest of a range, from which threads take pieces."""
+    """The rest of a range, from which threads take pieces, and the threads that help with it."""
 
     def __init__(self, run: Callable[[int, int], None], n: int, threads: int, grain: int, progress: Progress) -> None:
-        self.run, self.start, self.end, self.progress = run, 0, n, progress
+        self.run, self.end, self.progress = run, n, progress
         share = n if threads == 1 else n // (threads * SHARES)
         self.largest = max(share, min(grain, -(-n // threads)), 1)
         self.size = min(self.largest, grain)
-        self.lock = threading.Lock()
+        self.rest = deque((k, min(k + self.largest, n)) for k in range(0, n, self.largest))
+        self.entered: deque[None] = deque()  # a mark for each thread that has begun to help,
+        self.left: deque[None] = deque()  # and for each that has ended
+        self.ended: SimpleQueue[None] = SimpleQueue()  # wakes the caller
+        self.errors: deque[BaseException] = deque()
+
+    def help(self) -> None:
+        """Work in another thread than the caller's."""
+        self.entered.append(None)  # before the thread looks at `end`: the caller sets `end`, and then looks at the marks
+        try:
+            self.work()
+        except BaseException as error:
+            self.errors.append(error)
+        self.left.append(None)
+        self.ended.put(None)
+
+    @property
+    def in_progress(self) -> bool:
+        """Return whether another thread may be at a piece."""
+        return len(self.left) < len(self.entered)
 
     def work(self) -> None:
         """Run pieces until none are left, or one fails."""
@@ -80,40 +109,62 @@ class _Pieces:
                 begun = time.perf_counter()
                 self.run(*piece)
                 self._fit(piece[1] - piece[0], time.perf_counter() - begun)
-                with self.lock:
-                    self.progress.advance(piece[1] - piece[0])
+                self.progress.advance(piece[1] - piece[0])
         except BaseException:
             self.end = 0
             raise
 
     def _taken(self) -> tuple[int, int] | None:
-        with self.lock:
-            start = self.start
-            if start >= self.end:
-                return None
-            self.start = stop = min(start + self.size, self.end)
-            return start, stop
+        try:
+            start, stop = self.rest.popleft()
+        except IndexError:
+            return None
+        if not self.end:
+            return None
+        middle = start + self.size
+        if middle < stop:
+            self.rest.appendleft((middle, stop))
+            return start, middle
+        return start, stop
 
     def _fit(self, count: int, seconds: float) -> None:
         """Adapt the length of pieces to the time of the last one."""
         self.size = fitting(count, seconds, self.largest)
 
 
-def _pool() -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor  # importing fails while the interpreter exits
+class _Helpers:
+    """Threads that wait for calls to help with, and end with the process."""
 
-    global _executor
-    with _lock:
-        if _executor is None:
-            _executor = ThreadPoolExecutor(32, thread_name_prefix="featherweight")
-        return _executor
+    def __init__(self) -> None:
+        self.calls: SimpleQueue[_Pieces] = SimpleQueue()
+        self.idle: deque[None] = deque()  # a mark for each thread that waits
+        self.count = 0
+        self.exiting = False
+
+    def ask(self, pieces: _Pieces, count: int) -> None:
+        """Let up to `count` threads help. They are started as needed, if the system provides them."""
+        for _ in range(0 if self.exiting else min(count, MOST)):
+            if len(self.idle) <= self.calls.qsize() and self.count < MOST:
+                with suppress(RuntimeError):  # no more threads, or the interpreter is exiting
+                    _thread.start_new_thread(self._serve, ())  # `threading.Thread` waits for its start, with a lock
+                    self.count += 1
+            if self.count:
+                self.calls.put(pieces)
+
+    def _serve(self) -> None:
+        while True:
+            self.idle.append(None)
+            pieces = self.calls.get()
+            self.idle.pop()
+            pieces.help()
+            del pieces  # with the arrays of the call
+
+    def exit(self) -> None:
+        """Leave all work to the threads that call, when the interpreter exits."""
+        self.exiting = True
 
 
-def _forget_threads() -> None:
-    """Forget the threads in a forked child, which has none of its parent's threads, and possibly their locks."""
-    global _executor, _lock
-    _executor, _lock = None, threading.Lock()
-
-
+_helpers = _Helpers()
+atexit.register(_helpers.exit)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_threads)
+    os.register_at_fork(after_in_child=lambda: _Helpers.__init__(_helpers))  # a child has none of its parent's threads

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..array_types import Array
 from ..engine.loops.kernels import Table
-from ..engine.loops.prepared_calls import PreparedCall
+from ..engine.loops.prepared_calls import prepared_call
 from ..engine.threads import processors, share_out
 from ..simulation.stage_records import FleetArrays
 from .compiled_task import CompiledTask
@@ -23,7 +23,7 @@ from .task import Terms
 
 FEW = 16  # robots for each thread
 GRAIN = 8
-OF_ADDRESSES = "_bound", "_act", "_arrive", "_run", "_ones", "_calls"
+OF_ADDRESSES = "_bound", "_act", "_arrive", "_run", "_ones"
 
 
 class _Bound(NamedTuple):
@@ -108,7 +108,6 @@ class CompiledEpisodes:
         one = Table(self._episode())
         self._ones = deque([one])
         self._run = WORK_ON_EPISODES.for_tables(one, bound.many, bound.robots)
-        self._calls: list[PreparedCall] = []
         self._act, self._arrive = self._whole(ACT), self._whole(ARRIVE)
 
     def _whole(self, work: int) -> Callable[[], Any]:
@@ -116,10 +115,8 @@ class CompiledEpisodes:
         if self._size > FEW:
             return partial(self._share, work, self._size)
         assert self._bound is not None
-        addresses = self._ones[0].address, self._bound.many.address, self._bound.robots.address
-        prepared = PreparedCall(self._run, *addresses, 0, self._size, work)
-        self._calls.append(prepared)  # whose memory the call reads
-        return prepared.call
+        tables = self._ones[0], self._bound.many, self._bound.robots
+        return prepared_call(self._run, *(t.address for t in tables), 0, self._size, work, kept=tables)
 
     def _share(self, work: int, count: int) -> None:
         """Work on the first `count` robots, or on the robots in `which`, with as many threads as pay off."""

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ..array_types import Array, Booleans, Integers, Matrix, Vector
+from ..engine.exclusive import Use, exclusive
 from ..simulation import Simulation
 from .compiled_episodes import CompiledEpisodes
 from .compiled_task import CompiledTask
@@ -48,7 +49,8 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
     `integrator` and `threads` are arguments of `Simulation`; with `integrator=None`, the file chooses the integrator. With
     `render_mode` "rgb_array", `render` returns pictures of `size` (width, height), optionally through the camera `camera_name`
     of the robot's file. All other keywords replace fields of the task. Environment i with seed s has the same episodes as a
-    single environment with seed s + i. Raises ValueError for invalid arguments.
+    single environment with seed s + i. Raises ValueError for invalid arguments. A call while another thread is in one raises
+    RuntimeError: give each thread environments of its own.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
             raise ValueError(f"max_episode_steps must be at least 1, or None; got {max_episode_steps!r}")
         self.task, self.num_envs, self.max_episode_steps = the_task(task, parameters), num_envs, max_episode_steps
         self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self._use = Use(f"the environment {type(self.task).__name__}", "make one for each thread")
         self.robots = ParallelRobots(self.task.read(), num_envs, integrator, threads)
         self.dt = self.task.frame_skip * self.simulation.step_size  # [s] length of an environment step
         self.render_mode, self._size, self._camera = render_mode, size, camera_name
@@ -96,6 +99,7 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         """The simulation that moves the robots, for reading: `simulation.q`, `simulation.view()`."""
         return self.robots.simulation
 
+    @exclusive
     def render(self) -> tuple[Array, ...] | None:
         """Return a picture (height, width, 3) of each robot, with `render_mode` "rgb_array"; see `Simulation.render`."""
         if self.render_mode is None:
@@ -104,6 +108,7 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
 
     # episodes
 
+    @exclusive
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Matrix, dict[str, Any]]:
@@ -143,6 +148,7 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         given = which[seeds[which] != None]  # noqa: E711  # by element
         self._noise.seed(given, seeds[given])
 
+    @exclusive
     def set_state(self, qpos: Matrix, qvel: Matrix) -> None:
         """Set the states to qpos (num_envs, nq) and qvel (num_envs, nv), in MuJoCo's order. Episodes continue."""
         self.robots.begin(np.arange(self.num_envs), np.asarray(qpos, float), np.asarray(qvel, float))
@@ -156,6 +162,7 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
 
     # steps
 
+    @exclusive
     def step(self, actions: Array) -> Step:
         """Take a step; return observations (num_envs, ...), rewards, terminations and truncations (num_envs,), and `info`.
 
@@ -175,6 +182,7 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
             return observation, reward, terminated, truncated, self._info(told)
         return observation, reward, terminated, truncated, self._with_resets(observation, told, beginning.copy())
 
+    @exclusive
     def advance(self, actions: Array) -> Moved:
         """Take a step of all robots as `step` does, without ending or beginning episodes."""
         actions = np.asarray(actions, dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Vector
+from ..engine.exclusive import Use, exclusive
 from ..robot.robot import Robot
 from ..simulation.arguments import check_count
 from .problem import OptimalControl, check_problem
@@ -38,7 +40,8 @@ class Controller:
     it should then last several ticks. One iteration a tick lengthens steps slowly: call `reset` if a target jumps. Constraints
     are then penalties, without multipliers.
 
-    Copies and pickles go on with the plan; another process reads the compiled functions from the cache.
+    Copies and pickles go on with the plan; another process reads the compiled functions from the cache. A call while another
+    thread is in one raises RuntimeError: give each thread a copy.
 
     Raises ValueError for other problems with several phases, and for a rate that is not positive.
     """
@@ -63,6 +66,7 @@ class Controller:
         self.ocp, self.period = ocp, 1.0 / rate
         self.iterations = check_count("Controller: iterations", iterations, 1)
         self.targets, self.parameters = targets, parameters
+        self._use = Use(f"the controller of {ocp.robot.name!r}", "make one for each thread, such as copy.copy(controller)")
         self._given: tuple[Any, Any] | None = None
         self._parameters: Array = np.zeros(0)
         self._step, self._driven = float(ocp.steps.max()), list(ocp.driven)
@@ -73,9 +77,10 @@ class Controller:
         """Return workspaces for the windows of the problem."""
         return [Workspace(self.ocp._window(k).layout) for k in range(self.ocp.period if self.ocp.repeats else 1)]
 
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         """Return all attributes, and the plan in place of the workspaces."""
-        return vars(self) | {"_works": [x.copy() for x in self._work.solution]}
+        return vars(self) | {"_works": [x.copy() for x in self._work.solution], "_use": copy.copy(self._use)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -83,6 +88,7 @@ class Controller:
         for x, own in zip(self._work.solution, plan, strict=True):
             x[:] = own
 
+    @exclusive
     def reset(self) -> None:
         """Discard the plan."""
         self.time = -math.inf  # start of the plan [s]
@@ -113,6 +119,7 @@ class Controller:
         """The largest violation of a constraint in the plan."""
         return float(self._work.solver.numbers[VIOLATION])
 
+    @exclusive
     def __call__(self, time: float, q: ArrayLike, v: ArrayLike) -> Any:
         """Return the joint forces tau (nv) at a time [s], for q (nq) and v (nv).
 
@@ -136,6 +143,7 @@ class Controller:
         tau[self._driven] = u
         return tau
 
+    @exclusive
     def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
         """Solve the problem from q and v at a time [s]. Raises ValueError as a call does."""
         self._solve(time, *checked_state("Controller", self.ocp.robot, time, q, v))
@@ -144,28 +152,25 @@ class Controller:
         iterations, given = self.iterations, (self.targets, self.parameters)
         fresh = not time >= self.time or self.time == -math.inf
         passed = 0 if fresh else round((time - self.time) / self._step)
-        before = self._work
-        self._knot = 0 if fresh else (self._knot + passed) % len(self._works)
-        work = self._work
+        knot = 0 if fresh else (self._knot + passed) % len(self._works)
+        before, work = self._work, self._works[knot]
         if self._given is None or any(a is not b for a, b in zip(given, self._given, strict=True)):
             self._parameters = checked_numbers("Controller", work.layout.numbered_parameters(q, *given))
             self._given = given
-        work.parameters[:] = work.layout.at_knots(self._parameters)
-        if fresh:
-            work.begin(q, v, work.parameters, None)
-            iterations = max(FIRST, iterations)
-        elif self.ocp.free:
-            work.move_in_time(time - self.time, q, v)
-        else:
-            work.move_on(before, min(passed, self.ocp.knots), q, v)
-        self.time = time
         try:
+            work.parameters[:] = work.layout.at_knots(self._parameters)
+            if fresh:
+                work.begin(q, v, work.parameters, None)
+                iterations = max(FIRST, iterations)
+            elif self.ocp.free:
+                work.move_in_time(time - self.time, q, v)
+            else:
+                work.move_on(before, min(passed, self.ocp.knots), q, v)
             work.run_on(Settings(iterations, 0.0, 0.0, is_tick=not self.ocp.free))
+            self.time, self._knot, self._step = time, knot, work.free_step if self.ocp.free else self._step
         except BaseException:  # Ctrl-C: the tick is not complete
-            self.reset()
+            self.time, self._knot = -math.inf, 0  # as `reset`
             raise
-        if self.ocp.free:
-            self._step = work.free_step
 
 
 def checked_state(owner: str, robot: Robot, time: float, q: ArrayLike, v: ArrayLike) -> tuple[Vector, Vector]:

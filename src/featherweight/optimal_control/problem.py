@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -493,16 +492,16 @@ class OptimalControl:
         many_p = np.broadcast_to(flat, (*batch, *flat.shape[-2:])).reshape(count, *flat.shape[-2:])
         settings, results = Settings(iterations, tolerance, constraint_tolerance), layout.results(count)
 
-        stopped = threading.Event()  # by an error, or by Ctrl-C, in any thread
+        stopped: list[bool] = []  # not empty after an error, or Ctrl-C, in any thread
 
         def piece(first: int, stop: int) -> None:
-            with set_by_errors(stopped), pool.borrowed() as one:
+            with noted(stopped), pool.borrowed() as one:
                 for i in range(first, stop):
                     one.begin(many_q[i], many_v[i], many_p[i], None if guess is None else guess_of(guess, i))
-                    one.solve(settings, results, i, stopped.is_set)
+                    one.solve(settings, results, i, lambda: bool(stopped))
 
         what = f"{count} optimal control problems of {self.robot.name!r}"
-        with set_by_errors(stopped):  # also while this thread waits for the others
+        with noted(stopped):  # also while this thread waits for the others
             share_out(piece, count, min(count, self.threads or processors()), what=what)
         found = Results(*(x.reshape((*batch, *x.shape[1:])) for x in results))
         motion, converged = (found.q, found.v, found.u, found.gains), found.status == 0
@@ -727,12 +726,12 @@ def bounds_of_step(step: float | tuple[float, float]) -> tuple[float, float]:
 
 
 @contextmanager
-def set_by_errors(event: threading.Event) -> Iterator[None]:
-    """Set an event if an exception passes."""
+def noted(stopped: list[bool]) -> Iterator[None]:
+    """Add an entry to a list if an exception passes. Ctrl-C could leave the lock of an event in this thread's hands."""
     try:
         yield
     except BaseException:
-        event.set()
+        stopped.append(True)
         raise
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
+from ..engine.exclusive import Use, exclusive
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.threads import processors, share_out
 from ..simulation import Simulation
@@ -78,8 +79,9 @@ class SamplingController:
     `simulation` to run the samples, which takes much longer: one made for this purpose, with on_failure="stop" and a time step
     of which the step of `ocp` is a multiple; `ocp` then has no contacts. Sequences are interpolated linearly between `nodes`,
     which have the standard deviation `noise` [N m, N], a number or one for each control. Controls stay within the robot's
-    limits. The same seed gives the same controls. Copies and pickles go on with the same plan and the same draws. Raises
-    ValueError for arguments that are invalid.
+    limits. The same seed gives the same controls. Copies and pickles go on with the same plan and the same draws. A call while
+    another thread is in one raises RuntimeError: give each thread a controller, and a simulation, of its own. Raises ValueError
+    for arguments that are invalid.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class SamplingController:
             raise ValueError(
                 "SamplingController: the problem needs phases of one time step, without impacts, that do not repeat"
             )
+        self._use = Use(f"the sampling controller of {ocp.robot.name!r}", "make one for each thread")
         self._step = float(ocp.steps[0])
         self._hold = 1 if simulation is None else steps_of_knot(ocp, self._step, simulation)
         check_count("SamplingController: samples", samples, 2)
@@ -130,19 +133,23 @@ class SamplingController:
         self._table = Table(self._draws)
         self._write = WRITE_CONTROLS.for_tables(self._table)
 
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         """Return all attributes except the compiled function."""
-        return {name: x for name, x in vars(self).items() if name not in ("_table", "_write")}
+        own = copy.deepcopy((self._draws, self._generators, self._use))
+        state = {name: x for name, x in vars(self).items() if name not in ("_table", "_write")}
+        return state | dict(zip(("_draws", "_generators", "_use"), own, strict=True))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._draws, self._generators = copy.deepcopy((self._draws, self._generators))
         self._bind()
 
+    @exclusive
     def reset(self) -> None:
         """Discard the plan."""
         self.plan, self._time = None, -math.inf
 
+    @exclusive
     def __call__(self, time: float, q: ArrayLike, v: ArrayLike) -> Any:
         """Return the joint forces tau (nv) at a time [s], for q (nq) and v (nv).
 
@@ -157,6 +164,7 @@ class SamplingController:
         tau[list(self.ocp.driven)] = self.plan[0]
         return tau
 
+    @exclusive
     def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
         """Draw sequences, follow and average them. Raises ValueError for an invalid time, q or v, and if all motions fail."""
         ocp, d, plan = self.ocp, self._draws, self.plan
@@ -175,8 +183,8 @@ class SamplingController:
             weights = costs == least if self.temperature == 0.0 else np.exp((least - costs) / self.temperature)
         weights = weights / weights.sum()
         chosen = np.flatnonzero(weights > NEGLIGIBLE)
-        self.plan = np.einsum("n,knu->ku", weights[chosen], d.u[:, chosen])
-        self.cost, self._time = float(least), time
+        mean, cost = np.einsum("n,knu->ku", weights[chosen], d.u[:, chosen]), float(least)
+        self.plan, self.cost, self._time = mean, cost, time
 
     def _draw(self, first: int, stop: int) -> None:
         """Draw samples from `first` on, a multiple of `AT_ONCE`, and write their controls."""
@@ -187,6 +195,7 @@ class SamplingController:
             self._draws.nodes[0] = 0.0  # the first sample is the plan
         self._write(self._table.address, first, stop)
 
+    @exclusive
     def costs(self, q: Vector, v: Vector, u: Tensor) -> Vector:
         """Return the costs (samples,) of controls u (samples, knots, nu) from q and v; infinity where the motion fails."""
         return self._costs(q, v, np.swapaxes(u, 0, 1))

@@ -25,6 +25,7 @@ import numpy as np
 
 from ..array_types import Array
 from ..contact.branches import BranchPaths, branch_of_velocity, branches_of, columns_of_ancestors
+from ..engine.forks import new_lock
 from ..engine.function import CompiledFunction
 from ..robot.constraints.constraint import JacobianRows
 from ..robot.constraints.contact import BilateralContact
@@ -76,7 +77,7 @@ class ContactInertia:
 
     def _begin_without_sets(self) -> None:
         self._room = threading.local()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
 
     def __getstate__(self) -> dict[str, object]:

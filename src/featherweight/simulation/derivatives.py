@@ -41,14 +41,14 @@ class StepDerivatives(NamedTuple):
     doubtful: tuple[Any, ...]
 
 
-def step_derivatives(fleet: Fleet, inputs: Inputs, time: float) -> list[StepDerivatives]:
+def step_derivatives(fleet: Fleet, inputs: Inputs) -> list[StepDerivatives]:
     """Return the derivatives of the step that each robot would take. The states do not change.
 
     Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
     many = []
     for i in range(len(fleet.q)):
-        with fleet.attempt(i, inputs, time) as stages:
+        with fleet.attempt(i, inputs) as stages:
             many.append(_of_one(FoundStep(fleet.model, fleet.contacts, stages)))
     return many
 

@@ -207,7 +207,7 @@ class RolloutOnDevice:
         fleet.reset(given["q"][None], given.get("v", np.zeros(self.simulation.robot.nv))[None])
         inputs = Inputs(*(given[name][None, : step + 1] if name in given else None for name in INPUTS))
         try:
-            fleet.run(step + 1, 0.0, inputs)
+            fleet.run(step + 1, inputs)
         except SimulationError as error:
             raise SimulationError(error.what, error.time, i, robots) from None
         raise RuntimeError(f"robot {i} fails at step {step} on the device, but not on this machine")

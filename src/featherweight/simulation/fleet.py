@@ -19,7 +19,7 @@ from ..contact.spread_impulses import closed_contacts, spread_impulses
 from ..engine.compilation_messages import WHOLE
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, Table
-from ..engine.loops.prepared_calls import PreparedCall
+from ..engine.loops.prepared_calls import prepared_call
 from ..engine.progress import Progress, watched
 from ..engine.threads import processors, share_out
 from ..model.model_sensors import OF_LAST_STEP
@@ -52,10 +52,10 @@ MANY_STEPS = 20  # whose progress is reported if they take long
 FLOAT = np.dtype(np.float64)
 OF_PLACES = "candidate", "point", "gap", "normal", "bodies", "force", "turn"  # fields of `FleetContacts` with room for contacts
 OF_STATE = (  # fields of `FleetStates`, without those of the work on steps
-    "q", "v", "act", "last_row", "report", "inexact", "opened", "deepest", "before_q", "before_v", "before_act",
+    "q", "v", "act", "steps", "last_row", "report", "inexact", "opened", "deepest", "before_q", "before_v", "before_act",
 )  # fmt: skip
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
-    "vectors", "_run", "_run_prepared", "_step_prepared", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
+    "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
     "arrays",
 )  # fmt: skip
 
@@ -84,7 +84,6 @@ class Fleet:
         self._may_fly = alone and model.robot.forward_dynamics.execution == "traced"
         self._tables: deque[StagesTable] = deque()
         self.varied = VariedArrays.none()
-        self.done = 0
         self.revision = 0
         self._enabled = contacts.scene.enabled.copy()
         self._remembers = any(s.kind in OF_LAST_STEP for s in model.robot.sensors)
@@ -103,22 +102,44 @@ class Fleet:
 
     # states
 
-    def reset(self, q: Matrix, v: Matrix) -> None:
-        """Start at these states."""
+    def reset(self, q: Matrix, v: Matrix, time: float = 0.0) -> None:
+        """Start at these states. An error, or Ctrl-C, leaves the fleet as it was."""
         self.revision += 1
-        self.start = q.copy(), v.copy()
-        self.failed = np.zeros(len(q), bool)
-        self._home = self._new_arrays(q, v)
-        self._bind(self._home)
-        if self.contacts.touching.drawn.any():
-            self.contacts.scene.enabled[:] = self._enabled
-            self.contacts.leave_out(*self.look())
+        start, failed, home = (q.copy(), v.copy()), np.zeros(len(q), bool), self._new_arrays(q, v)
+        enabled, drawn = self.contacts.scene.enabled, self.contacts.touching.drawn.any()
+        before, enabled_before = vars(self) | {"_ready": False}, enabled.copy()
+        try:
+            self.start, self.failed, self._home, self._timed = start, failed, home, (time, 0)
+            self._bind(home)
+            if drawn:
+                enabled[:] = self._enabled
+                self.contacts.leave_out(*self.look())
+        except BaseException:
+            vars(self).update(before)
+            self._tables.clear()  # which may have room for more contacts
+            enabled[:] = enabled_before
+            raise
 
     def begin_as_drawn(self, q: Vector) -> None:
         """Exclude permanently the pairs of shapes of a robot that overlap at q (nq,), the file's configuration."""
         if self.contacts.touching.drawn.any():
             self.reset(q[None], np.zeros((1, self.model.robot.nv)))
             self._enabled = self.contacts.scene.enabled.copy()
+
+    @property
+    def steps(self) -> int:
+        """The number of steps since the reset, which the compiled loop counts when it writes the states."""
+        return int(self._home.states.steps.item(0))
+
+    @property
+    def time(self) -> float:
+        """The time of the states [s]."""
+        time, first = self._timed
+        return float(time + (self._home.states.steps.item(0) - first) * self.model.h)
+
+    def set_time(self, time: float) -> None:
+        """Set the time of the states, which go on."""
+        self._timed = time, self.steps
 
     def look(self) -> tuple[Integers, Vector]:
         """Return the candidates (k,) and gaps (k,) of the current contacts of the first robot."""
@@ -136,7 +157,7 @@ class Fleet:
     def reset_some(self, which: int | Array, q: Array, v: Array) -> None:
         """Restart the robots numbered `which`, at states (some, ..)."""
         self._change()
-        states, contacts = self.arrays.states, self.arrays.contacts
+        states, contacts = self._home.states, self._home.contacts
         states.q[which], states.v[which] = q, v
         self.start[0][which], self.start[1][which] = q, v
         self.failed[which] = False
@@ -174,8 +195,8 @@ class Fleet:
         return FleetArrays(
             FleetStates(
                 q=np.array(q, order="C"), v=np.array(v, order="C"), active=np.ones(robots, bool),
-                taken=np.zeros(robots, np.int64), status=np.zeros(robots, np.int64), plan=np.ones(3, np.int64), kept_q=none,
-                kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(7),
+                taken=np.zeros(robots, np.int64), steps=np.zeros(robots, np.int64), status=np.zeros(robots, np.int64),
+                plan=np.ones(3, np.int64), kept_q=none, kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(7),
                 inexact=np.zeros(robots, np.int64), opened=zeros(), deepest=np.full(robots, model.deepest_start),
                 act=zeros(model.forces.states),
                 before_q=np.full((robots if self._remembers else 0, q.shape[1]), np.nan),
@@ -197,8 +218,7 @@ class Fleet:
 
     def _bind(self, arrays: FleetArrays) -> None:
         """Use these arrays."""
-        self.arrays = arrays
-        inputs = arrays.inputs
+        self._ready, self.arrays, inputs = False, arrays, arrays.inputs
         self._tau, self._control = (x[0, 0] if len(x) == 1 else x[:, 0] for x in (inputs.tau, inputs.control))
         robots = len(arrays.states.q)
         self._tau_shapes, self._control_shapes = ((x.shape, (robots, x.shape[-1])) for x in (self._tau, self._control))
@@ -206,7 +226,6 @@ class Fleet:
         self._single = robots == 1
         self._fails_aloud = robots == 1 and self.on_failure == "raise"
         self._flies = len(arrays.flight.load) > 0 and not self._differ and self.on_failure == "raise"
-        self._ready = False
 
     def _begin(self) -> None:
         """Prepare the first steps, and warn about problematic starts."""
@@ -232,9 +251,9 @@ class Fleet:
         if "vectors" not in vars(self):
             self.vectors = FleetVectors(self.model, self.contacts, self._new_stages)
         self.vectors.run, self.vectors.kind = self._run, (self.room, self._external, [len(x) > 0 for x in self.varied])
-        arguments = one.address, self._many.address, 0, 1
-        self._run_prepared, self._step_prepared = (PreparedCall(self._run, *arguments, work) for work in (RUN, STEP))
-        self._alone, self._one_step = self._run_prepared.call, self._step_prepared.call
+        self._one = one  # Ctrl-C can take it away from the others
+        tables, arguments = (one, self._many), (one.address, self._many.address, 0, 1)
+        self._alone, self._one_step = (prepared_call(self._run, *arguments, work, kept=tables) for work in (RUN, STEP))
         self._ready = True
 
     def _table(self) -> StagesTable:
@@ -256,11 +275,11 @@ class Fleet:
         """Give robots their own parameters, by fields of `VariedArrays`."""
         self._change()
         made = VariedArrays.none()._replace(**varied)
+        home, self._ready = self._home._replace(varied=made), False
         if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
             self._tables.clear()
-        self.varied = made
-        self._home = self._home._replace(varied=made)
-        self._bind(self._home)
+        self.varied, self._home = made, home
+        self._bind(home)
 
     def require_alike(self, what: str) -> None:
         """Raise NotImplementedError for robots that differ."""
@@ -400,14 +419,14 @@ class Fleet:
 
     # steps
 
-    def step(self, tau: ArrayLike | None, control: ArrayLike | None, time: float, steps: int = 1) -> bool:
+    def step(self, tau: ArrayLike | None, control: ArrayLike | None, steps: int = 1) -> bool:
         """Take steps under joint forces and controls of all robots. Return False for inputs that need conversion.
 
         Inputs are None or float64 arrays with suitable shapes.
         """
         self.revision += 1
         if not (self._ready and self.told):
-            self.done = 0
+            self._bind(self._home)
             self._begin()
         if tau is None:
             self._tau.fill(0.0)
@@ -423,25 +442,26 @@ class Fleet:
         else:
             return False
         if not (self._fails_aloud and steps == 1) or self._one_step() != 1:
-            self._run_all(steps, time)
+            self._run_all(steps)
         return True
 
-    def run(self, steps: int, time: float, inputs: Inputs, every: int = 1, keep: bool = False) -> tuple[Tensor, Tensor]:
-        """Take steps with inputs (robots or 1, steps or 1, ..), from `time` [s] on.
+    def run(self, steps: int, inputs: Inputs, every: int = 1, keep: bool = False) -> tuple[Tensor, Tensor]:
+        """Take steps with inputs (robots or 1, steps or 1, ..).
 
         With `keep`, return states (robots, kept, nq) and (robots, kept, nv): every `every`-th state, starting with the first.
         Robots that fail stop before that step, or restart. If failures are errors, raises SimulationError: all robots are then
-        at the state before the first failure, and `done` is the number of steps they took.
+        at the state before the first failure.
         """
         self.revision += 1
+        if not self._ready:
+            self._bind(self._home)
         a = self._home
         states = a.states
-        self.done = 0
         if not keep and inputs.external is None and all(x is None or x.shape[1] == 1 for x in inputs):
             for mine, x in ((a.inputs.tau, inputs.tau), (a.inputs.control, inputs.control)):
                 mine[...] = 0.0 if x is None else x
             a.inputs.given[:] = inputs.control is not None, False
-            self._run_all(steps, time)
+            self._run_all(steps)
             return states.kept_q, states.kept_v
         kept, robots = 1 + steps // every if keep else 0, len(states.q) if keep else 0
         q, v = np.empty((robots, kept, states.q.shape[1])), np.empty((robots, kept, states.v.shape[1]))
@@ -454,65 +474,81 @@ class Fleet:
         given: list[Any] = [np.ascontiguousarray(z if x is None else x, np.float64) for x, z in zip(inputs, zeros, strict=True)]
         flags = np.array([inputs.control is not None, inputs.external is not None])
         given_inputs = FleetInputs(given[0], given[1], given[2], flags)
-        self._bind(a._replace(states=states._replace(kept_q=q, kept_v=v), inputs=given_inputs))
-        states.plan[1] = every
         last = {name: x[:, -1].copy() for name, x in zip(inputs._fields, inputs, strict=True) if x is not None and x.shape[1]}
         self._last_inputs = self.revision, Inputs(**last)
         try:
-            self._run_all(steps, time)
+            states.plan[1] = every
+            self._bind(a._replace(states=states._replace(kept_q=q, kept_v=v), inputs=given_inputs))
+            self._run_all(steps)
         finally:
             states.plan[:2] = 1
             self._bind(self._home)
         return q, v
 
-    def _run_all(self, steps: int, time: float) -> None:
-        a = self.arrays
-        self.done = 0
+    def _run_all(self, steps: int) -> None:
         if not (self._ready and self.told):
             self._begin()
         self._raise_errors()  # errors of a step that was tried before
         self.failures: dict[int, tuple[int, SimulationError]] = {}
-        if self._single:
-            self._run_alone(steps, time)
-            return
-        backup = self._backup()
-        if self.on_failure != "stop":
-            self.failed[:] = False
+        time, states = self.time, self.arrays.states
         try:
-            self._take(steps, time)
-        except BaseException:  # from a function of the user, or Ctrl-C
-            self.done, a.states.plan[0] = 0, 1
-            self._restore(backup)
+            if self._single:
+                self._run_alone(steps, time)
+            else:
+                self._run_many(steps, time)
+        except SimulationError:
             raise
-        self.done = steps
-        if not self.failures or self.on_failure != "raise":
-            return
-        robot, (self.done, error) = min(self.failures.items(), key=lambda item: item[1][0])
-        self._restore(backup)
-        self.failed[:] = False
-        self._take(self.done, time)
-        raise SimulationError(error.what, error.time, robot, len(a.states.q)) from None
+        except BaseException:  # from a function of the user, or Ctrl-C
+            self._errors()
+            raise
+        finally:
+            states.plan[0] = 1
+
+    def _run_many(self, steps: int, time: float) -> None:
+        """Take steps of several robots. If a step fails aloud, or Ctrl-C interrupts them, no robot takes it."""
+        states, backup, failed = self.arrays.states, self.backup(), None
+        try:
+            if self.on_failure != "stop":
+                self.failed[:] = False
+            end = self.steps + steps
+            self._take(steps, time)
+            if self.failures and self.on_failure == "raise":
+                robot, (done, failed) = min(self.failures.items(), key=lambda item: item[1][0])
+                self.restore(backup)
+                self.failed[:] = False
+                end = self.steps + done
+                self._take(done, time)
+            states.steps[:] = end  # also of robots that stopped
+        except BaseException:
+            self.restore(backup)
+            raise
+        if failed is not None:
+            raise SimulationError(failed.what, failed.time, robot, len(states.q)) from None
 
     def _kept(self) -> list[Array]:
         """Return the arrays of the state and of the last step."""
-        return [*(getattr(self.arrays.states, name) for name in OF_STATE), *self.arrays.contacts, self.failed]
+        return [*(getattr(self._home.states, name) for name in OF_STATE), *self._home.contacts, self.failed]
 
-    def _backup(self) -> list[Array]:
+    def backup(self) -> list[Array]:
+        """Return copies of the states and of the results of the last step, for `restore`."""
         return [x.copy() for x in self._kept()]
 
-    def _restore(self, backup: list[Array]) -> None:
-        """Return to the state of a backup; there may be room for more contacts now."""
-        for x, before in zip(self._kept(), backup, strict=True):
-            x[tuple(map(slice, before.shape))] = before
+    def restore(self, backup: list[Array]) -> None:
+        """Return to the state of a backup, however often Ctrl-C strikes; there may be room for more contacts now."""
+        restored = False
+        while not restored:
+            try:
+                for x, before in zip(self._kept(), backup, strict=True):
+                    x[tuple(map(slice, before.shape))] = before
+                restored = True
+            except KeyboardInterrupt:
+                pass
 
     def _run_alone(self, steps: int, time: float) -> None:
         """Take steps of the only robot, in portions, between which Python handles signals."""
-        states, stop = self.arrays.states, 0
-        self.done = steps
-        if self.on_failure == "stop" and self.failed[0]:
-            return
-        states.taken[0], states.active[0], self.failed[0] = 0, True, False
-        try:
+        states, stop, end = self.arrays.states, 0, self.steps + steps
+        if not (self.on_failure == "stop" and self.failed[0]):
+            states.taken[0], states.active[0], self.failed[0] = 0, True, False
             with Progress(self._work_of(steps) if steps > MOST_STEPS else "", steps) as progress:
                 while stop < steps and (not self.failures or self.on_failure == "reset"):
                     stop = min(stop + MOST_STEPS, steps)
@@ -520,14 +556,10 @@ class Fleet:
                     if self._alone() != 1:
                         self._go_on(0, stop, time, self.room)
                     progress.advance(stop - progress.done)
-        except BaseException:  # from a function of the user, or Ctrl-C
-            self.done = int(states.taken[0])
-            raise
-        finally:
-            states.plan[0] = 1
-        if self.failures and self.on_failure == "raise":
-            (self.done, error), self.failed[0] = self.failures[0], False
-            raise SimulationError(error.what, error.time) from None
+            if self.failures and self.on_failure == "raise":
+                (_, error), self.failed[0] = self.failures[0], False
+                raise SimulationError(error.what, error.time) from None
+        states.steps[0] = end  # also if the robot stopped
 
     def _take(self, steps: int, time: float) -> None:
         """Take steps in portions, between which Python handles signals."""
@@ -540,7 +572,6 @@ class Fleet:
             while stop < steps:
                 stop = self._take_portion(stop, steps, time, what)
                 progress.advance(stop - progress.done)
-        self.arrays.states.plan[0] = 1
 
     def _work_of(self, steps: int) -> str:
         """Describe steps, for messages."""
@@ -570,11 +601,11 @@ class Fleet:
 
     def _work(self, work: int, first: int, stop: int, what: str = "") -> int:
         """Work on robots first to stop, on as many threads as pay off; return the number of successes."""
-        done = []
+        done, run, many = [], self._run, self._many  # the calls keep them, whatever a function of the user does
 
         def piece(i: int, j: int) -> None:
             one = self._table()
-            done.append(self._run(one.address, self._many.address, first + i, first + j, work))
+            done.append(run(one.address, many.address, first + i, first + j, work))
             self._tables.append(one)
 
         robots = stop - first
@@ -583,8 +614,8 @@ class Fleet:
 
     def _work_alone(self, work: int, i: int) -> int:
         """Work on robot i with the last of the tables, which remains the last."""
-        one = self._last_table()
-        return int(self._run(one.address, self._many.address, i, i + 1, work))
+        one, many = self._last_table(), self._many
+        return int(self._run(one.address, many.address, i, i + 1, work))
 
     def _last_table(self) -> StagesTable:
         """Return the last of the tables, which remains the last after exceptions: prepared calls contain its address."""
@@ -639,25 +670,31 @@ class Fleet:
                 self.reset_some(i, self.start[0][i], self.start[1][i])
                 self.failed[i] = True
                 states.taken[i] += 1
+                states.steps[i] += 1
                 self._keep(i)
             self._work(RUN, i, i + 1)
 
     def _failure(self, i: int, k: int, time: float) -> SimulationError:
         """Attempt step k of robot i again, alone, to get the message of its failure."""
-        one, states = self._last_table(), self.arrays.states
+        one, many, states = self._last_table(), self._many, self.arrays.states
         plan, active = states.plan[0], states.active[i]
         states.taken[i], states.plan[0], states.active[i] = k, k + 1, True
-        self._run(one.address, self._many.address, i, i + 1, RUN)
+        self._run(one.address, many.address, i, i + 1, RUN)
         states.plan[0], states.active[i] = plan, active
         return FailedStep(self.model, self.contacts, one, time).error(int(states.status[i]), i, len(states.q))
 
     def _raise_errors(self) -> None:
         """Raise the first exception of a Python function, from any thread, and discard the others."""
-        errors = [error for one in self._tables for error in one.errors]
-        for one in self._tables:
-            one.errors.clear()
-        for error in errors:
+        for error in self._errors():
             raise error
+
+    def _errors(self) -> list[BaseException]:
+        """Return the exceptions of Python functions, and forget them."""
+        errors: list[BaseException] = []
+        for one in (*self._tables, self._one):
+            errors += one.errors
+            one.errors.clear()
+        return errors
 
     def _keep(self, i: int) -> None:
         """Record the state of one robot, if it is one of the recorded states."""
@@ -675,23 +712,22 @@ class Fleet:
 
     def _make_room(self) -> None:
         """Make room for more contacts."""
-        had, contacts = self.room, self.arrays.contacts
-        self.room = 2 * had
-        longer = {}
+        had, contacts, longer = self.room, self.arrays.contacts, {}
         for name in OF_PLACES:
             x = getattr(contacts, name)
-            longer[name] = np.zeros((len(x), self.room, *x.shape[2:]), x.dtype)
+            longer[name] = np.zeros((len(x), 2 * had, *x.shape[2:]), x.dtype)
             longer[name][:, :had] = x
         contacts = contacts._replace(**longer)
-        self._home = self._home._replace(contacts=contacts)
+        home, self._ready = self._home._replace(contacts=contacts), False
         self._tables.clear()
+        self.room, self._home = 2 * had, home
         self._bind(self.arrays._replace(contacts=contacts))
         self._compile()
 
     # derivatives
 
     @contextmanager
-    def attempt(self, i: int, inputs: Inputs, time: float) -> Iterator[RobotStages]:
+    def attempt(self, i: int, inputs: Inputs) -> Iterator[RobotStages]:
         """Yield the stages after the step that robot i would take under inputs of one step, without taking it.
 
         Raises SimulationError if the step fails.
@@ -700,14 +736,14 @@ class Fleet:
         inputs_and_zeros = zip(inputs, home, strict=False)
         given: list[Any] = [np.zeros_like(z[:1]) if x is None else x[row] if len(x) > 1 else x for x, z in inputs_and_zeros]
         flags = np.array([inputs.control is not None, False])
-        self._bind(self._home._replace(inputs=FleetInputs(given[0], given[1], given[2], flags)))
         try:
+            self._bind(self._home._replace(inputs=FleetInputs(given[0], given[1], given[2], flags)))
             self._compile()
             while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
                 self._make_room()
             one = self._tables[-1]
             if not done:
-                failed = FailedStep(self.model, self.contacts, one, time)
+                failed = FailedStep(self.model, self.contacts, one, self.time)
                 raise failed.error(int(self.arrays.states.status[i]), i, len(self.q))
             yield one.content
         finally:

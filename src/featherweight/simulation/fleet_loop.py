@@ -73,6 +73,7 @@ def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
     if first < states.plan[0]:
         store_contacts(one, many, i)
     states.inexact[i] += inexact
+    states.steps[i] += states.plan[0] - first
     states.taken[i], states.status[i] = states.plan[0], TAKEN
     store_robot(one, many, i)
     return 1
@@ -92,6 +93,7 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
         states.inexact[i] += 1 if one.touching.report[6] > 0.0 else 0
         k += 1
         keep(many, i, k, one.state.q, one.state.v)
+    states.steps[i] += k - states.taken[i]
     states.taken[i], states.status[i] = k, status
     store_robot(one, many, i)
     return 1 if k == steps else 0
@@ -286,6 +288,7 @@ def arrive_from_flight(many: FleetArrays, i: int) -> int:
     remember(many, i, states.q[i], states.v[i], states.act[i])
     copy(many.flight.ahead[i], states.q[i])
     copy(many.flight.end[i], states.v[i])
+    states.steps[i] += 1
     states.taken[i] += 1
     keep(many, i, states.taken[i], states.q[i], states.v[i])
     return 1

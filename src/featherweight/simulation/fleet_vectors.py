@@ -43,6 +43,7 @@ class FleetVectors:
         self.lanes = host().lanes("double")
         self.state = WAITING if self.lanes >= LEAST_LANES else NEVER
         self.spent = 0.0  # [s] time of steps without vectors
+        self._thread: threading.Thread | None = None  # that compiles
         self.tables: deque[tuple[Kind, StagesTable]] = deque()
 
     def ready(self, robots: int) -> bool:
@@ -51,12 +52,15 @@ class FleetVectors:
 
     def spend(self, seconds: float, robots: int, layout: Layout) -> None:
         """Add the time of steps without vectors, and start to compile after `PATIENCE`."""
+        if not (self._thread and self._thread.is_alive()) and self.state == COMPILING:  # after a fork, or Ctrl-C
+            self.state = WAITING
         if self.state != WAITING or robots < 2 * self.lanes or not hasattr(self.run, "code"):
             return
         self.spent += seconds
         if self.spent >= PATIENCE:
+            self._thread = threading.Thread(target=self._prepare, args=(layout,), name=THREAD, daemon=True)
             self.state = COMPILING
-            threading.Thread(target=self._prepare, args=(layout,), name=THREAD, daemon=True).start()
+            self._thread.start()
 
     def prepare(self, layout: Layout) -> bool:
         """Compile for vectors, with fleets of a layout; return whether that is possible."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..array_types import Array
+from ..engine.exclusive import Use, exclusive
 from ..engine.function import CompiledFunction
 from ..model.model import ModelSensor
 from ..providers import provided
@@ -34,7 +36,6 @@ class Observations:
     forces: ForcesAtJoints
     ground: Ground | None
     step_size: float
-    time: float
     _model: StepModel
     _stage: ContactStage
     _fleet: Fleet
@@ -42,12 +43,34 @@ class Observations:
     _pictures: Pictures | None = None
     _observers: list[Observer]
     _history: SensorHistory | None
+    _use: Use
 
+    @property
+    def steps(self) -> int:
+        """The number of steps since the reset."""
+        return self._fleet.steps
+
+    @property
+    def time(self) -> float:
+        """The time of the state [s]. You may assign another one."""
+        return self._fleet.time
+
+    @time.setter
+    @exclusive
+    def time(self, time: float) -> None:
+        if not math.isfinite(time):
+            raise ValueError(f"time must be a finite number of seconds; got {time!r}")
+        if self._history is not None:
+            self._history.shift(time - self.time)
+        self._fleet.set_time(float(time))
+
+    @exclusive
     def energy(self) -> Any:
         """Return the kinetic, potential and spring energy [J], () or (robots,), with each robot's parameters (`vary`)."""
         total = self._fleet.energy(self._fleet.q, self._fleet.v)
         return float(total[0]) if self._single else total
 
+    @exclusive
     def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Array | slice = slice(None)) -> Any:
         """Evaluate a function of the robot for some robots, each with its own inertias if `vary` made them different."""
         return self._fleet.with_own_inertias(function, *arguments, which=which)
@@ -78,6 +101,7 @@ class Observations:
         """
         return Several(self._stage.excluded)
 
+    @exclusive
     def contacts(self, robot: int = 0) -> ContactsOfRobot:
         """Return points (k, 3) [m], forces (k, 3) [N] and names of one robot's contacts in the last step.
 
@@ -88,6 +112,7 @@ class Observations:
         names = [self._stage.names[int(c)] for c in candidates]
         return ContactsOfRobot(points.copy(), impulses / self.step_size, names)
 
+    @exclusive
     def contacts_of_many(self, which: Array | Sequence[int] | slice = slice(None)) -> ManyContacts:
         """Return the last step's contacts of all robots, or of some: numbers (k,), a mask (robots,) or a slice."""
         arrays: ContactArrays = self._fleet.spread_contacts(which)
@@ -118,6 +143,7 @@ class Observations:
         return SeveralListed(self._stage.touching.links)
 
     @property
+    @exclusive
     def contact_forces(self) -> Array:
         """Return the forces of the last step's contacts on each body, (nbodies, 6) or (robots, nbodies, 6).
 
@@ -127,6 +153,7 @@ class Observations:
         return np.asarray(forces[0] if self._single else forces)
 
     @property
+    @exclusive
     def limit_forces(self) -> Array:
         """Return the forces of joint limits and dry friction in the last step, (n,) or (robots, n).
 
@@ -148,6 +175,7 @@ class Observations:
             "inexact_steps": inexact,
         }  # fmt: skip
 
+    @exclusive
     def sensors(self, noise: np.random.Generator | None = None) -> SensorReadings:
         """Return readings of the file's sensors, (nsensordata,) or (robots, nsensordata), by name: `sensors()["imu_gyro"]`.
 
@@ -182,22 +210,26 @@ class Observations:
         clip(readings, sensors)
         return readings
 
-    def _before_step(self, history: SensorHistory) -> tuple[SensorHistory, float, Array]:
-        """Return the measurements of sampled sensors at the start of a step, and its time."""
-        return history, self.time, self._measured(history.due(self.time, of_step=False))
-
-    def _after_step(self, before: tuple[SensorHistory, float, Array]) -> None:
-        """Store samples of the last step, and of its start."""
-        (history, began, readings), fleet = before, self._fleet
-        of_step = self._measured(history.due(began, of_step=True))
-        history.insert(began, readings + of_step, ~fleet.failed)  # for each sensor one of the two is zero
-        if fleet.on_failure == "reset" and fleet.failed.any():
-            history.begin(fleet.failed, self.time)
+    def _sampled_step(self, history: SensorHistory, take_step: Callable[[], object]) -> None:
+        """Take a step, and store the samples of its start and of the step. If anything interrupts it, nothing changes."""
+        fleet, began, history = self._fleet, self.time, history.copy()
+        readings, backup = self._measured(history.due(began, of_step=False)), fleet.backup()
+        try:
+            take_step()
+            of_step = self._measured(history.due(began, of_step=True))
+            history.insert(began, readings + of_step, ~fleet.failed)  # for each sensor one of the two is zero
+            if fleet.on_failure == "reset" and fleet.failed.any():
+                history.begin(fleet.failed, self.time)
+            self._history = history
+        except BaseException:
+            fleet.restore(backup)
+            raise
 
     @cached_property
     def _probes(self) -> Probes:
         return Probes(self.robot, self.ground)
 
+    @exclusive
     def render(self, width: int = 640, height: int = 480, robot: int | None = None, camera: str | None = None) -> Array:
         """Draw a picture of all robots side by side, or of `robot`, as numbers 0 to 255 of shape (height, width, 3).
 

@@ -7,6 +7,7 @@ measure the last step (`OF_LAST_STEP`) are read at its start.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,6 +30,13 @@ class SampledSensor:
         self.last = np.zeros(robots)  # [s] start of the current period
         self.held = np.zeros((robots, sensor.dim))  # reading of the last step
         self.has_held = np.zeros(robots, bool)
+
+    def copy(self) -> SampledSensor:
+        """Return the samples in arrays of their own."""
+        other = copy.copy(self)
+        for name in ("times", "values", "last", "held", "has_held"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
 
     def begin(self, which: Array | slice, time: float) -> None:
         """Set the samples of robots before `time` to zero."""
@@ -106,6 +114,18 @@ class SensorHistory:
             SampledSensor(s, s.sensor.sampling, robots, step) for s in self.sensors if s.sensor.sampling is not None
         ]
         self.begin(slice(None), time)
+
+    def copy(self) -> SensorHistory:
+        """Return the samples in arrays of their own."""
+        other = copy.copy(self)
+        other.sampled = [x.copy() for x in self.sampled]
+        return other
+
+    def shift(self, seconds: float) -> None:
+        """Move the samples in time."""
+        for x in self.sampled:
+            x.times += seconds
+            x.last += seconds
 
     def begin(self, which: Array | slice, time: float) -> None:
         """Restart robots at a time."""

@@ -15,6 +15,7 @@ from ..array_types import Array, Booleans, Matrix
 from ..contact.contact_settings import ContactSettings
 from ..contact.laws import COULOMB, PYRAMIDS, RIGID
 from ..engine.backends.host_arrays import TYPES
+from ..engine.exclusive import Use, exclusive
 from ..engine.progress import Progress
 from ..engine.threads import check_threads
 from ..model.position_drives import PD
@@ -124,6 +125,10 @@ class Simulation(SuggestsNames, StateOfRobots):
     Copies (`copy.copy`, `copy.deepcopy`, `pickle`) continue from the state at which they were made, with bitwise the same
     results, and move independently. Observers (windows, for example) stay with the original.
 
+    One thread at a time may use a simulation. A call while another thread is in one raises RuntimeError: give each thread a
+    copy. Any thread may read `time`, `steps`, `q` and `v`. The controller and the observers of `run` may call the simulation.
+    Ctrl-C interrupts a simulation between two steps; time and state then belong together.
+
     A step fails if its result is not finite. It also fails if the energy grows without the work of a force, by more than 5 % of
     the sum of the kinetic energies before and after the step (see `energy_guard`). The step is then too long for the speeds.
     "semi-implicit" evaluates velocity products at the start of the step. For bodies that tumble at w, this error adds some
@@ -171,6 +176,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         if shapes is None:
             shapes = not spheres and shapes_have_something_to_touch(robot, ground)
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
+        self._use = Use(f"the simulation of {robot.name!r}", "make one for each thread, such as copy.copy(simulation)")
         self.robot, self.step_size, self.integrator = robot, float(step), integrator
         self.forces = ForcesAtJoints(robot, actuators, float(step))
         self.ground, self.on_failure = ground, on_failure
@@ -203,7 +209,6 @@ class Simulation(SuggestsNames, StateOfRobots):
             )
         self._touching = bool(spheres or limits.any or parts.joint_friction or shapes or self.forces.held_rows)
         self._observers: list[Observer] = []
-        self.steps = 0
         with model.wait:
             self._stage = ContactStage(model.moving, self.forces, parts, settings, contact.delassus)
             self._fleet = Fleet(model, self._stage, self._touching, threads, on_failure)
@@ -214,21 +219,27 @@ class Simulation(SuggestsNames, StateOfRobots):
     # copies
 
     def __getstate__(self) -> dict[str, object]:
-        """Return all attributes except those that belong to this process."""
-        return {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS} | {"_observers": []}
+        return self._snapshot({})  # whose arrays no step changes until it is written
 
     def __deepcopy__(self, memo: dict[int, object]) -> Simulation:
         """Return a simulation of the same robot with a copy of the state. Both share the robot and its functions."""
-        memo |= {id(robot): robot for robot in (self.robot, self._model.moving)}
         copied = memo[id(self)] = object.__new__(type(self))
-        vars(copied).update(copy.deepcopy(self.__getstate__(), memo))
+        vars(copied).update(self._snapshot(memo))
         return copied
+
+    @exclusive
+    def _snapshot(self, memo: dict[int, object]) -> dict[str, object]:
+        """Return copies of all attributes except those that belong to this process."""
+        memo |= {id(robot): robot for robot in (self.robot, self._model.moving)}
+        own = {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS}
+        return copy.deepcopy(own | {"_observers": []}, memo)
 
     def __copy__(self) -> Simulation:
         return copy.deepcopy(self)
 
     # # variation of robots
 
+    @exclusive
     def vary(
         self,
         *,
@@ -280,24 +291,34 @@ class Simulation(SuggestsNames, StateOfRobots):
         control, the actuators exert no force, whereas position servos with a control of zero hold zero. tau is limited to the
         effort limits of the joints. Raises SimulationError if a step fails; the state is then the one before that step.
         """
-        fleet = self._fleet
-        if steps != 1:
-            check_count("steps", steps, 1)
+        lock = self._use.lock
+        try:  # as `exclusive`, which would take twice as long
+            if not lock.acquire(False):
+                self._use.refuse()
+            if steps != 1:
+                check_count("steps", steps, 1)
             if self._history is not None:
-                for _ in range(steps):
-                    self.step(tau, control, external_forces)
-                return
-        before = None if self._history is None else self._before_step(self._history)
-        try:
-            if external_forces is not None or not fleet.step(tau, control, self.time, steps):
-                fleet.run(steps, self.time, self._inputs(tau, control, external_forces))
-        except BaseException:
-            if steps > 1:
-                self._count(fleet.done)
-            raise
-        self._count(steps)
-        if before is not None:
-            self._after_step(before)
+                self._sampled_steps(steps, tau, control, external_forces)
+            elif external_forces is not None or not self._fleet.step(tau, control, steps):
+                self._fleet.run(steps, self._inputs(tau, control, external_forces))
+        finally:
+            try:  # noqa: SIM105
+                lock.release()
+            except RuntimeError:  # refused
+                pass
+
+    def _sampled_steps(
+        self, steps: int, tau: ArrayLike | None, control: ArrayLike | None, external_forces: ArrayLike | None
+    ) -> None:
+        """Take steps of which sensors store samples."""
+
+        def take_step() -> None:
+            if external_forces is not None or not self._fleet.step(tau, control):
+                self._fleet.run(1, self._inputs(tau, control, external_forces))
+
+        for _ in range(steps):
+            assert self._history is not None
+            self._sampled_step(self._history, take_step)
 
     def _inputs(self, tau: ArrayLike | None, control: ArrayLike | None, external: ArrayLike | None) -> Inputs:
         """Return the inputs of a step as arrays (robots or 1, 1, ...)."""
@@ -305,6 +326,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         given = zip(sizes.items(), (tau, control, external), strict=True)
         return Inputs(*(None if x is None else of_robots(name, x, size, len(self._fleet.q)) for (name, size), x in given))
 
+    @exclusive
     def derivatives(self, tau: ArrayLike | None = None, control: ArrayLike | None = None) -> StepDerivatives:
         """Return the Jacobians of the step that `step` would take from the current state, without taking it.
 
@@ -340,9 +362,10 @@ class Simulation(SuggestsNames, StateOfRobots):
             )
         if self._model.in_fluid:
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} in a fluid are not implemented")
-        many = step_derivatives(self._fleet, self._inputs(tau, control, None), self.time)
+        many = step_derivatives(self._fleet, self._inputs(tau, control, None))
         return many[0] if self._single else of_all_robots(many)
 
+    @exclusive
     def step_function(self) -> StepFunction:
         """Return a step of a copy of this simulation as a function of state and inputs, for libraries that differentiate.
 
@@ -353,12 +376,9 @@ class Simulation(SuggestsNames, StateOfRobots):
         copied.reset(copied.q, copied.v)
         return StepFunction(copied)
 
-    def _count(self, steps: int) -> None:
-        self.steps += steps
-        self.time = self._start + self.steps * self.step_size
-
     # many steps
 
+    @exclusive
     @knows_keywords
     def run(
         self,
@@ -376,7 +396,8 @@ class Simulation(SuggestsNames, StateOfRobots):
         and controls. It must not change q and v. For many robots, the trajectory has the contacts of the first robot.
 
         Raises ValueError for invalid arguments and invalid results of the controller, and SimulationError as `step` does.
-        After an error, including one from the controller, the state is the one before the failed step.
+        After an error, including one from the controller, the state is the one before the failed step. After Ctrl-C, it is the
+        one after the steps that `steps` counts.
         """
         check_duration(duration, every)
         steps = round(duration / self.step_size)
@@ -393,13 +414,22 @@ class Simulation(SuggestsNames, StateOfRobots):
                 else:
                     done += self._steps(min(every - done % every, steps - done), inputs)
                 recorder.note(done, tau, last=done == steps)
-                for observer in self._open_observers() if self._observers else ():
-                    observer.live(self._fleet.q[0], *self.contacts()[:2])
+                if self._observers:
+                    self._show_observers()
                 progress.advance(done - progress.done)
         trajectory = recorder.trajectory(self.robot, self._joint_names, self.ground)
         for observer in self._open_observers() if self._single else ():
             observer.play(trajectory, start=False)
         return trajectory
+
+    def _show_observers(self) -> None:
+        q, contacts = self._fleet.q[0], self.contacts()
+        for observer in self._open_observers():
+            try:
+                observer.live(q, contacts.points, contacts.forces)
+            except RuntimeError:
+                if not observer.closed:  # since the list was made, by another thread
+                    raise
 
     def _recorded(self) -> tuple[float, Array, Array, Matrix, Matrix]:
         """Return time, states, and points and forces of the first robot's contacts."""
@@ -414,18 +444,13 @@ class Simulation(SuggestsNames, StateOfRobots):
 
     def _steps(self, steps: int, inputs: Inputs) -> int:
         """Take between 1 and `steps` steps under constant inputs, and return their number."""
-        before = None if self._history is None else self._before_step(self._history)
-        steps = 1 if before is not None else steps
-        try:
-            self._fleet.run(steps, self.time, inputs)
-        except BaseException:
-            self._count(self._fleet.done)
-            raise
-        self._count(steps)
-        if before is not None:
-            self._after_step(before)
-        return steps
+        if self._history is None:
+            self._fleet.run(steps, inputs)
+            return steps
+        self._sampled_step(self._history, lambda: self._fleet.run(1, inputs))
+        return 1
 
+    @exclusive
     def rollout(
         self, q: Any, v: Any = None, steps: int | None = None, *, tau: Any = None, control: Any = None,
         external_forces: Any = None, every: int = 1, device: str | None = None,
@@ -465,7 +490,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         steps = check_inputs({name: (x, size) for name, x, size in named}, len(q), steps)
         apart = self._apart
         apart.reset(q, v)
-        states = apart._fleet.run(steps, apart.time, Inputs(*given) if steps else Inputs(), every, keep=True)
+        states = apart._fleet.run(steps, Inputs(*given) if steps else Inputs(), every, keep=True)
         return Rollout.of(states, apart.failed)
 
     @cached_property

@@ -286,6 +286,7 @@ class FleetStates(NamedTuple):
     v: Matrix  # (robots, nv)
     active: Booleans  # (robots,) robots that take steps
     taken: Integers  # (robots,) number of steps taken
+    steps: Integers  # (robots,) number of steps since the reset, also of robots that have stopped
     status: Integers  # (robots,) reason why the next step failed, as in `step`
     plan: Integers  # (3,) number of steps to take; interval of recorded states; number of steps taken
     kept_q: Tensor  # (robots, kept, nq)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..array_types import Array, Booleans
 from ..contact.laws import RIGID
+from ..engine.exclusive import exclusive
 from .arguments import chosen_robots, named_configuration, numbers, states
 from .fleet import Fleet
 from .joint_limits import JointLimits
@@ -20,14 +21,12 @@ class StateOfRobots(Observations):
     """Time, configurations and velocities of a `Simulation`, with its robot and its fleet."""
 
     integrator: str
-    time: float  # [s]
-    steps: int  # number of steps since the reset
-    _start: float  # [s]
     _fleet: Fleet
     _touching: bool
     _limits: JointLimits
     on_failure: str
 
+    @exclusive
     def reset(
         self, q: ArrayLike | None = None, v: ArrayLike | None = None, time: float = 0.0, *, which: ArrayLike | None = None
     ) -> None:
@@ -50,13 +49,12 @@ class StateOfRobots(Observations):
         if which is not None:
             self._reset_some(which, q, v)
             return
-        self._single = q.ndim == 1
-        self.time, self.steps = float(time), 0
-        self._start = self.time
-        many = (q[None], v[None]) if self._single else (q, v)
-        self._fleet.reset(*many)
+        time, single = float(time), q.ndim == 1
+        many = (q[None], v[None]) if single else (q, v)
         sampled = any(s.sensor.sampling is not None for s in self.robot.sensors)
-        self._history = SensorHistory(self.robot.sensors, len(many[0]), self.step_size, self.time) if sampled else None
+        history = SensorHistory(self.robot.sensors, len(many[0]), self.step_size, time) if sampled else None
+        self._fleet.reset(many[0], many[1], time)
+        self._single, self._history = single, history
 
     def _reset_some(self, which: ArrayLike, q: Array, v: Array) -> None:
         robots = len(self._fleet.q)
@@ -93,6 +91,7 @@ class StateOfRobots(Observations):
         return self._seen(self._fleet.q)
 
     @q.setter
+    @exclusive
     def q(self, q: ArrayLike | None) -> None:
         self._put(q, self._seen(self._fleet.v))
 
@@ -102,6 +101,7 @@ class StateOfRobots(Observations):
         return self._seen(self._fleet.v)
 
     @v.setter
+    @exclusive
     def v(self, v: ArrayLike | None) -> None:
         self._put(self._seen(self._fleet.q), v)
 
@@ -115,6 +115,7 @@ class StateOfRobots(Observations):
         return self._seen(self._fleet.activation)
 
     @activation.setter
+    @exclusive
     def activation(self, activation: ArrayLike | None) -> None:
         given, shape = numbers("activation", activation), self._fleet.activation.shape
         if given.shape not in (shape[1:], shape) or not np.isfinite(given).all():

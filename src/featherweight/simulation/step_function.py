@@ -5,7 +5,6 @@ Contacts keep no memory between calls: each step starts as if the robots had bee
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from ..algorithms import integration
 from ..array_types import Array
+from ..engine.forks import new_lock
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..robot.arguments import Q, V
@@ -52,7 +52,7 @@ class StepFunction:
         self._rate: CompiledFunction[Any] = robot.bind(
             "configuration_rate", integration.write_configuration_rate, (Q, V), (Output("rate", (robot.nq,)),)
         )
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def __reduce__(self) -> tuple[object, ...]:
         return StepFunction, (self._simulation,)

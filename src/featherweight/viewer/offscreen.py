@@ -9,6 +9,7 @@ import trimesh
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Matrix, Tensor, Vector
+from ..engine.exclusive import Use, exclusive
 from ..model.triangles import height_surface, homogeneous_matrix
 from ..robot.camera_placement import CameraPlacement
 from ..robot.robot import Robot
@@ -39,7 +40,8 @@ class OffscreenScene:
     under the robot at `q` (nq,) (default: its initial configuration) if the file has no ground. Each pixel is the mean of
     `samples` × `samples` samples. The camera looks at all robots of the first frame until `look` is called. With `camera`, or
     after `look_through`, pictures show the view of a camera of the robot's file; with several robots, that of the first one.
-    Raises ValueError for invalid sizes, and for a camera that the robot does not have.
+    Raises ValueError for invalid sizes, and for a camera that the robot does not have. A call while another thread is in one
+    raises RuntimeError: give each thread a scene.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class OffscreenScene:
         if min(*size, samples) < 1:
             raise ValueError(f"size and samples must be positive; got {size} and {samples}")
         self.robot, self.size = robot, size
+        self._use = Use(f"the scene of {robot.name!r}", "make an OffscreenScene for each thread")
         self.figure = Figure(robot, faces)
         self.camera: tuple[Vector, Vector] | None = None
         bodies = [b.name for b in robot.bodies]
@@ -86,6 +89,7 @@ class OffscreenScene:
             self.look_through(camera)
         self._bright = np.round(255.0 * np.linspace(0.0, 1.0, LEVELS) ** (1.0 / DECODE)).astype(np.uint8)
 
+    @exclusive
     def look(self, position: ArrayLike, at: ArrayLike) -> None:
         """Place the camera at `position` (3,) [m] in the world frame, looking at the point `at` (3,) [m]."""
         position, at = np.asarray(position, dtype=float), np.asarray(at, dtype=float)
@@ -93,6 +97,7 @@ class OffscreenScene:
             raise ValueError("look: position and at must be two different points (3,)")
         self.camera, self._through = (position, at), None
 
+    @exclusive
     def look_through(self, camera: str) -> None:
         """Draw the view of a camera of the robot's file, which moves with its body.
 
@@ -106,19 +111,23 @@ class OffscreenScene:
             )
         self._through = through
 
+    @exclusive
     def look_at_all(self, q: ArrayLike) -> None:
         """Place the camera so that it sees the robot at each of the configurations q (n, nq)."""
         self.camera, self._through = self._framed(self._placed(self._configurations(q))[0]), None
 
+    @exclusive
     def look_by_itself(self) -> None:
         """Return from a camera of the file to the camera that `look` placed, or to the view of all robots."""
         self._through = None
 
+    @exclusive
     def add_heights(self, x: ArrayLike, y: ArrayLike, z: ArrayLike) -> None:
         """Draw ground of heights z (n, m) [m] at the points x (n,) and y (m,) [m]."""
         self._pieces.append((len(self.robot.bodies), *height_surface(x, y, z), (*HEIGHTS, 255.0)))
         self._join()
 
+    @exclusive
     def frame(self, q: ArrayLike, offsets: ArrayLike | None = None) -> Array:
         """Draw a picture (height, width, 3) of numbers 0..255 at q (nq,), or of several robots at q (robots, nq).
 

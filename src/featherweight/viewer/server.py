@@ -19,11 +19,13 @@ import rich
 import viser
 import websockets.asyncio.server
 
+from ..engine.forks import new_lock
+
 LOOPBACK = "127.0.0.1"
 PORT, TRIED = 8080, 100  # default port, and the number of ports tried from there
 PATIENCE = 0.5  # [s]
 
-_exchanging = threading.Lock()
+_exchanging = new_lock()
 
 
 class _PageServer(viser.ViserServer):  # type: ignore[misc]  # viser is not checked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -51,6 +52,18 @@ def turn_between(a: Array, b: Array) -> Array:
     """Return the angles between orientations (..., 3, 3) by the sine, because they are small."""
     R = np.swapaxes(a, -1, -2) @ b
     return np.linalg.norm(R - np.swapaxes(R, -1, -2), axis=(-2, -1)) / np.sqrt(8.0)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_threads_share_a_solver() -> None:
+    targets, found = hand_targets(8), dict[int, Array]()
+    threads = [threading.Thread(target=lambda k=k: found.update({k: hand().solve(targets[k]).q})) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k, target in enumerate(targets):
+        assert np.array_equal(found[k], hand().solve(target).q)
 
 
 # poses of an arm

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from typing import Any
 
 import jax
@@ -13,11 +12,12 @@ from ...engine import cache
 from ...engine.backends.cuda import driver
 from ...engine.backends.cuda.code import KernelRow
 from ...engine.backends.llvm.jit import Code, compile_optimized, host
+from ...engine.forks import new_lock
 from ...engine.function import CompiledFunction
 from ..xla.device_handler import DRIVER, emit_device_handler
 from ..xla.host_handler import emit_handler
 
-_lock = threading.Lock()
+_lock = new_lock()
 _targets: dict[str, tuple[Code, Any]] = {}  # by name; XLA never removes a target, so its code must stay
 
 

@@ -6,7 +6,6 @@ import ctypes
 import functools
 import inspect
 import struct
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..backends.llvm.jit import host, load_object
 from ..backends.llvm.python_objects import ALIGNED, CONTIGUOUS, layouts_known
+from ..forks import new_lock
 from .checked_kernels import Record, is_checked, raise_violation
 from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
@@ -43,7 +43,7 @@ class CompiledKernel(Generic[P, R]):
         functools.update_wrapper(self, function)
         self._count = function.__code__.co_argcount
         self._ready: dict[Any, _Ready] = {}
-        self._compiling = threading.Lock()
+        self._compiling = new_lock()
 
     def __call__(self, *args: P.args, **named: P.kwargs) -> R:
         if named:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..backends.llvm.jit import host, load_object
+from ..forks import new_lock
 from .checked_kernels import Record, is_checked, raise_violation
 from .compiled_functions import CompiledKernel, compiled
 from .kernel_code import Facts, Specialization, code_of
@@ -39,7 +39,7 @@ class CompiledLoop:
         self.function, self.numbers, self.fused, self.lanes = function, numbers, fused, lanes
         self.what = what or f"the kernel {function.__name__}"
         self._loaded: dict[str, Any] = {}
-        self._compiling = threading.Lock()
+        self._compiling = new_lock()
 
     def for_tables(self, *tables: Table) -> Callable[..., int]:
         """Return the function of addresses of tables with these layouts, and of numbers."""

@@ -14,20 +14,22 @@ from ..backends.llvm.ir import Function
 from ..backends.llvm.jit import Code, compile_object, host, load_object
 
 
-class PreparedCall:
-    """A call of a compiled loop with its arguments; `call()` makes it and returns the loop's whole number."""
+def prepared_call(run: Any, *arguments: int, kept: object = None) -> Callable[[], int]:
+    """Return the call of a compiled loop with arguments, which returns the loop's whole number.
 
-    def __init__(self, run: Any, *arguments: int) -> None:
-        self.call: Callable[[], int]
-        if not hasattr(run, "argtypes"):  # a checked kernel, called through Python
-            self.call = functools.partial(run, *arguments)
-            return
-        address = ctypes.cast(run, ctypes.c_void_p).value
-        self._kept = run, np.array([address, *arguments], np.int64)
-        code = _caller(len(arguments))
-        function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("call"))
-        self._code = code
-        self.call = functools.partial(function, int(self._kept[1].ctypes.data))
+    It keeps `kept` alive, such as the tables at the addresses among the arguments, also while it runs.
+    """
+    call: Any
+    if not hasattr(run, "argtypes"):  # a checked kernel, called through Python
+        call = functools.partial(run, *arguments)
+        call.kept = kept
+        return call  # type: ignore[no-any-return]
+    words = np.array([ctypes.cast(run, ctypes.c_void_p).value, *arguments], np.int64)
+    code = _caller(len(arguments))
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("call"))
+    call = functools.partial(function, int(words.ctypes.data))
+    call.kept = run, words, code, kept
+    return call  # type: ignore[no-any-return]
 
 
 @functools.cache

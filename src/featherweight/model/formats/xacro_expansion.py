@@ -28,6 +28,8 @@ DECLARATION = "xmlns:xacro"
 QUOTED = 300  # most characters of xacro's message
 
 _LOCK = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LOCK._at_fork_reinit)  # type: ignore[attr-defined]  # as Python does with its own
 
 
 def expanded(source: RobotSource, arguments: Mapping[str, Any]) -> RobotSource:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 
 from ... import cache
+from ...forks import new_lock
 from ...threads import processors, share_out
 from ..llvm.jit import emitted, host, optimize_loops, parsed
 from .driver import Device
@@ -172,7 +172,7 @@ class DeviceKernels(ABC):
 
     def __init__(self) -> None:
         self._loaded: dict[tuple[int, str], Loaded] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def kernel(self, device: Device, precision: str) -> Loaded:
         """Return the kernel for a device and a precision."""

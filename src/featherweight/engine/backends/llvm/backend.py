@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from ....array_types import Array
 from ... import cache
 from ...compilation_messages import told
+from ...forks import new_lock
 from ...program import Program
 from ...program_trace import ProgramTrace
 from ...threads import processors, share_out
@@ -48,7 +48,7 @@ class MachineCode(HostArrays):
         self._singles: dict[str, Code] = {}
         self._loops: dict[str, Code] = {}
         self._woven: dict[int, Code] = {}  # by number of lanes
-        self._publishing = threading.Lock()  # guards an entry, and code registered with it
+        self._publishing = new_lock()  # guards an entry, and code registered with it
 
     def array(self, x: object, what: str) -> Array:
         a = super().array(x, what)

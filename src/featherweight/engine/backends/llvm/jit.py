@@ -16,21 +16,23 @@ import os
 import struct
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import accumulate, count, pairwise
-from typing import NamedTuple
-from weakref import WeakValueDictionary
+from typing import Any, NamedTuple
+from weakref import WeakSet, WeakValueDictionary
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from ...forks import new_lock
 from ...threads import processors, share_out
 
 MIB = 1 << 20
 BYTES_TO_LOAD = (1 * MIB, 4)  # memory that LLVM needs: constant part, and per byte of object code
 BYTES_TO_COMPILE = (32 * MIB, 10)  # constant part, and per byte of IR
-LONGEST_EXIT = 10.0  # [s] longest wait of the interpreter's exit for compilations in other threads
+LONGEST_EXIT, LONGEST_FORK = 10.0, 60.0  # [s] longest waits of the interpreter's exit, and of a fork, for LLVM in other threads
 REGIONS = 16  # memory regions with separate permissions, of which systems limit the number; code needs three or four
 
 
@@ -120,7 +122,8 @@ def emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef, text: bool = Fa
     if emit is None:
         return machine.emit_assembly(module).encode() if text else bytes(machine.emit_object(module))
     with llvm.ffi.OutputString() as error:
-        buffer = emit(machine, module, int(not text), error)
+        with _compilers.emitting:
+            buffer = emit(machine, module, int(not text), error)
         if not buffer:
             raise RuntimeError(str(error))
     try:
@@ -189,42 +192,79 @@ def optimize_loops(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
 def parsed(ir: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
     """Yield a module in its own context, which exists during the compilation. Raises MemoryError."""
     _ask_for_memory(BYTES_TO_COMPILE, len(ir))
-    with _compilers, llvm.create_context() as context, llvm.parse_assembly(ir, context) as module:
+    with llvm.create_context() as context, llvm.parse_assembly(ir, context) as module:
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
         yield module
 
 
 class Compilers:
-    """Threads inside LLVM. The interpreter's exit waits for them for a while, because LLVM's data end with the process."""
+    """Threads inside LLVM: one in a function of llvmlite, which has a lock for all, and others that emit code.
+
+    The interpreter's exit stops them between two calls of LLVM, because LLVM's data end with the process. A fork does so, too,
+    because the child inherits the locks inside LLVM, but no thread that would release them.
+    """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._count, self._ended = 0, False
+        self._joining = threading.RLock()
+        self._emitting: WeakSet[Any] = WeakSet()  # locks
+        self._own = _OwnLocks(self._joining, self._emitting)
 
-    def __enter__(self) -> None:
-        with self._changed:
-            while self._ended and threading.current_thread() is not threading.main_thread():
-                self._changed.wait()  # in a daemon thread, which ends with the process
-            self._count += 1
+    @property
+    def emitting(self) -> Any:
+        """The lock that this thread holds while it emits code. Others have locks of their own, so that none waits."""
+        return self._own.emitting
 
-    def __exit__(self, *_: object) -> None:
-        with self._changed:
-            self._count -= 1
-            self._changed.notify_all()
+    def stop(self, patience: float) -> None:
+        """Wait until no other thread is inside LLVM, for `patience` [s] at most, and let none enter."""
+        end = time.monotonic() + patience
+        for lock in self._locks():
+            self._own.taken.append(lock)  # before it is: Ctrl-C could strike between
+            lock.acquire(timeout=max(end - time.monotonic(), 0.0))
 
-    def end(self) -> None:
-        with self._changed:
-            self._ended = True
-            self._changed.wait_for(lambda: self._count == 0, LONGEST_EXIT)
+    def _locks(self) -> Iterator[Any]:
+        yield self._joining
+        yield from [*self._emitting]
+        yield _lock_of_llvmlite()
+
+    def go_on(self) -> None:
+        """Let other threads enter LLVM again."""
+        while self._own.taken:
+            with suppress(RuntimeError):  # the wait took too long
+                self._own.taken.pop().release()
+
+    def begin_child(self) -> None:
+        """Forget the threads of the parent."""
+        self.go_on()
+        self.__init__()  # type: ignore[misc]
+
+
+class _OwnLocks(threading.local):
+    """Locks of each thread: the one that it holds while it emits code, and those that it took to stop all others."""
+
+    def __init__(self, joining: Any, emitting: WeakSet[Any]) -> None:
+        self.emitting, self.taken = threading.RLock(), list[Any]()
+        with joining:
+            emitting.add(self.emitting)
+
+
+@functools.cache
+def _lock_of_llvmlite() -> Any:
+    """Return the lock that llvmlite holds during its calls of LLVM; another lock if it is not where it is expected."""
+    try:
+        return llvm.ffi.lib._lock._lock
+    except AttributeError:
+        return threading.RLock()
 
 
 _compilers = Compilers()
-atexit.register(_compilers.end)
+atexit.register(_compilers.stop, LONGEST_EXIT)  # for good
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        after_in_child=lambda: Compilers.__init__(_compilers)
-    )  # a child has none of its parent's threads, and possibly their lock
+        before=lambda: _compilers.stop(LONGEST_FORK),
+        after_in_parent=_compilers.go_on,
+        after_in_child=_compilers.begin_child,
+    )
 
 
 class Code:
@@ -261,8 +301,8 @@ def _linker() -> llvm.LLJIT:
 
 
 _numbers = count()
-_linking = threading.Lock()
-_lock = threading.Lock()
+_linking = new_lock()
+_lock = new_lock()
 _loaded: WeakValueDictionary[bytes, Code] = WeakValueDictionary()  # by hash of the object code
 
 
