@@ -75,7 +75,7 @@ def turn_cost(function: CompiledFunction[Any], tree: Tree) -> Cost:
     for kind, k, (_, _, twist) in zip(tree.kind, tree.q_index, tree.turns, strict=True):
         if kind == REVOLUTE and 0.0 not in twist:
             s, c = sincos(t.graph.input(0, k))
-            turned += twisted(c, s, twist)
+            turned += twisted(c, s, twist)  # type: ignore[no-untyped-call]
     return cost_of_nodes(t.graph, needed(t.graph, [x.node for x in turned]).intersection(t.live))
 
 

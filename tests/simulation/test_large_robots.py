@@ -26,8 +26,10 @@ def test_limits_dry_friction_and_contacts_without_a_traced_inverse(monkeypatch: 
     q = np.where(np.arange(LENGTH) % 3 == 0, 0.3, 0.1)
     robot = fw.build(description)
     low = float(robot.frame_placement("body15")(q)[2, 3])
-    touching = {"spheres": [fw.ContactSphere("body15", 0.05)], "ground": fw.Plane((0.0, 0.0, low - 0.05))}
-    touching["contact"] = fw.ContactOptions(tolerance=1e-12)  # type: ignore[assignment]
+    touching = {
+        "spheres": [fw.ContactSphere("body15", 0.05)], "ground": fw.Plane((0.0, 0.0, low - 0.05)),
+        "contact": fw.ContactOptions(tolerance=1e-12),
+    }  # fmt: skip
     v = np.full(LENGTH, 0.1)
     with monkeypatch.context() as patch:
         for module in (program_trace, algorithm_choice):
