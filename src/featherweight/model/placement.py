@@ -107,7 +107,9 @@ def axial_screws(placement: Pose) -> AxialScrews:
     yaw = _exact_turn(yaw)
     c, d = yaw
     roll = _exact_turn((R[2][2], s))
-    twist = _exact_turn((c * R[0][0] + d * R[1][0], -(c * R[0][1] + d * R[1][1])))
+    along, across = c * R[0][0] + d * R[1][0], -(c * R[0][1] + d * R[1][1])
+    size = norm(along, across)
+    twist = _exact_turn((along / size, across / size))
     z = (R[0][2], R[1][2], R[2][2])
     slides = [0.0, *(placement.p[i] / z[i] for i in range(3) if abs(z[i]) > 1e-3)]
     candidates = [AxialScrews(_exact_difference(placement.p, scale(x, z)), yaw, roll, x, twist) for x in slides]
