@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....spatial.elementary import norm
+from ...files import open_regular
 from ...types import Matrix, ModelError, Pose, Vector, as_matrix, as_vector, dot, scale, transpose
 from ..robot_source import RobotSource
 from ..unsupported import Unsupported
-from ..xml import Names, require_regular
+from ..xml import Names
 from .schemas import Gf, Tf, Usd, UsdGeom, UsdPhysics
 
 Prim = Any  # pxr has no types
@@ -246,9 +247,7 @@ def _listed(said: list[str]) -> str:
 
 
 def _opened(file: RobotSource) -> Any:
-    require_regular(file.name)
-    with open(file.name, "rb"):  # OSError for a missing file
-        pass
+    open_regular(file.name).close()  # OSError for a missing file
     try:
         return Usd.Stage.Open(os.fspath(file))
     except Tf.ErrorException as error:
