@@ -42,7 +42,6 @@ from ..robot_source import RobotSource
 from ..unsupported import FOLLOW, MESHES_IN_FLUID, REFUSE, UNDRIVEN, Unsupported, unused_integrator
 from ..xml import Names, shortened
 from .camera_elements import read_cameras
-from .compiling import compiled
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
 from .documents import Documents
 from .drives import MujocoForces
@@ -57,7 +56,7 @@ from .equality import (
 from .keyframes import read_configurations, unused_of_keyframes
 from .levers import Tendons
 from .mujoco_types import MjModel, MjSpec, Mujoco
-from .numbers import as_pose, as_rotation, disabled, snap
+from .numbers import as_pose, as_rotation, compiled, disabled, snap
 from .orientations import make_orientations_plain
 from .sensors import SensedNames, read_sensors, sensed_bodies, take_unknown_sensors, unused_of_sensors
 from .shapes import Drawing, read_shapes, take_appearance, unusable_mesh

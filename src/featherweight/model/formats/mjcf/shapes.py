@@ -23,10 +23,9 @@ from ...types import Color, FluidCoefficients, ModelError, Pose, Shape, ShapeTyp
 from ..geometry import Shapes, shapes_of_file
 from ..robot_source import RobotSource
 from ..xml import Names, shortened
-from .compiling import compiled
 from .contacts import in_pairs, overrides, values_of
 from .mujoco_types import MjModel, MjsGeom, MjsHField, MjsMesh, MjSpec, Mujoco
-from .numbers import as_pose, as_rotation, disabled
+from .numbers import as_pose, as_rotation, compiled, disabled
 from .softness import softness_of
 
 UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has the color of its material
