@@ -133,6 +133,8 @@ def _followed(element: Element, main: RobotSource, inside: str, chain: Chain, wh
             problem = f"'{shortened(name)}' is relative, but the text has no folder"
             raise ModelError(f"{where}: {problem}; pass folder=")
         raise ModelError(f"{where}: {problem} beside the robot's file or beside the one that names it; supply it")
+    if os.path.isdir(path):
+        raise ModelError(f"{where}: '{shortened(name)}' is a folder; name a file in it")
     require_regular(path, where)
     real = os.path.realpath(path)
     if real in chain:

@@ -28,10 +28,10 @@ READ = PLACING | EQUATING | WEIGHING | PULLING | SHOWING
 WORDS = {
     "actuator", "assetdir", "body", "body1", "body2", "camera", "childclass", "class", "content_type", "cranksite", "curve",
     "data", "file", "fileback", "filedown", "filefront", "filename", "fileleft", "fileright", "fileup", "flex", "frame",
-    "geom", "geom1", "geom2", "hfield", "instance", "joint", "joint1", "joint2", "jointinparent", "key", "link", "material",
+    "geom", "geom1", "geom2", "hfield", "instance", "joint", "joint1", "joint2", "jointinparent", "link", "material",
     "mesh", "meshdir", "model", "name", "node", "objname", "plugin", "prefix", "refname", "refsite", "role", "sidesite",
     "site", "site1", "site2", "slidersite", "subtree1", "subtree2", "target", "tendon", "tendon1", "tendon2", "texture",
-    "texturedir", "value",
+    "texturedir",
 }  # fmt: skip
 """Attributes of names and other text, in which "nan" is a word."""
 
@@ -46,7 +46,7 @@ TIMES = {"replicate", "composite"}  # elements with a `count`
 
 
 class Origin(NamedTuple):
-    """Where an element is."""
+    """The file and the line of an element."""
 
     file: str
     line: int
@@ -132,9 +132,12 @@ def _check_numbers(place: _Place) -> None:
     if "}" in element.tag:
         raise ModelError(f"{place.file}: <{element.tag.replace('{', '').replace('}', ':')}>: MJCF has no namespaces; remove it")
     for key, text in element.attrib.items():
-        numbers = key not in WORDS or element.tag in DRAWING or (element.tag == "numeric" and key == "data")
+        if element.tag == "config" or (
+            key in WORDS and element.tag not in DRAWING and (element.tag, key) != ("numeric", "data")
+        ):
+            continue
         most = LARGEST if key in READ else math.inf
-        if numbers and not all(abs(x) <= most and math.isfinite(x) for x in _numbers(text)):
+        if not all(abs(x) <= most and math.isfinite(x) for x in _numbers(text)):
             within = f" within ±{LARGEST:g}" if key in READ else ""
             raise ModelError(f"{place.where}: '{key}' is '{shortened(text)}'; give finite numbers{within}")
 
