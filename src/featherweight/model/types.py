@@ -98,6 +98,13 @@ class Pose(NamedTuple):
         return Pose(rotation, as_vector(T[:3, 3]))
 
 
+def rotation_defect(rows: Any) -> Any:
+    """Return the deviation of matrices (3, 3, ...) from rotations: rows x and y from orthonormality, z from x cross y."""
+    (a, b, c), (d, e, f), (g, h, i) = rows
+    lengths = abs(a * a + b * b + c * c - 1.0) + abs(d * d + e * e + f * f - 1.0) + abs(a * d + b * e + c * f)
+    return lengths + abs(g - (b * f - c * e)) + abs(h - (c * d - a * f)) + abs(i - (a * e - b * d))
+
+
 class Inertia(NamedTuple):
     """Mass [kg], centre of mass [m], and rotational inertia about that centre (xx, xy, xz, yy, yz, zz) [kg m²].
 
