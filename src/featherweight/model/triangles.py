@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..array_types import Array
 from ..extras import install_command
+from ..summaries import VisibleMessage
 from .files import read_mesh, require_regular
 from .types import Pose, Shape, ShapeType
 
@@ -27,7 +28,7 @@ def homogeneous_matrix(pose: Pose) -> Array:
     return T
 
 
-class MeshError(ValueError):
+class MeshError(VisibleMessage, ValueError):
     """Raised for a mesh file that is missing or cannot be read."""
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..spatial import Vec3
-from ..summaries import summarized
+from ..summaries import VisibleMessage, summarized
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 from .servos import DCMotor, OrientationServo, Range, Servo
 
@@ -24,11 +24,11 @@ Color = tuple[float, float, float, float]  # red, green, blue, opacity in 0..1
 DTYPE = "dtype"  # metadata of a field that stays an array: a mesh of tuples is slow and large
 
 
-class ModelError(ValueError):
+class ModelError(VisibleMessage, ValueError):
     """Raised for a robot description that is damaged, inconsistent or not supported. The message names file and element."""
 
 
-class ModelWarning(UserWarning):
+class ModelWarning(VisibleMessage, UserWarning):
     """Issued for a description that is used although it is physically impossible or only partly supported.
 
     The message names the file and the element.
