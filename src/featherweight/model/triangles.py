@@ -95,14 +95,15 @@ def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
 
 def _read(path: str) -> list[tuple[trimesh.Trimesh, RGB | None]]:
     """Return the meshes of a file. Any exception of a reader becomes a MeshError."""
+    parts: list[tuple[trimesh.Trimesh, RGB | None]]
     try:
         content = read_mesh(path)
     except ValueError as error:
         raise MeshError(str(error)) from error
     try:
         scene = _scene(path, content)
-        parts = [m for m in scene.dump() if isinstance(m, trimesh.Trimesh) and len(m.faces)]
-        colors = [_color(mesh) for mesh in parts]
+        found = [m for m in scene.dump() if isinstance(m, trimesh.Trimesh) and len(m.faces)]
+        parts = [(trimesh.Trimesh(m.vertices, m.faces), _color(m)) for m in found]
     except Exception as error:
         if isinstance(error, ImportError) and error.name == "scipy":
             raise
@@ -110,7 +111,7 @@ def _read(path: str) -> list[tuple[trimesh.Trimesh, RGB | None]]:
         raise MeshError(f"{path}: {error}{foreign}") from error
     if not parts:
         raise MeshError(f"{path}: no triangles")
-    return [(trimesh.Trimesh(m.vertices, m.faces), c) for m, c in zip(parts, colors, strict=True)]
+    return parts
 
 
 def _scene(path: str, content: bytes) -> trimesh.Scene:
