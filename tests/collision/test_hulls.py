@@ -189,8 +189,9 @@ def test_hulls_of_meshes_are_kept_by_content(tmp_path: Path, monkeypatch: pytest
         hulls.hull_of_mesh(replace(shape, path=str(tmp_path / "nowhere.stl")))
 
 
-def test_meshes_are_read_from_regular_files_only(tmp_path: Path) -> None:
-    """Check a device; a pipe would let the test wait without end."""
+def test_meshes_are_read_from_regular_files_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that a device has no content by which a hull is kept; a pipe would let the test wait without end."""
+    monkeypatch.setattr(hulls, "kept", None)
     os.symlink(os.devnull, tmp_path / "device.stl")
     shape = Shape("ball", "body", ShapeType.MESH, (1.0, 1.0, 1.0), path=str(tmp_path / "device.stl"))
     for reading in (hulls.hull_of_mesh, hulls.mesh_vertices, hulls.hull_vertices):

@@ -451,8 +451,10 @@ def test_numbers_in_base_16_have_limits_too(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("error")
 def test_reading_changes_no_filters_of_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check a file about which MuJoCo warns. All threads share the filters, so `catch_warnings` must not be used."""
-    monkeypatch.setattr(warnings, "catch_warnings", None)
-    assert load(tmp_path, arm(), '<compiler settotalmass="3"/>').bodies[0].inertia.mass == 3.0
+    with monkeypatch.context() as changed:
+        changed.setattr(warnings, "catch_warnings", None)
+        robot = load(tmp_path, arm(), '<compiler settotalmass="3"/>')
+    assert robot.bodies[0].inertia.mass == 3.0
 
 
 BOMB = '<!DOCTYPE m [<!ENTITY a "aaaa">]><mujoco model="&a;"/>'

@@ -36,9 +36,6 @@ class Documents:
     """
 
     def __init__(self, source: RobotSource) -> None:
-        if source.root.tag != "mujoco":
-            problem = f"the root element is <{source.root.tag}>, not <mujoco>, so that this is not an MJCF file"
-            raise ModelError(f"{source.name}: {problem}; give the file the suffix of its format (.urdf), or give its text")
         self.texts: dict[str, bytes] = {}
         self._source = source
         self._lines: list[Origin] = []  # of all texts, one after another
@@ -61,6 +58,9 @@ class Documents:
         """Add the text of a model, after those of the models that it attaches."""
         root, origins = _expanded(file, chain)
         kind = root.tag.lower()
+        if len(chain) == 1 and root.tag != "mujoco":
+            problem = f"the root element is <{root.tag}>, not <mujoco>, so that this is not an MJCF file"
+            raise ModelError(f"{file.name}: {problem}; give the file the suffix of its format (.urdf), or give its text")
         if kind not in ("mujoco", "robot"):
             raise ModelError(f"{file.name}: the root element is <{root.tag[:60]}>; MuJoCo attaches MJCF and URDF files")
         models = [self._attach(e, file, origins[e], chain) for e in root.iter("model") if kind == "mujoco"]
