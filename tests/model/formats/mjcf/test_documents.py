@@ -209,6 +209,16 @@ def test_models_that_attach_copies_of_copies_are_refused(tmp_path: Path) -> None
     assert re.search(r"<attach> of body 'x': the file asks for \d+ copies", refused(path))
 
 
+@pytest.mark.parametrize("name", ["m", "MuJoCo Model"])
+def test_attached_copies_count_with_the_copies_in_them(name: str, tmp_path: Path) -> None:
+    """Check also a model that nothing names, which has MuJoCo's default name."""
+    path = write(tmp_path, {
+        "main.xml": attaching("a.xml").replace('model="m"', f'model="{name}"').replace('name="m" file', 'name="n" file'),
+        "a.xml": '<mujoco><worldbody><body name="x"><replicate count="600"><site/></replicate></body></worldbody></mujoco>',
+    })  # fmt: skip
+    assert "main.xml: <attach> of body 'x': the file asks for 1202 copies" in refused(path)
+
+
 def test_a_chain_of_models_has_a_bound(tmp_path: Path) -> None:
     path = write(tmp_path, {f"{k}.xml": attaching(f"{k + 1}.xml") for k in range(60)} | {"60.xml": world("x")})
     assert "more than 50 models attach one another" in refused(path)

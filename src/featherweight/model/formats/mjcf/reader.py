@@ -156,7 +156,7 @@ def _compile(spec: MjSpec, documents: Documents, source: RobotSource) -> MjModel
 def _check_finite(model: MjModel, source: str) -> None:
     """Raise ModelError for values in the compiled model that are not finite or too large.
 
-    The text may not show them: they overflowed, or came from attached models.
+    The text does not show them: they overflowed.
     """
     fields = {
         "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction", "geom_margin"),

@@ -90,7 +90,7 @@ def check_text(root: Element, origins: Mapping[Element, Origin], models: Sequenc
 
     Raises ModelError, with file and element, for content that must not be passed to MuJoCo.
     """
-    sizes = {model.name: model.copies for model in models}
+    sizes = {model.name: model.copies for model in sorted(models, key=lambda model: model.copies)}  # the largest of a name
     copies = sum(1.0 + model.copies for model in models)
     parts: dict[str, _Part] = {}
     pending: list[_Place | _Part] = [_Place(origins[root].file, root, "", 1.0)]
@@ -120,10 +120,10 @@ def check_text(root: Element, origins: Mapping[Element, Origin], models: Sequenc
 
 
 def _attached(element: Element, sizes: Mapping[str, float], parts: Mapping[str, _Part], now: float) -> float:
-    """Return the number of copies inside what an <attach> copies; at most all until now for an unknown part of the file."""
+    """Return the number of copies inside what an <attach> copies; the most that is possible for an unknown name."""
     model, part = element.get("model"), parts.get(element.get("body") or element.get("frame") or "")
     if model is not None:
-        return sizes.get(model, 0.0)
+        return sizes.get(model, max(sizes.values(), default=0.0))
     return now if part is None else part.copies(now)
 
 
