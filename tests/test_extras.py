@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+import warnings
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 
 import featherweight
 from docs.page_blocks import blocks
-from featherweight.extras import install_command
+from featherweight.extras import install_command, without_warnings
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -89,3 +91,21 @@ USES_OF_EXTRAS = {
     "shapes": r"\bfrom scipy|fw\.clearance\(",
     "learning": r"\bimport gymnasium\b",
 }
+
+
+@pytest.mark.filterwarnings("error")
+def test_warnings_about_a_call_are_dropped_and_others_are_not() -> None:
+    """Check both ways in which other libraries warn about the line that calls them."""
+
+    def warned(warn: Callable[[str], None]) -> int:
+        warn("about this line")
+        return len("built-in names are seen")
+
+    assert without_warnings(warned)(warnings.warn) == 23
+    with pytest.raises(UserWarning, match="about this line"):
+        warned(warnings.warn)
+
+
+def test_filters_of_warnings_are_never_changed() -> None:
+    """Check the text of the package: threads share the filters. The command line is a program of its own."""
+    assert [path.name for path, source in SOURCES.items() if "catch_warnings(" in source] == ["app.py"]

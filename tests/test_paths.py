@@ -171,6 +171,9 @@ def test_a_path_is_a_trajectory(arm: fw.Robot) -> None:
         (lambda arm: paths.trapezoidal(arm, [[0.0] * 3, [1.0] * 3], [1.0, 2.0]), "a number or 3 of them"),
         (lambda arm: paths.trapezoidal(arm, [[0.0] * 3, [1.0] * 3], np.inf, 1.0), "give acceleration_limit"),
         (lambda arm: paths.line(np.eye(4)), r"T must have shape \(n, 4, 4\)"),
+        (lambda arm: paths.line([np.eye(4), np.full((4, 4), np.nan)]), r"T must have shape .* of finite numbers"),
+        (lambda arm: paths.line([2.0 * np.eye(4), np.eye(4)]), r"line: T\[0\] must have 0, 0, 0, 1 as its last row"),
+        (lambda arm: paths.line([np.diag([1.0, 1.0, -1.0, 1.0])] * 2), r"line: T\[0\] is not a rotation"),
         (lambda arm: paths.line([np.eye(4), se3.homogeneous(np.eye(3), [1.0, 0.0, 0.0])]), "give acceleration_limit"),
     ],
 )

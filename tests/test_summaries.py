@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import pickle
 import pkgutil
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 
 import featherweight as fw
 from featherweight.engine.result_class import result_class
+from featherweight.model.triangles import MeshError
 from featherweight.robot.compiled_member import functions_of
-from featherweight.summaries import Several, SeveralListed, summary
+from featherweight.summaries import Several, SeveralListed, summary, visible
 
 SCREEN = 2000  # characters
 ROOMS = ["engine", "model", "robot", "robot.inverse_kinematics", "robot.constraints", "simulation", "optimal_control",
@@ -98,3 +100,32 @@ def test_lists_and_tuples_say_how_many_and_the_first_names() -> None:
 def test_defaults_and_empty_fields_are_left_out() -> None:
     shape = fw.Shape("foot", "sole", fw.ShapeType.BOX, (0.1, 0.2, 0.3))
     assert repr(shape) == "<Shape: name 'foot', body 'sole', type <ShapeType.BOX: 'box'>, size (0.1, 0.2, 0.3)>"
+
+
+HOSTILE = "a\x1b[31m\x9b1m\u202eb\x85\r\x7f\u2066"
+ESCAPED = r"a\x1b[31m\x9b1m\u202eb\x85\r\x7f\u2066"
+
+
+def test_control_characters_become_visible_and_others_stay() -> None:
+    assert visible(HOSTILE) == ESCAPED
+    plain = "Zwölf\tGrüße\naus 東京 – ½ 🤖 العربية e\u0301\u200d"
+    assert visible(plain) == plain
+
+
+def test_texts_and_errors_show_control_characters_of_names() -> None:
+    """Check lists, results, and the errors and warnings that quote files."""
+    d = fw.describe([fw.Body(HOSTILE, fw.Inertia(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))], [], name=HOSTILE)
+    robot = fw.build(d, "floating", execution="interpreted")
+    texts = [repr(robot.bodies), repr(d.bodies), robot.name, repr(d)]
+    texts += [str(kind(f"body '{HOSTILE}'")) for kind in (fw.ModelError, fw.ModelWarning, MeshError)]
+    texts += [str(fw.SimulationError(HOSTILE, 0.0))]
+    with pytest.raises(ValueError, match="has no") as caught:
+        robot.joint("x")
+    for text in (*texts, str(caught.value)):
+        assert ESCAPED in text and text.isprintable()
+    assert repr(robot).isprintable()
+
+
+def test_errors_that_were_pickled_have_the_same_message() -> None:
+    error = fw.ModelError(f"body '{HOSTILE}'")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error) == f"body '{ESCAPED}'"

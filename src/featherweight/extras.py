@@ -1,10 +1,16 @@
-"""Optional packages: error messages that name the extra to install."""
+"""Optional packages: error messages that name the extra to install, and calls without their Python warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import builtins
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FunctionType
+from typing import ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 NAME = "featherweight"
 
@@ -39,3 +45,13 @@ def install_command(extra: str) -> str:
         if (clone / "pyproject.toml").is_file():
             source = str(clone)
     return f'pip install "{source}[{extra}]"'  # all shells understand these quotes, those of Windows too
+
+
+def without_warnings(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that sees only its arguments and built-in names; warnings about its own lines are dropped.
+
+    Python drops warnings about code whose module has no name. `warnings.catch_warnings` would change the filters of all
+    threads, and for good if two threads use it at a time.
+    """
+    code = getattr(function, "__code__")  # noqa: B009  # of a function, which a Callable need not be
+    return cast(Callable[P, R], FunctionType(code, {"__name__": None, "__builtins__": builtins}, function.__name__))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, SupportsIndex, TypeVar, overload
 
-from .summaries import Several
+from .summaries import Several, visible
 
 
 class HasName(Protocol):
@@ -47,7 +47,7 @@ class Named(Several[T]):
 def listed(names: Sequence[str]) -> str:
     """The names in a row; of very many, the first."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    return visible(", ".join(names[:SHOWN])) + more
 
 
 def hint(name: object, known: Iterable[str]) -> str:

@@ -161,9 +161,9 @@ def line(
 
     Raises ValueError for wrong shapes, no rigid motions, times that do not increase, and limits as in `trapezoidal`.
     """
-    T = np.asarray(T, dtype=np.float64)
-    if T.ndim != 3 or len(T) < 2:
-        raise ValueError(f"line: T must have shape (n, 4, 4), with two placements at least; got {T.shape}")
+    T = np.array(se3.rigid("line", "T", T), dtype=np.float64)
+    if T.ndim != 3 or len(T) < 2 or not np.isfinite(T).all():
+        raise ValueError(f"line: T must have shape (n, 4, 4), with two placements at least, of finite numbers; got {T.shape}")
     turned = se3.log3(se3.compose(se3.inverse(T[:-1]), T[1:])[:, :3, :3])
     d = np.concatenate([np.diff(T[:, :3, 3], axis=0), turned], axis=-1)
     if times is not None:

@@ -88,7 +88,7 @@ def exp(v: npt.ArrayLike) -> Array:
 @_of_arrays
 def log(T: npt.ArrayLike) -> Array:
     """The velocity (..., 6) whose exponential is the motion T (..., 4, 4), with an angle of at most π."""
-    l, w = _log(_rigid("log", "T", T))
+    l, w = _log(rigid("log", "T", T))
     return _stacked(*l, *w)
 
 
@@ -102,7 +102,7 @@ def Jexp(v: npt.ArrayLike) -> Array:
 @_of_arrays
 def Jlog(T: npt.ArrayLike) -> Array:
     """The Jacobian (..., 6, 6) of the logarithm at T (..., 4, 4), the inverse of `Jexp` at log(T)."""
-    return _of_motion(inverse_right_jacobian, *_log(_rigid("Jlog", "T", T)))
+    return _of_motion(inverse_right_jacobian, *_log(rigid("Jlog", "T", T)))
 
 
 @_of_arrays
@@ -165,7 +165,7 @@ def adjoint(T: npt.ArrayLike) -> Array:
 @_of_arrays
 def interpolate(A: npt.ArrayLike, B: npt.ArrayLike, t: npt.ArrayLike) -> Array:
     """A exp(t log(A⁻¹ B)) (..., 4, 4): at the part t (...) of the way from A to B (..., 4, 4), at a constant velocity."""
-    a, b = _rigid("interpolate", "A", A), _rigid("interpolate", "B", B)
+    a, b = rigid("interpolate", "A", A), rigid("interpolate", "B", B)
     part = _given("interpolate", "t", t, ())
     _require_broadcasting("interpolate", [a, b, part[..., None, None]])
     l, w = _log(_homogeneous_inverse(a) @ b)
@@ -237,7 +237,7 @@ def homogeneous_from_xyzquat(x: npt.ArrayLike) -> Array:
 @_of_arrays
 def xyzquat_from_homogeneous(T: npt.ArrayLike) -> Array:
     """(x, y, z, qx, qy, qz, qw) (..., 7) of a motion T (..., 4, 4), with qw not negative."""
-    x = _rigid("xyzquat_from_homogeneous", "T", T)
+    x = rigid("xyzquat_from_homogeneous", "T", T)
     q = _quaternion(x[..., :3, :3])
     return _stacked(*_vector(x[..., :3, 3]), *q.u, q.s)
 
@@ -271,7 +271,8 @@ def _rotation(function: str, name: str, R: npt.ArrayLike) -> Array:
     return _checked(function, name, _given(function, name, R, (3, 3)))
 
 
-def _rigid(function: str, name: str, T: npt.ArrayLike) -> Array:
+def rigid(function: str, name: str, T: npt.ArrayLike) -> Array:
+    """Return motions (..., 4, 4); errors begin with the names of the function and its argument."""
     x = _given(function, name, T, (4, 4))
     last = _columns(x[..., 3, :])
     _refuse(function, name, (*last[:3], last[3] - 1.0), False, "must have 0, 0, 0, 1 as its last row")

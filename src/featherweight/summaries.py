@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
@@ -16,13 +17,29 @@ SEARCHED = 10_000_000  # numbers whose range is found in a few hundredths of a s
 FIELD, LIST = 80, 1500  # characters of a field, and of the names in a list
 
 
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+"""Characters by which text controls a terminal, or changes the direction of text; without tabs and ends of lines."""
+
+
+def visible(text: str) -> str:
+    """Return text for a terminal: control characters, which names in files may contain, become escapes as in `repr`."""
+    return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+class VisibleMessage(Exception):
+    """An exception or a warning whose message is `visible`."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(visible(x) if isinstance(x, str) else x for x in args))
+
+
 def summary(x: object) -> str:
     """Return the class of a named tuple or dataclass, and its fields in a few words: "<Plan: q (31, 9) from -1 to 2>".
 
     Fields of dataclasses that are empty or have their default are left out.
     """
     said = ", ".join(f"{name} {_words(value)}" for name, value in _fields(x))
-    return f"<{type(x).__name__}{': ' if said else ''}{said}>"
+    return visible(f"<{type(x).__name__}{': ' if said else ''}{said}>")
 
 
 def summarized(cls: type[T]) -> type[T]:
@@ -80,7 +97,7 @@ def _names(x: Any, kinds: Any = None) -> str:
         if length > LIST:
             shown[-1] = "..."
             break
-    return f"<{len(x)} {classes.pop() if len(classes) == 1 else 'items'}{': ' if shown else ''}{', '.join(shown)}>"
+    return visible(f"<{len(x)} {classes.pop() if len(classes) == 1 else 'items'}{': ' if shown else ''}{', '.join(shown)}>")
 
 
 def _words(x: Any) -> str:

@@ -87,3 +87,18 @@ def test_wrong_options_are_one_line_on_stderr(tmp_path: Path, capsys: pytest.Cap
         assert words in line
     assert cli.main(["inspect", str(tmp_path)]) == 1
     assert "name the robot's file in it" in capsys.readouterr().err
+
+
+def test_names_do_not_control_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Check tables and errors of a file with names of control characters, which XML allows."""
+    name, shown = "leg\x9b31m\u202e", r"leg\x9b31m\u202e"
+    text = BOT.replace("$(arg side)_leg", name).replace("hip", f"hip{name}").replace('name="bot"', f'name="bot{name}"')
+    path = tmp_path / "bot.urdf"
+    path.write_text(text.replace('<xacro:arg name="side" default="right"/>', ""), encoding="utf-8")
+    assert cli.main(["inspect", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert shown in out and f"hip{shown}" in out and not {"\x9b", "\u202e"} & {*out}
+    path.write_text(path.read_text(encoding="utf-8").replace('value="2"', 'value="x"'), encoding="utf-8")
+    assert cli.main(["inspect", str(path)]) == 1
+    err = capsys.readouterr().err
+    assert shown in err and not {"\x9b", "\u202e"} & {*err}

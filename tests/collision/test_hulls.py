@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -12,9 +13,11 @@ import trimesh
 from scipy.spatial import ConvexHull, QhullError
 from scipy.spatial.transform import Rotation
 
+import featherweight as fw
 from featherweight.array_types import Array
 from featherweight.collision import hulls
 from featherweight.collision.hulls import CELLS, FEW, GRID, Hull, cell_of, farthest_vertex, hull_of, searched_hull
+from featherweight.model.triangles import shape_meshes
 from featherweight.model.types import Pose, Shape, ShapeType
 
 CUBE = np.array(list(product((-1.0, 1.0), repeat=3)))
@@ -184,3 +187,51 @@ def test_hulls_of_meshes_are_kept_by_content(tmp_path: Path, monkeypatch: pytest
     assert len(made) == 6
     with pytest.raises(ValueError, match=r"nowhere\.stl: no such file"):
         hulls.hull_of_mesh(replace(shape, path=str(tmp_path / "nowhere.stl")))
+
+
+def test_meshes_are_read_from_regular_files_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that a device has no content by which a hull is kept; a pipe would let the test wait without end."""
+    monkeypatch.setattr(hulls, "kept", None)
+    os.symlink(os.devnull, tmp_path / "device.stl")
+    shape = Shape("ball", "body", ShapeType.MESH, (1.0, 1.0, 1.0), path=str(tmp_path / "device.stl"))
+    for reading in (hulls.hull_of_mesh, hulls.mesh_vertices, hulls.hull_vertices):
+        with pytest.raises(ValueError, match=r"device\.stl: no such file"):
+            reading(shape)
+
+
+def test_a_mesh_that_is_missing_beside_its_robot_is_not_that_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "robot").mkdir()
+    ball_file(tmp_path / "ball.stl", radius=1.0)
+    mesh = '<collision><geometry><mesh filename="ball.stl"/></geometry></collision>'
+    (tmp_path / "robot/a.urdf").write_text(f'<robot name="r"><link name="a">{mesh}</link></robot>')
+    monkeypatch.chdir(tmp_path)
+    description = fw.read("robot/a.urdf")
+    assert "ball.stl" in dict(description.unused)["meshes not found"]
+    with pytest.raises(ValueError, match=r"ball\.stl: no such file"):
+        hulls.hull_of_mesh(description.shapes[0])
+    with pytest.raises(ValueError, match=r"ball\.stl: no such file"):
+        shape_meshes(description.shapes[0])
+    hulls.hull_of_mesh(Shape("ball", "body", ShapeType.MESH, (1.0, 1.0, 1.0), path="ball.stl"))  # of a description in code
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("of_file", [True, False])
+def test_meshes_of_numbers_that_overflow_are_refused_by_name(of_file: bool, tmp_path: Path) -> None:
+    shape = replace(ball_file(tmp_path / "ball.stl", radius=10.0), size=(1e308, 1.0, 1.0))
+    shape = shape if of_file else replace(shape, path=None, vertices=10.0 * CUBE)
+    file = r" \(.*ball\.stl\)" if of_file else ""
+    with pytest.raises(
+        ValueError, match=rf"the mesh 'ball'{file} on 'body' has vertices that are not finite, or beyond 1e\+30"
+    ):
+        hulls.hull_of_mesh(shape)
+
+
+def test_errors_of_qhull_name_the_mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(points: Array) -> Hull:
+        raise QhullError("QH6006 of Qhull\nand much more")
+
+    monkeypatch.setattr(hulls, "hull_of", failing)
+    with pytest.raises(ValueError, match=r"the mesh 'ball' \(.*ball\.stl\) on 'body' has no convex hull \(QH6006 of Qhull\)"):
+        hulls.hull_of_mesh(ball_file(tmp_path / "ball.stl", radius=1.7654321))

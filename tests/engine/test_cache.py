@@ -235,6 +235,13 @@ def test_a_size_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch, caplog: py
     assert cache_folder.bound() == 10**9 and "much is not a size" in caplog.text
 
 
+@pytest.mark.usefixtures("warned")
+def test_a_size_without_bound_is_said(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Check a number that no float holds, of which the message quotes the beginning."""
+    monkeypatch.setenv("FEATHERWEIGHT_CACHE_SIZE", "1" * 5000)
+    assert cache_folder.bound() == 10**9 and "111… is not a size" in caplog.text and len(caplog.text) < 300
+
+
 def test_what_was_not_used_for_the_longest_time_goes_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEATHERWEIGHT_CACHE_SIZE", "20000")
     for k in range(10):

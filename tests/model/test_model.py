@@ -18,7 +18,19 @@ from featherweight.model.model import Model
 from featherweight.model.placement import AxialScrews, Line, axial_screws, common_normal_frame, frame_with_z
 from featherweight.model.topology import Topology
 from featherweight.model.tree import FLOATING, INNER, REVOLUTE
-from featherweight.model.types import Body, Frame, Inertia, Joint, JointType, ModelError, Pose, as_matrix, as_vector
+from featherweight.model.types import (
+    WORLD,
+    Body,
+    Camera,
+    Frame,
+    Inertia,
+    Joint,
+    JointType,
+    ModelError,
+    Pose,
+    as_matrix,
+    as_vector,
+)
 
 SOLID = Inertia(2.0, (0.1, 0.0, 0.0), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
 
@@ -322,4 +334,45 @@ def test_what_is_no_parent_array_is_refused(parent: list[int]) -> None:
 def test_a_mesh_of_nothing_is_refused_with_its_name() -> None:
     d = describe([Body("b")], [], shapes=[Shape("lump", "b", ShapeType.MESH, (1.0, 1.0, 1.0))])
     with pytest.raises(ModelError, match=r"shape 'lump': a mesh has a file or vertices; give it path= or vertices="):
+        build(d)
+
+
+SHORT: Any = (1.0, 2.0)
+TWICE = Pose(R=((2.0, 0.0, 0.0), (0.0, 2.0, 0.0), (0.0, 0.0, 2.0)))
+
+
+@pytest.mark.parametrize(
+    ("placement", "words"),
+    [
+        (TWICE, "a placement whose R is not a rotation"),
+        (Pose(R=((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, -1.0))), "a placement whose R is not a rotation"),
+        (Pose(p=SHORT), "a placement that is not a Pose"),
+        (np.eye(4), "a placement that is not a Pose"),
+        (None, "a placement that is not a Pose"),
+    ],
+)
+def test_placements_are_poses(placement: Any, words: str) -> None:
+    box = Shape("box", "b", ShapeType.BOX, (1.0, 1.0, 1.0), placement)
+    camera = Camera("eye", "b", placement)
+    joint = Joint("j", JointType.FIXED, WORLD, "b", placement)
+    body = Body("b", Inertia(1.0))
+    for kind, d in (
+        ("shape 'box'", describe([body], [], shapes=[box])),
+        ("camera 'eye'", replace(describe([body], []), cameras=(camera,))),
+        ("joint 'j'", describe([body], [joint])),
+    ):
+        with pytest.raises(ModelError, match=f"{kind} has {words}"):
+            build(d)
+
+
+def test_rotations_may_be_rounded_to_four_digits() -> None:
+    turned = Pose(R=((0.866, -0.5, 0.0), (0.5, 0.866, 0.0), (0.0, 0.0, 1.0)))
+    box = Shape("box", "b", ShapeType.BOX, (1.0, 1.0, 1.0), turned)
+    assert build(describe([Body("b", SOLID)], [], shapes=[box]), "floating").shapes[0].placement == turned
+
+
+def test_vertices_are_finite() -> None:
+    vertices = [[0.0, 0.0, 0.0], [1.0, math.nan, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    d = describe([Body("b")], [], shapes=[Shape("lump", "b", ShapeType.MESH, (1.0, 1.0, 1.0), vertices=vertices)])
+    with pytest.raises(ModelError, match=r"shape 'lump': its vertices are not all finite numbers"):
         build(d)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,22 @@ def test_what_does_not_fit_is_refused_by_name(changed: dict[str, Any], said: str
         fw.Trajectory.load(path)
 
 
+def with_headers(archive: bytes, changed: dict[int, int]) -> bytes:
+    """Return a ZIP archive with changed bytes in the headers of all members, local and central."""
+    data = bytearray(archive)
+    for signature, shift in ((b"PK\x03\x04", 0), (b"PK\x01\x02", 2)):
+        for found in re.finditer(signature, archive):
+            for place, value in changed.items():
+                data[found.start() + place + shift] = value
+    return bytes(data)
+
+
+def test_devices_are_not_read(tmp_path: Path) -> None:
+    os.symlink(os.devnull, tmp_path / "motion.npz")
+    with pytest.raises(fw.ModelError, match=r"motion\.npz: a pipe, socket or device"):
+        fw.Trajectory.load(tmp_path / "motion.npz")
+
+
 def test_damaged_files_are_refused(robot: fw.Robot, tmp_path: Path) -> None:
     """Check files that are truncated anywhere, or have a changed byte: an error must name the file, and no other motion
     may result.
@@ -117,6 +135,10 @@ def test_damaged_files_are_refused(robot: fw.Robot, tmp_path: Path) -> None:
         path.write_bytes(damaged)
         with contextlib.suppress(fw.ModelError):
             assert_same(fw.Trajectory.load(path), motion)  # of meaningless bytes, such as dates
+    for changed in ({6: 1}, {8: 12}, {8: 14}, {8: 99}):  # encrypted; compressed by bzip2, LZMA and an unknown method
+        path.write_bytes(with_headers(whole, changed))
+        with pytest.raises(fw.ModelError, match=r"motion\.npz: no \.npz file of a trajectory, or damaged: ."):
+            fw.Trajectory.load(path)
     np.save(tmp_path / "array.npy", np.zeros(3))
     with pytest.raises(fw.ModelError, match="one array"):
         fw.Trajectory.load(tmp_path / "array.npy")

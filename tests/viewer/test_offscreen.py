@@ -19,6 +19,7 @@ pytest.importorskip("trimesh")
 Image = pytest.importorskip("PIL.Image")
 
 from featherweight.viewer import OffscreenScene, picture, save_film  # noqa: E402
+from featherweight.viewer.figure import checked_view  # noqa: E402
 
 BOX = """<mujoco model="box"><worldbody>{floor}<geom type="box" pos="0 3 0.5" size="0.5 0.5 0.5" rgba="0 0 1 1"/>
   <body pos="0 0 0.5"><freejoint/><geom type="box" size="0.5 0.5 0.5" rgba="1 0 0 {opacity}"/></body></worldbody></mujoco>"""
@@ -183,3 +184,9 @@ def test_without_their_packages_pictures_say_what_to_install(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "trimesh", None)
     with pytest.raises(ImportError, match=r"trimesh: pip install .*featherweight\[render\]"):
         from featherweight.viewer import save_film as _  # noqa: F401
+
+
+@pytest.mark.parametrize("position", [[0.0, 0.0], [0.0, 0.0, np.nan], [0.0, 0.0, np.inf], [1.0, 2.0, 3.0]])
+def test_views_are_from_one_point_to_another(position: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"look: position and at must be two different points \(3,\) of finite numbers"):
+        checked_view(position, [1.0, 2.0, 3.0])

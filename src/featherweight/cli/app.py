@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from ..model.types import ModelError
 from ..version import __version__
 from .bench import bench_robot
 from .cached import show_cache
-from .console import write_plainly
+from .console import VisibleConsole, write_plainly
 from .demo import show_demo
 from .export_files import export_files
 from .inspect import inspect_robot
@@ -86,4 +85,4 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def _tell(message: str, style: str) -> None:
     """Print one line on stderr."""
-    Console(stderr=True).print(Text(" ".join(message.split()), style=style), soft_wrap=True)
+    VisibleConsole(stderr=True).print(Text(" ".join(message.split()), style=style), soft_wrap=True)

@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.segment import Segment
+
+from ..summaries import visible
 
 NARROWEST = 120  # columns, if there is no terminal
 
@@ -31,9 +34,18 @@ def _in_plain_letters(error: UnicodeError) -> tuple[str, int]:
     return "".join(PLAIN.get(letter, "?") for letter in error.object[error.start : error.end]), error.end
 
 
+class VisibleConsole(Console):
+    """A console that escapes control characters in names, which would control the terminal."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Yield the segments of an object; those of the console itself, such as moves of the cursor, are unchanged."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
 def make_console() -> Console:
     """Return a console on stdout that prints brackets in names unchanged."""
-    console = Console(highlight=False, markup=False)
+    console = VisibleConsole(highlight=False, markup=False)
     if not console.is_terminal:
         console.width = max(console.width, NARROWEST)
     return console

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich import box
+from rich.console import RenderableType
 from rich.table import Table
 
 from ..engine.function import CompiledFunction
@@ -18,6 +19,7 @@ from ..model.types import WORLD, Actuator, JointType, Shape
 from ..robot.closed import ClosedRobot
 from ..robot.left_out_at_joints import sprung
 from ..robot.robot import Robot
+from ..summaries import visible
 from .measure import Timing
 
 NAMES = ("joint", "actuator")
@@ -206,9 +208,17 @@ def _three_digits(x: float) -> str:
     return f"{x:.{min(decimals, 3)}f}"
 
 
+class VisibleTable(Table):
+    """A table that escapes control characters in names, before it measures them."""
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        """Add a row of cells."""
+        super().add_row(*(visible(cell) if isinstance(cell, str) else cell for cell in cells), **options)
+
+
 def plain_table(title: str, caption: str | None = None) -> Table:
     """Return a table with a title and a single line."""
-    return Table(
+    return VisibleTable(
         title=title,
         caption=caption,
         title_justify="left",

@@ -13,7 +13,8 @@ import numpy as np
 from ..array_types import IntegerMatrix, Integers, Matrix, Vector
 from ..engine.cache import digest_of_files, kept
 from ..extras import imports_from_extra
-from ..model.types import WORLD, Shape
+from ..model.files import read_mesh
+from ..model.types import LARGEST, WORLD, Shape
 from .collision_scene import Hulls
 from .triples import TripleLike, inner
 
@@ -180,17 +181,25 @@ def cell_of(d: TripleLike) -> int:
 FLAT = 1e-9  # least extent relative to the greatest extent of a mesh
 
 
+@np.errstate(all="ignore")  # of files whose numbers are too large
 def mesh_vertices(shape: Shape) -> Matrix:
     """Return the vertices (n, 3) of a mesh in its body's frame [m].
 
-    Raises ValueError for an unreadable file, and ImportError if reading it needs trimesh, which is not installed.
+    Raises ValueError for an unreadable file and for vertices that are not finite, and ImportError if reading the file needs
+    trimesh, which is not installed.
     """
     if shape.vertices is not None:
         scaled = np.asarray(shape.vertices, dtype=float) * np.array(shape.size)
-        return np.asarray(scaled @ np.array(shape.placement.R).T + np.array(shape.placement.p))
-    with imports_from_extra("shapes", f"reading the mesh {_described(shape)} needs trimesh"):
-        from ..model.triangles import shape_meshes
-    return np.concatenate([np.asarray(mesh.vertices) for mesh, _ in shape_meshes(shape)])
+        vertices = np.asarray(scaled @ np.array(shape.placement.R).T + np.array(shape.placement.p))
+    else:
+        with imports_from_extra("shapes", f"reading the mesh {_described(shape)} needs trimesh"):
+            from ..model.triangles import shape_meshes
+        vertices = np.concatenate([np.asarray(mesh.vertices) for mesh, _ in shape_meshes(shape)])
+    if not (np.abs(vertices) <= LARGEST).all():
+        raise ValueError(
+            f"the mesh {_named(shape)} has vertices that are not finite, or beyond {LARGEST:g} m: correct the file or its scale"
+        )
+    return vertices
 
 
 def hull_vertices(shape: Shape) -> Matrix:
@@ -201,9 +210,8 @@ def hull_vertices(shape: Shape) -> Matrix:
     vertices = mesh_vertices(shape)
     extents = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
     if len(extents) < 3 or not extents[2] > FLAT * extents[0]:
-        file = f" ({shape.path})" if shape.path else ""
         raise ValueError(
-            f"the mesh {shape.name!r}{file} on {shape.body!r} is flat, so bodies would pass through it: "
+            f"the mesh {_named(shape)} is flat, so bodies would pass through it: "
             "give it thickness, replace it by a box, or remove it from the collision shapes"
         )
     return vertices
@@ -239,6 +247,9 @@ def _made_hull(shape: Shape) -> Hull:
         return hull_of(vertices)
     except ImportError as error:
         raise ImportError(f"the mesh {shape.name!r} on {shape.body!r}: {error}") from error
+    except RuntimeError as error:  # of Qhull
+        reason = str(error).strip().partition("\n")[0]
+        raise ValueError(f"the mesh {_named(shape)} has no convex hull ({reason}): correct the file or its scale") from error
 
 
 def _content(shape: Shape) -> tuple[str, ...]:
@@ -251,11 +262,11 @@ def _content(shape: Shape) -> tuple[str, ...]:
         if shape.vertices is not None:
             data = np.ascontiguousarray(shape.vertices, dtype=float).tobytes()
         elif (shape.path or "").lower().endswith(SELF_CONTAINED):
-            data = Path(shape.path or "").read_bytes()
+            data = read_mesh(shape.path or "")
         else:
             return ()
         return (hashlib.sha256(data).hexdigest(), Path(shape.path or "").suffix.lower(), *map(_version, packages))
-    except (OSError, ImportError):
+    except (ValueError, ImportError):
         return ()
 
 
@@ -265,6 +276,10 @@ def _version(package: str) -> str:
     from importlib.metadata import version  # slow to import
 
     return version(package)
+
+
+def _named(shape: Shape) -> str:
+    return f"{shape.name!r}{f' ({shape.path})' if shape.path else ''} on {shape.body!r}"
 
 
 def _described(shape: Shape) -> str:

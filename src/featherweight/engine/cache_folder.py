@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import re
 import stat
@@ -26,6 +27,7 @@ FULL = 0.8  # fraction of the limit to which the folder is reduced
 CHECKED = 1 / 16  # fraction of the limit that a process writes between checks of the size
 EVERY = 3600.0  # [s] longest time between checks; also the age from which an unfinished file is abandoned
 STAMP = "looked"
+QUOTED = 40  # most characters of an invalid size in a message
 
 _warned: set[str] = set()
 _written = 0  # bytes written by this process since its last check
@@ -52,10 +54,12 @@ def bound() -> int:
     if not text:
         return DEFAULT_BOUND
     number = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([KMGT]?)I?B?", text.upper())
-    if number is None:
-        _warn(f"FEATHERWEIGHT_CACHE_SIZE={text} is not a size such as 500M or 2 GB; the cache holds a gigabyte at most")
+    size = math.nan if number is None else float(number[1]) * UNITS[number[2]]
+    if not math.isfinite(size):
+        given = f"{text[:QUOTED]}{'…' * (len(text) > QUOTED)}"
+        _warn(f"FEATHERWEIGHT_CACHE_SIZE={given} is not a size such as 500M or 2 GB; the cache holds a gigabyte at most")
         return DEFAULT_BOUND
-    return int(float(number[1]) * UNITS[number[2]])
+    return int(size)
 
 
 def usable() -> Path | None:

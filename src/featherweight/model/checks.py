@@ -39,9 +39,11 @@ from .types import (
     TendonPoint,
     TendonWrap,
     controls_of,
+    rotation_defect,
 )
 
 NONNEGATIVE = ("armature", "damping", "friction", "stiffness", "effort", "velocity")
+ROUGH = 1e-3  # deviation of a rotation whose numbers are rounded to four digits
 ROUNDED = 0.01  # excess of a flat body's moments when they are rounded to three digits
 
 
@@ -50,6 +52,10 @@ def require_sound_numbers(d: Description) -> None:
 
     Numbers are too large or too small if later computations would overflow.
     """
+    for element, pose in _poses(d):
+        if not isinstance(pose, Pose) or [*map(len, pose.R), len(pose.p)] != [3, 3, 3, 3]:
+            problem = f"{element} has a placement that is not a Pose of a rotation (3, 3) and an origin (3)"
+            raise ModelError(f"{d.source}: {problem}; give featherweight.Pose(R, p)")
     for kind, elements in (("joint", d.joints), ("tendon", d.tendons)):
         for x in elements:
             for key in ("stiffness_poly", "damping_poly"):
@@ -60,6 +66,10 @@ def require_sound_numbers(d: Description) -> None:
         if not all(-LARGEST <= x <= LARGEST for x in numbers):  # also catches NaN
             worst = next(x for x in numbers if not -LARGEST <= x <= LARGEST)
             raise ModelError(f"{d.source}: {element} has the number {worst:g}; give numbers within ±{LARGEST:g}, in SI units")
+    for element, pose in _poses(d):
+        if not rotation_defect(pose.R) < ROUGH:
+            problem = f"{element} has a placement whose R is not a rotation"
+            raise ModelError(f"{d.source}: {problem}; its rows must be perpendicular, of length 1 and right-handed")
     for b in d.bodies:
         mass = b.inertia.mass
         if mass < 0.0:
@@ -137,7 +147,7 @@ def require_links(d: Description) -> None:
 
 
 def require_shapes(d: Description) -> None:
-    """Raise ModelError for contacts of unknown shapes, and for empty meshes and height fields."""
+    """Raise ModelError for contacts of unknown shapes, and for meshes and height fields that are empty or not finite."""
     known = {s.name for s in d.shapes}
     for pair in d.contact_pairs:
         if unknown := [name for name in pair.shapes if name not in known]:
@@ -158,6 +168,9 @@ def require_shapes(d: Description) -> None:
             raise ModelError(f"{d.source}: {problem}; give three of linear and three of angular velocity")
         if s.type is ShapeType.MESH and not s.path and s.vertices is None:
             raise ModelError(f"{d.source}: shape {s.name!r}: a mesh has a file or vertices; give it path= or vertices=")
+        if s.vertices is not None and not (np.abs(s.vertices) <= LARGEST).all():
+            problem = f"shape {s.name!r}: its vertices are not all finite numbers within ±{LARGEST:g}"
+            raise ModelError(f"{d.source}: {problem}; correct them")
         if s.fluid is not None and semi_axes(s) is None:
             problem = f"shape {s.name!r}: a {s.type} has no ellipsoid in a fluid"
             raise ModelError(
@@ -284,13 +297,11 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
             *j.rest_pose,
             *limits,
         )
-        yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, *own)
-    for f in d.frames:
-        yield f"frame {f.name!r}", _of_pose(f.placement)
+        yield f"joint {j.name!r}", (*j.axis, *j.anchor, *own)
+    for element, pose in _poses(d):
+        yield element, (*pose.R[0], *pose.R[1], *pose.R[2], *pose.p)
     for camera in d.cameras:
-        yield f"camera {camera.name!r}", (*_of_pose(camera.placement), camera.field_of_view)
-    for loop in d.loops:
-        yield f"loop {loop.name!r}", (*_of_pose(loop.predecessor_frame), *_of_pose(loop.successor_frame))
+        yield f"camera {camera.name!r}", (camera.field_of_view,)
     for c in d.couplings:
         yield f"coupling {c.name!r}", (c.offset, *(x for _, coefficients in c.terms for x in coefficients))
     for t in d.tendons:
@@ -299,7 +310,7 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node)))
     for s in d.shapes:
         fluid = () if s.fluid is None else (*s.fluid[:5], *s.fluid.added_mass, *s.fluid.added_inertia)
-        yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin, *s.surface_velocity, s.adhesion, s.gap, *fluid)
+        yield f"shape {s.name!r}", (*s.size, s.margin, *s.surface_velocity, s.adhesion, s.gap, *fluid)
     for pair in d.contact_pairs:
         frictions = (x for x in (pair.friction, pair.second_friction, pair.second_rolling) if x is not None)
         own = (pair.margin, pair.adhesion, pair.gap, *pair.turning_friction, *frictions)
@@ -320,11 +331,17 @@ def _of_node(x: TendonPoint | TendonWrap | Pulley) -> tuple[float, ...]:
         return (x.divisor,)
     if isinstance(x, TendonPoint):
         return x.position
-    return (*_of_pose(x.placement), x.radius, *(x.side.position if x.side else ()))
+    return (x.radius, *(x.side.position if x.side else ()))
 
 
-def _of_pose(pose: Pose) -> tuple[float, ...]:
-    return (*pose.R[0], *pose.R[1], *pose.R[2], *pose.p)
+def _poses(d: Description) -> Iterator[tuple[str, Pose]]:
+    """Yield all poses, with the names of their elements."""
+    for kind, elements in (("joint", d.joints), ("frame", d.frames), ("camera", d.cameras), ("shape", d.shapes)):
+        yield from ((f"{kind} {x.name!r}", x.placement) for x in elements)
+    for loop in d.loops:
+        yield from ((f"loop {loop.name!r}", pose) for pose in (loop.predecessor_frame, loop.successor_frame))
+    for t in d.tendons:
+        yield from ((f"tendon {t.name!r}", x.placement) for x in t.path if isinstance(x, TendonWrap))
 
 
 # --- physically impossible inertias

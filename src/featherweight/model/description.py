@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike
+
 from ..names import Named, missing_attribute
 from . import editing
 from .formats.saving import save_description
@@ -69,20 +71,22 @@ class Description(Contents):
         return editing.cutting.without(self, bodies)
 
     def attached(
-        self, other: Description, frame: str | None = None, placement: Pose | None = None, prefix: str = ""
+        self, other: Description, frame: str | None = None, placement: Pose | ArrayLike | None = None, prefix: str = ""
     ) -> Description:
         """Return the description with another one, whose ground is fixed at `placement` on a frame of this one.
 
-        The frame may be a frame, a body or a fixed joint; None is the ground. Roots of the other description are fixed there,
-        and its joints on the ground become joints on the frame's body.
+        The frame may be a frame, a body or a fixed joint; None is the ground. The placement is a Pose or a homogeneous matrix
+        (4, 4). Roots of the other description are fixed there, and its joints on the ground become joints on the frame's body.
 
         `prefix` is added to all names of the other description, except those of configurations: configurations of the same
         name are merged. Gravity, time step, integrator and the rule for contacts of neighbours are those of this description.
         If this one has no time step or integrator, the other's are used; if this one has no collision shapes, the other's rule
         is used. `unused` lists the settings of the other that differ. Raises ModelError if both have bodies, joints, ... of
-        the same name.
+        the same name, and ValueError for a matrix that is not a rigid motion.
         """
-        return editing.attaching.attached(self, other, frame, placement or Pose(), prefix)
+        given = Pose() if placement is None else placement
+        pose = given if isinstance(given, Pose) else Pose.of(given, "attached: placement")
+        return editing.attaching.attached(self, other, frame, pose, prefix)
 
     def with_loop(self, loop: Loop) -> Description:
         """Return the description with an additional loop between bodies, frames or fixed joints."""

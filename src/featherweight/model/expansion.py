@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ..names import hint
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Vec3
 from ..spatial.elementary import cos, norm, sin
+from ..summaries import visible
 from .camera_masses import followed_masses, require_cameras
 from .checks import (
     about_center,
@@ -192,7 +193,7 @@ class _Expansion:
         bodies = tuple(self._body(k, j.child, inertias) for k, j in enumerate(shown))
         frames, placed = self._frames(ground)
         return Model(
-            name=self.d.name,
+            name=visible(self.d.name),
             source=self.d.source,
             joints=tuple(self.moving),
             bodies=bodies,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import warnings
-from pathlib import Path
 
 import numpy as np
 import trimesh
@@ -14,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from ..array_types import Array
 from ..extras import install_command
+from ..summaries import VisibleMessage
+from .files import read_mesh, require_regular
 from .types import Pose, Shape, ShapeType
 
 RGB = tuple[int, int, int]  # 0..255
@@ -28,10 +28,11 @@ def homogeneous_matrix(pose: Pose) -> Array:
     return T
 
 
-class MeshError(ValueError):
+class MeshError(VisibleMessage, ValueError):
     """Raised for a mesh file that is missing or cannot be read."""
 
 
+@np.errstate(all="ignore")  # of files whose numbers are too large
 def shape_meshes(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
     """Return the triangles of a shape in its body's frame [m], and the colours in its file.
 
@@ -94,13 +95,15 @@ def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
 
 def _read(path: str) -> list[tuple[trimesh.Trimesh, RGB | None]]:
     """Return the meshes of a file. Any exception of a reader becomes a MeshError."""
-    if not os.path.isfile(path):  # reading a pipe may never end
-        raise MeshError(f"{path}: no such file")
+    parts: list[tuple[trimesh.Trimesh, RGB | None]]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            scene = _scene(path)
-            parts = [m for m in scene.dump() if isinstance(m, trimesh.Trimesh) and len(m.faces)]
+        content = read_mesh(path)
+    except ValueError as error:
+        raise MeshError(str(error)) from error
+    try:
+        scene = _scene(path, content)
+        found = [m for m in scene.dump() if isinstance(m, trimesh.Trimesh) and len(m.faces)]
+        parts = [(trimesh.Trimesh(m.vertices, m.faces), _color(m)) for m in found]
     except Exception as error:
         if isinstance(error, ImportError) and error.name == "scipy":
             raise
@@ -108,19 +111,27 @@ def _read(path: str) -> list[tuple[trimesh.Trimesh, RGB | None]]:
         raise MeshError(f"{path}: {error}{foreign}") from error
     if not parts:
         raise MeshError(f"{path}: no triangles")
-    colors = [_color(mesh) for mesh in parts]
-    return [(trimesh.Trimesh(m.vertices, m.faces), c) for m, c in zip(parts, colors, strict=True)]
+    return parts
 
 
-def _scene(path: str) -> trimesh.Scene:
-    """Return the scene that trimesh reads from a file."""
+def _scene(path: str, content: bytes) -> trimesh.Scene:
+    """Return the scene that trimesh reads from the content of a file."""
     if path.lower().endswith(".msh"):
-        return trimesh.Scene(_mujoco_mesh(Path(path).read_bytes()))
-    if path.lower().endswith(".dae"):
-        document = Path(path).read_bytes()
-        if b"<texture" in document:
-            return trimesh.load_scene(io.BytesIO(_without_textures(document)), file_type="dae")
-    return trimesh.load_scene(path)
+        return trimesh.Scene(_mujoco_mesh(content))
+    if path.lower().endswith(".dae") and b"<texture" in content:
+        content = _without_textures(content)
+    kind = trimesh.util.split_extension(path, special=["tar.gz", "tar.bz2"])
+    return trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=_RegularFiles(path))
+
+
+class _RegularFiles(trimesh.resolvers.FilePathResolver):  # type: ignore[misc, unused-ignore]
+    """The files that a mesh file names, such as materials and images: pipes and devices are not opened."""
+
+    def get(self, name: str) -> bytes:
+        """Return the content of a file."""
+        for place in (name.strip(), name.strip().lstrip("/"), os.path.basename(name)):  # that trimesh tries
+            require_regular(os.path.join(self.parent, place))
+        return super().get(name)  # type: ignore[no-any-return, unused-ignore]
 
 
 def _mujoco_mesh(data: bytes) -> trimesh.Trimesh:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..spatial import Vec3
-from ..summaries import summarized
+from ..summaries import VisibleMessage, summarized
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 from .servos import DCMotor, OrientationServo, Range, Servo
 
@@ -24,11 +24,11 @@ Color = tuple[float, float, float, float]  # red, green, blue, opacity in 0..1
 DTYPE = "dtype"  # metadata of a field that stays an array: a mesh of tuples is slow and large
 
 
-class ModelError(ValueError):
+class ModelError(VisibleMessage, ValueError):
     """Raised for a robot description that is damaged, inconsistent or not supported. The message names file and element."""
 
 
-class ModelWarning(UserWarning):
+class ModelWarning(VisibleMessage, UserWarning):
     """Issued for a description that is used although it is physically impossible or only partly supported.
 
     The message names the file and the element.
@@ -96,6 +96,13 @@ class Pose(NamedTuple):
         if not square or x.dot(y.cross(z)) < 0.0 or not np.array_equal(T[3], [0, 0, 0, 1]):
             raise ValueError(f"{what} must be a rotation and a translation, with 0, 0, 0, 1 as its last row")
         return Pose(rotation, as_vector(T[:3, 3]))
+
+
+def rotation_defect(rows: Any) -> Any:
+    """Return the deviation of matrices (3, 3, ...) from rotations: rows x and y from orthonormality, z from x cross y."""
+    (a, b, c), (d, e, f), (g, h, i) = rows
+    lengths = abs(a * a + b * b + c * c - 1.0) + abs(d * d + e * e + f * f - 1.0) + abs(a * d + b * e + c * f)
+    return lengths + abs(g - (b * f - c * e)) + abs(h - (c * d - a * f)) + abs(i - (a * e - b * d))
 
 
 class Inertia(NamedTuple):

@@ -28,7 +28,7 @@ from ..model.inertial_parameters import with_armature, with_inertial_parameters
 from ..model.model import Model, MovingJoint
 from ..model.topology import Topology
 from ..model.types import WORLD, Coupling
-from ..names import Named
+from ..names import Named, listed
 from ..summaries import Several
 from .arguments import A, Q, V
 from .closed_step_functions import ClosedStepFunctions
@@ -257,7 +257,7 @@ class ClosedRobot(Robot):
             names = [j.name for j in self.model.joints if not rows.isdisjoint(range(j.v_slice.start, j.v_slice.stop))]
             warnings.warn(
                 f"{self.name}: near a singular configuration, where the independent joints do not determine "
-                f"{', '.join(names)}; results there are inaccurate or invalid. Choose other independent joints",
+                f"{listed(names)}; results there are inaccurate or invalid. Choose other independent joints",
                 RuntimeWarning,
                 stacklevel=3,
             )

@@ -21,6 +21,7 @@ from ..model.topology import Topology
 from ..model.tree import Placements
 from ..model.types import START, WORLD, AnyFrame, Frame, Pose
 from ..names import choose_from
+from ..summaries import VisibleMessage
 from .arguments import Argument, Configuration, Velocity
 from .model_view import ModelView
 from .reference_configurations import ReferenceConfigurations
@@ -31,7 +32,7 @@ LOOP_TOLERANCE = 1e-4  # [m, rad] largest misclosure of loops: files have six di
 CONTRADICTING = "loops that contradict each other"  # a key of reports
 
 
-class NotDefinedError(ValueError):
+class NotDefinedError(VisibleMessage, ValueError):
     """The robot does not define the function; for example, a robot without mass has no centre of mass."""
 
 

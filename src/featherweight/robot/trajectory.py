@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -14,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix
+from ..model.files import open_regular
 from ..model.types import ModelError
 from ..names import SuggestsNames
 from ..providers import provided
@@ -24,7 +23,6 @@ FORMAT = 1  # of files; older files have no version and no names
 REQUIRED, OTHERS, NAMES = ("times", "q", "v"), ("first", "points", "forces", "tau"), ("robot", "joints")
 IN_FILES = REQUIRED + OTHERS + NAMES
 FILMS = (".gif", ".mp4")
-DAMAGED = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, KeyError)  # from NumPy
 
 
 def _none() -> Matrix:
@@ -164,12 +162,16 @@ class Trajectory(SuggestsNames):
 
 def _read_arrays(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return those arrays of a file that a trajectory may have."""
-    with open(path, "rb") as file:  # np.load leaves the file open if it fails
+    with open_regular(path) as file:  # np.load leaves the file open if it fails
         try:
             found = np.load(file, allow_pickle=False)
             names = [name for name in ("format", *IN_FILES) if name in getattr(found, "files", ())]
             arrays = {name: found[name] for name in names}
-        except DAMAGED as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # each compression of archives has its own errors
+            if isinstance(error, OSError) and error.errno is not None:  # of the disk, not of the content
+                raise
             reason = "it is not an archive" if isinstance(error, ValueError) else str(error)  # else pickles
             raise ModelError(f"{path}: no .npz file of a trajectory, or damaged: {reason}") from error
     if isinstance(found, np.ndarray):

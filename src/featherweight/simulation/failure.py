@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..summaries import visible
+
 
 class SimulationError(RuntimeError):
     """A time step that fails. The state is the one before the step.
@@ -12,6 +14,7 @@ class SimulationError(RuntimeError):
 
     def __init__(self, what: str, time: float, robot: int = 0, batch: int = 1) -> None:
         where = f" in robot {robot} of {batch}" if batch > 1 else ""
+        what = visible(what)
         super().__init__(f"at t = {time:.9g} s{where}: {what}; the state before this step is kept")
         self.what = what
         self.time = time

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..array_types import Array
 from ..names import choose_from
+from ..summaries import visible
 
 
 class SensorReadings(np.ndarray[Any, np.dtype[np.float64]]):
@@ -50,4 +51,4 @@ class SensorReadings(np.ndarray[Any, np.dtype[np.float64]]):
     def __repr__(self) -> str:
         shape = "" if self.ndim < 2 else f" of {len(self)} robots"
         parts = ", ".join(f"{name}: {np.array2string(self[name], precision=4)}" for name in self.names) if self.ndim < 2 else ""
-        return f"<SensorReadings{shape}: {parts or ', '.join(self.names) or 'none'}>"
+        return visible(f"<SensorReadings{shape}: {parts or ', '.join(self.names) or 'none'}>")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..array_types import Array, Vector
 from ..model.triangles import height_surface, homogeneous_matrix
-from .figure import Figure, Layer
+from .figure import Figure, Layer, checked_view
 from .marks import MarkNodes
 from .poses import quaternions
 
@@ -158,9 +158,8 @@ class RobotScene:
     def look(self, position: ArrayLike | None = None, at: ArrayLike | None = None) -> None:
         """Set the position of the camera and its target [m], in open pages and as the initial view of others."""
         away = VIEW / np.linalg.norm(VIEW) * DISTANCE * max(self.size, 1e-3)
-        center = self.box.mean(axis=0) if at is None else np.asarray(at, dtype=float)
-        position = center + away if position is None else np.asarray(position, dtype=float)
-        self.camera = position, center
+        at = self.box.mean(axis=0) if at is None else np.asarray(at, dtype=float)
+        position, center = self.camera = checked_view(at + away if position is None else position, at)
         for camera in (self.server.initial_camera, *(c.camera for c in self.server.get_clients().values())):
             camera.position = position
             camera.look_at = center

@@ -14,7 +14,7 @@ from ..model.triangles import height_surface, homogeneous_matrix
 from ..robot.camera_placement import CameraPlacement
 from ..robot.robot import Robot
 from .drawn_meshes import vertex_normals
-from .figure import Figure, Layer
+from .figure import Figure, Layer, checked_view
 from .rasterizer import LitWorld, PixelView, Planes, Surfaces, draw, place, shade
 
 FACES = 200_000  # triangles of all meshes of a robot: more than pictures can show
@@ -92,10 +92,7 @@ class OffscreenScene:
     @exclusive
     def look(self, position: ArrayLike, at: ArrayLike) -> None:
         """Place the camera at `position` (3,) [m] in the world frame, looking at the point `at` (3,) [m]."""
-        position, at = np.asarray(position, dtype=float), np.asarray(at, dtype=float)
-        if position.shape != (3,) or at.shape != (3,) or not np.linalg.norm(position - at) > 0.0:
-            raise ValueError("look: position and at must be two different points (3,)")
-        self.camera, self._through = (position, at), None
+        self.camera, self._through = checked_view(position, at), None
 
     @exclusive
     def look_through(self, camera: str) -> None:

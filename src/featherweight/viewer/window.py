@@ -18,6 +18,7 @@ from ..array_types import Array, Vector
 from ..names import SuggestsNames
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
+from ..summaries import visible
 from .figure import FACES, Figure, Layer
 from .html import RATE, html_of
 from .nodes import FIELD, RobotScene
@@ -87,7 +88,7 @@ class Window(SuggestsNames):
         self._joints = JointsPanel(gui, self._scene, self._moved_by_hand, self._lock)
         self._look = LookPanel(gui, self._scene, self._lock)
         for note in self.figure.notes:
-            print(f"featherweight: {note}: drawn from the body's inertia", file=sys.stderr)
+            print(f"featherweight: {visible(note)}: drawn from the body's inertia", file=sys.stderr)
         if trajectory is not None:
             self.play(trajectory, start=False)
 

@@ -247,3 +247,13 @@ def test_contacts_with_the_ground_stay_disabled_in_a_part(tmp_path: Path) -> Non
     part.save(tmp_path / "part.srdf")
     bare = dataclasses.replace(part, disabled_collisions=(), configurations=())
     assert with_srdf(bare, tmp_path / "part.srdf").disabled_collisions == ((WORLD, "arm"),)
+
+
+def test_a_placement_may_be_a_homogeneous_matrix() -> None:
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = TILTED
+    d, other = chain(2), chain(1)
+    assert d.attached(other, "body1", T, prefix="a_") == d.attached(other, "body1", TILTED, prefix="a_")
+    T[3] = 5.0, 6.0, 7.0, 8.0
+    with pytest.raises(ValueError, match="attached: placement must be a rotation and a translation, with 0, 0, 0, 1 as its"):
+        d.attached(other, "body1", T, prefix="a_")

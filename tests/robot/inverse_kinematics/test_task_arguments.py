@@ -48,10 +48,13 @@ def test_tasks_that_are_none(make: Callable[[], Any], error: type[Exception], me
 
 
 POSE = np.eye(4)
+SHIFTED = np.vstack([POSE[:3], [5.0, 6.0, 7.0, 8.0]])
 BAD_CALLS: list[tuple[dict[str, Any], str]] = [
     ({"targets": np.eye(3)}, r"target of 'panda_hand' must have shape \(..., 4, 4\); got \(3, 3\)"),
     ({"targets": 2.0 * np.eye(4)}, "not a rotation"),
     ({"targets": np.diag([1.0, 1.0, -1.0, 1.0])}, "not a rotation"),
+    ({"targets": SHIFTED}, "the target of 'panda_hand' must have 0, 0, 0, 1 as its last row"),
+    ({"targets": np.stack([POSE, SHIFTED])}, "must have 0, 0, 0, 1 as its last row"),
     ({"targets": np.full((4, 4), np.nan)}, "'panda_hand' has numbers that are not finite"),
     ({"targets": "there"}, "'panda_hand' is not an array of numbers"),
     ({"targets": {"foot": POSE}}, r"those of the tasks \['panda_hand'\]; got \['foot'\]"),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ..files import MissingFile, is_mesh_there
 from ..types import Shape, ShapeType
 from .packages import NONE_GIVEN, Packages, package_of
 from .xml import shortened
@@ -34,14 +35,14 @@ def shapes_of_file(
 
 
 def find_mesh(filename: str, folder: Path | None, packages: Packages = NONE_GIVEN) -> str:
-    """Return the absolute path of a mesh that a file in `folder` names, or the name itself if there is no such file.
+    """Return the absolute path of a mesh that a file in `folder` names, or the name as a `MissingFile` if there is none.
 
     A relative name refers to the folder, a package name to `packages`. Text without a file has no folder.
     """
     for path in _candidates(filename, None if folder is None else Path(os.path.abspath(folder)), packages):
         if os.path.isfile(path):  # Path raises OSError for names that are too long
             return os.path.abspath(path)
-    return filename
+    return MissingFile(filename)
 
 
 def _candidates(filename: str, folder: Path | None, packages: Packages) -> Iterator[Path]:
@@ -65,7 +66,7 @@ def local_path(filename: str, windows: bool = os.name == "nt") -> str:
 def _missing_meshes(shapes: Iterable[Shape], folder: Path | None, packages: Packages) -> Iterator[tuple[str, str]]:
     """Describe how many mesh files of these shapes were not found."""
     files = dict.fromkeys(s.path for s in shapes if s.type == ShapeType.MESH and s.path)
-    if missing := [f for f in files if not (os.path.isabs(f) and os.path.isfile(f))]:
+    if missing := [f for f in files if not is_mesh_there(f)]:
         first = f"'{shortened(missing[0], QUOTED)}'{_remedy(missing[0], folder, packages)}"
         yield "meshes not found", f"{len(missing)}, the first is {first}"
 

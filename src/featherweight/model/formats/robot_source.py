@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, Protocol
 from xml.etree.ElementTree import Element
 
+from ..files import read_regular
 from ..types import Contents, ModelError
 from .geometry import find_mesh
 from .packages import NONE_GIVEN, Packages
-from .xml import parse_xml, require_regular, shortened
+from .xml import parse_xml, shortened
 
 
 class ReadableFile(Protocol):
@@ -65,11 +66,10 @@ class RobotSource:
         """Return the text, which is read from the file if it is not in memory."""
         if self.text is not None:
             return self.text
-        require_regular(self.name)
-        return Path(self.name).read_bytes()
+        return read_regular(self.name)
 
     def mesh(self, filename: str) -> str:
-        """Return the absolute path of a mesh that the file names, or the name itself if there is no such file."""
+        """Return the absolute path of a mesh that the file names, or the name as a `MissingFile` if there is none."""
         return find_mesh(filename, self.folder, self.packages)
 
 

@@ -19,9 +19,10 @@ from defusedxml import minidom as safe_minidom  # type: ignore[import-untyped, u
 
 from ...extras import install_command
 from ..editing.notes import warn_caller
+from ..files import read_regular, require_regular
 from ..types import ModelError
 from .robot_source import RobotSource
-from .xml import require_regular, shortened, xml_errors
+from .xml import shortened, xml_errors
 
 NAMESPACE = "http://www.ros.org/wiki/xacro"
 DECLARATION = "xmlns:xacro"
@@ -122,12 +123,12 @@ def _our_own(xacro: Any, substitution_args: Any, source: RobotSource, warned: di
         path: str = in_folder(name)
         if not os.path.isabs(path):
             raise ModelError(f"'{shortened(name)}' is relative, but the text has no folder; pass folder=")
+        require_regular(path)  # expressions read YAML files, too
         return path
 
     def parse(_: object, path: str) -> Any:
-        require_regular(path)
         try:
-            content = Path(path).read_bytes()
+            content = read_regular(path)
         except OSError as error:
             xacro.filestack.pop()  # xacro is not yet in that file
             raise xacro.XacroException(exc=error) from error

@@ -5,42 +5,48 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from xml.etree.ElementTree import Element, ParseError
+from typing import Any
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 from xml.parsers.expat import ExpatError
 
 from defusedxml import DefusedXmlException  # type: ignore[import-untyped, unused-ignore]
 from defusedxml import ElementTree as SafeElementTree
 
+from ..files import read_regular
 from ..types import LARGEST, ModelError, Vector
 
 # --- the file and its elements
 
 
-def require_regular(path: str, where: str = "") -> None:
-    """Raise ModelError for pipes and devices, which may never end; `where` names the element. A path to nothing passes."""
-    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-        named_by = f"{where}: " if where else ""
-        raise ModelError(f"{named_by}{path}: a pipe, socket or device, not a file; copy its contents to a file, and name that")
-
-
-def parse_xml(source: str, text: str | bytes | None = None) -> Element:
-    """Return the root element of an XML file, or of `text`, which is called `source`.
+def parse_xml(source: str, text: str | bytes | None = None, lines: dict[Element, int] | None = None) -> Element:
+    """Return the root element of an XML file, or of `text`, which is called `source`; `lines` receives the elements' lines.
 
     Raises `ModelError` for XML that is damaged or defines entities. The encoding that a string declares is ignored.
     """
-    root: Element
-    if text is None:
-        require_regular(source)
-        with open(source, "rb") as stream, xml_errors(source):
-            root = SafeElementTree.parse(stream).getroot()
-    else:
-        with xml_errors(source):
-            root = SafeElementTree.fromstring(text)
+    content = read_regular(source) if text is None else text
+    builder = _Builder()
+    builder.lines = lines
+    with xml_errors(source):
+        builder.parser = SafeElementTree.XMLParser(target=builder)
+        builder.parser.feed(content)
+        root: Element = builder.parser.close()
     return root
+
+
+class _Builder(TreeBuilder):
+    """Builder of a tree that records the line of each element."""
+
+    parser: Any
+    lines: dict[Element, int] | None
+
+    def start(self, tag: str, attrs: dict[str, str], /) -> Element:
+        element = super().start(tag, attrs)
+        if self.lines is not None:
+            self.lines[element] = self.parser.parser.CurrentLineNumber
+        return element
 
 
 @contextmanager

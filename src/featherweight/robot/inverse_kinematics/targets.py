@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...array_types import Array
+from ...model.types import rotation_defect
 from .tasks import TargetSlot
 
 Targets = ArrayLike | Sequence[Any] | Mapping[str, Any]  # of the only task, of each task, or by name
 
 ROTATION = 1e-6  # largest deviation of a rotation matrix from orthonormality
+LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])  # of a homogeneous matrix
 
 
 def packed(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: str = "InverseKinematics") -> Array:
@@ -70,14 +72,9 @@ def _checked(slot: TargetSlot, target: ArrayLike, owner: str) -> Array:
         raise ValueError(f"{owner}: the target of {name!r} has numbers that are not finite")
     if slot.rotation:
         R = x[..., :3, :3]
-        far = _defect(R.tolist()) if one else _defect(np.moveaxis(R, (-2, -1), (0, 1))).max(initial=0.0)
+        far = rotation_defect(R.tolist()) if one else rotation_defect(np.moveaxis(R, (-2, -1), (0, 1))).max(initial=0.0)
         if far > ROTATION:
             raise ValueError(f"{owner}: the target of {name!r} contains a matrix that is not a rotation")
+    if slot.shape == (4, 4) and np.abs(x[..., 3, :] - LAST_ROW).max(initial=0.0) > ROTATION:
+        raise ValueError(f"{owner}: the target of {name!r} must have 0, 0, 0, 1 as its last row")
     return x
-
-
-def _defect(rows: Any) -> Any:
-    """Return the deviation of matrices (3, 3, ...) from rotations: rows x and y from orthonormality, z from x cross y."""
-    (a, b, c), (d, e, f), (g, h, i) = rows
-    lengths = abs(a * a + b * b + c * c - 1.0) + abs(d * d + e * e + f * f - 1.0) + abs(a * d + b * e + c * f)
-    return lengths + abs(g - (b * f - c * e)) + abs(h - (c * d - a * f)) + abs(i - (a * e - b * d))

@@ -25,6 +25,7 @@ from ...array_types import Array
 from ...model.model import MovingJoint
 from ...model.tree import Placements
 from ...model.types import Frame
+from ...names import listed
 from ..system import System
 
 KINDS = {"pose": POSE, "position": POSITION, "orientation": ORIENTATION}
@@ -276,7 +277,7 @@ def _joints(robot: System, task: PostureTask) -> list[MovingJoint]:
     for name in task.joints or ():
         if name not in moving:
             raise ValueError(
-                f"{robot.name}: PostureTask names {name!r}, which is not a joint with a part of q; {', '.join(moving)} are"
+                f"{robot.name}: PostureTask names {name!r}, which is not a joint with a part of q; {listed([*moving])} are"
             )
     names = moving if task.joints is None else task.joints
     return [moving[name] for name in names]

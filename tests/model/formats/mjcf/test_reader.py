@@ -6,6 +6,7 @@ import builtins
 import math
 import os
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -410,6 +411,50 @@ def test_numbers_that_overflow_are_refused_by_name(tmp_path: Path) -> None:
     assert "body 'arm': mass is not finite, or beyond 1e+30" in message(tmp_path, arm(weight=heavy))
     large = '<geom name="g" type="box" size="1e100 1e100 1e100"/>'
     assert "<geom> of geom 'g': 'size'" in message(tmp_path, arm(weight=large))
+
+
+NOT_FINITE = ("nan", "NaN", "-nan", "nan(1)", "+nan(a_1)", "inf", "-Infinity", "0x1p9999")
+LIMITED = '<joint name="elbow" limited="true" range="-1 1" {}/>'
+NUMBERS = {
+    "mass": (arm(weight='<geom name="elbow" size="1" mass="{}"/>'), ""),
+    "solreflimit": (arm(LIMITED.format('solreflimit="{} 1"')), ""),
+    "solimplimit": (arm(LIMITED.format('solimplimit="0.9 {}"')), ""),
+    "margin": (arm(LIMITED.format('margin="{}"')), ""),
+    "impratio": (arm(), '<option impratio="{}"/>'),
+    "springlength": (arm(), '<tendon><spatial name="elbow" springlength="{}"/></tendon>'),
+    "user": (arm('<joint name="elbow" user="1 {}"/>'), ""),
+    "data": (arm(), '<custom><numeric name="elbow" data="{}"/></custom>'),
+    "camera": (arm(), '<visual><scale camera="{}"/></visual>'),
+    "unknown": (arm('<joint name="elbow" unknown="{}"/>'), ""),
+}
+
+
+@pytest.mark.parametrize("key", NUMBERS)
+def test_numbers_that_are_not_finite_are_refused_in_every_attribute(key: str, tmp_path: Path) -> None:
+    """Check all spellings that C reads; MuJoCo has new attributes in each version, so they are not listed."""
+    bodies, rest = NUMBERS[key]
+    for word in NOT_FINITE:
+        text = message(tmp_path, bodies.format(word), rest.format(word))
+        assert re.search(rf"robot\.xml: <\w+>.*: '{key}' is '.*{re.escape(word)}.*'; give finite numbers", text)
+
+
+def test_words_that_look_like_numbers_are_names(tmp_path: Path) -> None:
+    robot = load(tmp_path, f'<body name="nan"><joint name="inf"/>{INERTIAL}<site name="nan(1)"/></body>')
+    assert (robot.bodies[0].name, robot.joints[0].name, robot.frames[0].name) == ("nan", "inf", "nan(1)")
+
+
+def test_numbers_in_base_16_have_limits_too(tmp_path: Path) -> None:
+    assert load(tmp_path, arm(weight='<geom size="1" mass="0x10"/>')).bodies[0].inertia.mass == 16.0
+    assert "'mass' is '0x1p200'" in message(tmp_path, arm(weight='<geom size="1" mass="0x1p200"/>'))
+
+
+@pytest.mark.filterwarnings("error")
+def test_reading_changes_no_filters_of_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check a file about which MuJoCo warns. All threads share the filters, so `catch_warnings` must not be used."""
+    with monkeypatch.context() as changed:
+        changed.setattr(warnings, "catch_warnings", None)
+        robot = load(tmp_path, arm(), '<compiler settotalmass="3"/>')
+    assert robot.bodies[0].inertia.mass == 3.0
 
 
 BOMB = '<!DOCTYPE m [<!ENTITY a "aaaa">]><mujoco model="&a;"/>'

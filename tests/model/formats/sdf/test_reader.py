@@ -479,6 +479,10 @@ DAMAGED = {
         BASE + link("a") + joint("j", "base", "a", "<thread_pitch>0</thread_pitch>" + SPIN(""), "screw"),
         ["joint 'j'", "thread_pitch"],
     ),
+    "a thread without bounds": (
+        BASE + link("a") + joint("j", "base", "a", "<thread_pitch>1e-310</thread_pitch>" + SPIN(""), "screw"),
+        ["joint 'j'", "thread_pitch is 1e-310"],
+    ),
     "a gearbox without reference": (
         ARM + link("b") + joint("g", "arm", "b", SPIN(""), "gearbox"),
         ["joint 'g'", "<gearbox_reference_body>"],

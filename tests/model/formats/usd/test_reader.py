@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -360,6 +361,13 @@ def test_sites_are_frames(tmp_path: Path) -> None:
         (ARM + joint("Revolute", "j", "a", "b", drive("angular", stiffness=-1), "PhysicsDriveAPI:angular"), "</r/j>: stif"),
         (body("a", mass="float physics:mass = -1"), "</r/a>: physics:mass is -1"),
         (body("a", mass="float physics:mass = nan"), "</r/a>: physics:mass is not a number"),
+        (body("a", mass='string physics:mass = "2"'), "</r/a>: physics:mass is 2, not a number"),
+        (body("a", mass="float[] physics:mass = [1, 2]"), "</r/a>: physics:mass is [1, 2], not a number"),
+        (body("a", mass="float2 physics:diagonalInertia = (1, 2)"), "</r/a>: physics:diagonalInertia is (1, 2), not numbers"),
+        (body("a", 'asset physics:centerOfMass = @a.png@', mass=""), "</r/a>: physics:centerOfMass is"),
+        (ARM + joint("Revolute", "j", "a", "b", 'string newton:armature = "1"'), "</r/j>: newton:armature is 1, not a number"),
+        (body("a", prim("Mesh", "m", "string points = 'x'\nint[] faceVertexCounts = [3]\nint[] faceVertexIndices = [0, 1, 2]",
+                        "PhysicsCollisionAPI")), "its points or faces are not lists of numbers"),
         (body("a", mass="float physics:mass = 1"), "</r/a>: its diagonalInertia is not given"),
         (body("a", mass="float3 physics:diagonalInertia = (1, 1, 1)"), "</r/a>: its mass is not given"),
         (body("a", mass="float physics:mass = 1\nfloat3 physics:diagonalInertia = (1, -1, 1)"), "</r/a>: a moment of its"),
@@ -393,6 +401,55 @@ def test_damaged_and_missing_files(tmp_path: Path) -> None:
         fw.read(tmp_path / "bad.usdc")
     with pytest.raises(FileNotFoundError):
         fw.read(tmp_path / "none.usd")
+
+
+DEVICE = os.devnull
+VARIANT = 'variantSet "v" = {\n"a" (references = @device.usda@</x>) {\n}\n}'
+ELSEWHERE = "references = @{}@</x>"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="this system has no devices in folders")
+@pytest.mark.parametrize(
+    ("meta", "outside"),
+    [
+        ("subLayers = [@device.usda@]", ""),
+        ("subLayers = [@inner.usda@]", ""),
+        ('expressionVariables = {string N = "device"}\nsubLayers = [@`"${N}.usda"`@]', ""),
+        ("", prim("Xform", "x", more=ELSEWHERE.format("device.usda"))),
+        ("", prim("Xform", "x", more=ELSEWHERE.format("device.usdz").replace("references", "payload"))),
+        (
+            "",
+            prim(
+                "Xform",
+                "x",
+                'variantSet "v" = {\n"a" (references = @device.usda@</x>) {\n}\n}',
+                more='prepend variantSets = "v"',
+            ),
+        ),
+    ],
+)
+def test_layers_that_are_devices_are_refused(meta: str, outside: str, tmp_path: Path) -> None:
+    """Check all ways in which a file names another; a pipe would let USD wait without end."""
+    for name in ("device.usda", "device.usdz"):
+        os.symlink(DEVICE, tmp_path / name)
+    (tmp_path / "inner.usda").write_text("#usda 1.0\n(subLayers = [@device.usda@])\n")
+    with pytest.raises(fw.ModelError, match=r"robot\.usda: @.*\.usda@: .*device\.usd[az]: a pipe, socket or device"):
+        read(ARM + HINGE, tmp_path, f"metersPerUnit = 1\n{meta}", outside)
+
+
+def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    path = file(ARM + HINGE, tmp_path)
+    for old, new in ((b"Xform", b"X\xf6rm"), (b'"a"', b'"a\xf6"'), (b"physics:mass", b"physics:m\xf6ss")):
+        (tmp_path / "bad.usda").write_bytes(path.read_bytes().replace(old, new))
+        with pytest.raises(fw.ModelError, match=r"bad\.usda"):
+            fw.read(tmp_path / "bad.usda")
+
+
+def test_errors_of_usd_after_a_file_is_open_name_the_file(tmp_path: Path) -> None:
+    """Check an operation that USD refuses when it computes a placement."""
+    path = file(body("a", placed(1, 2, 3).replace("translate", "translaqe")), tmp_path)
+    with pytest.raises(fw.ModelError, match=r"robot\.usda: USD cannot open it \(Invalid xform opType token 'translaqe"):
+        fw.read(path)
 
 
 def test_a_missing_reference_is_refused_or_listed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

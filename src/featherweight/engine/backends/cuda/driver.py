@@ -7,14 +7,13 @@ loaded at the first call here.
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from typing import Any
 
-from ....extras import install_command
+from ....extras import install_command, without_warnings
 
 LEGACY = 1  # the stream with which other streams synchronize by default; 0 means the same in most places
 OLDEST_DRIVER = 12000  # 1000 major + 10 minor: the first version with the functions that compiled callers use
@@ -180,10 +179,14 @@ class Device:
 def assembled(ptx: bytes, capability: tuple[int, int], most_registers: int | None = None) -> bytes:
     """Return machine code of PTX, by the library nvJitLink if it is installed, otherwise by the driver."""
     major, minor = capability
-    options = core().LinkerOptions(arch=f"sm_{major}{minor}", max_register_count=most_registers, optimization_level=3)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*nvjitlink", RuntimeWarning)  # the driver suffices
-        return bytes(core().Linker(core().ObjectCode.from_ptx(ptx), options=options).link("cubin").code)
+    return bytes(_linker(core(), ptx, f"sm_{major}{minor}", most_registers).link("cubin").code)
+
+
+@without_warnings
+def _linker(core: Any, ptx: bytes, arch: str, most_registers: int | None) -> Any:
+    """Return cuda-core's linker, which warns if it uses the driver, although the driver suffices."""
+    options = core.LinkerOptions(arch=arch, max_register_count=most_registers, optimization_level=3)
+    return core.Linker(core.ObjectCode.from_ptx(ptx), options=options)
 
 
 @lru_cache(256)

@@ -12,6 +12,7 @@ import numpy as np
 from ....spatial.lie import quaternion_of_matrix
 from ....spatial.ordered import product, singular_values
 from ...contact_rules import DEFAULT_SOFTNESS, Softness
+from ...files import is_mesh_there, open_regular
 from ...types import Contents, Pose, Shape, ShapeType
 from ..urdf.notation import written
 from ..xml import Names
@@ -141,7 +142,7 @@ class Geoms:
             return "the planes and height fields {}, on bodies that move"
         if s.type is ShapeType.MESH and s.path is None:
             return _problem_of_vertices(s)
-        return _problem_of_file(str(s.path)) if s.type is ShapeType.MESH else ""
+        return _problem_of_file(s.path or "") if s.type is ShapeType.MESH else ""
 
     def _mesh(self, s: Shape) -> str:
         file = "" if s.path is None else _relative(s.path, self.folder)
@@ -178,12 +179,12 @@ def _relative(path: str, folder: Path) -> str:
 
 
 def _problem_of_file(path: str) -> str:
-    if not os.path.isfile(path):
+    if not is_mesh_there(path):
         return "the meshes {}, whose files are not there"
     if not path.lower().endswith(MESH_FILES):
         return "the meshes {}, in files that MuJoCo does not read"
     if path.lower().endswith(".stl"):
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             count = int.from_bytes(stream.read(84)[80:], "little")
         if os.path.getsize(path) != 84 + 50 * count or not 0 < count <= MOST_FACES:
             return f"the meshes {{}}, in STL files that are text, or of more than {MOST_FACES} triangles"

@@ -1,4 +1,4 @@
-"""Conversion of MuJoCo's vectors, quaternions and flags to values of this package."""
+"""MuJoCo's compiler, and conversion of its vectors, quaternions and flags to values of this package."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from numpy.polynomial import Polynomial
 from numpy.polynomial.polyutils import trimseq
 
 from ....array_types import Array
+from ....extras import without_warnings
 from ....spatial.vectors import rotation_from_quaternion
 from ...types import Matrix, Pose, as_vector
-from .mujoco_types import MjModel, Mujoco
+from .mujoco_types import MjModel, MjSpec, Mujoco
+
+
+@without_warnings
+def compiled(spec: MjSpec) -> MjModel:
+    """Return MuJoCo's compiled model. The content that it warns about is checked by this package, with names."""
+    return spec.compile()
 
 
 def snap(x: float) -> float:

@@ -8,8 +8,6 @@ velocity is in world axes.
 from __future__ import annotations
 
 import math
-import os
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -45,6 +43,7 @@ from ..unsupported import FOLLOW, MESHES_IN_FLUID, REFUSE, UNDRIVEN, Unsupported
 from ..xml import Names, shortened
 from .camera_elements import read_cameras
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
+from .documents import Documents
 from .drives import MujocoForces
 from .equality import (
     let_followers_go,
@@ -57,15 +56,13 @@ from .equality import (
 from .keyframes import read_configurations, unused_of_keyframes
 from .levers import Tendons
 from .mujoco_types import MjModel, MjSpec, Mujoco
-from .numbers import as_pose, as_rotation, disabled, snap
+from .numbers import as_pose, as_rotation, compiled, disabled, snap
 from .orientations import make_orientations_plain
 from .sensors import SensedNames, read_sensors, sensed_bodies, take_unknown_sensors, unused_of_sensors
-from .shapes import Drawing, read_shapes, take_appearance
+from .shapes import Drawing, read_shapes, take_appearance, unusable_mesh
 from .softness import unused_of_limits_and_equalities, within
 from .tendon_elements import read_tendons, tendon_names
-from .text import check_text
 
-NOWHERE = os.path.join(os.sep, "no folder")  # folder of text without a folder
 FOREIGN = (ValueError, RuntimeError, MemoryError)  # raised by MuJoCo for a file that it cannot use
 
 
@@ -93,11 +90,12 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     source, unsupported = file.name, Unsupported(options.get("unsupported", REFUSE))
     with imports_from_extra("mjcf", "reading MJCF needs the package mujoco"):
         import mujoco  # type: ignore[import-untyped, unused-ignore]
-    check_text(file)
+    documents = Documents(file)
     try:
-        spec = _spec(mujoco, file)
+        spec = mujoco.MjSpec.from_file(documents.main, include=documents.texts)
     except FOREIGN as error:
-        raise ModelError(f"{source}: MuJoCo cannot read the file: {_one_line(error)}; correct it there") from error
+        message = documents.located(_one_line(error))
+        raise ModelError(f"{source}: MuJoCo cannot read the file: {message}; correct it there") from error
     if disabled(mujoco, spec.option, "EQUALITY"):
         for equality in spec.equalities:
             equality.active = False
@@ -108,7 +106,7 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     other_sensors = take_unknown_sensors(mujoco, spec)
     drawings = take_appearance(mujoco, spec, file)
     make_orientations_plain(mujoco, spec)
-    model = _compile(spec, file)
+    model = _compile(spec, documents, file)
     _check_finite(model, source)
     refuse_equalities_of_spatial_tendons(mujoco, model, source, unsupported)
     exact = options.get("equalities", EXACT) == EXACT
@@ -122,20 +120,6 @@ def _one_line(error: Exception) -> str:
 
 
 # --- the file before MuJoCo compiles it
-
-
-def _spec(mujoco: Mujoco, file: RobotSource) -> MjSpec:
-    """Return MuJoCo's specification of the file.
-
-    Text in memory is passed to MuJoCo as a file of its virtual file system, in the folder of relative names. So are files with
-    other suffixes than .xml, because MuJoCo 4 does not accept them as files.
-    """
-    if file.text is None and file.suffix == ".xml":
-        return mujoco.MjSpec.from_file(file.name)
-    path = os.path.join(file.folder or NOWHERE, "text of a robot.xml")
-    content = file.content()
-    text = content.encode() if isinstance(content, str) else content
-    return mujoco.MjSpec.from_file(path, include={path: text})
 
 
 def _refuse_flexes(spec: MjSpec, source: str) -> None:
@@ -155,24 +139,14 @@ def _counts(spec: MjSpec) -> list[tuple[str, str]]:
     return [(kind, f"{number}") for kind, number in kinds if number]
 
 
-def _compile(spec: MjSpec, source: RobotSource) -> MjModel:
+def _compile(spec: MjSpec, documents: Documents, source: RobotSource) -> MjModel:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # these problems are checked here, with names
-            return spec.compile()
+        return compiled(spec)
     except FOREIGN as error:
-        message = _one_line(error)
-        named = (mesh for mesh in spec.meshes if mesh.file and mesh.file[:200] in str(error))  # MuJoCo cuts long names
-        files = {mesh.name: shortened(mesh.file) for mesh in named}
-        bodies = dict.fromkeys(geom.parent.name for geom in spec.geoms if geom.meshname in files)
-        if bodies:
-            owners = ", ".join(f"'{body}'" for body in bodies)
-            file = next(iter(files.values()))
-            remedy = "supply the file, or give the body an <inertial>"
-            if source.folder is None:
-                remedy = f"the text lies in no folder, so pass folder=, {remedy}"
-            problem = f"its inertia comes from mesh '{file}', which MuJoCo cannot use ({message})"
-            raise ModelError(f"{source}: body {owners}: {problem}; {remedy}") from error
+        message = documents.located(_one_line(error))
+        weighed = {geom.meshname for geom in spec.geoms}
+        if named := [m for m in spec.meshes if m.name in weighed and m.file and m.file[:200] in str(error)]:  # it cuts names
+            raise unusable_mesh(named, spec, source, message) from error
         raise ModelError(f"{source}: MuJoCo cannot compile the model: {message}; correct it there") from error
 
 
@@ -182,7 +156,7 @@ def _compile(spec: MjSpec, source: RobotSource) -> MjModel:
 def _check_finite(model: MjModel, source: str) -> None:
     """Raise ModelError for values in the compiled model that are not finite or too large.
 
-    The text may not show them: they overflowed, or came from attached models.
+    The text does not show them: they overflowed.
     """
     fields = {
         "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction", "geom_margin"),

@@ -11,7 +11,6 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,17 +18,18 @@ import numpy as np
 from ....array_types import Array
 from ....spatial.elementary import norm
 from ...contact_rules import TOUCHING_AS_MESHES
+from ...files import MissingFile, read_regular, require_regular
 from ...types import Color, FluidCoefficients, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
-from ..geometry import Shapes, find_mesh, shapes_of_file
+from ..geometry import Shapes, shapes_of_file
 from ..robot_source import RobotSource
-from ..xml import Names, require_regular
+from ..xml import Names, shortened
 from .contacts import in_pairs, overrides, values_of
 from .mujoco_types import MjModel, MjsGeom, MjsHField, MjsMesh, MjSpec, Mujoco
-from .numbers import as_pose, as_rotation, disabled
+from .numbers import as_pose, as_rotation, compiled, disabled
 from .softness import softness_of
 
 UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has the color of its material
-MESH_BYTES = 50_000_000  # largest file of a mesh with mass: MuJoCo reads it and computes its hull
+MOST_BYTES = 50_000_000  # largest file that MuJoCo reads: of a mesh with mass, whose hull it computes, or of a height field
 FITTED = {*ShapeType} - {
     ShapeType.PLANE,
     ShapeType.MESH,
@@ -74,9 +74,9 @@ def take_appearance(mujoco: Mujoco, spec: MjSpec, source: RobotSource) -> list[D
     Geoms remain as massless spheres, because contacts, tendons and actuators may name them.
     """
     materials = {m.name: _color(m.rgba) for m in spec.materials}
-    meshes = {m.name: _mesh(m, spec, source) for m in spec.meshes}
+    meshes = {m.name: _mesh(m, source) for m in spec.meshes}
     used = {geom.hfieldname for geom in spec.geoms}
-    grids = {f.name: _height_grid(mujoco, f, spec, source) for f in spec.hfields if f.name in used}
+    grids = {f.name: _height_grid(mujoco, f, source) for f in spec.hfields if f.name in used}
     drawings = []
     for geom in spec.geoms:
         own = _color(geom.rgba)
@@ -91,10 +91,10 @@ def _color(rgba: Iterable[float]) -> Color:
     return (r, g, b, a)
 
 
-def _mesh(mesh: MjsMesh, spec: MjSpec, source: RobotSource) -> Mesh | None:
+def _mesh(mesh: MjsMesh, source: RobotSource) -> Mesh | None:
     """Return a mesh; None for one that has neither a file nor vertices, because a plugin creates it."""
     stretch = as_vector(mesh.scale)
-    path = _path(mesh, spec, source) if mesh.file else None
+    path = (mesh.file if os.path.isabs(mesh.file) else MissingFile(mesh.file)) if mesh.file else None
     where = f"{source}: mesh '{mesh.name}'"
     vertices = _rows_of_three(mesh.uservert, np.float64, "vertex", where)
     faces = _rows_of_three(mesh.userface, np.int64, "face", where)
@@ -125,19 +125,18 @@ def _asset_placement(mesh: MjsMesh, stretch: Vector, where: str) -> Pose | None:
     return Pose(R, (x, y, z))
 
 
-def _height_grid(mujoco: Mujoco, field: MjsHField, spec: MjSpec, source: RobotSource) -> HeightGrid | None:
+def _height_grid(mujoco: Mujoco, field: MjsHField, source: RobotSource) -> HeightGrid | None:
     """Return a height field; None if its file cannot be read. MuJoCo scales its heights to the range from zero to one."""
-    alone, path = mujoco.MjSpec(), ""
+    alone = mujoco.MjSpec()
     if field.file:
-        name, folder = _sought(field, spec, source)
-        path = os.path.join(folder, name)
-        require_regular(path, f"{source}: hfield '{field.name}'")
-        if not os.path.isfile(path) or os.path.getsize(path) > MESH_BYTES:
+        path = _found(field.file, f"{source}: hfield '{field.name}'")
+        if isinstance(path, MissingFile) or os.path.getsize(path) > MOST_BYTES:
             return None
-    copy = alone.add_hfield(name="field", file=path, size=field.size, content_type=field.content_type)
+        alone.assets = {path: read_regular(path)}
+    copy = alone.add_hfield(name="field", file=field.file, size=field.size, content_type=field.content_type)
     copy.nrow, copy.ncol, copy.userdata = field.nrow, field.ncol, field.userdata
     try:
-        model = alone.compile()
+        model = compiled(alone)
     except ValueError:
         return None
     x, y, up, down = (float(length) for length in model.hfield_size[0])
@@ -145,33 +144,46 @@ def _height_grid(mujoco: Mujoco, field: MjsHField, spec: MjSpec, source: RobotSo
     return HeightGrid(up * rows.T.astype(np.float64), (2.0 * x, 2.0 * y, down))
 
 
-def _path(mesh: MjsMesh, spec: MjSpec, source: RobotSource) -> str:
-    """Return a file in the folder for meshes, relative to the file of the model; MuJoCo 3.3 has one for all models."""
-    name, folder = _sought(mesh, spec, source)
-    path = find_mesh(name, folder, source.packages)
-    return path if os.path.isabs(path) else mesh.file
+def _content(mesh: MjsMesh, spec: MjSpec, source: RobotSource) -> bytes:
+    """Return the content of a mesh from which MuJoCo computes mass. Raises ModelError for a file that it cannot use."""
+    where = f"{source}: mesh '{mesh.name}'"
+    path = _found(mesh.file, where)
+    if isinstance(path, MissingFile):
+        raise unusable_mesh([mesh], spec, source, "no such file")
+    if (size := os.path.getsize(path)) > MOST_BYTES:
+        named = f"its file '{os.path.basename(path)}'"
+        problem = f"{named} has {size / 1e6:.0f} MB, more than {MOST_BYTES / 1e6:.0f}, to take an inertia from"
+        raise ModelError(f"{where}: {problem}; give the body an <inertial>, or simplify the mesh")
+    try:
+        return read_regular(path, where)
+    except OSError as error:
+        raise unusable_mesh([mesh], spec, source, error.strerror or "unreadable") from error
 
 
-def _sought(mesh: MjsMesh, spec: MjSpec, source: RobotSource) -> tuple[str, Path]:
-    name = os.path.basename(mesh.file) if spec.strippath else mesh.file
-    return name, Path(spec.modelfiledir or os.path.dirname(source)) / getattr(mesh, "compiler", spec.compiler).meshdir
+def _found(name: str, where: str) -> str:
+    """Return the path that `Documents` gave a file, or the name of a missing file. Raises ModelError for a pipe or device."""
+    if not os.path.isabs(name):
+        return MissingFile(name)
+    require_regular(name, where)
+    return name if os.path.isfile(name) else MissingFile(name)
 
 
-def _require_readable(mesh: MjsMesh, spec: MjSpec, source: RobotSource) -> None:
-    """Raise ModelError for a file that MuJoCo would never finish reading."""
-    name, folder = _sought(mesh, spec, source)
-    path = os.path.join(folder, name)
-    require_regular(path, f"{source}: mesh '{mesh.name}'")
-    if os.path.isfile(path) and (size := os.path.getsize(path)) > MESH_BYTES:
-        problem = f"its file '{name}' has {size / 1e6:.0f} MB, more than {MESH_BYTES / 1e6:.0f}, to take an inertia from"
-        raise ModelError(f"{source}: mesh '{mesh.name}': {problem}; give the body an <inertial>, or simplify the mesh")
+def unusable_mesh(meshes: Sequence[MjsMesh], spec: MjSpec, source: RobotSource, problem: str) -> ModelError:
+    """Return the error about bodies whose mass depends on meshes that MuJoCo cannot use."""
+    names = {mesh.name for mesh in meshes}
+    owners = dict.fromkeys(f"'{geom.parent.name}'" for geom in spec.geoms if geom.meshname in names)
+    remedy = "supply the file, or give the body an <inertial>"
+    if source.folder is None:
+        remedy = f"the text lies in no folder, so pass folder=, {remedy}"
+    told = f"its inertia comes from mesh '{shortened(meshes[0].file)}', which MuJoCo cannot use ({problem})"
+    return ModelError(f"{source}: body {', '.join(owners)}: {told}; {remedy}")
 
 
 def _strip(mujoco: Mujoco, spec: MjSpec, source: RobotSource) -> None:
     spec.compiler.fusestatic = False  # all bodies of the file keep their names
     spec.compiler.discardvisual = False  # and all geoms remain
     file_types = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_HFIELD, mujoco.mjtGeom.mjGEOM_SDF)
-    needed = set()
+    needed, contents = set(), dict[str, bytes]()
     for geom in spec.geoms:
         geom.material = ""
         if geom.meshname and _carries_mass(mujoco, spec, geom):
@@ -191,7 +203,8 @@ def _strip(mujoco: Mujoco, spec: MjSpec, source: RobotSource) -> None:
         if mesh.name not in needed:
             spec.delete(mesh)
         elif mesh.file:
-            _require_readable(mesh, spec, source)
+            contents[mesh.file] = _content(mesh, spec, source)
+    spec.assets = contents
     for elements in (spec.tuples, spec.skins, spec.materials, spec.textures, spec.hfields):
         for element in list(elements):
             spec.delete(element)

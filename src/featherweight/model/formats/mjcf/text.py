@@ -1,20 +1,20 @@
 """Checks of the text of MJCF files, before MuJoCo reads it: contents that MuJoCo accepts without meaning, or never finishes.
 
-MuJoCo accepts numbers that are not finite and writes a log file; it creates any number of copies and cells; and it waits at
-pipes. Its time for copies grows with the square of their number, to two seconds for a thousand.
+MuJoCo accepts numbers that are not finite and writes a log file; and it creates any number of copies and cells. Its time for
+copies grows with the square of their number, to two seconds for a thousand.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from pathlib import Path
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from ...types import LARGEST, ModelError
-from ..robot_source import RobotSource
-from ..xml import parse_xml, require_regular, shortened
+from ..xml import shortened
 
 PLACING = {"pos", "quat", "euler", "axisangle", "xyaxes", "zaxis", "axis", "range", "ref", "fromto", "size", "gravity"}
 EQUATING = {"anchor", "relpose", "polycoef", "torquescale", "coef"}
@@ -23,12 +23,40 @@ PULLING = {"damping", "frictionloss", "stiffness", "springref", "springdamper", 
 PULLING |= {"kp", "kv", "gainprm", "biasprm", "friction"}
 SHOWING = {"rgba", "scale", "vertex", "refpos", "refquat", "fovy", "sensorsize", "focal", "principal", "resolution"}
 READ = PLACING | EQUATING | WEIGHING | PULLING | SHOWING
+"""Attributes of numbers that must not exceed LARGEST. All others must be finite."""
+
+WORDS = {
+    "actuator", "assetdir", "body", "body1", "body2", "camera", "childclass", "class", "content_type", "cranksite", "curve",
+    "data", "file", "fileback", "filedown", "filefront", "filename", "fileleft", "fileright", "fileup", "flex", "frame",
+    "geom", "geom1", "geom2", "hfield", "instance", "joint", "joint1", "joint2", "jointinparent", "link", "material",
+    "mesh", "meshdir", "model", "name", "node", "objname", "plugin", "prefix", "refname", "refsite", "role", "sidesite",
+    "site", "site1", "site2", "slidersite", "subtree1", "subtree2", "target", "tendon", "tendon1", "tendon2", "texture",
+    "texturedir",
+}  # fmt: skip
+"""Attributes of names and other text, in which "nan" is a word."""
+
+DRAWING = {"scale", "rgba"}  # elements of <visual> whose attributes are numbers named after what they scale or color
+NAN = re.compile(r"[+-]?nan(\(\w*\))?", re.IGNORECASE | re.ASCII)
 
 COPIES = 1_000  # most copies by <replicate>, and elements of <composite>, in the whole file
 CELLS = 10_000_000  # most cells of a height field
 SIZES = 10_000  # most elements of each kind in <size>
 STACK = 10_000_000  # most numbers of working memory in `nstack`: 80 MB
 TIMES = {"replicate", "composite"}  # elements with a `count`
+
+
+class Origin(NamedTuple):
+    """The file and the line of an element."""
+
+    file: str
+    line: int
+
+
+class Model(NamedTuple):
+    """A model that can be attached: its name, and the number of copies that it asks for."""
+
+    name: str
+    copies: float
 
 
 class _Place(NamedTuple):
@@ -44,54 +72,74 @@ class _Place(NamedTuple):
         return f"{self.file}: <{self.element.tag}>{self.owner}"
 
 
-def check_text(source: RobotSource) -> None:
-    """Raise ModelError, with file and element, for a file that must not be passed to MuJoCo."""
-    root = source.root
-    if root.tag != "mujoco":
-        problem = f"the root element is <{root.tag}>, not <mujoco>, so that this is not an MJCF file"
-        raise ModelError(f"{source.name}: {problem}; give the file the suffix of its format (.urdf), or give its text")
-    copies = 0.0
-    for place in _places(source, root):
-        _check_numbers(place)
-        _check_sizes(place)
-        if place.element.tag in TIMES:
-            copies += place.copies * _count(place)
-            if copies > COPIES:
-                problem = f"the file asks for {copies:.4g} copies, of which MuJoCo makes {COPIES} in some seconds"
-                raise ModelError(f"{place.where}: {problem}; write fewer, or remove it")
+@dataclass
+class _Part:
+    """A named body or frame, which the file may attach again: the copies counted before it and up to its end."""
+
+    before: float
+    around: float  # copies of everything around it
+    end: float | None = None
+
+    def copies(self, now: float) -> float:
+        """Return the number of copies inside the part, which may not have ended yet."""
+        return ((now if self.end is None else self.end) - self.before) / self.around
 
 
-def _places(source: RobotSource, root: Element) -> Iterator[_Place]:
-    """Yield all elements of a file and of the files that it includes or attaches, each file once."""
-    pending, seen = [_Place(source.name, root, "", 1.0)], {os.path.realpath(source.name)}
+def check_text(root: Element, origins: Mapping[Element, Origin], models: Sequence[Model]) -> float:
+    """Return the number of copies that a file asks for, with all includes in place; `models` are those that it may attach.
+
+    Raises ModelError, with file and element, for content that must not be passed to MuJoCo.
+    """
+    sizes = {model.name: model.copies for model in sorted(models, key=lambda model: model.copies)}  # the largest of a name
+    copies = sum(1.0 + model.copies for model in models)
+    parts: dict[str, _Part] = {}
+    pending: list[_Place | _Part] = [_Place(origins[root].file, root, "", 1.0)]
     while pending:
         place = pending.pop()
+        if isinstance(place, _Part):
+            place.end = copies
+            continue
         element = place.element
         owner = f" of {element.tag} '{element.get('name')}'" if element.get("name") else place.owner
         place = place._replace(owner=owner)
-        yield place
-        inside = place.copies * _count(place) if element.tag in TIMES else place.copies
-        pending.extend(_Place(place.file, child, owner, inside) for child in element)
-        if element.tag in ("include", "model") and element.get("file"):
-            other = _included(element, source, place)
-            require_regular(other, place.where)
-            if os.path.isfile(other) and os.path.realpath(other) not in seen and not other.endswith(".urdf"):
-                seen.add(os.path.realpath(other))
-                pending.append(_Place(other, parse_xml(other), owner, inside))
+        _check_numbers(place)
+        _check_sizes(place)
+        times = _count(element) if element.tag in TIMES else 1.0
+        if element.tag == "attach":
+            copies += place.copies * (1.0 + _attached(element, sizes, parts, copies))
+        elif element.tag in TIMES:
+            copies += place.copies * times
+        if copies > COPIES:
+            problem = f"the file asks for {copies:.4g} copies, of which MuJoCo makes {COPIES} in some seconds"
+            raise ModelError(f"{place.where}: {problem}; write fewer, or remove it")
+        if element.tag in ("body", "frame") and element.get("name"):
+            part = parts[element.get("name", "")] = _Part(copies, place.copies)
+            pending.append(part)
+        pending.extend(_Place(origins[e].file, e, owner, place.copies * times) for e in reversed(element))
+    return copies
 
 
-def _included(element: Element, source: RobotSource, place: _Place) -> str:
-    file = element.get("file", "")
-    if source.folder is None and not os.path.isabs(file):
-        raise ModelError(f"{place.where}: '{shortened(file)}' is relative, but the text has no folder; pass folder=")
-    return os.fspath((source.folder or Path()) / file)
+def _attached(element: Element, sizes: Mapping[str, float], parts: Mapping[str, _Part], now: float) -> float:
+    """Return the number of copies inside what an <attach> copies; the most that is possible for an unknown name."""
+    model, part = element.get("model"), parts.get(element.get("body") or element.get("frame") or "")
+    if model is not None:
+        return sizes.get(model, max(sizes.values(), default=0.0))
+    return now if part is None else part.copies(now)
 
 
 def _check_numbers(place: _Place) -> None:
-    for key in READ & place.element.attrib.keys():
-        text = place.element.attrib[key]
-        if not all(abs(x) <= LARGEST for x in _numbers(text)):
-            raise ModelError(f"{place.where}: '{key}' is '{shortened(text)}'; give finite numbers within ±{LARGEST:g}")
+    element = place.element
+    if "}" in element.tag:
+        raise ModelError(f"{place.file}: <{element.tag.replace('{', '').replace('}', ':')}>: MJCF has no namespaces; remove it")
+    for key, text in element.attrib.items():
+        if element.tag == "config" or (
+            key in WORDS and element.tag not in DRAWING and (element.tag, key) != ("numeric", "data")
+        ):
+            continue
+        most = LARGEST if key in READ else math.inf
+        if not all(abs(x) <= most and math.isfinite(x) for x in _numbers(text)):
+            within = f" within ±{LARGEST:g}" if key in READ else ""
+            raise ModelError(f"{place.where}: '{key}' is '{shortened(text)}'; give finite numbers{within}")
 
 
 def _check_sizes(place: _Place) -> None:
@@ -108,8 +156,8 @@ def _check_sizes(place: _Place) -> None:
                 raise ModelError(f"{place.where}: '{key}' is '{text}', more than {most}; remove it")
 
 
-def _count(place: _Place) -> float:
-    return max(1.0, _product(place.element.get("count", "")))
+def _count(element: Element) -> float:
+    return max(1.0, _product(element.get("count", "")))
 
 
 def _product(text: str) -> float:
@@ -120,9 +168,22 @@ def _product(text: str) -> float:
 
 
 def _numbers(text: str) -> Iterator[float]:
-    """Yield the words that are numbers. MuJoCo refuses other words itself, with a better message that gives the line."""
+    """Yield the words that C reads as numbers. MuJoCo refuses other words itself, with a better message that gives the line."""
     for word in text.split():
         try:
             yield float(word)
         except ValueError:
-            continue
+            if NAN.fullmatch(word):
+                yield math.nan
+            elif word.lstrip("+-")[:2].lower() == "0x":
+                yield _hexadecimal(word)
+
+
+def _hexadecimal(word: str) -> float:
+    """Return the value of a number in base 16; zero for an invalid word, which MuJoCo refuses, too."""
+    try:
+        return float.fromhex(word)
+    except ValueError:
+        return 0.0
+    except OverflowError:
+        return math.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,12 +15,13 @@ from ..xml import parse_xml, shortened
 
 CONFIG = "model.config"  # in a model's folder; it lists the files of each version
 NEWEST = (1, 12)
+VERSION_NUMBER = re.compile("[0-9]{1,9}")
 
 
 def version_of(written: str) -> tuple[int, ...]:
     """Return the version of the format as comparable numbers; empty for an invalid version."""
     parts = written.strip().split(".")
-    return tuple(map(int, parts)) if all(part.isascii() and part.isdigit() for part in parts) else ()
+    return tuple(map(int, parts)) if all(VERSION_NUMBER.fullmatch(part) for part in parts) else ()
 
 
 def find_include(uri: str, file: RobotSource) -> str | None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from ...types import (
+    LARGEST,
     ROOT_JOINT,
     Body,
     Coupling,
@@ -214,8 +215,8 @@ class Mechanism:
             pitch = read_scalar(values, "screw_thread_pitch", e.part.where)
         elif "thread_pitch" in values.attrib:
             turn = read_scalar(values, "thread_pitch", e.part.where)
-            if turn == 0.0:
-                raise ModelError(f"{e.part.where}: its thread_pitch is zero; correct it")
+            if abs(turn) < 1.0 / LARGEST:
+                raise ModelError(f"{e.part.where}: its thread_pitch is {f'{turn:g}' if turn else 'zero'}; correct it")
             pitch = -2.0 * math.pi / turn
         slide, screw = names
         row = {slide: Fraction(-1), screw: exact(pitch / (2.0 * math.pi))}

@@ -129,7 +129,7 @@ def passive_numbers(stage: UsdStage, joint: JointPrim, freedom: Freedom) -> dict
     found: dict[str, float] = {}
     for key, (unit, attributes) in names.items():
         for attribute in attributes:
-            if (x := stage.value(prim, attribute)) is not None:
+            if (x := stage.value(prim, attribute, like=0.0)) is not None:
                 if not x >= 0.0:
                     raise ModelError(f"{joint.where}: {attribute} is {x:g}; give a number that is not negative")
                 found[key] = unlimited(x * unit)

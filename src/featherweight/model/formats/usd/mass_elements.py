@@ -50,7 +50,7 @@ def read_body(stage: UsdStage, prim: Prim, colliders: Sequence[Collider]) -> Bod
     unit = stage.kilogram
     mass = unit * _positive(stage, prim, "physics:mass") if given else 0.0
     density = unit / stage.meter**3 * _positive(stage, prim, "physics:density") if given else 0.0
-    at = stage.value(prim, "physics:centerOfMass") if given else None
+    at = stage.value(prim, "physics:centerOfMass", like=(0.0, 0.0, 0.0)) if given else None
     center = None
     if at is not None and all(map(math.isfinite, at)):
         _, scales = stage.placed(prim)

@@ -15,7 +15,7 @@ from .mass_elements import read_body
 from .mechanism import UsdMechanism
 from .schemas import UsdGeom, UsdPhysics
 from .shapes import counted_shapes, is_site, read_shapes
-from .stage import AXES, UsdStage, path_of
+from .stage import AXES, UsdStage, path_of, usd_errors
 
 EARTH = 9.81  # [m/s²] default gravity
 
@@ -33,7 +33,12 @@ def read_usd(file: RobotSource, options: Mapping[str, str]) -> Description:
     numbers, and unsupported parts. With `unsupported="report"`, missing references, distance joints and colliders that are not
     supported are left out. Raises `ImportError` without usd-core, and `OSError` for a missing file.
     """
-    stage = UsdStage(file, Unsupported(options.get("unsupported", REFUSE)))
+    with usd_errors(file):
+        return _description(UsdStage(file, Unsupported(options.get("unsupported", REFUSE))), options)
+
+
+def _description(stage: UsdStage, options: Mapping[str, str]) -> Description:
+    file = stage.file
     if not stage.bodies:
         raise ModelError(f"{file.name}: no prim has an enabled PhysicsRigidBodyAPI; apply it to each link of the robot")
     geometries = read_shapes(stage)
@@ -104,6 +109,7 @@ def _scene(stage: UsdStage) -> tuple[Vector, float | None]:
     g = EARTH if magnitude < 0.0 else stage.meter * magnitude
     if not stage.value(scene, "newton:gravityEnabled", True):
         g = 0.0
-    rate = stage.value(scene, "newton:timeStepsPerSecond") or stage.value(scene, "physxScene:timeStepsPerSecond")
+    rates = (stage.value(scene, f"{space}:timeStepsPerSecond", like=0.0) for space in ("newton", "physxScene"))
+    rate = next(filter(None, rates), None)
     where = stage.where(scene)
     return scale(g, unit_axis(direction, "gravity", where) if any(direction) else down), 1.0 / rate if rate else None

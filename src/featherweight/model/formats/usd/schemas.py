@@ -5,6 +5,6 @@ from __future__ import annotations
 from ....extras import imports_from_extra
 
 with imports_from_extra("usd", "reading USD needs the package usd-core"):
-    from pxr import Gf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
+    from pxr import Ar, Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
 
-__all__ = ["Gf", "Tf", "Usd", "UsdGeom", "UsdPhysics", "UsdShade"]
+__all__ = ["Ar", "Gf", "Sdf", "Tf", "Usd", "UsdGeom", "UsdPhysics", "UsdShade"]

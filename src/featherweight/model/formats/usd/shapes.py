@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,6 +167,9 @@ def _mesh(stage: UsdStage, prim: Prim, where: str) -> tuple[Array, Array] | None
     points, counts, corners = (
         np.array(x.Get() or ()) for x in (mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr())
     )
+    kinds = ((points, "f", (3,)), (counts, "i", ()), (corners, "i", ()))
+    if not all(x.ndim and x.dtype.kind == kind and x.shape[1:] == row for x, kind, row in kinds if x.size):
+        raise ModelError(f"{where}: its points or faces are not lists of numbers; correct the mesh")
     if not len(points) or not len(counts):
         stage.note("meshes without faces", path_of(prim))
         return None
@@ -225,9 +227,13 @@ def _color(stage: UsdStage, prim: Prim) -> Color | None:
             stage.note("textures", path_of(shader))
     if shown is None:
         return None
-    r, g, b, a = (min(max(float(x), 0.0), 1.0) for x in (*shown, 1.0 if opacity is None else opacity))
+    try:
+        r, g, b, a = (min(max(float(x), 0.0), 1.0) for x in (*shown, 1.0 if opacity is None else opacity))
+    except (TypeError, ValueError):
+        raise ModelError(f"{stage.where(prim)}: its color or opacity is not made of numbers; correct it") from None
     return (r, g, b, a)
 
 
-def _first(values: Sequence[Any]) -> Any:
-    return values[0] if values else None
+def _first(values: Any) -> Any:
+    """Return the first of several values; a value that is not a list itself."""
+    return next(iter(values), None) if hasattr(values, "__iter__") else values

@@ -10,6 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ from ....spatial.elementary import norm
 from ...types import Matrix, ModelError, Pose, Vector, as_matrix, as_vector, dot, scale, transpose
 from ..robot_source import RobotSource
 from ..unsupported import Unsupported
-from ..xml import Names, require_regular
+from ..xml import Names, shortened
+from .layers import open_layers
 from .schemas import Gf, Tf, Usd, UsdGeom, UsdPhysics
 
 Prim = Any  # pxr has no types
@@ -112,25 +114,23 @@ class UsdStage:
 
     # --- values
 
-    def value(self, prim: Prim, name: str, default: object = None) -> Any:
+    def value(self, prim: Prim, name: str, default: object = None, like: object = None) -> Any:
         """Return an attribute in Python's numbers, or the default without one.
 
         Numbers of 32 bits become the shortest decimals that read as the same number, so those of a text file are unchanged.
-        Quaternions are x, y, z, w.
+        Quaternions are x, y, z, w. Raises ModelError for a value of another kind than the default, or than `like`.
         """
         attribute = prim.GetAttribute(name)
         self._used.add((path_of(prim), name))
         given: Any = attribute.Get() if attribute else None
         if given is None:
             return default
-        if isinstance(given, Gf.Quatf | Gf.Quatd):
-            given = (*given.GetImaginary(), given.GetReal())
         single = str(attribute.GetTypeName()) in ("float", "float3", "point3f", "vector3f", "quatf", "color3f", "color4f")
-        if isinstance(given, str | bool | int):
-            return given
-        if hasattr(given, "__len__"):
-            return tuple(_shortest(x) if single else float(x) for x in given)
-        return _shortest(given) if single else float(given)
+        value, wanted = _in_python(given, single), like if default is None else default
+        if value is None or not (wanted is None or _alike(value, wanted)):
+            kind = "text" if isinstance(wanted, str) else "numbers" if isinstance(wanted, tuple) else "a number"
+            raise ModelError(f"{self.where(prim)}: {name} is {shortened(str(given), 80)}, not {kind}; correct it")
+        return value
 
     def number(self, prim: Prim, name: str, default: float) -> float:
         """Return a number that is not NaN."""
@@ -245,15 +245,51 @@ def _listed(said: list[str]) -> str:
     return ", ".join(said[:LISTED]) + (f" and {len(said) - LISTED} more" if len(said) > LISTED else "")
 
 
-def _opened(file: RobotSource) -> Any:
-    require_regular(file.name)
-    with open(file.name, "rb"):  # OSError for a missing file
-        pass
+@contextmanager
+def usd_errors(file: RobotSource) -> Iterator[None]:
+    """Convert errors of USD to ModelErrors: of a file that it cannot open, and of damaged values, which it reads later."""
     try:
-        return Usd.Stage.Open(os.fspath(file))
+        yield
     except Tf.ErrorException as error:
-        said = " ".join(re.findall(r" : '(.*?)'?$", str(error), re.MULTILINE)[:1])
+        said = " ".join(re.findall(r" : '(.*?)'?$", _text(error), re.MULTILINE)[:1])
         raise ModelError(f"{file.name}: USD cannot open it ({said[:300]}); correct the file") from None
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{file.name}: USD cannot open it: it has text that is not UTF-8; correct the file") from error
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except UnicodeDecodeError:  # it quotes the file
+        return " : 'there is text that is not UTF-8'"
+
+
+def _opened(file: RobotSource) -> Any:
+    layers = open_layers(file)
+    stage = Usd.Stage.Open(os.fspath(file))
+    del layers  # only now: USD does not read open layers again
+    return stage
+
+
+def _in_python(given: Any, single: bool) -> Any:
+    """Return a value of USD in Python's types; None for one that is neither number, text nor several numbers."""
+    if isinstance(given, Gf.Quatf | Gf.Quatd):
+        given = (*given.GetImaginary(), given.GetReal())
+    if isinstance(given, str | bool | int):
+        return given
+    try:
+        if hasattr(given, "__len__"):
+            return tuple(_shortest(x) if single else float(x) for x in given)
+        return _shortest(given) if single else float(given)
+    except (TypeError, ValueError):
+        return None
+
+
+def _alike(value: Any, wanted: object) -> bool:
+    """Return whether a value is text, a number or as many numbers as another one, of which an empty tuple stands for any."""
+    if isinstance(wanted, tuple):
+        return isinstance(value, tuple) and len(wanted) in (0, len(value))
+    return isinstance(value, str) == isinstance(wanted, str) and not isinstance(value, tuple)
 
 
 def _shortest(x: float) -> float:
