@@ -82,6 +82,12 @@ def ctrl_c() -> Iterator[None]:
 
 
 @pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a test its own folder for compiled code, so that it compiles."""
+    monkeypatch.setenv("FEATHERWEIGHT_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
 def hasty() -> Iterator[None]:
     """Let threads take turns as often as possible."""
     before = sys.getswitchinterval()

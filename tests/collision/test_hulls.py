@@ -159,6 +159,7 @@ def ball_file(path: Path, radius: float) -> Shape:
     return Shape("ball", "body", ShapeType.MESH, (1.0, 2.0, 1.0), Pose(TURN, (0.1, 0.2, 0.3)), path=str(path))
 
 
+@pytest.mark.usefixtures("empty_cache")
 def test_hulls_of_meshes_are_kept_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that a second call, and another file with the same content, compute nothing, and that changes of any kind do."""
     path, other, made = tmp_path / "ball.stl", tmp_path / "copy.stl", list[int]()

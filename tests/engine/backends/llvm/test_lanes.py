@@ -41,7 +41,7 @@ def of_everything(n: int) -> CompiledFunction:
 
 
 @pytest.fixture
-def used(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def used(empty_cache: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the precisions of code for single states in lanes."""
     made: list[str] = []
     emit_lanes = single.emit_lanes
