@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self
 
 from ..array_types import Array
+from ..checks import argument, one_of
 from ..names import SuggestsNames, unknown_keyword
 from .algorithm_choice import Way, Ways, cheapest_way
 from .ambient_program import AmbientProgram, is_ambient
@@ -34,8 +35,7 @@ else:
 
 def require_execution(execution: str) -> None:
     """Raise ValueError for an unknown execution."""
-    if execution not in EXECUTIONS:
-        raise ValueError(f"execution must be one of {', '.join(EXECUTIONS)}; got {execution!r}")
+    argument("execution", execution, one_of(EXECUTIONS))
 
 
 class CompiledFunction(SuggestsNames, Generic[R]):

@@ -8,11 +8,11 @@ there.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..names import hint
+from ..checks import Kind, Refused, argument, one_of
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Vec3
 from ..spatial.elementary import atan2, cos, norm, sin
 from .camera_masses import followed_masses, require_cameras
@@ -35,6 +35,7 @@ from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
     LARGEST,
     ROOT_JOINT,
+    VECTOR,
     WORLD,
     Frame,
     Inertia,
@@ -81,17 +82,26 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
     require_shapes(description)
     require_transmissions(description)
     require_cameras(description)
-    given = description.gravity if gravity is None else gravity
-    g = tuple(float(x) for x in given) if isinstance(given, Iterable) else (given,)
-    if len(g) != 3 or not all(abs(x) <= LARGEST for x in g):
-        raise ModelError(f"{description.source}: gravity must be three finite numbers within ±{LARGEST:g}; got {g!r}")
-    return _Expansion(description, _ordered_joints(description, base)).model((g[0], g[1], g[2]))
+    g = argument(f"{description.source}: gravity", description.gravity if gravity is None else gravity, GRAVITY)
+    return _Expansion(description, _ordered_joints(description, base)).model((float(g[0]), float(g[1]), float(g[2])))
+
+
+def _gravity(x: object) -> tuple[float, ...]:
+    g: tuple[float, ...] = VECTOR.convert(x)
+    if not all(abs(number) <= LARGEST for number in g):
+        raise Refused
+    return g
+
+
+GRAVITY = Kind(f"three finite numbers within ±{LARGEST:g}", _gravity, error=ModelError)
+
+
+BASES = one_of(("fixed", "floating"))._replace(wanted='"fixed" or "floating"')
 
 
 def _ordered_joints(d: Description, base: str) -> list[Joint]:
     """Return all joints depth-first in the file's order, and a joint that attaches each root to the world."""
-    if base not in ("fixed", "floating"):
-        raise ValueError(f'base must be "fixed" or "floating"; got {base!r}{hint(base, ("fixed", "floating"))}')
+    argument("base", base, BASES)
     moved = {j.child for j in d.joints}
     names = {b.name for b in d.bodies}
     roots = [b.name for b in d.bodies if b.name not in moved]

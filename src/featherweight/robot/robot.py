@@ -33,7 +33,7 @@ from .arguments import Q0, Q1
 from .closing.soundness import require_mass
 from .collision import colliding
 from .compiled_member import compiled, functions_of
-from .constraints.constraint import checked
+from .constraints.constraint import as_constraints
 from .constraints.contact import Constraint
 from .constraints.operational_space import OperationalSpace
 from .step_functions import StepFunctions
@@ -223,7 +223,7 @@ class Robot(System):
 
         Raises ValueError for an unknown frame and for no contacts.
         """
-        constraints = checked(contacts, "operational_space")
+        constraints = as_constraints(contacts, "operational_space")
 
         def make() -> OperationalSpace:
             space = OperationalSpace(self, constraints)
@@ -234,7 +234,7 @@ class Robot(System):
 
     def contact_jacobian(self, contacts: Constraint | Iterable[Constraint]) -> CompiledFunction:
         """Return the function of q that computes J (m, nv), where J v are the velocities along m constraint rows."""
-        return self.operational_space(checked(contacts, "contact_jacobian")).jacobian
+        return self.operational_space(as_constraints(contacts, "contact_jacobian")).jacobian
 
     def delassus(self, contacts: Constraint | Iterable[Constraint], algorithm: str = "auto") -> CompiledFunction:
         """Return the function of q that computes the Delassus matrix J M⁻¹ Jᵀ (m, m).
@@ -256,4 +256,4 @@ class Robot(System):
 
         Raises ValueError for an unknown frame, for no contacts, and for an unknown algorithm.
         """
-        return self.operational_space(checked(contacts, "delassus")).delassus(algorithm)
+        return self.operational_space(as_constraints(contacts, "delassus")).delassus(algorithm)

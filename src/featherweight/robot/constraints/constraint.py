@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ...algorithms.contact.constraint_rows import ConstraintRows, FunctionEntries
 from ...array_types import Array, Matrix
+from ...checks import shown
 from ...engine.dual_numbers import jacobian
 from ...engine.graph import Expression, Graph
 from ...engine.tape import record
@@ -89,12 +90,13 @@ class JacobianRows(Constraint):
 KnownConstraint = BilateralContact | CenterOfMass | Difference | JacobianRows
 
 
-def checked(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[KnownConstraint, ...]:
+def as_constraints(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[KnownConstraint, ...]:
     """Return the constraints as a tuple.
 
     Raises ValueError for an empty sequence and TypeError for an object that is not a constraint.
     """
-    every = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
+    several = isinstance(constraints, Iterable) and not isinstance(constraints, str)
+    every = tuple(constraints) if several else (constraints,)  # type: ignore[arg-type]
     if not every:
         raise ValueError(f"{what} needs at least one contact; got none")
     return tuple(_known(c, what) for c in every)
@@ -102,9 +104,9 @@ def checked(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[
 
 def _known(c: Constraint, what: str) -> KnownConstraint:
     if not isinstance(c, KnownConstraint):
-        raise TypeError(
-            f"{what} takes featherweight.BilateralContact, CenterOfMass, Difference or JacobianRows; got {type(c).__name__}"
-        )
+        advice = f"; write featherweight.BilateralContact({c!r})" if isinstance(c, str) else ""
+        kinds = "featherweight.BilateralContact, CenterOfMass, Difference or JacobianRows"
+        raise TypeError(f"{what} takes {kinds}; got {shown(c)}{advice}")
     return c
 
 

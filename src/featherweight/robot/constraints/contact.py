@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from ...algorithms.contact.contact_rows import Branches, ContactRows
 from ...array_types import Array, Matrix
+from ...checks import real_array
 from ...model.end_effectors import EndEffectors, Spans, stations, worthwhile_stations
 from ...model.model import Model, Placed
 from ...model.topology import Topology
 from ...model.tree import INNER
-from ...model.types import AnyFrame, Pose, frame_name, real_array
+from ...model.types import AnyFrame, Pose, frame_name
 from ...spatial.ordered import product, total
 
 KINDS = {"point": 3, "surface": 6}  # constraint rows
@@ -80,7 +81,7 @@ class BilateralContact(GivenRows):
 def checked_rows(rows: npt.ArrayLike | None, default: Matrix, what: str) -> Matrix:
     """Return rows as a read-only matrix. Raises ValueError unless they are finite and as wide as the default."""
     width = default.shape[1]
-    K = default.copy() if rows is None else real_array(rows, f"rows of {what}")
+    K = default.copy() if rows is None else np.array(real_array(f"rows of {what}", rows))
     if K.ndim != 2 or K.shape[1] != width or len(K) == 0:
         raise ValueError(f"rows of {what} must have shape (m, {width}), m at least 1; got {K.shape}")
     if not np.isfinite(K).all():

@@ -1,0 +1,131 @@
+"""Functions and classes that check their arguments."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from ..names import listed, moved_keywords, unknown_keyword
+from .hints import kinds_of
+from .kinds import Kind, Refused
+
+T = TypeVar("T")
+
+
+def checked(thing: T) -> T:
+    """Let a function, dataclass or named tuple check and convert its arguments by their type hints.
+
+    A keyword that it does not take raises a TypeError that says which one is meant.
+    """
+    made: Any = thing
+    if not isinstance(made, type):
+        return _checking(made, None)  # type: ignore[no-any-return]
+    if issubclass(made, tuple):
+        made.__new__ = _checking(made.__new__, made)
+        made._replace = _replaced
+    else:
+        made.__init__ = _checking(made.__init__, made)
+    return thing
+
+
+def _replaced(self: Any, /, **changes: Any) -> Any:
+    """Return a new object with other values of some fields."""
+    return type(self)(**{**self._asdict(), **changes})
+
+
+class Parameter(NamedTuple):
+    """A parameter of a function that checks."""
+
+    place: int
+    name: str
+    fits: frozenset[type]  # types that always fit
+    default: Any
+    kind: Kind | None
+
+
+@functools.cache
+def _parameters(key: tuple[Any, type | None]) -> tuple[tuple[Parameter, ...], dict[str, Parameter]]:
+    """Return the parameters of a function by place and by name; a class has those that its fields say."""
+    function, cls = key
+    kinds, code = kinds_of(function, cls), function.__code__
+    names, places = _names(code), code.co_varnames[: code.co_argcount]
+    defaults = dict(zip(places[::-1], (function.__defaults__ or ())[::-1], strict=False)) | (function.__kwdefaults__ or {})
+    made = [
+        Parameter(k, name, kinds[name].fits if name in kinds else frozenset(), defaults.get(name, _NO_DEFAULT), kinds.get(name))
+        for k, name in enumerate(names)
+    ]
+    return tuple(made[: len(places)]), {x.name: x for x in made}
+
+
+_NO_DEFAULT = object()
+_ANY_KEYWORDS = 0x08  # the flag of code with **keywords
+
+
+def _names(code: types.CodeType) -> tuple[str, ...]:
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def _checking(function: Any, cls: type | None) -> Any:
+    key = function, cls
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        by_place, by_name = _parameters(key)
+        given: Any = args
+        for x, (place, name, fits, default, kind) in zip(args, by_place):  # noqa: B905  # may differ in length; strict is slow
+            if kind is not None and type(x) not in fits and x is not default:
+                try:
+                    y = kind.convert(x)
+                except Refused as refused:
+                    raise _refusal(refused, kind, x, name, function, args, named) from None
+                if y is not x:
+                    given = [*args] if given is args else given
+                    given[place] = y
+        for name, x in named.items():
+            if name in by_name:
+                _, _, fits, default, kind = by_name[name]
+                if kind is not None and type(x) not in fits and x is not default:
+                    try:
+                        named[name] = kind.convert(x)
+                    except Refused as refused:
+                        raise _refusal(refused, kind, x, name, function, args, named) from None
+            elif not function.__code__.co_flags & _ANY_KEYWORDS:
+                raise _unknown(function, args, named)
+        try:
+            return function(*given, **named)
+        except TypeError:
+            own = [x for x in by_name if x not in ("self", "_cls")]
+            if missing := [x.name for x in by_place[len(args) :] if x.default is _NO_DEFAULT and x.name not in named]:
+                raise TypeError(f"{_owner(function, args)} takes {listed(own)}; missing: {', '.join(missing)}") from None
+            raise
+
+    return call
+
+
+def _refusal(
+    refused: Refused, kind: Kind, x: object, name: str, function: Any, args: tuple[Any, ...], named: Mapping[str, Any]
+) -> Exception:
+    """Return the error about an argument, which names the function or the part, such as "Joint 'elbow'"."""
+    every = dict(zip(function.__code__.co_varnames, args, strict=False)) | named
+    called = every.get("name") if name != "name" and function.__name__ in ("__init__", "__new__") else None
+    owner = _owner(function, args) + (f" {called!r}" if isinstance(called, str) else "")
+    return kind.error(refused.message(f"{owner}: {name}", kind, x))
+
+
+def _owner(function: Any, args: tuple[Any, ...]) -> str:
+    """Return the name of a function, for a method with the public class of its object."""
+    name = str(function.__name__)
+    if name == "__new__":  # of a named tuple, whose functions have names of their own
+        return str(args[0].__name__)
+    if name == "__init__":
+        return str(function.__qualname__.removesuffix(".__init__"))
+    of_object = function.__code__.co_varnames[:1] == ("self",)
+    return f"{type(args[0]).__name__}.{name}" if of_object else name
+
+
+def _unknown(function: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> TypeError:
+    own = [x for x in _names(function.__code__) if x not in ("self", "_cls")]
+    owner = _owner(function, args)
+    return moved_keywords(owner, named) or unknown_keyword(owner, next(x for x in named if x not in own), own)
