@@ -20,7 +20,7 @@ SHOWN = 60  # characters of a value in a message
 
 
 class Refused(Exception):
-    """Raised by a kind for a value that it does not take, with a note for the end of the message, or another text of the kind."""
+    """Raised by a kind for a value that it does not take, with a note for the end of the message, or with other wanted text."""
 
     def __init__(self, note: str = "", wanted: str = "") -> None:
         self.note, self.wanted = note, wanted
@@ -50,16 +50,16 @@ def argument(what: str, x: object, kind: Kind) -> Any:
         raise kind.error(refused.message(what, kind, x)) from None
 
 
+_SHOWN_AS_THEY_ARE = str, bytes, Real, complex, list, tuple, dict, set, np.generic, np.ndarray, os.PathLike
+
+
 def shown(x: object) -> str:
     """Return a value in a few words, for a message."""
     if isinstance(x, np.ndarray) and (x.size > 4 or x.dtype.kind not in "fiub"):
         return f"an array of shape {x.shape}" + (f" and type {x.dtype}" if x.dtype.kind not in "fiub" else "")
     if isinstance(x, type):
         return f"the class {x.__name__}"
-    plain = x is None or isinstance(
-        x, str | bytes | bool | Real | complex | list | tuple | dict | set | np.generic | np.ndarray
-    )
-    if plain or isinstance(x, os.PathLike):
+    if x is None or isinstance(x, _SHOWN_AS_THEY_ARE):
         said = " ".join(repr(x).split())
         return said if len(said) <= SHOWN else f"{said[: SHOWN - 3]}..."
     name = getattr(x, "__name__", None) or getattr(x, "name", None)
@@ -159,10 +159,8 @@ def rows_of_numbers(m: int, n: int, wanted: str = "") -> Kind:
             x = x.tolist()
         if not isinstance(x, tuple | list) or len(x) != m:
             raise Refused
-        if type(x) is tuple and _ROWS.issuperset(map(type, x)) and [*map(len, x)] == lengths:
-            if _PLAIN.issuperset(map(type, chain.from_iterable(x))):
-                return x
-        return tuple(map(row.convert, x))
+        rows = type(x) is tuple and _ROWS.issuperset(map(type, x)) and [*map(len, x)] == lengths
+        return x if rows and _PLAIN.issuperset(map(type, chain.from_iterable(x))) else tuple(map(row.convert, x))
 
     return Kind(wanted or f"a matrix ({m}, {n}) of numbers", convert)
 
@@ -193,17 +191,20 @@ _ARRAYS = ("__array__", "__dlpack__", "__array_interface__", "__cuda_array_inter
 ARRAY = Kind("an array of real numbers", _real_array)
 
 
-def array_of(what: str, x: object, *shape: int | None, finite: bool = True) -> Array:
-    """Return an array in double precision, of a shape in which None stands for any length, ... for any leading axes.
+def array_of(what: str, x: object, *shape: int | str, finite: bool = True) -> Array:
+    """Return an array in double precision, of a shape in which letters stand for any lengths, and "..." for any leading axes.
 
     Raises ValueError, which begins with `what`.
     """
     made = real_array(what, x)
-    right = made.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, made.shape, strict=True))
-    if not right or (finite and not np.isfinite(made).all()):
-        size = ", ".join("n" if n is None else str(n) for n in shape) + "," * (len(shape) == 1)
-        got = f"shape {made.shape}" if not right or made.size > 4 else shown(made)
-        raise ValueError(f"{what} must be {'finite ' * finite}numbers of shape ({size}); got {got}")
+    last = shape[1:] if shape[:1] == ("...",) else shape
+    right = made.ndim >= len(last) if last is not shape else made.ndim == len(last)
+    right = right and all(isinstance(n, str) or n == m for n, m in zip(last[::-1], made.shape[::-1], strict=False))
+    if not right:
+        size = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
+        raise ValueError(f"{what} must be {'finite ' * finite}numbers of shape ({size}); got shape {made.shape}")
+    if finite and not np.isfinite(made).all():
+        raise ValueError(f"{what} must be finite numbers; got {shown(made) if made.size <= 4 else 'some that are not'}")
     return made
 
 
@@ -383,9 +384,9 @@ def object_of(cls: type) -> Kind:
             raise Refused(_advice(cls.__name__, x))
         return x
 
-    name = cls.__name__
-    wanted = MADE_BY.get(name, f"a featherweight.{name}(...)" if cls.__module__.startswith(__package__ or "") else f"a {name}")
-    return Kind(wanted, convert, frozenset({cls}), TypeError, f"featherweight.{name}(...)")
+    own = cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+    name = f"featherweight.{cls.__name__}(...)" if own else cls.__name__
+    return Kind(MADE_BY.get(cls.__name__, f"a {name}"), convert, frozenset({cls}), TypeError, name)
 
 
 _ROBOT = "a Robot, as featherweight.load returns it"
