@@ -37,7 +37,12 @@ class Named(Several[T]):
     def __getitem__(self, which: str) -> T: ...
     def __getitem__(self, which: SupportsIndex | slice | str) -> T | tuple[T, ...]:
         if not isinstance(which, str):
-            return super().__getitem__(which)
+            try:
+                return super().__getitem__(which)
+            except IndexError:
+                raise IndexError(f"there are {len(self)} items, numbered from 0; got {which!r}") from None
+            except TypeError:
+                raise TypeError(f"choose by a name, a number or a slice; got a {type(which).__name__}") from None
         for x in self:
             if x.name == which:
                 return x
@@ -106,11 +111,12 @@ def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """The function, whose TypeError for a keyword that it does not take says which one is meant."""
     code: Any = getattr(function, "__code__")  # noqa: B009  # of a function, which a Callable need not be
     known = [x for x in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if x != "self"]
-    known_set, name = set(known), function.__qualname__.removesuffix(".__init__")
+    known_set, method = set(known), code.co_varnames[:1] == ("self",) and code.co_name != "__init__"
 
     @wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
         if not named.keys() <= known_set:
+            name = f"{type(args[0]).__name__}.{code.co_name}" if method else function.__qualname__.removesuffix(".__init__")
             raise moved_keywords(name, named) or unknown_keyword(name, next(x for x in named if x not in known_set), known)
         return function(*args, **named)
 
@@ -311,6 +317,12 @@ KEYWORDS_HERE = {
     "qacc": ("a",),
     "f_ext": ("external_forces",),
     "fext": ("external_forces",),
+    "seed": ("rng",),
+    "random_state": ("rng", "seed"),
+    "horizon": ("knots",),
+    "mu": ("friction",),
+    "kp": ("stiffness",),
+    "kd": ("damping",),
 }
 """Words for arguments in other libraries, and ours, of which a function takes one."""
 

@@ -17,12 +17,12 @@ from .kinds import (
     ARRAY,
     FUNCTION,
     NAME,
+    NOTHING,
     NUMBER,
     PATH,
     SWITCH,
     WHOLE,
     Kind,
-    Refused,
     dict_of,
     either,
     list_of,
@@ -37,11 +37,6 @@ CHECKED_LATER = "checked later"
 """Mark of `Annotated` for a parameter that the function itself checks."""
 
 
-def _nothing(x: Any) -> None:
-    raise Refused
-
-
-NOTHING = Kind("None", _nothing, frozenset({type(None)}), TypeError)
 _OF_CLASSES = {bool: SWITCH, int: WHOLE, float: NUMBER, str: NAME, type(None): NOTHING}
 _ARRAY_HINTS = frozenset(get_args(ArrayLike))
 
@@ -66,7 +61,7 @@ def kind_of(hint: Any) -> Kind | None:
     if origin is Callable or hint is Callable:
         return FUNCTION
     hint = origin if isinstance(origin, type) else hint
-    if not isinstance(hint, type) or hint is object or getattr(hint, "_is_protocol", False):
+    if not isinstance(hint, type) or hint in (Any, object) or getattr(hint, "_is_protocol", False):
         return None
     if hint in _OF_CLASSES:
         return _OF_CLASSES[hint]

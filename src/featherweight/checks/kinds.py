@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import chain
 from numbers import Integral, Real
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -215,18 +215,18 @@ def real_array(what: str, x: object) -> Array:
 
 def generator(what: str, rng: object) -> np.random.Generator:
     """Return a generator, which is given or has a seed. Raises ValueError, which begins with `what`, for others."""
-    return np.random.default_rng(argument(what, rng, SEED))
+    return np.random.default_rng(argument(what, rng, SEED_OR_NONE))
 
 
 def _seed(x: Any) -> Any:
-    if isinstance(x, np.random.Generator | np.random.BitGenerator | np.random.SeedSequence) or x is None:
-        return x
-    return whole(0).convert(x)
+    return x if isinstance(x, np.random.Generator | np.random.BitGenerator | np.random.SeedSequence) else whole(0).convert(x)
 
 
-SEED = Kind("a numpy.random.Generator, a seed (a whole number of at least 0) or None", _seed)
+SEED = Kind("a seed (a whole number of at least 0) or a numpy.random.Generator", _seed)
+SEED_OR_NONE = Kind(f"{SEED.wanted}, or None", lambda x: None if x is None else _seed(x))
 
-Seed = Annotated[np.random.Generator | int | None, SEED]
+Seed = Annotated[np.random.Generator | int, SEED]
+SeedOrNone = Annotated[np.random.Generator | int | None, SEED_OR_NONE]
 
 
 # --- texts, switches, choices, lists
@@ -267,6 +267,13 @@ NAME = Kind("a name (text)", _text, frozenset({str}), TypeError, "names")
 PATH = Kind("a path", _path, frozenset({str}), TypeError, "paths")
 FUNCTION = Kind("a function", _function, frozenset({types.FunctionType, types.MethodType}), TypeError, "functions")
 BY_NAME = Kind("a dict", _mapping, frozenset({dict}), TypeError)
+
+
+def _nothing(x: Any) -> None:
+    raise Refused
+
+
+NOTHING = Kind("None", _nothing, frozenset({type(None)}), TypeError)
 
 
 def one_of(choices: Collection[Any]) -> Kind:
@@ -441,3 +448,10 @@ def either(kinds: Sequence[Kind]) -> Kind:
     error = TypeError if errors == {TypeError} else ValueError
     several = " or ".join(filter(None, (kind.several for kind in kinds)))
     return Kind(f"{', '.join(before)} or {last}" if before else last, convert, fits, error, several)
+
+
+SIZE = either([whole(0), list_of(whole(0))])._replace(wanted="a whole number of at least 0, such numbers in a list, or None")
+
+Size = Annotated[SupportsIndex | Sequence[SupportsIndex] | None, either([SIZE, NOTHING])._replace(wanted=SIZE.wanted)]
+
+PixelSize = Annotated[tuple[int, int], tuple_of(whole(1), whole(1))._replace(wanted="(width, height) in pixels")]

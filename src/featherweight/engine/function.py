@@ -248,8 +248,7 @@ class CompiledFunction(SuggestsNames, Generic[R]):
         """
         algorithm = named.pop("algorithm", None)
         if algorithm is not None and algorithm != self.algorithm:
-            if algorithm not in self.ways.every:
-                raise ValueError(f"{self.name}: algorithm must be one of {', '.join(self.ways.every)}; got {algorithm!r}")
+            argument(f"{self.name}: algorithm", algorithm, one_of(self.ways.every))
             return self._by(algorithm).chosen(named)
         for option in self.program.options:
             if named.get(option) is not None:

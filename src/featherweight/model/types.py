@@ -11,7 +11,21 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from ..checks import ARRAY, NUMBER, ONE_OR_SEVERAL, Kind, Refused, argument, checked, numbers, pairs_by_name, rows_of_numbers
+from ..checks import (
+    ARRAY,
+    NAME,
+    NUMBER,
+    ONE_OR_SEVERAL,
+    Kind,
+    Refused,
+    argument,
+    checked,
+    either,
+    numbers,
+    object_of,
+    pairs_by_name,
+    rows_of_numbers,
+)
 from ..spatial import Vec3
 from ..summaries import summarized
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
@@ -655,6 +669,7 @@ class Camera:
 
 
 AnyFrame = Frame | str  # a frame that you create, or the name of a frame of the robot
+FRAME = either([NAME, object_of(Frame)])
 
 
 def frame_name(frame: AnyFrame) -> str:

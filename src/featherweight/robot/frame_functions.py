@@ -20,9 +20,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, cast
 
 from ..algorithms import frames, relative_frames
+from ..checks import argument
 from ..engine.function import CompiledFunction
 from ..engine.program import CoreShape, Input, KernelProgram, Output, Program
-from ..model.types import WORLD, AnyFrame, Frame
+from ..model.types import FRAME, WORLD, AnyFrame, Frame
 from ..names import hint
 from .arguments import A, Argument, Q, V
 from .compiled_member import compiled
@@ -185,6 +186,9 @@ def _of_frames(
     if reference is not None and not (isinstance(reference, str) and reference in REFERENCES):
         meant = hint(reference, REFERENCES)
         raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}{meant}")
+
+    if relative_to is not None:
+        argument(f"{robot.name}: relative_to", relative_to, FRAME)
 
     def make() -> CompiledFunction:
         chosen = kernel.in_world if relative_to is None else kernel.relative

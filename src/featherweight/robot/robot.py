@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -10,12 +10,13 @@ from typing import Any
 import numpy.typing as npt
 
 from ..algorithms import integration
+from ..checks import checked
 from ..engine.function import CompiledFunction
 from ..engine.fusion import together
 from ..engine.program import Output
 from ..model import configuration
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives
-from ..model.inertial_parameters import with_armature, with_inertial_parameters
+from ..model.inertial_parameters import Armature, with_armature, with_inertial_parameters
 from ..model.model import Model
 from ..summaries import SeveralByName
 from . import camera_placement as cameras
@@ -66,14 +67,17 @@ class Robot(System):
     def __reduce__(self) -> tuple[object, ...]:
         return Robot, (self.model, self.execution)
 
-    def with_armature(self, armature: Mapping[str, float]) -> Robot:
-        """Return the same robot with other reflected inertias [kg m², kg] at the named joints.
+    @checked
+    def with_armature(self, armature: Armature) -> Robot:
+        """Return the same robot with other reflected inertias [kg m², kg]: of the joints that a dict names, or of all joints.
 
+        For all joints, give a list or an array in the order of `robot.armature`, or one number; floating joints have none.
         If you add h times a joint's damping to its armature, a step of h seconds treats the damping implicitly. Raises
         ValueError for an unknown joint or a negative armature.
         """
         return Robot(with_armature(self.model, armature), self.execution)
 
+    @checked
     def with_inertial_parameters(self, parameters: npt.ArrayLike) -> Robot:
         """Return the same robot with other `inertial_parameters`, (nbodies, 10) or flat.
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Matrix
+from ..checks import FUNCTION, NOTHING, argument, either
 from ..contact.contact_settings import ContactSettings
 from ..contact.laws import COULOMB, PYRAMIDS, RIGID
 from ..engine.backends.host_arrays import TYPES
@@ -56,6 +57,7 @@ from .step_model import StepModel
 from .variation import varied_arrays
 
 Controller = Callable[[float, Array, Array], Any]
+CONTROLLER = either([FUNCTION, NOTHING])._replace(wanted="a function of time, q and v, or None")
 
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
@@ -136,7 +138,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         on_failure: str = "raise",
         threads: int | None = None,
     ) -> None:
-        check_robot(robot)
+        check_robot("Simulation", robot)
         step, integrator = of_the_file(robot, step, integrator)
         check_step(step, integrator)
         if isinstance(contact, str):
@@ -214,6 +216,7 @@ class Simulation(SuggestsNames, StateOfRobots):
 
     # # variation of robots
 
+    @knows_keywords
     def vary(
         self,
         *,
@@ -230,8 +233,9 @@ class Simulation(SuggestsNames, StateOfRobots):
         `parameters` (robots, nbodies, 10) are inertial parameters, as `identification.random_parameters` draws them. `armature`
         (robots, k) is the armature as in `robot.armature`. All other arguments are factors, of shape (robots,), or with one
         factor for each element: `friction` of contacts; `joint_friction`, `damping` and `stiffness` (robots, n) of degrees of
-        freedom of all joints; `gains` (robots, nu) of actuators. A parameter that is not given returns to the robot's own
-        value.
+        freedom of all joints; `gains` (robots, nu) of actuators. A number is the same factor for all robots and elements, or
+        the armature of all joints; parameters and armatures without the axis of robots are those of all. A parameter that is
+        not given returns to the robot's own value.
 
         Raises ValueError for wrong shapes, non-finite numbers and negative factors, and for inertias of robots whose
         functions are too large to be traced. Raises NotImplementedError for inertial parameters with gravity compensation.
@@ -363,6 +367,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         After an error, including one from the controller, the state is the one before the failed step.
         """
         check_duration(duration, every)
+        argument("controller", controller, CONTROLLER)
         steps = round(duration / self.step_size)
         recorder = Recorder(self._recorded, every)
         inputs = self._inputs(tau, control, external_forces)
@@ -410,6 +415,7 @@ class Simulation(SuggestsNames, StateOfRobots):
             self._after_step(before)
         return steps
 
+    @knows_keywords
     def rollout(
         self, q: Any, v: Any = None, steps: int | None = None, *, tau: Any = None, control: Any = None,
         external_forces: Any = None, every: int = 1, device: str | None = None,
