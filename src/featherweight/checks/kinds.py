@@ -59,11 +59,12 @@ def shown(x: object) -> str:
         return f"an array of shape {x.shape}" + (f" and type {x.dtype}" if x.dtype.kind not in "fiub" else "")
     if isinstance(x, type):
         return f"the class {x.__name__}"
+    x = x.item() if isinstance(x, np.generic) else x
     if x is None or isinstance(x, _SHOWN_AS_THEY_ARE):
         said = " ".join(repr(x).split())
         return said if len(said) <= SHOWN else f"{said[: SHOWN - 3]}..."
     name = getattr(x, "__name__", None) or getattr(x, "name", None)
-    return f"{type(x).__name__} {name!r}" if isinstance(name, str) else f"a {type(x).__name__}"
+    return f"{type(x).__name__} {name!r}" if isinstance(name, str) else f"{type(x).__name__} object"
 
 
 # --- numbers

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms.clearances import distance_from, length, placed_point
+from ..checks import PositiveCount, checked
 from ..collision.stand_ins import local_stand_ins
 from ..model.types import WORLD, Pose, Shape, ShapeType
 from ..robot.robot import Robot
@@ -73,6 +74,7 @@ def from_moving(distances: Distances, placements: Any, parameters: Any) -> list[
     return distances.rows(placements, numbers)
 
 
+@checked
 def clearance(
     robot: Robot,
     obstacles: Iterable[Shape] = (),
@@ -80,7 +82,7 @@ def clearance(
     bodies: Iterable[str] | None = None,
     pairs: Iterable[tuple[str, str]] = (),
     moving: bool = False,
-    balls: int = 4,
+    balls: PositiveCount = 4,
     name: str = "clearance",
 ) -> Residual:
     """Return a term whose rows are distances [m] of a robot from obstacles, negative where they overlap.

@@ -17,11 +17,13 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
+from ..checks import NUMBER, argument, array_of, real_array, whole
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.threads import processors, share_out
+from ..names import knows_keywords
 from ..simulation import Simulation
 from ..simulation.arguments import check_count, check_options
-from .controller import checked_numbers, checked_state
+from .controller import TIME, checked_numbers, checked_state
 from .drives import control_bounds
 from .problem import OptimalControl, check_penalty, check_problem
 from .sampled_motions import AT_ONCE
@@ -82,6 +84,7 @@ class SamplingController:
     ValueError for arguments that are invalid.
     """
 
+    @knows_keywords
     def __init__(
         self,
         ocp: OptimalControl,
@@ -108,16 +111,16 @@ class SamplingController:
         self._hold = 1 if simulation is None else steps_of_knot(ocp, self._step, simulation)
         check_count("SamplingController: samples", samples, 2)
         check_count("SamplingController: nodes", nodes, 2)
-        if not temperature >= 0.0:
+        if not argument("SamplingController: temperature", temperature, NUMBER) >= 0.0:
             raise ValueError(f"SamplingController: temperature must not be negative; got {temperature!r}")
         check_penalty("SamplingController", penalty)
         self.ocp, self.simulation, self.samples, self.temperature, self.penalty = ocp, simulation, samples, temperature, penalty
         self.targets, self.parameters = targets, parameters
-        given = np.asarray(noise, dtype=float)
+        given = real_array("SamplingController: noise", noise)
         if given.shape not in ((), (ocp.nu,)) or not ((given >= 0.0) & (given < math.inf)).all():
             raise ValueError(f"SamplingController: noise must be a number or {ocp.nu} of them, none negative; got {noise!r}")
         self.noise = np.array(np.broadcast_to(given, (ocp.nu,)))
-        seeds = np.random.SeedSequence(seed).spawn(-(-samples // AT_ONCE))
+        seeds = np.random.SeedSequence(argument("SamplingController: seed", seed, whole(0))).spawn(-(-samples // AT_ONCE))
         self._generators = [np.random.Generator(np.random.SFC64(x)) for x in seeds]  # of samples that follow each other
         bounds = control_bounds(ocp.actuators) if ocp.actuators else np.array(ocp.robot.effort_bounds)[:, list(ocp.driven)]
         self._draws = draws(ocp.knots, max(2, min(nodes, ocp.knots)), samples, self.noise, np.array(bounds))
@@ -148,7 +151,8 @@ class SamplingController:
 
         With actuators, return (zeros, their controls). Raises ValueError as `update` does.
         """
-        if self.plan is None or not math.isfinite(time) or time < self._time or time >= self._time + self._step * (1.0 - 1e-9):
+        argument("SamplingController: time", time, TIME)
+        if self.plan is None or time < self._time or time >= self._time + self._step * (1.0 - 1e-9):
             self.update(time, q, v)
         assert self.plan is not None
         tau = np.zeros(self.ocp.robot.nv)
@@ -189,6 +193,8 @@ class SamplingController:
 
     def costs(self, q: Vector, v: Vector, u: Tensor) -> Vector:
         """Return the costs (samples,) of controls u (samples, knots, nu) from q and v; infinity where the motion fails."""
+        q, v = checked_state("SamplingController", self.ocp.robot, 0.0, q, v)
+        u = array_of("SamplingController: u", u, "samples", self.ocp.knots, self.ocp.nu)
         return self._costs(q, v, np.swapaxes(u, 0, 1))
 
     def _costs(self, q: Vector, v: Vector, u: Tensor, write: Callable[[int, int], object] = lambda *_: None) -> Vector:

@@ -63,7 +63,7 @@ def ground_of(ground: object) -> Ground | None:
     return ground
 
 
-def list_of(kind: type[T], name: str, things: object, example: str) -> tuple[T, ...]:
+def parts_of(kind: type[T], name: str, things: object, example: str) -> tuple[T, ...]:
     """Return a tuple of objects of one kind. Raises TypeError for others."""
     if isinstance(things, kind):
         raise TypeError(f"{name} must be a list; put the {kind.__name__} into one: {name}=[...]")

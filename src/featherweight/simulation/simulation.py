@@ -37,10 +37,10 @@ from .arguments import (
     check_switches,
     given_forces,
     ground_of,
-    list_of,
     numbers,
     of_robots,
     pairs_of,
+    parts_of,
 )  # fmt: skip
 from .contact_stage import ContactStage
 from .defaults import law_of, of_the_file, shapes_have_something_to_touch, warn_of_explicit_drives, warn_of_what_is_left_out
@@ -145,11 +145,11 @@ class Simulation(SuggestsNames, StateOfRobots):
             contact = ContactOptions(law=contact)
         check_options("contact", contact, ContactOptions)
         check_options("joints", joints, JointOptions)
-        spheres = list_of(ContactSphere, "spheres", spheres, "featherweight.ContactSphere('foot', 0.02)")
+        spheres = parts_of(ContactSphere, "spheres", spheres, "featherweight.ContactSphere('foot', 0.02)")
         pairs, ground = pairs_of(pairs), ground_of(ground)
         if isinstance(actuators, PD):
             actuators = actuators.actuators(j for j in robot.joints if j.independent)
-        actuators = list_of(Actuator, "actuators", robot.actuators if actuators is None else actuators, "Actuator(...)")
+        actuators = parts_of(Actuator, "actuators", robot.actuators if actuators is None else actuators, "Actuator(...)")
         if shapes is not None:
             check_switches(shapes=shapes)
         check_pairs(pairs, spheres, ground)

@@ -53,7 +53,7 @@ BAD_CALLS: list[tuple[dict[str, Any], str]] = [
     ({"targets": 2.0 * np.eye(4)}, "not a rotation"),
     ({"targets": np.diag([1.0, 1.0, -1.0, 1.0])}, "not a rotation"),
     ({"targets": np.full((4, 4), np.nan)}, "'panda_hand' has numbers that are not finite"),
-    ({"targets": "there"}, "'panda_hand' is not an array of numbers"),
+    ({"targets": "there"}, "the target of 'panda_hand' must be an array of real numbers"),
     ({"targets": {"foot": POSE}}, r"those of the tasks \['panda_hand'\]; got \['foot'\]"),
     ({"targets": POSE, "q0": np.zeros(7)}, r"q0 must have shape \(..., 9\); got \(7,\)"),
     ({"targets": POSE, "q0": np.full(9, np.inf)}, "q0 has numbers that are not finite"),
