@@ -7,7 +7,7 @@ import types
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from ..names import listed, moved_keywords, unknown_keyword
+from ..names import listed, moved_keywords, public_signature, unknown_keyword
 from .hints import kinds_of
 from .kinds import Kind, Refused
 
@@ -92,16 +92,25 @@ def _checking(function: Any, cls: type | None) -> Any:
                     except Refused as refused:
                         raise _refusal(refused, kind, x, name, function, args, named) from None
             elif not function.__code__.co_flags & _ANY_KEYWORDS:
-                raise _unknown(function, args, named)
+                owner, own = public_signature(function, args)
+                raise moved_keywords(owner, named) or unknown_keyword(owner, name, own)
         try:
             return function(*given, **named)
         except TypeError:
-            own = [x for x in by_name if x not in ("self", "_cls")]
-            if missing := [x.name for x in by_place[len(args) :] if x.default is _NO_DEFAULT and x.name not in named]:
-                raise TypeError(f"{_owner(function, args)} takes {listed(own)}; missing: {', '.join(missing)}") from None
+            if problem := _misfit(by_place, args, named):
+                owner, own = public_signature(function, args)
+                raise TypeError(f"{owner} takes {listed(own)}; {problem}") from None
             raise
 
     return call
+
+
+def _misfit(by_place: tuple[Parameter, ...], args: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+    """Describe arguments that are missing or too many; the text is empty if a call has the right ones."""
+    if len(args) > len(by_place):
+        return f"got {len(args)} arguments by position"
+    missing = [x.name for x in by_place[len(args) :] if x.default is _NO_DEFAULT and x.name not in named]
+    return f"missing: {', '.join(missing)}" if missing else ""
 
 
 def _refusal(
@@ -110,22 +119,5 @@ def _refusal(
     """Return the error about an argument, which names the function or the part, such as "Joint 'elbow'"."""
     every = dict(zip(function.__code__.co_varnames, args, strict=False)) | named
     called = every.get("name") if name != "name" and function.__name__ in ("__init__", "__new__") else None
-    owner = _owner(function, args) + (f" {called!r}" if isinstance(called, str) else "")
+    owner = public_signature(function, args)[0] + (f" {called!r}" if isinstance(called, str) else "")
     return kind.error(refused.message(f"{owner}: {name}", kind, x))
-
-
-def _owner(function: Any, args: tuple[Any, ...]) -> str:
-    """Return the name of a function, for a method with the public class of its object."""
-    name = str(function.__name__)
-    if name == "__new__":  # of a named tuple, whose functions have names of their own
-        return str(args[0].__name__)
-    if name == "__init__":
-        return str(function.__qualname__.removesuffix(".__init__"))
-    of_object = function.__code__.co_varnames[:1] == ("self",)
-    return f"{type(args[0]).__name__}.{name}" if of_object else name
-
-
-def _unknown(function: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> TypeError:
-    own = [x for x in _names(function.__code__) if x not in ("self", "_cls")]
-    owner = _owner(function, args)
-    return moved_keywords(owner, named) or unknown_keyword(owner, next(x for x in named if x not in own), own)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..array_types import IntegerMatrix, Matrix, Vector
+from ..checks import checked
 from ..engine.loops.kernels import MachineCall, call_machine
 from ..simulation.forces import Drives, drive_force
 from ..simulation.smooth_motion import clear, clear_rows, copy
@@ -282,11 +283,12 @@ class FloatingTask(CompiledTask):
         return Felt(robots.touching_links, wrench, center, called(links, function, now, center))
 
 
+@checked
 @dataclass(frozen=True)
 class Ant(FloatingTask):
     """Gymnasium's Ant: four legs walk forward."""
 
-    xml_file: str = "ant.xml"
+    xml_file: Any = "ant.xml"
     frame_skip: int = 5
     reset_noise_scale: float = 0.1
     contact_force_range: tuple[float, float] = (-1.0, 1.0)
@@ -299,11 +301,12 @@ class Ant(FloatingTask):
         return AntText(self._weights(robots.links), felt, float(least), float(most), bool(self.include_cfrc_ext_in_observation))
 
 
+@checked
 @dataclass(frozen=True)
 class Humanoid(FloatingTask):
     """Gymnasium's Humanoid: two legs and two arms, walks forward without falling."""
 
-    xml_file: str = "humanoid.xml"
+    xml_file: Any = "humanoid.xml"
     frame_skip: int = 5
     reset_noise_scale: float = 1e-2
     forward_reward_weight: float = 1.25

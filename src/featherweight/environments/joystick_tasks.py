@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Vector
+from ..checks import checked
 from ..model.description import Description
 from ..model.position_drives import PD
 from ..model.types import Joint, JointType, ShapeType
@@ -58,6 +59,7 @@ class Limbs(NamedTuple):
     more: tuple[str, ...]  # other frames whose placements and velocities rules need
 
 
+@checked
 @dataclass(frozen=True)
 class JoystickTask(CompiledTask):
     """A robot with legs follows commanded velocities: forward, sideways and turn about the vertical.
@@ -186,6 +188,7 @@ def foot_of(feet: Mapping[int, int], a: int, b: int) -> int:
     return feet.get(a, feet.get(b, NOTHING))
 
 
+@checked
 @dataclass(frozen=True)
 class Go1Joystick(JoystickTask):
     """Go1 follows commanded velocities: forward, sideways and turn about the vertical.

@@ -554,8 +554,8 @@ class OptimalControl:
     def plan_function(self, **options: Any) -> PlanFunction:
         """Return the solution as a function of initial states, targets and parameters, with derivatives.
 
-        `options` are `guess`, `iterations`, `tolerance` and `constraint_tolerance` of `solve`. `featherweight.jax.plan` and `featherweight.torch.plan` make functions of their
-        libraries' arrays from it.
+        `options` are `guess`, `iterations`, `tolerance` and `constraint_tolerance` of `solve`. `featherweight.jax.plan` and
+        `featherweight.torch.plan` make functions of their libraries' arrays from it.
         """
         if unknown := [name for name in options if name not in OPTIONS]:
             raise unknown_keyword("OptimalControl.plan_function", unknown[0], OPTIONS)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, cast
 
 from ..algorithms import frames, relative_frames
-from ..checks import argument
+from ..checks import argument, shown
 from ..engine.function import CompiledFunction
 from ..engine.program import CoreShape, Input, KernelProgram, Output, Program
 from ..model.types import FRAME, WORLD, AnyFrame, Frame
@@ -179,10 +179,10 @@ def _of_frames(
 ) -> CompiledFunction:
     single = isinstance(frame, AnyFrame) or not isinstance(frame, Iterable)
     every: tuple[Any, ...] = tuple(cast("Iterable[Any]", (frame,) if single else frame))
-    if not isinstance(frame, list | tuple) and not all(isinstance(x, AnyFrame) for x in every):
+    if not all(isinstance(x, AnyFrame) for x in every):
         taken = ", ".join(x.name for x in kernel.inputs)
         how = f'{kernel.member.__name__}("hand") gives a function, which is called with {taken}'
-        raise TypeError(f"{robot.name}: a frame is a name or a featherweight.Frame; got {frame!r}: {how}")
+        raise TypeError(f"{robot.name}: a frame is a name or a featherweight.Frame; got {shown(frame)}: {how}")
     if reference is not None and not (isinstance(reference, str) and reference in REFERENCES):
         meant = hint(reference, REFERENCES)
         raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}{meant}")

@@ -18,6 +18,7 @@ from ..model import configuration
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives
 from ..model.inertial_parameters import Armature, with_armature, with_inertial_parameters
 from ..model.model import Model
+from ..names import knows_keywords
 from ..summaries import SeveralByName
 from . import camera_placement as cameras
 from . import (
@@ -222,6 +223,7 @@ class Robot(System):
 
     # contacts
 
+    @knows_keywords
     def operational_space(self, contacts: Constraint | Iterable[Constraint]) -> OperationalSpace:
         """Return the dynamics along contacts and other constraints: Λ, bias, consistent inverse, constrained dynamics.
 
@@ -236,10 +238,12 @@ class Robot(System):
 
         return self._kept(("operational_space", *(c.key for c in constraints)), make)
 
+    @knows_keywords
     def contact_jacobian(self, contacts: Constraint | Iterable[Constraint]) -> CompiledFunction:
         """Return the function of q that computes J (m, nv), where J v are the velocities along m constraint rows."""
         return self.operational_space(as_constraints(contacts, "contact_jacobian")).jacobian
 
+    @knows_keywords
     def delassus(self, contacts: Constraint | Iterable[Constraint], algorithm: str = "auto") -> CompiledFunction:
         """Return the function of q that computes the Delassus matrix J M⁻¹ Jᵀ (m, m).
 

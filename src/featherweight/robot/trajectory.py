@@ -165,6 +165,8 @@ class Trajectory(SuggestsNames):
     @checked
     def joined(parts: Sequence[Trajectory]) -> Trajectory:
         """Concatenate trajectories of the first one's robot."""
+        if not parts:
+            raise ValueError("Trajectory.joined: give at least one trajectory; got none")
         each = [p.contacts(k) for p in parts for k in range(len(p))]
         first = np.cumsum([0, *(len(points) for points, _ in each)])
         points, forces = (np.concatenate([_none(), *x]) for x in zip(*each, strict=True))

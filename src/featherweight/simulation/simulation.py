@@ -269,7 +269,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         effort limits of the joints. Raises SimulationError if a step fails; the state is then the one before that step.
         """
         fleet = self._fleet
-        if steps != 1:
+        if type(steps) is not int or steps != 1:
             check_count("steps", steps, 1)
             if self._history is not None:
                 for _ in range(steps):

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from ...array_types import Array
 from ...checks import NAME, NOTHING, Finite, argument, checked, either, list_of, tuple_of
+from ...names import knows_keywords
 from ...summaries import Several, SeveralListed
 from ..system import System
 from .shape_pairs import CollisionPair, described_pair, pairs_of_names, pairs_that_may_touch
@@ -120,12 +121,14 @@ def in_collision(robot: System, q: npt.ArrayLike, *, margin: float = 0.0, pairs:
     return queries.any_touching(q, margin)
 
 
+@knows_keywords
 def collisions(robot: System, q: npt.ArrayLike, *, margin: float = 0.0, pairs: NamedPairs = None) -> Collisions:
     """Return which pairs of shapes are within `margin` [m] at configurations q (..., nq)."""
     queries = _queries(robot, pairs)
     return Collisions(queries.pairs, queries.touching(q, margin))
 
 
+@knows_keywords
 def distances(robot: System, q: npt.ArrayLike, *, within: float = math.inf, pairs: NamedPairs = None) -> Distances:
     """Return distances, nearest points and normals of pairs of shapes at configurations q (..., nq).
 
