@@ -40,9 +40,9 @@ class Named(Several[T]):
             try:
                 return super().__getitem__(which)
             except IndexError:
-                raise IndexError(f"there are {len(self)} items, numbered from 0; got {which!r}") from None
+                raise IndexError(f"there are {len(self)} items, numbered from 0; got {which}") from None
             except TypeError:
-                raise TypeError(f"choose by a name, a number or a slice; got a {type(which).__name__}") from None
+                raise TypeError(f"choose by a name, a number or a slice; got {which!r:.60}") from None
         for x in self:
             if x.name == which:
                 return x

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from . import se3
 from .array_types import Array, Integers, Matrix, Tensor, Vector
-from .checks import Positive, array_of, checked, real_array
+from .checks import Positive, array_of, checked, real_array, shown
 from .robot.robot import Robot
 from .robot.trajectory import Trajectory, joint_names
 from .summaries import summarized
@@ -192,7 +192,7 @@ def _fastest(name: str, d: Matrix, limit: ArrayLike) -> Vector:
     """Return how fast the travelled part of ways d (k, n) may change (k,) within limits, a number or (n,)."""
     limit = real_array(f"{name}: limits", limit)
     if limit.shape not in ((), d.shape[1:]) or not (limit > 0.0).all():
-        raise ValueError(f"{name}: limits must be positive, a number or {d.shape[1]} of them; got {limit}")
+        raise ValueError(f"{name}: limits must be positive, a number or {d.shape[1]} of them; got {shown(limit)}")
     with np.errstate(divide="ignore"):
         return np.asarray((limit / np.abs(d)).min(axis=-1))
 

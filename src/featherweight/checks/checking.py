@@ -22,11 +22,10 @@ def checked(thing: T) -> T:
     made: Any = thing
     if not isinstance(made, type):
         return _checking(made, None)  # type: ignore[no-any-return]
-    if issubclass(made, tuple):
-        made.__new__ = _checking(made.__new__, made)
-        made._replace = _replaced
-    else:
-        made.__init__ = _checking(made.__init__, made)
+    entry = "__new__" if issubclass(made, tuple) else "__init__"
+    methods = {entry: _checking(getattr(made, entry), made)} | ({"_replace": _replaced} if entry == "__new__" else {})
+    for name, method in methods.items():
+        setattr(made, name, method)
     return thing
 
 
@@ -117,7 +116,7 @@ def _refusal(
     refused: Refused, kind: Kind, x: object, name: str, function: Any, args: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Exception:
     """Return the error about an argument, which names the function or the part, such as "Joint 'elbow'"."""
-    every = dict(zip(function.__code__.co_varnames, args, strict=False)) | named
+    every = dict(zip(function.__code__.co_varnames, args, strict=False)) | dict(named)
     called = every.get("name") if name != "name" and function.__name__ in ("__init__", "__new__") else None
     owner = public_signature(function, args)[0] + (f" {called!r}" if isinstance(called, str) else "")
     return kind.error(refused.message(f"{owner}: {name}", kind, x))

@@ -71,11 +71,13 @@ def shown(x: object) -> str:
 
 
 def _number(x: Any) -> float:
+    if type(x) is float or type(x) is int:
+        return x
     if isinstance(x, bool | np.bool_) or not (isinstance(x, Real) or (isinstance(x, np.ndarray) and x.ndim == 0)):
         raise Refused
     if isinstance(x, np.ndarray) and x.dtype.kind not in "fiu":
         raise Refused
-    return x if type(x) is float or type(x) is int else float(x)
+    return float(x)
 
 
 def number_in(wanted: str, low: float = -math.inf, high: float = math.inf, *, ends: str = "[]") -> Kind:
@@ -161,7 +163,8 @@ def rows_of_numbers(m: int, n: int, wanted: str = "") -> Kind:
         if not isinstance(x, tuple | list) or len(x) != m:
             raise Refused
         rows = type(x) is tuple and _ROWS.issuperset(map(type, x)) and [*map(len, x)] == lengths
-        return x if rows and _PLAIN.issuperset(map(type, chain.from_iterable(x))) else tuple(map(row.convert, x))
+        whole: Any = x
+        return whole if rows and _PLAIN.issuperset(map(type, chain.from_iterable(x))) else tuple(map(row.convert, x))
 
     return Kind(wanted or f"a matrix ({m}, {n}) of numbers", convert)
 
@@ -312,7 +315,7 @@ def list_of(item: Kind, length: int | None = None) -> Kind:
     def convert(x: Any) -> tuple[Any, ...]:
         if not isinstance(x, list | tuple | np.ndarray) or hasattr(x, "_fields"):
             if _takes(item, x):
-                raise Refused("; put it into a list")
+                raise Refused("; put it into a list" + (f": [{x!r}]" if isinstance(x, str) else ""))
             if isinstance(x, str | bytes | Mapping) or not isinstance(x, Iterable):
                 raise Refused
         if isinstance(x, np.ndarray) and x.ndim == 0:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..array_types import Array
-from ..checks import checked
+from ..checks import Finite, checked
 from ..model.description import Description
 from ..model.position_drives import PD
 from ..model.types import Joint, JointType, Pose, Shape, ShapeType
@@ -63,9 +63,9 @@ class G1Joystick(JoystickTask):
     """
 
     frame_skip: int = 10
-    timestep: float = 0.002
+    timestep: Finite = 0.002
     commands: tuple[float, float, float] = (1.0, 0.5, 1.0)
-    command_time: float = 10.0  # [s] between changes of the command
+    command_time: Finite = 10.0  # [s] between changes of the command
 
     terms: ClassVar[tuple[str, ...]] = TERMS
     foot_height: ClassVar[float] = 0.15

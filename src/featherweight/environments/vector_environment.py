@@ -155,7 +155,8 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         return self.episodes.observe(), info
 
     def _mask(self, options: dict[str, Any] | None) -> Booleans:
-        if argument("reset: options", options, OPTIONS) is None or "reset_mask" not in options:
+        argument("reset: options", options, OPTIONS)
+        if options is None or "reset_mask" not in options:
             return np.ones(self.num_envs, bool)
         mask = options["reset_mask"]
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,) or not mask.any():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,6 +43,17 @@ from .types import (
 )
 
 NONNEGATIVE = ("armature", "damping", "friction", "stiffness", "effort", "velocity")
+SKEWED = 1e-3  # greatest error of a rotation matrix times its transpose
+ON_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
+SIZES = {
+    ShapeType.SPHERE: ("radius",),
+    ShapeType.BOX: ("length along x", "y", "z"),
+    ShapeType.CYLINDER: ("radius", "length"),
+    ShapeType.CAPSULE: ("radius", "length of its cylinder"),
+    ShapeType.ELLIPSOID: ("radius along x", "y", "z"),
+    ShapeType.MESH: ("scale along x", "y", "z"),
+    ShapeType.HEIGHTFIELD: ("length along x", "y", "depth of its base"),
+}
 ROUNDED = 0.01  # excess of a flat body's moments when they are rounded to three digits
 
 
@@ -56,10 +68,12 @@ def require_sound_numbers(d: Description) -> None:
                 if len(given := getattr(x, key)) != len(NO_POLY):
                     problem = f"{key} has the two coefficients b, c; got {given}"
                     raise ModelError(f"{d.source}: {kind} {x.name!r}: {problem}; give both, 0 where there is none")
-    for element, numbers in _numbers(d):
+    for element, numbers, part in _numbers(d):
         if not all(-LARGEST <= x <= LARGEST for x in numbers):  # also catches NaN
             worst = next(x for x in numbers if not -LARGEST <= x <= LARGEST)
-            raise ModelError(f"{d.source}: {element} has the number {worst:g}; give numbers within ±{LARGEST:g}, in SI units")
+            number = f"the number {worst:g}{_place_of(worst, part)}"
+            raise ModelError(f"{d.source}: {element} has {number}; give numbers within ±{LARGEST:g}, in SI units")
+    _require_rotations(d)
     for b in d.bodies:
         mass = b.inertia.mass
         if mass < 0.0:
@@ -81,9 +95,24 @@ def require_sound_numbers(d: Description) -> None:
         if j.rest_pose and (len(j.rest_pose) != JointType.FLOATING.nq or not any(j.rest_pose[3:])):
             problem = f"the rest pose of a floating joint is (x, y, z, qx, qy, qz, qw); got {j.rest_pose}"
             raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; give these, or ()")
+        if j.type in ON_AXIS and not any(j.axis):
+            raise ModelError(f"{d.source}: joint {j.name!r}: its axis is zero; give the direction of its axis")
         if j.lower > j.upper:
             problem = f"the lower limit {j.lower:g} is above the upper limit {j.upper:g}"
             raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; exchange or correct them")
+
+
+def _require_rotations(d: Description) -> None:
+    """Raise ModelError for placements whose matrices are not rotations."""
+    kinds = {"joint": d.joints, "frame": d.frames, "shape": d.shapes, "camera": d.cameras}
+    placed: list[tuple[str, Any, str]] = [(kind, x, "placement") for kind, elements in kinds.items() for x in elements]
+    placed += [("loop", x, key) for x in d.loops for key in ("predecessor_frame", "successor_frame")]
+    R = np.array([getattr(x, key).R for _, x, key in placed], dtype=np.float64).reshape(-1, 3, 3)
+    skewed = np.abs(total(R[:, :, None] * R[:, None]) - np.eye(3)).max(axis=(1, 2), initial=0.0) > SKEWED
+    mirrored = total(np.cross(R[:, 0], R[:, 1]) * R[:, 2]) < 0.0
+    for kind, x, key in (placed[k] for k in np.flatnonzero(skewed | mirrored)):
+        problem = f"the matrix of its {key} is not a rotation: {getattr(x, key).R}"
+        raise ModelError(f"{d.source}: {kind} {x.name!r}: {problem}; give columns of unit length at right angles")
 
 
 def require_coordinates(d: Description) -> None:
@@ -153,6 +182,11 @@ def require_shapes(d: Description) -> None:
             if getattr(x, key) < 0.0:
                 raise ModelError(f"{d.source}: {where}: the {key} is negative ({getattr(x, key):g}); give zero or more")
     for s in d.shapes:
+        if s.type in SIZES and len(s.size) != len(SIZES[s.type]):
+            problem = f"the size of a {s.type} is ({', '.join(SIZES[s.type])}); got {s.size}"
+            raise ModelError(f"{d.source}: shape {s.name!r}: {problem}; give these numbers")
+        if s.type is not ShapeType.MESH and min(s.size, default=0.0) < 0.0:
+            raise ModelError(f"{d.source}: shape {s.name!r}: the size {s.size} has a negative number; correct it")
         if len(s.surface_velocity) != 6:
             problem = f"shape {s.name!r}: its surface_velocity has {len(s.surface_velocity)} numbers"
             raise ModelError(f"{d.source}: {problem}; give three of linear and three of angular velocity")
@@ -266,10 +300,10 @@ def _path_problem(path: Sequence[TendonPoint | TendonWrap | Pulley]) -> str:
     return ""
 
 
-def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Yield the numbers of each element; infinite limits, which stand for no limit, are left out."""
+def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...], Any]]:
+    """Yield the numbers of each element, and the part that has them; infinite ones, which stand for no limit, are left out."""
     for b in d.bodies:
-        yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation)
+        yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation), b
     for j in d.joints:
         limits = (x for x in (j.lower, j.upper, j.effort, j.velocity) if not math.isinf(x))
         own = (
@@ -284,35 +318,60 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
             *j.rest_pose,
             *limits,
         )
-        yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, *own)
+        yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, *own), j
     for f in d.frames:
-        yield f"frame {f.name!r}", _of_pose(f.placement)
+        yield f"frame {f.name!r}", _of_pose(f.placement), f
     for camera in d.cameras:
-        yield f"camera {camera.name!r}", (*_of_pose(camera.placement), camera.field_of_view)
+        yield f"camera {camera.name!r}", (*_of_pose(camera.placement), camera.field_of_view, *_flat(camera.sensor)), camera
     for loop in d.loops:
-        yield f"loop {loop.name!r}", (*_of_pose(loop.predecessor_frame), *_of_pose(loop.successor_frame))
+        frames = (*_of_pose(loop.predecessor_frame), *_of_pose(loop.successor_frame))
+        yield f"loop {loop.name!r}", (*frames, loop.torque_scale), loop
     for c in d.couplings:
-        yield f"coupling {c.name!r}", (c.offset, *(x for _, coefficients in c.terms for x in coefficients))
+        yield f"coupling {c.name!r}", (c.offset, *(x for _, coefficients in c.terms for x in coefficients)), c
     for t in d.tendons:
         finite = (x for x in (t.lower, t.upper, *t.rest, *t.force) if not math.isinf(x))
         own = (t.stiffness, t.damping, t.friction, *t.stiffness_poly, *t.damping_poly, *(c for _, c in t.terms), *finite)
-        yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node)))
+        yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node))), t
     for s in d.shapes:
         fluid = () if s.fluid is None else (*s.fluid[:5], *s.fluid.added_mass, *s.fluid.added_inertia)
-        yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin, *s.surface_velocity, s.adhesion, s.gap, *fluid)
+        rubs = (*s.turning_friction, 0.0 if s.friction is None else s.friction)
+        own = (*s.size, s.margin, *s.surface_velocity, s.adhesion, s.gap, *rubs, *fluid)
+        yield f"shape {s.name!r}", (*_of_pose(s.placement), *own), s
     for pair in d.contact_pairs:
         frictions = (x for x in (pair.friction, pair.second_friction, pair.second_rolling) if x is not None)
         own = (pair.margin, pair.adhesion, pair.gap, *pair.turning_friction, *frictions)
-        yield f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}", own
+        yield f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}", own, pair
+    for a in d.actuators:
+        yield f"actuator {a.name!r}", tuple(filter(math.isnan, _flat(a))), a
+    for sensor in d.sensors:
+        yield f"sensor {sensor.name!r}", (sensor.cutoff, sensor.noise, *sensor.field, *_flat(sensor.zone)), sensor
     for configuration in d.configurations:
         for joint, values in configuration.coordinates:
-            yield f"configuration {configuration.name!r}, joint {joint!r},", values
+            yield f"configuration {configuration.name!r}, joint {joint!r},", values, None
         for actuator, control in configuration.controls:
-            yield f"configuration {configuration.name!r}, actuator {actuator!r},", (control,)
+            yield f"configuration {configuration.name!r}, actuator {actuator!r},", (control,), None
     if d.timestep is not None:
-        yield "its time step", (d.timestep,)
+        yield "its time step", (d.timestep,), None
     if d.fluid is not None:
-        yield "its fluid", (d.fluid.density, d.fluid.viscosity, *d.fluid.wind)
+        yield "its fluid", (d.fluid.density, d.fluid.viscosity, *d.fluid.wind), d.fluid
+
+
+def _flat(x: Any) -> Iterator[float]:
+    """Yield the floating-point numbers in a part."""
+    if type(x) is float:
+        yield x
+    elif isinstance(x, tuple):
+        for each in x:
+            yield from _flat(each)
+    elif is_dataclass(x):
+        for key in fields(x):
+            yield from _flat(getattr(x, key.name))
+
+
+def _place_of(number: float, part: Any) -> str:
+    """Return the end of "the number 1", which says in which field a part has it."""
+    names = [key.name for key in fields(part)] if is_dataclass(part) else getattr(part, "_fields", ())
+    return next((f" in its {name}" for name in names if any(x is number for x in _flat(getattr(part, name)))), "")
 
 
 def _of_node(x: TendonPoint | TendonWrap | Pulley) -> tuple[float, ...]:

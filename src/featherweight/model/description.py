@@ -129,7 +129,7 @@ class Description(Contents):
 
         A number is the mass [kg] of a point at the origin of the body or frame. The combined inertia is exact.
         """
-        return editing.adding.with_payload(self, on, inertia)
+        return editing.adding.with_payload(self, on, _payload(inertia))
 
     @checked
     def with_joint_type(self, joint: str | Sequence[str], kind: JointType | Any, axis: VectorLike | None = None) -> Description:

@@ -62,8 +62,8 @@ class PD:
         """
         known = {j.name: j for j in joints if j.type in DRIVEN}
         names = tuple(known if self.joints is None else self.joints)
-        for what, wanted in (("joints", names), ("stiffness", self.stiffness), ("damping", self.damping)):
-            named = wanted if what == "joints" or isinstance(wanted, Mapping) else ()
+        by_name = {what: x for what, x in (("stiffness", self.stiffness), ("damping", self.damping)) if isinstance(x, Mapping)}
+        for what, named in {"joints": names, **by_name}.items():
             if unknown := [name for name in named if name not in known]:
                 raise ValueError(
                     f"PD: {what} names {unknown[0]!r}, which is not an independent joint with one degree of freedom; "

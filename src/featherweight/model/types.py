@@ -27,6 +27,7 @@ from ..checks import (
     rows_of_numbers,
 )
 from ..spatial import Vec3
+from ..spatial.elementary import norm
 from ..summaries import summarized
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 from .servos import DCMotor, OrientationServo, Range, Servo
@@ -84,7 +85,17 @@ def _rotation(x: Any) -> Any:
         raise Refused(advice if homogeneous else "") from None
 
 
+def _direction(x: Any) -> Vector:
+    """Return a vector, which gets length one unless it has it up to rounding, or is zero."""
+    direction: Vector = VECTOR.convert(x)
+    length = norm(*direction)
+    if abs(length - 1.0) < 1e-6 or not 0.0 < length < math.inf:
+        return direction
+    return scale(1.0 / length, direction)
+
+
 VECTOR = numbers(3)
+DIRECTION = VECTOR._replace(convert=_direction)
 MATRIX = rows_of_numbers(3, 3)
 ROTATION = Kind("a rotation matrix (3, 3)", _rotation)
 
@@ -226,9 +237,9 @@ NO_POLY = (0.0, 0.0)
 class Joint:
     """A joint of the file.
 
-    At zero, the child's frame lies at `placement` in the parent's frame. `axis` is a unit vector in the child's frame: the
-    axis of a revolute, continuous or prismatic joint, and the normal of a planar joint's plane. `anchor` is the point of the
-    child's frame about which a revolute or spherical joint turns.
+    At zero, the child's frame lies at `placement` in the parent's frame. `axis` is a direction in the child's frame, which gets
+    length one: the axis of a revolute, continuous or prismatic joint, and the normal of a planar joint's plane. `anchor` is
+    the point of the child's frame about which a revolute or spherical joint turns.
 
     The forces of springs and dampers are polynomials, as in MJCF. The spring of a spherical joint depends on the angle of its
     rotation. A floating joint has two springs of the same stiffness, on its displacement and on its angle of rotation. A
@@ -241,7 +252,7 @@ class Joint:
     parent: str | None  # body, or the ground: None, or WORLD
     child: str
     placement: PoseLike = Pose()
-    axis: VectorLike = (0.0, 0.0, 1.0)
+    axis: Annotated[Vector | Any, DIRECTION] = (0.0, 0.0, 1.0)
     anchor: VectorLike = (0.0, 0.0, 0.0)
     armature: float = 0.0  # reflected rotor inertia, added to the diagonal of the mass matrix
     lower: float = -math.inf
@@ -391,14 +402,14 @@ class Shape:
         None  # Coulomb coefficient, if the file gives one; `touching_pairs` combines this and the following
     )
     path: str | None = None
-    vertices: Annotated[Any, POINTS] | None = field(default=None, compare=False)
-    faces: Annotated[Any, TRIANGLES] | None = field(default=None, compare=False)
+    vertices: Annotated[Any, POINTS] = field(default=None, compare=False)
+    faces: Annotated[Any, TRIANGLES] = field(default=None, compare=False)
     contype: int = 1  # MJCF: two shapes may collide if the contype of one
     conaffinity: int = 1  # and the conaffinity of the other have a common bit
     condim: int = 3  # MJCF: 1 without friction, 3 with; 4 and 6 also with torsional and rolling friction
     margin: float = 0.0  # [m] distance at which the shape touches another
     priority: int = 0  # the shape of higher priority determines friction and condim
-    heights: Annotated[Any, HEIGHTS] | None = field(default=None, compare=False)
+    heights: Annotated[Any, HEIGHTS] = field(default=None, compare=False)
     softness: Softness = DEFAULT_SOFTNESS
     turning_friction: tuple[float, float] = (0.005, 0.0001)  # [m] torsional (condim 4, 6) and rolling (condim 6)
     surface_velocity: tuple[float, ...] = (

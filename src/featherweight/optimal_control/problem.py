@@ -432,7 +432,7 @@ class OptimalControl:
         else:
             numbers = np.asarray(argument(f"OptimalControl: knots of {name!r}", at, ARRAY))
             if numbers.dtype.kind not in "iu" or ((numbers < 0) | (numbers > self.knots)).any():
-                raise ValueError(f"OptimalControl: knots of {name!r} must be numbers from 0 to {self.knots}; got {at!r}")
+                raise ValueError(f"OptimalControl: knots of {name!r} must be numbers from 0 to {self.knots}; got {shown(at)}")
             mask[numbers] = True
         return mask
 

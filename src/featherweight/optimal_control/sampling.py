@@ -23,7 +23,7 @@ from ..engine.threads import processors, share_out
 from ..names import knows_keywords
 from ..simulation import Simulation
 from ..simulation.arguments import check_count, check_options
-from .controller import TIME, checked_numbers, checked_state
+from .controller import checked_numbers, checked_state
 from .drives import control_bounds
 from .problem import OptimalControl, check_penalty, check_problem
 from .sampled_motions import AT_ONCE
@@ -151,9 +151,9 @@ class SamplingController:
 
         With actuators, return (zeros, their controls). Raises ValueError as `update` does.
         """
-        argument("SamplingController: time", time, TIME)
+        q, v = checked_state("SamplingController", self.ocp.robot, time, q, v)
         if self.plan is None or time < self._time or time >= self._time + self._step * (1.0 - 1e-9):
-            self.update(time, q, v)
+            self._update(time, q, v)
         assert self.plan is not None
         tau = np.zeros(self.ocp.robot.nv)
         if self.ocp.actuators:
@@ -163,8 +163,10 @@ class SamplingController:
 
     def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
         """Draw sequences, follow and average them. Raises ValueError for an invalid time, q or v, and if all motions fail."""
+        self._update(time, *checked_state("SamplingController", self.ocp.robot, time, q, v))
+
+    def _update(self, time: float, q: Vector, v: Vector) -> None:
         ocp, d, plan = self.ocp, self._draws, self.plan
-        q, v = checked_state("SamplingController", ocp.robot, time, q, v)
         if plan is None or time < self._time:
             plan = np.tile(holding_controls(ocp.drives, ocp.passive, q), (ocp.knots, 1))
         else:

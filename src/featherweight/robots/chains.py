@@ -70,7 +70,7 @@ def belt_chain(n: int, random: SeedOrNone = None) -> Description:
     return _chain("belt_chain", n, random, parts)
 
 
-def _chain(kind: str, n: int, random: int | None, parts: list[Part]) -> Description:
+def _chain(kind: str, n: int, random: np.random.Generator | int | None, parts: list[Part]) -> Description:
     if random is None:
         return robot_of_parts(f"{kind}_{n}", parts, gravity=GRAVITY)
     return robot_of_parts(f"random_{kind}_{n}", parts)

@@ -58,9 +58,9 @@ def varied_arrays(
     return {name: np.ascontiguousarray(x) for name, x in varied.items()}
 
 
-def _factors(name: str, x: ArrayLike, robots: int, size: int, forces: Any) -> Array:
-    x = numbers(f"vary: {name}", x)
-    if x.ndim == 0:
+def _factors(name: str, given: ArrayLike, robots: int, size: int, forces: Any) -> Array:
+    x = numbers(f"vary: {name}", given)
+    if np.ndim(x) == 0:
         x = np.full(robots, x)
     if name in ROWS and x.ndim == 2 and x.shape[1] == forces.joint_rows < size:  # lengths keep theirs
         x = np.concatenate([x, np.ones((len(x), size - x.shape[1]))], axis=1)
@@ -106,4 +106,6 @@ def _of_each(name: str, x: ArrayLike, shape: tuple[int, ...], robots: int) -> Ar
         raise ValueError(f"vary: {name} must have shape {shape} or {(robots, *shape)} for {robots} robots; got shape {x.shape}")
     if not np.isfinite(x).all():
         raise ValueError(f"vary: {name} must be finite numbers; got {x[~np.isfinite(x)][0]}")
+    if name == "armature" and (x < 0.0).any():
+        raise ValueError(f"vary: armature must be zero or more; got {x.min():g}")
     return np.broadcast_to(x, (robots, *shape))

@@ -155,6 +155,8 @@ class OffscreenScene:
             raise ValueError(
                 f"{self.robot.name}: q must have shape ({self.robot.nq},), or (robots, {self.robot.nq}); got {np.shape(q)}"
             )
+        if not np.isfinite(given).all():
+            raise ValueError(f"{self.robot.name}: q must be finite numbers")
         return given
 
     def _join(self) -> None:

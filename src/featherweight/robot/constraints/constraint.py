@@ -98,8 +98,8 @@ def as_constraints(constraints: Constraint | Iterable[Constraint], what: str) ->
 
     Raises ValueError for an empty sequence and TypeError for an object that is not a constraint.
     """
-    several = isinstance(constraints, Iterable) and not isinstance(constraints, str)
-    every = tuple(constraints) if several else (constraints,)  # type: ignore[arg-type]
+    given: Any = constraints
+    every = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     if not every:
         raise ValueError(f"{what} needs at least one contact; got none")
     return tuple(_known(c, what) for c in every)
