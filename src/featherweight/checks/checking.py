@@ -117,6 +117,7 @@ def _refusal(
 ) -> Exception:
     """Return the error about an argument, which names the function or the part, such as "Joint 'elbow'"."""
     every = dict(zip(function.__code__.co_varnames, args, strict=False)) | dict(named)
-    called = every.get("name") if name != "name" and function.__name__ in ("__init__", "__new__") else None
-    owner = public_signature(function, args)[0] + (f" {called!r}" if isinstance(called, str) else "")
+    of_part = function.__name__ in ("__init__", "__new__") or function.__name__[0].isupper()
+    known = [getattr(every.get(x), "name", every.get(x)) for x in ("name", "frame") if of_part and x != name]
+    owner = " ".join([public_signature(function, args)[0], *[repr(x) for x in known if isinstance(x, str)][:1]])
     return kind.error(refused.message(f"{owner}: {name}", kind, x))

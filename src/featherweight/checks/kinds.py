@@ -451,7 +451,8 @@ def either(kinds: Sequence[Kind]) -> Kind:
     fits = frozenset[type]().union(*(kind.fits for kind in kinds))
     error = TypeError if errors == {TypeError} else ValueError
     several = " or ".join(filter(None, (kind.several for kind in kinds)))
-    return Kind(f"{', '.join(before)} or {last}" if before else last, convert, fits, error, several)
+    joined = f"{', '.join(before)}{',' * (' or ' in ''.join(before))} or {last}" if before else last
+    return Kind(joined, convert, fits, error, several)
 
 
 SIZE = either([whole(0), list_of(whole(0))])._replace(wanted="a whole number of at least 0, such numbers in a list, or None")

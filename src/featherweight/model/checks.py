@@ -22,7 +22,6 @@ from .model import Model
 from .servos import DriveInput
 from .types import (
     LARGEST,
-    NO_POLY,
     ROOT_JOINT,
     ROUNDING_RADIUS,
     SMALLEST_INERTIA,
@@ -62,12 +61,6 @@ def require_sound_numbers(d: Description) -> None:
 
     Numbers are too large or too small if later computations would overflow.
     """
-    for kind, elements in (("joint", d.joints), ("tendon", d.tendons)):
-        for x in elements:
-            for key in ("stiffness_poly", "damping_poly"):
-                if len(given := getattr(x, key)) != len(NO_POLY):
-                    problem = f"{key} has the two coefficients b, c; got {given}"
-                    raise ModelError(f"{d.source}: {kind} {x.name!r}: {problem}; give both, 0 where there is none")
     for element, numbers, part in _numbers(d):
         if not all(-LARGEST <= x <= LARGEST for x in numbers):  # also catches NaN
             worst = next(x for x in numbers if not -LARGEST <= x <= LARGEST)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..checks import CHECKED_LATER, Bound, argument, checked, one_of
+from ..checks import CHECKED_LATER, NONNEGATIVE, argument, checked, one_of
 from ..model.checks import impossible_bodies, require_independent
 from ..model.description import Description
 from ..model.editing.references import joint_of, on_bodies
@@ -21,6 +21,8 @@ from .closing.soundness import require_mass
 from .model_view import ModelView
 from .robot import Robot
 from .system import CONTRADICTING, LOOP_TOLERANCE
+
+Tolerance = Annotated[float, NONNEGATIVE._replace(wanted="a length [m] and angle [rad], zero or more")]
 
 if TYPE_CHECKING:  # modules that open files are imported when a file is read
     from ..model.formats.packages import PackagePath
@@ -71,7 +73,7 @@ def load(
     unsupported: Annotated[str, CHECKED_LATER] = "refuse",
     independent: Iterable[str] | None = None,
     execution: Annotated[str, CHECKED_LATER] = "auto",
-    loop_tolerance: Bound = LOOP_TOLERANCE,
+    loop_tolerance: Tolerance = LOOP_TOLERANCE,
     equalities: Annotated[str, CHECKED_LATER] = EXACT,
 ) -> Robot:
     """Load a robot from a URDF, MJCF, SDF, USD or xacro file, or from its text.
@@ -155,7 +157,7 @@ def build(
     *,
     independent: Iterable[str] | None = None,
     execution: Annotated[str, CHECKED_LATER] = "auto",
-    loop_tolerance: Bound = LOOP_TOLERANCE,
+    loop_tolerance: Tolerance = LOOP_TOLERANCE,
     equalities: Annotated[str, CHECKED_LATER] = EXACT,
 ) -> Robot:
     """Build a robot from a description. The arguments and errors are those of `load`; another type raises TypeError."""

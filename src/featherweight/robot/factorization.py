@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..algorithms import ltdl as algorithms
 from ..array_types import Array
-from ..checks import ARRAY, argument, checked, list_of, whole
+from ..checks import ARRAY, CHECKED_LATER, argument, checked, list_of, whole
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
 from ..model.topology import Topology
@@ -20,6 +20,7 @@ from ..names import SuggestsNames
 PARENT = list_of(whole())._replace(wanted="a list of whole numbers, the parent of each row, -1 for the ground")
 
 Parents = Annotated[Sequence[int], PARENT]
+Symmetric = Annotated[npt.ArrayLike, CHECKED_LATER]
 
 
 class Factorization(SuggestsNames):
@@ -105,7 +106,7 @@ class Factorization(SuggestsNames):
 
 
 @checked
-def ltdl(H: npt.ArrayLike, parent: Parents, *, check: bool = True, threads: int | None = None) -> Factorization:
+def ltdl(H: Symmetric, parent: Parents, *, check: bool = True, threads: int | None = None) -> Factorization:
     """Factorize symmetric positive-definite matrices H (..., n, n) as H = Lᵀ D L (Featherstone 2005, appendix).
 
     `parent` defines the sparsity: H[i, j] below the diagonal may be nonzero only if j is an ancestor of i. parent[i] < i, and
@@ -119,7 +120,7 @@ def ltdl(H: npt.ArrayLike, parent: Parents, *, check: bool = True, threads: int 
 
 
 @checked
-def ltl(H: npt.ArrayLike, parent: Parents, *, check: bool = True, threads: int | None = None) -> Factorization:
+def ltl(H: Symmetric, parent: Parents, *, check: bool = True, threads: int | None = None) -> Factorization:
     """Factorize symmetric positive-definite matrices as H = Lᵀ L (Featherstone 2005, section 2).
 
     The arguments are those of `ltdl`.

@@ -179,10 +179,11 @@ def _of_frames(
 ) -> CompiledFunction:
     single = isinstance(frame, AnyFrame) or not isinstance(frame, Iterable)
     every: tuple[Any, ...] = tuple(cast("Iterable[Any]", (frame,) if single else frame))
-    if not all(isinstance(x, AnyFrame) for x in every):
+    if wrong := [x for x in every if not isinstance(x, AnyFrame)]:
+        given = frame if len(wrong) == len(every) else wrong[0]
         taken = ", ".join(x.name for x in kernel.inputs)
         how = f'{kernel.member.__name__}("hand") gives a function, which is called with {taken}'
-        raise TypeError(f"{robot.name}: a frame is a name or a featherweight.Frame; got {shown(frame)}: {how}")
+        raise TypeError(f"{robot.name}: a frame is a name or a featherweight.Frame; got {shown(given)}: {how}")
     if reference is not None and not (isinstance(reference, str) and reference in REFERENCES):
         meant = hint(reference, REFERENCES)
         raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}{meant}")

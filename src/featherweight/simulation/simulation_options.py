@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ..array_types import Matrix, Vector
-from ..checks import Bound, Fraction, NonNegative, checked, number_in, one_of
+from ..checks import FUNCTION, NAME, Bound, Fraction, NonNegative, checked, either, number_in, one_of
 from ..robot.constraints.contact import BilateralContact
 
 ALL = "all"  # limits, including equal lower and upper ones
 LAWS = RIGID, COMPLIANT, AS_IN_THE_FILE = "rigid", "compliant", "as in the file"
+DELASSUS = either([NAME, FUNCTION])._replace(wanted="the name of an algorithm or a function")
 PART, REFUSE = "part", "refuse"  # treatment of overlaps at the start
 
 
@@ -51,7 +52,7 @@ class ContactOptions:
     max_penetration: Bound = 0.1
     overlaps: Annotated[str, one_of((PART, REFUSE))] = PART
     law: Annotated[str, one_of(LAWS)] = RIGID
-    delassus: str | Callable[[list[BilateralContact], Vector], Matrix] = "auto"
+    delassus: Annotated[str | Callable[[list[BilateralContact], Vector], Matrix], DELASSUS] = "auto"
 
 
 LIMITS = one_of((True, False, ALL))._replace(wanted=f"True, False or {ALL!r} (with equal lower and upper ones)")
