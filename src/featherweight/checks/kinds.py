@@ -106,11 +106,11 @@ Bound = Annotated[float, BOUND]  # infinite where there is none
 Fraction = Annotated[float, FRACTION]
 
 
-def whole(least: int | None = None) -> Kind:
-    """Return the kind of whole numbers, of at least `least`."""
+def whole(least: int | None = None, most: float = math.inf) -> Kind:
+    """Return the kind of whole numbers, of at least `least` and at most `most`."""
 
     def convert(x: Any) -> int:
-        if isinstance(x, bool | np.bool_) or not isinstance(x, Integral) or (least is not None and x < least):
+        if isinstance(x, bool | np.bool_) or not isinstance(x, Integral) or (least is not None and not least <= x <= most):
             raise Refused
         return int(x)
 
@@ -178,7 +178,7 @@ def _real_array(x: Any) -> Any:
     if isinstance(x, np.ndarray | np.generic):
         if x.dtype.kind not in "fiu" and not (x.dtype.kind == "b" and x.ndim):
             raise Refused
-    elif isinstance(x, list | tuple):
+    elif isinstance(x, Sequence) and not isinstance(x, str | bytes | bytearray):
         try:
             made = np.asarray(x)
         except ValueError:  # rows of different lengths
@@ -459,4 +459,4 @@ SIZE = either([whole(0), list_of(whole(0))])._replace(wanted="a whole number of 
 
 Size = Annotated[SupportsIndex | Sequence[SupportsIndex] | None, either([SIZE, NOTHING])._replace(wanted=SIZE.wanted)]
 
-PixelSize = Annotated[tuple[int, int], tuple_of(whole(1), whole(1))._replace(wanted="(width, height) in pixels")]
+PixelSize = Annotated[tuple[int, int], tuple_of(whole(1), whole(1))._replace(wanted="(width, height) in pixels, both positive")]

@@ -133,14 +133,13 @@ def solids_of(obstacle: int, shape: Shape, most: int) -> list[Solid]:
     return [Solid(obstacle, ShapeType.SPHERE, (radius,), center) for center, radius in _balls_of(shape, most)]
 
 
-def covering_balls(robot: Robot, bodies: Iterable[str] | None = None, most: int = 4) -> list[Ball]:
+@checked
+def covering_balls(robot: Robot, bodies: Iterable[str] | None = None, most: PositiveCount = 4) -> list[Ball]:
     """Return balls that cover the collision shapes of bodies (default: all moving bodies), up to a number for each shape.
 
     The balls lie along the longest axis of each shape; for a mesh, they cover its convex hull. Raises ValueError for a body
     that does not exist or has no collision shapes, and for a number that is not positive.
     """
-    if most < 1:
-        raise ValueError(f"covering_balls: a shape needs at least one ball; got {most!r}")
     names = [body.name for body in robot.bodies] if bodies is None else [robot.body(name).name for name in bodies]
     found: list[Ball] = []
     for name in names:

@@ -14,7 +14,9 @@ GROUND = either([one_of(("below",)), FINITE, NOTHING])._replace(wanted="'below' 
 
 Ground = Annotated[float | Literal["below"] | None, GROUND]
 
-PORT_NUMBER = either([whole(0), NOTHING])._replace(wanted="a whole number from 0 (any port that is free) to 65535, or None")
+PORT_NUMBER = either([whole(0, 65535), NOTHING])._replace(
+    wanted="a whole number from 0 (any port that is free) to 65535, or None"
+)
 
 Port = Annotated[int | None, PORT_NUMBER]
 
