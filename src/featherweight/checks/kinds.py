@@ -31,7 +31,11 @@ class Refused(Exception):
 
 
 class Kind(NamedTuple):
-    """What an argument may be: a text, a function that converts a value or raises `Refused`, and types that always fit."""
+    """The values that an argument may have.
+
+    `wanted` names them in messages, `convert` makes one of another value or raises `Refused`, and objects of the types `fits`
+    are taken as they are.
+    """
 
     wanted: str
     convert: Callable[[Any], Any]
