@@ -114,9 +114,12 @@ def whole(least: int | None = None, most: float = math.inf) -> Kind:
     """Return the kind of whole numbers, of at least `least` and at most `most`."""
 
     def convert(x: Any) -> int:
-        if isinstance(x, bool | np.bool_) or not isinstance(x, Integral) or (least is not None and not least <= x <= most):
+        if isinstance(x, bool | np.bool_) or not isinstance(x, Integral):
             raise Refused
-        return int(x)
+        number = int(x)
+        if least is not None and not least <= number <= most:
+            raise Refused
+        return number
 
     return Kind("a whole number" if least is None else f"a whole number of at least {least}", convert, several="whole numbers")
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..algorithms import ltdl as algorithms
 from ..array_types import Array
-from ..checks import ARRAY, CHECKED_LATER, argument, checked, list_of, whole
+from ..checks import ARRAY, argument, checked, list_of, whole
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
 from ..model.topology import Topology
@@ -20,7 +20,7 @@ from ..names import SuggestsNames
 PARENT = list_of(whole())._replace(wanted="a list of whole numbers, the parent of each row, -1 for the ground")
 
 Parents = Annotated[Sequence[int], PARENT]
-Symmetric = Annotated[npt.ArrayLike, CHECKED_LATER]
+Symmetric = Annotated[npt.ArrayLike, ARRAY._replace(error=TypeError)]
 
 
 class Factorization(SuggestsNames):

@@ -128,7 +128,7 @@ def numbers(name: str, x: object) -> Array:
     except TypeError as error:
         raise ValueError(str(error)) from None
     try:
-        if given.dtype.kind in "cSUMm":
+        if given.dtype.kind in "cSUMm" or (given.dtype.kind == "b" and given.ndim == 0):
             raise TypeError(f"its type is {given.dtype}")
         return np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..checks import checked
+
 
 class SimulationError(RuntimeError):
     """A time step that fails. The state is the one before the step.
@@ -10,6 +12,7 @@ class SimulationError(RuntimeError):
     a single robot).
     """
 
+    @checked
     def __init__(self, what: str, time: float, robot: int = 0, batch: int = 1) -> None:
         where = f" in robot {robot} of {batch}" if batch > 1 else ""
         super().__init__(f"at t = {time:.9g} s{where}: {what}; the state before this step is kept")

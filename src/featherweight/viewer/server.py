@@ -42,7 +42,12 @@ def serve(host: str, port: int | None, label: str | None = None) -> viser.ViserS
     Raises OSError for a port that is taken or a host that is not this machine: viser itself would take another port, or search
     forever.
     """
-    family, *_, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    try:
+        family, *_, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise OSError(
+            f"host {host!r}: {error.strerror}; give a name or an address of this machine, such as {LOOPBACK}"
+        ) from None
     wanted = _first_free(host, family) if port is None else port
     _try(host, wanted, family)
     local = ipaddress.ip_address(address[0]).is_loopback
