@@ -236,8 +236,9 @@ def _seed(x: Any) -> Any:
 SEED = Kind("a seed (a whole number of at least 0) or a numpy.random.Generator", _seed)
 SEED_OR_NONE = Kind(f"{SEED.wanted}, or None", lambda x: None if x is None else _seed(x))
 
-Seed = Annotated[np.random.Generator | int, SEED]
-SeedOrNone = Annotated[np.random.Generator | int | None, SEED_OR_NONE]
+# texts, because NumPy loads its generators only when they are used
+Seed = Annotated["np.random.Generator | int", SEED]
+SeedOrNone = Annotated["np.random.Generator | int | None", SEED_OR_NONE]
 
 
 # --- texts, switches, choices, lists
