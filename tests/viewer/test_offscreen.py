@@ -136,6 +136,8 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     scene = OffscreenScene(arm(tmp_path), (8, 8))
     with pytest.raises(ValueError, match=r"\(2,\)"):
         scene.frame([0.0])
+    with pytest.raises(ValueError, match="q must be finite numbers"):
+        scene.frame([0.0, np.nan])
     with pytest.raises(ValueError, match="different points"):
         scene.look([0, 0, 1], [0, 0, 1])
     with pytest.raises(ValueError, match="positive"):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..array_types import Array
 from ..checks import NAME, NONNEGATIVE, dict_of, either, list_of, real_array
-from ..names import choose_from
+from ..names import choose_from, listed
 from ..spatial import Mat3, RigidInertia, Sym3, Vec3
 from .checks import about_center, judged_inertias, rigid_inertia_of_row
 from .model import Model, Placed
@@ -128,7 +128,8 @@ def _armature_by_name(model: Model, given: Any) -> Mapping[str, float]:
         return given
     names = [j.name for j in model.joints if j.type is not JointType.FLOATING]
     if isinstance(given, tuple) and len(given) != len(names):
-        raise ValueError(f"{model.name}: armature must be a number or {len(names)} numbers, one for each of {', '.join(names)}")
+        wanted = f"a number or {len(names)} numbers, one for each of {listed(names)}"
+        raise ValueError(f"{model.name}: armature must be {wanted}; got {len(given)}")
     return dict(zip(names, given if isinstance(given, tuple) else [given] * len(names), strict=True))
 
 

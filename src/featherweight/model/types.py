@@ -91,7 +91,8 @@ def _direction(x: Any) -> Vector:
     length = norm(*direction)
     if abs(length - 1.0) < 1e-6 or not 0.0 < length < math.inf:
         return direction
-    return scale(1.0 / length, direction)
+    x, y, z = direction
+    return (x / length, y / length, z / length)
 
 
 VECTOR = numbers(3)
