@@ -14,23 +14,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .kinds import (
-    ARRAY,
     FUNCTION,
     NAME,
     NOTHING,
-    NUMBER,
     PATH,
     SWITCH,
-    WHOLE,
     Kind,
     dict_of,
     either,
     list_of,
     member_of,
-    numbers,
     object_of,
-    rows_of_numbers,
     tuple_of,
+)
+from .numeric_kinds import (
+    ARRAY,
+    NUMBER,
+    WHOLE,
+    numbers,
+    rows_of_numbers,
 )
 
 CHECKED_LATER = "checked later"

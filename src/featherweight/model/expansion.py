@@ -22,7 +22,6 @@ from .checks import (
     require_coordinates,
     require_links,
     require_shapes,
-    require_sound_numbers,
     require_transmissions,
 )
 from .description import Description
@@ -30,6 +29,7 @@ from .editing.acting import moved_tendon
 from .equivalent_box import box_of_link, semi_axes
 from .model import DragPart, Model, ModelFrame, MovingBody, MovingJoint, Placed, PointMass
 from .model_sensors import model_sensors, rigid_at
+from .number_checks import require_sound_numbers
 from .placement import ALONG_Z, Line, axial_screws, chained, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
