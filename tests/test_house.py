@@ -16,7 +16,7 @@ import featherweight
 ROOT = Path(featherweight.__file__).parent
 PATHS = {".".join(p.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): p for p in ROOT.rglob("*.py")}
 
-BELOW_ROBOT = {"algorithms", "array_types", "engine", "extras", "model", "names", "spatial", "summaries"}
+BELOW_ROBOT = {"algorithms", "array_types", "checks", "engine", "extras", "model", "names", "spatial", "summaries"}
 BELOW = {  # what each package may import
     "array_types": set[str](),
     "spatial": set[str](),
@@ -24,8 +24,9 @@ BELOW = {  # what each package may import
     "summaries": set[str](),
     "names": {"summaries"},
     "providers": set[str](),
-    "engine": {"array_types", "extras", "names", "spatial", "summaries"},
-    "model": {"array_types", "extras", "names", "spatial", "summaries"},
+    "checks": {"array_types", "names"},
+    "engine": {"array_types", "checks", "extras", "names", "spatial", "summaries"},
+    "model": {"array_types", "checks", "extras", "names", "spatial", "summaries"},
     "se3": {"array_types", "spatial"},
     "paths": {"robot", "se3", *BELOW_ROBOT},
     "algorithms": {"model", "spatial"},
@@ -45,7 +46,7 @@ BELOW = {  # what each package may import
     "version": set[str](),
     "__main__": {"cli"},
 }
-OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_replace"}
+OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
 CALLED_BY_KEYWORDS = {*featherweight.__all__, "RobotVectorEnv"}  # public functions, and the constructors of public classes
 
 

@@ -100,12 +100,12 @@ def general(made: Description) -> Description:
     def placement() -> Pose:
         Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
         x, y, z = (tuple(map(float, row)) for row in Q * np.linalg.det(Q))
-        return Pose((x, y, z), tuple(map(float, rng.uniform(-1.0, 1.0, 3))))  # type: ignore[arg-type]
+        return Pose((x, y, z), tuple(map(float, rng.uniform(-1.0, 1.0, 3))))
 
     def inertia() -> Inertia:
         A = rng.standard_normal((3, 3))
         xx, xy, xz, yy, yz, zz = (float((A @ A.T)[i, j]) for i in range(3) for j in range(i, 3))
-        return Inertia(1.0, tuple(map(float, rng.uniform(-1.0, 1.0, 3))), (xx, xy, xz, yy, yz, zz))  # type: ignore[arg-type]
+        return Inertia(1.0, tuple(map(float, rng.uniform(-1.0, 1.0, 3))), (xx, xy, xz, yy, yz, zz))
 
     return replace(
         made,

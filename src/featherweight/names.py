@@ -37,7 +37,12 @@ class Named(Several[T]):
     def __getitem__(self, which: str) -> T: ...
     def __getitem__(self, which: SupportsIndex | slice | str) -> T | tuple[T, ...]:
         if not isinstance(which, str):
-            return super().__getitem__(which)
+            try:
+                return super().__getitem__(which)
+            except IndexError:
+                raise IndexError(f"there are {len(self)} items, numbered from 0; got {which}") from None
+            except TypeError:
+                raise TypeError(f"choose by a name, a number or a slice; got {which!r:.60}") from None
         for x in self:
             if x.name == which:
                 return x
@@ -105,16 +110,32 @@ def meant(name: str, known: Iterable[str]) -> str:
 def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """The function, whose TypeError for a keyword that it does not take says which one is meant."""
     code: Any = getattr(function, "__code__")  # noqa: B009  # of a function, which a Callable need not be
-    known = [x for x in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if x != "self"]
-    known_set, name = set(known), function.__qualname__.removesuffix(".__init__")
+    known = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
     @wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
-        if not named.keys() <= known_set:
-            raise moved_keywords(name, named) or unknown_keyword(name, next(x for x in named if x not in known_set), known)
+        if not named.keys() <= known:
+            name, own = public_signature(function, args)
+            raise moved_keywords(name, named) or unknown_keyword(name, next(x for x in named if x not in known), own)
         return function(*args, **named)
 
     return call
+
+
+def public_signature(function: Any, args: Sequence[Any]) -> tuple[str, list[str]]:
+    """Return the name of a function and those of its parameters as users know them, for a call with these arguments.
+
+    A method has the class of its object, which may be defined in a base class or, as a function of a `System`, elsewhere.
+    """
+    code, name = function.__code__, str(function.__name__)
+    names = [*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]]
+    if name == "__init__":
+        return str(function.__qualname__.removesuffix(".__init__")), names[1:]
+    if name == "__new__":  # of a named tuple
+        return str(args[0].__name__), names[1:]
+    if names[:1] == ["self"]:
+        return f"{type(args[0]).__name__}.{name}", names[1:]
+    return (f"Robot.{name}", names[1:]) if function.__annotations__.get(names[0]) == "System" else (name, names)
 
 
 def unknown_keyword(function: str, keyword: str, known: Sequence[str]) -> TypeError:
@@ -311,6 +332,12 @@ KEYWORDS_HERE = {
     "qacc": ("a",),
     "f_ext": ("external_forces",),
     "fext": ("external_forces",),
+    "seed": ("rng",),
+    "random_state": ("rng", "seed"),
+    "horizon": ("knots",),
+    "mu": ("friction",),
+    "kp": ("stiffness",),
+    "kd": ("damping",),
 }
 """Words for arguments in other libraries, and ours, of which a function takes one."""
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from . import se3
 from .array_types import Array, Integers, Matrix, Tensor, Vector
+from .checks import Positive, array_of, checked, real_array, shown
 from .robot.robot import Robot
 from .robot.trajectory import Trajectory, joint_names
 from .summaries import summarized
@@ -66,7 +67,7 @@ class _Path:
 
     def _at(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
         """Return points, s, s' and s'' (..., n) at times (...); at rest before the first point and after the last."""
-        t = np.asarray(time, dtype=np.float64)
+        t = real_array("time", time)
         k = np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, len(self.times) - 1)
         x = (np.clip(t, self.times[0], self.end) - self.times[k])[..., None]
         s, ds, dds = np.zeros((3, *t.shape, self.coefficients.shape[-1]))
@@ -91,10 +92,9 @@ class JointPath(_Path):
         base, s, ds, dds = self._at(time)
         return JointPoints(np.asarray(self.robot.integrate(base, s)), *_rates(self.robot, base, s, ds, dds))
 
-    def trajectory(self, step: float) -> Trajectory:
+    @checked
+    def trajectory(self, step: Positive) -> Trajectory:
         """Return a `Trajectory` with a state every `step` seconds, and the last one. Raises ValueError unless step > 0."""
-        if not step > 0.0:
-            raise ValueError(f"trajectory: step must be positive; got {step}")
         times = np.append(np.arange(self.times[0], self.end - 1e-9 * step, step), self.end)
         q, v, _ = self(times)
         return Trajectory(times, q, v, robot=self.robot.name, joints=joint_names(self.robot), system=self.robot)
@@ -113,6 +113,7 @@ class FramePath(_Path):
         return FramePoints(se3.homogeneous(R @ se3.exp3(s[..., 3:]), p + s[..., :3]), v, a)
 
 
+@checked
 def quintic(
     robot: Robot, q: ArrayLike, times: ArrayLike, velocities: ArrayLike | None = None, accelerations: ArrayLike | None = None
 ) -> JointPath:
@@ -136,6 +137,7 @@ def quintic(
     return JointPath(q, *_quintics(d, times, (v[:-1], a[:-1]), end), robot)
 
 
+@checked
 def trapezoidal(
     robot: Robot, q: ArrayLike, acceleration_limit: ArrayLike, velocity_limit: ArrayLike | None = None
 ) -> JointPath:
@@ -151,6 +153,7 @@ def trapezoidal(
     return JointPath(q, *_trapezoids(d, *(_fastest("trapezoidal", d, x) for x in limits)), robot)
 
 
+@checked
 def line(
     T: ArrayLike, times: ArrayLike | None = None, *, velocity_limit: ArrayLike = np.inf, acceleration_limit: ArrayLike = np.inf
 ) -> FramePath:
@@ -161,9 +164,9 @@ def line(
 
     Raises ValueError for wrong shapes, no rigid motions, times that do not increase, and limits as in `trapezoidal`.
     """
-    T = np.array(se3.rigid("line", "T", T), dtype=np.float64)
-    if T.ndim != 3 or len(T) < 2 or not np.isfinite(T).all():
-        raise ValueError(f"line: T must have shape (n, 4, 4), with two placements at least, of finite numbers; got {T.shape}")
+    T = real_array("line: T", se3.rigid("line", "T", T))
+    if T.ndim != 3 or len(T) < 2:
+        raise ValueError(f"line: T must have shape (n, 4, 4), with two placements at least; got {T.shape}")
     turned = se3.log3(se3.compose(se3.inverse(T[:-1]), T[1:])[:, :3, :3])
     d = np.concatenate([np.diff(T[:, :3, 3], axis=0), turned], axis=-1)
     if times is not None:
@@ -175,22 +178,21 @@ def line(
 
 def _segments(robot: Robot, q: ArrayLike) -> tuple[Matrix, Matrix]:
     """Return configurations (n, nq) and the velocities (n - 1, nv) that lead from each to the next in a unit of time."""
-    q = _given("q", q, (max(2, len(np.atleast_1d(q))), robot.nq))
+    q = array_of("q", q, "n", robot.nq)
+    if len(q) < 2:
+        raise ValueError(f"q must be two configurations at least; got {len(q)}")
     return q, np.asarray(robot.difference(q[:-1], q[1:]))
 
 
 def _given(name: str, x: ArrayLike, shape: tuple[int, ...]) -> Array:
-    array: Array = np.asarray(x, dtype=np.float64)
-    if array.shape != shape or not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite numbers of shape {shape}; got shape {array.shape}")
-    return array
+    return array_of(name, x, *shape)
 
 
 def _fastest(name: str, d: Matrix, limit: ArrayLike) -> Vector:
     """Return how fast the travelled part of ways d (k, n) may change (k,) within limits, a number or (n,)."""
-    limit = np.asarray(limit, dtype=np.float64)
+    limit = real_array(f"{name}: limits", limit)
     if limit.shape not in ((), d.shape[1:]) or not (limit > 0.0).all():
-        raise ValueError(f"{name}: limits must be positive, a number or {d.shape[1]} of them; got {limit}")
+        raise ValueError(f"{name}: limits must be positive, a number or {d.shape[1]} of them; got {shown(limit)}")
     with np.errstate(divide="ignore"):
         return np.asarray((limit / np.abs(d)).min(axis=-1))
 

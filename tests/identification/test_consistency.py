@@ -164,7 +164,10 @@ def test_what_was_known_may_be_wrong() -> None:
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [({"prior": np.ones(7)}, r"prior must have shape \(6, 10\); got \(7,\)"), ({"spread": 0.0}, "spread must be positive")],
+    [
+        ({"prior": np.ones(7)}, r"prior must have shape \(6, 10\); got \(7,\)"),
+        ({"spread": 0.0}, "spread must be a positive"),
+    ],
 )
 def test_bad_arguments_are_refused(given: dict[str, Any], message: str) -> None:
     robot = example("ur5")

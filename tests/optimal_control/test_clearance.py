@@ -201,7 +201,7 @@ def test_what_cannot_be_kept_away_is_refused() -> None:
         fw.clearance(robot)
     with pytest.raises(ValueError, match="has no moving body"):
         fw.clearance(robot, [LAMP], bodies=["elbow"])
-    with pytest.raises(ValueError, match="at least one ball"):
+    with pytest.raises(ValueError, match="balls must be a whole number of at least 1"):
         fw.clearance(robot, [LAMP], balls=0)
     with pytest.raises(ValueError, match="has no collision shapes"):
         fw.clearance(fw.build(fw.robots.four_bar()), [LAMP])

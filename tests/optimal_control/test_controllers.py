@@ -350,6 +350,8 @@ def test_controllers_refuse_numbers_that_are_not_finite_and_go_on(kind: Any) -> 
             one(*wrong)
     for time in (0.0, 0.005, 0.012):
         np.testing.assert_array_equal(one(time, still, still), other(time, still, still))
+    with pytest.raises(ValueError, match=f"{kind.__name__}: q must have shape"):
+        one(0.012, np.zeros(3), still)  # within a tick, too
     with pytest.raises(ValueError, match="targets and parameters must be those of one problem"):
         kind(ocp, **options, targets={"there": np.zeros((3, 1, 2))})(0.0, still, still)
     with pytest.raises(TypeError, match=f"{kind.__name__}: ocp must be an OptimalControl; got Robot"):

@@ -151,10 +151,10 @@ def test_motion_without_mass_is_refused() -> None:
 
 def test_descriptions_may_hold_numpy_s_numbers() -> None:
     """Check lists and arrays, too, because Python code that makes mechanisms has them."""
-    inertia = fw.Inertia(np.float64(1.0), np.array([0.1, 0.0, 0.0]), tuple(np.array([0.1, 0, 0, 0.2, 0, 0.25])))  # type: ignore[arg-type]
+    inertia = fw.Inertia(np.float64(1.0), np.array([0.1, 0.0, 0.0]), tuple(np.array([0.1, 0, 0, 0.2, 0, 0.25])))
     axis = [np.float64(0.0), 0.0, 1.0]
-    hung = fw.Pose(np.eye(3), np.zeros(3))  # type: ignore[arg-type]
-    made = fw.describe([fw.Body("arm", inertia)], [fw.Joint("a", HINGE, "world", "arm", hung, axis)])  # type: ignore[arg-type]
+    hung = fw.Pose(np.eye(3), np.zeros(3))
+    made = fw.describe([fw.Body("arm", inertia)], [fw.Joint("a", HINGE, "world", "arm", hung, axis)])
     assert fw.build(made).mass_matrix(np.zeros(1)) == pytest.approx(0.26)
 
 

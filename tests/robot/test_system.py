@@ -93,9 +93,9 @@ def test_contacts_on_frames_of_ones_own(panda: fw.Robot) -> None:
 def test_what_is_no_frame_is_refused(panda: fw.Robot) -> None:
     with pytest.raises(ValueError, match=r"frame 'tool': panda has no link 'paw'; it has panda_link0"):
         panda.frame_placement(fw.Frame("tool", "paw"))
-    with pytest.raises(ValueError, match=r"placement of frame 'tool' must be a rotation and a translation"):
+    with pytest.raises(ValueError, match=r"Frame 'tool': placement must be a rotation and a translation"):
         fw.Frame("tool", HAND, 2.0 * np.eye(4))
-    with pytest.raises(ValueError, match=r"placement of frame 'tool' must be a homogeneous matrix \(4, 4\)"):
+    with pytest.raises(ValueError, match=r"Frame 'tool': placement must be a homogeneous matrix \(4, 4\)"):
         fw.Frame("tool", HAND, np.eye(3))
     with pytest.raises(ValueError, match=r"placement of frame 'tool' must be a rotation"):
         panda.frame_placement(fw.Frame("tool", HAND, fw.Pose(((2.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))))

@@ -307,8 +307,8 @@ def test_energies_have_the_armatures_of_robots_that_differ() -> None:
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [({"friction": [1.0]}, "friction must have shape"), ({"damping": [-1.0, 1.0]}, "zero or more"),
-     ({"parameters": np.zeros((2, 10))}, "parameters must be finite numbers of shape")],
+    [({"friction": [1.0]}, "friction must be a number or have shape"), ({"damping": [-1.0, 1.0]}, "zero or more"),
+     ({"parameters": np.zeros((2, 10))}, "parameters must have shape")],
 )  # fmt: skip
 def test_variations_that_make_no_sense_are_refused(given: dict[str, ArrayLike], message: str) -> None:
     sim = falling(2)

@@ -35,7 +35,7 @@ def test_spheres_in_unknown_frames_are_refused() -> None:
         make_scene(robot, parts(fw.ContactPoint("paw")))
     with pytest.raises(ValueError, match=r"the point on 'goal' is fixed to the world"):
         make_scene(robot, parts(fw.ContactPoint(fw.Frame("goal", None))))
-    with pytest.raises(ValueError, match=r"radius of the sphere on 'toe' must be zero or more"):
+    with pytest.raises(ValueError, match=r"ContactSphere 'toe': radius must be a finite number, zero or more"):
         fw.ContactSphere(fw.Frame("toe", "body2"), -1.0)
 
 

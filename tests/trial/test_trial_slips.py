@@ -48,8 +48,8 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         fw.ModelError,
         "the root element is <hello>; that of a robot is <robot>",
     ),
-    "a path to build": (lambda: fw.build("arm.urdf"), TypeError, "build takes a Description, which featherweight.read returns"),
-    "a robot to build": (lambda: fw.build(arm()), TypeError, "load does both); got a Robot"),
+    "a path to build": (lambda: fw.build("arm.urdf"), TypeError, "got 'arm.urdf'; read it: featherweight.read("),
+    "a robot to build": (lambda: fw.build(arm()), TypeError, "got Robot 'arm'; give the description"),
     # options of load
     "a base in capitals": (lambda: fw.load(ARM, base="Floating"), ValueError, "got 'Floating' (is it 'floating'?)"),
     "floating as a flag": (
@@ -102,7 +102,7 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a path to simulate": (
         lambda: fw.Simulation(str(ARM)),
         TypeError,
-        "robot must be a Robot, as featherweight.load returns it; got str",
+        "robot must be a Robot, as featherweight.load returns it; got '",
     ),
     "dt": (lambda: still(dt=1e-3), TypeError, "Simulation has no argument 'dt'; here it is step"),
     "ground as a height": (lambda: still(ground=0.0), TypeError, "ground must be True (the plane z = 0)"),

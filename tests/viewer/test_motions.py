@@ -115,7 +115,7 @@ def test_what_cannot_be_drawn_is_refused_by_name(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"Trajectory.load\(path, robot\)"):
             draw()
     assert fw.Trajectory.load(tmp_path / "motion.npz", robot).system is robot
-    with pytest.raises(ValueError, match="rate must be positive"):
+    with pytest.raises(ValueError, match="rate must be a positive number"):
         motion.save(tmp_path / "film.gif", rate=0.0)
     with pytest.raises(ValueError, match=r"2 robots; select one with of\(0\)"):
         fw.Trajectory(motion.times, np.stack([motion.q] * 2, 1), np.stack([motion.v] * 2, 1), system=robot).plot()

@@ -127,3 +127,8 @@ def test_servers_stop() -> None:
     stop(server)
     server._websock_server._server_thread.join(timeout=PATIENCE)
     assert not server._websock_server._server_thread.is_alive()
+
+
+def test_a_host_that_is_none_is_named() -> None:
+    with pytest.raises(OSError, match=r"host 'no host': .*; give a name or an address of this machine, such as 127\.0\.0\.1"):
+        serve("no host", 0)

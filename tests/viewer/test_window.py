@@ -93,7 +93,7 @@ def test_bodies_are_drawn_where_the_robot_has_them(window: Window) -> None:
 
 
 def test_wrong_configurations_are_refused(window: Window) -> None:
-    with pytest.raises(ValueError, match=r"shape \(2,\); got \(3,\)"):
+    with pytest.raises(ValueError, match=r"shape \(2,\); got shape \(3,\)"):
         window.show(np.zeros(3))
 
 
@@ -270,7 +270,7 @@ def test_a_recording_is_one_file_that_names_no_server(window: Window, tmp_path: 
 
 @pytest.mark.parametrize("port", [-1, 65536, 10**20])
 def test_what_is_no_port_is_refused(tmp_path: Path, port: int) -> None:
-    with pytest.raises(ValueError, match=rf"port must be from 0 .*got {port}"):
+    with pytest.raises(ValueError, match=rf"port must be a whole number from 0 .*got {port}"):
         Window(arm(tmp_path), port=port)
 
 

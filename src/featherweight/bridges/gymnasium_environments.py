@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import gymnasium
 
+from ..checks import CHECKED_LATER, PositiveCount, checked
 from ..environments import RobotEnv, RobotTask, RobotVectorEnv, Snapshot, Task
 from ..environments.own_robots import furnished
 from ..model.description import Description
@@ -17,16 +19,17 @@ from ..robot.build import read
 __all__ = ["RobotEnv", "RobotTask", "RobotVectorEnv", "Snapshot", "Task", "register"]
 
 
+@checked
 def register(
     id: str,
-    robot: str | os.PathLike[str] | Description,
+    robot: Annotated[str | os.PathLike[str] | Description, CHECKED_LATER],
     task: Task,
     *,
     floating: bool = False,
     floor: bool = False,
     home: Mapping[str, float | Sequence[float]] | None = None,
     drives: PD | None = None,
-    max_episode_steps: int | None = 1000,
+    max_episode_steps: PositiveCount | None = 1000,
 ) -> None:
     """Register an environment, for `gymnasium.make` (one robot) and `gymnasium.make_vec` (many robots in one batch).
 

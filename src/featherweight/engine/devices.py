@@ -61,7 +61,7 @@ def place_of(name: str, given: Sequence[tuple[Any, str]], device: str | None) ->
 
 def _ordinal(device: str | None, name: str) -> int | None:
     """Return the number of a device by its name; None for this machine."""
-    if device is None or device == "cpu":
+    if device is None or (isinstance(device, str) and device == "cpu"):
         return None
     kind, colon, number = device.partition(":") if isinstance(device, str) else ("", "", "")
     if kind != "cuda" or (colon and not number.isdecimal()):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self
 
 from ..array_types import Array
+from ..checks import NAME, argument, one_of
 from ..names import SuggestsNames, unknown_keyword
 from .algorithm_choice import Way, Ways, cheapest_way
 from .ambient_program import AmbientProgram, is_ambient
@@ -34,8 +35,7 @@ else:
 
 def require_execution(execution: str) -> None:
     """Raise ValueError for an unknown execution."""
-    if execution not in EXECUTIONS:
-        raise ValueError(f"execution must be one of {', '.join(EXECUTIONS)}; got {execution!r}")
+    argument("execution", execution, one_of(EXECUTIONS))
 
 
 class CompiledFunction(SuggestsNames, Generic[R]):
@@ -119,6 +119,7 @@ class CompiledFunction(SuggestsNames, Generic[R]):
 
     def variant(self, option: str) -> CompiledFunction[R]:
         """Return the function with an optional argument added. A call that gives this argument uses the same variant."""
+        argument(f"{self.name}: option", option, NAME)
         if option not in self._variants:
             if option not in self.program.options:
                 raise TypeError(f"{self.program} has no argument {option!r}")
@@ -130,6 +131,7 @@ class CompiledFunction(SuggestsNames, Generic[R]):
 
         `algorithm` renames its algorithm.
         """
+        argument(f"{self.name}: algorithm", algorithm, NAME)
         way = self.ways.own._replace(algorithm=algorithm or self.algorithm)
         return CompiledFunction.of_ways(Ways({way.algorithm: way}, way.algorithm))
 
@@ -177,6 +179,7 @@ class CompiledFunction(SuggestsNames, Generic[R]):
         Raises TypeError for an unknown argument, and ValueError for a function too large to be traced.
         """
         for name in by:
+            argument(f"{self.name}.derivative: by", name, NAME)
             if name in self.program.options:
                 return self.variant(name).derivative(*by)
         names = tuple(x.name for x in self.program.inputs)
@@ -247,9 +250,8 @@ class CompiledFunction(SuggestsNames, Generic[R]):
         Entries of `named` that only select the function, and are not its arguments, are removed.
         """
         algorithm = named.pop("algorithm", None)
-        if algorithm is not None and algorithm != self.algorithm:
-            if algorithm not in self.ways.every:
-                raise ValueError(f"{self.name}: algorithm must be one of {', '.join(self.ways.every)}; got {algorithm!r}")
+        if algorithm is not None and (not isinstance(algorithm, str) or algorithm != self.algorithm):
+            argument(f"{self.name}: algorithm", algorithm, one_of(self.ways.every))
             return self._by(algorithm).chosen(named)
         for option in self.program.options:
             if named.get(option) is not None:

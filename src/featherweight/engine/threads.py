@@ -14,9 +14,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from numbers import Integral
 from queue import SimpleQueue
 
+from ..checks import NOTHING, argument, either, whole
 from .progress import Progress
 
 SHARES = 4  # pieces per thread, so that a late or slow thread does less
@@ -29,10 +29,12 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+THREADS = either([whole(1), NOTHING])._replace(wanted="a whole number of at least 1, or None")
+
+
 def check_threads(what: str, threads: object) -> None:
     """Raise ValueError unless a number of threads is None or a whole number of at least 1."""
-    if threads is not None and (not isinstance(threads, Integral) or threads < 1):
-        raise ValueError(f"{what}: threads must be a whole number of at least 1, or None; got {threads!r}")
+    argument(f"{what}: threads", threads, THREADS)
 
 
 def share_out(run: Callable[[int, int], None], n: int, threads: int, grain: int = 1, what: str = "") -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..array_types import IntegerMatrix, Matrix, Vector
+from ..checks import Finite, checked
 from ..engine.loops.kernels import MachineCall, call_machine
 from ..simulation.forces import Drives, drive_force
 from ..simulation.smooth_motion import clear, clear_rows, copy
@@ -246,11 +247,11 @@ class FloatingTask(CompiledTask):
     """
 
     exclude_current_positions_from_observation: bool = True
-    forward_reward_weight: float = 1.0
-    ctrl_cost_weight: float = 0.5
-    healthy_reward: float = 1.0
+    forward_reward_weight: Finite = 1.0
+    ctrl_cost_weight: Finite = 0.5
+    healthy_reward: Finite = 1.0
     terminate_when_unhealthy: bool = True
-    contact_cost_weight: float = 5e-4
+    contact_cost_weight: Finite = 5e-4
     healthy_z_range: tuple[float, float] = (0.2, 1.0)
     include_cfrc_ext_in_observation: bool = True
 
@@ -282,13 +283,14 @@ class FloatingTask(CompiledTask):
         return Felt(robots.touching_links, wrench, center, called(links, function, now, center))
 
 
+@checked
 @dataclass(frozen=True)
 class Ant(FloatingTask):
     """Gymnasium's Ant: four legs walk forward."""
 
-    xml_file: str = "ant.xml"
+    xml_file: Any = "ant.xml"
     frame_skip: int = 5
-    reset_noise_scale: float = 0.1
+    reset_noise_scale: Finite = 0.1
     contact_force_range: tuple[float, float] = (-1.0, 1.0)
 
     normal_velocities: ClassVar[bool] = True
@@ -299,18 +301,19 @@ class Ant(FloatingTask):
         return AntText(self._weights(robots.links), felt, float(least), float(most), bool(self.include_cfrc_ext_in_observation))
 
 
+@checked
 @dataclass(frozen=True)
 class Humanoid(FloatingTask):
     """Gymnasium's Humanoid: two legs and two arms, walks forward without falling."""
 
-    xml_file: str = "humanoid.xml"
+    xml_file: Any = "humanoid.xml"
     frame_skip: int = 5
-    reset_noise_scale: float = 1e-2
-    forward_reward_weight: float = 1.25
-    ctrl_cost_weight: float = 0.1
-    contact_cost_weight: float = 5e-7
+    reset_noise_scale: Finite = 1e-2
+    forward_reward_weight: Finite = 1.25
+    ctrl_cost_weight: Finite = 0.1
+    contact_cost_weight: Finite = 5e-7
     contact_cost_range: tuple[float, float] = (-float("inf"), 10.0)
-    healthy_reward: float = 5.0
+    healthy_reward: Finite = 5.0
     healthy_z_range: tuple[float, float] = (1.0, 2.0)
     include_cinert_in_observation: bool = True
     include_cvel_in_observation: bool = True

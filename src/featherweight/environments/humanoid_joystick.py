@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..array_types import Array
+from ..checks import Finite, checked
 from ..model.description import Description
 from ..model.position_drives import PD
 from ..model.types import Joint, JointType, Pose, Shape, ShapeType
@@ -42,6 +43,7 @@ POSE = {  # [rad] with bent knees; joints that are not named are at zero
 HEIGHT, WAIST_PITCH, SHOULDER_ROLL = 0.755, 0.073, 0.2  # [m], [rad]
 
 
+@checked
 @dataclass(frozen=True)
 class G1Joystick(JoystickTask):
     """G1 follows commanded velocities (forward, sideways, turn about the vertical) in the rhythm of a clock.
@@ -61,9 +63,9 @@ class G1Joystick(JoystickTask):
     """
 
     frame_skip: int = 10
-    timestep: float = 0.002
+    timestep: Finite = 0.002
     commands: tuple[float, float, float] = (1.0, 0.5, 1.0)
-    command_time: float = 10.0  # [s] between changes of the command
+    command_time: Finite = 10.0  # [s] between changes of the command
 
     terms: ClassVar[tuple[str, ...]] = TERMS
     foot_height: ClassVar[float] = 0.15

@@ -9,11 +9,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Vector
+from ..checks import Finite, checked, number_in
 from ..model.description import Description
 from ..model.position_drives import PD
 from ..model.types import Joint, JointType, ShapeType
@@ -46,6 +47,7 @@ STIFFNESS = 35.0  # [N m/rad]
 DRAWN_AT_FIRST = 16
 GROUND, PLACES = 10.0, 8.0  # [m] half the side of the rough ground, and of the area where robots begin
 REACH = 0.5  # [m] radius of ground that must be below the feet at the start
+WAIT = number_in("a positive number of seconds, infinite for constant commands", 0.0, ends="(]")
 
 TERMS = tuple(f"reward_{name}" for name in QuadrupedWeights._fields)
 
@@ -58,6 +60,7 @@ class Limbs(NamedTuple):
     more: tuple[str, ...]  # other frames whose placements and velocities rules need
 
 
+@checked
 @dataclass(frozen=True)
 class JoystickTask(CompiledTask):
     """A robot with legs follows commanded velocities: forward, sideways and turn about the vertical.
@@ -70,14 +73,14 @@ class JoystickTask(CompiledTask):
 
     xml_file: Any = None
     frame_skip: int = 5
-    reset_noise_scale: float = 1.0  # scale of initial positions, headings and velocities
-    timestep: float = 0.004
-    action_scale: float = 0.5
-    noise_level: float = 1.0
+    reset_noise_scale: Finite = 1.0  # scale of initial positions, headings and velocities
+    timestep: Finite = 0.004
+    action_scale: Finite = 0.5
+    noise_level: Finite = 1.0
     reward_weights: Mapping[str, float] = field(default_factory=dict)
     dry_friction: bool = True
     randomized: bool = False
-    roughness: float = 0.0  # [m]
+    roughness: Finite = 0.0  # [m]
 
     told: ClassVar[tuple[str, ...]] = (
         "command_x", "command_y", "command_turn", "forward_velocity", "sideways_velocity", "turn_velocity",
@@ -186,6 +189,7 @@ def foot_of(feet: Mapping[int, int], a: int, b: int) -> int:
     return feet.get(a, feet.get(b, NOTHING))
 
 
+@checked
 @dataclass(frozen=True)
 class Go1Joystick(JoystickTask):
     """Go1 follows commanded velocities: forward, sideways and turn about the vertical.
@@ -206,7 +210,7 @@ class Go1Joystick(JoystickTask):
 
     commands: tuple[float, float, float] = (1.5, 0.8, 1.2)
     command_probabilities: tuple[float, float, float] = (0.9, 0.25, 0.5)
-    command_wait: float = 5.0  # [s] mean time between changes of the command; infinity for constant commands
+    command_wait: Annotated[float, WAIT] = 5.0  # [s] mean time between changes of the command
 
     terms: ClassVar[tuple[str, ...]] = TERMS
     foot_height: ClassVar[float] = 0.1

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..array_types import Array, Booleans, Matrix, Vector
+from ..checks import checked
 from ..model.description import Description
 from ..model.position_drives import DRIVEN, PD
 from ..model.types import ROOT_JOINT, WORLD, Actuator, Configuration, Joint, JointType, Shape, ShapeType
@@ -19,6 +20,7 @@ from .task import SnapshotTask, Terms
 FLOOR = "floor"
 
 
+@checked
 @dataclass(frozen=True)
 class RobotTask(SnapshotTask):
     """A task for any robot, defined by functions of `Snapshot`s.

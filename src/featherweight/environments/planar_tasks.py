@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..array_types import Array, Vector
+from ..checks import Finite, checked
 from ..simulation.smooth_motion import copy
 from ..simulation.stage_records import FleetArrays
 from .compiled_task import CompiledTask
@@ -98,8 +99,8 @@ class PlanarText(NamedTuple):
 class PlanarTask(CompiledTask):
     """A task of a robot in a vertical plane: a reward for the velocity along x, and a cost of controls."""
 
-    forward_reward_weight: float = 1.0
-    ctrl_cost_weight: float = 0.1
+    forward_reward_weight: Finite = 1.0
+    ctrl_cost_weight: Finite = 0.1
     exclude_current_positions_from_observation: bool = True
 
     told: ClassVar[tuple[str, ...]] = ("x_position", "x_velocity")
@@ -125,26 +126,28 @@ class PlanarTask(CompiledTask):
         return np.zeros(0), np.zeros(0)
 
 
+@checked
 @dataclass(frozen=True)
 class HalfCheetah(PlanarTask):
     """Gymnasium's HalfCheetah: runs forward as fast as it can."""
 
-    xml_file: str = "half_cheetah.xml"
+    xml_file: Any = "half_cheetah.xml"
     frame_skip: int = 5
-    reset_noise_scale: float = 0.1
+    reset_noise_scale: Finite = 0.1
 
     normal_velocities: ClassVar[bool] = True
 
 
+@checked
 @dataclass(frozen=True)
 class Walker2d(PlanarTask):
     """Gymnasium's Walker2d: two legs walk forward without falling."""
 
-    xml_file: str = "walker2d_v5.xml"
+    xml_file: Any = "walker2d_v5.xml"
     frame_skip: int = 4
-    reset_noise_scale: float = 5e-3
-    ctrl_cost_weight: float = 1e-3
-    healthy_reward: float = 1.0
+    reset_noise_scale: Finite = 5e-3
+    ctrl_cost_weight: Finite = 1e-3
+    healthy_reward: Finite = 1.0
     terminate_when_unhealthy: bool = True
     healthy_z_range: tuple[float, float] = (0.8, 2.0)
     healthy_angle_range: tuple[float, float] = (-1.0, 1.0)
@@ -165,11 +168,12 @@ class Walker2d(PlanarTask):
         return low, high
 
 
+@checked
 @dataclass(frozen=True)
 class Hopper(Walker2d):
     """Gymnasium's Hopper: one leg hops forward without falling."""
 
-    xml_file: str = "hopper.xml"
+    xml_file: Any = "hopper.xml"
     healthy_state_range: tuple[float, float] = (-100.0, 100.0)
     healthy_z_range: tuple[float, float] = (0.7, float("inf"))
     healthy_angle_range: tuple[float, float] = (-0.2, 0.2)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
 from gymnasium import Env
 from gymnasium.vector import AutoresetMode
 
 from ..array_types import Array, Vector
+from ..checks import CHECKED_LATER, NOTHING, PositiveCount, argument, checked, either, real_array, whole
 from .task import Task
-from .vector_environment import RENDER_MODES, RobotVectorEnv
+from .vector_environment import OPTIONS, RENDER_MODE, RENDER_MODES, RobotVectorEnv
+
+ONE_SEED = either([whole(0), NOTHING])
 
 
 class RobotEnv(Env[Vector, Vector]):
@@ -22,12 +24,13 @@ class RobotEnv(Env[Vector, Vector]):
 
     metadata: dict[str, Any] = {"render_modes": RENDER_MODES}  # noqa: RUF012  # as Gymnasium declares it
 
+    @checked
     def __init__(
         self,
-        task: str | Task = "Hopper",
-        render_mode: str | None = None,
-        width: int = 480,
-        height: int = 480,
+        task: Annotated[str | Task, CHECKED_LATER] = "Hopper",
+        render_mode: Annotated[str | None, RENDER_MODE] = None,
+        width: PositiveCount = 480,
+        height: PositiveCount = 480,
         **parameters: Any,
     ) -> None:
         how: dict[str, Any] = {"render_mode": render_mode, "size": (width, height), **parameters}
@@ -39,13 +42,15 @@ class RobotEnv(Env[Vector, Vector]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Vector, dict[str, Any]]:
         """Begin an episode, and return its first observation and `info`."""
+        argument("reset: seed", seed, ONE_SEED)
+        argument("reset: options", options, OPTIONS)
         super().reset(seed=seed)
         observation, info = self.vector.reset(seed=seed)
         return observation[0], {name: x[0] for name, x in info.items() if not name.startswith("_")}
 
     def step(self, action: Array) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
         """Take a step; return observation, reward, whether the episode has terminated, False, and `info`."""
-        observation, reward, terminated, told = self.vector.advance(np.asarray(action)[None])
+        observation, reward, terminated, told = self.vector.advance(real_array("action", action)[None])
         info = {name: x[0] for name, x in told.items()}
         return observation[0], float(reward[0]), bool(terminated[0]), False, info
 
@@ -56,4 +61,4 @@ class RobotEnv(Env[Vector, Vector]):
 
     def set_state(self, qpos: Vector, qvel: Vector) -> None:
         """Set the state to qpos (nq,) and qvel (nv,), in MuJoCo's order."""
-        self.vector.set_state(np.asarray(qpos)[None], np.asarray(qvel)[None])
+        self.vector.set_state(real_array("set_state: qpos", qpos)[None], real_array("set_state: qvel", qvel)[None])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..array_types import Array, Booleans, Integers, Matrix, Vector
+from ..checks import NONNEGATIVE, PATH, argument, either, object_of, whole
 from ..model.description import Description
 from ..robot.build import read
 from ..simulation import Simulation
@@ -17,6 +19,9 @@ from .reset_noise import ResetNoise
 from .snapshot import Links, Snapshot
 
 Terms = dict[str, Array]
+
+
+FILE = either([PATH, object_of(Description)])._replace(wanted="a path, the name of one of Gymnasium's files, or a Description")
 
 
 @dataclass(frozen=True)
@@ -31,16 +36,22 @@ class Task:
     frame_skip: int  # simulation steps per environment step
     reset_noise_scale: float
 
+    def __post_init__(self) -> None:
+        """Check the numbers that all tasks have. Raises ValueError, with the name of the task."""
+        argument(f"{type(self).__name__}: frame_skip", self.frame_skip, whole(1))
+        argument(f"{type(self).__name__}: reset_noise_scale", self.reset_noise_scale, NONNEGATIVE)
+
     normal_velocities: ClassVar[bool] = False  # initial velocities are drawn from a normal distribution, not a uniform one
 
     def read(self) -> Description:
         """Return the robot's description. Raises FileNotFoundError and ModelError as `featherweight.read` does."""
-        if isinstance(self.xml_file, Description):
-            return self.xml_file
-        own = Path(self.xml_file).expanduser()
-        if own.is_absolute() or self.xml_file.startswith("."):
+        file = argument(f"{type(self).__name__}: xml_file", self.xml_file, FILE)
+        if isinstance(file, Description):
+            return file
+        own = Path(file).expanduser()
+        if own.is_absolute() or os.fspath(file).startswith("."):
             return read(own)
-        with as_file(files("gymnasium.envs") / "mujoco" / "assets" / self.xml_file) as path:
+        with as_file(files("gymnasium.envs") / "mujoco" / "assets" / file) as path:
             return read(path)
 
     def beginning(self, qpos: Vector, nv: int, noise: ResetNoise, which: Integers) -> tuple[Matrix, Matrix]:

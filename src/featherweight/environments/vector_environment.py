@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -12,7 +12,26 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ..array_types import Array, Booleans, Integers, Matrix, Vector
+from ..checks import (
+    CHECKED_LATER,
+    NAME,
+    NOTHING,
+    Kind,
+    PixelSize,
+    Refused,
+    argument,
+    array_of,
+    checked,
+    dict_of,
+    either,
+    list_of,
+    one_of,
+    real_array,
+    shown,
+    whole,
+)
 from ..engine.exclusive import Use, exclusive
+from ..names import hint
 from ..simulation import Simulation
 from .compiled_episodes import CompiledEpisodes
 from .compiled_task import CompiledTask
@@ -35,6 +54,25 @@ TASKS: dict[str, type[Task]] = {
 }
 
 
+KEYWORDS = "num_envs", "max_episode_steps", "autoreset_mode", "integrator", "threads", "render_mode", "size", "camera_name"
+AT_LEAST_ONE = whole(1)._replace(wanted="at least 1, a whole number")
+SEEDS = either([whole(0), list_of(either([whole(0), NOTHING])), NOTHING])._replace(
+    wanted="a whole number of at least 0, such a number or None for each environment, or None"
+)
+OPTIONS = either([dict_of(NAME, None), NOTHING])._replace(wanted="a dict, such as {'reset_mask': ...}, or None")
+RENDER_MODE = one_of((None, *RENDER_MODES))._replace(wanted="None or 'rgb_array'")
+
+
+def _mode(x: Any) -> AutoresetMode:
+    try:
+        return AutoresetMode(x)
+    except ValueError:
+        raise Refused(hint(x, [mode.value for mode in AutoresetMode]) if isinstance(x, str) else "") from None
+
+
+MODE = Kind(f"one of {', '.join(mode.value for mode in AutoresetMode)}", _mode, frozenset({AutoresetMode}))
+
+
 class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
     """`num_envs` robots with the same task, a `Task` or a key of TASKS, each with its own episodes.
 
@@ -53,32 +91,29 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
     RuntimeError: give each thread environments of its own.
     """
 
+    @checked
     def __init__(
         self,
-        task: str | Task = "Hopper",
-        num_envs: int = 1,
+        task: Annotated[str | Task, CHECKED_LATER] = "Hopper",
+        num_envs: Annotated[int, AT_LEAST_ONE] = 1,
         *,
-        max_episode_steps: int | None = None,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        integrator: str | None = "semi-implicit",
-        threads: int | None = None,
-        render_mode: str | None = None,
-        size: tuple[int, int] = (480, 480),
+        max_episode_steps: Annotated[int, AT_LEAST_ONE] | None = None,
+        autoreset_mode: Annotated[str | AutoresetMode, MODE] = AutoresetMode.NEXT_STEP,
+        integrator: Annotated[str | None, CHECKED_LATER] = "semi-implicit",
+        threads: Annotated[int | None, CHECKED_LATER] = None,
+        render_mode: Annotated[str | None, RENDER_MODE] = None,
+        size: PixelSize = (480, 480),
         camera_name: str | None = None,
         **parameters: Any,
     ) -> None:
-        if render_mode not in (None, *RENDER_MODES):
-            raise ValueError(f"render_mode must be None or 'rgb_array'; got {render_mode!r}")
-        if num_envs < 1:
-            raise ValueError(f"num_envs must be at least 1; got {num_envs!r}")
-        if max_episode_steps is not None and max_episode_steps < 1:
-            raise ValueError(f"max_episode_steps must be at least 1, or None; got {max_episode_steps!r}")
         self.task, self.num_envs, self.max_episode_steps = the_task(task, parameters), num_envs, max_episode_steps
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self._use = Use(f"the environment {type(self.task).__name__}", "make one for each thread")
         self.robots = ParallelRobots(self.task.read(), num_envs, integrator, threads)
         self.dt = self.task.frame_skip * self.simulation.step_size  # [s] length of an environment step
         self.render_mode, self._size, self._camera = render_mode, size, camera_name
+        if camera_name is not None:
+            self.simulation.robot.camera_placement(camera_name)  # raises an error for a camera that the robot does not have
         self.metadata = {
             "render_modes": RENDER_MODES,
             "render_fps": round(1.0 / self.dt),
@@ -125,6 +160,7 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         return self.episodes.observe(), info
 
     def _mask(self, options: dict[str, Any] | None) -> Booleans:
+        argument("reset: options", options, OPTIONS)
         if options is None or "reset_mask" not in options:
             return np.ones(self.num_envs, bool)
         mask = options["reset_mask"]
@@ -136,6 +172,7 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
 
     def _seed(self, seed: int | Sequence[int | None] | None, which: Integers) -> None:
         """Set the seeds of environments (k,). An environment without a seed keeps its own, or gets one from the system."""
+        argument("reset: seed", seed, SEEDS)
         first = seed if isinstance(seed, int | np.integer) else None
         super().reset(seed=None if first is None else int(first))
         if self._noise is None:
@@ -151,7 +188,9 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
     @exclusive
     def set_state(self, qpos: Matrix, qvel: Matrix) -> None:
         """Set the states to qpos (num_envs, nq) and qvel (num_envs, nv), in MuJoCo's order. Episodes continue."""
-        self.robots.begin(np.arange(self.num_envs), np.asarray(qpos, float), np.asarray(qvel, float))
+        nq, nv = self.robots.links.robot.nq, self.robots.links.robot.nv
+        states = array_of("set_state: qpos", qpos, self.num_envs, nq), array_of("set_state: qvel", qvel, self.num_envs, nv)
+        self.robots.begin(np.arange(self.num_envs), *states)
 
     def _begin(self, which: Integers) -> dict[str, Any]:
         """Begin the next episodes of environments (k,), and return their entries of `info`."""
@@ -185,9 +224,9 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
     @exclusive
     def advance(self, actions: Array) -> Moved:
         """Take a step of all robots as `step` does, without ending or beginning episodes."""
-        actions = np.asarray(actions, dtype=np.float64)
+        actions = real_array("actions", actions)
         if actions.shape != self.action_space.shape or not np.logical_and.reduce(np.isfinite(actions), axis=None):
-            raise ValueError(f"actions must be finite numbers of shape {self.action_space.shape}; got {actions!r}")
+            raise ValueError(f"actions must be finite numbers of shape {self.action_space.shape}; got {shown(actions)}")
         if self._noise is None:
             raise ValueError("call reset() before step()")
         return self.episodes.advance(actions)
@@ -238,11 +277,12 @@ def episodes_of(task: Task, robots: ParallelRobots) -> CompiledEpisodes | Snapsh
 
 def the_task(task: str | Task, parameters: dict[str, Any]) -> Task:
     """Return the task with some fields replaced. Raises ValueError for an unknown name, and TypeError for unknown fields."""
-    if isinstance(task, str) and task not in TASKS:
-        raise ValueError(f"task must be a Task, or one of {', '.join(TASKS)}; got {task!r}")
+    if not isinstance(task, Task):
+        argument("task", task, one_of(TASKS)._replace(wanted=f"a Task, or one of {', '.join(TASKS)}"))
     kind = TASKS[task] if isinstance(task, str) else type(task)
     names = [f.name for f in fields(kind)]
     if unknown := [name for name in parameters if name not in names]:
-        raise TypeError(f"{kind.__name__} has no {', '.join(unknown)}; it has {', '.join(names)}")
+        meant = hint(unknown[0], (*names, *KEYWORDS))
+        raise TypeError(f"{kind.__name__} has no {', '.join(unknown)}; it has {', '.join(names)}{meant}")
     own = {} if isinstance(task, str) else {name: getattr(task, name) for name in names}
     return kind(**{**own, **parameters})

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import llvmlite.binding as llvm
 
+from ..checks import shown
 from ..engine.backends.llvm.jit import host
 
 ITEM_BYTES = {"double": 8, "float": 4}
@@ -98,6 +99,8 @@ def find_target(target: str | ExportTarget, precision: str) -> ExportTarget:
         if target != "host" and target not in TARGETS:
             raise ValueError(f"target must be host, {', '.join(TARGETS)}, or an ExportTarget; got {target!r}")
         target = this_machine() if target == "host" else TARGETS[target]
+    if not isinstance(target, ExportTarget):
+        raise TypeError(f"target must be host, {', '.join(TARGETS)}, or an ExportTarget; got {shown(target)}")
     if precision not in ITEM_BYTES:
         raise ValueError(f"precision must be double or float; got {precision!r}")
     if precision not in target.precisions:

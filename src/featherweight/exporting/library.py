@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from ..checks import CHECKED_LATER, checked, one_of, shown
 from ..engine.function import CompiledFunction
 from .c_names import check_file_name, plain_name
 from .c_source import c_source
@@ -28,17 +30,24 @@ class _Texts(NamedTuple):
     precision: str
 
 
+PRECISION = one_of(("double", "float"))._replace(wanted="double or float")
+INTERFACE = one_of(("c", "casadi"))._replace(wanted="c or casadi")
+
+
+@checked
 def export(
-    functions: CompiledFunction[Any] | Iterable[CompiledFunction[Any]] | Mapping[str, CompiledFunction[Any]],
-    folder: str | Path,
+    functions: Annotated[
+        CompiledFunction[Any] | Iterable[CompiledFunction[Any]] | Mapping[str, CompiledFunction[Any]], CHECKED_LATER
+    ],
+    folder: str | os.PathLike[str],
     *,
     name: str | None = None,
     robot: Described | None = None,
-    files: Sequence[str] = ("static", "source"),
-    target: str | ExportTarget = "host",
-    precision: str = "double",
+    files: str | Sequence[str] = ("static", "source"),
+    target: Annotated[str | ExportTarget, CHECKED_LATER] = "host",
+    precision: Annotated[str, PRECISION] = "double",
     prefix: str = "",
-    interface: str = "c",
+    interface: Annotated[str, INTERFACE] = "c",
 ) -> list[Path]:
     """Export compiled functions as files for other programs and machines; return the paths, the header first.
 
@@ -64,6 +73,8 @@ def export(
     Raises ValueError for invalid names, kinds and targets, and for functions too large to be traced. Raises TypeError for an
     argument that is not a compiled function, and OSError if the folder is not writable.
     """
+    if robot is not None and not all(hasattr(robot, x) for x in ("name", "mass", "gravity", "joints")):
+        raise TypeError(f"export: robot must be a Robot, as featherweight.load returns it, or None; got {shown(robot)}")
     kinds = _kinds(files, interface, precision)
     chosen = find_target(target, precision)
     exported = routines(functions, prefix)
@@ -94,8 +105,6 @@ def _kinds(files: Sequence[str], interface: str, precision: str) -> Sequence[str
         raise ValueError(f"export: files are {', '.join(KINDS)}; got {min(unknown)!r}")
     if not kinds:
         raise ValueError(f"export: files must name at least one kind: {', '.join(KINDS)}")
-    if interface not in ("c", "casadi"):
-        raise ValueError(f"export: interface must be c or casadi; got {interface!r}")
     if interface == "casadi" and (precision != "double" or {"source", "cmake"} & {*kinds}):
         raise ValueError("export: CasADi needs objects or libraries in double precision; use files='shared'")
     if kinds == ["cmake"]:

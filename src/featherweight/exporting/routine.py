@@ -63,7 +63,7 @@ def named_functions(
 
     Raises TypeError for other objects, and ValueError for names that are taken or invalid in C.
     """
-    if isinstance(functions, CompiledFunction):
+    if isinstance(functions, CompiledFunction) or not isinstance(functions, Iterable) or isinstance(functions, str | bytes):
         functions = [functions]
     pairs = list(functions.items()) if isinstance(functions, Mapping) else [(getattr(f, "name", ""), f) for f in functions]
     if not pairs:

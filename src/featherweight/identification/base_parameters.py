@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix, Vector
+from ..checks import SeedOrNone, array_of, checked
 from ..engine.trace import evaluate
 from ..extras import imports_from_extra
 from ..robot.linear_parameters import Chosen, Regressor
@@ -68,12 +69,13 @@ class BaseParameters:
 
     def of(self, parameters: ArrayLike) -> Array:
         """Return the base parameters (..., r) of parameters (..., p)."""
-        return np.asarray(np.asarray(parameters) @ self.groups.T)
+        return np.asarray(array_of("BaseParameters.of: parameters", parameters, "...", self.groups.shape[1]) @ self.groups.T)
 
     def matrix(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return the regressor of the base parameters (..., nv, r)."""
         return np.asarray(self.regressor.function(q, v, a)[..., self.columns])
 
+    @checked
     def fit(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, deviations: ArrayLike | None = None) -> BaseFit:
         """Fit measured forces tau (n, nv) at q (n, nq), v and a (n, nv) by least squares, weighted by the noise of each joint.
 
@@ -100,9 +102,8 @@ class BaseParameters:
         return BaseFit(values, np.linalg.norm(inverse, axis=1) / scale, np.sqrt(np.mean(rest**2, axis=0)))
 
 
-def base_parameters(
-    robot: Robot, friction: Chosen = False, armature: Chosen = False, rng: np.random.Generator | int | None = 0
-) -> BaseParameters:
+@checked
+def base_parameters(robot: Robot, friction: Chosen = False, armature: Chosen = False, rng: SeedOrNone = 0) -> BaseParameters:
     """Return the base parameters of a robot, with `friction` and `armature` as in `Robot.extended_regressor`.
 
     Their number is the rank of the regressor at random states, by QR with column pivoting. In the order of the bodies, each

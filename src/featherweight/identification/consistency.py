@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Vector
+from ..checks import checked, real_array
 from ..model.checks import excess_moments, principal_moments
 from ..model.inertial_parameters import NAMES
 from ..model.types import Inertia
@@ -21,7 +22,7 @@ SLIGHT = 1e-9  # relative to moments: tolerance for rounding
 
 def pseudo_inertia(parameters: ArrayLike) -> Array:
     """Return the matrices P (..., 4, 4) of inertial parameters (..., 10)."""
-    x = np.asarray(parameters, dtype=np.float64)
+    x = real_array("inertial parameters", parameters)
     if x.ndim == 0 or x.shape[-1] != len(NAMES):
         raise ValueError(f"inertial parameters must have shape (..., {len(NAMES)}); got {x.shape}")
     I = x[..., TENSOR]
@@ -34,7 +35,7 @@ def pseudo_inertia(parameters: ArrayLike) -> Array:
 
 def parameters_of(pseudo: ArrayLike) -> Array:
     """Return the inertial parameters (..., 10) of symmetric matrices P (..., 4, 4)."""
-    P = np.asarray(pseudo, dtype=np.float64)
+    P = real_array("pseudo-inertias", pseudo)
     if P.shape[-2:] != (4, 4):
         raise ValueError(f"pseudo-inertias must have shape (..., 4, 4); got {P.shape}")
     S = P[..., :3, :3]
@@ -43,6 +44,7 @@ def parameters_of(pseudo: ArrayLike) -> Array:
     return np.stack([P[..., 3, 3], *np.moveaxis(P[..., :3, 3], -1, 0), *tensor], axis=-1)
 
 
+@checked
 def inconsistent_bodies(robot: Robot, parameters: ArrayLike | None = None) -> dict[str, str]:
     """Return the bodies whose inertial parameters (nbodies, 10), or flat, no distribution of mass has, and the reasons.
 
@@ -50,7 +52,7 @@ def inconsistent_bodies(robot: Robot, parameters: ArrayLike | None = None) -> di
     """
     shape = (len(robot.bodies), len(NAMES))
     given = robot.inertial_parameters if parameters is None else parameters
-    x = np.asarray(given, dtype=np.float64)
+    x = real_array(f"{robot.name}: inertial parameters", given)
     if x.size != shape[0] * shape[1]:
         raise ValueError(f"{robot.name}: inertial parameters must have shape {shape}; got {x.shape}")
     reasons = {b.name: _why_not(y) for b, y in zip(robot.bodies, x.reshape(shape), strict=True)}

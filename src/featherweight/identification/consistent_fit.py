@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Matrix, Vector
+from ..checks import Positive, checked
 from ..extras import imports_from_extra
 from ..robot.linear_parameters import Regressor
 from ..summaries import summarized
@@ -41,8 +42,9 @@ class InertialFit(NamedTuple):
     residual: Vector  # (nv) root mean square [N m, N]
 
 
+@checked
 def fit_inertial_parameters(
-    regressor: Regressor, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, *, spread: float = 10.0,
+    regressor: Regressor, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, *, spread: Positive = 10.0,
     prior: ArrayLike | None = None, deviations: ArrayLike | None = None,
 ) -> InertialFit:  # fmt: skip
     """Return the physically consistent parameters that fit measured forces tau (n, nv) at q (n, nq), v and a (n, nv).
@@ -59,8 +61,6 @@ def fit_inertial_parameters(
     before = np.asarray(regressor.values[:count] if prior is None else prior, dtype=np.float64)
     if before.size != count:
         raise ValueError(f"prior must have shape ({len(regressor.bodies)}, 10); got {before.shape}")
-    if not spread > 0.0:
-        raise ValueError(f"spread must be positive; got {spread}")
     Y, forces = stacked(regressor, (q, v, a), tau)
     sigma = deviations_of(Y, forces, deviations)
     known = pseudo_inertia(before.reshape(-1, 10))

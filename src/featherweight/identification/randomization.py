@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import SupportsIndex
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..array_types import Array
+from ..checks import Kind, NonNegative, Refused, SeedOrNone, Size, checked, numbers
 from ..model.configuration import shape_of
 from ..robot.robot import Robot
 from .consistency import SLIGHT, parameters_of, pseudo_inertia
 
-Range = tuple[float, float]
+
+def _range(x: Any) -> tuple[float, ...]:
+    made: tuple[float, ...] = numbers(2).convert(x)
+    if not 0.0 < made[0] <= made[1] < np.inf:
+        raise Refused
+    return made
 
 
+Range = Annotated[tuple[float, float], Kind("two positive numbers, the least and the greatest", _range)]
+
+
+@checked
 def random_parameters(
     robot: Robot,
-    size: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    size: Size = None,
     *,
     mass: Range = (0.8, 1.2),
-    center: float = 0.1,
+    center: NonNegative = 0.1,
     lengths: Range = (1.0, 1.0),
-    rng: np.random.Generator | int | None = None,
+    rng: SeedOrNone = None,
 ) -> Array:
     """Return random inertial parameters (*size, nbodies, 10) around the robot's, uniform and independent for each body.
 
@@ -34,11 +43,6 @@ def random_parameters(
 
     Raises ValueError for ranges that are not pairs of ascending positive numbers, and for a negative `center`.
     """
-    for name, given in (("mass", mass), ("lengths", lengths)):
-        if np.shape(given) != (2,) or not 0.0 < given[0] <= given[1] < np.inf:
-            raise ValueError(f"random_parameters: {name} must be two positive numbers, the least and the greatest; got {given}")
-    if not 0.0 <= center < np.inf:
-        raise ValueError(f"random_parameters: center must be zero or more; got {center}")
     rng = np.random.default_rng(rng)
     P = pseudo_inertia(robot.inertial_parameters)
     m = P[:, 3, 3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from ..checks import checked
 from .description import Description
 from .types import (
     WORLD,
@@ -21,10 +22,11 @@ from .types import (
     Sensor,
     Shape,
     Tendon,
-    Vector,
+    VectorLike,
 )
 
 
+@checked
 def describe(
     bodies: Iterable[Body],
     joints: Iterable[Joint],
@@ -42,7 +44,7 @@ def describe(
     cameras: Iterable[Camera] = (),
     independent: Iterable[str] = (),
     dependent: Iterable[str] = (),
-    gravity: Vector = (0.0, 0.0, -9.81),
+    gravity: VectorLike = (0.0, 0.0, -9.81),
     name: str = "mechanism",
 ) -> Description:
     """Return a description for `featherweight.build`: bodies, the joints of a spanning tree, and the constraints of its loops.
@@ -95,6 +97,9 @@ def _require_names(d: Description) -> None:
         for each in on_body:
             if each.body not in known:
                 raise ModelError(f"{d.source}: {what} {each.name!r}: {each.body!r} is not a body; add it or correct the name")
+    if rising := [s for s in d.shapes if (s.friction or 0.0) < 0.0]:
+        problem = f"shape {rising[0].name!r}: the friction is negative ({rising[0].friction:g})"
+        raise ModelError(f"{d.source}: {problem}; give zero or more")
     joints = {j.name: j for j in d.joints}
     for marked in (*d.independent, *d.dependent):
         if marked not in joints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,79 +21,33 @@ from .model import Model
 from .servos import DriveInput
 from .types import (
     LARGEST,
-    NO_POLY,
     ROOT_JOINT,
     ROUNDING_RADIUS,
     SMALLEST_INERTIA,
-    SMALLEST_MASS,
     WORLD,
     Actuator,
     Frame,
     Inertia,
     JointType,
     ModelError,
-    Pose,
     Pulley,
     Shape,
     ShapeType,
     TendonPoint,
     TendonWrap,
     controls_of,
-    rotation_defect,
 )
 
-NONNEGATIVE = ("armature", "damping", "friction", "stiffness", "effort", "velocity")
-ROUGH = 1e-3  # deviation of a rotation whose numbers are rounded to four digits
+SIZES = {
+    ShapeType.SPHERE: ("radius",),
+    ShapeType.BOX: ("length along x", "y", "z"),
+    ShapeType.CYLINDER: ("radius", "length"),
+    ShapeType.CAPSULE: ("radius", "length of its cylinder"),
+    ShapeType.ELLIPSOID: ("radius along x", "y", "z"),
+    ShapeType.MESH: ("scale along x", "y", "z"),
+    ShapeType.HEIGHTFIELD: ("length along x", "y", "depth of its base"),
+}
 ROUNDED = 0.01  # excess of a flat body's moments when they are rounded to three digits
-
-
-def require_sound_numbers(d: Description) -> None:
-    """Raise ModelError for the first invalid number: not finite, negative where it must not be, or too large or too small.
-
-    Numbers are too large or too small if later computations would overflow.
-    """
-    for element, pose in _poses(d):
-        if not isinstance(pose, Pose) or [*map(len, pose.R), len(pose.p)] != [3, 3, 3, 3]:
-            problem = f"{element} has a placement that is not a Pose of a rotation (3, 3) and an origin (3)"
-            raise ModelError(f"{d.source}: {problem}; give featherweight.Pose(R, p)")
-    for kind, elements in (("joint", d.joints), ("tendon", d.tendons)):
-        for x in elements:
-            for key in ("stiffness_poly", "damping_poly"):
-                if len(given := getattr(x, key)) != len(NO_POLY):
-                    problem = f"{key} has the two coefficients b, c; got {given}"
-                    raise ModelError(f"{d.source}: {kind} {x.name!r}: {problem}; give both, 0 where there is none")
-    for element, numbers in _numbers(d):
-        if not all(-LARGEST <= x <= LARGEST for x in numbers):  # also catches NaN
-            worst = next(x for x in numbers if not -LARGEST <= x <= LARGEST)
-            raise ModelError(f"{d.source}: {element} has the number {worst:g}; give numbers within ±{LARGEST:g}, in SI units")
-    for element, pose in _poses(d):
-        if not rotation_defect(pose.R) < ROUGH:
-            problem = f"{element} has a placement whose R is not a rotation"
-            raise ModelError(f"{d.source}: {problem}; its rows must be perpendicular, of length 1 and right-handed")
-    for b in d.bodies:
-        mass = b.inertia.mass
-        if mass < 0.0:
-            raise ModelError(f"{d.source}: body {b.name!r}: the mass is negative ({mass:g}); correct it")
-        if 0.0 < mass < SMALLEST_MASS:
-            raise ModelError(
-                f"{d.source}: body {b.name!r}: the mass {mass:g} kg is too small for the computation; make it zero"
-            )
-    for j in d.joints:
-        for key in NONNEGATIVE:
-            if getattr(j, key) < 0.0:
-                raise ModelError(f"{d.source}: joint {j.name!r}: the {key} is negative ({getattr(j, key):g}); correct it")
-        if j.effort_range is not None and not (
-            j.effort_range[0] <= j.effort_range[1] and j.effort == max(map(abs, j.effort_range))
-        ):
-            least, most = j.effort_range
-            problem = f"the effort_range ({least:g}, {most:g}) must increase and stay within the effort, {j.effort:g}"
-            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; correct it, and give effort= its greatest magnitude")
-        if j.rest_pose and (len(j.rest_pose) != JointType.FLOATING.nq or not any(j.rest_pose[3:])):
-            problem = f"the rest pose of a floating joint is (x, y, z, qx, qy, qz, qw); got {j.rest_pose}"
-            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; give these, or ()")
-        if j.lower > j.upper:
-            problem = f"the lower limit {j.lower:g} is above the upper limit {j.upper:g}"
-            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; exchange or correct them")
 
 
 def require_coordinates(d: Description) -> None:
@@ -163,6 +117,11 @@ def require_shapes(d: Description) -> None:
             if getattr(x, key) < 0.0:
                 raise ModelError(f"{d.source}: {where}: the {key} is negative ({getattr(x, key):g}); give zero or more")
     for s in d.shapes:
+        if s.type in SIZES and len(s.size) != len(SIZES[s.type]):
+            problem = f"the size of a {s.type} is ({', '.join(SIZES[s.type])}); got {s.size}"
+            raise ModelError(f"{d.source}: shape {s.name!r}: {problem}; give these numbers")
+        if s.type is not ShapeType.MESH and min(s.size, default=0.0) < 0.0:
+            raise ModelError(f"{d.source}: shape {s.name!r}: the size {s.size} has a negative number; correct it")
         if len(s.surface_velocity) != 6:
             problem = f"shape {s.name!r}: its surface_velocity has {len(s.surface_velocity)} numbers"
             raise ModelError(f"{d.source}: {problem}; give three of linear and three of angular velocity")
@@ -277,71 +236,6 @@ def _path_problem(path: Sequence[TendonPoint | TendonWrap | Pulley]) -> str:
             return "each of its branches needs at least two points, and ends with one"
         branch = []
     return ""
-
-
-def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Yield the numbers of each element; infinite limits, which stand for no limit, are left out."""
-    for b in d.bodies:
-        yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation)
-    for j in d.joints:
-        limits = (x for x in (j.lower, j.upper, j.effort, j.velocity) if not math.isinf(x))
-        own = (
-            j.armature,
-            j.zero,
-            j.damping,
-            j.friction,
-            j.stiffness,
-            j.rest,
-            *j.damping_poly,
-            *j.stiffness_poly,
-            *j.rest_pose,
-            *limits,
-        )
-        yield f"joint {j.name!r}", (*j.axis, *j.anchor, *own)
-    for element, pose in _poses(d):
-        yield element, (*pose.R[0], *pose.R[1], *pose.R[2], *pose.p)
-    for camera in d.cameras:
-        yield f"camera {camera.name!r}", (camera.field_of_view,)
-    for c in d.couplings:
-        yield f"coupling {c.name!r}", (c.offset, *(x for _, coefficients in c.terms for x in coefficients))
-    for t in d.tendons:
-        finite = (x for x in (t.lower, t.upper, *t.rest, *t.force) if not math.isinf(x))
-        own = (t.stiffness, t.damping, t.friction, *t.stiffness_poly, *t.damping_poly, *(c for _, c in t.terms), *finite)
-        yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node)))
-    for s in d.shapes:
-        fluid = () if s.fluid is None else (*s.fluid[:5], *s.fluid.added_mass, *s.fluid.added_inertia)
-        yield f"shape {s.name!r}", (*s.size, s.margin, *s.surface_velocity, s.adhesion, s.gap, *fluid)
-    for pair in d.contact_pairs:
-        frictions = (x for x in (pair.friction, pair.second_friction, pair.second_rolling) if x is not None)
-        own = (pair.margin, pair.adhesion, pair.gap, *pair.turning_friction, *frictions)
-        yield f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}", own
-    for configuration in d.configurations:
-        for joint, values in configuration.coordinates:
-            yield f"configuration {configuration.name!r}, joint {joint!r},", values
-        for actuator, control in configuration.controls:
-            yield f"configuration {configuration.name!r}, actuator {actuator!r},", (control,)
-    if d.timestep is not None:
-        yield "its time step", (d.timestep,)
-    if d.fluid is not None:
-        yield "its fluid", (d.fluid.density, d.fluid.viscosity, *d.fluid.wind)
-
-
-def _of_node(x: TendonPoint | TendonWrap | Pulley) -> tuple[float, ...]:
-    if isinstance(x, Pulley):
-        return (x.divisor,)
-    if isinstance(x, TendonPoint):
-        return x.position
-    return (x.radius, *(x.side.position if x.side else ()))
-
-
-def _poses(d: Description) -> Iterator[tuple[str, Pose]]:
-    """Yield all poses, with the names of their elements."""
-    for kind, elements in (("joint", d.joints), ("frame", d.frames), ("camera", d.cameras), ("shape", d.shapes)):
-        yield from ((f"{kind} {x.name!r}", x.placement) for x in elements)
-    for loop in d.loops:
-        yield from ((f"loop {loop.name!r}", pose) for pose in (loop.predecessor_frame, loop.successor_frame))
-    for t in d.tendons:
-        yield from ((f"tendon {t.name!r}", x.placement) for x in t.path if isinstance(x, TendonWrap))
 
 
 # --- physically impossible inertias

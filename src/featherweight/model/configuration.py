@@ -20,11 +20,12 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import ARRAY, SeedOrNone, Size, argument
 from ..spatial import Quaternion, Vec3, exp_se2, exp_se3, exp_so3, log_se2, log_se3, log_so3, sincos
 from ..spatial.lie_jacobians import ad_se2, ad_se3, ad_so3, inverse_adjoint, inverse_right_jacobian, right_jacobian
 from ..spatial.ordered import lengths
@@ -59,8 +60,8 @@ def neutral(coords: Sequence[Coordinates], nq: int) -> Array:
 def random_configuration(
     coords: Sequence[Coordinates],
     nq: int,
-    rng: np.random.Generator | int | None = None,
-    size: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    rng: SeedOrNone = None,
+    size: Size = None,
 ) -> Array:
     """Return random configurations (*size, nq), or a single one (nq,) if `size` is None.
 
@@ -76,7 +77,7 @@ def random_configuration(
     return q
 
 
-def shape_of(size: SupportsIndex | Sequence[SupportsIndex] | None) -> tuple[int, ...]:
+def shape_of(size: Size) -> tuple[int, ...]:
     """Return the leading axes that `size` gives, as NumPy's generators interpret it."""
     if size is None:
         return ()
@@ -182,7 +183,7 @@ def _sizes(coords: Sequence[Coordinates]) -> tuple[int, int]:
 
 def _prepare(*arguments: tuple[str, npt.ArrayLike, int]) -> tuple[list[Array], npt.DTypeLike]:
     """Return the named arguments in float64, with checked lengths, and the dtype of the result."""
-    given = [np.asarray(value) for _, value, _ in arguments]
+    given = [np.asarray(argument(name, value, ARRAY)) for name, value, _ in arguments]
     for (name, _, length), array in zip(arguments, given, strict=True):
         if array.ndim == 0:
             raise ValueError(f"{name}: expected an array whose last axis has length {length}, got a scalar")

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from ..checks import checked
+
 SOFT = "softness of contacts (solref, solimp)"  # keys of reports, here and below
 SOFT_HOLDS = "softness of limits, dry friction and equality constraints (solref, solimp)"
 TWO_FRICTIONS = "contacts with two sliding or rolling frictions, read as the first"
@@ -13,6 +15,7 @@ TOUCHING_LEFT_OUT = "geoms that touch and are left out"
 TOUCHING_AS_MESHES = "primitives fitted to meshes, touching as those meshes"
 
 
+@checked
 class Softness(NamedTuple):
     """MuJoCo's parameters of compliant contacts, limits and dry friction: `solref` and `solimp`, with its defaults.
 
@@ -49,6 +52,7 @@ class NeighbourRule(StrEnum):
     NONE = "none"  # no bodies
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class ContactPair:
     """Two shapes, by name, that collide whatever other rules exclude; the parameters are as in `Shape`, for both.

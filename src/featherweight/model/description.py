@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from numpy.typing import ArrayLike
-
+from ..checks import NAME, NUMBER, Kind, Refused, argument, checked, dict_of, list_of, one_of
 from ..names import Named, missing_attribute
 from . import editing
 from .formats.saving import save_description
-from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, Vector
+from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, PoseLike, VectorLike
 
 BY_NAME = "bodies", "joints", "frames", "loops", "couplings", "closures", "shapes", "tendons", "actuators", "cameras", "sensors"
 
+POSITIONS = dict_of(NAME, None)._replace(wanted="a dict {joint: position}, such as {'elbow': 0.5}")
+NEW_NAMES = dict_of(NAME, None)._replace(wanted="a dict {old name: new name}")
+AXIS = one_of("xyz")._replace(wanted='"x", "y" or "z", the normal of the mirror plane')
 
+
+def _payload(x: Any) -> Inertia:
+    if isinstance(x, Inertia):
+        return x
+    try:
+        return Inertia(NUMBER.convert(x))
+    except Refused:
+        raise Refused("; write its .inertia" if hasattr(x, "inertia") else "") from None
+
+
+PAYLOAD = Kind("a featherweight.Inertia(...), or the mass of a point in kg", _payload, frozenset({Inertia}), TypeError)
+
+
+@checked
 @dataclass(frozen=True, slots=True, repr=False)
 class Description(Contents):
     """A description of a robot. `featherweight.read` and `describe` return it; `featherweight.build` builds a robot from it.
@@ -47,7 +63,8 @@ class Description(Contents):
         tied = "".join(f", {kind}: {len(found)}" for kind, found in ties.items() if found)
         return f"<Description {self.name!r}: {len(self.bodies)} bodies, {moving} moving joints{tied}>"
 
-    def locked(self, positions: Mapping[str, Any]) -> Description:
+    @checked
+    def locked(self, positions: Annotated[Mapping[str, Any], POSITIONS]) -> Description:
         """Return the description with joints fixed: {joint: position [rad or m]}.
 
         For a joint with several coordinates, the position is its part of q, as in `Robot`. Joints that follow locked joints by
@@ -56,6 +73,7 @@ class Description(Contents):
         """
         return editing.locking.locked(self, positions)
 
+    @checked
     def subtree(self, body: str) -> Description:
         """Return the body and all bodies that it carries, with its frame at the ground's frame.
 
@@ -63,20 +81,24 @@ class Description(Contents):
         """
         return editing.cutting.subtree(self, body)
 
-    def without(self, *bodies: str) -> Description:
-        """Return the description without these bodies and all bodies that they carry.
+    def without(self, *bodies: str | Iterable[str]) -> Description:
+        """Return the description without these bodies and all bodies that they carry: names, or one list of names.
 
         Loops and couplings that are cut are removed.
         """
-        return editing.cutting.without(self, bodies)
+        names = bodies[0] if len(bodies) == 1 and not isinstance(bodies[0], str) else bodies
+        return editing.cutting.without(self, argument("Description.without: bodies", names, list_of(NAME)))
 
+    @checked
     def attached(
-        self, other: Description, frame: str | None = None, placement: Pose | ArrayLike | None = None, prefix: str = ""
+        self, other: Contents, frame: str | None = None, placement: PoseLike | None = None, prefix: str = ""
     ) -> Description:
         """Return the description with another one, whose ground is fixed at `placement` on a frame of this one.
 
-        The frame may be a frame, a body or a fixed joint; None is the ground. The placement is a Pose or a homogeneous matrix
-        (4, 4). Roots of the other description are fixed there, and its joints on the ground become joints on the frame's body.
+        The placement is a `Pose` or a homogeneous matrix (4, 4); the default is the frame itself.
+
+        The frame may be a frame, a body or a fixed joint; None is the ground. Roots of the other description are fixed there,
+        and its joints on the ground become joints on the frame's body.
 
         `prefix` is added to all names of the other description, except those of configurations: configurations of the same
         name are merged. Gravity, time step, integrator and the rule for contacts of neighbours are those of this description.
@@ -84,48 +106,51 @@ class Description(Contents):
         is used. `unused` lists the settings of the other that differ. Raises ModelError if both have bodies, joints, ... of
         the same name, and ValueError for a matrix that is not a rigid motion.
         """
-        given = Pose() if placement is None else placement
-        pose = given if isinstance(given, Pose) else Pose.of(given, "attached: placement")
-        return editing.attaching.attached(self, other, frame, pose, prefix)
+        return editing.attaching.attached(self, other, frame, Pose() if placement is None else placement, prefix)
 
+    @checked
     def with_loop(self, loop: Loop) -> Description:
         """Return the description with an additional loop between bodies, frames or fixed joints."""
         return editing.adding.with_loop(self, loop)
 
+    @checked
     def with_coupling(self, coupling: Coupling) -> Description:
         """Return the description with an additional joint that follows others."""
         return editing.adding.with_coupling(self, coupling)
 
+    @checked
     def with_closure(self, closure: Closure) -> Description:
         """Return the description with an additional user-defined constraint."""
         return editing.adding.with_closure(self, closure)
 
-    def with_payload(self, on: str, inertia: Inertia) -> Description:
+    @checked
+    def with_payload(self, on: str, inertia: Annotated[Inertia | float, PAYLOAD]) -> Description:
         """Return the description with mass added to a body, in its frame, or to the body of a frame, in that frame.
 
-        The combined inertia is exact.
+        A number is the mass [kg] of a point at the origin of the body or frame. The combined inertia is exact.
         """
-        return editing.adding.with_payload(self, on, inertia)
+        return editing.adding.with_payload(self, on, _payload(inertia))
 
-    def with_joint_type(self, joint: str | Sequence[str], kind: JointType | str, axis: Vector | None = None) -> Description:
+    @checked
+    def with_joint_type(self, joint: str | Sequence[str], kind: JointType | Any, axis: VectorLike | None = None) -> Description:
         """Return the description with another type of joint; `axis`, in the child's frame, is the present axis by default.
 
         Three consecutive hinges become one spherical joint with the name of the first, if their axes meet in a point and the
         bodies between them are empty. Limits are removed, and so are couplings, closures and actuators of coordinates that no
         longer exist.
         """
-        return editing.joint_types.with_joint_type(
-            self, (joint,) if isinstance(joint, str) else tuple(joint), JointType(kind), axis
-        )
+        return editing.joint_types.with_joint_type(self, (joint,) if isinstance(joint, str) else tuple(joint), kind, axis)
 
-    def renamed(self, names: Mapping[str, str]) -> Description:
+    @checked
+    def renamed(self, names: Annotated[Mapping[str, str], NEW_NAMES]) -> Description:
         """Return the description with other names, {old: new}, for all bodies, joints, frames, ... with these names.
 
         References to them are renamed too.
         """
         return editing.renaming.renamed(self, names)
 
-    def mirrored(self, axis: str) -> Description:
+    @checked
+    def mirrored(self, axis: Annotated[str, AXIS]) -> Description:
         """Return the mirror image in the plane through the ground's origin across "x", "y" or "z", with the same names.
 
         The mirror image of a right arm is a left arm. Joints with one coordinate keep their coordinates; those of other joints
@@ -133,6 +158,7 @@ class Description(Contents):
         """
         return editing.mirroring.mirrored(self, axis)
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file in the format of its suffix.
 

@@ -8,11 +8,11 @@ there.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..names import hint
+from ..checks import Kind, Refused, argument, one_of
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Vec3
 from ..spatial.elementary import cos, norm, sin
 from ..summaries import visible
@@ -23,7 +23,6 @@ from .checks import (
     require_coordinates,
     require_links,
     require_shapes,
-    require_sound_numbers,
     require_transmissions,
 )
 from .description import Description
@@ -31,11 +30,13 @@ from .editing.acting import moved_tendon
 from .equivalent_box import box_of_link, semi_axes
 from .model import DragPart, Model, ModelFrame, MovingBody, MovingJoint, Placed, PointMass
 from .model_sensors import model_sensors, rigid_at
+from .number_checks import require_sound_numbers
 from .placement import ALONG_Z, Line, axial_screws, chained, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
     LARGEST,
     ROOT_JOINT,
+    VECTOR,
     WORLD,
     Frame,
     Inertia,
@@ -82,17 +83,26 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
     require_shapes(description)
     require_transmissions(description)
     require_cameras(description)
-    given = description.gravity if gravity is None else gravity
-    g = tuple(float(x) for x in given) if isinstance(given, Iterable) else (given,)
-    if len(g) != 3 or not all(abs(x) <= LARGEST for x in g):
-        raise ModelError(f"{description.source}: gravity must be three finite numbers within ±{LARGEST:g}; got {g!r}")
-    return _Expansion(description, _ordered_joints(description, base)).model((g[0], g[1], g[2]))
+    g = argument(f"{description.source}: gravity", description.gravity if gravity is None else gravity, GRAVITY)
+    return _Expansion(description, _ordered_joints(description, base)).model((float(g[0]), float(g[1]), float(g[2])))
+
+
+def _gravity(x: object) -> tuple[float, ...]:
+    g: tuple[float, ...] = VECTOR.convert(x)
+    if not all(abs(number) <= LARGEST for number in g):
+        raise Refused
+    return g
+
+
+GRAVITY = Kind(f"three finite numbers within ±{LARGEST:g}", _gravity, error=ModelError)
+
+
+BASES = one_of(("fixed", "floating"))._replace(wanted='"fixed" or "floating"')
 
 
 def _ordered_joints(d: Description, base: str) -> list[Joint]:
     """Return all joints depth-first in the file's order, and a joint that attaches each root to the world."""
-    if base not in ("fixed", "floating"):
-        raise ValueError(f'base must be "fixed" or "floating"; got {base!r}{hint(base, ("fixed", "floating"))}')
+    argument("base", base, BASES)
     moved = {j.child for j in d.joints}
     names = {b.name for b in d.bodies}
     roots = [b.name for b in d.bodies if b.name not in moved]

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import Fraction, Seed, checked
 from ..spatial.elementary import exp, log
 from ..spatial.ordered import product, total
 from .description import Description
@@ -25,17 +27,19 @@ from .types import WORLD, Body, Inertia, Joint, JointType, Pose, as_matrix, as_v
 MOVING = tuple(kind for kind in JointType if kind is not JointType.FIXED)
 
 
-def chain(n: int, *, joint: str = "revolute", seed: int = 0) -> Description:
+@checked
+def chain(n: int, *, joint: JointType | Any = "revolute", seed: Seed = 0) -> Description:
     """Return a chain of `n` bodies, on joints of the type `joint`, with general geometry and inertias of 0.5 to 5 kg."""
     return from_parents(unbranched_parents(n), seed=seed, joint_types=(joint,), name=f"chain_{n}")
 
 
+@checked
 def random_tree(
     n: int,
     *,
-    seed: int,
+    seed: Seed,
     branching: float = 0.5,
-    joint_types: Sequence[str] = MOVING,
+    joint_types: Sequence[JointType | Any] = MOVING,
     masses: tuple[float, float] = (1e-4, 1e4),
 ) -> Description:
     """Return a random tree of `n` bodies, for tests of every kind of robot.
@@ -57,13 +61,14 @@ def random_tree(
     return from_parents(parents, seed=rng, joint_types=joint_types, masses=masses, aligned=0.5, name=f"random_tree_{n}")
 
 
+@checked
 def from_parents(
     parents: Sequence[int],
     *,
-    seed: int | np.random.Generator = 0,
-    joint_types: Sequence[str] = (JointType.REVOLUTE,),
+    seed: Seed = 0,
+    joint_types: Sequence[JointType | Any] = (JointType.REVOLUTE,),
     masses: tuple[float, float] = (0.5, 5.0),
-    aligned: float = 0.0,
+    aligned: Fraction = 0.0,
     name: str = "tree",
 ) -> Description:
     """Return the robot with the topology `parents`, -1 for the ground, and random geometry and inertias.
@@ -122,22 +127,26 @@ def span_grid_parents(m: int) -> list[int]:
     return [row * m + column - 1 if column else (row - 1) * m if row else -1 for row in rows for column in range(m)]
 
 
-def unbranched(n: int, *, seed: int = 0) -> Description:
+@checked
+def unbranched(n: int, *, seed: Seed = 0) -> Description:
     """Return the robot of `unbranched_parents(n)` with revolute joints."""
     return from_parents(unbranched_parents(n), seed=seed, name=f"unbranched_{n}")
 
 
-def short_side_branches(m: int, *, seed: int = 0) -> Description:
+@checked
+def short_side_branches(m: int, *, seed: Seed = 0) -> Description:
     """Return the robot of `short_side_branches_parents(m)` with revolute joints."""
     return from_parents(short_side_branches_parents(m), seed=seed, name=f"short_side_branches_{m}")
 
 
-def balanced_tree(m: int, *, seed: int = 0) -> Description:
+@checked
+def balanced_tree(m: int, *, seed: Seed = 0) -> Description:
     """Return the robot of `balanced_tree_parents(m)` with revolute joints."""
     return from_parents(balanced_tree_parents(m), seed=seed, name=f"balanced_tree_{m}")
 
 
-def span_grid(m: int, *, seed: int = 0) -> Description:
+@checked
+def span_grid(m: int, *, seed: Seed = 0) -> Description:
     """Return the robot of `span_grid_parents(m)` with revolute joints."""
     return from_parents(span_grid_parents(m), seed=seed, name=f"span_grid_{m}")
 

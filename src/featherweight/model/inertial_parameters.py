@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array
-from ..names import choose_from
+from ..checks import NAME, NONNEGATIVE, dict_of, either, list_of, real_array
+from ..names import choose_from, listed
 from ..spatial import Mat3, RigidInertia, Sym3, Vec3
 from .checks import about_center, judged_inertias, rigid_inertia_of_row
 from .model import Model, Placed
-from .types import LARGEST, SMALLEST_MASS, Inertia, Pose, add, scale
+from .types import LARGEST, SMALLEST_MASS, Inertia, JointType, Pose, add, scale
 
 NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """Mass, mass times centre, and rotational inertia about the frame's origin, in Pinocchio's order."""
@@ -32,7 +33,7 @@ def with_inertial_parameters(model: Model, parameters: ArrayLike) -> Model:
     Raises ValueError, which names the body and the problem.
     """
     before = inertial_parameters(model)
-    after = np.asarray(parameters, dtype=np.float64)
+    after = real_array(f"{model.name}: inertial parameters", parameters)
     if after.size != before.size or after.shape not in (before.shape, (before.size,)):
         raise ValueError(
             f"{model.name}: inertial parameters must have shape {before.shape} or ({before.size},); got {after.shape}"
@@ -99,20 +100,37 @@ def _axes(placed: Placed) -> Mat3:
     return Mat3(*(Vec3(*row) for row in placed.pose.R))
 
 
-def with_armature(model: Model, armature: Mapping[str, float]) -> Model:
-    """Return the same model with the given reflected inertias [kg m², kg] at the named joints."""
-    known = {j.name for j in model.joints}
-    for name, value in armature.items():
-        if name not in known:
+ARMATURE = either([NONNEGATIVE, dict_of(NAME, NONNEGATIVE), list_of(NONNEGATIVE)])._replace(
+    wanted="a finite number, zero or more, or such a number for each joint, in a list or in a dict by name"
+)
+
+Armature = Annotated[float | Mapping[str, float] | ArrayLike, ARMATURE]
+"""Reflected inertias of joints, as `with_armature` takes them."""
+
+
+def with_armature(model: Model, given: Armature) -> Model:
+    """Return the same model with the given reflected inertias [kg m², kg], as `Robot.with_armature` takes them."""
+    armature = _armature_by_name(model, given)
+    for name in armature:
+        if name not in {j.name for j in model.joints}:
             raise ValueError(f"{model.name} has no moving joint {choose_from(name, [j.name for j in model.joints])}")
-        if not value >= 0.0:
-            raise ValueError(f"armature of joint {name!r} must be zero or more; got {value}")
     rows = list(model.tree.armature)
     for j in model.joints:
         for row in range(j.v_slice.start, j.v_slice.stop):
             rows[row] = float(armature.get(j.name, rows[row]))
     joints = tuple(replace(j, armature=float(armature.get(j.name, j.armature))) for j in model.joints)
     return replace(model, joints=joints, tree=model.tree._replace(armature=tuple(rows)))
+
+
+def _armature_by_name(model: Model, given: Any) -> Mapping[str, float]:
+    """Return armatures by joint: those of a mapping, one for all joints except floating joints, or one for each of these."""
+    if isinstance(given, Mapping):
+        return given
+    names = [j.name for j in model.joints if j.type is not JointType.FLOATING]
+    if isinstance(given, tuple) and len(given) != len(names):
+        wanted = f"a number or {len(names)} numbers, one for each of {listed(names)}"
+        raise ValueError(f"{model.name}: armature must be {wanted}; got {len(given)}")
+    return dict(zip(names, given if isinstance(given, tuple) else [given] * len(names), strict=True))
 
 
 def carried(model: Model) -> Model:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Any, Protocol
 
+from numpy.typing import ArrayLike
+
+from ..checks import NAME, NONNEGATIVE, checked, dict_of, either, list_of
 from .types import Actuator, JointType
 
 DRIVEN = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 
-Gain = float | Mapping[str, float]
+GAIN = either([NONNEGATIVE, dict_of(NAME, NONNEGATIVE), list_of(NONNEGATIVE)])._replace(
+    wanted="a finite number, zero or more, or one for each joint, in a list or in a dict by name"
+)
+
+Gain = Annotated[float | Mapping[str, float] | ArrayLike, GAIN]
 
 
 class DrivenJoint(Protocol):
@@ -26,13 +33,15 @@ class DrivenJoint(Protocol):
     def upper(self) -> float: ...
 
 
+@checked
 @dataclass(frozen=True)
 class PD:
     """A drive at each joint that pulls it to a target u: joint force = stiffness (u - q) - damping q'.
 
-    Stiffness [N m/rad, N/m] and damping [N m s/rad, N s/m] are numbers for all joints, or mappings from joint names. `joints`
-    names the driven joints; the default is all independent joints with one degree of freedom. The controls are targets [rad,
-    m] in the order of the joints, clipped to the joints' limits; forces are clipped to the joints' efforts.
+    Stiffness [N m/rad, N/m] and damping [N m s/rad, N s/m] are numbers for all joints, lists or arrays in the order of the
+    driven joints, or mappings from joint names. `joints` names the driven joints; the default is all independent joints with
+    one degree of freedom. The controls are targets [rad, m] in the order of the joints, clipped to the joints' limits; forces
+    are clipped to the joints' efforts.
 
     A simulation evaluates these drives at the end of its step (implicitly), so that any gains are stable:
 
@@ -53,23 +62,30 @@ class PD:
         """
         known = {j.name: j for j in joints if j.type in DRIVEN}
         names = tuple(known if self.joints is None else self.joints)
-        for what, wanted in (("joints", names), ("stiffness", self.stiffness), ("damping", self.damping)):
-            if not isinstance(wanted, int | float) and (unknown := [name for name in wanted if name not in known]):
+        by_name = {what: x for what, x in (("stiffness", self.stiffness), ("damping", self.damping)) if isinstance(x, Mapping)}
+        for what, named in {"joints": names, **by_name}.items():
+            if unknown := [name for name in named if name not in known]:
                 raise ValueError(
                     f"PD: {what} names {unknown[0]!r}, which is not an independent joint with one degree of freedom; "
                     f"there are {', '.join(known)}"
                 )
-        return tuple(self._drive(known[name]) for name in names)
+        gains = zip(self._gains("stiffness", names), self._gains("damping", names), strict=True)
+        return tuple(_drive(known[name], kp, kd) for name, (kp, kd) in zip(names, gains, strict=True))
 
-    def _drive(self, joint: DrivenJoint) -> Actuator:
-        kp, kd = (self._gain(what, joint.name) for what in ("stiffness", "damping"))
-        return Actuator(joint.name, joint.name, gain=kp, bias=(0.0, -kp, -kd), control=(joint.lower, joint.upper))
+    def _gains(self, what: str, names: Sequence[str]) -> list[float]:
+        """Return the gains of the driven joints."""
+        given: Any = getattr(self, what)
+        if isinstance(given, Mapping):
+            if missing := [name for name in names if name not in given]:
+                raise ValueError(f"PD: {what} has no number for joint {missing[0]!r}")
+            return [float(given[name]) for name in names]
+        if isinstance(given, tuple) and len(given) != len(names):
+            raise ValueError(
+                f"PD: {what} has {len(given)} numbers, but there are {len(names)} driven joints: {', '.join(names)}; give a "
+                "number for each, or one for all"
+            )
+        return [float(x) for x in given] if isinstance(given, tuple) else [float(given)] * len(names)
 
-    def _gain(self, what: str, name: str) -> float:
-        given: Gain = getattr(self, what)
-        if isinstance(given, Mapping) and name not in given:
-            raise ValueError(f"PD: {what} has no number for joint {name!r}")
-        gain = float(given[name] if isinstance(given, Mapping) else given)
-        if not 0.0 <= gain < float("inf"):
-            raise ValueError(f"PD: {what} of joint {name!r} must be a finite number, zero or more; got {gain}")
-        return gain
+
+def _drive(joint: DrivenJoint, kp: float, kd: float) -> Actuator:
+    return Actuator(joint.name, joint.name, gain=kp, bias=(0.0, -kp, -kd), control=(joint.lower, joint.upper))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from ..checks import checked
 
 Range = tuple[float, float]
 UNBOUNDED: Range = (-math.inf, math.inf)
@@ -20,6 +22,7 @@ class DriveInput(StrEnum):
     VOLTAGE = "voltage"  # [V] added at the terminals of a motor, after its controller
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Servo:
     """A controller of a drive of length l: kp (u_p - l) + kv (u_v - l') + u_f + ki z, with z' = u_p - l.
@@ -28,7 +31,7 @@ class Servo:
     after the limit `rate`, and z.
     """
 
-    inputs: tuple[DriveInput, ...] = (DriveInput.POSITION, DriveInput.VELOCITY)
+    inputs: tuple[DriveInput | Any, ...] = (DriveInput.POSITION, DriveInput.VELOCITY)
     ranges: tuple[Range, ...] = ()  # least and greatest value of each input; unlimited if empty
     stiffness: float = 0.0  # kp
     damping: float = 0.0  # kv
@@ -43,6 +46,7 @@ class Servo:
         return self.ranges[k] if k < len(self.ranges) else UNBOUNDED
 
 
+@checked
 class Winding(NamedTuple):
     """The temperature T of a motor's winding above the ambient temperature: capacitance T' = R i² - T / resistance.
 
@@ -56,6 +60,7 @@ class Winding(NamedTuple):
     ambient: float = 25.0  # temperature [°C]
 
 
+@checked
 class LuGre(NamedTuple):
     """Friction of bristles with the deflection z: stiffness z + damping z', z' = v - stiffness |v| z / g(v).
 
@@ -69,6 +74,7 @@ class LuGre(NamedTuple):
     stribeck: float
 
 
+@checked
 class Cogging(NamedTuple):
     """The torque amplitude sin(poles l + phase)."""
 
@@ -77,6 +83,7 @@ class Cogging(NamedTuple):
     phase: float = 0.0
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class DCMotor:
     """A motor with the current i: torque K i, with time_constant i' = (V - K l') / R - i, or without this delay.
@@ -96,6 +103,7 @@ class DCMotor:
     cogging: Cogging | None = None
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class OrientationServo:
     """A servo of orientation: the torque stiffness log(R⁻¹ R_target) - damping ω + torque, in the axes of its frame.

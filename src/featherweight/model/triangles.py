@@ -11,6 +11,7 @@ from defusedxml import ElementTree  # type: ignore[import-untyped, unused-ignore
 from numpy.typing import ArrayLike
 
 from ..array_types import Array
+from ..checks import array_of
 from ..extras import install_command
 from ..summaries import VisibleMessage
 from .files import read_mesh, require_regular
@@ -193,7 +194,8 @@ def height_surface(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> tuple[Array, Arr
     A cell has two triangles, which share the diagonal from its point (i, j) to (i + 1, j + 1), as in simulations. Raises
     ValueError if the shapes do not match.
     """
-    x, y, z = (np.asarray(a, dtype=float) for a in (x, y, z))
+    x, y = array_of("add_heights: x", x, "n"), array_of("add_heights: y", y, "m")
+    z = array_of("add_heights: z", z, "n", "m")
     if z.shape != (len(x), len(y)):
         raise ValueError(f"add_heights: z must have shape {(len(x), len(y))}; got {z.shape}")
     X, Y = np.meshgrid(x, y, indexing="ij")

@@ -5,14 +5,29 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from ..checks import (
+    ARRAY,
+    NAME,
+    NUMBER,
+    ONE_OR_SEVERAL,
+    Kind,
+    Refused,
+    argument,
+    checked,
+    either,
+    numbers,
+    object_of,
+    pairs_by_name,
+    rows_of_numbers,
+)
 from ..spatial import Vec3
+from ..spatial.elementary import norm
 from ..summaries import VisibleMessage, summarized
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 from .servos import DCMotor, OrientationServo, Range, Servo
@@ -20,8 +35,6 @@ from .servos import DCMotor, OrientationServo, Range, Servo
 Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]
 Color = tuple[float, float, float, float]  # red, green, blue, opacity in 0..1
-
-DTYPE = "dtype"  # metadata of a field that stays an array: a mesh of tuples is slow and large
 
 
 class ModelError(VisibleMessage, ValueError):
@@ -62,40 +75,63 @@ class JointType(StrEnum):
         return {"floating": 4, "spherical": 4, "planar": 2}.get(self.value, 0)
 
 
+def _rotation(x: Any) -> Any:
+    """Return a matrix (3, 3) as tuples."""
+    try:
+        return MATRIX.convert(x)
+    except Refused:
+        homogeneous = getattr(x, "shape", None) == (4, 4) or (isinstance(x, tuple | list) and len(x) == 4)
+        advice = "; a homogeneous matrix becomes a pose by featherweight.Pose.of(matrix)"
+        raise Refused(advice if homogeneous else "") from None
+
+
+def _direction(x: Any) -> Vector:
+    """Return a vector, which gets length one unless it has it up to rounding, or is zero."""
+    direction: Vector = VECTOR.convert(x)
+    length = norm(*direction)
+    if abs(length - 1.0) < 1e-6 or not 0.0 < length < math.inf:
+        return direction
+    x, y, z = direction
+    return (x / length, y / length, z / length)
+
+
+VECTOR = numbers(3)
+DIRECTION = VECTOR._replace(convert=_direction)
+MATRIX = rows_of_numbers(3, 3)
+ROTATION = Kind("a rotation matrix (3, 3)", _rotation)
+
+VectorLike = Annotated[Vector | Any, VECTOR]
+"""Three numbers, as a tuple; constructors take lists and arrays too."""
+
+
+@checked
 class Pose(NamedTuple):
-    """The pose of a frame in another: orientation (its columns are the frame's axes) and origin [m]."""
+    """The pose of a frame in another: orientation (its columns are the frame's axes) and origin [m].
 
-    R: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    p: Vector = (0.0, 0.0, 0.0)
+    Arguments are tuples, lists or arrays: R (3, 3) and p (3,). `Pose.of` takes a homogeneous matrix (4, 4), and so do all
+    arguments for which a pose is wanted.
+    """
 
-    def __matmul__(self, other: Pose) -> Pose:
+    R: Annotated[Matrix | Any, ROTATION] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    p: VectorLike = (0.0, 0.0, 0.0)
+
+    def __matmul__(self, other: PoseLike) -> Pose:
         """Return the pose of `other` in this pose's parent; `other` is given in this frame."""
-        return Pose(matmul(self.R, other.R), add(rotate(self.R, other.p), self.p))
+        R, p = other if type(other) is Pose else Pose.of(other, "the right side of Pose @")
+        return Pose._make((matmul(self.R, R), add(rotate(self.R, p), self.p)))
 
     def inverse(self) -> Pose:
         T = transpose(self.R)
-        return Pose(T, scale(-1.0, rotate(T, self.p)))
+        return Pose._make((T, scale(-1.0, rotate(T, self.p))))
 
     @staticmethod
-    def of(placement: Pose | ArrayLike, what: str) -> Pose:
+    def of(placement: PoseLike, what: str = "placement") -> Pose:
         """Return the pose of a homogeneous matrix (4, 4), or a pose, in Python's numbers.
 
         Raises ValueError, which begins with `what`, for a matrix that is not a rigid motion.
         """
-        if isinstance(placement, Pose):
-            T = np.eye(4)
-            T[:3, :3], T[:3, 3] = placement
-        else:
-            T = real_array(placement, what)
-        if T.shape != (4, 4) or not np.isfinite(T).all():
-            raise ValueError(f"{what} must be a homogeneous matrix (4, 4) of finite numbers; got shape {T.shape}")
-        R = T[:3, :3]
-        rotation = as_matrix(R)
-        x, y, z = (Vec3(*row) for row in rotation)
-        square = np.allclose(matmul(rotation, transpose(rotation)), np.eye(3), atol=1e-9)
-        if not square or x.dot(y.cross(z)) < 0.0 or not np.array_equal(T[3], [0, 0, 0, 1]):
-            raise ValueError(f"{what} must be a rotation and a translation, with 0, 0, 0, 1 as its last row")
-        return Pose(rotation, as_vector(T[:3, 3]))
+        pose: Pose = argument(what, placement, RIGID_POSE)
+        return pose
 
 
 def rotation_defect(rows: Any) -> Any:
@@ -105,35 +141,85 @@ def rotation_defect(rows: Any) -> Any:
     return lengths + abs(g - (b * f - c * e)) + abs(h - (c * d - a * f)) + abs(i - (a * e - b * d))
 
 
+def _pose(x: Any) -> Pose:
+    """Return the pose of a homogeneous matrix. Its last row must be exactly 0, 0, 0, 1."""
+    if isinstance(x, Pose):
+        return x
+    T = HOMOGENEOUS.convert(x)
+    if T[3] != (0, 0, 0, 1):
+        raise Refused(wanted=RIGID)
+    return _rigid(Pose(tuple(row[:3] for row in T[:3]), tuple(row[3] for row in T[:3])))
+
+
+def _rigid(pose: Pose) -> Pose:
+    """Return a pose in floating-point numbers. It must be a rotation and a translation."""
+    R, p = as_matrix(pose.R), as_vector(pose.p)
+    if not all(map(math.isfinite, (*R[0], *R[1], *R[2], *p))):
+        raise Refused
+    x, y, z = (Vec3(*row) for row in R)
+    square = np.allclose(matmul(R, transpose(R)), np.eye(3), atol=1e-9)
+    if not square or x.dot(y.cross(z)) < 0.0:
+        raise Refused(wanted=RIGID)
+    return Pose._make((R, p))
+
+
+RIGID = "a rotation and a translation, with 0, 0, 0, 1 as its last row"
+HOMOGENEOUS = rows_of_numbers(4, 4)
+POSE = Kind("a homogeneous matrix (4, 4) of finite numbers, or a featherweight.Pose", _pose, frozenset({Pose}))
+RIGID_POSE = POSE._replace(convert=lambda x: _rigid(_pose(x)), fits=frozenset())
+
+PoseLike = Annotated[Pose | Any, POSE]
+"""A pose; constructors take homogeneous matrices (4, 4) too."""
+
+
+def _rotational(x: Any) -> tuple[float, ...]:
+    """Return six moments and products of inertia, which may be given as a symmetric matrix."""
+    if not (isinstance(x, tuple | list) or (isinstance(x, np.ndarray) and x.ndim)) or len(x) != 3:
+        return SIX.convert(x)  # type: ignore[no-any-return]
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = MATRIX.convert(x)
+    if not np.allclose((xy, xz, yz), (yx, zx, zy), rtol=1e-9, atol=1e-9 * max(map(abs, (xx, yy, zz)))):
+        raise Refused(", which is not symmetric")
+    return (xx, xy, xz, yy, yz, zz)
+
+
+SIX = numbers(6)
+ROTATIONAL = Kind("six numbers (xx, xy, xz, yy, yz, zz) or a symmetric matrix (3, 3)", _rotational)
+
+
+@checked
 class Inertia(NamedTuple):
     """Mass [kg], centre of mass [m], and rotational inertia about that centre (xx, xy, xz, yy, yz, zz) [kg m²].
 
-    All are given in one frame.
+    All are given in one frame. A symmetric matrix (3, 3) becomes the six numbers of the rotational inertia; lists and arrays
+    become tuples.
     """
 
     mass: float = 0.0
-    center: Vector = (0.0, 0.0, 0.0)
-    rotational: tuple[float, float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    center: VectorLike = (0.0, 0.0, 0.0)
+    rotational: Annotated[tuple[float, float, float, float, float, float] | Any, ROTATIONAL] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Body:
     """A link of the file."""
 
     name: str
     inertia: Inertia = Inertia()
-    principal: Matrix | None = None  # principal axes of the inertia, as columns, if the file gives them
+    principal: Matrix | Any | None = None  # principal axes of the inertia, as columns, if the file gives them
     gravity_compensation: float = 0.0  # fraction of its weight that simulations carry, at its centre of mass
 
 
+@checked
 class Fluid(NamedTuple):
     """The fluid around a robot: density [kg/m³], viscosity [Pa s], and velocity [m/s] in the world."""
 
     density: float = 0.0
     viscosity: float = 0.0
-    wind: Vector = (0.0, 0.0, 0.0)
+    wind: VectorLike = (0.0, 0.0, 0.0)
 
 
+@checked
 class FluidCoefficients(NamedTuple):
     """Coefficients of fluid forces on a shape, which is treated as the ellipsoid with the same extents.
 
@@ -146,21 +232,22 @@ class FluidCoefficients(NamedTuple):
     angular_drag: float = 1.5
     kutta_lift: float = 1.0
     magnus_lift: float = 1.0
-    added_mass: Vector = (0.0, 0.0, 0.0)  # [m³]
-    added_inertia: Vector = (0.0, 0.0, 0.0)  # [m⁵]
+    added_mass: VectorLike = (0.0, 0.0, 0.0)  # [m³]
+    added_inertia: VectorLike = (0.0, 0.0, 0.0)  # [m⁵]
 
 
 NO_POLY = (0.0, 0.0)
 """Higher coefficients of linear springs and dampers."""
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Joint:
     """A joint of the file.
 
-    At zero, the child's frame lies at `placement` in the parent's frame. `axis` is a unit vector in the child's frame: the
-    axis of a revolute, continuous or prismatic joint, and the normal of a planar joint's plane. `anchor` is the point of the
-    child's frame about which a revolute or spherical joint turns.
+    At zero, the child's frame lies at `placement` in the parent's frame. `axis` is a direction in the child's frame, which gets
+    length one: the axis of a revolute, continuous or prismatic joint, and the normal of a planar joint's plane. `anchor` is
+    the point of the child's frame about which a revolute or spherical joint turns.
 
     The forces of springs and dampers are polynomials, as in MJCF. The spring of a spherical joint depends on the angle of its
     rotation. A floating joint has two springs of the same stiffness, on its displacement and on its angle of rotation. A
@@ -169,12 +256,12 @@ class Joint:
     """
 
     name: str
-    type: JointType
+    type: JointType | Any
     parent: str | None  # body, or the ground: None, or WORLD
     child: str
-    placement: Pose = Pose()
-    axis: Vector = (0.0, 0.0, 1.0)
-    anchor: Vector = (0.0, 0.0, 0.0)
+    placement: PoseLike = Pose()
+    axis: Annotated[Vector | Any, DIRECTION] = (0.0, 0.0, 1.0)
+    anchor: VectorLike = (0.0, 0.0, 0.0)
     armature: float = 0.0  # reflected rotor inertia, added to the diagonal of the mass matrix
     lower: float = -math.inf
     upper: float = math.inf  # for a spherical joint, the greatest angle of its rotation from zero
@@ -208,20 +295,22 @@ class LoopType(StrEnum):
     PLANAR = "planar"  # sliding along x and y, and turning about z
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Loop:
     """A joint that closes a loop: it connects a frame on one body with a frame on another."""
 
     name: str
-    type: LoopType
+    type: LoopType | Any
     predecessor: str | None  # body, or the ground: None or WORLD
     successor: str | None  # body, or the ground: None or WORLD
-    predecessor_frame: Pose = Pose()
-    successor_frame: Pose = Pose()
+    predecessor_frame: PoseLike = Pose()
+    successor_frame: PoseLike = Pose()
     softness: Softness = DEFAULT_SOFTNESS  # where equalities are compliant
     torque_scale: float = 1.0  # MJCF: weight of a weld's rotation relative to its displacement [m]
 
 
+@checked
 class LengthTie(NamedTuple):
     """A relation between two lengths: the first minus its rest is a polynomial of the second minus its rest.
 
@@ -234,6 +323,11 @@ class LengthTie(NamedTuple):
     coefficients: tuple[float, ...]
 
 
+COEFFICIENTS = pairs_by_name(ONE_OR_SEVERAL)
+FACTORS = pairs_by_name(NUMBER)
+
+
+@checked
 @dataclass(frozen=True, slots=True)
 class Coupling:
     """A joint that follows others: its coordinate is offset + sum of c1 q + c2 q² + ... over `terms`.
@@ -243,12 +337,13 @@ class Coupling:
 
     name: str
     joint: str
-    terms: tuple[tuple[str, tuple[float, ...]], ...]
+    terms: Annotated[tuple[tuple[str, tuple[float, ...]], ...] | Any, COEFFICIENTS]
     offset: float = 0.0
     softness: Softness = DEFAULT_SOFTNESS  # where equalities are compliant
     tie: LengthTie | None = None  # the relation in the file, if the coupling comes from lengths
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Closure:
     """User-defined constraints: `function(q)` is zero for the coordinates q of `joints`, which have one coordinate each.
@@ -265,6 +360,19 @@ class Closure:
 STILL = (0.0,) * 6
 
 
+def _rows(columns: int | None, dtype: Any, x: Any) -> Any:
+    """Return an array of two axes, of which the second has this length."""
+    array = np.asarray(ARRAY.convert(x))
+    if array.ndim != 2 or (columns is not None and array.shape[1] != columns):
+        raise Refused
+    return np.asarray(array, dtype)
+
+
+POINTS = Kind("an array (n, 3) of numbers", functools.partial(_rows, 3, np.float64))
+TRIANGLES = Kind("an array (k, 3) of numbers of vertices", functools.partial(_rows, 3, np.int64))
+HEIGHTS = Kind("an array (nx, ny) of numbers", functools.partial(_rows, None, np.float64))
+
+
 class ShapeType(StrEnum):
     """Types of shapes, in their own frames; brackets give `size` [m]."""
 
@@ -278,6 +386,7 @@ class ShapeType(StrEnum):
     HEIGHTFIELD = "heightfield"  # (length along x, y, depth of its base below z = 0)
 
 
+@checked
 @summarized
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -291,9 +400,9 @@ class Shape:
 
     name: str
     body: str | None  # link of the file, or the ground: None or WORLD; in a robot: its moving body, or None
-    type: ShapeType
+    type: ShapeType | Any
     size: tuple[float, ...]
-    placement: Pose = Pose()
+    placement: PoseLike = Pose()
     visual: bool = True
     collision: bool = True
     color: Color | None = None
@@ -301,14 +410,14 @@ class Shape:
         None  # Coulomb coefficient, if the file gives one; `touching_pairs` combines this and the following
     )
     path: str | None = None
-    vertices: Any = field(default=None, compare=False, metadata={DTYPE: np.float64})
-    faces: Any = field(default=None, compare=False, metadata={DTYPE: np.int64})
+    vertices: Annotated[Any, POINTS] = field(default=None, compare=False)
+    faces: Annotated[Any, TRIANGLES] = field(default=None, compare=False)
     contype: int = 1  # MJCF: two shapes may collide if the contype of one
     conaffinity: int = 1  # and the conaffinity of the other have a common bit
     condim: int = 3  # MJCF: 1 without friction, 3 with; 4 and 6 also with torsional and rolling friction
     margin: float = 0.0  # [m] distance at which the shape touches another
     priority: int = 0  # the shape of higher priority determines friction and condim
-    heights: Any = field(default=None, compare=False, metadata={DTYPE: np.float64})
+    heights: Annotated[Any, HEIGHTS] = field(default=None, compare=False)
     softness: Softness = DEFAULT_SOFTNESS
     turning_friction: tuple[float, float] = (0.005, 0.0001)  # [m] torsional (condim 4, 6) and rolling (condim 6)
     surface_velocity: tuple[float, ...] = (
@@ -319,13 +428,15 @@ class Shape:
     fluid: FluidCoefficients | None = None  # for primitive shapes; a link with any has the drag of these only
 
 
+@checked
 class TendonPoint(NamedTuple):
     """A point [m] in the frame of a body (None: the ground) through which a tendon passes."""
 
     body: str | None
-    position: Vector
+    position: VectorLike
 
 
+@checked
 class TendonWrap(NamedTuple):
     """A sphere, or a cylinder about z of `placement`, on a body: a tendon takes the shortest path around it.
 
@@ -334,18 +445,20 @@ class TendonWrap(NamedTuple):
     """
 
     body: str | None
-    placement: Pose
+    placement: PoseLike
     radius: float
     cylinder: bool = False
     side: TendonPoint | None = None
 
 
+@checked
 class Pulley(NamedTuple):
     """The start of a branch of a tendon. Lengths of the branches up to the next pulley are divided by `divisor`."""
 
     divisor: float
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Tendon:
     """A length along which forces act.
@@ -356,7 +469,7 @@ class Tendon:
     """
 
     name: str
-    terms: tuple[tuple[str, float], ...] = ()
+    terms: Annotated[tuple[tuple[str, float], ...] | Any, FACTORS] = ()
     path: tuple[TendonPoint | TendonWrap | Pulley, ...] = ()
     lower: float = -math.inf  # limits of the length [m, rad]
     upper: float = math.inf
@@ -384,6 +497,7 @@ class ActivationType(StrEnum):
     MUSCLE = "muscle"  # a' = (u - a) / T(u, a) for u and a from 0 to 1 (Millard et al. 2013)
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Activation:
     """A state of a drive that replaces its control; initially zero.
@@ -392,7 +506,7 @@ class Activation:
     of u - a.
     """
 
-    type: ActivationType
+    type: ActivationType | Any
     time_constant: float = 0.0  # [s]
     deactivation: float = 0.0  # [s]
     smoothing: float = 0.0
@@ -400,6 +514,7 @@ class Activation:
     early: bool = False  # True: the force uses the activation after the step
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Muscle:
     """The force of a muscle: -peak (a FL(L) FV(V) + FP(L)), for its activation a, length L and velocity V.
@@ -426,6 +541,7 @@ class SampleInterpolation(StrEnum):
     CUBIC = "cubic"  # Catmull and Rom's spline
 
 
+@checked
 class ControlDelay(NamedTuple):
     """The delay of a control, which acts as it was `time` seconds before.
 
@@ -435,7 +551,7 @@ class ControlDelay(NamedTuple):
 
     time: float  # [s]
     samples: int
-    interpolation: SampleInterpolation = SampleInterpolation.HOLD
+    interpolation: SampleInterpolation | Any = SampleInterpolation.HOLD
 
 
 class Axes(StrEnum):
@@ -446,6 +562,7 @@ class Axes(StrEnum):
     WORLD = "world"
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class FrameForce:
     """A force and a torque at a frame: `wrench` is (force, torque) per unit of a drive's force.
@@ -460,11 +577,12 @@ class FrameForce:
     frame: AnyFrame
     wrench: tuple[float, float, float, float, float, float]
     reference: AnyFrame | None = None
-    force_axes: Axes = Axes.FRAME
-    torque_axes: Axes = Axes.FRAME
+    force_axes: Axes | Any = Axes.FRAME
+    torque_axes: Axes | Any = Axes.FRAME
     rod: float | None = None
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Actuator:
     """A drive with a control u: joint force = gear × clip(gain × clip(u) + b0 + b1 gear q + b2 gear q').
@@ -481,7 +599,7 @@ class Actuator:
     joint: str | None = None
     gear: float = 1.0
     gain: float = 1.0
-    bias: Vector = (0.0, 0.0, 0.0)
+    bias: VectorLike = (0.0, 0.0, 0.0)
     control: tuple[float, float] = (-math.inf, math.inf)  # least and greatest u
     force: tuple[float, float] = (-math.inf, math.inf)  # least and greatest force, before the gear
     tendon: str | None = None
@@ -511,6 +629,7 @@ def controls_of(actuators: Iterable[Actuator]) -> dict[str, Range]:
     return {name: within for a in actuators for name, within in a.controls.items()}
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A named frame fixed to a body, in a description, or as an argument in place of a frame's name.
@@ -521,11 +640,7 @@ class Frame:
 
     name: str
     body: str | None
-    placement: Pose | Any = Pose()
-
-    def __post_init__(self) -> None:
-        given, what = self.placement, f"placement of frame {self.name!r}"
-        object.__setattr__(self, "placement", plain(given) if isinstance(given, Pose) else Pose.of(given, what))
+    placement: PoseLike = Pose()
 
 
 class CameraMode(StrEnum):
@@ -538,6 +653,7 @@ class CameraMode(StrEnum):
     TARGETBODYCOM = "targetbodycom"  # looks at the centre of mass of the target and of all bodies that this carries
 
 
+@checked
 class CameraSensor(NamedTuple):
     """The sensor of a camera: lengths [m] along the width and the height of the image."""
 
@@ -546,6 +662,7 @@ class CameraSensor(NamedTuple):
     principal: tuple[float, float] = (0.0, 0.0)  # offset of the sensor's centre from the axis
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Camera:
     """A camera on a link of the file, or on the ground (None or WORLD).
@@ -556,9 +673,9 @@ class Camera:
 
     name: str
     body: str | None
-    placement: Pose = Pose()
+    placement: PoseLike = Pose()
     field_of_view: float = math.pi / 4
-    mode: CameraMode = CameraMode.FIXED
+    mode: CameraMode | Any = CameraMode.FIXED
     target: str | None = None  # a link or the ground, for modes with a target
     sensor: CameraSensor | None = None  # determines the field of view, if the file gives it
     resolution: tuple[int, int] | None = None  # (width, height) of its images, if the file gives it
@@ -571,6 +688,7 @@ class Camera:
 
 
 AnyFrame = Frame | str  # a frame that you create, or the name of a frame of the robot
+FRAME = either([NAME, object_of(Frame)])
 
 
 def frame_name(frame: AnyFrame) -> str:
@@ -642,17 +760,19 @@ class SensedKind(StrEnum):
     ACTUATOR = "actuator"
 
 
+@checked
 class Sensed(NamedTuple):
     """An object that carries a sensor or serves as its reference; a body without a name is the ground."""
 
-    kind: SensedKind
+    kind: SensedKind | Any
     name: str | None
 
 
+@checked
 class SensorZone(NamedTuple):
     """A volume in the frame of a sensor; sizes are those of shapes."""
 
-    type: ShapeType
+    type: ShapeType | Any
     size: tuple[float, ...]
 
 
@@ -683,6 +803,7 @@ class ContactReduction(StrEnum):
     NETFORCE = "netforce"  # one contact with the total wrench, in the world's axes
 
 
+@checked
 class SensorSampling(NamedTuple):
     """Samples from which a sensor's readings are computed: each reading is the value `delay` [s] before.
 
@@ -694,9 +815,10 @@ class SensorSampling(NamedTuple):
     delay: float = 0.0
     period: float = 0.0
     phase: float = 0.0
-    interpolation: SampleInterpolation = SampleInterpolation.HOLD
+    interpolation: SampleInterpolation | Any = SampleInterpolation.HOLD
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Sensor:
     """A sensor of the file; kinds have MuJoCo's meaning (chapter "sensor" of MuJoCo's XML reference).
@@ -706,7 +828,7 @@ class Sensor:
     """
 
     name: str
-    kind: SensorKind
+    kind: SensorKind | Any
     on: Sensed | None = None
     reference: Sensed | None = None  # reference of a frame; second object of a distance or of contacts; site of
     # "insidesite"; the camera of "camprojection"
@@ -715,13 +837,14 @@ class Sensor:
     zone: SensorZone | None = (
         None  # zone in which contacts count ("touch", "contact"), or that contains the object ("insidesite")
     )
-    field: Vector = (0.0, 0.0, 0.0)  # the magnetic field in the world ("magnetometer")
-    data: tuple[SensorField, ...] = ()  # of each contact (default "found") or ray (default "dist")
+    field: VectorLike = (0.0, 0.0, 0.0)  # the magnetic field in the world ("magnetometer")
+    data: tuple[SensorField | Any, ...] = ()  # of each contact (default "found") or ray (default "dist")
     slots: int = 1  # of contacts ("contact")
-    reduction: ContactReduction = ContactReduction.NONE  # of contacts ("contact")
+    reduction: ContactReduction | Any = ContactReduction.NONE  # of contacts ("contact")
     sampling: SensorSampling | None = None  # if readings are delayed or not taken in each step
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """A named configuration: (joint, its coordinates), in the conventions of robots. Joints that are left out are at zero.
@@ -731,10 +854,11 @@ class Configuration:
     """
 
     name: str
-    coordinates: tuple[tuple[str, tuple[float, ...]], ...]
-    controls: tuple[tuple[str, float], ...] = ()
+    coordinates: Annotated[tuple[tuple[str, tuple[float, ...]], ...] | Any, COEFFICIENTS]
+    controls: Annotated[tuple[tuple[str, float], ...] | Any, FACTORS] = ()
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Contents:
     """The complete, unchanged contents of one robot file, with its fixed joints and in its order.
@@ -750,7 +874,7 @@ class Contents:
     bodies: tuple[Body, ...]
     joints: tuple[Joint, ...]
     frames: tuple[Frame, ...] = ()  # in addition to one for each body
-    gravity: Vector = (0.0, 0.0, -9.81)
+    gravity: VectorLike = (0.0, 0.0, -9.81)
     unused: tuple[tuple[str, str], ...] = ()
     virtual: frozenset[str] = field(default_factory=frozenset)
     loops: tuple[Loop, ...] = ()
@@ -786,53 +910,6 @@ ROOT_JOINT = "root_joint"  # name of the free-flyer that base="floating" adds at
 PYRAMIDAL = "pyramidal"  # cones of friction
 START = "qpos0"  # name of the initial configuration of a robot's file
 WORLD = "world"  # name of the ground, in descriptions without a body of this name
-
-
-def plain(x: object) -> Any:
-    """Return the description, or a part, with Python's numbers and tuples instead of NumPy's and lists.
-
-    Meshes stay arrays.
-    """
-    kind = type(x)
-    if kind in _PLAIN:
-        return x
-    if isinstance(x, tuple):
-        if _PLAIN.issuperset(map(type, x)):
-            return x
-        return kind(*map(plain, x)) if hasattr(x, "_fields") else tuple(map(plain, x))
-    if isinstance(x, list):
-        return tuple(map(plain, x))
-    if isinstance(x, (np.floating, np.integer)):
-        return x.item()
-    if isinstance(x, np.ndarray):
-        return plain(x.tolist())
-    if is_dataclass(kind):
-        return kind(**{name: _plain_field(getattr(x, name), dtype) for name, dtype in _dtypes(kind)})
-    return x
-
-
-_PLAIN = {float, int, bool, str, type(None)}
-
-
-@functools.cache
-def _dtypes(kind: type) -> tuple[tuple[str, Any], ...]:
-    """Return the fields of a class, with the dtype of those that stay arrays."""
-    return tuple((f.name, f.metadata.get(DTYPE)) for f in fields(kind))
-
-
-def _plain_field(value: Any, dtype: Any) -> Any:
-    return plain(value) if dtype is None or value is None else np.asarray(value, dtype)
-
-
-def real_array(x: object, what: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return a copy in double precision. Raises ValueError for an object that is not an array of real numbers."""
-    try:
-        array = np.array(x)
-    except ValueError:  # rows of unequal lengths
-        array = np.array(None)
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"{what} must be an array of real numbers; got {x!r}")
-    return array.astype(np.float64)
 
 
 def as_vector(x: Iterable[float]) -> Vector:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms.clearances import distance_from, length, placed_point
+from ..checks import PositiveCount, checked
 from ..collision.stand_ins import local_stand_ins
 from ..model.types import WORLD, Pose, Shape, ShapeType
 from ..robot.robot import Robot
@@ -73,6 +74,7 @@ def from_moving(distances: Distances, placements: Any, parameters: Any) -> list[
     return distances.rows(placements, numbers)
 
 
+@checked
 def clearance(
     robot: Robot,
     obstacles: Iterable[Shape] = (),
@@ -80,7 +82,7 @@ def clearance(
     bodies: Iterable[str] | None = None,
     pairs: Iterable[tuple[str, str]] = (),
     moving: bool = False,
-    balls: int = 4,
+    balls: PositiveCount = 4,
     name: str = "clearance",
 ) -> Residual:
     """Return a term whose rows are distances [m] of a robot from obstacles, negative where they overlap.
@@ -131,14 +133,13 @@ def solids_of(obstacle: int, shape: Shape, most: int) -> list[Solid]:
     return [Solid(obstacle, ShapeType.SPHERE, (radius,), center) for center, radius in _balls_of(shape, most)]
 
 
-def covering_balls(robot: Robot, bodies: Iterable[str] | None = None, most: int = 4) -> list[Ball]:
+@checked
+def covering_balls(robot: Robot, bodies: Iterable[str] | None = None, most: PositiveCount = 4) -> list[Ball]:
     """Return balls that cover the collision shapes of bodies (default: all moving bodies), up to a number for each shape.
 
     The balls lie along the longest axis of each shape; for a mesh, they cover its convex hull. Raises ValueError for a body
     that does not exist or has no collision shapes, and for a number that is not positive.
     """
-    if most < 1:
-        raise ValueError(f"covering_balls: a shape needs at least one ball; got {most!r}")
     names = [body.name for body in robot.bodies] if bodies is None else [robot.body(name).name for name in bodies]
     found: list[Ball] = []
     for name in names:

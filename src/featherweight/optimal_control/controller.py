@@ -11,13 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Vector
+from ..checks import FINITE, POSITIVE, argument, real_array
 from ..engine.exclusive import Use, exclusive
+from ..names import knows_keywords
 from ..robot.robot import Robot
 from ..simulation.arguments import check_count
 from .problem import OptimalControl, check_problem
 from .solver import COST, VIOLATION
 from .workspace import Settings, Workspace
 
+RATE = POSITIVE._replace(wanted="a positive number of ticks per second")
+TIME = FINITE._replace(wanted="a finite number of seconds")
 FIRST = 50  # iterations of the first tick
 
 
@@ -46,6 +50,7 @@ class Controller:
     Raises ValueError for other problems with several phases, and for a rate that is not positive.
     """
 
+    @knows_keywords
     def __init__(
         self,
         ocp: OptimalControl,
@@ -61,8 +66,7 @@ class Controller:
                 f"Controller: the {len(ocp.phases)} phases of the problem do not repeat; give it phases= and knots=, or one "
                 "phase without an impact"
             )
-        if not 0.0 < rate < math.inf:
-            raise ValueError(f"Controller: rate must be a positive number of ticks per second; got {rate!r}")
+        argument("Controller: rate", rate, RATE)
         self.ocp, self.period = ocp, 1.0 / rate
         self.iterations = check_count("Controller: iterations", iterations, 1)
         self.targets, self.parameters = targets, parameters
@@ -175,9 +179,8 @@ class Controller:
 
 def checked_state(owner: str, robot: Robot, time: float, q: ArrayLike, v: ArrayLike) -> tuple[Vector, Vector]:
     """Return q (nq) and v (nv) as arrays. Raises ValueError for others, and for numbers that are not finite."""
-    if not math.isfinite(time):
-        raise ValueError(f"{owner}: time must be a finite number of seconds; got {time!r}")
-    found, sizes = (np.asarray(q, float), np.asarray(v, float)), (robot.nq, robot.nv)
+    argument(f"{owner}: time", time, TIME)
+    found, sizes = (real_array(f"{owner}: q", q), real_array(f"{owner}: v", v)), (robot.nq, robot.nv)
     for name, x, size in zip("qv", found, sizes, strict=True):
         if x.shape != (size,):
             raise ValueError(f"{owner}: {name} must have shape ({size},); got {x.shape}")

@@ -9,13 +9,17 @@ import numpy as np
 
 from ..algorithms.knots import Drive
 from ..array_types import Array
+from ..checks import NAME, argument, list_of
 from ..model.position_drives import PD
 from ..model.types import Actuator, JointType
 from ..robot.robot import Robot
-from ..simulation.arguments import list_of
+from ..simulation.arguments import parts_of
 
 BASES = (JointType.FLOATING, JointType.PLANAR)  # joints without drives
 OTHERS = ("tendon", "at", "activation", "muscle", "adhesion", "servo", "motor", "orientation", "delay")
+
+
+DRIVEN = list_of(NAME)._replace(wanted="a list of names of joints")
 
 
 def joint_drives(robot: Robot, names: Iterable[str] | None) -> tuple[Drive, ...]:
@@ -23,10 +27,8 @@ def joint_drives(robot: Robot, names: Iterable[str] | None) -> tuple[Drive, ...]
     if names is None:
         driven = [j for j in robot.joints if j.type not in BASES]
         return tuple(Drive(k) for j in driven for k in range(j.v_slice.start, j.v_slice.stop))
-    if isinstance(names, str):
-        raise TypeError(f"OptimalControl: driven must be a list of names of joints; got the text {names!r}")
     found: list[Drive] = []
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys(argument("OptimalControl: driven", names, DRIVEN)):
         j = robot.joint(name)
         if j.v_slice.stop == j.v_slice.start:
             raise ValueError(f"{robot.name}: joint {name!r} depends on others; a control acts on an independent joint")
@@ -41,7 +43,7 @@ def actuator_list(robot: Robot, given: PD | Iterable[Actuator] | bool) -> tuple[
         if given is True
         else given.actuators(j for j in robot.joints if j.independent)
         if isinstance(given, PD)
-        else list_of(Actuator, "actuators", given, "Actuator(...)")
+        else parts_of(Actuator, "actuators", given, "Actuator(...)")
     )
     if not found:
         raise ValueError(f"{robot.name} has no actuators; give actuators=featherweight.PD(...), or leave them out")

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..algorithms.knots import Drive
 from ..array_types import Array
+from ..checks import real_array
 from ..robot.inverse_kinematics.targets import packed
 from ..robot.inverse_kinematics.tasks import IkTask, PostureTask, TargetSlot, slots_of
 from ..robot.robot import Robot
@@ -194,7 +195,7 @@ class Layout:
             name, size = function.called, function.parameters
             if name not in given:
                 raise ValueError(f"OptimalControl: parameters of {name!r} are missing; give parameters={{{name!r}: ...}}")
-            x = np.asarray(given.pop(name), dtype=float)
+            x = real_array(f"OptimalControl: parameters of {name!r}", given.pop(name))
             if x.shape[-1:] != (size,) or not np.isfinite(x).all():
                 raise ValueError(f"OptimalControl: parameters of {name!r} must be {size} finite numbers; got shape {x.shape}")
             yield x[None] if x.ndim == 1 else x

@@ -7,21 +7,41 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..algorithms import knots as kernels
 from ..array_types import Array, Matrix, Vector
+from ..checks import (
+    ARRAY,
+    CHECKED_LATER,
+    NONNEGATIVE,
+    NUMBER,
+    ONE_OR_SEVERAL,
+    POSITIVE,
+    SWITCH,
+    Kind,
+    NonNegative,
+    Refused,
+    argument,
+    array_of,
+    checked,
+    object_of,
+    one_of,
+    real_array,
+    shown,
+)
 from ..engine.threads import check_threads, processors, share_out
 from ..model.position_drives import PD
 from ..model.types import Actuator
+from ..names import knows_keywords, unknown_keyword
 from ..robot.constraints.contact import BilateralContact
 from ..robot.inverse_kinematics.tasks import ClearanceTask, IkTask
 from ..robot.robot import Robot
 from ..robot.trajectory import Contacts, Trajectory, joint_names
-from ..simulation.arguments import check_count, list_of, with_unit_rotations
+from ..simulation.arguments import check_count, check_robot, parts_of, with_unit_rotations
 from ..summaries import SeveralListed, summarized
 from .contact_points import contacts_in_world
 from .drives import actuator_list, control_bounds, drives_of, force_bounds, joint_drives
@@ -37,11 +57,15 @@ from .workspace import Pool, Settings, Workspace
 
 Knots = str | Sequence[int] | Array  # "all", "running", "end" or numbers of knots
 
+INTEGRATORS = one_of((SEMI_IMPLICIT, RK4))._replace(wanted=f"{SEMI_IMPLICIT!r} or {RK4!r}")
+OPTIONS = ("guess", "iterations", "tolerance", "constraint_tolerance")  # of solutions, besides what they are for
+
 REASONS = {
     ITERATIONS: "the iterations are used up", STALLED: "no step decreases the cost", NOT_FINITE: "numbers are not finite",
 }  # fmt: skip
 
 
+@checked
 @dataclass(frozen=True)
 class Phase:
     """A part of the horizon: a number of knots with the same contacts.
@@ -54,9 +78,9 @@ class Phase:
     to rest. If phases repeat, this knot has the number of the step after it in weights and targets, so that numbers count time.
     """
 
-    knots: int
-    contacts: Sequence[BilateralContact] = ()
-    step: float | tuple[float, float] | None = None
+    knots: Annotated[int, CHECKED_LATER]
+    contacts: Annotated[Sequence[BilateralContact], CHECKED_LATER] = ()
+    step: Annotated[float | tuple[float, float] | None, CHECKED_LATER] = None
     impact: bool = False
 
 
@@ -135,6 +159,7 @@ class OptimalControl:
     determine a part of the velocities of a joint.
     """
 
+    @knows_keywords
     def __init__(
         self,
         robot: Robot,
@@ -147,17 +172,18 @@ class OptimalControl:
         integrator: str = SEMI_IMPLICIT,
         threads: int | None = None,
     ) -> None:
-        if not isinstance(robot, Robot):
-            raise TypeError(f"OptimalControl takes a robot, such as featherweight.load returns; got {type(robot).__name__}")
+        check_robot("OptimalControl", robot)
         if knots is None and phases is None:
             raise ValueError("OptimalControl: give knots, or phases that have them, or both for phases that repeat")
         check_threads("OptimalControl", threads)
         self.robot, self.threads = robot, threads
-        self.phases = (Phase(knots or 0),) if phases is None else list_of(Phase, "phases", phases, "Phase(20)")
+        if knots is not None:
+            check_count("OptimalControl: knots", knots, 1)
+        self.phases = (Phase(knots or 0),) if phases is None else parts_of(Phase, "phases", phases, "Phase(20)")
         if not self.phases:
             raise ValueError("OptimalControl: give at least one phase; got none")
-        for count in (*(phase.knots for phase in self.phases), self.phases[0].knots if knots is None else knots):
-            check_count("OptimalControl: knots", count, 1)
+        for phase in self.phases:
+            check_count("OptimalControl: knots", phase.knots, 1)
         given = [step if phase.step is None else phase.step for phase in self.phases]
         bounds = [bounds_of_step(h) for h in given]
         steps = [longest for _, longest in bounds]
@@ -166,7 +192,7 @@ class OptimalControl:
         self.repeats = knots is not None and phases is not None
         self._cycle: list[Span] = []
         for phase, (shortest, _), h in zip(self.phases, bounds, steps, strict=True):
-            contacts = list_of(BilateralContact, "contacts of a Phase", phase.contacts, "BilateralContact('foot', 'point')")
+            contacts = parts_of(BilateralContact, "contacts of a Phase", phase.contacts, "BilateralContact('foot', 'point')")
             least = None if shortest == h else math.sqrt(shortest / h)
             self._cycle += [Span(1, contacts, 0.0, True, not self.repeats, least)] * phase.impact
             self._cycle += [Span(phase.knots, contacts, h, least=least)]
@@ -180,8 +206,7 @@ class OptimalControl:
             raise ValueError("OptimalControl: phases that repeat (knots=) need a given step, not a free one")
         self.knots = int(knots) if knots is not None else self.period
         """Knots of the horizon, without impacts if phases repeat."""
-        if integrator not in (SEMI_IMPLICIT, RK4):
-            raise ValueError(f"OptimalControl: integrator must be {SEMI_IMPLICIT!r} or {RK4!r}; got {integrator!r}")
+        argument("OptimalControl: integrator", integrator, INTEGRATORS)
         if robot.closed:
             robot.require_whole_joints()  # type: ignore[attr-defined]
         if driven is not None and actuators is not False:
@@ -245,6 +270,7 @@ class OptimalControl:
 
     # costs and constraints
 
+    @knows_keywords
     def add(
         self, term: Term, weight: ArrayLike = 1.0, *, at: Knots = "all", width: float = math.inf, exact: bool = False
     ) -> None:
@@ -261,6 +287,7 @@ class OptimalControl:
         """
         self._add(term, weight, at, False, 0.0, width, exact)
 
+    @knows_keywords
     def require(
         self,
         term: Term,
@@ -277,6 +304,7 @@ class OptimalControl:
         """
         self._add(term, weight, at, True, low, high, exact)
 
+    @checked
     def limit(
         self,
         *,
@@ -284,7 +312,7 @@ class OptimalControl:
         velocities: bool = False,
         efforts: bool = False,
         controls: bool = False,
-        friction: float | None = None,
+        friction: NonNegative | None = None,
         sole: tuple[float, float] | None = None,
     ) -> None:
         """Add constraints: limits of positions, velocities, joint forces and controls of actuators, and friction cones.
@@ -327,8 +355,6 @@ class OptimalControl:
             self.control_limits = np.maximum(least, low), np.minimum(most, high)
 
     def _limit_friction(self, mu: float, sole: tuple[float, float] | None) -> None:
-        if not 0.0 <= mu < math.inf:
-            raise ValueError(f"OptimalControl: friction must be zero or a positive number; got {mu!r}")
         weight = float(self.robot.mass * np.linalg.norm(self.robot.gravity)) or 1.0
         different = list(dict.fromkeys(tuple(phase.contacts) for phase in self.phases if phase.contacts))
         if not different:
@@ -339,7 +365,7 @@ class OptimalControl:
                     f"OptimalControl: friction supports point and surface contacts; {other[0]} has rows of its own"
                 )
             surfaces = [c.size == 6 for c in contacts]
-            if any(surfaces) and (sole is None or len(sole) != 2 or not all(0.0 < x < np.inf for x in sole)):
+            if any(surfaces) and (sole is None or not all(0.0 < x < np.inf for x in sole)):
                 raise ValueError(f"OptimalControl: friction of surface contacts needs sole=(length, width) in m; got {sole!r}")
             frames = tuple(c.frame for c in contacts)
             name = f"friction of {', '.join(map(str, frames))}"
@@ -359,12 +385,13 @@ class OptimalControl:
         exact: bool = False,
         contacts: tuple[BilateralContact, ...] | None = None,
     ) -> None:
+        argument("OptimalControl: exact", exact, SWITCH)
         if isinstance(term, ClearanceTask):
             raise TypeError("OptimalControl: for a ClearanceTask, use require(task.term, low=distance, high=math.inf)")
         if not isinstance(term, Term | Picked):
             raise TypeError(
                 "OptimalControl: a term is a FrameTask, CenterOfMassTask, PostureTask, Effort, JointVelocities, ContactForces, "
-                f"Duration or Residual; got {type(term).__name__}"
+                f"Duration or Residual; got {shown(term)}"
             )
         if isinstance(term, Residual):
             check_count(f"Residual {term.called!r}: size", term.size, 0)
@@ -385,7 +412,7 @@ class OptimalControl:
         if isinstance(term, Duration) and constraint:
             raise ValueError("OptimalControl: Duration is a cost; bounds of steps bound the durations of phases")
         wide = as_numbers(high)
-        if not constraint and (wide is None or not np.min(wide) > 0.0):
+        if not constraint and (wide is None or not (wide > 0.0).all() or not wide.size):
             raise ValueError(f"OptimalControl: the width of {name!r} must be positive; got {high!r}")
         made = Given(term, name, np.where(mask, given, 0.0), constraint, low, high, exact, contacts)
         windows = [self.spans(k) for k in range(self.period if self.repeats else 1)]
@@ -402,9 +429,9 @@ class OptimalControl:
                 raise ValueError(f"OptimalControl: at must be 'all', 'running', 'end' or numbers of knots; got {at!r}")
             mask[{"all": slice(None), "running": slice(-1), "end": slice(-1, None)}[at]] = True
         else:
-            numbers = np.asarray(at)
+            numbers = np.asarray(argument(f"OptimalControl: knots of {name!r}", at, ARRAY))
             if numbers.dtype.kind not in "iu" or ((numbers < 0) | (numbers > self.knots)).any():
-                raise ValueError(f"OptimalControl: knots of {name!r} must be numbers from 0 to {self.knots}; got {at!r}")
+                raise ValueError(f"OptimalControl: knots of {name!r} must be numbers from 0 to {self.knots}; got {shown(at)}")
             mask[numbers] = True
         return mask
 
@@ -444,6 +471,7 @@ class OptimalControl:
         """The functions of the problem, and the layout of its rows and parameters."""
         return self._window().layout
 
+    @knows_keywords
     def solve(
         self,
         q: ArrayLike,
@@ -482,7 +510,7 @@ class OptimalControl:
             raise ValueError("OptimalControl: there are no problems to solve")
         check_count("OptimalControl: iterations", iterations, 0)
         for name, x in (("tolerance", tolerance), ("constraint_tolerance", constraint_tolerance)):
-            if not x >= 0.0:
+            if not argument(f"OptimalControl: {name}", x, NUMBER) >= 0.0:
                 raise ValueError(f"OptimalControl: {name} must not be negative; got {x!r}")
         if guess is not None:
             self._check_plan("guess", guess, finite=True)
@@ -525,9 +553,11 @@ class OptimalControl:
     def plan_function(self, **options: Any) -> PlanFunction:
         """Return the solution as a function of initial states, targets and parameters, with derivatives.
 
-        `options` are keywords of `solve`. `featherweight.jax.plan` and `featherweight.torch.plan` make functions of their
-        libraries' arrays from it.
+        `options` are `guess`, `iterations`, `tolerance` and `constraint_tolerance` of `solve`. `featherweight.jax.plan` and
+        `featherweight.torch.plan` make functions of their libraries' arrays from it.
         """
+        if unknown := [name for name in options if name not in OPTIONS]:
+            raise unknown_keyword("OptimalControl.plan_function", unknown[0], OPTIONS)
         return PlanFunction(self.layout, self._copied().solve, options)
 
     def require_given_steps(self, what: str) -> None:
@@ -562,8 +592,7 @@ class OptimalControl:
         stiffness and damping depend on the step.
         """
         self.require_given_steps("scaled")
-        if not 0.0 < scale < math.inf:
-            raise ValueError(f"OptimalControl: the scale of time must be a positive number; got {scale!r}")
+        argument("OptimalControl: the scale of time", scale, POSITIVE)
         if any(d.armature for d in self.drives):
             raise ValueError("OptimalControl: stiffness and damping of actuators depend on the step; create another problem")
         other = self._copied()
@@ -583,10 +612,16 @@ class OptimalControl:
         `accuracy`; each trial starts from the last plan. `options` are those of `solve`. Raises ValueError, with the reason,
         if the longest duration has no solution, for free steps, and as `scaled` and `solve` do.
         """
+        if unknown := [name for name in options if name not in ("targets", "parameters", *OPTIONS)]:
+            known = ("q", "v", "shortest", "longest", "accuracy", "targets", "parameters", *OPTIONS)
+            raise unknown_keyword("OptimalControl.fastest", unknown[0], known)
         self.require_given_steps("fastest")
-        if np.ndim(q) > 1 or (v is not None and np.ndim(v) > 1):
+        states = [self._state("q", q, self.robot.nq), *([] if v is None else [self._state("v", v, self.robot.nv)])]
+        if any(x.ndim > 1 for x in states):
             raise ValueError("OptimalControl: fastest takes one problem; give q and v of one state")
-        if not 0.0 < shortest < longest:
+        for name, x in (("shortest", shortest), ("longest", longest), ("accuracy", accuracy)):
+            argument(f"OptimalControl: {name}", x, POSITIVE)
+        if not shortest < longest:
             raise ValueError(f"OptimalControl: shortest must be positive and less than longest; got {shortest!r}, {longest!r}")
         best = self.scaled(longest)
         plan = best.solve(q, v, **options)
@@ -613,6 +648,7 @@ class OptimalControl:
             trial = math.sqrt(low * high)
         return best, plan
 
+    @knows_keywords
     def cost_of_motions(
         self,
         q: ArrayLike,
@@ -631,7 +667,13 @@ class OptimalControl:
         """
         self.require_given_steps("cost_of_motions")
         check_penalty("OptimalControl", penalty)
-        motion = Motion(*(np.asarray(x, dtype=float) for x in (q, v, u)))
+        motion = Motion(*(real_array(f"OptimalControl: {name}", x) for name, x in (("q", q), ("v", v), ("u", u))))
+        for name, x, shape in zip("qvu", motion, self._shapes(), strict=False):
+            if x.shape[-2:] != shape:
+                size = ", ".join(map(str, shape))
+                raise ValueError(f"OptimalControl: {name} of motions must have shape (..., {size}); got {x.shape}")
+        if start is not None:
+            start = array_of("OptimalControl: start", start, "...", self.robot.nq)
         flat = self.layout.parameters(motion.q[..., 0, :] if start is None else start, targets, parameters)
         total: Array = np.zeros(motion.q.shape[:-2])
         laws = self.layout.laws
@@ -694,13 +736,17 @@ class OptimalControl:
                     worst[x.name] = np.maximum(worst[x.name], out.max(axis=(-2, -1), initial=0.0))
         return worst if batch else {name: float(x) for name, x in worst.items()}
 
+    def _shapes(self) -> tuple[tuple[int, int], ...]:
+        """Return the shapes of q, v and u of a motion."""
+        knots = len(self.steps)
+        return (knots + 1, self.robot.nq), (knots + 1, self.robot.nv), (knots, self.nu)
+
     def _check_plan(self, what: str, plan: Plan, finite: bool = False) -> None:
         """Raise ValueError for a plan with a different number of knots or of another robot, TypeError for another object."""
         if not isinstance(plan, Plan):
-            raise TypeError(f"OptimalControl: the {what} must be a Plan, as solve returns it; got {type(plan).__name__}")
+            raise TypeError(f"OptimalControl: the {what} must be a Plan, as solve returns it; got {shown(plan)}")
         knots = len(self.steps)
-        shapes = (knots + 1, self.robot.nq), (knots + 1, self.robot.nv), (knots, self.nu)
-        for name, x, shape in zip("qvu", plan, shapes, strict=False):
+        for name, x, shape in zip("qvu", plan, self._shapes(), strict=False):
             if np.shape(x) != (*np.shape(plan.q)[:-2], *shape) or (finite and not np.isfinite(x).all()):
                 raise ValueError(
                     f"OptimalControl: {name} of the {what} must be {'finite, ' * finite}of shape {shape}; got {np.shape(x)}"
@@ -709,7 +755,7 @@ class OptimalControl:
             raise ValueError(f"OptimalControl: steps of the {what} must be of shape {(knots,)}; got {np.shape(plan.steps)}")
 
     def _state(self, name: str, x: ArrayLike, n: int) -> Array:
-        a = np.asarray(x, dtype=np.float64)
+        a = real_array(f"OptimalControl: {name}", x)
         if a.ndim not in (1, 2) or a.shape[-1] != n:
             raise ValueError(f"OptimalControl: {name} must have shape ({n},) or (problems, {n}); got {a.shape}")
         if not np.isfinite(a).all():
@@ -717,12 +763,23 @@ class OptimalControl:
         return with_unit_rotations(self.robot, a) if name == "q" else a
 
 
+PROBLEM = object_of(OptimalControl)._replace(wanted="an OptimalControl")
+
+
 def bounds_of_step(step: float | tuple[float, float]) -> tuple[float, float]:
     """Return the shortest and the longest step [s]. Raises ValueError for others than one or two positive numbers."""
-    x = as_numbers([step, step] if np.ndim(step) == 0 else step)
-    if x is None or isinstance(step, str) or x.shape != (2,) or not 0.0 < x[0] <= x[1] < math.inf:
-        raise ValueError(f"OptimalControl: step must be a positive number of seconds or two, ascending; got {step!r}")
-    return float(x[0]), float(x[1])
+    bounds = argument("OptimalControl: step", step, STEP)
+    return float(bounds[0]), float(bounds[-1])
+
+
+def _step(x: Any) -> tuple[float, ...]:
+    bounds: tuple[float, ...] = ONE_OR_SEVERAL.convert(x)
+    if len(bounds) not in (1, 2) or not 0.0 < bounds[0] <= bounds[-1] < math.inf:
+        raise Refused
+    return bounds
+
+
+STEP = Kind("a positive number of seconds or two, ascending", _step)
 
 
 @contextmanager
@@ -750,11 +807,9 @@ def guess_of(guess: Plan, i: int) -> Motion:
 
 def check_penalty(owner: str, penalty: object) -> None:
     """Raise ValueError unless a penalty is a number, zero or more."""
-    if not isinstance(penalty, int | float | np.number) or not 0.0 <= float(penalty) < math.inf:
-        raise ValueError(f"{owner}: penalty must be a finite number, zero or more; got {penalty!r}")
+    argument(f"{owner}: penalty", penalty, NONNEGATIVE)
 
 
 def check_problem(owner: str, ocp: object) -> None:
     """Raise TypeError unless an object is a problem."""
-    if not isinstance(ocp, OptimalControl):
-        raise TypeError(f"{owner}: ocp must be an OptimalControl; got {type(ocp).__name__}")
+    argument(f"{owner}: ocp", ocp, PROBLEM)

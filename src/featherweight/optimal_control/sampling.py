@@ -17,9 +17,11 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
+from ..checks import NUMBER, argument, array_of, real_array, whole
 from ..engine.exclusive import Use, exclusive
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.threads import processors, share_out
+from ..names import knows_keywords
 from ..simulation import Simulation
 from ..simulation.arguments import check_count, check_options
 from .controller import checked_numbers, checked_state
@@ -84,6 +86,7 @@ class SamplingController:
     for arguments that are invalid.
     """
 
+    @knows_keywords
     def __init__(
         self,
         ocp: OptimalControl,
@@ -111,16 +114,16 @@ class SamplingController:
         self._hold = 1 if simulation is None else steps_of_knot(ocp, self._step, simulation)
         check_count("SamplingController: samples", samples, 2)
         check_count("SamplingController: nodes", nodes, 2)
-        if not temperature >= 0.0:
+        if not argument("SamplingController: temperature", temperature, NUMBER) >= 0.0:
             raise ValueError(f"SamplingController: temperature must not be negative; got {temperature!r}")
         check_penalty("SamplingController", penalty)
         self.ocp, self.simulation, self.samples, self.temperature, self.penalty = ocp, simulation, samples, temperature, penalty
         self.targets, self.parameters = targets, parameters
-        given = np.asarray(noise, dtype=float)
+        given = real_array("SamplingController: noise", noise)
         if given.shape not in ((), (ocp.nu,)) or not ((given >= 0.0) & (given < math.inf)).all():
             raise ValueError(f"SamplingController: noise must be a number or {ocp.nu} of them, none negative; got {noise!r}")
         self.noise = np.array(np.broadcast_to(given, (ocp.nu,)))
-        seeds = np.random.SeedSequence(seed).spawn(-(-samples // AT_ONCE))
+        seeds = np.random.SeedSequence(argument("SamplingController: seed", seed, whole(0))).spawn(-(-samples // AT_ONCE))
         self._generators = [np.random.Generator(np.random.SFC64(x)) for x in seeds]  # of samples that follow each other
         bounds = control_bounds(ocp.actuators) if ocp.actuators else np.array(ocp.robot.effort_bounds)[:, list(ocp.driven)]
         self._draws = draws(ocp.knots, max(2, min(nodes, ocp.knots)), samples, self.noise, np.array(bounds))
@@ -155,8 +158,9 @@ class SamplingController:
 
         With actuators, return (zeros, their controls). Raises ValueError as `update` does.
         """
-        if self.plan is None or not math.isfinite(time) or time < self._time or time >= self._time + self._step * (1.0 - 1e-9):
-            self.update(time, q, v)
+        q, v = checked_state("SamplingController", self.ocp.robot, time, q, v)
+        if self.plan is None or time < self._time or time >= self._time + self._step * (1.0 - 1e-9):
+            self._update(time, q, v)
         assert self.plan is not None
         tau = np.zeros(self.ocp.robot.nv)
         if self.ocp.actuators:
@@ -167,8 +171,10 @@ class SamplingController:
     @exclusive
     def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
         """Draw sequences, follow and average them. Raises ValueError for an invalid time, q or v, and if all motions fail."""
+        self._update(time, *checked_state("SamplingController", self.ocp.robot, time, q, v))
+
+    def _update(self, time: float, q: Vector, v: Vector) -> None:
         ocp, d, plan = self.ocp, self._draws, self.plan
-        q, v = checked_state("SamplingController", ocp.robot, time, q, v)
         if plan is None or time < self._time:
             plan = np.tile(holding_controls(ocp.drives, ocp.passive, q), (ocp.knots, 1))
         else:
@@ -198,6 +204,8 @@ class SamplingController:
     @exclusive
     def costs(self, q: Vector, v: Vector, u: Tensor) -> Vector:
         """Return the costs (samples,) of controls u (samples, knots, nu) from q and v; infinity where the motion fails."""
+        q, v = checked_state("SamplingController", self.ocp.robot, 0.0, q, v)
+        u = array_of("SamplingController: u", u, "samples", self.ocp.knots, self.ocp.nu)
         return self._costs(q, v, np.swapaxes(u, 0, 1))
 
     def _costs(self, q: Vector, v: Vector, u: Tensor, write: Callable[[int, int], object] = lambda *_: None) -> Vector:

@@ -6,13 +6,14 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..algorithms.knots import root_two
 from ..array_types import Array
+from ..checks import ARRAY, CHECKED_LATER, Refused, checked
 from ..model.types import AnyFrame
 from ..robot.inverse_kinematics.tasks import IkTask
 
@@ -24,11 +25,12 @@ PLACEMENTS, PARAMETERS = "placements", "parameters"
 class WholeQuantity:
     """All entries of a quantity; `weight` is a number or one for each entry."""
 
-    weight: ArrayLike = 1.0
+    weight: Annotated[ArrayLike, CHECKED_LATER] = 1.0
     name: str = ""
     quantity: ClassVar[str]
 
 
+@checked
 @dataclass(frozen=True)
 class Effort(WholeQuantity):
     """The controls: joint forces of driven joints [N m, N], or controls of actuators. `weight` is a number or one for each."""
@@ -37,6 +39,7 @@ class Effort(WholeQuantity):
     quantity: ClassVar[str] = "u"
 
 
+@checked
 @dataclass(frozen=True)
 class JointForces(WholeQuantity):
     """All joint forces tau [N m, N], including those of actuators. `weight` is a number or one for each."""
@@ -45,6 +48,7 @@ class JointForces(WholeQuantity):
     quantity: ClassVar[str] = "tau"
 
 
+@checked
 @dataclass(frozen=True)
 class JointVelocities(WholeQuantity):
     """All velocities v [rad/s, m/s]. `weight` is a number or one for each."""
@@ -53,6 +57,7 @@ class JointVelocities(WholeQuantity):
     quantity: ClassVar[str] = "v"
 
 
+@checked
 @dataclass(frozen=True)
 class ContactForces(WholeQuantity):
     """The contact forces of the phase [N, N m], in the contacts' axes and order."""
@@ -61,6 +66,7 @@ class ContactForces(WholeQuantity):
     quantity: ClassVar[str] = "force"
 
 
+@checked
 @dataclass(frozen=True)
 class Residual:
     """A user-defined function that returns a sequence of `size` numbers.
@@ -76,11 +82,11 @@ class Residual:
     `np.sin` and `np.cos`, but no other functions, and none of `math`.
     """
 
-    function: Callable[..., Sequence[Any]]
-    size: int
-    parameters: int = 0
+    function: Annotated[Callable[..., Sequence[Any]], CHECKED_LATER]
+    size: Annotated[int, CHECKED_LATER]
+    parameters: Annotated[int, CHECKED_LATER] = 0
     frames: Sequence[AnyFrame] = ()
-    weight: ArrayLike = 1.0
+    weight: Annotated[ArrayLike, CHECKED_LATER] = 1.0
     name: str = ""
 
     @property
@@ -113,6 +119,7 @@ class Residual:
         return tuple(x for x in BY if x in names or (x == "q" and PLACEMENTS in names))
 
 
+@checked
 @dataclass(frozen=True)
 class Duration:
     """The duration of knots [s]: `add(Duration(), weight=w)` costs w per second, which makes free steps short."""
@@ -191,6 +198,6 @@ def are_weights(numbers: Array) -> bool:
 def as_numbers(x: ArrayLike) -> Array | None:
     """Return an array of real numbers; None for objects that are not numbers, such as text."""
     try:
-        return np.asarray(x, dtype=float)
-    except (TypeError, ValueError):
+        return np.asarray(ARRAY.convert(x), dtype=float)
+    except Refused:
         return None

@@ -6,8 +6,9 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from ..checks import CHECKED_LATER, NONNEGATIVE, argument, checked, one_of
 from ..model.checks import impossible_bodies, require_independent
 from ..model.description import Description
 from ..model.editing.references import joint_of, on_bodies
@@ -15,29 +16,30 @@ from ..model.expansion import build_model
 from ..model.formats.registry import load_description
 from ..model.formats.unsupported import LEFT_OUT
 from ..model.held_equalities import COMPLIANT, EQUALITIES, EXACT, with_held_equalities
-from ..model.types import Contents, ModelWarning, plain
-from ..names import hint, knows_keywords
+from ..model.types import Contents, ModelWarning
 from .closing.soundness import require_mass
 from .model_view import ModelView
 from .robot import Robot
 from .system import CONTRADICTING, LOOP_TOLERANCE
+
+Tolerance = Annotated[float, NONNEGATIVE._replace(wanted="a length [m] and angle [rad], zero or more")]
 
 if TYPE_CHECKING:  # modules that open files are imported when a file is read
     from ..model.formats.packages import PackagePath
     from ..model.formats.robot_source import RobotInput
 
 
-@knows_keywords
+@checked
 def read(
     path: RobotInput,
     *,
     folder: str | os.PathLike[str] | None = None,
     package_path: PackagePath | None = None,
     xacro_args: Mapping[str, Any] | None = None,
-    mimic: str = "follow",
-    unsupported: str = "refuse",
+    mimic: Annotated[str, CHECKED_LATER] = "follow",
+    unsupported: Annotated[str, CHECKED_LATER] = "refuse",
     srdf: RobotInput | None = None,
-    equalities: str = EXACT,
+    equalities: Annotated[str, CHECKED_LATER] = EXACT,
 ) -> Description:
     """Read a URDF, MJCF, SDF, USD or xacro file, or its text, as a description that you can change and pass to `build`.
 
@@ -57,22 +59,22 @@ def read(
     return with_srdf(description, srdf)
 
 
-@knows_keywords
+@checked
 def load(
     path: RobotInput,
-    base: str = "fixed",
-    gravity: Sequence[float] | None = None,
+    base: Annotated[str, CHECKED_LATER] = "fixed",
+    gravity: Annotated[Sequence[float] | None, CHECKED_LATER] = None,
     *,
     folder: str | os.PathLike[str] | None = None,
     package_path: PackagePath | None = None,
     xacro_args: Mapping[str, Any] | None = None,
     srdf: RobotInput | None = None,
-    mimic: str = "follow",
-    unsupported: str = "refuse",
+    mimic: Annotated[str, CHECKED_LATER] = "follow",
+    unsupported: Annotated[str, CHECKED_LATER] = "refuse",
     independent: Iterable[str] | None = None,
-    execution: str = "auto",
-    loop_tolerance: float = LOOP_TOLERANCE,
-    equalities: str = EXACT,
+    execution: Annotated[str, CHECKED_LATER] = "auto",
+    loop_tolerance: Tolerance = LOOP_TOLERANCE,
+    equalities: Annotated[str, CHECKED_LATER] = EXACT,
 ) -> Robot:
     """Load a robot from a URDF, MJCF, SDF, USD or xacro file, or from its text.
 
@@ -147,25 +149,23 @@ def load(
     return robot
 
 
-@knows_keywords
+@checked
 def build(
     description: Description,
-    base: str = "fixed",
-    gravity: Sequence[float] | None = None,
+    base: Annotated[str, CHECKED_LATER] = "fixed",
+    gravity: Annotated[Sequence[float] | None, CHECKED_LATER] = None,
     *,
     independent: Iterable[str] | None = None,
-    execution: str = "auto",
-    loop_tolerance: float = LOOP_TOLERANCE,
-    equalities: str = EXACT,
+    execution: Annotated[str, CHECKED_LATER] = "auto",
+    loop_tolerance: Tolerance = LOOP_TOLERANCE,
+    equalities: Annotated[str, CHECKED_LATER] = EXACT,
 ) -> Robot:
     """Build a robot from a description. The arguments and errors are those of `load`; another type raises TypeError."""
     if not isinstance(description, Contents):
         given = f"a {type(description).__name__}" if isinstance(description, ModelView) else repr(description)
         raise TypeError(f"build takes a Description, which featherweight.read returns for a file (load does both); got {given}")
-    description = on_bodies(plain(description))
+    description = on_bodies(description)
     if independent is not None:
-        if isinstance(independent, str):
-            raise TypeError(f"independent takes a list of joint names, such as independent=[{independent!r}]; got a string")
         description = replace(description, independent=tuple(independent), dependent=())
         require_independent(description)
     _check_equalities(equalities)
@@ -185,5 +185,4 @@ def build(
 
 
 def _check_equalities(equalities: str) -> None:
-    if equalities not in EQUALITIES:
-        raise ValueError(f'equalities must be "exact" or "compliant"; got {equalities!r}{hint(equalities, EQUALITIES)}')
+    argument("equalities", equalities, one_of(EQUALITIES)._replace(wanted='"exact" or "compliant"'))

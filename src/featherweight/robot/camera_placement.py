@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..array_types import Array
+from ..checks import checked
 from ..model.model import PointMass
 from ..model.types import CameraMode, Frame
 from ..names import choose_from
@@ -69,6 +70,7 @@ class CameraPlacement:
         return np.asarray(moments / sum(m.mass for m in masses))
 
 
+@checked
 def camera_placement(robot: System, camera: str) -> CameraPlacement:
     """Function of q (..., nq): the placement of a camera of the file in the world, homogeneous matrices (..., 4, 4).
 

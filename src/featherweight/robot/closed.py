@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pkgutil
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,13 @@ from ..algorithms.mechanisms import rnea as c_rnea
 from ..algorithms.mechanisms.cluster_tree import ClusterTree, Follower, unconstrained
 from ..algorithms.mechanisms.counterparts import counterpart
 from ..array_types import Array, Vector
+from ..checks import Count, SeedOrNone, Size, checked
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model import configuration
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives, Joints
 from ..model.description import Description
-from ..model.inertial_parameters import with_armature, with_inertial_parameters
+from ..model.inertial_parameters import Armature, with_armature, with_inertial_parameters
 from ..model.model import Model, MovingJoint
 from ..model.topology import Topology
 from ..model.types import WORLD, Coupling
@@ -73,9 +74,11 @@ class ClosedRobot(Robot):
     def __reduce__(self) -> tuple[object, ...]:
         return ClosedRobot, (self._loops, self.execution)
 
-    def with_armature(self, armature: Mapping[str, float]) -> ClosedRobot:
+    @checked
+    def with_armature(self, armature: Armature) -> ClosedRobot:
         return ClosedRobot(self._loops.with_model(with_armature(self.model, armature)), self.execution)
 
+    @checked
     def with_inertial_parameters(self, parameters: npt.ArrayLike) -> ClosedRobot:
         loops = self._loops.with_model(with_inertial_parameters(self.model, parameters))
         loops.require_mass()
@@ -210,9 +213,8 @@ class ClosedRobot(Robot):
     def _neutral(self) -> Vector:
         return self._closing.neutral()
 
-    def random_configuration(
-        self, rng: np.random.Generator | int | None = None, size: SupportsIndex | Sequence[SupportsIndex] | None = None
-    ) -> Array:
+    @checked
+    def random_configuration(self, rng: SeedOrNone = None, size: Size = None) -> Array:
         """Return random closed configurations (*size, nq) that are not singular. Raises ValueError if none is found.
 
         Loops are closed from random starting points, so all assemblies that can be reached from them occur. Configurations are
@@ -220,7 +222,7 @@ class ClosedRobot(Robot):
         """
         return self._closing.random(rng, size)
 
-    def close(self, q: npt.ArrayLike, keep: Iterable[str] | None = None, attempts: int = ATTEMPTS) -> Array:
+    def close(self, q: npt.ArrayLike, keep: Iterable[str] | None = None, attempts: Count = ATTEMPTS) -> Array:
         """Return the configuration (..., nq) near q in which all loops are closed, as a new array.
 
         `keep` names joints of loops that keep their coordinates; the default is the independent joints. If a mechanism can be

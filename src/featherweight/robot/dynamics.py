@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..algorithms import aba, crba, crba_ltdl, energy, inverse, rnea
 from ..array_types import Array
+from ..checks import ARRAY, argument
 from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import Input, Output
 from .arguments import TAU, A, Q, V
@@ -84,7 +85,7 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
 
     Each m compiles a function. Raises ValueError for a wrong shape.
     """
-    B = np.asarray(B)
+    B = np.asarray(argument("solve_mass_matrix: B", B, ARRAY))
     if B.ndim < 2 or B.shape[-2] != robot.nv:
         raise ValueError(f"solve_mass_matrix: B must have shape (..., {robot.nv}, m); got {B.shape}")
     m = B.shape[-1]

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..algorithms import ltdl as algorithms
 from ..array_types import Array
+from ..checks import ARRAY, argument, checked, list_of, whole
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
 from ..model.topology import Topology
 from ..names import SuggestsNames
+
+PARENT = list_of(whole())._replace(wanted="a list of whole numbers, the parent of each row, -1 for the ground")
+
+Parents = Annotated[Sequence[int], PARENT]
+Symmetric = Annotated[npt.ArrayLike, ARRAY._replace(error=TypeError)]
 
 
 class Factorization(SuggestsNames):
@@ -86,7 +92,7 @@ class Factorization(SuggestsNames):
 
     def columns(self, product: Callable[[npt.ArrayLike], Array], X: npt.ArrayLike) -> Array:
         """Apply one of this object's products to every column of matrices X (..., n, m)."""
-        X = np.asarray(X)
+        X = np.asarray(argument("matrices", X, ARRAY))
         if X.ndim < 2 or X.shape[-2] != len(self.parent):
             raise ValueError(f"matrices must have shape (..., {len(self.parent)}, m); got {X.shape}")
         each = Factorization.__new__(Factorization)  # shares the factors among the columns of a matrix
@@ -99,7 +105,8 @@ class Factorization(SuggestsNames):
         return result
 
 
-def ltdl(H: npt.ArrayLike, parent: Sequence[int], *, check: bool = True, threads: int | None = None) -> Factorization:
+@checked
+def ltdl(H: Symmetric, parent: Parents, *, check: bool = True, threads: int | None = None) -> Factorization:
     """Factorize symmetric positive-definite matrices H (..., n, n) as H = Lᵀ D L (Featherstone 2005, appendix).
 
     `parent` defines the sparsity: H[i, j] below the diagonal may be nonzero only if j is an ancestor of i. parent[i] < i, and
@@ -112,7 +119,8 @@ def ltdl(H: npt.ArrayLike, parent: Sequence[int], *, check: bool = True, threads
     return _factorize(algorithms.ltdl, H, parent, True, check, threads)
 
 
-def ltl(H: npt.ArrayLike, parent: Sequence[int], *, check: bool = True, threads: int | None = None) -> Factorization:
+@checked
+def ltl(H: Symmetric, parent: Parents, *, check: bool = True, threads: int | None = None) -> Factorization:
     """Factorize symmetric positive-definite matrices as H = Lᵀ L (Featherstone 2005, section 2).
 
     The arguments are those of `ltdl`.
@@ -123,7 +131,7 @@ def ltl(H: npt.ArrayLike, parent: Sequence[int], *, check: bool = True, threads:
 def _factorize(
     kernel: Callable[..., None], H: npt.ArrayLike, parent: Sequence[int], unit: bool, check: bool, threads: int | None
 ) -> Factorization:
-    tree = Topology([int(p) for p in parent]).parent
+    tree = Topology(parent).parent
     H = np.asarray(H)
     n = len(tree)
     if H.ndim < 2 or H.shape[-2:] != (n, n):

@@ -20,9 +20,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, cast
 
 from ..algorithms import frames, relative_frames
+from ..checks import argument, shown
 from ..engine.function import CompiledFunction
 from ..engine.program import CoreShape, Input, KernelProgram, Output, Program
-from ..model.types import WORLD, AnyFrame, Frame
+from ..model.types import FRAME, WORLD, AnyFrame, Frame
 from ..names import hint
 from .arguments import A, Argument, Q, V
 from .compiled_member import compiled
@@ -178,13 +179,17 @@ def _of_frames(
 ) -> CompiledFunction:
     single = isinstance(frame, AnyFrame) or not isinstance(frame, Iterable)
     every: tuple[Any, ...] = tuple(cast("Iterable[Any]", (frame,) if single else frame))
-    if not isinstance(frame, list | tuple) and not all(isinstance(x, AnyFrame) for x in every):
+    if wrong := [x for x in every if not isinstance(x, AnyFrame)]:
+        given = frame if len(wrong) == len(every) else wrong[0]
         taken = ", ".join(x.name for x in kernel.inputs)
         how = f'{kernel.member.__name__}("hand") gives a function, which is called with {taken}'
-        raise TypeError(f"{robot.name}: a frame is a name or a featherweight.Frame; got {frame!r}: {how}")
+        raise TypeError(f"{robot.name}: a frame is a name or a featherweight.Frame; got {shown(given)}: {how}")
     if reference is not None and not (isinstance(reference, str) and reference in REFERENCES):
         meant = hint(reference, REFERENCES)
         raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}{meant}")
+
+    if relative_to is not None:
+        argument(f"{robot.name}: relative_to", relative_to, FRAME)
 
     def make() -> CompiledFunction:
         chosen = kernel.in_world if relative_to is None else kernel.relative

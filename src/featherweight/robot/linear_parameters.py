@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from ..algorithms import regressors
 from ..algorithms.regressors import ARMATURE, COULOMB, PARAMETERS, VISCOUS, JointColumns
 from ..array_types import Array, Vector
+from ..checks import NAME, SWITCH, checked, either, list_of
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model.model import MovingJoint
@@ -20,7 +21,7 @@ from .arguments import A, Argument, Q, V
 from .compiled_member import compiled
 from .system import System, body_placements
 
-Chosen = bool | Iterable[str]
+Chosen = Annotated[bool | str | Iterable[str], either([SWITCH, NAME, list_of(NAME)])]
 """Names of joints, or all joints that may have a drive or a bearing: all except floating joints."""
 
 
@@ -59,6 +60,7 @@ def potential_energy_regressor(robot: System) -> CompiledFunction:
     return _regressor(potential_energy_regressor, robot, regressors.potential_energy_regressor, (Q,))
 
 
+@checked
 def extended_regressor(robot: System, friction: Chosen = False, armature: Chosen = False) -> Regressor:
     """Return the regressor of inverse dynamics with columns for joints, its parameter names and values.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..algorithms.mechanisms.cluster_tree import Follower
 from ..array_types import Matrix, Vector
+from ..checks import checked
 from ..model.inertial_parameters import NAMES, inertial_parameters
 from ..model.model import Model, ModelFrame, ModelSensor, MovingBody, MovingJoint
 from ..model.servos import Range
@@ -90,11 +91,13 @@ class ModelView(SuggestsNames):
         """The moving bodies that each loop connects; None is the ground."""
         return ()
 
+    @checked
     def joint(self, name: str) -> MovingJoint:
         """Return the moving joint of this name. Raises ValueError for an unknown name."""
         found: MovingJoint = _named(name, self.joints, f"{self.name} has no moving joint")
         return found
 
+    @checked
     def body(self, name: str) -> MovingBody:
         """Return the moving body of this name, or the body that contains the link of this name.
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..algorithms.mechanisms import spanning
 from ..array_types import Array, Integers
+from ..checks import checked, shown
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model.formats.mjcf.drives import ACTUATORS, read_actuators
@@ -58,7 +59,10 @@ class MujocoOrder:
     lacks.
     """
 
+    @checked
     def __init__(self, robot: System, model: Any = None) -> None:
+        if model is not None and not hasattr(model, "njnt"):
+            raise TypeError(f"MujocoOrder: model must be the mjModel or None; got {shown(model)}")
         self.robot = robot
         own = robot.model.joints
         planar = [j.name for j in own if j.type is JointType.PLANAR]

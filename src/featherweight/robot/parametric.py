@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from ..algorithms.contact.constraint_rows import ConstraintRows
 from ..algorithms.mechanisms.cluster_tree import ClusterTree
+from ..checks import CHECKED_LATER, checked
 from ..engine.function import CompiledFunction, R, cheapest
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, WrappedProgram, nested, with_kernels
 from ..engine.sources import digest
@@ -22,8 +23,9 @@ from .system import System
 PARAMETERS, ARMATURE = "parameters", "armature"
 
 
+@checked
 def parametric(
-    robot: System, function: CompiledFunction[R], bodies: Chosen = True, armature: Chosen = True
+    robot: System, function: Annotated[CompiledFunction[R], CHECKED_LATER], bodies: Chosen = True, armature: Chosen = True
 ) -> CompiledFunction[R]:
     """Return a function of this robot with inertias as additional arguments; each state of a batch may have its own.
 
@@ -46,7 +48,8 @@ def parametric(
     """
     robot._require_own(function)
     placed = dict(zip((b.name for b in robot.bodies), robot.model.placed_bodies, strict=True))
-    wanted = set(placed if bodies is True else [bodies] if isinstance(bodies, str) else bodies or ())
+    every = placed if bodies is True else () if bodies is False else bodies
+    wanted = {every} if isinstance(every, str) else {*every}
     if unknown := wanted - set(placed):
         raise ValueError(f"{robot.name} has no moving body {choose_from(min(unknown), list(placed))}")
     chosen = {j.name for j in chosen_joints(robot, armature)}

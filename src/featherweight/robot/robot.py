@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -10,13 +10,15 @@ from typing import Any
 import numpy.typing as npt
 
 from ..algorithms import integration
+from ..checks import checked
 from ..engine.function import CompiledFunction
 from ..engine.fusion import together
 from ..engine.program import Output
 from ..model import configuration
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives
-from ..model.inertial_parameters import with_armature, with_inertial_parameters
+from ..model.inertial_parameters import Armature, with_armature, with_inertial_parameters
 from ..model.model import Model
+from ..names import knows_keywords
 from ..summaries import SeveralByName
 from . import camera_placement as cameras
 from . import (
@@ -33,7 +35,7 @@ from .arguments import Q0, Q1
 from .closing.soundness import require_mass
 from .collision import colliding
 from .compiled_member import compiled, functions_of
-from .constraints.constraint import checked
+from .constraints.constraint import as_constraints
 from .constraints.contact import Constraint
 from .constraints.operational_space import OperationalSpace
 from .step_functions import StepFunctions
@@ -66,14 +68,17 @@ class Robot(System):
     def __reduce__(self) -> tuple[object, ...]:
         return Robot, (self.model, self.execution)
 
-    def with_armature(self, armature: Mapping[str, float]) -> Robot:
-        """Return the same robot with other reflected inertias [kg m², kg] at the named joints.
+    @checked
+    def with_armature(self, armature: Armature) -> Robot:
+        """Return the same robot with other reflected inertias [kg m², kg]: of the joints that a dict names, or of all joints.
 
+        For all joints, give a list or an array in the order of `robot.armature`, or one number; floating joints have none.
         If you add h times a joint's damping to its armature, a step of h seconds treats the damping implicitly. Raises
         ValueError for an unknown joint or a negative armature.
         """
         return Robot(with_armature(self.model, armature), self.execution)
 
+    @checked
     def with_inertial_parameters(self, parameters: npt.ArrayLike) -> Robot:
         """Return the same robot with other `inertial_parameters`, (nbodies, 10) or flat.
 
@@ -218,12 +223,13 @@ class Robot(System):
 
     # contacts
 
+    @knows_keywords
     def operational_space(self, contacts: Constraint | Iterable[Constraint]) -> OperationalSpace:
         """Return the dynamics along contacts and other constraints: Λ, bias, consistent inverse, constrained dynamics.
 
         Raises ValueError for an unknown frame and for no contacts.
         """
-        constraints = checked(contacts, "operational_space")
+        constraints = as_constraints(contacts, "operational_space")
 
         def make() -> OperationalSpace:
             space = OperationalSpace(self, constraints)
@@ -232,10 +238,12 @@ class Robot(System):
 
         return self._kept(("operational_space", *(c.key for c in constraints)), make)
 
+    @knows_keywords
     def contact_jacobian(self, contacts: Constraint | Iterable[Constraint]) -> CompiledFunction:
         """Return the function of q that computes J (m, nv), where J v are the velocities along m constraint rows."""
-        return self.operational_space(checked(contacts, "contact_jacobian")).jacobian
+        return self.operational_space(as_constraints(contacts, "contact_jacobian")).jacobian
 
+    @knows_keywords
     def delassus(self, contacts: Constraint | Iterable[Constraint], algorithm: str = "auto") -> CompiledFunction:
         """Return the function of q that computes the Delassus matrix J M⁻¹ Jᵀ (m, m).
 
@@ -256,4 +264,4 @@ class Robot(System):
 
         Raises ValueError for an unknown frame, for no contacts, and for an unknown algorithm.
         """
-        return self.operational_space(checked(contacts, "delassus")).delassus(algorithm)
+        return self.operational_space(as_constraints(contacts, "delassus")).delassus(algorithm)

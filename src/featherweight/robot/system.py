@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, SupportsIndex, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..algorithms import integration
 from ..array_types import Array, Vector
+from ..checks import SeedOrNone, Size, checked, real_array
 from ..engine.function import CompiledFunction, require_execution
 from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
@@ -64,6 +65,7 @@ class System(ModelView):
     def _neutral(self) -> Vector:
         return configuration.neutral(self._coordinates, self.nq)
 
+    @checked
     def start(self, *, within_limits: bool = True) -> Vector:
         """Return the initial configuration (nq,) of the robot's file: "qpos0" of MJCF, or `neutral()` for other formats.
 
@@ -85,10 +87,9 @@ class System(ModelView):
         low, high = np.where(equal, -np.inf, self.lower), np.where(equal, np.inf, self.upper)
         return np.clip(q, low, high)
 
-    def random_configuration(
-        self, rng: np.random.Generator | int | None = None, size: SupportsIndex | Sequence[SupportsIndex] | None = None
-    ) -> Array:
-        """Return random configurations (*size, nq), uniform within limits.
+    @checked
+    def random_configuration(self, rng: SeedOrNone = None, size: Size = None) -> Array:
+        """Return random configurations (*size, nq), uniform within limits. `rng` is a seed or a generator.
 
         Joints without limits take angles in ±pi and lengths in ±1 m.
         """
@@ -175,7 +176,7 @@ class System(ModelView):
 
     def _checked(self, name: str, x: object, n: int) -> Array:
         """Return numbers (..., n) in double precision. Raises ValueError for another length."""
-        array: Array = np.asarray(x, dtype=np.float64)
+        array = real_array(f"{self.name}: {name}", x)
         if array.shape[-1:] != (n,):
             raise ValueError(f"{self.name}: {name} must have shape (..., {n}); got {array.shape}")
         return array

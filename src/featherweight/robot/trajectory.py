@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix
+from ..checks import WHOLE, PixelSize, Positive, argument, checked
 from ..model.files import open_regular
 from ..model.types import ModelError
 from ..names import SuggestsNames
@@ -63,7 +64,12 @@ class Trajectory(SuggestsNames):
     ground: Any = field(default=None, repr=False)  # the ground of its simulation, for films; files do not contain it
 
     def contacts(self, k: int) -> Contacts:
-        """Return the points and forces of the contacts at instant k."""
+        """Return the points and forces of the contacts at instant k, which counts from the end if it is negative."""
+        T = len(self)
+        k = argument("Trajectory.contacts: k", k, WHOLE)
+        if not -T <= k < T:
+            raise ValueError(f"Trajectory.contacts: k must be an instant, from 0 to {T - 1}; got {k}")
+        k %= T
         if len(self.first) <= k + 1:
             return Contacts(_none(), _none())
         rows = slice(int(self.first[k]), int(self.first[k + 1]))
@@ -72,8 +78,9 @@ class Trajectory(SuggestsNames):
     def __len__(self) -> int:
         return len(self.times)
 
+    @checked
     def save(
-        self, path: str | os.PathLike[str], *, rate: float = 25.0, size: tuple[int, int] = (640, 480), camera: str | None = None
+        self, path: str | os.PathLike[str], *, rate: Positive = 25.0, size: PixelSize = (640, 480), camera: str | None = None
     ) -> None:
         """Write an .npz file with all arrays, bitwise exact, and the names; or a film, if the path ends with .gif or .mp4.
 
@@ -93,6 +100,7 @@ class Trajectory(SuggestsNames):
         with open(path, "wb") as file:
             np.savez_compressed(file, format=np.array(FORMAT), **arrays)
 
+    @checked
     def plot(self, path: str | os.PathLike[str] | None = None, joints: Sequence[str] | None = None) -> Any:
         """Draw positions, velocities and joint forces by joint, with units, and the sum of all contact forces, over time.
 
@@ -103,6 +111,7 @@ class Trajectory(SuggestsNames):
         return provided("Trajectory.plot")(self, path, joints)
 
     @staticmethod
+    @checked
     def load(path: str | os.PathLike[str], robot: System | None = None) -> Trajectory:
         """Read an .npz file that `save` wrote, or one with arrays times (T), q and v; contacts and names are optional.
 
@@ -132,6 +141,7 @@ class Trajectory(SuggestsNames):
         _check_robot(path, trajectory, robot)
         return replace(trajectory, system=robot)
 
+    @checked
     def of(self, number: int) -> Trajectory:
         """Return the motion of one of many robots. Contacts are recorded for the first robot only."""
         if self.q.ndim != 3:
@@ -150,8 +160,11 @@ class Trajectory(SuggestsNames):
         return replace(self, **states, first=first, points=points, forces=forces)
 
     @staticmethod
+    @checked
     def joined(parts: Sequence[Trajectory]) -> Trajectory:
         """Concatenate trajectories of the first one's robot."""
+        if not parts:
+            raise ValueError("Trajectory.joined: give at least one trajectory; got none")
         each = [p.contacts(k) for p in parts for k in range(len(p))]
         first = np.cumsum([0, *(len(points) for points, _ in each)])
         points, forces = (np.concatenate([_none(), *x]) for x in zip(*each, strict=True))

@@ -6,6 +6,7 @@ masses or joints between segments. Here the segments bend sideways, by revolute 
 
 from __future__ import annotations
 
+from ..checks import checked
 from ..model.builder import describe
 from ..model.description import Description
 from ..model.types import WORLD, Body, Frame, Inertia, Joint, JointType, Pose, Shape, ShapeType, Vector
@@ -15,6 +16,7 @@ UPPER, LOWER, RADIUS = 0.05, 0.06, 0.004  # lengths of the legs' parts, and thei
 MASSES = (0.10, 0.01, 0.006)  # of a segment, an upper and a lower leg [kg]
 
 
+@checked
 def centipede(segments: int) -> Description:
     """Return a centipede of `segments` segments on 2 legs each; the first segment floats.
 

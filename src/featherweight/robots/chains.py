@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..checks import SeedOrNone, checked
 from ..model.description import Description
 from ..model.generators import random_rotation
 from ..model.random_numbers import uniform
@@ -24,7 +25,8 @@ ROTOR = Inertia(0.0, rotational=(1e-4, 0.0, 0.0, 1e-4, 0.0, 1e-4))
 GRAVITY: Vector = (9.81, 0.0, 0.0)
 
 
-def geared_chain(n: int, random: int | None = None) -> Description:
+@checked
+def geared_chain(n: int, random: SeedOrNone = None) -> Description:
     """Return a chain of `n` links, link-0 ..., each with a rotor on the body below it that turns 6 times as fast.
 
     `random` is the seed of a random chain, with gears of 1 to 5 and the usual gravity; without a seed the chain is uniform.
@@ -44,7 +46,8 @@ def geared_chain(n: int, random: int | None = None) -> Description:
     return _chain("geared_chain", n, random, parts)
 
 
-def belt_chain(n: int, random: int | None = None) -> Description:
+@checked
+def belt_chain(n: int, random: SeedOrNone = None) -> Description:
     """Return a chain of `n` links; the two rotors of each pair of links, A and B, are on the body below A.
 
     Gears of 2 and belts of 3, and 1 from A on to B: q_rotor_A = 6 q_A and q_rotor_B = 6 (q_A + q_B). `random` is the seed of a
@@ -67,7 +70,7 @@ def belt_chain(n: int, random: int | None = None) -> Description:
     return _chain("belt_chain", n, random, parts)
 
 
-def _chain(kind: str, n: int, random: int | None, parts: list[Part]) -> Description:
+def _chain(kind: str, n: int, random: np.random.Generator | int | None, parts: list[Part]) -> Description:
     if random is None:
         return robot_of_parts(f"{kind}_{n}", parts, gravity=GRAVITY)
     return robot_of_parts(f"random_{kind}_{n}", parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path, PurePosixPath
 
+from ..checks import checked
 from ..extras import install_command
 from ..names import hint, listed
 
@@ -13,6 +14,7 @@ KINDS = (".urdf", ".srdf")
 CHANGES = ("approximate", "unconstrained")  # functions of featherweight.robots that change a description
 
 
+@checked
 def example(name: str) -> Path:
     """Return the path of an example robot's file: `featherweight.load(featherweight.example("panda"))`.
 

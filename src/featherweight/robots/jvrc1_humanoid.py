@@ -67,7 +67,7 @@ def jvrc1(rotors: str = "all") -> Description:
     `rotors` is "all" for one at each of the 32 joints, as in the paper and the C++ model, or "published" for the 25 of the
     URDF file, which has none in the neck and the wrists.
     """
-    if rotors not in ("all", "published"):
+    if not isinstance(rotors, str) or rotors not in ("all", "published"):
         raise ValueError(f'rotors: expected "all" or "published", got {rotors!r}')
     without = WITHOUT if rotors == "published" else ()
     parts: list[Part] = []

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated
 
+from ..checks import CHECKED_LATER, Finite, checked, numbers
 from ..model.description import Description
 from ..model.types import WORLD, Inertia, Loop, LoopType, ModelError, Pose
 from ..spatial.elementary import acos, atan2, cos, norm, sin
@@ -20,8 +22,11 @@ BAR = Inertia(3.3, rotational=(0.011253, 0.0, 0.0, 0.036203, 0.0, 0.042673))  # 
 SIX_BAR = (0.1, 0.2, 0.3, 0.4, 0.5)  # [m]
 
 
+@checked
 def four_bar(
-    lengths: Sequence[float] = (0.5, 1.0, 0.5, 1.0), independent: str = "joint1", offset_angle: float = 0.0
+    lengths: Annotated[Sequence[float], numbers(4)] = (0.5, 1.0, 0.5, 1.0),
+    independent: Annotated[str, CHECKED_LATER] = "joint1",
+    offset_angle: Finite = 0.0,
 ) -> Description:
     """Return a four-bar: link1 and link2 in series, and link3, which holds the end of link2.
 
@@ -30,7 +35,7 @@ def four_bar(
     zero, where all bars lie in line and the mechanism is singular.
     """
     joints = ("joint1", "joint2", "joint3")
-    if independent not in joints:
+    if not isinstance(independent, str) or independent not in joints:
         raise ValueError(f"independent: expected one of {', '.join(joints)}, got {independent!r}")
     first, second, third, ground = lengths
     foot = (ground * cos(offset_angle), ground * sin(offset_angle), 0.0)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..checks import checked
 from ..model.description import Description
 from ..model.editing.acting import without_joints
 from ..model.editing.kept_sensors import with_sensors_of_rest
 from ..model.types import Inertia, ModelError, Vector, controls_of, dot
 
 
+@checked
 def unconstrained(description: Description) -> Description:
     """Return the independent tree alone, without the mass of dependent bodies, which are mostly rotors.
 
@@ -52,6 +54,7 @@ def unconstrained(description: Description) -> Description:
     return with_sensors_of_rest(result)
 
 
+@checked
 def approximate(description: Description) -> Description:
     """Return the independent tree, with the rotors' reflected inertia as armature of the joints, N² I_rotor.
 

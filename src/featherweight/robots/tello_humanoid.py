@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..checks import checked
 from ..model.description import Description
 from ..model.types import Body, Closure, Inertia, Matrix, Vector
 from ..spatial import sincos
@@ -36,6 +37,7 @@ ALONG_Y: Matrix = ((-1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0))
 AGAINST_Y: Matrix = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
 
 
+@checked
 def tello(arms: bool = True) -> Description:
     """Return Tello: 24 degrees of freedom, 16 without its arms, and 18 rotors, 10 without.
 

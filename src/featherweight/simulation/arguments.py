@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Iterable, Sequence
-from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array
+from ..checks import ARRAY, NONNEGATIVE, POSITIVE, SWITCH, argument, object_of, one_of, shown, whole
 from ..engine.backends.host_arrays import HostArrays
-from ..model.description import Description
 from ..model.types import JointType
 from ..names import choose_from
 from ..robot.robot import Robot
@@ -26,36 +24,29 @@ ROUNDED = 1e-3  # error of the length of quaternions written with four digits
 
 INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
 
+SECONDS = POSITIVE._replace(wanted="a positive number of seconds")
+DURATION = NONNEGATIVE._replace(wanted="zero or more seconds")
+ROBOT = object_of(Robot)
+
 
 def check_step(step: float, integrator: str) -> None:
-    if not (isinstance(step, (int, float, np.number)) and math.isfinite(step) and step > 0.0):
-        raise ValueError(f"step must be a positive number of seconds; got {step!r}")
+    argument("step", step, SECONDS)
     check_choice("integrator", integrator, INTEGRATORS)
 
 
-def check_tolerances(tolerance: float, **lengths: float) -> None:
-    for name, value in lengths.items():
-        if not isinstance(value, Real) or not value >= 0.0:
-            raise ValueError(f"{name} must be zero or more; got {value!r}")
-    if not isinstance(tolerance, Real) or not 0.0 < tolerance < 1.0:
-        raise ValueError(f"tolerance must be between 0 and 1; got {tolerance!r}")
-
-
-def check_robot(robot: object) -> None:
-    if not isinstance(robot, Robot):
-        hint = "; build it: featherweight.build(description)" if isinstance(robot, Description) else ""
-        raise TypeError(f"robot must be a Robot, as featherweight.load returns it; got {type(robot).__name__}{hint}")
+def check_robot(owner: str, robot: object) -> None:
+    """Raise TypeError, with what to write, for any object but a robot."""
+    argument(f"{owner}: robot", robot, ROBOT)
 
 
 def check_switches(**switches: object) -> None:
     for name, value in switches.items():
-        if not isinstance(value, bool | np.bool_):
-            raise TypeError(f"{name} must be True or False; got {value!r}")
+        argument(name, value, SWITCH)
 
 
 def check_options(name: str, options: object, kind: type) -> None:
     if not isinstance(options, kind):
-        raise TypeError(f"{name} must be featherweight.{kind.__name__}(...); got {options!r}")
+        raise TypeError(f"{name} must be featherweight.{kind.__name__}(...); got {shown(options)}")
 
 
 def ground_of(ground: object) -> Ground | None:
@@ -67,21 +58,21 @@ def ground_of(ground: object) -> Ground | None:
     if ground is not None and not isinstance(ground, Plane | HeightField):
         raise TypeError(
             "ground must be True (the plane z = 0), featherweight.Plane(...), featherweight.HeightField(...) or None; "
-            f"got {ground!r}"
+            f"got {shown(ground)}"
         )
     return ground
 
 
-def list_of(kind: type[T], name: str, things: object, example: str) -> tuple[T, ...]:
+def parts_of(kind: type[T], name: str, things: object, example: str) -> tuple[T, ...]:
     """Return a tuple of objects of one kind. Raises TypeError for others."""
     if isinstance(things, kind):
         raise TypeError(f"{name} must be a list; put the {kind.__name__} into one: {name}=[...]")
     if isinstance(things, str) or not isinstance(things, Iterable):
-        raise TypeError(f"{name} must be a list of {kind.__name__}, such as [{example}]; got {things!r}")
+        raise TypeError(f"{name} must be a list of {kind.__name__}, such as [{example}]; got {shown(things)}")
     made = tuple(things)
     for x in made:
         if not isinstance(x, kind):
-            raise TypeError(f"{name} must be a list of {kind.__name__}, such as [{example}]; it contains {x!r}")
+            raise TypeError(f"{name} must be a list of {kind.__name__}, such as [{example}]; it contains {shown(x)}")
     return made
 
 
@@ -90,7 +81,7 @@ def pairs_of(pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     try:
         return tuple((operator.index(i), operator.index(j)) for i, j in pairs)
     except (TypeError, ValueError):
-        raise TypeError(f"pairs must be pairs of numbers of spheres, such as [(0, 1)]; got {pairs!r}") from None
+        raise TypeError(f"pairs must be pairs of numbers of spheres, such as [(0, 1)]; got {shown(pairs)}") from None
 
 
 def check_pairs(pairs: Sequence[tuple[int, int]], spheres: Sequence[ContactSphere], ground: Ground | None) -> None:
@@ -105,16 +96,14 @@ def check_pairs(pairs: Sequence[tuple[int, int]], spheres: Sequence[ContactSpher
 
 
 def check_duration(duration: float, every: int) -> None:
-    if not (isinstance(duration, (int, float, np.number)) and math.isfinite(duration) and duration >= 0.0):
-        raise ValueError(f"duration must be zero or more seconds; got {duration!r}")
+    argument("duration", duration, DURATION)
     check_count("every", every, 1)
 
 
 def check_count(name: str, count: object, least: int) -> int:
     """Return a whole number of at least `least`. Raises ValueError for other numbers."""
-    if not isinstance(count, (int, np.integer)) or count < least:
-        raise ValueError(f"{name} must be at least {least}, a whole number; got {count!r}")
-    return int(count)
+    number: int = argument(name, count, whole(least)._replace(wanted=f"at least {least}, a whole number"))
+    return number
 
 
 def check_inputs(names_and_sizes: dict[str, tuple[Any, tuple[int, ...]]], robots: int, steps: int | None) -> int:
@@ -139,7 +128,7 @@ def numbers(name: str, x: object) -> Array:
     except TypeError as error:
         raise ValueError(str(error)) from None
     try:
-        if given.dtype.kind in "cSUMm":
+        if given.dtype.kind in "cSUMm" or (given.dtype.kind == "b" and given.ndim == 0):
             raise TypeError(f"its type is {given.dtype}")
         return np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -159,8 +148,7 @@ def of_robots(name: str, x: object, size: tuple[int, ...], robots: int) -> Array
 
 
 def check_choice(name: str, choice: object, choices: Sequence[str]) -> None:
-    if choice not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}; got {choice!r}")
+    argument(name, choice, one_of(choices))
 
 
 def given_forces(answer: object) -> tuple[Any, Any] | tuple[Any]:
@@ -202,13 +190,13 @@ def chosen_robots(which: ArrayLike, robots: int) -> Array:
 
     Raises ValueError for other arguments.
     """
-    chosen = np.asarray(which)
+    chosen = np.asarray(argument("which", which, ARRAY))
     if chosen.dtype == bool and chosen.shape != (robots,):
         raise ValueError(f"which must be a mask of shape ({robots},), or numbers of robots; got shape {chosen.shape}")
     numbers = np.flatnonzero(chosen) if chosen.dtype == bool else np.atleast_1d(chosen)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or ((numbers < -robots) | (numbers >= robots)).any():
         raise ValueError(
-            f"which must be a mask of shape ({robots},), or numbers of robots from 0 to {robots - 1}; got {which!r}"
+            f"which must be a mask of shape ({robots},), or numbers of robots from 0 to {robots - 1}; got {shown(which)}"
         )
     return numbers
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..checks import checked
 from ..summaries import visible
 
 
@@ -12,6 +13,7 @@ class SimulationError(RuntimeError):
     a single robot).
     """
 
+    @checked
     def __init__(self, what: str, time: float, robot: int = 0, batch: int = 1) -> None:
         where = f" in robot {robot} of {batch}" if batch > 1 else ""
         what = visible(what)

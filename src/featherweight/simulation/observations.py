@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..array_types import Array
+from ..checks import WHOLE, PositiveCount, argument, checked
 from ..engine.exclusive import Use, exclusive
 from ..engine.function import CompiledFunction
 from ..model.model import ModelSensor
+from ..names import knows_keywords
 from ..providers import provided
 from ..robot.robot import Robot
 from ..summaries import Several, SeveralListed
+from .arguments import chosen_robots
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .contact_stage import ContactStage
 from .fleet import Fleet
@@ -102,19 +105,29 @@ class Observations:
         return Several(self._stage.excluded)
 
     @exclusive
+    @knows_keywords
     def contacts(self, robot: int = 0) -> ContactsOfRobot:
         """Return points (k, 3) [m], forces (k, 3) [N] and names of one robot's contacts in the last step.
 
         Points and forces are in the world frame; forces act on the first of the two bodies. The forces at the contacts of a
         patch are approximately those of least norm with the wrench that the solver found.
         """
+        self._require_robot(robot)
         candidates, points, impulses = self._fleet.spread_contacts(robot).of_robot(robot)
         names = [self._stage.names[int(c)] for c in candidates]
         return ContactsOfRobot(points.copy(), impulses / self.step_size, names)
 
+    def _require_robot(self, robot: int) -> None:
+        """Raise an error for a number that is none of a robot."""
+        robots, number = len(self._fleet.q), argument("robot", robot, WHOLE)
+        if not -robots <= number < robots:
+            raise IndexError(f"robot must be a number from 0 to {robots - 1}; got {robot}")
+
     @exclusive
     def contacts_of_many(self, which: Array | Sequence[int] | slice = slice(None)) -> ManyContacts:
         """Return the last step's contacts of all robots, or of some: numbers (k,), a mask (robots,) or a slice."""
+        if not isinstance(which, slice):
+            which = chosen_robots(which, len(self._fleet.q))
         arrays: ContactArrays = self._fleet.spread_contacts(which)
         return arrays.together(which, self.step_size)
 
@@ -176,6 +189,7 @@ class Observations:
         }  # fmt: skip
 
     @exclusive
+    @knows_keywords
     def sensors(self, noise: np.random.Generator | None = None) -> SensorReadings:
         """Return readings of the file's sensors, (nsensordata,) or (robots, nsensordata), by name: `sensors()["imu_gyro"]`.
 
@@ -230,13 +244,18 @@ class Observations:
         return Probes(self.robot, self.ground)
 
     @exclusive
-    def render(self, width: int = 640, height: int = 480, robot: int | None = None, camera: str | None = None) -> Array:
+    @checked
+    def render(
+        self, width: PositiveCount = 640, height: PositiveCount = 480, robot: int | None = None, camera: str | None = None
+    ) -> Array:
         """Draw a picture of all robots side by side, or of `robot`, as numbers 0 to 255 of shape (height, width, 3).
 
         No display is needed. `camera` names one of `robot.cameras`; with several robots, it is the first robot's. Without
         `camera`, the picture shows the position of the robots at the first such call. Raises ImportError without the packages
         of the extra `render`, IndexError for an unknown robot, and ValueError for an unknown camera.
         """
+        if robot is not None:
+            self._require_robot(robot)
         if self._pictures is None:
             self._pictures = provided("Simulation.render")()
         return self._pictures.frame(self, (width, height), robot, camera)

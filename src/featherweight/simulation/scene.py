@@ -5,16 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..array_types import Matrix, Vector
-from ..model.types import AnyFrame, frame_name
+from ..checks import Fraction, Kind, NonNegative, Refused, checked, numbers
+from ..model.types import AnyFrame
 from ..summaries import summarized
 
 
+def _point(x: Any) -> tuple[float, ...]:
+    p: tuple[float, ...] = numbers(3).convert(x)
+    if not all(map(math.isfinite, p)):
+        raise Refused
+    return p
+
+
+POINT = Kind("three finite numbers", _point)
+Point = Annotated[Sequence[float], POINT]
+
+
+@checked
 @dataclass(frozen=True)
 class ContactSphere:
     """A sphere on a robot that can touch the ground and other spheres. A sphere without radius is a point.
@@ -24,25 +37,18 @@ class ContactSphere:
     """
 
     frame: AnyFrame
-    radius: float = 0.0
-    center: Sequence[float] = (0.0, 0.0, 0.0)
-    friction: float | None = None
-    restitution: float | None = None
-
-    def __post_init__(self) -> None:
-        what = f"the sphere on {frame_name(self.frame)!r}"
-        if not (math.isfinite(self.radius) and self.radius >= 0.0):
-            raise ValueError(f"radius of {what} must be zero or more [m]; got {self.radius!r}")
-        if len(self.center) != 3 or not all(math.isfinite(x) for x in self.center):
-            raise ValueError(f"center of {what} must be three finite numbers; got {self.center!r}")
-        check_surface(what, self.friction, self.restitution)
+    radius: NonNegative = 0.0
+    center: Point = (0.0, 0.0, 0.0)
+    friction: NonNegative | None = None
+    restitution: Fraction | None = None
 
 
+@checked
 def ContactPoint(
     frame: AnyFrame,
-    position: Sequence[float] = (0.0, 0.0, 0.0),
-    friction: float | None = None,
-    restitution: float | None = None,
+    position: Point = (0.0, 0.0, 0.0),
+    friction: NonNegative | None = None,
+    restitution: Fraction | None = None,
 ) -> ContactSphere:
     """A point on a robot, at `position` [m] in a frame (a name or a `Frame`), that can touch the ground and spheres.
 
@@ -51,27 +57,34 @@ def ContactPoint(
     return ContactSphere(frame, 0.0, position, friction, restitution)
 
 
+@checked
 @dataclass(frozen=True)
 class Plane:
     """The ground as a plane through `point` [m] with an upward `normal`, in the world frame."""
 
-    point: Sequence[float] = (0.0, 0.0, 0.0)
-    normal: Sequence[float] = (0.0, 0.0, 1.0)
-    friction: float | None = None
-    restitution: float | None = None
+    point: Point = (0.0, 0.0, 0.0)
+    normal: Point = (0.0, 0.0, 1.0)
+    friction: NonNegative | None = None
+    restitution: Fraction | None = None
 
     def __post_init__(self) -> None:
-        for name in ("point", "normal"):
-            x = getattr(self, name)
-            if len(x) != 3 or not all(math.isfinite(c) for c in x):
-                raise ValueError(f"{name} of the plane must be three finite numbers; got {x!r}")
         length = math.sqrt(sum(c * c for c in self.normal))
         if length == 0.0:
             raise ValueError("normal of the plane must not be zero")
         object.__setattr__(self, "normal", tuple(float(c) / length for c in self.normal))
-        check_surface("the plane", self.friction, self.restitution)
 
 
+def _span(x: Any) -> tuple[float, ...]:
+    span: tuple[float, ...] = numbers(2).convert(x)
+    if not (span[1] > span[0] and math.isfinite(span[0]) and math.isfinite(span[1])):
+        raise Refused
+    return span
+
+
+SPAN = Kind("(first, last) with last above first", _span)
+
+
+@checked
 @summarized
 @dataclass(frozen=True, eq=False)
 class HeightField:
@@ -84,10 +97,10 @@ class HeightField:
     """
 
     heights: npt.ArrayLike
-    x: tuple[float, float]
-    y: tuple[float, float]
-    friction: float | None = None
-    restitution: float | None = None
+    x: Annotated[tuple[float, float], SPAN]
+    y: Annotated[tuple[float, float], SPAN]
+    friction: NonNegative | None = None
+    restitution: Fraction | None = None
     base: float = math.inf
     grid: Matrix = field(init=False, repr=False)
 
@@ -95,14 +108,10 @@ class HeightField:
         grid = np.array(self.heights, dtype=np.float64)
         if grid.ndim != 2 or min(grid.shape) < 2 or not np.isfinite(grid).all():
             raise ValueError(f"heights must be finite numbers of shape (nx, ny), both at least 2; got shape {grid.shape}")
-        for name, (first, last) in (("x", self.x), ("y", self.y)):
-            if not (last > first and math.isfinite(first) and math.isfinite(last)):
-                raise ValueError(f"{name} of the height field must be (first, last) with last above first; got {first, last}")
         if not self.base + grid.min() >= 0.0:
             raise ValueError(f"base must be a depth [m] below z = 0 that no height is below; got {self.base!r}")
         grid.flags.writeable = False
         object.__setattr__(self, "grid", grid)
-        check_surface("the height field", self.friction, self.restitution)
 
 
 Ground = Plane | HeightField
@@ -125,14 +134,6 @@ class TouchingParts(NamedTuple):
     joint_friction: bool
     file_axes: bool = False  # contacts have MuJoCo's tangents; friction pyramids depend on them
     least_friction: float = 0.0  # lower bound for contacts that are not frictionless
-
-
-def check_surface(what: str, friction: float | None, restitution: float | None) -> None:
-    """Raise ValueError for invalid coefficients of a surface."""
-    if friction is not None and not (math.isfinite(friction) and friction >= 0.0):
-        raise ValueError(f"friction of {what} must be zero or more; got {friction!r}")
-    if restitution is not None and not 0.0 <= restitution <= 1.0:
-        raise ValueError(f"restitution of {what} must be between 0 and 1; got {restitution!r}")
 
 
 def common_coefficient(a: float | None, b: float | None, default: float) -> float:

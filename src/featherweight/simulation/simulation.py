@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Booleans, Matrix
+from ..checks import FUNCTION, NOTHING, argument, either
 from ..contact.contact_settings import ContactSettings
 from ..contact.laws import COULOMB, PYRAMIDS, RIGID
 from ..engine.backends.host_arrays import TYPES
@@ -37,10 +38,10 @@ from .arguments import (
     check_switches,
     given_forces,
     ground_of,
-    list_of,
     numbers,
     of_robots,
     pairs_of,
+    parts_of,
 )  # fmt: skip
 from .contact_stage import ContactStage
 from .defaults import law_of, of_the_file, shapes_have_something_to_touch, warn_of_explicit_drives, warn_of_what_is_left_out
@@ -57,6 +58,7 @@ from .step_model import StepModel
 from .variation import varied_arrays
 
 Controller = Callable[[float, Array, Array], Any]
+CONTROLLER = either([FUNCTION, NOTHING])._replace(wanted="a function of time, q and v, or None")
 
 
 class Rollout(RobotState):
@@ -156,18 +158,18 @@ class Simulation(SuggestsNames, StateOfRobots):
         on_failure: str = "raise",
         threads: int | None = None,
     ) -> None:
-        check_robot(robot)
+        check_robot("Simulation", robot)
         step, integrator = of_the_file(robot, step, integrator)
         check_step(step, integrator)
         if isinstance(contact, str):
             contact = ContactOptions(law=contact)
         check_options("contact", contact, ContactOptions)
         check_options("joints", joints, JointOptions)
-        spheres = list_of(ContactSphere, "spheres", spheres, "featherweight.ContactSphere('foot', 0.02)")
+        spheres = parts_of(ContactSphere, "spheres", spheres, "featherweight.ContactSphere('foot', 0.02)")
         pairs, ground = pairs_of(pairs), ground_of(ground)
         if isinstance(actuators, PD):
             actuators = actuators.actuators(j for j in robot.joints if j.independent)
-        actuators = list_of(Actuator, "actuators", robot.actuators if actuators is None else actuators, "Actuator(...)")
+        actuators = parts_of(Actuator, "actuators", robot.actuators if actuators is None else actuators, "Actuator(...)")
         if shapes is not None:
             check_switches(shapes=shapes)
         check_pairs(pairs, spheres, ground)
@@ -240,6 +242,7 @@ class Simulation(SuggestsNames, StateOfRobots):
     # # variation of robots
 
     @exclusive
+    @knows_keywords
     def vary(
         self,
         *,
@@ -256,8 +259,9 @@ class Simulation(SuggestsNames, StateOfRobots):
         `parameters` (robots, nbodies, 10) are inertial parameters, as `identification.random_parameters` draws them. `armature`
         (robots, k) is the armature as in `robot.armature`. All other arguments are factors, of shape (robots,), or with one
         factor for each element: `friction` of contacts; `joint_friction`, `damping` and `stiffness` (robots, n) of degrees of
-        freedom of all joints; `gains` (robots, nu) of actuators. A parameter that is not given returns to the robot's own
-        value.
+        freedom of all joints; `gains` (robots, nu) of actuators. A number is the same factor for all robots and elements, or
+        the armature of all joints; parameters and armatures without the axis of robots are those of all. A parameter that is
+        not given returns to the robot's own value.
 
         Raises ValueError for wrong shapes, non-finite numbers and negative factors, and for inertias of robots whose
         functions are too large to be traced. Raises NotImplementedError for inertial parameters with gravity compensation.
@@ -295,7 +299,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         try:  # as `exclusive`, which would take twice as long
             if not lock.acquire(False):
                 self._use.refuse()
-            if steps != 1:
+            if type(steps) is not int or steps != 1:
                 check_count("steps", steps, 1)
             if self._history is not None:
                 self._sampled_steps(steps, tau, control, external_forces)
@@ -400,6 +404,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         one after the steps that `steps` counts.
         """
         check_duration(duration, every)
+        argument("controller", controller, CONTROLLER)
         steps = round(duration / self.step_size)
         recorder = Recorder(self._recorded, every)
         inputs = self._inputs(tau, control, external_forces)
@@ -451,6 +456,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         return 1
 
     @exclusive
+    @knows_keywords
     def rollout(
         self, q: Any, v: Any = None, steps: int | None = None, *, tau: Any = None, control: Any = None,
         external_forces: Any = None, every: int = 1, device: str | None = None,

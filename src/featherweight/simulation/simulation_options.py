@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 from ..array_types import Matrix, Vector
+from ..checks import FUNCTION, NAME, Bound, Fraction, NonNegative, checked, either, number_in, one_of
 from ..robot.constraints.contact import BilateralContact
-from .arguments import check_choice, check_switches, check_tolerances
-from .scene import check_surface
 
 ALL = "all"  # limits, including equal lower and upper ones
 LAWS = RIGID, COMPLIANT, AS_IN_THE_FILE = "rigid", "compliant", "as in the file"
+DELASSUS = either([NAME, FUNCTION])._replace(wanted="the name of an algorithm or a function")
 PART, REFUSE = "part", "refuse"  # treatment of overlaps at the start
 
 
+@checked
 @dataclass(frozen=True)
 class ContactOptions:
     """Options for contacts of a `Simulation`.
@@ -40,30 +42,23 @@ class ContactOptions:
     Raises ValueError for numbers out of range, and TypeError for values of another type.
     """
 
-    friction: float = 0.8
-    restitution: float = 0.0
+    friction: NonNegative = 0.8
+    restitution: Fraction = 0.0
     pyramid: bool = False
-    margin: float = 1e-3
-    slop: float = 1e-6
-    bounce: float = 1e-2
-    tolerance: float = 1e-8
-    max_penetration: float = 0.1
-    overlaps: str = PART
-    law: str = RIGID
-    delassus: str | Callable[[list[BilateralContact], Vector], Matrix] = "auto"
-
-    def __post_init__(self) -> None:
-        check_surface("ContactOptions", self.friction, self.restitution)
-        check_switches(pyramid=self.pyramid)
-        check_tolerances(
-            self.tolerance, margin=self.margin, slop=self.slop, bounce=self.bounce, max_penetration=self.max_penetration
-        )
-        check_choice("law", self.law, LAWS)
-        check_choice("overlaps", self.overlaps, (PART, REFUSE))
-        if not (isinstance(self.delassus, str) or callable(self.delassus)):
-            raise TypeError(f"delassus must be the name of an algorithm or a function; got {self.delassus!r}")
+    margin: Bound = 1e-3
+    slop: Bound = 1e-6
+    bounce: Bound = 1e-2
+    tolerance: Annotated[float, number_in("between 0 and 1", 0.0, 1.0, ends="()")] = 1e-8
+    max_penetration: Bound = 0.1
+    overlaps: Annotated[str, one_of((PART, REFUSE))] = PART
+    law: Annotated[str, one_of(LAWS)] = RIGID
+    delassus: Annotated[str | Callable[[list[BilateralContact], Vector], Matrix], DELASSUS] = "auto"
 
 
+LIMITS = one_of((True, False, ALL))._replace(wanted=f"True, False or {ALL!r} (with equal lower and upper ones)")
+
+
+@checked
 @dataclass(frozen=True)
 class JointOptions:
     """Forces of the robot's joints that act in a `Simulation`: `limits`, dry `friction`, and `passive` (damping and springs).
@@ -73,11 +68,6 @@ class JointOptions:
     Raises ValueError for invalid values of `limits`, and TypeError for other arguments of the wrong type.
     """
 
-    limits: bool | str = True
+    limits: Annotated[bool | str, LIMITS] = True
     friction: bool = True
     passive: bool = True
-
-    def __post_init__(self) -> None:
-        if self.limits not in (True, False, ALL):
-            raise ValueError(f"limits must be True, False or {ALL!r} (with equal lower and upper ones); got {self.limits!r}")
-        check_switches(friction=self.friction, passive=self.passive)

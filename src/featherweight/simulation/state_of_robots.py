@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Booleans
+from ..checks import FINITE, argument
 from ..contact.laws import RIGID
 from ..engine.exclusive import exclusive
+from ..names import knows_keywords
 from .arguments import chosen_robots, named_configuration, numbers, states
 from .fleet import Fleet
 from .joint_limits import JointLimits
 from .observations import Observations
 from .sensor_history import SensorHistory
+
+TIME = FINITE._replace(wanted="a finite number of seconds")
 
 
 class StateOfRobots(Observations):
@@ -27,6 +29,7 @@ class StateOfRobots(Observations):
     on_failure: str
 
     @exclusive
+    @knows_keywords
     def reset(
         self, q: ArrayLike | None = None, v: ArrayLike | None = None, time: float = 0.0, *, which: ArrayLike | None = None
     ) -> None:
@@ -44,8 +47,7 @@ class StateOfRobots(Observations):
         if isinstance(q, str):
             q = named_configuration(self.robot, q)
         q, v = self._checked(q, v)
-        if not math.isfinite(time):
-            raise ValueError(f"time must be a finite number of seconds; got {time!r}")
+        argument("time", time, TIME)
         if which is not None:
             self._reset_some(which, q, v)
             return

@@ -58,16 +58,20 @@ def varied_arrays(
     return {name: np.ascontiguousarray(x) for name, x in varied.items()}
 
 
-def _factors(name: str, x: ArrayLike, robots: int, size: int, forces: Any) -> Array:
-    x = numbers(name, x)
+def _factors(name: str, given: ArrayLike, robots: int, size: int, forces: Any) -> Array:
+    x = numbers(f"vary: {name}", given)
+    if np.ndim(x) == 0:
+        x = np.full(robots, x)
     if name in ROWS and x.ndim == 2 and x.shape[1] == forces.joint_rows < size:  # lengths keep theirs
         x = np.concatenate([x, np.ones((len(x), size - x.shape[1]))], axis=1)
         for rows, moving in forces.rows_of_places():
             x[:, rows] = x[:, moving]
     if x.shape not in ((robots,), (robots, size)):
-        raise ValueError(f"{name} must have shape ({robots},) or ({robots}, {size}) for {robots} robots; got {x.shape}")
+        shapes = f"({robots},) or ({robots}, {size})"
+        raise ValueError(f"vary: {name} must be a number or have shape {shapes} for {robots} robots; got shape {x.shape}")
     if not (np.isfinite(x).all() and (x >= 0.0).all()):
-        raise ValueError(f"{name} must be finite factors, zero or more")
+        worst = x[~(np.isfinite(x) & (x >= 0.0))][0]
+        raise ValueError(f"vary: {name} must be finite factors, zero or more; got {worst}")
     return np.broadcast_to(x if x.ndim == 2 else x[:, None], (robots, size))
 
 
@@ -95,7 +99,13 @@ def _inertias(
 
 
 def _of_each(name: str, x: ArrayLike, shape: tuple[int, ...], robots: int) -> Array:
-    x = numbers(name, x)
-    if x.shape not in (shape, (robots, *shape)) or not np.isfinite(x).all():
-        raise ValueError(f"{name} must be finite numbers of shape {(robots, *shape)}; got {x.shape}")
+    x = numbers(f"vary: {name}", x)
+    if x.ndim == 0 and name == "armature":
+        x = np.full(shape, x)
+    if x.shape not in (shape, (robots, *shape)):
+        raise ValueError(f"vary: {name} must have shape {shape} or {(robots, *shape)} for {robots} robots; got shape {x.shape}")
+    if not np.isfinite(x).all():
+        raise ValueError(f"vary: {name} must be finite numbers; got {x[~np.isfinite(x)][0]}")
+    if name == "armature" and (x < 0.0).any():
+        raise ValueError(f"vary: armature must be zero or more; got {x.min():g}")
     return np.broadcast_to(x, (robots, *shape))

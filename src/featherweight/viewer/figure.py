@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import trimesh
-from numpy.typing import ArrayLike
 
-from ..array_types import Array, Vector
+from ..array_types import Array
 from ..model.equivalent_box import BodyInertia, body_inertias, equivalent_box
 from ..model.triangles import RGB, MeshError, shape_meshes
 from ..model.types import Shape, ShapeType
@@ -176,11 +175,3 @@ def _without_crowded(parts: list[_BodyPart]) -> tuple[list[_BodyPart], list[_Bod
     left_out = set(order[np.cumsum(costs[order]) > LAYERS].tolist())
     drawn = [p for k, p in enumerate(parts) if k not in left_out]
     return drawn, [parts[k] for k in sorted(left_out)]
-
-
-def checked_view(position: ArrayLike, at: ArrayLike) -> tuple[Vector, Vector]:
-    """Return the position of a camera and the point that it looks at, as arrays. Raises ValueError for other arguments."""
-    position, at = np.asarray(position, dtype=float), np.asarray(at, dtype=float)
-    if position.shape != (3,) or at.shape != (3,) or not 0.0 < np.linalg.norm(position - at) < np.inf:
-        raise ValueError("look: position and at must be two different points (3,) of finite numbers")
-    return position, at

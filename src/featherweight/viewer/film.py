@@ -5,29 +5,37 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
 
 from PIL import Image
 
 from ..array_types import Array
+from ..checks import CHECKED_LATER, Positive, checked, shown
+from .view_arguments import frame_of
 
 HUNDREDTH = 0.01  # [s] unit of time in a .gif file
 
 
-def save_picture(path: str | os.PathLike[str], frame: Array) -> None:
+@checked
+def save_picture(path: str | os.PathLike[str], frame: Annotated[Array, CHECKED_LATER]) -> None:
     """Save a frame (height, width, 3) of numbers 0..255; the file's ending, .png for example, gives the format."""
-    Image.fromarray(frame).save(path)
+    Image.fromarray(frame_of("save_picture: frame", frame)).save(path)
 
 
-def save_film(path: str | os.PathLike[str], frames: Iterable[Array], rate: float = 25.0) -> None:
+@checked
+def save_film(path: str | os.PathLike[str], frames: Annotated[Iterable[Array], CHECKED_LATER], rate: Positive = 25.0) -> None:
     """Save frames (height, width, 3) of numbers 0..255, `rate` per second, as a .gif or .mp4 file.
 
     An .mp4 file needs imageio and its ffmpeg. In a .gif file, a frame lasts a whole number of hundredths of a second, at least
     two. Raises ValueError without frames, for a rate that is not positive, and for other kinds of files. Raises ImportError
     without the packages for .mp4.
     """
-    kind, many = Path(path).suffix.lower(), list(frames)
-    if not many or not rate > 0.0:
-        raise ValueError(f"save_film: needs at least one frame and a positive rate; got {len(many)} frames and rate {rate}")
+    kind = Path(path).suffix.lower()
+    if not isinstance(frames, Iterable) or isinstance(frames, str | bytes):
+        raise TypeError(f"save_film: frames must be a list of arrays (height, width, 3); got {shown(frames)}")
+    many = [frame_of(f"save_film: frame {k}", frame) for k, frame in enumerate(frames)]
+    if not many:
+        raise ValueError("save_film: needs at least one frame; got none")
     if kind == ".gif":
         images = [Image.fromarray(frame) for frame in many]
         lasts = max(2, round(1.0 / (rate * HUNDREDTH)))

@@ -78,6 +78,8 @@ def _lines(motion: Trajectory, robot: System, joints: Sequence[str] | None) -> l
     """Return the degrees of freedom of joints. Orientations are rotation vectors."""
     chosen = [j for j in robot.joints if j.v_slice.stop - j.v_slice.start == j.type.nv]  # others follow them
     names = [j.name for j in chosen]
+    if joints is not None and not joints:
+        raise ValueError("Trajectory.plot: joints must name at least one joint; got none")
     for name in joints or ():
         if name not in names:
             raise ValueError(f"plot: {robot.name} has no joint {choose_from(name, names)}")

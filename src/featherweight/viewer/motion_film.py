@@ -23,8 +23,6 @@ def save_motion(
     """Write a film of a trajectory in real time; `Trajectory.save` documents the arguments."""
     if motion.system is None:
         raise ValueError("save: a film needs the robot, which this trajectory does not know; use Trajectory.load(path, robot)")
-    if not rate > 0.0:
-        raise ValueError(f"save: rate must be positive; got {rate}")
     scene = scene_on(motion.system, size, motion.q[0], motion.ground)
     if camera is not None:
         scene.look_through(camera)

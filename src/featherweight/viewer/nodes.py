@@ -10,10 +10,12 @@ import viser
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Vector
+from ..checks import array_of
 from ..model.triangles import height_surface, homogeneous_matrix
-from .figure import Figure, Layer, checked_view
+from .figure import Figure, Layer
 from .marks import MarkNodes
 from .poses import quaternions
+from .view_arguments import view_points
 
 WHITE, DIM, DARK = (255, 255, 255), (100, 100, 108), (20, 20, 26)
 LINES, STRIP = (190, 194, 200), 0.016  # the colour of the ground's lines, and their width in cells
@@ -158,8 +160,8 @@ class RobotScene:
     def look(self, position: ArrayLike | None = None, at: ArrayLike | None = None) -> None:
         """Set the position of the camera and its target [m], in open pages and as the initial view of others."""
         away = VIEW / np.linalg.norm(VIEW) * DISTANCE * max(self.size, 1e-3)
-        at = self.box.mean(axis=0) if at is None else np.asarray(at, dtype=float)
-        position, center = self.camera = checked_view(at + away if position is None else position, at)
+        at = self.box.mean(axis=0) if at is None else array_of("look: at", at, 3)
+        position, center = self.camera = view_points(at + away if position is None else position, at)
         for camera in (self.server.initial_camera, *(c.camera for c in self.server.get_clients().values())):
             camera.position = position
             camera.look_at = center

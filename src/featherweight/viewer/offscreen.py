@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import trimesh
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Matrix, Tensor, Vector
+from ..checks import Count, PixelSize, PositiveCount, checked, real_array
 from ..engine.exclusive import Use, exclusive
 from ..model.triangles import height_surface, homogeneous_matrix
 from ..robot.camera_placement import CameraPlacement
 from ..robot.robot import Robot
 from .drawn_meshes import vertex_normals
-from .figure import Figure, Layer, checked_view
+from .figure import Figure, Layer
 from .rasterizer import LitWorld, PixelView, Planes, Surfaces, draw, place, shade
+from .view_arguments import Ground, view_points
 
 FACES = 200_000  # triangles of all meshes of a robot: more than pictures can show
 FIELD = 0.7  # [rad] vertical field of view
@@ -44,20 +46,19 @@ class OffscreenScene:
     raises RuntimeError: give each thread a scene.
     """
 
+    @checked
     def __init__(
         self,
         robot: Robot,
-        size: tuple[int, int] = (640, 480),
+        size: PixelSize = (640, 480),
         *,
         q: ArrayLike | None = None,
-        ground: float | Literal["below"] | None = "below",
-        layer: Layer = Layer.VISUAL,
-        faces: int = FACES,
-        samples: int = 2,
+        ground: Ground = "below",
+        layer: Layer | Any = Layer.VISUAL,
+        faces: Count = FACES,
+        samples: PositiveCount = 2,
         camera: str | None = None,
     ) -> None:
-        if min(*size, samples) < 1:
-            raise ValueError(f"size and samples must be positive; got {size} and {samples}")
         self.robot, self.size = robot, size
         self._use = Use(f"the scene of {robot.name!r}", "make an OffscreenScene for each thread")
         self.figure = Figure(robot, faces)
@@ -92,7 +93,7 @@ class OffscreenScene:
     @exclusive
     def look(self, position: ArrayLike, at: ArrayLike) -> None:
         """Place the camera at `position` (3,) [m] in the world frame, looking at the point `at` (3,) [m]."""
-        self.camera, self._through = checked_view(position, at), None
+        self.camera, self._through = view_points(position, at), None
 
     @exclusive
     def look_through(self, camera: str) -> None:
@@ -131,7 +132,7 @@ class OffscreenScene:
         `offsets` (robots, 3) [m] moves each robot; by default, the robots stand in rows.
         """
         q = self._configurations(q)
-        shifts = self._rows(len(q)) if offsets is None else np.asarray(offsets, dtype=float)
+        shifts = self._rows(len(q)) if offsets is None else real_array("frame: offsets", offsets)
         if shifts.shape != (len(q), 3):
             raise ValueError(f"frame: offsets must have shape {(len(q), 3)}; got {shifts.shape}")
         points, normals = self._placed(q)
@@ -158,11 +159,13 @@ class OffscreenScene:
     # within
 
     def _configurations(self, q: ArrayLike) -> Matrix:
-        given: Matrix = np.atleast_2d(np.asarray(q, dtype=np.float64))
+        given: Matrix = np.atleast_2d(real_array(f"{self.robot.name}: q", q))
         if given.ndim != 2 or given.shape[1] != self.robot.nq:
             raise ValueError(
                 f"{self.robot.name}: q must have shape ({self.robot.nq},), or (robots, {self.robot.nq}); got {np.shape(q)}"
             )
+        if not np.isfinite(given).all():
+            raise ValueError(f"{self.robot.name}: q must be finite numbers")
         return given
 
     def _join(self) -> None:
@@ -234,7 +237,8 @@ class OffscreenScene:
         return Planes(frames, float(cell), _light(GROUND))
 
 
-def picture(robot: Robot, q: ArrayLike | None = None, size: tuple[int, int] = (640, 480), **options: Any) -> Array:
+@checked
+def picture(robot: Robot, q: ArrayLike | None = None, size: PixelSize = (640, 480), **options: Any) -> Array:
     """Draw one picture (height, width, 3) of a robot at q (nq,), or of several at (robots, nq).
 
     `options` are arguments of `OffscreenScene`. To draw several pictures, keep an `OffscreenScene`: reading meshes takes most

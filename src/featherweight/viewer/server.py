@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import ipaddress
-import operator
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -42,12 +41,15 @@ class _Host(str):
 def serve(host: str, port: int | None, label: str | None = None) -> viser.ViserServer:
     """Start a server at a port of a host; 0 is any free port, None the first free port from `PORT`.
 
-    Raises ValueError for an invalid port, and OSError for a port that is taken or a host that is not this machine: viser itself
-    would take another port, or search forever.
+    Raises OSError for a port that is taken or a host that is not this machine: viser itself would take another port, or search
+    forever.
     """
-    if port is not None and not 0 <= operator.index(port) <= 65535:
-        raise ValueError(f"port must be from 0 (any that is free) to 65535; got {port}")
-    family, *_, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    try:
+        family, *_, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise OSError(
+            f"host {host!r}: {error.strerror}; give a name or an address of this machine, such as {LOOPBACK}"
+        ) from None
     wanted = _first_free(host, family) if port is None else port
     _try(host, wanted, family)
     local = ipaddress.ip_address(address[0]).is_loopback

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..checks import checked
 from ..simulation import Simulation
 from .drawn_ground import heights_of, level_of
 from .server import LOOPBACK
 from .window import Window
 
 
+@checked
 def view(simulation: Simulation, host: str = LOOPBACK, port: int | None = None) -> Window:
     """Open a window that shows the robot of a simulation (the first of many) and its ground, and follows `Simulation.run`.
 

@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Vector
+from ..checks import Count, PixelSize, Positive, array_of, checked
 from ..names import SuggestsNames
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
@@ -26,6 +26,7 @@ from .panels import JointsPanel, LookPanel
 from .player import Player
 from .poses import looking_at
 from .server import LOOPBACK, PORT, serve, stop
+from .view_arguments import Ground, Port, arrows_of, view_points
 
 LIVE_RATE = 60.0  # [Hz] greatest rate of states that `live` sends
 
@@ -43,16 +44,17 @@ class Window(SuggestsNames):
     RuntimeError.
     """
 
+    @checked
     def __init__(
         self,
         robot: Robot,
         trajectory: Trajectory | None = None,
         host: str = LOOPBACK,
-        port: int | None = None,
+        port: Port = None,
         *,
         q: ArrayLike | None = None,
-        ground: float | Literal["below"] | None = "below",
-        faces: int = FACES,
+        ground: Ground = "below",
+        faces: Count = FACES,
         quiet: bool = False,
     ) -> None:
         self.robot = robot
@@ -114,7 +116,7 @@ class Window(SuggestsNames):
 
     def show(self, q: ArrayLike, points: ArrayLike | None = None, forces: ArrayLike | None = None) -> None:
         """Show a configuration (nq,), and contact forces (n, 3) [N] at points (n, 3) [m] in the world frame."""
-        q = self._configuration(q)
+        q, (points, forces) = self._configuration(q), arrows_of(points, forces)
         with self._opened("show"):
             self._scene.move(q, points, forces)
             self._joints.follow(q)
@@ -124,12 +126,14 @@ class Window(SuggestsNames):
 
         The arguments are those of `show`.
         """
+        q, (points, forces) = self._configuration(q), arrows_of(points, forces)
         now = time.perf_counter()
         if now >= self._due:
             self._due = max(self._due + 1.0 / LIVE_RATE, now)
             with self._opened("live"):
-                self._scene.move(self._configuration(q), points, forces)
+                self._scene.move(q, points, forces)
 
+    @checked
     def play(self, trajectory: Trajectory, *, start: bool = True) -> None:
         """Load a trajectory into the timeline, in place of the previous one, and play it if `start`."""
         if not len(trajectory):
@@ -150,8 +154,9 @@ class Window(SuggestsNames):
 
     def look(self, position: ArrayLike, at: ArrayLike) -> None:
         """Place the camera at `position` (3,) [m] in the world frame, looking at the point `at` (3,) [m]."""
+        points = view_points(position, at)
         with self._opened("look"):
-            self._scene.look(position, at)
+            self._scene.look(*points)
 
     def add_heights(self, x: ArrayLike, y: ArrayLike, z: ArrayLike) -> None:
         """Draw ground of heights z (n, m) [m] at the points x (n,) and y (m,) [m]."""
@@ -161,7 +166,8 @@ class Window(SuggestsNames):
 
     # # files and pictures
 
-    def save(self, path: str | os.PathLike[str], rate: float = RATE) -> None:
+    @checked
+    def save(self, path: str | os.PathLike[str], rate: Positive = RATE) -> None:
         """Save the displayed scene as one HTML file that needs neither server nor network; with a trajectory, it moves.
 
         `rate` is the number of stored states per second of simulated time.
@@ -181,7 +187,8 @@ class Window(SuggestsNames):
             stop(server)
         Path(path).write_text(html, encoding="utf-8")
 
-    def picture(self, size: tuple[int, int], *, timeout: float = 30.0) -> Array:
+    @checked
+    def picture(self, size: PixelSize, *, timeout: Positive = 30.0) -> Array:
         """Return the view of the window's camera from an open page, without panels: (height, width, 3) in 0..255.
 
         `size` is (width, height). Raises RuntimeError if no page is open, and TimeoutError if the page does not answer.
@@ -226,10 +233,7 @@ class Window(SuggestsNames):
             yield
 
     def _configuration(self, q: ArrayLike) -> Vector:
-        given: Vector = np.asarray(q, dtype=np.float64)
-        if given.shape != (self.robot.nq,):
-            raise ValueError(f"{self.robot.name}: a configuration has shape ({self.robot.nq},); got {given.shape}")
-        return given
+        return array_of(f"{self.robot.name}: q", q, self.robot.nq)
 
     def _start(self) -> Vector:
         return self._scene.q if self.trajectory is None else self._configuration(self.trajectory.q[0])

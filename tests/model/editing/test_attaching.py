@@ -161,7 +161,10 @@ def test_names_that_both_have_are_refused_with_a_remedy() -> None:
 
 
 def test_what_is_no_description_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"attached takes a description, such as `read` and `describe` return; got 'hand.urdf'"):
+    with pytest.raises(
+        TypeError,
+        match=r"attached: other must be a Description, .*; got 'hand.urdf'; read it: featherweight.read",
+    ):
         chain(2).attached("hand.urdf")  # type: ignore[arg-type]
 
 

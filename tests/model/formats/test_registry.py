@@ -89,6 +89,6 @@ def test_a_joint_that_follows_cannot_be_asked_for_as_independent() -> None:
     for name, message in refusals.items():
         with pytest.raises(ModelError, match=message):
             featherweight.load(FOLLOWING, independent=[name], execution="interpreted")
-    with pytest.raises(TypeError, match=r"takes a list of joint names, such as independent=\['ab'\]; got a string"):
+    with pytest.raises(TypeError, match=r"independent must be a list of names or None; got 'ab'; put it into a list: \['ab'\]"):
         featherweight.load(FOLLOWING, independent="ab", execution="interpreted")
     assert featherweight.load(FOLLOWING, independent=["a"], execution="interpreted").nv == 1

@@ -85,7 +85,7 @@ def test_arguments_that_a_file_does_not_ask_for_are_warned_of(bot: Path) -> None
     ) as told:
         fw.read(bot, xacro_args={"mass": 1, "amr": "left"})
     assert told[0].filename == __file__
-    with pytest.raises(TypeError, match="xacro_args must be a dictionary"):
+    with pytest.raises(TypeError, match="xacro_args must be a dict"):
         fw.read(bot, xacro_args=["mass:=1"])  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"bot\.urdf\.xacro: xacro: .*argument mass"):
         fw.read(bot)

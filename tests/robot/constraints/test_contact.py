@@ -106,7 +106,7 @@ def test_constraint_rows_are_in_the_order_of_the_contacts(plain: fw.Robot) -> No
         (lambda: fw.BilateralContact(HAND, rows=np.full((1, 6), np.nan)), r"rows .*'panda_hand' .*finite"),
         (lambda: fw.BilateralContact(HAND, rows=np.diag([1.0, np.inf, 1.0, 1.0, 1.0, 1.0])), r"rows .*finite"),
         (lambda: fw.BilateralContact(HAND, placement=np.eye(3)), r"placement .*'panda_hand' .*\(4, 4\).*\(3, 3\)"),
-        (lambda: fw.BilateralContact(HAND, placement=[0.1, 0.2, 0.3]), r"placement .*\(4, 4\).*\(3,\)"),
+        (lambda: fw.BilateralContact(HAND, placement=[0.1, 0.2, 0.3]), r"placement .*\(4, 4\).*; got \[0\.1"),
         (lambda: fw.BilateralContact(HAND, placement=placed(np.nan)), r"placement .*finite"),
         (lambda: fw.BilateralContact(HAND, placement=placed(np.inf)), r"placement .*finite"),
         (lambda: fw.BilateralContact(HAND, placement=2.0 * np.eye(4)), r"placement .*'panda_hand' .*a rotation"),
@@ -134,9 +134,11 @@ def test_no_contacts_are_refused(panda: fw.Robot, function: str, none: Any) -> N
 
 
 @pytest.mark.parametrize("function", ["delassus", "contact_jacobian"])
-@pytest.mark.parametrize(("given", "kind"), [([HAND], "str"), (HAND, "str"), ([PAIR[0], None], "NoneType"), ([PAIR], "tuple")])
-def test_what_is_not_a_contact_is_refused(panda: fw.Robot, function: str, given: Any, kind: str) -> None:
-    with pytest.raises(TypeError, match=rf"{function} takes featherweight\.BilateralContact.*; got {kind}$"):
+@pytest.mark.parametrize(
+    ("given", "shown"), [([HAND], f"'{HAND}'"), (HAND, f"'{HAND}'"), ([PAIR[0], None], "None"), ([PAIR], r"\(Bila")]
+)
+def test_what_is_not_a_contact_is_refused(panda: fw.Robot, function: str, given: Any, shown: str) -> None:
+    with pytest.raises(TypeError, match=rf"{function} takes featherweight\.BilateralContact.*; got {shown}"):
         getattr(panda, function)(given)
 
 

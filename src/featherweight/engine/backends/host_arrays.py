@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...array_types import Array
+from ...checks import shown
 
 TYPES = frozenset({np.ndarray, np.float64, np.float32, float, int, bool, list, tuple, type(None)})
 """Types whose objects are never arrays on a device."""
@@ -28,13 +29,13 @@ class HostArrays:
             raise ValueError(f"{what} has masked elements; fill them with numbers")
         try:
             array = np.asarray(x) if type(x) in TYPES or not _offers_dlpack_only(x) else _by_dlpack(x, what)
-        except ValueError as error:  # nested lists of different lengths
-            raise ValueError(f"{what} must be an array of real numbers: {error}") from None
+        except ValueError:
+            raise ValueError(f"{what} must be an array of real numbers, with rows of one length; got {shown(x)}") from None
         except Exception as error:  # another library's error, which does not name the argument
             error.add_note(f"It was given as {what}.")
             raise
         if array.ndim == 0 and array.dtype.kind == "O" and not isinstance(x, int):
-            raise TypeError(f"{what} must be an array of real numbers, or convertible to one by NumPy; got {type(x).__name__}")
+            raise TypeError(f"{what} must be an array of real numbers, or convertible to one by NumPy; got {shown(x)}")
         return array
 
     def result(self, x: object, what: str) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...spatial import Mat3, RigidInertia, Sym3, Vec3
-from ..types import Closure, Contents, Coupling, Inertia, Loop, ModelError, Pose, add, plain, scale
+from ..types import Closure, Contents, Coupling, Inertia, Loop, ModelError, Pose, add, scale
 from .kept_sensors import without_sensors_across_loops
 from .references import D, grounded, joint_of, place, supports
 
@@ -26,7 +26,7 @@ def with_loop(d: D, loop: Loop) -> D:
 
 def with_coupling(d: D, coupling: Coupling) -> D:
     """Return the description with an additional coupling, of a joint that follows no other yet."""
-    d, coupling, where = grounded(d), plain(coupling), f"coupling {coupling.name!r}"
+    d, where = grounded(d), f"coupling {coupling.name!r}"
     _require_new(d, "coupling", coupling.name, (c.name for c in d.couplings))
     _require_coordinates(d, (coupling.joint, *(name for name, _ in coupling.terms)), where)
     if there := [c.name for c in d.couplings if c.joint == coupling.joint]:
@@ -41,7 +41,7 @@ def with_closure(d: D, closure: Closure) -> D:
     d, where = grounded(d), f"closure {closure.name!r}"
     _require_new(d, "closure", closure.name, (c.name for c in d.closures))
     _require_coordinates(d, closure.joints, where)
-    return replace(d, closures=(*d.closures, plain(closure)))
+    return replace(d, closures=(*d.closures, closure))
 
 
 def _require_new(d: Contents, kind: str, name: str, taken: Iterable[str]) -> None:
@@ -63,7 +63,7 @@ def _require_coordinates(d: Contents, joints: Iterable[str], where: str) -> None
 
 def with_payload(d: D, on: str, inertia: Inertia) -> D:
     """Return the description with mass added to a body, or to the body of a frame: `inertia` is in that body or frame."""
-    d, inertia = grounded(d), plain(inertia)
+    d = grounded(d)
     at = place(d, on, "payload")
     if at.body is None:
         raise ModelError(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...names import listed
-from ..types import Camera, Contents, Joint, JointType, ModelError, Pose, ShapeType, plain
+from ..types import Camera, Contents, Joint, JointType, ModelError, Pose, ShapeType
 from .acting import moved_drive, moved_tendon
 from .configurations import joined, with_coordinates_of
 from .kept_sensors import with_sensors_of_rest
@@ -22,14 +22,12 @@ from .renaming import KINDS, all_names, with_names
 
 def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: str) -> D:
     """Return the description with another one, whose ground lies at `placement` on a frame of the first; None is the ground."""
-    if not isinstance(other, Contents):
-        raise TypeError(f"attached takes a description, such as `read` and `describe` return; got {other!r}")
     d, added = grounded(d), on_bodies(grounded(other))
     if prefix:
         added = with_names(added, lambda name: prefix + name)
     _require_own_names(d, added)
     at = place(d, frame, "attached")
-    at = Place(at.body, at.pose @ plain(placement))
+    at = Place(at.body, at.pose @ placement)
     planes = _planes_that_would_move(d, added, at)
     added = replace(
         added,

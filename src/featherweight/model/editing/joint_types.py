@@ -13,7 +13,7 @@ from ...names import listed
 from ...spatial import Vec3
 from ...spatial.elementary import norm
 from ...spatial.ordered import lengths, pseudo_inverse, times, total
-from ..types import ROOT_JOINT, Contents, Joint, JointType, ModelError, Pose, Vector, plain, rotate
+from ..types import ROOT_JOINT, Contents, Joint, JointType, ModelError, Pose, Vector, rotate
 from .acting import without_joints
 from .configurations import with_coordinates_of
 from .kept_sensors import with_sensors_of_rest
@@ -88,7 +88,7 @@ def _lost(old: Joint, new: Joint) -> list[str]:
 
 
 def _unit(d: Contents, name: str, axis: Vector) -> Vector:
-    x, y, z = plain(axis)
+    x, y, z = axis
     length = norm(x, y, z)
     if not 0.0 < length < math.inf:
         raise ModelError(f"{d.source}: joint {name!r}: the axis {axis!r} has no direction; give it one")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...array_types import Array
+from ...checks import ARRAY, Refused, shown
 from ...spatial.elementary import cos, norm, sin
 from ...spatial.vectors import rotation_from_quaternion
 from ..placement import frame_with_z
@@ -63,14 +64,14 @@ def _position(d: Contents, name: str, value: object) -> tuple[float, ...]:
     numbers = _numbers(value)
     if numbers.size != joint.type.nq or numbers.ndim > 1 or not np.isfinite(numbers).all():
         needs = f"{joint.type.nq} finite numbers" if joint.type.nq > 1 else "one finite number"
-        raise ModelError(f"{where} needs {needs}; got {value!r}")
+        raise ModelError(f"{where} needs {needs}; got {shown(value)}")
     q = numbers.ravel()
     group = {JointType.SPHERICAL: q[0:4], JointType.FLOATING: q[3:7], JointType.PLANAR: q[2:4]}.get(joint.type)
     if group is not None:
         length = norm(*group.tolist())
         if abs(length - 1.0) > UNIT:
             what = "(cos, sin)" if joint.type is JointType.PLANAR else "quaternion (x, y, z, w)"
-            raise ModelError(f"{where} needs a {what} of length one; got {value!r}")
+            raise ModelError(f"{where} needs a {what} of length one; got {shown(value)}")
         group /= length
     return tuple(q.tolist())
 
@@ -78,8 +79,8 @@ def _position(d: Contents, name: str, value: object) -> tuple[float, ...]:
 def _numbers(value: object) -> Array:
     """Return the value as an array; NaN if it does not consist of numbers."""
     try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+        return np.asarray(ARRAY.convert(value), dtype=np.float64)
+    except Refused:
         return np.array(np.nan)
 
 

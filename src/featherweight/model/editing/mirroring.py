@@ -40,8 +40,6 @@ Mirror = Callable[[Vector], Vector]
 
 def mirrored(d: D, axis: str) -> D:
     """Return the mirror image in the plane through the ground's origin across this axis."""
-    if axis not in tuple(AXES):
-        raise ValueError(f'mirrored: axis must be "x", "y" or "z", the normal of the mirror plane; got {axis!r}')
     d, k = grounded(d), AXES.index(axis)
     M = _mirror(k)
 

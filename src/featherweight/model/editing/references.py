@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from ...names import hint, listed
-from ..types import WORLD, Contents, Frame, Joint, JointType, Loop, ModelError, Pose, plain
+from ..types import WORLD, Contents, Frame, Joint, JointType, Loop, ModelError, Pose
 from .acting import moved_drive, moved_tendon
 
 D = TypeVar("D", bound=Contents)
@@ -21,8 +21,7 @@ class Place(NamedTuple):
 
 
 def grounded(d: D) -> D:
-    """Return the description in plain numbers, with None in place of WORLD where it means the ground."""
-    d = plain(d)
+    """Return the description with None in place of WORLD where it means the ground."""
     if any(b.name == WORLD for b in d.bodies):
         return d
 

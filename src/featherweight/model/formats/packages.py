@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 
+from ...checks import PATH, argument, either, list_of
 from ..types import ModelError
 from .xml import parse_xml, shortened
 
@@ -16,6 +17,9 @@ QUOTED = 120  # most characters of names of packages and folders in a message
 MANIFEST = "package.xml"  # file that contains a package's name in ROS
 
 PackagePath = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+FOLDERS = either([PATH, list_of(PATH)])
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,8 @@ class Packages:
         """Return the packages of the user's argument `package_path`. Raises ModelError for a path that is not a folder."""
         if package_path is None:
             return cls()
-        given = [package_path] if isinstance(package_path, str | os.PathLike) else list(package_path)
-        folders = [os.path.abspath(os.fspath(entry)) for entry in given]
+        found = argument("package_path", package_path, FOLDERS)
+        folders = [os.path.abspath(os.fspath(entry)) for entry in ([found] if isinstance(found, str | os.PathLike) else found)]
         for folder in folders:
             if not os.path.isdir(folder):
                 raise ModelError(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...checks import argument, one_of
 from ..description import Description
 from ..types import ModelError
 from .unsupported import MIMIC, UNSUPPORTED
@@ -70,8 +71,8 @@ def load_description(
     format takes, and ValueError for an invalid value of an option.
     """
     for key, choice in options.items():
-        if key in CHOICES and choice not in CHOICES[key]:
-            raise ValueError(f"{key} must be one of {', '.join(CHOICES[key])}; got {choice!r}")
+        if key in CHOICES:
+            argument(key, choice, one_of(CHOICES[key]))
     if unknown := options.keys() - {key for format in FORMATS for key in format.options}:
         raise TypeError(f"no format of robot files has the option {min(unknown)!r}")
     from .packages import Packages

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
-from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ from numpy.polynomial import Polynomial
 
 from ...algorithms.mechanisms import spanning
 from ...array_types import Array
+from ...checks import NAME, SeedOrNone, Size, argument, list_of, whole
 from ...engine.function import CompiledFunction
 from ...engine.program import Output
 from ...model import configuration
@@ -55,7 +55,7 @@ class LoopClosing:
             q[a.gap.places] = x[0]
         return q
 
-    def random(self, rng: np.random.Generator | int | None, size: SupportsIndex | Sequence[SupportsIndex] | None) -> Array:
+    def random(self, rng: SeedOrNone, size: Size) -> Array:
         """Return random closed configurations (*size, nq) that are not singular. Raises ValueError if none is found."""
         rng = np.random.default_rng(rng)
         q = configuration.random_configuration(self.coordinates, self.robot.nq, rng, size)
@@ -77,8 +77,9 @@ class LoopClosing:
         """Return the configuration (..., nq) near q in which all loops are closed; see `ClosedRobot.close`."""
         q = self.robot._checked("q", q, self.robot.nq)
         rows = self.dependent_rows
+        argument(f"{self.robot.name}: attempts", attempts, whole(0))
         if keep is not None:
-            held = {r for name in keep for r in self._rows_of(name)}
+            held = {r for name in argument(f"{self.robot.name}: keep", keep, list_of(NAME)) for r in self._rows_of(name)}
             rows = [r for r in self._loop_rows if r not in held]
         closed, good = self._newton(q.reshape(-1, self.robot.nq), rows)
         for k in np.flatnonzero(~good):

@@ -42,8 +42,6 @@ class Loops(Declared):
 
     def __init__(self, description: Description, model: Model, tolerance: float = LOOP_TOLERANCE) -> None:
         super().__init__(description, model)
-        if not 0.0 <= tolerance < math.inf:
-            raise ValueError(f"loop_tolerance must be a length [m] and angle [rad], zero or more; got {tolerance!r}")
         self.tolerance = float(tolerance)
         self.assemblies: dict[tuple[int, ...], Assembly] = {}  # for each cluster with loops
         self.misfits: dict[str, tuple[float, float]] = {}  # [m, rad] contradiction of loops with others

@@ -16,12 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...array_types import Array
+from ...checks import NAME, NOTHING, Finite, argument, checked, either, list_of, tuple_of
+from ...names import knows_keywords
 from ...summaries import Several, SeveralListed
 from ..system import System
 from .shape_pairs import CollisionPair, described_pair, pairs_of_names, pairs_that_may_touch
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 
 KNOWN_QUERIES = ("shape queries",)
 SHOWN = 3  # pairs that `repr` of a result lists
-NamedPairs = Iterable[tuple[str | None, str | None]] | None
+PAIRS = list_of(tuple_of(either([NAME, NOTHING]), either([NAME, NOTHING])))._replace(wanted="pairs of names in a list")
+NamedPairs = Annotated[Iterable[tuple[str | None, str | None]] | None, either([PAIRS, NOTHING])]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,6 +109,7 @@ def _first_of(pairs: Sequence[CollisionPair]) -> str:
     return f": {named}{', ...' if len(pairs) > SHOWN else ''}" if pairs else ""
 
 
+@checked
 def collision_pairs(robot: System, pairs: NamedPairs = None) -> tuple[CollisionPair, ...]:
     """Return the pairs of shapes that the functions below check, in their order."""
     return Several(described_pair(robot, i, j) for i, j in _numbers(robot, pairs))
@@ -117,12 +121,14 @@ def in_collision(robot: System, q: npt.ArrayLike, *, margin: float = 0.0, pairs:
     return queries.any_touching(q, margin)
 
 
+@knows_keywords
 def collisions(robot: System, q: npt.ArrayLike, *, margin: float = 0.0, pairs: NamedPairs = None) -> Collisions:
     """Return which pairs of shapes are within `margin` [m] at configurations q (..., nq)."""
     queries = _queries(robot, pairs)
     return Collisions(queries.pairs, queries.touching(q, margin))
 
 
+@knows_keywords
 def distances(robot: System, q: npt.ArrayLike, *, within: float = math.inf, pairs: NamedPairs = None) -> Distances:
     """Return distances, nearest points and normals of pairs of shapes at configurations q (..., nq).
 
@@ -138,6 +144,7 @@ def distances(robot: System, q: npt.ArrayLike, *, within: float = math.inf, pair
     return Distances(some, distance[..., near], points[..., near, :, :], normal[..., near, :])
 
 
+@checked
 def distance_jacobian(robot: System, q: npt.ArrayLike, distances: Distances) -> Array:
     """Return the derivative of `distances(q)` by velocities: n · (J_second - J_first) at the nearest points.
 
@@ -151,7 +158,8 @@ def distance_jacobian(robot: System, q: npt.ArrayLike, distances: Distances) -> 
     return queries.jacobian(q, distances.pairs, distances.points, distances.normal)
 
 
-def on_ground(robot: System, q: npt.ArrayLike | None = None, *, height: float = 0.0, root: str | None = None) -> Array:
+@checked
+def on_ground(robot: System, q: npt.ArrayLike | None = None, *, height: Finite = 0.0, root: str | None = None) -> Array:
     """Return q (..., nq) with the robot moved along the world's z axis so that its lowest point is at `height` [m].
 
     The shapes are collision shapes, or visual shapes if there are none. The default for q is `start()`. `root` names the
@@ -168,7 +176,7 @@ def on_ground(robot: System, q: npt.ArrayLike | None = None, *, height: float = 
 def _queries(robot: System, pairs: NamedPairs) -> ShapeQueries:
     """Return the queries for pairs, which are made once."""
     known = _known_queries(robot)
-    key = None if pairs is None else tuple((a, b) for a, b in pairs)
+    key = None if pairs is None else argument(f"{robot.name}: pairs", pairs, PAIRS)
     if key not in known:
         from .shape_queries import ShapeQueries  # imports the compiler
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ...algorithms import frames
 from ...array_types import Array
+from ...checks import ARRAY, BOUND, argument
 from ...collision.pair_queries import (
     NOT_FINITE,
     DistanceQuery,
@@ -152,7 +153,7 @@ class ShapeQueries:
 
     def _states(self, q: npt.ArrayLike) -> tuple[int, dict[str, Array]]:
         """Return the number of states (..., nq), and the arrays that kernels read."""
-        q = np.asarray(q)
+        q = np.asarray(argument(f"{self._robot.name}: q", q, ARRAY))
         if q.ndim == 0 or q.shape[-1] != self._robot.nq or q.dtype.kind not in "fiub":
             self._place(q)  # raises an error that describes the problem
         rows = np.ascontiguousarray(q, dtype=np.float64).reshape(-1, self._robot.nq)
@@ -300,11 +301,12 @@ def placement_rows(robot: System, name: str, bodies: Sequence[str | None], poses
     return robot.bind(name, frames.placement_rows, (Q,), (Output("rows", (len(where), 12)),), (placements(where),))
 
 
+LENGTH = BOUND._replace(wanted="zero or more [m]")
+
+
 def checked_length(name: str, value: float) -> float:
     """Return a length. Raises ValueError for a negative length or another type."""
-    if not value >= 0.0:
-        raise ValueError(f"{name} must be zero or more [m]; got {value!r}")
-    return float(value)
+    return float(argument(name, value, LENGTH))
 
 
 def _part(robot: System, shape: Shape) -> ShapePart:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...algorithms.contact.constraint_rows import ConstraintRows, FunctionEntries
 from ...array_types import Array, Matrix
+from ...checks import CHECKED_LATER, checked, shown
 from ...engine.dual_numbers import jacobian
 from ...engine.graph import Expression, Graph
 from ...engine.tape import record
@@ -20,6 +21,7 @@ from ...model.types import AnyFrame, Pose, frame_name
 from .contact import BilateralContact, Constraint, GivenRows, checked_rows, wrenches
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(GivenRows):
     """Constraint rows (m, 3) on the velocity of the centre of mass, in the world's axes; the default is all three components.
@@ -27,7 +29,7 @@ class CenterOfMass(GivenRows):
     The centre of mass is that of all moving bodies. Raises ValueError for rows that are not m by 3 finite numbers.
     """
 
-    rows: npt.ArrayLike | None = None
+    rows: Annotated[npt.ArrayLike | None, CHECKED_LATER] = None
     matrix: Matrix = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -42,6 +44,7 @@ class CenterOfMass(GivenRows):
         return "the centre of mass"
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Difference(GivenRows):
     """Constraint rows (m, 6) on the (linear, angular) velocity of `frame` minus that of `other`, in the axes of `frame`.
@@ -51,8 +54,8 @@ class Difference(GivenRows):
 
     frame: AnyFrame
     other: AnyFrame
-    kind: str = "surface"
-    rows: npt.ArrayLike | None = None
+    kind: Annotated[str, CHECKED_LATER] = "surface"
+    rows: Annotated[npt.ArrayLike | None, CHECKED_LATER] = None
     matrix: Matrix = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -67,6 +70,7 @@ class Difference(GivenRows):
         return f"the difference of {frame_name(self.frame)!r} and {frame_name(self.other)!r}"
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class JacobianRows(Constraint):
     """User-defined constraint rows: `function(q)` returns an array or nested sequence (m, nv).
@@ -89,12 +93,13 @@ class JacobianRows(Constraint):
 KnownConstraint = BilateralContact | CenterOfMass | Difference | JacobianRows
 
 
-def checked(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[KnownConstraint, ...]:
+def as_constraints(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[KnownConstraint, ...]:
     """Return the constraints as a tuple.
 
     Raises ValueError for an empty sequence and TypeError for an object that is not a constraint.
     """
-    every = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
+    given: Any = constraints
+    every = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     if not every:
         raise ValueError(f"{what} needs at least one contact; got none")
     return tuple(_known(c, what) for c in every)
@@ -102,9 +107,9 @@ def checked(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[
 
 def _known(c: Constraint, what: str) -> KnownConstraint:
     if not isinstance(c, KnownConstraint):
-        raise TypeError(
-            f"{what} takes featherweight.BilateralContact, CenterOfMass, Difference or JacobianRows; got {type(c).__name__}"
-        )
+        advice = f"; write featherweight.BilateralContact({c!r})" if isinstance(c, str) else ""
+        kinds = "featherweight.BilateralContact, CenterOfMass, Difference or JacobianRows"
+        raise TypeError(f"{what} takes {kinds}; got {shown(c)}{advice}")
     return c
 
 

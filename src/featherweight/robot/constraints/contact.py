@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from ...algorithms.contact.contact_rows import Branches, ContactRows
 from ...array_types import Array, Matrix
+from ...checks import CHECKED_LATER, checked, one_of, real_array
 from ...model.end_effectors import EndEffectors, Spans, stations, worthwhile_stations
 from ...model.model import Model, Placed
 from ...model.topology import Topology
 from ...model.tree import INNER
-from ...model.types import AnyFrame, Pose, frame_name, real_array
+from ...model.types import AnyFrame, Pose, frame_name
 from ...spatial.ordered import product, total
 
 KINDS = {"point": 3, "surface": 6}  # constraint rows
@@ -37,6 +39,7 @@ class GivenRows(Constraint):
         return len(self.matrix)
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class BilateralContact(GivenRows):
     """A contact that constrains a frame in both directions: m rows K on the frame's velocity.
@@ -52,15 +55,13 @@ class BilateralContact(GivenRows):
     """
 
     frame: AnyFrame
-    kind: str = "surface"
-    rows: npt.ArrayLike | None = None
-    placement: Pose | npt.ArrayLike | None = None
+    kind: Annotated[str, one_of(KINDS)] = "surface"
+    rows: Annotated[npt.ArrayLike | None, CHECKED_LATER] = None
+    placement: Annotated[Pose | npt.ArrayLike | None, CHECKED_LATER] = None
     matrix: Matrix = field(init=False, repr=False)
     pose: Pose = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kind, str) or self.kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}")
         K = checked_rows(self.rows, np.eye(6)[: KINDS[self.kind]], str(self))
         object.__setattr__(self, "matrix", K)
         object.__setattr__(self, "pose", Pose() if self.placement is None else Pose.of(self.placement, f"placement of {self}"))
@@ -80,7 +81,7 @@ class BilateralContact(GivenRows):
 def checked_rows(rows: npt.ArrayLike | None, default: Matrix, what: str) -> Matrix:
     """Return rows as a read-only matrix. Raises ValueError unless they are finite and as wide as the default."""
     width = default.shape[1]
-    K = default.copy() if rows is None else real_array(rows, f"rows of {what}")
+    K = default.copy() if rows is None else np.array(real_array(f"rows of {what}", rows))
     if K.ndim != 2 or K.shape[1] != width or len(K) == 0:
         raise ValueError(f"rows of {what} must have shape (m, {width}), m at least 1; got {K.shape}")
     if not np.isfinite(K).all():

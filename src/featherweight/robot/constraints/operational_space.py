@@ -18,6 +18,7 @@ from ...algorithms.contact.operational_space import by_factors as by_factors
 from ...algorithms.contact.operational_space import recursive
 from ...algorithms.contact.operational_space.stabilization import FrameRows, stabilization
 from ...array_types import Array
+from ...checks import argument, one_of
 from ...engine.function import CompiledFunction, cheapest
 from ...engine.program import Input, Output, Program
 from ...model.tree import Placements
@@ -161,8 +162,8 @@ class OperationalSpace(SuggestsNames):
     def delassus(self, algorithm: str = "auto") -> CompiledFunction:
         """Return the function of q that computes J M⁻¹ Jᵀ (m, m); `Robot.delassus` lists the algorithms."""
         kernels = self._delassus_kernels
-        if algorithm != "auto" and algorithm not in kernels:
-            raise ValueError(f"algorithm must be auto or one of {', '.join(kernels)}; got {algorithm!r}")
+        choices = one_of(("auto", *kernels))._replace(wanted=f"auto or one of {', '.join(kernels)}")
+        argument("delassus: algorithm", algorithm, choices)
         if algorithm not in self._delassus:
             if algorithm == "auto":
                 self._delassus[algorithm] = cheapest({name: self._delassus_by(name, k) for name, k in kernels.items()})

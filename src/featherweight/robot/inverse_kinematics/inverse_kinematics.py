@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,11 @@ from ...algorithms.inverse_kinematics import iteration
 from ...algorithms.inverse_kinematics.iteration import StepSettings
 from ...algorithms.mechanisms.cluster_tree import constraint_count
 from ...array_types import Array, Vector
+from ...checks import CHECKED_LATER, POSITIVE, argument, checked, real_array, whole
 from ...engine.function import CompiledFunction
 from ...engine.program import Input, Output
 from ...engine.progress import watched
-from ...names import SuggestsNames
+from ...names import SuggestsNames, knows_keywords
 from ...summaries import summarized
 from ..arguments import Q
 from ..closed import ClosedRobot
@@ -66,9 +67,8 @@ class InverseKinematics(SuggestsNames):
     Raises ValueError for an unknown frame or joint, and for tasks with the same name.
     """
 
-    def __init__(self, robot: Robot, tasks: IkTask | Iterable[IkTask]) -> None:
-        if not isinstance(robot, Robot):
-            raise TypeError(f"InverseKinematics takes a robot, such as featherweight.load returns; got {type(robot).__name__}")
+    @checked
+    def __init__(self, robot: Robot, tasks: Annotated[IkTask | Iterable[IkTask], CHECKED_LATER]) -> None:
         if robot.execution == "rolled":
             raise ValueError(f"{robot.name}: inverse kinematics needs traced functions; rolled is not offered")
         self.robot = robot
@@ -121,6 +121,7 @@ class InverseKinematics(SuggestsNames):
         """Return targets, given as for `solve`, as the one array (..., n) that `iteration` and `errors` take."""
         return packed([slot for slot in self._slots if slot.picked], targets, self._alone)
 
+    @knows_keywords
     def solve(
         self,
         targets: Targets,
@@ -143,7 +144,9 @@ class InverseKinematics(SuggestsNames):
         """
         flat = self.flat_targets(targets)
         start = None if q0 is None else self._start(q0)
-        limits = AttemptLimits(_whole("iterations", iterations, 1), 1 + _whole("restarts", restarts, 0), self._rest)
+        most: int = argument("InverseKinematics: iterations", iterations, whole(1))
+        further: int = argument("InverseKinematics: restarts", restarts, whole(0))
+        limits = AttemptLimits(most, 1 + further, self._rest)
         if flat.ndim == 1 and (start is None or start.ndim == 1):
             return self._solve_one(flat, start, seed, limits)
         return self._solve_many(flat, start, seed, limits)
@@ -190,6 +193,7 @@ class InverseKinematics(SuggestsNames):
         results = best, found.solved, self.errors(best, flat), found.iterations, found.attempts - 1
         return Reached(*(x.reshape(*batch, *x.shape[1:]) for x in results))
 
+    @knows_keywords
     def velocity(
         self,
         q: npt.ArrayLike,
@@ -211,7 +215,7 @@ class InverseKinematics(SuggestsNames):
         Raises ImportError without daqp. Raises ValueError for arguments of a wrong shape, and if no velocity satisfies loops
         and limits.
         """
-        flat, at = self.flat_targets(targets), np.asarray(q, dtype=np.float64)
+        flat, at = self.flat_targets(targets), real_array("InverseKinematics: q", q)
         if at.shape != (self._nq,) or flat.ndim != 1:
             raise ValueError(
                 f"InverseKinematics: velocity takes one q ({self._nq},) and one target of each task; got {at.shape}"
@@ -220,9 +224,8 @@ class InverseKinematics(SuggestsNames):
         if not np.isfinite(at).all():
             raise ValueError("InverseKinematics: q has numbers that are not finite")
         for name, number in (("dt", dt), ("gain", gain), ("damping", damping)):
-            if not 0.0 < number < math.inf:
-                raise ValueError(f"InverseKinematics: {name} must be a positive number; got {number!r}")
-        fastest = np.asarray(speed, dtype=np.float64)
+            argument(f"InverseKinematics: {name}", number, POSITIVE)
+        fastest = real_array("InverseKinematics: speed", speed)
         if fastest.shape not in ((), (self._nv,)) or not (fastest > 0.0).all():
             raise ValueError(
                 f"InverseKinematics: speed must be positive, a number or {self._nv} of them, one for each velocity; "
@@ -235,7 +238,7 @@ class InverseKinematics(SuggestsNames):
         return Differential(self.robot, self._task_list, self._function, spare_distances(self.robot, self._slots))
 
     def _start(self, q0: npt.ArrayLike) -> Array:
-        q = np.asarray(q0, dtype=np.float64)
+        q = real_array("InverseKinematics: q0", q0)
         if q.ndim < 1 or q.shape[-1] != self._nq:
             raise ValueError(f"InverseKinematics: q0 must have shape (..., {self._nq}); got {q.shape}")
         if not np.isfinite(q).all():
@@ -253,9 +256,3 @@ class InverseKinematics(SuggestsNames):
         """The squared step at rest; infinite if no task is minimized."""
         keeps_all = all(math.isfinite(x) for task in self._task_list.every for x in task.tolerance)
         return math.inf if keeps_all else AT_REST**2
-
-
-def _whole(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"InverseKinematics: {name} must be a whole number of at least {least}; got {value!r}")
-    return int(value)

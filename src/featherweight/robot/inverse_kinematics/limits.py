@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ...array_types import Array
+from ...checks import generator
 from ...model.configuration import Coordinates, interval
 from ...model.types import JointType
 from ..robot import Robot
@@ -19,9 +20,9 @@ STREAM = tuple(b"IK")  # stream of a seed; `random_configuration` uses another, 
 
 def generator_of(seed: Seed) -> np.random.Generator:
     """Return the generator itself, or a generator for the seed."""
-    if isinstance(seed, (int, np.integer)):
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
         return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=STREAM))
-    return np.random.default_rng(seed)
+    return generator("InverseKinematics: seed", seed)
 
 
 class Draws:

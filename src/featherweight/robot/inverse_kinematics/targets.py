@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...array_types import Array
+from ...checks import real_array
 from ...model.types import rotation_defect
 from .tasks import TargetSlot
 
@@ -59,10 +60,7 @@ def _by_task(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: 
 
 def _checked(slot: TargetSlot, target: ArrayLike, owner: str) -> Array:
     name = slot.task.called
-    try:
-        x = np.asarray(target, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{owner}: the target of {name!r} is not an array of numbers: {error}") from None
+    x = real_array(f"{owner}: the target of {name!r}", target)
     n = len(slot.shape)
     if x.ndim < n or x.shape[x.ndim - n :] != slot.shape:
         wanted = ", ".join(["...", *map(str, slot.shape)])

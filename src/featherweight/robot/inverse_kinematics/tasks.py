@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from ...algorithms.inverse_kinematics.task_rows import (
     TaskSpec,
 )
 from ...array_types import Array
+from ...checks import CHECKED_LATER, NonNegative, argument, checked, number_in, one_of, real_array, shown, whole
 from ...model.model import MovingJoint
 from ...model.tree import Placements
 from ...model.types import Frame
@@ -31,6 +32,8 @@ from ..system import System
 KINDS = {"pose": POSE, "position": POSITION, "orientation": ORIENTATION}
 WITHIN = 1e-6  # [m, rad] tolerance of tasks of priority 0
 GROUND = Placements((-1,), (((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),), ((0.0, 0.0, 0.0),))
+PRIORITY = whole(0)._replace(wanted="an integer of at least 0")
+TOLERANCE = number_in("positive", 0.0, ends="(]")
 UNITS = {POSE: ("position", "orientation"), POSITION: ("position",), ORIENTATION: ("orientation",)}
 
 
@@ -45,6 +48,7 @@ class IkTask:
         return str(self.name)
 
 
+@checked
 @dataclass(frozen=True)
 class FrameTask(IkTask):
     """A task that moves a frame of the robot to a target: its "pose" (4, 4), "position" (3) [m] or "orientation" (3, 3).
@@ -57,15 +61,14 @@ class FrameTask(IkTask):
     """
 
     frame: str | Frame
-    kind: str = "pose"
-    weight: npt.ArrayLike = 1.0
-    priority: int = 0
-    tolerance: float | None = None
+    kind: Annotated[str, CHECKED_LATER] = "pose"
+    weight: Annotated[npt.ArrayLike, CHECKED_LATER] = 1.0
+    priority: Annotated[int, CHECKED_LATER] = 0
+    tolerance: Annotated[float | None, CHECKED_LATER] = None
     name: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"FrameTask {self.called!r}: kind must be one of {', '.join(KINDS)}; got {self.kind!r}")
+        argument(f"FrameTask {self.called!r}: kind", self.kind, one_of(KINDS))
         _check(self, 6 if self.kind == "pose" else 3)
 
     @property
@@ -74,19 +77,21 @@ class FrameTask(IkTask):
         return self.name or (self.frame.name if isinstance(self.frame, Frame) else self.frame)
 
 
+@checked
 @dataclass(frozen=True)
 class CenterOfMassTask(IkTask):
     """A task that moves the centre of mass to a target (3) in the world [m]; the options are those of a FrameTask."""
 
-    weight: npt.ArrayLike = 1.0
-    priority: int = 0
-    tolerance: float | None = None
+    weight: Annotated[npt.ArrayLike, CHECKED_LATER] = 1.0
+    priority: Annotated[int, CHECKED_LATER] = 0
+    tolerance: Annotated[float | None, CHECKED_LATER] = None
     name: str = "center of mass"
 
     def __post_init__(self) -> None:
         _check(self, 3)
 
 
+@checked
 @dataclass(frozen=True)
 class PostureTask(IkTask):
     """A task that moves the named joints, or all joints, to their coordinates in a target configuration (nq).
@@ -96,19 +101,16 @@ class PostureTask(IkTask):
     """
 
     joints: Iterable[str] | None = None
-    weight: float = 1.0
-    priority: int = 0
-    tolerance: float | None = None
+    weight: Annotated[float, CHECKED_LATER] = 1.0
+    priority: Annotated[int, CHECKED_LATER] = 0
+    tolerance: Annotated[float | None, CHECKED_LATER] = None
     name: str = "posture"
 
     def __post_init__(self) -> None:
-        if isinstance(self.joints, str):
-            raise TypeError(f"PostureTask: joints must be a sequence of names; got the text {self.joints!r}")
-        if self.joints is not None:
-            object.__setattr__(self, "joints", tuple(self.joints))
         _check(self, 1)
 
 
+@checked
 @dataclass(frozen=True)
 class ClearanceTask(IkTask):
     """A task that keeps distances from obstacles, or between bodies, at least at `distance` [m].
@@ -124,17 +126,15 @@ class ClearanceTask(IkTask):
     """
 
     term: Any
-    distance: float = 0.0
-    weight: float = 1.0
-    priority: int = 0
-    tolerance: float | None = None
+    distance: NonNegative = 0.0
+    weight: Annotated[float, CHECKED_LATER] = 1.0
+    priority: Annotated[int, CHECKED_LATER] = 0
+    tolerance: Annotated[float | None, CHECKED_LATER] = None
     name: str = "clearance"
 
     def __post_init__(self) -> None:
         if getattr(self.term, "by", None) != ("q",) or "q" in self.term.arguments or not self.term.frames:
             raise TypeError(f"ClearanceTask: term must be what featherweight.clearance returns; got {self.term!r}")
-        if not 0.0 <= self.distance < math.inf:
-            raise ValueError(f"ClearanceTask {self.called!r}: distance must not be negative; got {self.distance!r}")
         _check(self, 1)
 
 
@@ -143,14 +143,13 @@ KnownTask = FrameTask | CenterOfMassTask | PostureTask | ClearanceTask
 
 def _check(task: KnownTask, rows: int) -> None:
     what = f"{type(task).__name__} {task.called!r}"
-    weight = np.asarray(task.weight, dtype=float)
+    weight = real_array(f"{what}: weight", task.weight)
     if weight.shape not in ((), (rows,)) or not np.isfinite(weight).all() or (weight < 0).any() or not (weight > 0).any():
         wanted = f"a number or {rows} numbers" if rows > 1 else "a number"
         raise ValueError(f"{what}: weight must be {wanted}, none negative and at least one positive; got {task.weight!r}")
-    if isinstance(task.priority, bool) or not isinstance(task.priority, (int, np.integer)) or task.priority < 0:
-        raise ValueError(f"{what}: priority must be an integer of at least 0; got {task.priority!r}")
-    if task.tolerance is not None and not task.tolerance > 0.0:
-        raise ValueError(f"{what}: tolerance must be positive; got {task.tolerance!r}")
+    argument(f"{what}: priority", task.priority, PRIORITY)
+    if task.tolerance is not None:
+        argument(f"{what}: tolerance", task.tolerance, TOLERANCE)
 
 
 def checked_tasks(tasks: IkTask | Iterable[IkTask]) -> tuple[KnownTask, ...]:
@@ -158,7 +157,8 @@ def checked_tasks(tasks: IkTask | Iterable[IkTask]) -> tuple[KnownTask, ...]:
 
     Raises an error for no tasks, for an object that is not a task, and for two tasks of one name.
     """
-    every = tuple(map(_known, (tasks,) if isinstance(tasks, IkTask) else tasks))
+    several = isinstance(tasks, Iterable) and not isinstance(tasks, str)
+    every = tuple(map(_known, tasks if several else (tasks,)))  # type: ignore[arg-type]
     if not every:
         raise ValueError("InverseKinematics needs at least one task; got none")
     names = [task.called for task in every]
@@ -170,9 +170,7 @@ def checked_tasks(tasks: IkTask | Iterable[IkTask]) -> tuple[KnownTask, ...]:
 
 def _known(task: IkTask) -> KnownTask:
     if not isinstance(task, KnownTask):
-        raise TypeError(
-            f"InverseKinematics takes FrameTask, CenterOfMassTask, PostureTask or ClearanceTask; got {type(task).__name__}"
-        )
+        raise TypeError(f"InverseKinematics takes FrameTask, CenterOfMassTask, PostureTask or ClearanceTask; got {shown(task)}")
     return task
 
 

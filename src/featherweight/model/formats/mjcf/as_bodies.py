@@ -97,7 +97,7 @@ def _unit(x: Coordinates, kind: JointType) -> Coordinates:
 
 
 def _followed(c: Coupling, values: Mapping[str, Coordinates]) -> float:
-    return c.offset + sum(a * values[name][0] ** k for name, row in c.terms for k, a in enumerate(row, start=1))
+    return c.offset + sum((a * values[name][0] ** k for name, row in c.terms for k, a in enumerate(row, start=1)), 0.0)
 
 
 def _with_start(d: D) -> D:
