@@ -210,8 +210,8 @@ def test_the_rest_of_a_plan_is_the_next_plan() -> None:
     ocp.add(fw.Duration())
     ocp.require(fw.PostureTask(), at="end", weight=100.0)
     ocp.require(fw.JointVelocities(), at="end", weight=100.0)
-    work, goal, settings = Workspace(ocp.layout), np.array([1.5, 0.3]), Settings(100, 1e-9, 1e-4)
-    work.begin(np.zeros(2), np.zeros(2), ocp.layout.parameters(np.zeros(2), {"posture": goal}, None), None)
+    work, goal, settings = Workspace(ocp._layout), np.array([1.5, 0.3]), Settings(100, 1e-9, 1e-4)
+    work.begin(np.zeros(2), np.zeros(2), ocp._layout.parameters(np.zeros(2), {"posture": goal}, None), None)
     assert work.run_on(settings) == CONVERGED
     z = work.horizon
     for passed in (2.5, 5.25):

@@ -38,8 +38,8 @@ def test_derivatives_go_through_the_drives(integrator: str) -> None:
     ocp.add(fw.JointForces(), weight=1.0)
     ocp.add(fw.PostureTask(), weight=1.0)
     ocp.add(fw.Residual(lambda q, a, tau: [a[0] * np.sin(q[1]) + tau[1] * np.cos(tau[0])], size=1, name="mixed"), weight=1.0)
-    for stage in ocp.layout.stages:
-        check(ocp, stage, rng.normal(size=2), ocp.layout.parameters(np.zeros(2), None, None)[0], rng)
+    for stage in ocp._layout.stages:
+        check(ocp, stage, rng.normal(size=2), ocp._layout.parameters(np.zeros(2), None, None)[0], rng)
 
 
 @pytest.mark.parametrize("step", [1e-4, 0.02])
@@ -49,7 +49,7 @@ def test_steps_are_those_of_a_simulation(step: float) -> None:
     ocp = fw.OptimalControl(robot, step=step, knots=1, actuators=[MOTOR, SERVO])
     ocp.add(fw.JointForces(), weight=1.0)
     q, v, u = np.array([0.3, -0.8]), np.array([0.5, 0.2]), np.array([0.7, -0.4])
-    ahead, after, tau = ocp.layout.stages[0].step(q, v, u, step)
+    ahead, after, tau = ocp._layout.stages[0].step(q, v, u, step)
     sim = fw.Simulation(robot, step, q=q, v=v, actuators=[MOTOR, replace(SERVO, force=(-np.inf, np.inf))], joints=NO_LIMITS)
     sim.step(control=u)
     np.testing.assert_allclose(after, sim.v, rtol=1e-10)

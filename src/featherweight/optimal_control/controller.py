@@ -61,7 +61,7 @@ class Controller:
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
         check_problem("Controller", ocp)
-        if len(ocp.spans()) > 1 and not ocp.repeats:
+        if len(ocp._spans()) > 1 and not ocp.repeats:
             raise ValueError(
                 f"Controller: the {len(ocp.phases)} phases of the problem do not repeat; give it phases= and knots=, or one "
                 "phase without an impact"

@@ -241,10 +241,10 @@ class OptimalControl:
     @property
     def steps(self) -> Vector:
         """The time step of each knot and impact of a plan [s], 0 for an impact; the longest one if the step is free."""
-        spans = self.spans()
+        spans = self._spans()
         return np.repeat([span.step for span in spans], [span.knots for span in spans])
 
-    def spans(self, begin: int = 0) -> list[Span]:
+    def _spans(self, begin: int = 0) -> list[Span]:
         """Return the spans of knots with the same contacts; if phases repeat, from a knot of the cycle on."""
         if not self.repeats:
             return self._cycle
@@ -415,7 +415,7 @@ class OptimalControl:
         if not constraint and (wide is None or not (wide > 0.0).all() or not wide.size):
             raise ValueError(f"OptimalControl: the width of {name!r} must be positive; got {high!r}")
         made = Given(term, name, np.where(mask, given, 0.0), constraint, low, high, exact, contacts)
-        windows = [self.spans(k) for k in range(self.period if self.repeats else 1)]
+        windows = [self._spans(k) for k in range(self.period if self.repeats else 1)]
         if not any((mask[numbers_of(spans)] & self._existing(made, spans)).any() for spans in windows):
             raise ValueError(f"OptimalControl: {name!r} applies to none of the knots {at!r}: its quantities do not exist there")
         self._terms = [*self._terms, made]  # copies may share the old terms, stages and windows
@@ -460,14 +460,14 @@ class OptimalControl:
         """Return the compiled problem whose horizon begins at a knot of the cycle."""
         k = begin % self.period if self.repeats else 0
         if k not in self._windows:
-            spans = self.spans(k)
+            spans = self._spans(k)
             terms = [self._weighted(x, spans) for x in self._terms]
             layout = Layout(self.robot, self.drives, spans, terms, self._stages, self.passive, self.integrator)
             self._windows[k] = Window(layout, Pool(lambda: Workspace(layout)), Pool(lambda: SampledMotions(layout)))
         return self._windows[k]
 
     @property
-    def layout(self) -> Layout:
+    def _layout(self) -> Layout:
         """The functions of the problem, and the layout of its rows and parameters."""
         return self._window().layout
 
@@ -558,7 +558,7 @@ class OptimalControl:
         """
         if unknown := [name for name in options if name not in OPTIONS]:
             raise unknown_keyword("OptimalControl.plan_function", unknown[0], OPTIONS)
-        return PlanFunction(self.layout, self._copied().solve, options)
+        return PlanFunction(self._layout, self._copied().solve, options)
 
     def require_given_steps(self, what: str) -> None:
         """Raise ValueError if steps are free."""
@@ -674,11 +674,11 @@ class OptimalControl:
                 raise ValueError(f"OptimalControl: {name} of motions must have shape (..., {size}); got {x.shape}")
         if start is not None:
             start = array_of("OptimalControl: start", start, "...", self.robot.nq)
-        flat = self.layout.parameters(motion.q[..., 0, :] if start is None else start, targets, parameters)
+        flat = self._layout.parameters(motion.q[..., 0, :] if start is None else start, targets, parameters)
         total: Array = np.zeros(motion.q.shape[:-2])
-        laws = self.layout.laws
-        for i, rows in enumerate(self.layout.rows_of(motion, flat)):
-            total += costs_of_rows(laws, self.layout.rows_of_stage(i), rows, penalty)
+        laws = self._layout.laws
+        for i, rows in enumerate(self._layout.rows_of(motion, flat)):
+            total += costs_of_rows(laws, self._layout.rows_of_stage(i), rows, penalty)
         return total
 
     def contact_forces(self, plan: Plan) -> list[Matrix]:
@@ -688,7 +688,7 @@ class OptimalControl:
         [N s, N m s].
         """
         self._check_plan("plan", plan)
-        return SeveralListed(self.layout.forces_of(motion_of(plan)))
+        return SeveralListed(self._layout.forces_of(motion_of(plan)))
 
     def trajectory(self, plan: Plan) -> Trajectory:
         """Return one plan over time as a `Trajectory`, for charts, films, files and windows.
@@ -706,7 +706,7 @@ class OptimalControl:
             tau[1:, list(self.driven)] = plan.u
             tau[0] = tau[1]
         counts, k, contacts = [0, 0], 0, [Contacts(np.zeros((0, 3)), np.zeros((0, 3)))]
-        for span, force in zip(self.spans(), self.contact_forces(plan), strict=True):
+        for span, force in zip(self._spans(), self.contact_forces(plan), strict=True):
             here = () if span.impact else span.contacts  # whose forces are on their axes at the beginning of each step
             contacts.append(contacts_in_world(self.robot, here, plan.q[k : k + span.knots], force))
             counts += [len(here)] * span.knots
@@ -726,10 +726,10 @@ class OptimalControl:
         motion = motion_of(plan)
         batch = plan.q.shape[:-2]
         worst: dict[str, Any] = {x.name: np.zeros(batch) for x in self._terms if x.constraint}
-        flat = self.layout.parameters(plan.q[..., 0, :], targets, parameters)
-        for i, rows in enumerate(self.layout.rows_of(motion, flat)):
-            knots = self.layout.knots_of_stage(i)
-            for x, first, stop in self.layout.terms_of_stage[i]:
+        flat = self._layout.parameters(plan.q[..., 0, :], targets, parameters)
+        for i, rows in enumerate(self._layout.rows_of(motion, flat)):
+            knots = self._layout.knots_of_stage(i)
+            for x, first, stop in self._layout.terms_of_stage[i]:
                 if x.constraint:
                     own = rows[..., first:stop]
                     out = np.abs(own - np.clip(own, x.low, x.high))[..., x.weight[knots] > 0.0, :]
