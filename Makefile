@@ -80,9 +80,12 @@ pictures: $(VENV)/.test $(VENV)-casadi/.made $(VENV)-torch/.made $(VENV)-dask/.m
 	$(VENV)-dask/bin/python -m pip install --quiet zarr
 	$(BIN)/python docs/pictures.py $(ONLY)
 
-# Measures what the README and docs/how_fast.md show, in one run of a quarter of an hour, on a machine that does nothing else.
-figures: $(VENV)-figures/.made
-	PYTHONPATH=benchmarks/peers $(VENV)-figures/bin/python benchmarks/figures.py
+# Measures the tables of all pages, in one run of an hour and a half, on a machine that does nothing else. COMMANDS chooses some.
+figures: $(foreach name,figures casadi torch jax conformance crocoddyl,$(VENV)-$(name)/.made)
+	$(VENV)-casadi/bin/python -m pip install --quiet adam-robotics[casadi] example-robot-data
+	$(VENV)-jax/bin/python -m pip install --quiet mujoco-mjx gymnasium example-robot-data
+	$(MAKE) --no-print-directory wheel EXTRA=core
+	$(VENV)-figures/bin/python benchmarks/figures.py $(COMMANDS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -173,7 +176,8 @@ $(VENV)-casadi/.made: EXTRAS := casadi,demo
 $(VENV)-dask/.made: EXTRAS := dask,demo
 $(VENV)-docs/.made: EXTRAS := docs
 $(VENV)-examples/.made: EXTRAS := examples,identification
-$(VENV)-figures/.made: EXTRAS := test
+$(VENV)-figures/.made: EXTRAS := test,solvers
+$(VENV)-figures/.made: FILES := mjlab gymnasium-robotics
 $(VENV)-figures/.made: PEERS := pin-pink mink roboticstoolbox-python
 
 $(VENV)-conformance/.made: EXTRAS := test
@@ -183,6 +187,12 @@ $(VENV)-conformance/.made: FILES := playground mjlab dm_control robosuite gymnas
 $(VENV)-release/.made:
 	$(PYTHON) -m venv $(VENV)-release
 	$(VENV)-release/bin/python -m pip install --quiet --upgrade 'pip>=24' build twine check-jsonschema 'zizmor==1.32.*'
+	touch $@
+
+# The peers of optimal control need a Pinocchio of their own.
+$(VENV)-crocoddyl/.made:
+	$(PYTHON) -m venv $(VENV)-crocoddyl
+	$(VENV)-crocoddyl/bin/python -m pip install --quiet mim-solvers==0.3.0 crocoddyl==3.2.1 pin==4.0.0
 	touch $@
 
 $(VENV)-%/.made: pyproject.toml

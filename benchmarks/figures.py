@@ -1,27 +1,57 @@
 """Measure the figures of the pages in one run and write them there: `make figures`, on an idle machine.
 
-    PYTHONPATH=benchmarks/peers python benchmarks/figures.py
+    python benchmarks/figures.py [COMMAND ...]
 
-The script then draws the charts of docs/how_fast.md from its tables (charts.py).
+With COMMANDs, only their tables are measured; a test then fails until all tables are of one version and one machine. The script
+draws the charts of docs/how_fast.md from its tables, too (charts.py).
 
 Tables stand between <!-- figures: COMMAND --> and <!-- end -->. COMMAND is a script of benchmarks/peers with its options, such
-as "loops.py --batch 4096". The command and its line about the machine stand below the tables.
+as "loops.py --batch 4096". Below the tables stand the command, the version of the library, and the script's first line, which
+describes the machine.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
+import re
 import shlex
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
-import marked_tables
-
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = ROOT / "benchmarks" / "peers"
-PAGES = (ROOT / "README.md", ROOT / "docs" / "how_fast.md")
+sys.path.insert(0, str(PEERS))
+
+import marked_tables  # noqa: E402
+
+from featherweight.version import __version__  # noqa: E402
+
 KIND = "figures"
+WIDTH = 128  # characters of a line
+FOLDERS = {
+    "casadi_peer.py": "examples",
+    "multibody_problems.py": "tests",
+    "optimal_control_loops.py": "examples",
+    "step_times.py": "tests",
+}
+"""Folders whose modules a script imports."""
+ENVIRONMENTS = {
+    "casadi_peer.py": "casadi",
+    "conformance.py": "conformance",
+    "jax_peer.py": "jax",
+    "torch_peer.py": "torch",
+}
+"""Scripts that run in an environment of their own."""
+
+
+def pages() -> dict[Path, str]:
+    """Return the pages with figures, and their texts."""
+    texts = {path: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))}
+    return {path: text for path, text in texts.items() if places(text)}
 
 
 def places(page: str) -> dict[str, str]:
@@ -35,32 +65,59 @@ def shown(command: str, output: str) -> str:
     tables, table = [], list[str]()
     for line in [*lines, ""]:
         if line.startswith("|"):
-            table.append(line)
+            table.append(line.rstrip())
         elif table:
             tables.append("\n".join(table))
             table = []
     if not tables:
-        raise SystemExit(f"{command} printed no table:\n{output}")
-    return "\n" + "\n\n".join([*tables, f"`python benchmarks/peers/{command}`: {lines[0].strip()}", ""])
+        raise ValueError(f"{command} printed no table:\n{output}")
+    return "\n" + "\n\n".join([*tables, wrapped(f"{source(command)}: {lines[0].strip()}"), ""])
+
+
+def wrapped(text: str) -> str:
+    """Return a paragraph in lines of a page. Code stays on one line."""
+    code = re.sub("`[^`]*`", lambda found: found[0].replace(" ", "\0"), text)
+    return textwrap.fill(code, WIDTH, break_long_words=False, break_on_hyphens=False).replace("\0", " ")
+
+
+def source(command: str) -> str:
+    """Return the command as a user writes it, and the version that it measures."""
+    script = shlex.split(command)[0]
+    folder = f"PYTHONPATH={FOLDERS[script]} " if script in FOLDERS else ""
+    environment = f" in `.venv-{ENVIRONMENTS[script]}`" if script in ENVIRONMENTS else ""
+    return f"`{folder}python benchmarks/peers/{command}`{environment}, Featherweight {__version__}"
 
 
 def measured(command: str) -> str:
+    """Run a command, and return its text for a page."""
     begun = time.monotonic()
     script, *options = shlex.split(command)
-    run = subprocess.run([sys.executable, PEERS / script, *options], stdout=subprocess.PIPE, text=True)
+    python = ROOT / f".venv-{ENVIRONMENTS[script]}/bin/python" if script in ENVIRONMENTS else Path(sys.executable)
+    environment = os.environ | ({"PYTHONPATH": str(ROOT / FOLDERS[script])} if script in FOLDERS else {})
+    run = subprocess.run([python, PEERS / script, *options], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
     if run.returncode:
-        raise SystemExit(f"{command} failed; no page was changed")
+        raise ValueError(f"{command} failed with exit status {run.returncode}")
     print(f"{command}: {time.monotonic() - begun:.0f} s", flush=True)
     return shown(command, run.stdout)
 
 
 def main() -> None:
-    pages = {path: path.read_text() for path in PAGES}
-    figures = {command: measured(command) for command in dict.fromkeys(c for page in pages.values() for c in places(page))}
-    for path, page in pages.items():
-        path.write_text(marked_tables.written(page, KIND, figures.__getitem__))
-        print(path)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    known = dict.fromkeys(command for text in pages().values() for command in places(text))
+    parser.add_argument("commands", nargs="*", metavar="COMMAND", choices=list(known), default=list(known))
+    failed = []
+    for command in parser.parse_args().commands:
+        try:
+            text = measured(command)
+        except ValueError as error:
+            print(f"{error}; its tables are not changed", flush=True)
+            failed.append(command)
+            continue
+        for path, page in pages().items():
+            path.write_text(marked_tables.written(page, KIND, (places(page) | {command: text}).__getitem__))
     subprocess.run([sys.executable, ROOT / "benchmarks" / "charts.py"], check=True)
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

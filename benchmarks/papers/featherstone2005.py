@@ -179,9 +179,10 @@ def _table1(report: Report) -> None:
     trees = [family.parents(m) for family in FAMILIES for m in family.counted if m < 48]
     report.heading("Table 1: costs with sparse factors")
     report.text(
-        f"""Our counts are those of `ltdl(H, parent)`, `ltl(H, parent)` and the methods of their results, for {len(trees)} trees
-        of the four families of table 2, the largest with {max(map(len, trees))} bodies. The last columns contain the difference
-        between counts and formulas, summed over all trees and all kinds of operations."""
+        f"""Our counts are those of `ltl(H, parent)`, of the methods of factors, and of LTDL with a division for each entry, as
+        in the paper; `ltdl(H, parent)` computes one reciprocal for each row instead, and multiplies by it. There are
+        {len(trees)} trees of the four families of table 2, the largest with {max(map(len, trees))} bodies. The last columns
+        contain the difference between counts and formulas, summed over all trees and all kinds of operations."""
     )
     rows = []
     for operation in TABLE1:

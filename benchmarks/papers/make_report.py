@@ -16,6 +16,8 @@ import wensing2012
 from measure import machine
 from report import Report, arguments
 
+from featherweight.version import __version__
+
 PAPERS: tuple[Callable[[Report], None], ...] = (
     featherstone2005.sections,
     drumwright2012.sections,
@@ -36,7 +38,9 @@ def write_report(folder: Path, times: bool, robots: Path | None = None) -> Path:
         minus the paper's."""
     )
     if times:
-        report.text(f"Times are medians of interleaved runs on two cores of this machine: {machine()}.")
+        report.text(f"Times are medians of interleaved runs on two cores. Featherweight {__version__}; {machine()}.")
+    else:
+        report.text(f"Featherweight {__version__}.")
     for sections in PAPERS:
         sections(report)
     path = folder / "README.md"

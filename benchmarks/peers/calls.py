@@ -69,7 +69,7 @@ def rows(name: str, seconds: float) -> list[list[str]]:
     table = [[name, "Pinocchio's aba", f"{1e6 * pinocchio_time(str(ROBOTS / file), base, seconds):.2f}", ""]]
     for what, call in found.items():
         time, one = median_times([call, plain], seconds)
-        table.append([name, what, f"{1e6 * time:.2f}", f"{time / one:.2f}"])
+        table.append([name, what, f"{1e6 * time:.2f}", "1" if call is plain else f"{time / one:.2f}"])
     return table
 
 

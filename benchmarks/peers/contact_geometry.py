@@ -16,6 +16,7 @@ import mujoco
 import numpy as np
 from coal_shapes import coal_geometry
 from contact_pairs import PAIRS, PlacedShape, TouchingPair, Type, random_rotation, random_shape, support_gap
+from measure import machine, markdown
 
 import featherweight as fw
 from featherweight.array_types import Array, IntegerMatrix, Integers, Matrix, Tensor, Tensor4
@@ -27,6 +28,9 @@ FAR = 2.0  # [m] reach
 STEP = 1e-3  # [s]
 STATES = 100  # of each pair of shapes
 ROOM = 9
+HEADER = [
+    "pair", "ours [µs]", "MuJoCo [µs]", "coal [µs]", "from MuJoCo [m]", "from coal [m]", "from touching planes [m]"
+]  # fmt: skip
 GEOMS = {
     Type.SPHERE: "sphere",
     Type.CAPSULE: "capsule",
@@ -137,7 +141,7 @@ def support_error(pair: TouchingPair, T: Array, gap: Array, normal: Array) -> fl
     return worst
 
 
-def compare(a: fw.ShapeType, b: fw.ShapeType, count: int, rng: np.random.Generator) -> str:
+def compare(a: fw.ShapeType, b: fw.ShapeType, count: int, rng: np.random.Generator) -> list[str]:
     """Return a row of the table."""
     worst, times, rounds = np.zeros(3), np.zeros(3), max(1, count // STATES)
     for _ in range(rounds):
@@ -151,17 +155,17 @@ def compare(a: fw.ShapeType, b: fw.ShapeType, count: int, rng: np.random.Generat
                 near = p[0] < 0.9 * FAR
                 worst[k] = max(worst[k], float(np.abs(p[0] - gap)[near].max(initial=0.0)))
         worst[2] = max(worst[2], support_error(pair, T, gap, normal))
-    us, differences = [f"{t / rounds:.2f}" for t in times], [f"{w:.0e}" for w in worst]
-    return f"| {a} | {b} | {' | '.join(us)} | {' | '.join(differences)} |"
+    us = ["" if np.isnan(t) else f"{t / rounds:.2f}" for t in times]
+    return [f"{a}, {b}", *us, *("" if t == "" else f"{w:.0e}" for t, w in zip((*us[1:], us[0]), worst, strict=True))]
 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     rng = np.random.default_rng(0)
-    print("| | | ours, us | MuJoCo, us | coal, us | from MuJoCo, m | from coal, m | from touching planes, m |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print(f"{machine()}; MuJoCo {mujoco.__version__}, coal {coal.__version__}; {count} states of each pair\n")
+    print(markdown(HEADER, []), flush=True)
     for a, b in PAIRS:
-        print(compare(a, b, count, rng), flush=True)
+        print(markdown(compare(a, b, count, rng), []).splitlines()[0], flush=True)
 
 
 if __name__ == "__main__":

@@ -283,7 +283,9 @@ def main() -> None:
     for library in ("OPENBLAS", "OMP", "MKL", "RAYON"):  # one thread in the processes that start now
         os.environ[f"{library}_NUM_THREADS"] = "1"
     names = [n for n, kind in SOLVERS.items() if kind is None or find_spec(kind.module)]
-    print(f"{machine()}; {', '.join(f'{n} is not installed' for n in SOLVERS if n not in names) or 'all solvers'}", flush=True)
+    print(
+        f"{machine()}; {', '.join(f'{n} is not installed' for n in SOLVERS if n not in names) or 'all solvers'}\n", flush=True
+    )
     header = ["problem (unknowns)", "case", *names]
     print(markdown(header, []), flush=True)
     for key in options.only:

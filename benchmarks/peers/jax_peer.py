@@ -12,7 +12,9 @@ JAX_COMPILATION_CACHE_DIR contains the code. Compared calls alternate.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,13 +24,15 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 from measure import FILES, ROBOTS, machine, markdown, median_times, options
-from mujoco import mjx
 from robots_in_mujoco import STEP, mujoco_states, rates_in_mujoco, urdf_in_mujoco
 
 import featherweight as fw
 from featherweight.array_types import Array
 from featherweight.engine.threads import processors
 from featherweight.jax import wrap
+
+with contextlib.redirect_stdout(sys.stderr):  # it reports there that it has no Warp
+    from mujoco import mjx
 
 CALLS = ["robot", "from NumPy", "jit", "tau + 1 in jit", "jit overhead", "in a loop", "loop overhead"]
 BATCHES = ["robot", "function", "threads", "from NumPy", "out=", "jit", "NumPy / jit", "without JAX's part"]

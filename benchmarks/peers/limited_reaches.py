@@ -1,7 +1,7 @@
 """Random reaches of Panda within limits, compared with CSQP of mim-solvers and FATROP of CasADi, each on one thread.
 
-    python -m venv .venv-mim && .venv-mim/bin/pip install mim-solvers==0.3.0 crocoddyl==3.2.1 pin==4.0.0
-    python benchmarks/peers/limited_reaches.py [--csqp .venv-mim/bin/python] [--fatrop PYTHON] [--count 100]
+    make .venv-crocoddyl/.made
+    python benchmarks/peers/limited_reaches.py [--csqp .venv-crocoddyl/bin/python] [--fatrop PYTHON] [--count 100]
 
 FATROP's interpreter needs this library, CasADi and gcc; with pin 4.1.0, CSQP ends with a segmentation fault.
 

@@ -1,7 +1,7 @@
 """Optimal control compared with Crocoddyl and mim-solvers: times of a solution and of an iteration, on one thread.
 
-    python -m venv .venv-mim && .venv-mim/bin/pip install mim-solvers==0.3.0 crocoddyl==3.2.1 pin==4.0.0
-    python benchmarks/peers/optimal_control_peer.py --peers .venv-mim/bin/python [--only "Panda, reach"] [--rounds 15]
+    make .venv-crocoddyl/.made
+    python benchmarks/peers/optimal_control_peer.py --peers .venv-crocoddyl/bin/python [--only "Panda, reach"] [--rounds 15]
 
 All solvers minimize the same costs from the same guess, with Gauss-Newton curvature: Crocoddyl by FDDP and mim-solvers by SQP,
 both with Crocoddyl's models. They run in another process, because they need their own Pinocchio. Ours and FDDP stop if an
@@ -229,20 +229,23 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
-    print(machine())
+    print(f"{machine()}; {processors()} threads for many problems and for samples\n")
     if options.peers:
-        print(markdown(HEAD, [line for name in options.only for line in rows(name, options.peers, options.rounds)]))
-    times = ticks(1000)
-    p50, p99, worst = np.percentile(times, [50, 99, 100])
-    print(f"Panda, tick of a controller, 30 knots, ms: p50 {p50:.3f}, p99 {p99:.3f}, worst {worst:.3f}")
+        found = [line for name in options.only for line in rows(name, options.peers, options.rounds)]
+        print(markdown(HEAD, found), end="\n\n", flush=True)
+    tick, (sampled, away) = ticks(1000), sampling_ticks(200)
+    table = [
+        [name, *(f"{x:.3f}" for x in np.percentile(times, [50, 99, 100]))]
+        for name, times in (
+            ("Panda, one iteration, 30 knots", tick),
+            ("Panda around a wall, MPPI, 1000 samples of 30 knots", sampled),
+        )
+    ]
+    print(markdown(["tick of a controller", "median [ms]", "p99 [ms]", "longest [ms]"], table), end="\n\n")
     rate, converged = iterations_of_many(1024)
-    print(f"1024 Panda problems of 30 knots, {processors()} threads: {rate:,.0f} iterations/s, {converged} converge")
-    times, away = sampling_ticks(200)
-    p50, p99, worst = np.percentile(times, [50, 99, 100])
-    print(
-        f"Panda around a wall, tick of MPPI, 1000 samples of 30 knots, {processors()} threads, ms: p50 {p50:.2f}, "
-        f"p99 {p99:.2f}, worst {worst:.2f}; the hand is {1e3 * away[-50:].mean():.0f} mm from its target at the end"
-    )
+    many = [["1024 of Panda, 30 knots", f"{rate:,.0f}", str(converged)]]
+    print(markdown(["problems at once", "iterations/s", "converge"], many))
+    print(f"\nAfter MPPI the hand is {1e3 * away[-50:].mean():.0f} mm from its target")
 
 
 if __name__ == "__main__":

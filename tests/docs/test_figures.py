@@ -14,12 +14,16 @@ from PIL import Image
 import featherweight as fw
 from featherweight.cli.demo import shown_functions
 from featherweight.cli.picture import operations_shown
+from featherweight.version import __version__
 
 ROOT = Path(__file__).parents[2]
 FIGURES = runpy.run_path(str(ROOT / "benchmarks" / "figures.py"))
 CHARTS = runpy.run_path(str(ROOT / "benchmarks" / "charts.py"))
 PICTURES = runpy.run_path(str(ROOT / "docs" / "pictures.py"))
-SHOWN = {path: FIGURES["places"](path.read_text()) for path in FIGURES["PAGES"]}
+SHOWN = {path: FIGURES["places"](text) for path, text in FIGURES["pages"]().items()}
+TELL_COUNTS = ("README.md", "how_fast.md")  # pages that say how many operations Talos takes
+TIME = re.compile(r"\b(µs|us|ns|ms)\b|\[s\]|(steps|states|iterations)/s\b")
+TIMES_OF_OTHERS = {"gpu.md"}  # a device that most machines lack: the page says which state of the library was measured
 
 
 @pytest.fixture(scope="module")
@@ -28,36 +32,56 @@ def talos() -> fw.Robot:
 
 
 def test_every_table_is_what_a_command_printed() -> None:
-    assert all(SHOWN.values())
+    assert len(SHOWN) > 5
     for page, places in SHOWN.items():
         for command, text in places.items():
             assert (FIGURES["PEERS"] / shlex.split(command)[0]).is_file(), (page, command)
             assert text.lstrip().startswith("|"), f"{page}: no figures of {command}; run make figures"
-            assert f"`python benchmarks/peers/{command}`" in text
+            assert FIGURES["source"](command) in text.replace("\n", " "), f"{page}: {command} is of another version"
 
 
-def test_pages_show_one_run_or_say_which_tables_are_of_another() -> None:
-    """Check that the figures of a command are equal on all pages; if machines differ, the page with all figures says so."""
-    first, *others = SHOWN.values()
-    for places in others:
-        assert first.items() <= places.items()
-    machines = {re.search(r"`: ([^,;]*)", text)[1] for places in SHOWN.values() for text in places.values()}  # type: ignore[index]
-    page = max(SHOWN, key=lambda path: len(SHOWN[path]))
-    introduction = page.read_text().partition("\n## ")[0]
-    assert len(machines) == 1 or all(machine in introduction for machine in machines)
+def test_pages_show_one_run() -> None:
+    """Check that the figures of a command are equal on all pages, and those of all commands of one machine."""
+    texts: dict[str, set[str]] = {}
+    for places in SHOWN.values():
+        for command, text in places.items():
+            texts.setdefault(command, set()).add(text)
+    assert all(len(each) == 1 for each in texts.values())
+    machines = {
+        re.search(rf"{re.escape(FIGURES['source'](c))}: ([^,;]*, [^,;]*)", text.replace("\n", " "))[1]
+        for c, (text,) in texts.items()
+    }  # type: ignore[index]
+    assert len(machines) == 1, machines
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda p: p.name)
+def test_times_in_tables_are_measured_for_this_version(page: Path) -> None:
+    """Check that all tables with times stand between marks, or that a line of the page names the version."""
+    if page.name in TIMES_OF_OTHERS:
+        assert re.search(r"of version \d+\.\d+\.\d+", page.read_text().replace("\n", " "))
+        return
+    text = page.read_text()
+    if page.parent.name == "papers":
+        assert f"Featherweight {__version__}" in text.partition("\n## ")[0]
+        return
+    for marked in FIGURES["places"](text).values():
+        text = text.replace(marked, "")
+    tables = re.findall(r"(?m)(?:^\|.*\n)+", text)
+    assert [table for table in tables if TIME.search(table.partition("\n")[0]) or "µs" in table] == []
 
 
 def test_what_is_printed_beside_tables_is_left_out() -> None:
     text = FIGURES["shown"]("a.py", "a machine\n\nall is well\n\n| a |\n| --- |\n| 1 |\n\n| b |\n")
-    assert text == "\n| a |\n| --- |\n| 1 |\n\n| b |\n\n`python benchmarks/peers/a.py`: a machine\n\n"
-    with pytest.raises(SystemExit, match=r"a\.py printed no table"):
+    last = f"`python benchmarks/peers/a.py`, Featherweight {__version__}: a machine"
+    assert text == f"\n| a |\n| --- |\n| 1 |\n\n| b |\n\n{last}\n\n"
+    with pytest.raises(ValueError, match=r"a\.py printed no table"):
         FIGURES["shown"]("a.py", "a machine\n")
 
 
 def test_counts_in_the_text_are_counted(talos: fw.Robot) -> None:
     wanted = f"{talos.forward_dynamics.operations.flops:,}"
     found = {path.name: re.findall(r"([\d,]+)\s+multiplications and additions", path.read_text()) for path in SHOWN}
-    assert found == {path.name: [wanted] for path in SHOWN}
+    assert {name: found[name] for name in TELL_COUNTS} == {name: [wanted] for name in TELL_COUNTS}
 
 
 def test_the_picture_of_the_demonstration_shows_what_is_counted(talos: fw.Robot) -> None:

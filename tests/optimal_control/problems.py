@@ -10,6 +10,8 @@ import numpy as np
 import featherweight as fw
 from featherweight.array_types import Array
 from featherweight.model.generators import from_parents
+from featherweight.optimal_control.layout import Layout
+from featherweight.optimal_control.spans import Span
 from featherweight.robots.example_files import example
 
 HAND, FEET = "panda_hand_tcp", ("lf_foot", "rf_foot", "lh_foot", "rh_foot")
@@ -137,3 +139,13 @@ def goes_on(controller: Any) -> Array:
     q = leg()[1] if robot.closed else np.full(2, 0.05)
     found = [controller(t, q, np.full(robot.nv, 0.1)) for t in (0.082, 0.105, 0.131, 0.152)]
     return np.array([x[1] if isinstance(x, tuple) else x for x in found])
+
+
+def layout_of(ocp: fw.OptimalControl) -> Layout:
+    """Return the functions of a problem, and the layout of its rows and parameters."""
+    return ocp._layout
+
+
+def spans_of(ocp: fw.OptimalControl, begin: int = 0) -> list[Span]:
+    """Return the spans of the phases of a horizon that begins at a knot of a problem that repeats."""
+    return ocp._spans(begin)

@@ -14,7 +14,7 @@ from engine.used import REFUSED, used_by_another_thread
 from featherweight.array_types import Array
 from featherweight.optimal_control.solver import CONVERGED
 from featherweight.optimal_control.workspace import Settings, Workspace
-from optimal_control.problems import HAND, PANDA_START, hyq, pendulum
+from optimal_control.problems import HAND, PANDA_START, hyq, layout_of, pendulum
 
 TARGET = [0.35, -0.45, 0.35]
 
@@ -210,8 +210,8 @@ def test_the_rest_of_a_plan_is_the_next_plan() -> None:
     ocp.add(fw.Duration())
     ocp.require(fw.PostureTask(), at="end", weight=100.0)
     ocp.require(fw.JointVelocities(), at="end", weight=100.0)
-    work, goal, settings = Workspace(ocp._layout), np.array([1.5, 0.3]), Settings(100, 1e-9, 1e-4)
-    work.begin(np.zeros(2), np.zeros(2), ocp._layout.parameters(np.zeros(2), {"posture": goal}, None), None)
+    work, goal, settings = Workspace(layout_of(ocp)), np.array([1.5, 0.3]), Settings(100, 1e-9, 1e-4)
+    work.begin(np.zeros(2), np.zeros(2), layout_of(ocp).parameters(np.zeros(2), {"posture": goal}, None), None)
     assert work.run_on(settings) == CONVERGED
     z = work.horizon
     for passed in (2.5, 5.25):

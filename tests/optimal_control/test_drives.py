@@ -10,7 +10,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.robots.example_files import example
-from optimal_control.problems import HAND, PANDA_START, pendulum
+from optimal_control.problems import HAND, PANDA_START, layout_of, pendulum
 from optimal_control.test_stage_functions import check
 
 NO_LIMITS = fw.JointOptions(limits=False)
@@ -38,8 +38,8 @@ def test_derivatives_go_through_the_drives(integrator: str) -> None:
     ocp.add(fw.JointForces(), weight=1.0)
     ocp.add(fw.PostureTask(), weight=1.0)
     ocp.add(fw.Residual(lambda q, a, tau: [a[0] * np.sin(q[1]) + tau[1] * np.cos(tau[0])], size=1, name="mixed"), weight=1.0)
-    for stage in ocp._layout.stages:
-        check(ocp, stage, rng.normal(size=2), ocp._layout.parameters(np.zeros(2), None, None)[0], rng)
+    for stage in layout_of(ocp).stages:
+        check(ocp, stage, rng.normal(size=2), layout_of(ocp).parameters(np.zeros(2), None, None)[0], rng)
 
 
 @pytest.mark.parametrize("step", [1e-4, 0.02])
@@ -49,7 +49,7 @@ def test_steps_are_those_of_a_simulation(step: float) -> None:
     ocp = fw.OptimalControl(robot, step=step, knots=1, actuators=[MOTOR, SERVO])
     ocp.add(fw.JointForces(), weight=1.0)
     q, v, u = np.array([0.3, -0.8]), np.array([0.5, 0.2]), np.array([0.7, -0.4])
-    ahead, after, tau = ocp._layout.stages[0].step(q, v, u, step)
+    ahead, after, tau = layout_of(ocp).stages[0].step(q, v, u, step)
     sim = fw.Simulation(robot, step, q=q, v=v, actuators=[MOTOR, replace(SERVO, force=(-np.inf, np.inf))], joints=NO_LIMITS)
     sim.step(control=u)
     np.testing.assert_allclose(after, sim.v, rtol=1e-10)

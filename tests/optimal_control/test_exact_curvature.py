@@ -10,7 +10,7 @@ import pytest
 import featherweight as fw
 from featherweight.array_types import Array
 from featherweight.optimal_control.stage_functions import StageFunctions
-from optimal_control.problems import HAND, PANDA_START, away, hopper, hyq, leg, pendulum, power
+from optimal_control.problems import HAND, PANDA_START, away, hopper, hyq, layout_of, leg, pendulum, power
 from optimal_control.test_stage_functions import called, differences
 
 
@@ -32,7 +32,7 @@ def check(ocp: fw.OptimalControl, q: Array, flat: Array, atol: float, first: int
     from `first` on.
     """
     rng, robot = np.random.default_rng(0), ocp.robot
-    for stage in ocp._layout.stages[first:]:
+    for stage in layout_of(ocp).stages[first:]:
         known = {"q": q, "v": rng.normal(size=robot.nv), "u": rng.normal(size=ocp.nu), "h": 0.01, "parameters": flat}
         slope = rng.normal(size=stage.rows)
         known |= {"slope": slope, "bend": slope, "stiffness": np.zeros(stage.rows)}
@@ -56,10 +56,10 @@ def test_hessians_of_an_arm_are_derivatives_of_gradients() -> None:
     ocp.add(fw.Residual(power, size=robot.nv), weight=1e-3, exact=True)
     ocp.add(fw.Residual(swirl, size=2), weight=1e-3, exact=True)
     target = robot.frame_placement(HAND)(PANDA_START)
-    flat = ocp._layout.parameters(PANDA_START, {HAND: target}, {"away": [0.3, 0.1, 0.2]})[0]
+    flat = layout_of(ocp).parameters(PANDA_START, {HAND: target}, {"away": [0.3, 0.1, 0.2]})[0]
     check(ocp, PANDA_START + 0.3 * np.random.default_rng(1).normal(size=robot.nv), flat, 1e-7)
     at_target = {"q": PANDA_START, "v": np.zeros(robot.nv), "h": 0.01, "parameters": flat, "u": np.zeros(ocp.nu)}
-    for stage in ocp._layout.stages:
+    for stage in layout_of(ocp).stages:
         ones = dict.fromkeys(("slope", "bend", "stiffness"), np.ones(stage.rows))
         assert np.isfinite(hessian(ocp, stage, at_target | ones)).all()
 
@@ -74,9 +74,9 @@ def test_hessians_of_a_floating_base_are_second_derivatives_along_displacements(
     rng = np.random.default_rng(2)
     q = robot.integrate(robot.neutral(), 0.3 * rng.normal(size=robot.nv))
     foot = robot.frame_placement("lf_foot")(robot.neutral())
-    flat = ocp._layout.parameters(q, {"lf_foot": foot, "center of mass": [0.3, 0.2, 0.1]}, None)[0]
+    flat = layout_of(ocp).parameters(q, {"lf_foot": foot, "center of mass": [0.3, 0.2, 0.1]}, None)[0]
     check(ocp, q, flat, 1e-7, first=1)  # the end, which needs no dynamics
-    stage = ocp._layout.stages[-1]
+    stage = layout_of(ocp).stages[-1]
     known: dict[str, Any] = {"v": np.zeros(robot.nv), "parameters": flat}
     slope = rng.normal(size=stage.rows)
     H = hessian(ocp, stage, known | {"q": q, "slope": slope, "bend": slope, "stiffness": np.zeros(stage.rows)})
@@ -91,7 +91,7 @@ def test_hessians_of_a_loop_are_derivatives_of_gradients() -> None:
     ocp = fw.OptimalControl(robot, step=0.02, knots=3, driven=["base_to_thigh", "thigh_to_driver"])
     ocp.add(fw.FrameTask("toe", kind="position"), weight=10.0, exact=True)
     ocp.add(fw.Effort(), weight=1e-3)
-    check(ocp, start, ocp._layout.parameters(start, {"toe": [0.5, 0.2, 0.0]}, None)[0], 1e-6)
+    check(ocp, start, layout_of(ocp).parameters(start, {"toe": [0.5, 0.2, 0.0]}, None)[0], 1e-6)
 
 
 def test_hessians_with_free_steps_are_derivatives_of_gradients() -> None:
@@ -107,7 +107,7 @@ def test_hessians_with_free_steps_are_derivatives_of_gradients() -> None:
     ocp.require(fw.Residual(away, size=1, parameters=3, frames=["thigh"], name="near"), exact=True)
     q = robot.integrate(start, 0.5 * np.random.default_rng(1).normal(size=robot.nv))
     targets = {"foot": robot.frame_placement("foot")(start), "center of mass": [0.3, 0.2, 0.1]}
-    flat = ocp._layout.parameters(q, targets, {"far": [0.3, 0.1, 0.2], "near": [0.5, 0.2, 0.4]})[0]
+    flat = layout_of(ocp).parameters(q, targets, {"far": [0.3, 0.1, 0.2], "near": [0.5, 0.2, 0.4]})[0]
     check(ocp, q, flat, 1e-6)
 
 
@@ -123,7 +123,8 @@ def reaching(exact: bool, step: Any = 0.02) -> fw.OptimalControl:
 
 def test_targets_out_of_reach_take_a_fraction_of_the_iterations() -> None:
     plain, exact = reaching(False), reaching(True)
-    assert not plain._layout.laws.exact.any() and exact._layout.laws.exact.sum() == 3 * 51  # 3 of five rows at each of 51 knots
+    assert not layout_of(plain).laws.exact.any()
+    assert layout_of(exact).laws.exact.sum() == 3 * 51  # 3 of five rows at each of 51 knots
     rng = np.random.default_rng(0)
     iterations = []
     for angle in np.linspace(0.3, 2.8, 8):
@@ -156,7 +157,7 @@ def test_second_derivatives_save_iterations_with_free_steps_too() -> None:
 def test_each_iteration_descends_although_the_hessian_is_indefinite() -> None:
     ocp = reaching(True)
     q, targets = np.array([0.3, 0.2]), {"tip": [-1.0, 0.0, 1.5], "posture": np.zeros(2)}
-    layout = ocp._layout
+    layout = layout_of(ocp)
     stage, flat = layout.stages[0], layout.parameters(q, targets, None)[0]
     known = {"q": q, "v": np.zeros(2), "u": np.zeros(2), "h": 0.02, "parameters": flat}
     rows = layout.laws.weight[: stage.rows] * called(stage.only_rows, known)

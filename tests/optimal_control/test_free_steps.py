@@ -13,7 +13,7 @@ from featherweight.array_types import Array
 from featherweight.engine.loops.kernels import compiled
 from featherweight.model.generators import from_parents
 from featherweight.optimal_control.riccati import KnotSlopes, Riccati, begin_value, riccati, step_back
-from optimal_control.problems import PANDA_START, hopper, leg, pendulum, sliders
+from optimal_control.problems import PANDA_START, hopper, layout_of, leg, pendulum, sliders
 from optimal_control.test_riccati import lower, semidefinite
 from optimal_control.test_stage_functions import check
 
@@ -40,8 +40,8 @@ def test_derivatives_by_the_step(integrator: str) -> None:
             ocp.add(fw.ContactForces(), weight=1e-3)
             ocp.require(fw.Residual(pull, size=1), at=[1, 2])
         q = leg()[1] if robot.closed else robot.integrate(robot.neutral(), rng.normal(size=robot.nv))
-        for stage in ocp._layout.stages:
-            check(ocp, stage, q, ocp._layout.parameters(q, None, None)[0], rng)
+        for stage in layout_of(ocp).stages:
+            check(ocp, stage, q, layout_of(ocp).parameters(q, None, None)[0], rng)
 
 
 @compiled
@@ -233,8 +233,8 @@ def test_derivatives_of_costs_with_a_width() -> None:
     ocp.add(fw.Effort(), width=1e-3)
     ocp.add(fw.FrameTask("tip", kind="position"), width=0.4)
     q = np.array([0.2, 0.5])
-    for stage in ocp._layout.stages:
-        check(ocp, stage, q, ocp._layout.parameters(q, {"tip": [0.7, 0.0, 0.4]}, None)[0], rng)
+    for stage in layout_of(ocp).stages:
+        check(ocp, stage, q, layout_of(ocp).parameters(q, {"tip": [0.7, 0.0, 0.4]}, None)[0], rng)
     found, expected = [], np.array([[0, 0], [-0.5, 0.5], [-1, 1], [-1, 1], [-np.sqrt(5), 3]])
     for x in (0.0, 0.5, 1.0, 1.0 + 1e-12, 3.0):
         rows = [0.0, 0.0]

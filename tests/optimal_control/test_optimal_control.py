@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 import featherweight as fw
 from featherweight.array_types import Array
 from featherweight.model.generators import from_parents
-from optimal_control.problems import HAND, PANDA_START, hopper, hyq, leg, panda, panda_arguments, pendulum, sliders
+from optimal_control.problems import HAND, PANDA_START, hopper, hyq, layout_of, leg, panda, panda_arguments, pendulum, sliders
 from optimal_control.test_drives import MOTOR, SERVO
 
 
@@ -510,7 +510,7 @@ def test_the_least_time_of_a_mass_is_that_of_bang_bang_control() -> None:
     expected = 2.0 * np.sqrt(d * mass / f)
     assert plan.converged and expected * 0.97 < quick.steps.sum() < expected * 1.05
     assert np.abs(plan.u).max() < f * (1.0 + 1e-3) and abs(plan.q[-1, 0] - d) < 1e-3
-    assert quick._layout.stages[0] is ocp._layout.stages[0]
+    assert layout_of(quick).stages[0] is layout_of(ocp).stages[0]
     with pytest.raises(ValueError, match=r"even the longest duration, 0.4 s, has no solution.*violated: .*posture"):
         ocp.fastest(np.zeros(1), shortest=0.01, longest=0.1, targets={"posture": [d]})
     with pytest.raises(ValueError, match="shortest must be positive and less than longest"):
@@ -604,7 +604,7 @@ def test_runge_kutta_steps_have_order_four(case: str) -> None:
     expected = exact_motion(robot, q, v, u, h, contacts, force)
     for ocp, halves in zip(problems, (4, 8), strict=True):
         ocp.add(fw.Effort())
-        step, x, y = ocp._layout.stages[0].step, q, v
+        step, x, y = layout_of(ocp).stages[0].step, q, v
         for held in np.repeat(u, halves, axis=0):
             known = {"q": x, "v": y, "u": held, "h": h / halves}
             x, y, _ = step(*(known[a.name] for a in step.program.inputs))
@@ -654,7 +654,7 @@ def test_runge_kutta_plans_cannot_be_improved(problem: Any) -> None:
     Contacts rest, and loops stay closed.
     """
     ocp, start, targets = problem()
-    robot, layout, rng = ocp.robot, ocp._layout, np.random.default_rng(0)
+    robot, layout, rng = ocp.robot, layout_of(ocp), np.random.default_rng(0)
     plan = ocp.solve(start, targets=targets, tolerance=1e-12)
     assert plan.converged and plan.iterations < 20
     flat = layout.parameters(start, targets, None)[0]

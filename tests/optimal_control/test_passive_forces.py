@@ -14,7 +14,7 @@ import pytest
 import featherweight as fw
 from featherweight.array_types import Array
 from featherweight.optimal_control.passive_forces import PassiveForces
-from optimal_control.problems import PANDA_START, hopper, leg, pendulum
+from optimal_control.problems import PANDA_START, hopper, layout_of, leg, pendulum
 from optimal_control.test_stage_functions import check
 
 FREE = fw.JointOptions(limits=False, friction=False)
@@ -89,7 +89,7 @@ def test_steps_are_those_of_a_simulation(integrator: str, step: float) -> None:
         )
         sim.step(tau)
         bare.step(tau)
-        found = ocp._layout.stages[0].step(q, v, u, step)
+        found = layout_of(ocp).stages[0].step(q, v, u, step)
         place = 3 if robot.name == "hopper" else 0  # in a simulation's step, the linear velocity of a base has other axes
         np.testing.assert_allclose(found.velocity[place:], sim.v[place:], rtol=0, atol=1e-12)
         np.testing.assert_allclose(found.ahead[place:], sim.q[place:], rtol=0, atol=1e-12)
@@ -136,8 +136,8 @@ def test_derivatives_are_those_of_differences(integrator: str) -> None:
         ocp.add(fw.Residual(lambda a: [a[0] + a[2] * a[1]], size=1, name="accelerations"), weight=1.0)
         if phases[0].contacts:
             ocp.add(fw.ContactForces(), weight=1e-3)
-        for stage in ocp._layout.stages:
-            check(ocp, stage, state(robot, rng)[0], ocp._layout.parameters(np.zeros(0), None, None)[0], rng)
+        for stage in layout_of(ocp).stages:
+            check(ocp, stage, state(robot, rng)[0], layout_of(ocp).parameters(np.zeros(0), None, None)[0], rng)
 
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
@@ -147,7 +147,7 @@ def test_free_steps_change_what_dampers_and_springs_do(integrator: str) -> None:
     for robot, phases in ((fw.load(arm()), [fw.Phase(2)]), (sprung_hopper()[0], [fw.Phase(2, foot)])):
         ocp = problem(robot, phases=phases, step=(0.005, 0.02), integrator=integrator)
         ocp.add(fw.Duration(), weight=0.3)
-        check(ocp, ocp._layout.stages[0], state(robot, rng)[0], ocp._layout.parameters(np.zeros(0), None, None)[0], rng)
+        check(ocp, layout_of(ocp).stages[0], state(robot, rng)[0], layout_of(ocp).parameters(np.zeros(0), None, None)[0], rng)
 
 
 def test_steps_of_all_lengths_share_compiled_functions_and_are_stable() -> None:
@@ -166,7 +166,7 @@ def test_the_first_guess_holds_a_robot_against_its_springs() -> None:
     robot = fw.load(arm())
     q, _ = state(robot, np.random.default_rng(0))
     plan = problem(robot, knots=2).solve(q, iterations=0)
-    stage = problem(robot)._layout.stages[0]
+    stage = layout_of(problem(robot)).stages[0]
     np.testing.assert_allclose(stage.step(q, np.zeros(robot.nv), plan.u[0], 0.02).velocity, 0.0, rtol=0, atol=1e-12)
 
 

@@ -8,7 +8,7 @@ import pytest
 import featherweight as fw
 from featherweight.array_types import Array
 from featherweight.robots.example_files import example
-from optimal_control.problems import FEET, leg, standing
+from optimal_control.problems import FEET, layout_of, leg, spans_of, standing
 
 LEFT, RIGHT = [FEET[0], FEET[3]], [FEET[1], FEET[2]]  # diagonal pairs
 LONG, SHORT = 4, 2
@@ -40,13 +40,13 @@ def test_windows_are_cut_from_the_cycle() -> None:
     ocp = fw.OptimalControl(robot, step=0.02, knots=15, phases=phases())
     assert ocp.repeats and ocp.period == 2 * (LONG + SHORT) and ocp.knots == 15
     for begin in range(2 * ocp.period):
-        shown = [[str(c.frame) for c in span.contacts] for span in ocp._spans(begin) for _ in range(span.knots)]
+        shown = [[str(c.frame) for c in span.contacts] for span in spans_of(ocp, begin) for _ in range(span.knots)]
         cycle = [LEFT] * LONG + [[]] * SHORT + [RIGHT] * LONG + [[]] * SHORT
         assert shown == [cycle[(begin + k) % ocp.period] for k in range(15)]
-        assert all(a.contacts != b.contacts for a, b in zip(ocp._spans(begin), ocp._spans(begin)[1:], strict=False))
+        assert all(a.contacts != b.contacts for a, b in zip(spans_of(ocp, begin), spans_of(ocp, begin)[1:], strict=False))
     np.testing.assert_array_equal(ocp.steps, 0.02)
     whole = fw.OptimalControl(robot, step=0.02, knots=30, phases=[fw.Phase(7)])
-    assert [span.knots for span in whole._spans(3)] == [30]
+    assert [span.knots for span in spans_of(whole, 3)] == [30]
 
 
 def test_a_solution_is_that_of_the_same_phases_one_after_the_other() -> None:
@@ -90,7 +90,7 @@ def test_several_knots_may_pass_between_ticks() -> None:
     q, v = mpc._work.horizon.q[5].copy(), mpc._work.horizon.v[5].copy()
     mpc(0.1, q, v)
     assert mpc.knot == 5
-    parts = [fw.Phase(span.knots, span.contacts) for span in ocp._spans(5)]
+    parts = [fw.Phase(span.knots, span.contacts) for span in spans_of(ocp, 5)]
     alone = completed(fw.OptimalControl(robot, step=0.02, phases=parts)).solve(q, v, targets=posture, iterations=300)
     np.testing.assert_allclose(mpc.cost, alone.cost, rtol=1e-3)
 
@@ -149,7 +149,7 @@ def test_impacts_are_knots_of_windows_that_take_no_time() -> None:
         expected = []
         for k in range(first, first + AHEAD):
             expected += [(True, True)] * (k % ocp.period == HALF) + [(bool(steps[k]), False)]
-        spans = ocp._spans(begin)
+        spans = spans_of(ocp, begin)
         assert [(bool(s.contacts), s.impact) for s in spans for _ in range(s.knots)] == expected
         assert all(s.knots == 1 for s in spans if s.impact)
     np.testing.assert_array_equal(ocp.steps, np.insert(np.full(AHEAD, STEP), HALF, 0.0))
@@ -169,7 +169,7 @@ def test_a_hopping_controller_solves_the_same_phases_written_out() -> None:
         mpc(STEP * tick, q, v)
         single(STEP * tick, q, v)
         assert mpc.knot == tick % ocp.period
-        spans, z = ocp._spans(tick), mpc._work.horizon
+        spans, z = spans_of(ocp, tick), mpc._work.horizon
         landing = [False, *(s.impact for s in spans)]
         parts = [fw.Phase(s.knots, s.contacts, impact=x) for s, x in zip(spans, landing, strict=False) if not s.impact]
         numbers = mpc._work.layout.numbers
@@ -208,7 +208,7 @@ def test_plans_with_impacts_have_gradients_by_targets_and_are_trajectories() -> 
     """Check that a target at the number of an impact holds at the impact and at the next step, with equal weights."""
     ocp, start = hopper()
     with_costs(ocp, np.arange(AHEAD + 1))
-    layout = ocp._layout
+    layout = layout_of(ocp)
     weights = np.split(layout.laws.weight, layout.rows[1:-1])
     assert ocp.steps[HALF] == 0.0 and weights[HALF].any()
     np.testing.assert_array_equal(weights[HALF], weights[HALF + 1])

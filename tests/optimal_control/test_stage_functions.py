@@ -13,7 +13,7 @@ from featherweight.array_types import Array
 from featherweight.model.generators import from_parents
 from featherweight.optimal_control.runge_kutta import StepMemory, motions
 from featherweight.optimal_control.stage_functions import StageFunctions
-from optimal_control.problems import FEET, PANDA_START, hopper, hyq, leg, panda, panda_arguments, standing
+from optimal_control.problems import FEET, PANDA_START, hopper, hyq, layout_of, leg, panda, panda_arguments, standing
 
 EPS = 1e-6
 
@@ -85,16 +85,16 @@ def check(ocp: Any, stage: StageFunctions, q: Array, parameters: Array, rng: np.
 def test_an_arm_with_all_kinds_of_terms() -> None:
     rng = np.random.default_rng(0)
     ocp = panda()
-    flat = ocp._layout.parameters(PANDA_START, **panda_arguments(ocp))[0]
-    for stage in ocp._layout.stages:
+    flat = layout_of(ocp).parameters(PANDA_START, **panda_arguments(ocp))[0]
+    for stage in layout_of(ocp).stages:
         check(ocp, stage, ocp.robot.random_configuration(rng), flat, rng)
 
 
 def test_a_runge_kutta_step() -> None:
     rng = np.random.default_rng(0)
     ocp = panda(integrator="rk4")
-    flat = ocp._layout.parameters(PANDA_START, **panda_arguments(ocp))[0]
-    check(ocp, ocp._layout.stages[0], ocp.robot.random_configuration(rng), flat, rng)
+    flat = layout_of(ocp).parameters(PANDA_START, **panda_arguments(ocp))[0]
+    check(ocp, layout_of(ocp).stages[0], ocp.robot.random_configuration(rng), flat, rng)
 
 
 def test_runge_kutta_steps_on_manifolds_with_impacts_and_contacts() -> None:
@@ -107,16 +107,16 @@ def test_runge_kutta_steps_on_manifolds_with_impacts_and_contacts() -> None:
         ocp.add(fw.Effort())
         ocp.add(fw.PostureTask())
         q = robot.integrate(robot.neutral(), rng.normal(size=robot.nv))
-        for stage in ocp._layout.stages[:-1]:
-            check(ocp, stage, q, ocp._layout.parameters(q, None, None)[0], rng)
+        for stage in layout_of(ocp).stages[:-1]:
+            check(ocp, stage, q, layout_of(ocp).parameters(q, None, None)[0], rng)
 
 
 def test_contacts_friction_and_a_floating_base() -> None:
     rng = np.random.default_rng(0)
     ocp, start, arguments = hyq(0.7)
-    flat = ocp._layout.parameters(start, arguments["targets"], None)[0]
+    flat = layout_of(ocp).parameters(start, arguments["targets"], None)[0]
     q = ocp.robot.integrate(start, 0.3 * rng.normal(size=ocp.robot.nv))
-    for stage in ocp._layout.stages:
+    for stage in layout_of(ocp).stages:
         check(ocp, stage, q, flat, rng)
 
 
@@ -129,8 +129,8 @@ def test_surfaces_with_frames_of_their_own() -> None:
     ocp = fw.OptimalControl(robot, step=0.02, phases=[fw.Phase(2, feet)])
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.limit(friction=0.6, sole=(0.2, 0.1))
-    stage = ocp._layout.stages[0]
-    check(ocp, stage, standing(robot, 0.75), ocp._layout.parameters(standing(robot, 0.75), None, None)[0], rng)
+    stage = layout_of(ocp).stages[0]
+    check(ocp, stage, standing(robot, 0.75), layout_of(ocp).parameters(standing(robot, 0.75), None, None)[0], rng)
 
 
 def test_soles_keep_the_centre_of_pressure_inside() -> None:
@@ -155,8 +155,8 @@ def test_soles_keep_the_centre_of_pressure_inside() -> None:
 def test_a_loop(integrator: str) -> None:
     rng = np.random.default_rng(0)
     ocp, start = leg(integrator=integrator)
-    flat = ocp._layout.parameters(start, {"toe": [0.0, 0.0, 0.0]}, None)[0]
-    for stage in ocp._layout.stages:
+    flat = layout_of(ocp).parameters(start, {"toe": [0.0, 0.0, 0.0]}, None)[0]
+    for stage in layout_of(ocp).stages:
         check(ocp, stage, start, flat, rng)
 
 
@@ -164,9 +164,9 @@ def test_contacts_are_at_rest_after_a_step() -> None:
     """Check to the second order of the step, for any initial velocities."""
     rng = np.random.default_rng(0)
     ocp, start, arguments = hyq(0.7)
-    stage = ocp._layout.stages[0]
+    stage = layout_of(ocp).stages[0]
     assert stage.space is not None
-    flat = ocp._layout.parameters(start, arguments["targets"], None)[0]
+    flat = layout_of(ocp).parameters(start, arguments["targets"], None)[0]
     known = {"q": start, "v": 0.1 * rng.normal(size=18), "u": np.zeros(12), "h": 1e-4, "parameters": flat}
     before, after = (stage.space.jacobian(start) @ v for v in (known["v"], called(stage.step, known).velocity))
     assert abs(before).max() > 0.1
@@ -187,11 +187,11 @@ def test_an_impact_and_its_derivatives() -> None:
     ocp = fw.OptimalControl(robot, step=0.01, phases=[fw.Phase(2), fw.Phase(3, feet, impact=True)])
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.add(fw.PostureTask(), weight=1.0)
-    flight, impact, stance, end = ocp._layout.stages
+    flight, impact, stance, end = layout_of(ocp).stages
     assert [stage.impact for stage in (flight, impact, stance, end)] == [False, True, False, False]
     assert ocp.knots == 6
     q = robot.integrate(standing(robot, 0.7), 0.1 * rng.normal(size=robot.nv))
-    flat = ocp._layout.parameters(q, None, None)[0]
+    flat = layout_of(ocp).parameters(q, None, None)[0]
     check(ocp, impact, q, flat, rng)
     known = {"q": q, "v": rng.normal(size=18), "u": np.zeros(12), "h": 0.0, "parameters": flat}
     found = called(impact.step, known)

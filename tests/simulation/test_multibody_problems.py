@@ -84,6 +84,18 @@ def test_two_four_bars_arrive_where_others_do() -> None:
     np.testing.assert_allclose(at, fine + (fine - coarse) / 3.0, atol=5e-7)
 
 
+def test_simulations_look_for_no_closed_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check with a search that fails, as it does for forty coupled four-bars."""
+    robot = closed(four_bars(2))
+
+    def search(*_: Any) -> None:
+        raise ValueError("no closed configuration was found")
+
+    monkeypatch.setattr(fw.ClosedRobot, "random_configuration", search)
+    signs = np.array([-1.0 if joint.name.startswith("pin") else 1.0 for joint in robot.joints])
+    fw.Simulation(robot, 1e-3, q=0.3 * signs).step()
+
+
 @pytest.mark.parametrize("beyond", [1e-3, 1e-6, 1e-9, 0.0, -1e-9, -1e-6, -1e-3])
 def test_steps_that_end_next_to_the_singular_configuration(beyond: float) -> None:
     """Check ten steps to a small distance from it, and twenty steps away; at it, rounding has the greatest effect."""

@@ -15,6 +15,7 @@ from ..engine.loops.kernels import CompiledKernel
 from ..model.types import Actuator, JointType, Tendon
 from ..robot.left_out_at_joints import OF_JOINTS, sprung
 from ..robot.robot import Robot
+from ..robot.system import System
 from ..robot.tendons.length_functions import LengthFunctions
 from ..robot.tendons.lengths import rotation_vector, turn_from
 from ..robot.tendons.tendon_table import length_table
@@ -399,9 +400,10 @@ class ForcesAtJoints:
 
     def moved_by(self, rows: Sequence[int]) -> dict[int, list[int]]:
         """Return, for some rows of lengths, the velocities that may change them."""
-        x, q = self.lengths, self.robot.random_configuration(0)
+        x = self.lengths
         if x is None or not rows:
             return {}
+        q = System.random_configuration(self.robot, 0)  # loops may be open: the zeros are the same
         _, S = x.evaluate(q)
         moves: Array = np.asarray(S != 0.0)
         if x.jacobians is not None:
