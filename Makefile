@@ -80,7 +80,7 @@ pictures: $(VENV)/.test $(VENV)-casadi/.made $(VENV)-torch/.made $(VENV)-dask/.m
 	$(VENV)-dask/bin/python -m pip install --quiet zarr
 	$(BIN)/python docs/pictures.py $(ONLY)
 
-# Measures the tables of all pages, in one run of an hour and a half, on a machine that does nothing else. COMMANDS chooses some.
+# Measures the tables of all pages, in one run of an hour, on a machine that does nothing else. COMMANDS chooses some.
 figures: $(foreach name,figures casadi torch jax conformance crocoddyl,$(VENV)-$(name)/.made)
 	$(VENV)-casadi/bin/python -m pip install --quiet adam-robotics[casadi] example-robot-data
 	$(VENV)-jax/bin/python -m pip install --quiet mujoco-mjx gymnasium example-robot-data
@@ -143,7 +143,7 @@ bench-gpu: $(VENV)/.test
 	PYTHONPATH=benchmarks/peers $(BIN)/python benchmarks/gpu/run.py $(if $(MINUTES),--minutes $(MINUTES))
 
 # Problems that others have defined: the MJCF files of eight packages beside MuJoCo, benchmark problems of multibody dynamics and of
-# engines for robots, and a pinched capsule. Half an hour. Of the packages the files alone are needed.
+# engines for robots, and a pinched capsule. A quarter of an hour. Of the packages the files alone are needed.
 conformance: $(VENV)-conformance/.made
 	$(VENV)-conformance/bin/python benchmarks/peers/conformance.py --jobs 2
 	PYTHONPATH=tests $(VENV)-conformance/bin/python benchmarks/peers/multibody_problems.py

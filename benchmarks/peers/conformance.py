@@ -542,8 +542,8 @@ def in_own_process(entry: tuple[str, str, Path], options: argparse.Namespace) ->
     return Outcome(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def tables(outcomes: Sequence[Outcome]) -> str:
-    """Return the table by package, and the table of files that do not agree."""
+def tables(outcomes: Sequence[Outcome], each: bool) -> str:
+    """Return the table by package, and with `each` the table of files that do not agree."""
     rows = []
     for package in [*dict.fromkeys(o.package for o in outcomes), "all"]:
         own = [o for o in outcomes if package in (o.package, "all")]
@@ -554,6 +554,8 @@ def tables(outcomes: Sequence[Outcome]) -> str:
         through = f"{sum(error <= TOLERANCE for error in acting)} of {len(acting)}"
         numbers = *(counts[v] for v in COUNTED), in_contact, through, not_models
         rows.append([package, *map(str, (len(own) - not_models, *numbers))])
+    if not each:
+        return markdown(HEADER, rows)
     order = {verdict: k for k, verdict in enumerate(reversed(COUNTED))}
     others = [o for o in outcomes if o.verdict not in ("agree", "not a model")]
     lines = [o.line() for o in sorted(others, key=lambda o: (order[o.verdict], o.package, o.file))]
@@ -569,6 +571,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the controls")
     parser.add_argument("--jobs", type=int, default=1, help="number of files in parallel")
     parser.add_argument("--time-limit", type=float, default=120.0, metavar="SECONDS", help="time limit of a file [s]")
+    parser.add_argument("--totals", action="store_true", help="only the table by package")
     parser.add_argument("--json", type=Path, metavar="FILE", help="file for all outcomes")
     parser.add_argument("--one", nargs=3, metavar=("PACKAGE", "NAME", "PATH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -585,7 +588,7 @@ def main() -> None:
             print(f"{outcome.package}: {outcome.file}: {outcome.verdict} {outcome.told}", file=sys.stderr, flush=True)
             if options.json:
                 options.json.write_text("\n".join(json.dumps(asdict(o)) for o in outcomes))
-    print(f"{machine()}, MuJoCo {mujoco.__version__}\n\n{tables(outcomes)}")
+    print(f"{machine()}, MuJoCo {mujoco.__version__}\n\n{tables(outcomes, not options.totals)}")
 
 
 if __name__ == "__main__":
