@@ -4,10 +4,8 @@ sections.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import chignoli2023
 import chignoli2023_chains as chains
 import chignoli2023_leg as leg
 import numpy as np
@@ -26,7 +24,6 @@ from chignoli2023_robots import (
     exact,
 )
 from compared import candidate
-from report import Report
 
 from featherweight import CompiledFunction
 
@@ -118,15 +115,3 @@ def test_root_mean_squares_of_figure_14_are_those_of_the_knee() -> None:
     for model, (rms, _) in leg.PAPER.items():
         assert abs(leg.deviation(leg.Motion(), model, leg.KNEE)[0] - rms) < 0.005
         assert abs(leg.deviation(leg.Motion(), model, leg.ANKLE)[0] - rms) > 0.2
-
-
-def test_the_sections_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chains, "LENGTHS", (2, 4, 8, 12, 16, 24))
-    monkeypatch.setattr(chignoli2023, "GENERAL", "")  # other generated robots take seconds
-    monkeypatch.setattr(leg, "STEP", 0.01)
-    report = Report(tmp_path, times=False)
-    chignoli2023.sections(report)
-    pictures = sorted(path.name for path in tmp_path.glob("*.png"))
-    assert pictures == [f"chignoli2023_{name}.png" for name in ("figure11", "figure13", "figure14", "tables")]
-    for name in pictures:
-        assert f"({name})" in report.markdown and (tmp_path / name).stat().st_size < 150_000

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import drumwright2012
 import featherstone2005
 import featherstone2005_humanoid as humanoid
-import make_report
 import pytest
 from costs import Cost, dynamics, factorization_operations, rotation_cost
 from mechanisms import branched
@@ -93,15 +90,3 @@ def test_branched_trees_are_half_as_deep_as_they_have_links() -> None:
     for i, p in enumerate(robot.model.tree.parent):
         depth[i] = depth[p] + 1 if p >= 0 else 1
     assert abs(max(depth) / n - 0.5) < 0.05
-
-
-def test_the_report_is_written_without_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drumwright2012, "COUNTED", (10, 20, 30, 40))
-    monkeypatch.setattr(drumwright2012, "ALL_COUNTED", (10, 20))
-    monkeypatch.setattr(drumwright2012, "PROCESSORS", (10,))
-    monkeypatch.setattr(make_report, "PAPERS", (featherstone2005.sections, drumwright2012.sections))
-    text = make_report.write_report(tmp_path, times=False).read_text()
-    pictures = sorted(path.name for path in tmp_path.glob("*.png"))
-    assert pictures == ["drumwright2012_figure1.png", "featherstone2005_figure5.png", "featherstone2005_figure7.png"]
-    for name in pictures:
-        assert f"({name})" in text and (tmp_path / name).stat().st_size < 150_000

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 
-import make_report
 import numpy as np
 import pytest
 import sathya2023
-import sathya2023_complexity as complexity
 import sathya2023_matrices as matrices
 import sathya2023_robots as robots
 from sathya2023_counts import (
@@ -120,20 +117,3 @@ def test_hands_are_fixed_to_links() -> None:
     both = robots.with_hand(robots.with_hand(arm, hand, "body2", "left_"), hand, "body2", "right_")
     made = build(both)
     assert made.nv == 9 and made.model.topology.children[2] == (3, 6)
-
-
-def test_the_report_is_written_without_times_and_without_robots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sathya2023, "BRANCHES", (1, 2))
-    monkeypatch.setattr(sathya2023, "STEMS", (4, 5, 6, 7, 8))
-    monkeypatch.setattr(sathya2023, "SQUARES", SQUARES)
-    monkeypatch.setattr(sathya2023, "CHAINS", CHAINS)
-    monkeypatch.setattr(complexity, "LENGTHS", (4, 5, 6))
-    monkeypatch.setattr(complexity, "NUMBERS", (2, 3, 4, 5))
-    monkeypatch.setattr(complexity, "TABLE1", {x: complexity.TABLE1[x] for x in ("pv-osimr", "efpa")})
-    monkeypatch.setattr(make_report, "PAPERS", (sathya2023.sections,))
-    text = make_report.write_report(tmp_path, times=False).read_text()
-    pictures = sorted(path.name for path in tmp_path.glob("*.png"))
-    assert pictures == ["sathya2023_figure3.png", "sathya2023_figure4a.png", "sathya2023_figure4b.png"]
-    for name in pictures:
-        assert f"({name})" in text and (tmp_path / name).stat().st_size < 150_000
-    assert "Skipped" in text

@@ -4,14 +4,10 @@ sections.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import wensing2012
-from report import Report
 from wensing2012_mechanisms import (
-    ALGORITHMS,
     ASIMO,
     BODIES,
     MORE_LIMBS,
@@ -117,14 +113,3 @@ def test_rjk_falls_back_by_more_than_half_with_two_arms_and_two_legs_if_each_pai
         name: pairs_alone(*case) / counts(*case, ("ltl",))["ltl"] for name, case in variants().items() if name in ("HF", MANY)
     }
     assert found[MANY] / found["HF"] > 1.5
-
-
-def test_the_sections_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wensing2012, "MORE", (0, 4))
-    monkeypatch.setattr(wensing2012, "ALGORITHMS", ALGORITHMS[:-1])  # "dense" takes seconds
-    report = Report(tmp_path, times=False)
-    wensing2012.sections(report)
-    pictures = sorted(path.name for path in tmp_path.glob("*.png"))
-    assert pictures == ["wensing2012_figure5.png", "wensing2012_figure6.png", "wensing2012_limbs.png"]
-    for name in pictures:
-        assert f"({name})" in report.markdown and (tmp_path / name).stat().st_size < 150_000
