@@ -40,6 +40,10 @@ class Kind(NamedTuple):
     error: type[Exception] = ValueError
     several: str = ""  # the text for a list of them
 
+    def worded(self, wanted: str) -> Kind:
+        """Return the kind with other words."""
+        return self._replace(wanted=wanted)
+
 
 def argument(what: str, x: object, kind: Kind) -> Any:
     """Return a value as its kind has it. Raises the kind's error, which begins with `what`."""

@@ -29,7 +29,7 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-THREADS = either([whole(1), NOTHING])._replace(wanted="a whole number of at least 1, or None")
+THREADS = either([whole(1), NOTHING]).worded("a whole number of at least 1, or None")
 
 
 def check_threads(what: str, threads: object) -> None:

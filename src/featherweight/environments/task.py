@@ -21,7 +21,7 @@ from .snapshot import Links, Snapshot
 Terms = dict[str, Array]
 
 
-FILE = either([PATH, object_of(Description)])._replace(wanted="a path, the name of one of Gymnasium's files, or a Description")
+FILE = either([PATH, object_of(Description)]).worded("a path, the name of one of Gymnasium's files, or a Description")
 
 
 @dataclass(frozen=True)

@@ -55,12 +55,12 @@ TASKS: dict[str, type[Task]] = {
 
 
 KEYWORDS = "num_envs", "max_episode_steps", "autoreset_mode", "integrator", "threads", "render_mode", "size", "camera_name"
-AT_LEAST_ONE = whole(1)._replace(wanted="at least 1, a whole number")
-SEEDS = either([whole(0), list_of(either([whole(0), NOTHING])), NOTHING])._replace(
-    wanted="a whole number of at least 0, such a number or None for each environment, or None"
+AT_LEAST_ONE = whole(1).worded("at least 1, a whole number")
+SEEDS = either([whole(0), list_of(either([whole(0), NOTHING])), NOTHING]).worded(
+    "a whole number of at least 0, such a number or None for each environment, or None"
 )
-OPTIONS = either([dict_of(NAME, None), NOTHING])._replace(wanted="a dict, such as {'reset_mask': ...}, or None")
-RENDER_MODE = one_of((None, *RENDER_MODES))._replace(wanted="None or 'rgb_array'")
+OPTIONS = either([dict_of(NAME, None), NOTHING]).worded("a dict, such as {'reset_mask': ...}, or None")
+RENDER_MODE = one_of((None, *RENDER_MODES)).worded("None or 'rgb_array'")
 
 
 def _mode(x: Any) -> AutoresetMode:
@@ -278,7 +278,7 @@ def episodes_of(task: Task, robots: ParallelRobots) -> CompiledEpisodes | Snapsh
 def the_task(task: str | Task, parameters: dict[str, Any]) -> Task:
     """Return the task with some fields replaced. Raises ValueError for an unknown name, and TypeError for unknown fields."""
     if not isinstance(task, Task):
-        argument("task", task, one_of(TASKS)._replace(wanted=f"a Task, or one of {', '.join(TASKS)}"))
+        argument("task", task, one_of(TASKS).worded(f"a Task, or one of {', '.join(TASKS)}"))
     kind = TASKS[task] if isinstance(task, str) else type(task)
     names = [f.name for f in fields(kind)]
     if unknown := [name for name in parameters if name not in names]:

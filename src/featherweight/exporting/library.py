@@ -30,8 +30,8 @@ class _Texts(NamedTuple):
     precision: str
 
 
-PRECISION = one_of(("double", "float"))._replace(wanted="double or float")
-INTERFACE = one_of(("c", "casadi"))._replace(wanted="c or casadi")
+PRECISION = one_of(("double", "float")).worded("double or float")
+INTERFACE = one_of(("c", "casadi")).worded("c or casadi")
 
 
 @checked

@@ -15,9 +15,9 @@ from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, 
 
 BY_NAME = "bodies", "joints", "frames", "loops", "couplings", "closures", "shapes", "tendons", "actuators", "cameras", "sensors"
 
-POSITIONS = dict_of(NAME, None)._replace(wanted="a dict {joint: position}, such as {'elbow': 0.5}")
-NEW_NAMES = dict_of(NAME, None)._replace(wanted="a dict {old name: new name}")
-AXIS = one_of("xyz")._replace(wanted='"x", "y" or "z", the normal of the mirror plane')
+POSITIONS = dict_of(NAME, None).worded("a dict {joint: position}, such as {'elbow': 0.5}")
+NEW_NAMES = dict_of(NAME, None).worded("a dict {old name: new name}")
+AXIS = one_of("xyz").worded('"x", "y" or "z", the normal of the mirror plane')
 
 
 def _payload(x: Any) -> Inertia:

@@ -97,7 +97,7 @@ def _gravity(x: object) -> tuple[float, ...]:
 GRAVITY = Kind(f"three finite numbers within ±{LARGEST:g}", _gravity, error=ModelError)
 
 
-BASES = one_of(("fixed", "floating"))._replace(wanted='"fixed" or "floating"')
+BASES = one_of(("fixed", "floating")).worded('"fixed" or "floating"')
 
 
 def _ordered_joints(d: Description, base: str) -> list[Joint]:

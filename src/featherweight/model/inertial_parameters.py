@@ -100,8 +100,8 @@ def _axes(placed: Placed) -> Mat3:
     return Mat3(*(Vec3(*row) for row in placed.pose.R))
 
 
-ARMATURE = either([NONNEGATIVE, dict_of(NAME, NONNEGATIVE), list_of(NONNEGATIVE)])._replace(
-    wanted="a finite number, zero or more, or such a number for each joint, in a list or in a dict by name"
+ARMATURE = either([NONNEGATIVE, dict_of(NAME, NONNEGATIVE), list_of(NONNEGATIVE)]).worded(
+    "a finite number, zero or more, or such a number for each joint, in a list or in a dict by name"
 )
 
 Armature = Annotated[float | Mapping[str, float] | ArrayLike, ARMATURE]

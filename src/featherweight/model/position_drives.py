@@ -13,8 +13,8 @@ from .types import Actuator, JointType
 
 DRIVEN = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 
-GAIN = either([NONNEGATIVE, dict_of(NAME, NONNEGATIVE), list_of(NONNEGATIVE)])._replace(
-    wanted="a finite number, zero or more, or one for each joint, in a list or in a dict by name"
+GAIN = either([NONNEGATIVE, dict_of(NAME, NONNEGATIVE), list_of(NONNEGATIVE)]).worded(
+    "a finite number, zero or more, or one for each joint, in a list or in a dict by name"
 )
 
 Gain = Annotated[float | Mapping[str, float] | ArrayLike, GAIN]

@@ -20,8 +20,8 @@ from .problem import OptimalControl, check_problem
 from .solver import COST, VIOLATION
 from .workspace import Settings, Workspace
 
-RATE = POSITIVE._replace(wanted="a positive number of ticks per second")
-TIME = FINITE._replace(wanted="a finite number of seconds")
+RATE = POSITIVE.worded("a positive number of ticks per second")
+TIME = FINITE.worded("a finite number of seconds")
 FIRST = 50  # iterations of the first tick
 
 

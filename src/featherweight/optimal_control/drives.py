@@ -19,7 +19,7 @@ BASES = (JointType.FLOATING, JointType.PLANAR)  # joints without drives
 OTHERS = ("tendon", "at", "activation", "muscle", "adhesion", "servo", "motor", "orientation", "delay")
 
 
-DRIVEN = list_of(NAME)._replace(wanted="a list of names of joints")
+DRIVEN = list_of(NAME).worded("a list of names of joints")
 
 
 def joint_drives(robot: Robot, names: Iterable[str] | None) -> tuple[Drive, ...]:

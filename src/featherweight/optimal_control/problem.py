@@ -57,7 +57,7 @@ from .workspace import Pool, Settings, Workspace
 
 Knots = str | Sequence[int] | Array  # "all", "running", "end" or numbers of knots
 
-INTEGRATORS = one_of((SEMI_IMPLICIT, RK4))._replace(wanted=f"{SEMI_IMPLICIT!r} or {RK4!r}")
+INTEGRATORS = one_of((SEMI_IMPLICIT, RK4)).worded(f"{SEMI_IMPLICIT!r} or {RK4!r}")
 OPTIONS = ("guess", "iterations", "tolerance", "constraint_tolerance")  # of solutions, besides what they are for
 
 REASONS = {
@@ -763,7 +763,7 @@ class OptimalControl:
         return with_unit_rotations(self.robot, a) if name == "q" else a
 
 
-PROBLEM = object_of(OptimalControl)._replace(wanted="an OptimalControl")
+PROBLEM = object_of(OptimalControl).worded("an OptimalControl")
 
 
 def bounds_of_step(step: float | tuple[float, float]) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from .model_view import ModelView
 from .robot import Robot
 from .system import CONTRADICTING, LOOP_TOLERANCE
 
-Tolerance = Annotated[float, NONNEGATIVE._replace(wanted="a length [m] and angle [rad], zero or more")]
+Tolerance = Annotated[float, NONNEGATIVE.worded("a length [m] and angle [rad], zero or more")]
 
 if TYPE_CHECKING:  # modules that open files are imported when a file is read
     from ..model.formats.packages import PackagePath
@@ -185,4 +185,4 @@ def build(
 
 
 def _check_equalities(equalities: str) -> None:
-    argument("equalities", equalities, one_of(EQUALITIES)._replace(wanted='"exact" or "compliant"'))
+    argument("equalities", equalities, one_of(EQUALITIES).worded('"exact" or "compliant"'))

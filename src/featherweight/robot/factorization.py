@@ -17,7 +17,7 @@ from ..engine.program import Input, KernelProgram, Output
 from ..model.topology import Topology
 from ..names import SuggestsNames
 
-PARENT = list_of(whole())._replace(wanted="a list of whole numbers, the parent of each row, -1 for the ground")
+PARENT = list_of(whole()).worded("a list of whole numbers, the parent of each row, -1 for the ground")
 
 Parents = Annotated[Sequence[int], PARENT]
 Symmetric = Annotated[npt.ArrayLike, ARRAY._replace(error=TypeError)]

@@ -24,8 +24,8 @@ ROUNDED = 1e-3  # error of the length of quaternions written with four digits
 
 INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
 
-SECONDS = POSITIVE._replace(wanted="a positive number of seconds")
-DURATION = NONNEGATIVE._replace(wanted="zero or more seconds")
+SECONDS = POSITIVE.worded("a positive number of seconds")
+DURATION = NONNEGATIVE.worded("zero or more seconds")
 ROBOT = object_of(Robot)
 
 
@@ -102,7 +102,7 @@ def check_duration(duration: float, every: int) -> None:
 
 def check_count(name: str, count: object, least: int) -> int:
     """Return a whole number of at least `least`. Raises ValueError for other numbers."""
-    number: int = argument(name, count, whole(least)._replace(wanted=f"at least {least}, a whole number"))
+    number: int = argument(name, count, whole(least).worded(f"at least {least}, a whole number"))
     return number
 
 

@@ -58,7 +58,7 @@ from .step_model import StepModel
 from .variation import varied_arrays
 
 Controller = Callable[[float, Array, Array], Any]
-CONTROLLER = either([FUNCTION, NOTHING])._replace(wanted="a function of time, q and v, or None")
+CONTROLLER = either([FUNCTION, NOTHING]).worded("a function of time, q and v, or None")
 
 
 class Rollout(RobotState):

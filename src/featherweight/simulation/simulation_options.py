@@ -12,7 +12,7 @@ from ..robot.constraints.contact import BilateralContact
 
 ALL = "all"  # limits, including equal lower and upper ones
 LAWS = RIGID, COMPLIANT, AS_IN_THE_FILE = "rigid", "compliant", "as in the file"
-DELASSUS = either([NAME, FUNCTION])._replace(wanted="the name of an algorithm or a function")
+DELASSUS = either([NAME, FUNCTION]).worded("the name of an algorithm or a function")
 PART, REFUSE = "part", "refuse"  # treatment of overlaps at the start
 
 
@@ -55,7 +55,7 @@ class ContactOptions:
     delassus: Annotated[str | Callable[[list[BilateralContact], Vector], Matrix], DELASSUS] = "auto"
 
 
-LIMITS = one_of((True, False, ALL))._replace(wanted=f"True, False or {ALL!r} (with equal lower and upper ones)")
+LIMITS = one_of((True, False, ALL)).worded(f"True, False or {ALL!r} (with equal lower and upper ones)")
 
 
 @checked

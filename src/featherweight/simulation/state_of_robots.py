@@ -16,7 +16,7 @@ from .joint_limits import JointLimits
 from .observations import Observations
 from .sensor_history import SensorHistory
 
-TIME = FINITE._replace(wanted="a finite number of seconds")
+TIME = FINITE.worded("a finite number of seconds")
 
 
 class StateOfRobots(Observations):

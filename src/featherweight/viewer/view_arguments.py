@@ -10,13 +10,11 @@ from numpy.typing import ArrayLike
 from ..array_types import Array, Matrix, Vector
 from ..checks import ARRAY, FINITE, NOTHING, Kind, Refused, argument, array_of, either, one_of, whole
 
-GROUND = either([one_of(("below",)), FINITE, NOTHING])._replace(wanted="'below' (just under the robot), a height in m, or None")
+GROUND = either([one_of(("below",)), FINITE, NOTHING]).worded("'below' (just under the robot), a height in m, or None")
 
 Ground = Annotated[float | Literal["below"] | None, GROUND]
 
-PORT_NUMBER = either([whole(0, 65535), NOTHING])._replace(
-    wanted="a whole number from 0 (any port that is free) to 65535, or None"
-)
+PORT_NUMBER = either([whole(0, 65535), NOTHING]).worded("a whole number from 0 (any port that is free) to 65535, or None")
 
 Port = Annotated[int | None, PORT_NUMBER]
 

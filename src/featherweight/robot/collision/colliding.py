@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 KNOWN_QUERIES = ("shape queries",)
 SHOWN = 3  # pairs that `repr` of a result lists
-PAIRS = list_of(tuple_of(either([NAME, NOTHING]), either([NAME, NOTHING])))._replace(wanted="pairs of names in a list")
+PAIRS = list_of(tuple_of(either([NAME, NOTHING]), either([NAME, NOTHING]))).worded("pairs of names in a list")
 NamedPairs = Annotated[Iterable[tuple[str | None, str | None]] | None, either([PAIRS, NOTHING])]
 
 

@@ -301,7 +301,7 @@ def placement_rows(robot: System, name: str, bodies: Sequence[str | None], poses
     return robot.bind(name, frames.placement_rows, (Q,), (Output("rows", (len(where), 12)),), (placements(where),))
 
 
-LENGTH = BOUND._replace(wanted="zero or more [m]")
+LENGTH = BOUND.worded("zero or more [m]")
 
 
 def checked_length(name: str, value: float) -> float:

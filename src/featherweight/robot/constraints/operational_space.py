@@ -162,7 +162,7 @@ class OperationalSpace(SuggestsNames):
     def delassus(self, algorithm: str = "auto") -> CompiledFunction:
         """Return the function of q that computes J M⁻¹ Jᵀ (m, m); `Robot.delassus` lists the algorithms."""
         kernels = self._delassus_kernels
-        choices = one_of(("auto", *kernels))._replace(wanted=f"auto or one of {', '.join(kernels)}")
+        choices = one_of(("auto", *kernels)).worded(f"auto or one of {', '.join(kernels)}")
         argument("delassus: algorithm", algorithm, choices)
         if algorithm not in self._delassus:
             if algorithm == "auto":

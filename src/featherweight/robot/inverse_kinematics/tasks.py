@@ -32,7 +32,7 @@ from ..system import System
 KINDS = {"pose": POSE, "position": POSITION, "orientation": ORIENTATION}
 WITHIN = 1e-6  # [m, rad] tolerance of tasks of priority 0
 GROUND = Placements((-1,), (((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),), ((0.0, 0.0, 0.0),))
-PRIORITY = whole(0)._replace(wanted="an integer of at least 0")
+PRIORITY = whole(0).worded("an integer of at least 0")
 TOLERANCE = number_in("positive", 0.0, ends="(]")
 UNITS = {POSE: ("position", "orientation"), POSITION: ("position",), ORIENTATION: ("orientation",)}
 
