@@ -20,6 +20,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -101,12 +102,20 @@ def measured(command: str) -> str:
     return shown(command, run.stdout)
 
 
-def main() -> None:
+def chosen(arguments: Sequence[str] | None = None) -> list[str]:
+    """Return the commands that the command line names, or all commands of the pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    known = dict.fromkeys(command for text in pages().values() for command in places(text))
-    parser.add_argument("commands", nargs="*", metavar="COMMAND", choices=list(known), default=list(known))
+    parser.add_argument("commands", nargs="*", metavar="COMMAND")
+    known = list(dict.fromkeys(command for text in pages().values() for command in places(text)))
+    given: list[str] = parser.parse_args(arguments).commands
+    if unknown := [command for command in given if command not in known]:
+        parser.error(f"no page has figures of {unknown[0]!r}; there are: {'; '.join(known)}")
+    return given or known
+
+
+def main() -> None:
     failed = []
-    for command in parser.parse_args().commands:
+    for command in chosen():
         try:
             text = measured(command)
         except ValueError as error:

@@ -70,6 +70,14 @@ def test_times_in_tables_are_measured_for_this_version(page: Path) -> None:
     assert [table for table in tables if TIME.search(table.partition("\n")[0]) or "µs" in table] == []
 
 
+def test_all_tables_are_measured_or_those_that_are_named() -> None:
+    every = FIGURES["chosen"]([])
+    assert sorted(every) == sorted({command for places in SHOWN.values() for command in places})
+    assert FIGURES["chosen"](["calls.py", every[-1]]) == ["calls.py", every[-1]]
+    with pytest.raises(SystemExit):
+        FIGURES["chosen"](["colls.py"])
+
+
 def test_what_is_printed_beside_tables_is_left_out() -> None:
     text = FIGURES["shown"]("a.py", "a machine\n\nall is well\n\n| a |\n| --- |\n| 1 |\n\n| b |\n")
     last = f"`python benchmarks/peers/a.py`, Featherweight {__version__}: a machine"

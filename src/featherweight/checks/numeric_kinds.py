@@ -177,8 +177,8 @@ Seed = Annotated["np.random.Generator | int", SEED]
 SeedOrNone = Annotated["np.random.Generator | int | None", SEED_OR_NONE]
 
 
-SIZE = either([whole(0), list_of(whole(0))]).worded("a whole number of at least 0, such numbers in a list, or None")
+SIZE = either([whole(0), list_of(whole(0)), NOTHING]).worded("a whole number of at least 0, such numbers in a list, or None")
 
-Size = Annotated[SupportsIndex | Sequence[SupportsIndex] | None, either([SIZE, NOTHING]).worded(SIZE.wanted)]
+Size = Annotated[SupportsIndex | Sequence[SupportsIndex] | None, SIZE]
 
 PixelSize = Annotated[tuple[int, int], tuple_of(whole(1), whole(1)).worded("(width, height) in pixels, both positive")]

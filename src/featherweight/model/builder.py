@@ -79,6 +79,10 @@ def describe(
         cameras=tuple(cameras),
     )
     _require_names(description)
+    for s in description.shapes:
+        if s.friction is not None and s.friction < 0.0:
+            problem = f"shape {s.name!r}: the friction is negative ({s.friction:g})"
+            raise ModelError(f"{description.source}: {problem}; give zero or more")
     return description
 
 
@@ -97,9 +101,6 @@ def _require_names(d: Description) -> None:
         for each in on_body:
             if each.body not in known:
                 raise ModelError(f"{d.source}: {what} {each.name!r}: {each.body!r} is not a body; add it or correct the name")
-    if rising := [s for s in d.shapes if (s.friction or 0.0) < 0.0]:
-        problem = f"shape {rising[0].name!r}: the friction is negative ({rising[0].friction:g})"
-        raise ModelError(f"{d.source}: {problem}; give zero or more")
     joints = {j.name: j for j in d.joints}
     for marked in (*d.independent, *d.dependent):
         if marked not in joints:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array
-from ..checks import NAME, NONNEGATIVE, dict_of, either, list_of, real_array
+from ..checks import real_array
 from ..names import choose_from, listed
 from ..spatial import Mat3, RigidInertia, Sym3, Vec3
 from .checks import about_center, judged_inertias, rigid_inertia_of_row
 from .model import Model, Placed
+from .position_drives import OF_JOINTS
 from .types import LARGEST, SMALLEST_MASS, Inertia, JointType, Pose, add, scale
 
 NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
@@ -100,9 +101,7 @@ def _axes(placed: Placed) -> Mat3:
     return Mat3(*(Vec3(*row) for row in placed.pose.R))
 
 
-ARMATURE = either([NONNEGATIVE, dict_of(NAME, NONNEGATIVE), list_of(NONNEGATIVE)]).worded(
-    "a finite number, zero or more, or such a number for each joint, in a list or in a dict by name"
-)
+ARMATURE = OF_JOINTS.worded("a finite number, zero or more, or such a number for each joint, in a list or in a dict by name")
 
 Armature = Annotated[float | Mapping[str, float] | ArrayLike, ARMATURE]
 """Reflected inertias of joints, as `with_armature` takes them."""
@@ -110,10 +109,9 @@ Armature = Annotated[float | Mapping[str, float] | ArrayLike, ARMATURE]
 
 def with_armature(model: Model, given: Armature) -> Model:
     """Return the same model with the given reflected inertias [kg m², kg], as `Robot.with_armature` takes them."""
-    armature = _armature_by_name(model, given)
-    for name in armature:
-        if name not in {j.name for j in model.joints}:
-            raise ValueError(f"{model.name} has no moving joint {choose_from(name, [j.name for j in model.joints])}")
+    armature, known = _armature_by_name(model, given), [j.name for j in model.joints]
+    if unknown := [name for name in armature if name not in known]:
+        raise ValueError(f"{model.name} has no moving joint {choose_from(unknown[0], known)}")
     rows = list(model.tree.armature)
     for j in model.joints:
         for row in range(j.v_slice.start, j.v_slice.stop):

@@ -13,11 +13,12 @@ from .types import Actuator, JointType
 
 DRIVEN = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 
-GAIN = either([NONNEGATIVE, dict_of(NAME, NONNEGATIVE), list_of(NONNEGATIVE)]).worded(
+OF_JOINTS = either([NONNEGATIVE, dict_of(NAME, NONNEGATIVE), list_of(NONNEGATIVE)]).worded(
     "a finite number, zero or more, or one for each joint, in a list or in a dict by name"
 )
 
-Gain = Annotated[float | Mapping[str, float] | ArrayLike, GAIN]
+OfJoints = Annotated[float | Mapping[str, float] | ArrayLike, OF_JOINTS]
+"""A number for all joints, or one for each."""
 
 
 class DrivenJoint(Protocol):
@@ -51,8 +52,8 @@ class PD:
     To follow a moving target with the velocity w, give u + w damping / stiffness.
     """
 
-    stiffness: Gain
-    damping: Gain = 0.0
+    stiffness: OfJoints
+    damping: OfJoints = 0.0
     joints: Iterable[str] | None = None
 
     def actuators(self, joints: Iterable[DrivenJoint]) -> tuple[Actuator, ...]:
