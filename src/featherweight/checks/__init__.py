@@ -8,6 +8,7 @@ An error names the function, the argument, what it must be, and the value: "Join
 Wrong numbers, arrays and choices raise ValueError; objects of another class, texts and switches raise TypeError.
 """
 
+from .caller import warn_caller
 from .checking import checked
 from .hints import CHECKED_LATER
 from .kinds import (
@@ -105,5 +106,6 @@ __all__ = [
     "rows_of_numbers",
     "shown",
     "tuple_of",
+    "warn_caller",
     "whole",
 ]  # fmt: skip

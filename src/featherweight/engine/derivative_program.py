@@ -10,7 +10,7 @@ import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -87,9 +87,13 @@ def units(n: int) -> list[list[float]]:
 
 @dataclass(frozen=True)
 class JacobianProgram(DerivedProgram):
-    """The derivatives dy_dx of all results y of a program with respect to some arguments x."""
+    """The derivatives dy_dx of all results y of a program with respect to some arguments x.
+
+    The last results, as many scalars as `values` says, are results themselves instead.
+    """
 
     by: tuple[str, ...] = ()
+    values: int = field(default=0, kw_only=True)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -101,28 +105,35 @@ class JacobianProgram(DerivedProgram):
 
     @cached_property
     def outputs(self) -> tuple[Output, ...]:
-        pairs = itertools.product(self.program.outputs, self._differentiated)
-        return tuple(Output(f"d{y.name}_d{x.name}", (*y.tangent, *x.tangent)) for y, x in pairs)
+        pairs = itertools.product(self._moving, self._differentiated)
+        slopes = tuple(Output(f"d{y.name}_d{x.name}", (*y.tangent, *x.tangent)) for y, x in pairs)
+        return slopes + self.program.outputs[len(self._moving) :]
+
+    @cached_property
+    def _moving(self) -> tuple[Output, ...]:
+        return self.program.outputs[: len(self.program.outputs) - self.values]
 
     @cached_property
     def _differentiated(self) -> list[Input]:
         return [x for x in self.program.inputs if x.name in self.by]
 
     def identity(self) -> tuple[object, ...]:
-        return *super().identity(), self.by, tuple(x.name for x in self.program.inputs)
+        values = (self.values,) if self.values else ()
+        return *super().identity(), self.by, tuple(x.name for x in self.program.inputs), *values
 
     def nodes_for(self, operations: int) -> int:
         return round(WASTE_OF_RATES * operations) + len(self._trace.graph)  # including the values of the program
 
     def derived(self, given: Sequence[list[Any]], x: dict[int, Scalar], by_name: dict[str, list[Any]]) -> list[Any]:
-        seeds = seeded(self.program.inputs, given, self.by)
-        return self._matrices(self._along(outputs_of(self._trace, x), forward(self._trace, x, seeds)))
+        seeds, results = seeded(self.program.inputs, given, self.by), outputs_of(self._trace, x)
+        slopes = self._matrices(self._along(results, forward(self._trace, x, seeds)))
+        return slopes + results[len(results) - self.values :]
 
     def _matrices(self, rates: Sequence[Rates]) -> list[Scalar]:
         """Return the concatenated results, from the rates of the program's results."""
         at = first_directions(self.program.inputs, self.by)
         results, first = [], 0
-        for y in self.program.outputs:
+        for y in self._moving:
             size = math.prod(y.tangent)
             for x in self._differentiated:
                 columns = range(at[x.name], at[x.name] + math.prod(x.tangent))
@@ -138,7 +149,7 @@ class JacobianProgram(DerivedProgram):
         def seeds(given: Sequence[list[Any]]) -> list[list[Rates]]:
             return seeded(self.program.inputs, given, self.by)
 
-        return jacobian_trace(self._trace, seeds, [y.size for y in self.program.outputs], columns, lanes)
+        return jacobian_trace(self._trace, seeds, [y.size for y in self._moving], columns, lanes, self.values)
 
 
 def first_directions(inputs: Sequence[Input], by: Sequence[str]) -> dict[str, int]:

@@ -14,6 +14,7 @@ from .arguments import bound
 from .backends import EXECUTIONS
 from .backends.protocol import Executable
 from .derivative_program import JacobianProgram, PullbackProgram, PushforwardProgram
+from .guarded import GuardedCalls, GuardedProgram
 from .operations import Operations
 from .program import FusedProgram, Program
 from .runner import Runner
@@ -68,6 +69,10 @@ class CompiledFunction(SuggestsNames, Generic[R]):
     def _set_ways(self, ways: Ways) -> None:
         self.ways, self.program, self.algorithm = ways, ways.own.program, ways.algorithm
         self.runner = Runner(ways.own)
+        self._guarded: GuardedCalls | None = None
+        if isinstance(self.program, GuardedProgram):
+            watched = CompiledFunction[Any](self.program.watched, ways.own.asked, ways.algorithm)
+            self._guarded = GuardedCalls(self.program, watched, ways.own.asked)
         self._alternatives: dict[str, CompiledFunction[R]] = {self.algorithm: self}
         self._variants: dict[str, CompiledFunction[R]] = {}
         self._derivatives: dict[tuple[str, ...], CompiledFunction[Any]] = {}
@@ -241,7 +246,21 @@ class CompiledFunction(SuggestsNames, Generic[R]):
         if f is not self:
             return f(*args, out=out, threads=threads, device=device, **named)
         given = bound(self.program, args, named)
+        if self._guarded is not None:
+            return self._call_guarded(self._guarded, given, out, threads, device)
         result: R = self.runner(*given, out=out, threads=threads, device=device, begin=self._take_entry)
+        return result
+
+    def _call_guarded(self, calls: GuardedCalls, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> R:
+        """Return the results of a guarded call; later calls with positional arguments only go to the guard directly."""
+        own = out if calls.hides_strain else None  # the guard has one result more
+        results = calls(*args, out=None if own is out else out, threads=threads, device=device)
+        if own is not None:
+            copied: R = self.runner.copied(results[:-1], args, own)
+            return copied
+        call = calls.entry(self.runner.result_class, CompiledFunction.__call__)
+        self.__class__ = type("CompiledFunction", (CompiledFunction,), {"__call__": call, "__module__": __name__})
+        result: R = calls.public(results, self.runner.result_class)
         return result
 
     def chosen(self, named: dict[str, Any]) -> CompiledFunction[R]:

@@ -7,6 +7,7 @@ reaches is left out.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ import numpy as np
 from .differentiation import Rates, forward, is_zero
 from .graph import Expression, Graph
 from .operations import INPUT
-from .trace import Trace, live_nodes, values_of
+from .trace import Trace, live_nodes, outputs_of, values_of
 
 Scalar = tuple[int, bool] | float  # (node, negative), or a number
 
@@ -41,6 +42,7 @@ class JacobianTrace(NamedTuple):
     pieces: tuple[tuple[Piece, ...], ...]  # pieces of each group
     rows: tuple[int, ...]  # rows of the derivatives of each result
     columns: tuple[int, ...]  # columns of the derivatives with respect to each argument
+    values: int = 0  # number of scalars at the end of the outputs: results that are not differentiated
 
     @property
     def vectors(self) -> set[int]:
@@ -59,8 +61,9 @@ def jacobian_trace(
     rows: Sequence[int],
     columns: Sequence[int],
     lanes: int,
+    values: int = 0,
 ) -> JacobianTrace:
-    """Return the derivatives of a trace along directions.
+    """Return the derivatives of a trace along directions; the last `values` outputs are not differentiated.
 
     `seeds` returns the rates of the arguments' scalars from these scalars. Directions are the concatenated columns of
     derivatives with respect to arguments; the outputs of the trace are the rows.
@@ -79,10 +82,12 @@ def jacobian_trace(
         on_the_way = t._replace(live=tuple(i for i in t.live if reached[i] & mask))
         results.append(forward(on_the_way, x, [[{k: own[k]} if k in own else {} for own in scalars] for scalars in moving]))
     outputs: list[Scalar] = []
-    for of_groups in zip(*results, strict=True):
+    for of_groups in itertools.islice(zip(*results, strict=True), sum(rows)):
         for k, row in enumerate(of_groups):
             y = row.get(k, 0.0)
             outputs.append((y.node, y.negative) if isinstance(y, Expression) else 0.0)
+    for y in outputs_of(t, x)[sum(rows) : sum(rows) + values]:
+        outputs.append((y.node, y.negative) if isinstance(y, Expression) else float(y))
     return JacobianTrace(
         Trace(g, (*t.inputs, len(vectors.entries)), tuple(outputs), _live(g, outputs, list(vectors.entries), len(t.inputs))),
         lanes,
@@ -90,6 +95,7 @@ def jacobian_trace(
         tuple(_pieces(group, columns) for group in groups),
         tuple(rows),
         tuple(columns),
+        values,
     )
 
 

@@ -121,6 +121,11 @@ class Program(ABC):
         """
         return None
 
+    @property
+    def traceable(self) -> Program:
+        """The program without others that compute some states a second time."""
+        return self
+
     def nodes_for(self, operations: int) -> int:
         """Return an upper estimate of the nodes in a trace with this many operations; some nodes turn out to be dead."""
         return WASTE * operations
@@ -289,6 +294,23 @@ class RenamedProgram(WrappedProgram):
         return self.program.flat(*inputs)
 
 
+@dataclass(frozen=True)
+class WithoutLastResult(WrappedProgram):
+    """A program without its last result."""
+
+    program: Program
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return self.program.outputs[:-1]
+
+    def identity(self) -> tuple[object, ...]:
+        return "without last result", self.program.identity()
+
+    def flat(self, *inputs: list[Any]) -> list[Any]:
+        return self.program.flat(*inputs)[: sum(y.size for y in self.outputs)]
+
+
 class SeveralPrograms(Program):
     """A program that combines others."""
 
@@ -396,6 +418,7 @@ class ComposedProgram(SeveralPrograms):
 
 def with_kernels(program: P, change: Callable[[KernelProgram], Program]) -> P | Program:
     """Replace each kernel of a program by the result of `change`; return the program itself if nothing changes."""
+    program = program.traceable  # type: ignore[assignment]
     if isinstance(program, KernelProgram):
         return change(program)
 

@@ -24,3 +24,4 @@ Argument = Configuration | Velocity | Input
 
 Q, Q0, Q1 = Configuration("q"), Configuration("q0"), Configuration("q1")
 V, A, TAU = Velocity("v"), Velocity("a"), Velocity("tau")
+DAMPING = Input("damping", (), optional=True)

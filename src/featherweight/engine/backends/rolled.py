@@ -13,7 +13,7 @@ import numpy as np
 from ...array_types import Array
 from ..derivative_program import OneInLanes
 from ..loops.batch_loop import constant_words, rows_code
-from ..program import ComposedProgram, CoreShape, FusedProgram, KernelProgram, Program
+from ..program import ComposedProgram, CoreShape, FusedProgram, KernelProgram, Program, WithoutLastResult
 from ..program_trace import ProgramTrace
 from ..threads import processors, share_out
 from .host_arrays import HostArrays
@@ -141,8 +141,11 @@ class RolledProgram:
         self._steps = self._steps_of(program, [*range(inputs)], [*range(inputs, self._given)])
 
     def _steps_of(self, program: Program, read: list[int], written: list[int]) -> list[Step]:
+        program = program.traceable
         if isinstance(program, OneInLanes):
             return self._steps_of(program.program, read, written)
+        if isinstance(program, WithoutLastResult):
+            return self._steps_of(program.program, read, [*written, self._new(program.program.outputs[-1].shape)])
         if isinstance(program, KernelProgram):
             return [Step(RolledKernel(program), (*read, *written))]
         known = {a.name: k for a, k in zip(program.inputs, read, strict=True)}

@@ -103,8 +103,14 @@ def plan_lanes(t: JacobianTrace, options: PlanOptions) -> StraightPlan:
         for row in range(rows)
         for pieces in t.pieces
     ]
-    sizes = [rows * columns for rows in t.rows for columns in t.columns]
+    sizes = sizes_in_lanes(t)
+    places += [[_ResultPlace(len(sizes) - t.values + k, 0)] for k in range(t.values)]
     return _plan(_Arrangement(t.trace, options, places, None, seeds, t.vectors), last, sizes)
+
+
+def sizes_in_lanes(t: JacobianTrace) -> list[int]:
+    """Return the sizes of the arrays of derivatives, and of the scalars after them."""
+    return [*(rows * columns for rows in t.rows for columns in t.columns), *(1 for _ in range(t.values))]
 
 
 def fused_products(t: Trace, operands: Mapping[int, Sequence[int]]) -> dict[int, int]:

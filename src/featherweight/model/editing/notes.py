@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ... import checks
 from ...names import listed
 from ..types import Contents, ModelWarning
 from .references import D
@@ -39,7 +38,4 @@ def warn(d: Contents, message: str) -> None:
 
 def warn_caller(message: str) -> None:
     """Issue a ModelWarning that points at the calling line outside of this package."""
-    package, level, frame = __name__.partition(".")[0], 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, ModelWarning, stacklevel=level)
+    checks.warn_caller(message, ModelWarning)

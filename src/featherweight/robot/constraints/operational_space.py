@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,21 +15,23 @@ from ...algorithms.contact import constraint_rows
 from ...algorithms.contact.contact_rows import BranchedRows
 from ...algorithms.contact.delassus import efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
 from ...algorithms.contact.operational_space import by_factors as by_factors
-from ...algorithms.contact.operational_space import recursive
+from ...algorithms.contact.operational_space import least_norm, recursive
+from ...algorithms.contact.operational_space.reduction import ReducedRows
 from ...algorithms.contact.operational_space.stabilization import FrameRows, stabilization
 from ...array_types import Array
 from ...checks import argument, one_of
-from ...engine.function import CompiledFunction, cheapest
-from ...engine.program import Input, Output, Program
+from ...engine.function import CompiledFunction, R, cheapest
+from ...engine.guarded import GuardedProgram
+from ...engine.program import ComposedProgram, Input, Output, Program, WithoutLastResult
 from ...model.tree import Placements
 from ...model.types import Pose
 from ...names import SuggestsNames
 from ...summaries import summarized
-from ..arguments import TAU, Argument, Q, V
+from ..arguments import DAMPING, TAU, Argument, Q, V
 from ..compiled_member import compiled
 from ..step_functions import Forest
 from ..system import System
-from .constrained_slopes import Constrained, constrained_slopes
+from .constrained_slopes import SOLUTION, Constrained, constrained_slopes, on_matrices
 from .constraint import KnownConstraint, ResolvedRows
 from .contact import BilateralContact, Resolved
 from .redundancy import Independence
@@ -47,7 +49,11 @@ DELASSUS = {
 }
 ANY_ROWS = {"pv-osim": recursive.pv_osim_rows, "ltl": by_factors.ltl_rows}  # for all constraints
 OF_CONTACTS = {"pv-osimr": pv_osimr.pv_osimr, "pv-osimr-some": pv_osimr.pv_osimr, "efpa": efpa.efpa}  # of robots with loops
-STRAIN = 1e22  # squared ratio: pivots that have lost eleven digits
+STRAIN = 1e14  # greatest squared ratio of pivots; with more, the rows are factorized by rotations
+LOWER_RANK = (
+    "constraint rows depend on each other at this configuration, but not in general. The motion meets the constraints in the "
+    "sense of least squares, and of all forces these have the least norm; close to this configuration, they are different"
+)
 
 
 @summarized
@@ -56,7 +62,7 @@ class ConstrainedMotion(NamedTuple):
 
     acceleration: Array  # (..., nv)
     force: Array  # (..., m) forces of the constraint rows: M a + c + g = tau + Jᵀ force
-    least_squares: bool  # True if rows are dependent: forces are not unique, targets may not be met
+    least_squares: bool  # True if rows are dependent, in any state: forces are those of least norm, targets may not be met
 
 
 @summarized
@@ -190,10 +196,10 @@ class OperationalSpace(SuggestsNames):
 
     @compiled
     def inertia(self) -> CompiledFunction:
-        """Function of q: the operational-space inertia Λ = (J M⁻¹ Jᵀ)⁻¹ (m, m)."""
-        self._require_independence("the operational-space inertia")
+        """Function of q and an optional `damping` μ >= 0: the operational-space inertia Λ = (J M⁻¹ Jᵀ + μ 1)⁻¹ (m, m)."""
         kernels = recursive.inertia_pv_osim, by_factors.inertia, recursive.inertia_pv_osimr
-        return self._cheapest(OperationalSpace.inertia, kernels, (Q,), Output("inertia", (self.size, self.size)), "pv-osim")
+        output = Output("inertia", (self.size, self.size))
+        return self._cheapest(OperationalSpace.inertia, kernels, (Q, DAMPING), output, "pv-osim", least_norm.inertia)
 
     @compiled
     def bias(self) -> CompiledFunction:
@@ -214,18 +220,18 @@ class OperationalSpace(SuggestsNames):
         The algorithms are extended force propagators, continued to all joints ("efp"; Wensing, Featherstone and Orin 2012),
         and sparse factors ("ltl").
         """
-        self._require_independence("the dynamically consistent inverse")
         kernels = recursive.consistent_inverse, by_factors.consistent_inverse
         output = Output("inverse", (self.robot.nv, self.size))
-        return self._cheapest(OperationalSpace.consistent_inverse, kernels, (Q,), output, "efp")
+        again = least_norm.consistent_inverse
+        return self._cheapest(OperationalSpace.consistent_inverse, kernels, (Q,), output, "efp", again)
 
     @compiled
     def null_space_projector(self) -> CompiledFunction:
         """Function of q: N (nv, nv) = 1 - M⁻¹ Jᵀ Λ J, for velocities; Nᵀ is the projector for joint forces."""
-        self._require_independence("the null-space projector")
         kernels = recursive.null_space_projector, by_factors.null_space_projector
         output = Output("N", (self.robot.nv, self.robot.nv))
-        return self._cheapest(OperationalSpace.null_space_projector, kernels, (Q,), output, "efp")
+        again = least_norm.null_space_projector
+        return self._cheapest(OperationalSpace.null_space_projector, kernels, (Q,), output, "efp", again)
 
     def forward_dynamics(
         self,
@@ -234,37 +240,41 @@ class OperationalSpace(SuggestsNames):
         tau: npt.ArrayLike,
         target: npt.ArrayLike | None = None,
         *,
+        damping: npt.ArrayLike | None = None,
         algorithm: str | None = None,
         threads: int | None = None,
     ) -> ConstrainedMotion:
         """Return accelerations (..., nv) and constraint forces (..., m) with J a + J' v = target (..., m), zero by default.
 
-        If rows on one body depend on each other, the result has their forces of least norm, and meets the target in the sense
-        of least squares. The function warns if independent rows are nearly dependent, as those of two feet may be with
-        stretched legs; the forces are then meaningless.
+        If rows depend on each other, always or in some states, accelerations meet the target in the sense of least squares,
+        and the forces are those of least norm. The function warns of states in which only the rank is lower than in general:
+        close to them, forces are different. With `damping` μ >= 0 [m/(N s²), for translations], J a + J' v + μ force = target:
+        forces remain bounded near such states, and targets are met approximately (Carpentier, Budhiraja and Mansard 2021).
         """
-        if target is None and algorithm is None and threads is None:
+        if target is None and damping is None and algorithm is None and threads is None:
             a, force, strain = self.constrained_dynamics(q, v, tau)
         else:
-            options: dict[str, Any] = {"target": target, "algorithm": algorithm, "threads": threads}
+            options: dict[str, Any] = {"target": target, "damping": damping, "algorithm": algorithm, "threads": threads}
             given = {name: value for name, value in options.items() if value is not None}
             a, force, strain = self.constrained_dynamics(q, v, tau, **given)
-        _warn_of_strain(strain, "forces")
-        return ConstrainedMotion(a, force, self._least_squares)
+        return ConstrainedMotion(a, force, self._least_squares or _is_infinite(strain))
 
     @compiled
     def constrained_dynamics(self) -> CompiledFunction[ConstrainedDynamics]:
-        """Function of q, v, tau and an optional `target`: results (nv), (m) of `forward_dynamics`, and a strain.
+        """Function of q, v, tau and optional `target` and `damping`: results (nv), (m) of `forward_dynamics`, and a strain.
 
-        The strain is the sum of squares of the ratios of the diagonal entries of J M⁻¹ Jᵀ to its pivots.
+        The strain is the sum of squares of the ratios of the diagonal entries of J M⁻¹ Jᵀ to its pivots. It is infinite where
+        the rows have a lower rank than in general.
         """
         space = self._with(self._independence.constraints)
         out = (Output("acceleration", (self.robot.nv,)), Output("force", (self.size,)), Output("strain", ()))
-        inputs = (Q, V, TAU, Input("target", (self.size,), optional=True))
+        inputs = (Q, V, TAU, Input("target", (self.size,), optional=True), DAMPING)
         member = OperationalSpace.constrained_dynamics
 
         def candidate(name: str, kernel: Callable[..., None], first: Any) -> CompiledFunction[ConstrainedDynamics]:
-            return member.bind(self.robot, kernel, inputs, out, (first, self._independence.reduction), algorithm=name)
+            constants = (ReducedRows(first, self._independence.reduction),)
+            made = member.bind(self.robot, kernel, inputs, out, constants, algorithm=name)
+            return self._guarded(made, least_norm.constrained, inputs[:-1])
 
         r, f = recursive, by_factors
         candidates = {}
@@ -282,11 +292,10 @@ class OperationalSpace(SuggestsNames):
         """Return velocities (..., nv) after an impact at all rows at once, and the impulses (..., m) of the rows.
 
         Rows with the velocities J v have -restitution J v after the impact (Newton's law); the default restitution is zero.
-        Dependent rows and warnings are treated as in `forward_dynamics`.
+        Dependent rows are treated as in `forward_dynamics`.
         """
         after, impulse, strain = self.impact(q, v, restitution, threads=threads)
-        _warn_of_strain(strain, "impulses")
-        return Impact(after, impulse, self._least_squares)
+        return Impact(after, impulse, self._least_squares or _is_infinite(strain))
 
     @compiled
     def impact(self) -> CompiledFunction[ImpactDynamics]:
@@ -294,7 +303,8 @@ class OperationalSpace(SuggestsNames):
         space, inputs = self._with(self._independence.constraints), (Q, V, Input("restitution", ()))
         out = (Output("velocity", (self.robot.nv,)), Output("impulse", (self.size,)), Output("strain", ()))
         constants = (space._rows.rows, self._independence.reduction)
-        return OperationalSpace.impact.bind(self.robot, by_factors.impulse, inputs, out, constants, algorithm="ltl")
+        made = OperationalSpace.impact.bind(self.robot, by_factors.impulse, inputs, out, constants, algorithm="ltl")
+        return self._guarded(made, least_norm.impulse, inputs)
 
     @compiled
     def forward_dynamics_derivatives(self) -> CompiledFunction[ConstrainedDerivatives]:
@@ -319,6 +329,7 @@ class OperationalSpace(SuggestsNames):
     def _derivatives(self, target: Program | None, doc: str | None) -> CompiledFunction[ConstrainedDerivatives]:
         kept, reduction = self._with(self._independence.constraints)._rows.rows, self._independence.reduction
         dynamics = self.constrained_dynamics.alternatives["ltl"].program
+        assert isinstance(dynamics, GuardedProgram)
         program = constrained_slopes(Constrained(self.robot, dynamics, target, self._rows.rows, kept, reduction), doc or "")
         return CompiledFunction(program, self.robot._traced_execution, "forward" if reduction.dependent else "ltl")
 
@@ -357,12 +368,29 @@ class OperationalSpace(SuggestsNames):
 
     # how they are made
 
-    def _require_independence(self, what: str) -> None:
-        if self.dependence:
-            raise ValueError(
-                f"{what} is not defined, because rows depend on each other: {self.dependence}. "
-                "Remove the dependent rows, or use delassus or forward_dynamics"
-            )
+    def _guarded(
+        self, watched: CompiledFunction[R], again: Callable[..., None], inputs: Sequence[Argument], hidden: bool = False
+    ) -> CompiledFunction[R]:
+        """Return a function that computes states with a great strain, the last result, by a kernel for rows of any rank.
+
+        `inputs` are arguments of this kernel, besides M and J and, for a function of tau, net forces and J' v. With `hidden`,
+        the strain is not a result of the function.
+        """
+        program, robot, rows = watched.program, self.robot, (self._rows.rows,)
+        n, m = robot.nv, self.size
+        arguments, made = (Q, V, TAU), [Output("M", (n, n)), Output("J", (m, n)), Output("net", (n,)), Output("gained", (m,))]
+        if TAU in inputs:
+            first = robot.bind("matrices", least_norm.equations, arguments, made, rows).program
+        else:
+            arguments, made = arguments[:1], made[:2]
+            first = robot.bind("matrices", least_norm.matrices, arguments, made, rows).program
+        more = [robot.input(x) for x in inputs if x not in arguments]
+        outputs = (*program.outputs[:-1], Output("rank", ()))
+        second = on_matrices(robot, SOLUTION, again, [*(Input(*x[:2]) for x in made), *more], outputs)
+        careful = ComposedProgram(program.name, (first, second), tuple(y.name for y in outputs), program.doc)
+        plain = WithoutLastResult(program) if hidden else program
+        guarded = GuardedProgram(plain, program, careful, STRAIN, self._independence.rank, LOWER_RANK, (SOLUTION,))
+        return CompiledFunction(guarded, robot.execution, watched.algorithm)
 
     def _cheapest(
         self,
@@ -371,16 +399,20 @@ class OperationalSpace(SuggestsNames):
         inputs: Sequence[Argument],
         output: Output,
         recursion: str,
+        again: Callable[..., None] | None = None,
     ) -> CompiledFunction:
         """Return the cheapest algorithm for these constraints.
 
         `kernels` are the recursion for contacts on a tree, of the name `recursion`, the algorithm by sparse factors for all
-        constraints ("ltl"), and the recursion with branches ("pv-osimr"), if there is one.
+        constraints ("ltl"), and the recursion with branches ("pv-osimr"), if there is one. If they also write a strain, `again`
+        is the kernel for states with a great strain.
         """
         of_contacts, of_rows, *of_branches = kernels
+        outputs = (output, Output("strain", ())) if again else (output,)
 
         def candidate(name: str, kernel: Callable[..., None], *constants: Any) -> CompiledFunction:
-            return member.bind(self.robot, kernel, inputs, output, constants, algorithm=name)
+            made = member.bind(self.robot, kernel, inputs, outputs, constants, algorithm=name)
+            return self._guarded(made, again, [x for x in inputs if x is not DAMPING], hidden=True) if again else made
 
         candidates = {}
         if self._recursive:
@@ -391,11 +423,5 @@ class OperationalSpace(SuggestsNames):
         return cheapest(candidates)
 
 
-def _warn_of_strain(strain: Any, what: str) -> None:
-    """Warn the caller's caller if rows are nearly dependent."""
-    one = isinstance(strain, float)
-    if strain < STRAIN if one else (strain < STRAIN).all():
-        return
-    at = "" if one else f" at state {tuple(map(int, np.argwhere(~(strain < STRAIN))[0]))}"
-    text = f"constraints depend on each other{at}, nearly: their {what} are not reliable there"
-    warnings.warn(text, RuntimeWarning, stacklevel=3)
+def _is_infinite(strain: Any) -> bool:
+    return bool(strain == math.inf) if isinstance(strain, float) else bool(np.isinf(strain).any())

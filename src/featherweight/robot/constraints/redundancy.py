@@ -24,7 +24,8 @@ STATES = 3  # number of configurations in general position
 class Independence:
     """The constraints without rows that depend on others of the same body, and the map between the two sets of rows.
 
-    `jacobian` returns the function of q that computes the Jacobian of constraints. Raises ValueError if no constraint moves
+    `rank` is the number of independent rows in general position. `jacobian` returns the function of q that computes the
+    Jacobian of constraints. Raises ValueError if no constraint moves
     with the robot.
     """
 
@@ -42,12 +43,13 @@ class Independence:
         whole = len(kept) == sum(resolved.sizes)
         self.constraints = constraints if whole else _with_rows(constraints, resolved.sizes, kept)
         J = jacobian(self.constraints)
-        rank = max(_rank(_evaluated(J, system.random_configuration(seed))) for seed in range(STATES))
+        self.rank = rank = max(_rank(_evaluated(J, system.random_configuration(seed))) for seed in range(STATES))
         if rank < len(kept):
             what = "all rows" if whole else "the others"
             notes.append(f"{what} together have rank {rank} instead of {len(kept)}")
         self.report = "; ".join(notes)
-        self.reduction = Reduction(_tuples(spread), _tuples(gather), int(rank < len(kept)))
+        norm = product(spread.T, spread)
+        self.reduction = Reduction(_tuples(spread), _tuples(gather), _tuples(norm), int(rank < len(kept)))
 
 
 def _by_bodies(
@@ -139,3 +141,9 @@ def _tuples(A: Array) -> tuple[tuple[float, ...], ...]:
     whole = np.rint(A)
     near = (np.abs(A - whole) < ROUNDING) & (np.abs(whole) <= 1.0)
     return tuple(tuple(map(float, row)) for row in np.where(near, whole + 0.0, A))
+
+
+def all_rows(m: int) -> Reduction:
+    """Return the reduction that keeps all of m rows."""
+    same = _tuples(np.eye(m))
+    return Reduction(same, same, same, 0)

@@ -10,8 +10,8 @@ from ...joint_space import row_bias, write_bias_force, write_row_jacobian
 from ...ltdl import back_substitute, forward_substitute, solve_in_situ
 from ...mechanisms.counterparts import takes_mechanism
 from ..constraint_rows import ConstraintRows
-from .dense_factors import factorize, invert, solve, solve_dependent
-from .reduction import Reduction, gathered, spread_out
+from .dense_factors import damp, factorize_semidefinite, invert, solve, solve_dependent
+from .reduction import ReducedRows, Reduction, damp_rows, gathered, spread_out
 
 
 @takes_mechanism
@@ -23,10 +23,12 @@ def ltl_rows(system, rows: ConstraintRows, q, D) -> None:
 
 
 @takes_mechanism
-def inertia(system, rows: ConstraintRows, q, result) -> None:
-    """Write (J M^-1 J^T)^-1."""
+def inertia(system, rows: ConstraintRows, q, damping, results) -> None:
+    """Write (J M^-1 J^T + damping 1)^-1, and the strain."""
+    result, strain = results
     ltl_rows(system, rows, q, result)
-    invert(len(rows.K), result)
+    damp(len(rows.K), result, damping)
+    strain[0] = invert(len(rows.K), result)
 
 
 @takes_mechanism
@@ -58,24 +60,27 @@ def bias(system, rows: ConstraintRows, q, v, beta) -> None:
 
 
 @takes_mechanism
-def consistent_inverse(system, rows: ConstraintRows, q, result) -> None:
-    """Write M^-1 J^T (J M^-1 J^T)^-1, n by m."""
-    write_consistent_inverse(system, jacobian_of(system, rows, q), q, result)
+def consistent_inverse(system, rows: ConstraintRows, q, results) -> None:
+    """Write M^-1 J^T (J M^-1 J^T)^-1, n by m, and the strain."""
+    result, strain = results
+    strain[0] = write_consistent_inverse(system, jacobian_of(system, rows, q), q, result)
 
 
 @takes_mechanism
-def null_space_projector(system, rows: ConstraintRows, q, N) -> None:
-    """Write 1 - M^-1 J^T (J M^-1 J^T)^-1 J."""
+def null_space_projector(system, rows: ConstraintRows, q, results) -> None:
+    """Write 1 - M^-1 J^T (J M^-1 J^T)^-1 J, and the strain."""
+    N, strain = results
     n, m = len(system.parent), len(rows.K)
     inverse = [[0.0] * m for _ in range(n)]
     J = jacobian_of(system, rows, q)
-    write_consistent_inverse(system, J, q, inverse)
+    strain[0] = write_consistent_inverse(system, J, q, inverse)
     write_projector(n, m, inverse, J, N)
 
 
 @takes_mechanism
-def constrained(system, rows: ConstraintRows, reduction: Reduction, q, v, tau, target, results) -> None:
-    """Write q'' with J q'' + J' v = target, the forces f, and their strain: M q'' + c + g = tau + J^T f."""
+def constrained(system, reduced: ReducedRows, q, v, tau, target, damping, results) -> None:
+    """Write q'', the forces f, and their strain: M q'' + c + g = tau + J^T f, J q'' + J' v + damping f = target."""
+    rows, reduction = reduced
     qdd, force, strain = results
     n, m = len(system.parent), len(rows.K)
     L, d = factorized_mass_matrix(system, q)
@@ -86,6 +91,7 @@ def constrained(system, rows: ConstraintRows, reduction: Reduction, q, v, tau, t
     back_substitute(system.parent, L, z)
     write_row_accelerations(Y, d, row_bias(system, rows, q, v), z, b)
     write_products(n, m, Y, d, D)
+    damp_rows(reduction, damping, D)
     wanted = gathered(reduction, target)
     for r in range(m):
         b[r] = wanted[r] - b[r]
@@ -185,8 +191,8 @@ def write_row_accelerations(Y, d, bias_acceleration, z, b) -> None:
         b[r] = total
 
 
-def write_consistent_inverse(system, J, q, result) -> None:
-    """Write M^-1 J^T (J M^-1 J^T)^-1."""
+def write_consistent_inverse(system, J, q, result):
+    """Write M^-1 J^T (J M^-1 J^T)^-1. Returns the strain."""
     n, m = len(system.parent), len(J)
     L, d = factorized_mass_matrix(system, q)
     Y = back_substituted(system.parent, L, J)
@@ -196,11 +202,12 @@ def write_consistent_inverse(system, J, q, result) -> None:
         for i in range(n):
             Y[r][i] = d[i] * Y[r][i]
         forward_substitute(system.parent, L, Y[r])
-    C, reciprocal = factorize(m, D)
+    C, reciprocal, strain = factorize_semidefinite(m, D)
     for i in range(n):
         x = solve(m, C, reciprocal, [Y[r][i] for r in range(m)])
         for r in range(m):
             result[i][r] = x[r]
+    return strain
 
 
 def write_projector(n: int, m: int, inverse, J, N) -> None:

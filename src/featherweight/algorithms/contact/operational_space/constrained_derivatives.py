@@ -36,8 +36,8 @@ from ..constraint_rows import (
     write_joint_forces_of,
 )
 from .by_factors import back_substituted, write_products
-from .dense_factors import factorize, solve
-from .reduction import Reduction, gathered, spread_out
+from .dense_factors import factorize_semidefinite, solve
+from .reduction import Reduction, damp_rows, gathered, spread_out
 
 
 def row_forces(tree: Tree, rows: ConstraintRows, q, f, tau) -> None:
@@ -93,7 +93,7 @@ def add_entry_products(rows: ConstraintRows, q, a, b) -> None:
 
 
 class KktFactors(NamedTuple):
-    """M = L^T D L with d = 1 / D and N = L^-1, Y = J N, and Y D^-1 Y^T = C diag(1 / reciprocal) C^T."""
+    """M = L^T D L with d = 1 / D and N = L^-1, Y = J N, and Y D^-1 Y^T, damped, = C diag(1 / reciprocal) C^T."""
 
     L: Any
     d: Any
@@ -103,7 +103,7 @@ class KktFactors(NamedTuple):
     reciprocal: Any
 
 
-def kkt_factors(parent, M, J) -> KktFactors:
+def kkt_factors(parent, reduction: Reduction, M, J, damping) -> KktFactors:
     n, m = len(parent), len(J)
     L = on_pattern(parent, M)
     d = ltdl_in_situ(parent, L)
@@ -112,7 +112,8 @@ def kkt_factors(parent, M, J) -> KktFactors:
     Y = back_substituted(parent, L, J)
     D = [[0.0] * m for _ in range(m)]
     write_products(n, m, Y, d, D)
-    C, reciprocal = factorize(m, D)
+    damp_rows(reduction, damping, D)
+    C, reciprocal, _ = factorize_semidefinite(m, D)
     return KktFactors(L, d, N, Y, C, reciprocal)
 
 
@@ -139,11 +140,11 @@ def row_slopes(system, reduction: Reduction, rows_dq, rows_dv, target_dq, target
 
 
 @takes_mechanism
-def solved_constraints(system, reduction: Reduction, M, J, R, S, results) -> None:
+def solved_constraints(system, reduction: Reduction, M, J, R, S, damping, results) -> None:
     """Write the derivatives of q'' and of the forces of all rows, by q, v and tau."""
     a_q, a_v, a_tau, f_q, f_v, f_tau = results
     n, m = len(system.parent), len(J)
-    F = kkt_factors(system.parent, M, J)
+    F = kkt_factors(system.parent, reduction, M, J, damping)
     for k in range(2 * n):
         by = (a_q, f_q) if k < n else (a_v, f_v)
         write_column(system.parent, F, reduction, [R[i][k] for i in range(n)], [S[r][k] for r in range(m)], k % n, by)

@@ -1,35 +1,71 @@
 """Dense factors of the Delassus matrix D of m rows: D = C diag(p) C^T, C with a unit diagonal; no pivoting.
 
-If rows depend on each other, D is singular. Then D + mu 1 has factors, and the proximal iteration
+If rows depend on each other at a configuration, some pivots are rounding errors. `factorize_semidefinite` gives these a
+reciprocal near zero, so that solutions are finite: one of the least-squares solutions. The *strain* of a solution is an
+estimate of the squared loss of accuracy, in units of rounding errors: the sum of squares of the ratios D_kk / p_k.
+
+If rows depend on each other everywhere, D is singular. Then D + mu 1 has factors, and the proximal iteration
 
     x <- (D + mu 1)^-1 (b + mu x)
 
-converges to a least-squares solution of D x = b, in one iteration along all directions in which D is much larger than mu.
+converges to a least-squares solution of D x = b, in one iteration along all directions in which D is much larger than mu. In
+the null space of D it adds b / mu each time; a difference of the last two iterates removes that, and leaves the least norm.
 """
 
 from __future__ import annotations
 
-MU = 1e-8  # relative to the mean diagonal entry
-ITERATIONS = 4
-NOTHING = 1e-150  # gives rows that cannot move factors too
+SMALL = 1e-24  # square of the ratio p_k / D_kk of pivots that are rounding errors
+STILL = 1e-22  # square of an entry D_kk for which no force is too great; rows that cannot move count as dependent
+NOTHING = 1e-37  # gives rows that cannot move factors too; a number also in single precision
+MU = 1e-6  # relative to the mean diagonal entry
+ITERATIONS = 6
+ROUNDING = 1e-32  # square of a relative error
 
 
 def factorize(m: int, D):
     """Return C, below the diagonal, and 1 / p; D is not changed."""
+    C, reciprocal = lower(m, D), [0.0] * m
+    for k in range(m):
+        reciprocal[k] = 1.0 / C[k][k]
+        eliminate(m, C, k, reciprocal[k])
+    return C, reciprocal
+
+
+def factorize_semidefinite(m: int, D):
+    """Return C, reciprocals p / (p^2 + s^2) with s = 1e-12 D_kk, and the strain; D is not changed."""
+    C, reciprocal, strain = lower(m, D), [0.0] * m, 0.0
+    for k in range(m):
+        square = D[k][k] * D[k][k] + STILL
+        q = 1.0 / (C[k][k] * C[k][k] + (SMALL * square + NOTHING))
+        reciprocal[k] = C[k][k] * q
+        strain = strain + square * q
+        eliminate(m, C, k, reciprocal[k])
+    return C, reciprocal, strain
+
+
+def damp(m: int, D, damping) -> None:
+    """Add damping 1 to D."""
+    for k in range(m):
+        D[k][k] = D[k][k] + damping
+
+
+def lower(m: int, D):
+    """Return the lower triangle of D."""
     C = [[0.0] * m for _ in range(m)]
-    reciprocal = [0.0] * m
     for i in range(m):
         for j in range(i + 1):
             C[i][j] = D[i][j]
-    for k in range(m):
-        reciprocal[k] = 1.0 / C[k][k]
-        column = [0.0] * m
-        for i in range(k + 1, m):
-            column[i] = C[i][k]
-            C[i][k] = column[i] * reciprocal[k]
-            for j in range(k + 1, i + 1):
-                C[i][j] = C[i][j] - C[i][k] * column[j]
-    return C, reciprocal
+    return C
+
+
+def eliminate(m: int, C, k: int, reciprocal) -> None:
+    """Replace column k below the diagonal by that of the factor, and the rest by its Schur complement."""
+    column = [0.0] * m
+    for i in range(k + 1, m):
+        column[i] = C[i][k]
+        C[i][k] = column[i] * reciprocal
+        for j in range(k + 1, i + 1):
+            C[i][j] = C[i][j] - C[i][k] * column[j]
 
 
 def solve(m: int, C, reciprocal, b):
@@ -47,9 +83,9 @@ def solve(m: int, C, reciprocal, b):
     return x
 
 
-def invert(m: int, D) -> None:
-    """Replace D by its inverse."""
-    C, reciprocal = factorize(m, D)
+def invert(m: int, D):
+    """Replace D by its inverse. Returns the strain."""
+    C, reciprocal, strain = factorize_semidefinite(m, D)
     N = [[0.0] * m for _ in range(m)]  # C^-1
     for i in range(m):
         N[i][i] = 1.0
@@ -68,19 +104,17 @@ def invert(m: int, D) -> None:
                 s = s + E[k] * N[k][j]
             D[i][j] = s
             D[j][i] = s
+    return strain
 
 
 def solve_dependent(m: int, D, b, dependent: int):
-    """Return a solution of D x = b, and the sum of squares of D_kk / p_k, which is large if D is nearly singular.
+    """Return a solution of D x = b, and its strain.
 
-    `dependent` is 1 if D is singular everywhere; the sum is zero then.
+    `dependent` is 1 if D is singular everywhere; then the solution is that of least norm, and its strain follows from the
+    second difference of the last iterates, which vanishes in the null space.
     """
     if dependent == 0:
-        C, reciprocal = factorize(m, D)
-        strain = 0.0
-        for k in range(m):
-            ratio = D[k][k] * reciprocal[k]
-            strain = strain + ratio * ratio
+        C, reciprocal, strain = factorize_semidefinite(m, D)
         return solve(m, C, reciprocal, b), strain
     trace = 0.0
     for k in range(m):
@@ -91,10 +125,17 @@ def solve_dependent(m: int, D, b, dependent: int):
         for j in range(i + 1):
             A[i][j] = D[i][j] + mu if i == j else D[i][j]
     C, reciprocal = factorize(m, A)
-    x = solve(m, C, reciprocal, b)
+    last = solve(m, C, reciprocal, b)
+    before, earlier = last, last
     for _ in range(ITERATIONS - 1):
-        c = [0.0] * m
-        for k in range(m):
-            c[k] = b[k] + mu * x[k]
-        x = solve(m, C, reciprocal, c)
-    return x, 0.0
+        earlier, before = before, last
+        last = solve(m, C, reciprocal, [b[k] + mu * before[k] for k in range(m)])
+    x = [0.0] * m
+    size, bend = 0.0, 0.0
+    for k in range(m):
+        growth = last[k] - before[k]
+        change = growth - (before[k] - earlier[k])
+        x[k] = before[k] - (ITERATIONS - 1) * growth
+        size = size + x[k] * x[k]
+        bend = bend + change * change
+    return x, bend / (ROUNDING * size + NOTHING)

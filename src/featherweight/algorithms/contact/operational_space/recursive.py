@@ -15,25 +15,29 @@ from ...aba import accelerations, articulated_bodies
 from ...articulated import articulated_inertias, joint_forces, responses
 from ...kinematics import angular_velocities, base_acceleration, joint_transforms, spatial_velocities, velocity_products
 from ..constraint_rows import ConstraintRows, unit_wrenches, write_entries
-from ..contact_rows import BranchedRows, Branches, ContactRows, wrench
+from ..contact_rows import Branches, ContactRows, wrench
 from ..delassus.jacobian import contact_jacobian
 from ..delassus.pv_osim import by_pairs, pv_osim
 from ..delassus.pv_osimr import by_branches, pv_osimr
 from .by_factors import write_products, write_projector
-from .dense_factors import factorize, invert, solve, solve_dependent
-from .reduction import Reduction, gathered, spread_out
+from .dense_factors import damp, factorize_semidefinite, invert, solve, solve_dependent
+from .reduction import ReducedRows, Reduction, damp_rows, gathered, spread_out
 
 
-def inertia_pv_osim(tree: Tree, contacts: ContactRows, q, result) -> None:
-    """Write (J M^-1 J^T)^-1."""
+def inertia_pv_osim(tree: Tree, contacts: ContactRows, q, damping, results) -> None:
+    """Write (J M^-1 J^T + damping 1)^-1, and the strain."""
+    result, strain = results
     pv_osim(tree, contacts, q, result)
-    invert(len(contacts.owner), result)
+    damp(len(contacts.owner), result, damping)
+    strain[0] = invert(len(contacts.owner), result)
 
 
-def inertia_pv_osimr(tree: Tree, contacts: ContactRows, branches: Branches, q, result) -> None:
-    """Write (J M^-1 J^T)^-1."""
+def inertia_pv_osimr(tree: Tree, contacts: ContactRows, branches: Branches, q, damping, results) -> None:
+    """Write (J M^-1 J^T + damping 1)^-1, and the strain."""
+    result, strain = results
     pv_osimr(tree, contacts, branches, q, result)
-    invert(len(contacts.owner), result)
+    damp(len(contacts.owner), result, damping)
+    strain[0] = invert(len(contacts.owner), result)
 
 
 def pv_osim_rows(tree: Tree, rows: ConstraintRows, q, D) -> None:
@@ -116,8 +120,14 @@ def unconstrained_row_accelerations(tree: Tree, contacts: ContactRows, A: Inward
     return b
 
 
-def consistent_inverse(tree: Tree, contacts: ContactRows, q, result) -> None:
-    """Write M^-1 J^T (J M^-1 J^T)^-1, n by m."""
+def consistent_inverse(tree: Tree, contacts: ContactRows, q, results) -> None:
+    """Write M^-1 J^T (J M^-1 J^T)^-1, n by m, and the strain."""
+    result, strain = results
+    strain[0] = write_consistent_inverse(tree, contacts, q, result)
+
+
+def write_consistent_inverse(tree: Tree, contacts: ContactRows, q, result):
+    """Write M^-1 J^T (J M^-1 J^T)^-1. Returns the strain."""
     n, m = len(tree.parent), len(contacts.owner)
     X = joint_transforms(tree, q)
     W, d = articulated_inertias(tree, X)
@@ -131,39 +141,45 @@ def consistent_inverse(tree: Tree, contacts: ContactRows, q, result) -> None:
         for s in range(r, m):
             i = contacts.link[contacts.owner[s]]
             D[s][r] = wrench(contacts, s).power(a[i]) if i >= 0 else 0.0
-    C, reciprocal = factorize(m, D)
+    C, reciprocal, strain = factorize_semidefinite(m, D)
     for i in range(n):
         x = solve(m, C, reciprocal, [B[r][i] for r in range(m)])
         for r in range(m):
             result[i][r] = x[r]
+    return strain
 
 
-def null_space_projector(tree: Tree, contacts: ContactRows, q, N) -> None:
-    """Write 1 - M^-1 J^T (J M^-1 J^T)^-1 J."""
+def null_space_projector(tree: Tree, contacts: ContactRows, q, results) -> None:
+    """Write 1 - M^-1 J^T (J M^-1 J^T)^-1 J, and the strain."""
+    N, strain = results
     n, m = len(tree.parent), len(contacts.owner)
     inverse = [[0.0] * m for _ in range(n)]
     J = [[0.0] * n for _ in range(m)]
-    consistent_inverse(tree, contacts, q, inverse)
+    strain[0] = write_consistent_inverse(tree, contacts, q, inverse)
     contact_jacobian(tree, contacts, q, J)
     write_projector(n, m, inverse, J, N)
 
 
-def constrained_pv_osim(tree: Tree, contacts: ContactRows, reduction: Reduction, q, v, tau, target, results) -> None:
-    """Write q'' with J q'' + J' v = target, the forces f, and their strain: M q'' + c + g = tau + J^T f."""
+def constrained_pv_osim(tree: Tree, reduced: ReducedRows, q, v, tau, target, damping, results) -> None:
+    """Write q'', the forces f, and their strain: M q'' + c + g = tau + J^T f, J q'' + J' v + damping f = target."""
+    contacts, reduction = reduced
     m = len(contacts.owner)
     A = inward_pass(tree, q, v, tau)
     D = [[0.0] * m for _ in range(m)]
     by_pairs(tree, contacts, A.X, A.W, A.d, D)
+    damp_rows(reduction, damping, D)
     write_constrained_motion(tree, ReducedContacts(contacts, reduction, D), A, v, target, results)
 
 
-def constrained_pv_osimr(tree: Tree, branched: BranchedRows, reduction: Reduction, q, v, tau, target, results) -> None:
+def constrained_pv_osimr(tree: Tree, reduced: ReducedRows, q, v, tau, target, damping, results) -> None:
     """Write the results of `constrained_pv_osim`, with D accumulated along the branches of the tree."""
+    branched, reduction = reduced
     contacts = branched.contacts
     m = len(contacts.owner)
     A = inward_pass(tree, q, v, tau)
     D = [[0.0] * m for _ in range(m)]
     by_branches(tree, contacts, branched.branches, A.X, A.W, A.d, D)
+    damp_rows(reduction, damping, D)
     write_constrained_motion(tree, ReducedContacts(contacts, reduction, D), A, v, target, results)
 
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from ...jacobian_trace import JacobianTrace
 from ...trace import Trace
-from ..straight_plan import plan_lanes
+from ..straight_plan import plan_lanes, sizes_in_lanes
 from .emit import HOST, Kernel, KernelStyle, emit_kernel, host_options, write_kernel
 from .ir import CACHE_LINE, Function, Type
 from .loop import assemble
@@ -29,8 +29,7 @@ def emit_single(t: Trace, outputs: Sequence[int], type: Type, group: int, fma: b
 
 def emit_single_in_lanes(t: JacobianTrace, type: Type, fma: bool) -> list[str]:
     """Return the same for derivatives whose directions are in the lanes of `type`."""
-    sizes = [rows * columns for rows in t.rows for columns in t.columns]
-    return _module(emit_lanes(t, type.precision, fma), len(t.trace.inputs) - 1, sizes, type, fma)
+    return _module(emit_lanes(t, type.precision, fma), len(t.trace.inputs) - 1, sizes_in_lanes(t), type, fma)
 
 
 def _module(kernel: Kernel, inputs: int, outputs: Sequence[int], type: Type, fma: bool) -> list[str]:

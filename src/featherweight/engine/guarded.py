@@ -1,0 +1,164 @@
+"""Programs that find out where their results are inaccurate, and calls that compute these states again by another program.
+
+The first program is straight code without branches, like all traces; it also estimates the loss of accuracy, the *strain*.
+Where this is too large, a second program with branches computes the state. Other users of the program (derivatives, exports,
+devices, bridges to other libraries) have the first one only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from ..array_types import Array
+from ..checks import warn_caller
+from .algorithm_choice import Way
+from .program import ComposedProgram, KernelProgram, Program, WrappedProgram
+from .runner import Runner
+
+
+@dataclass(frozen=True)
+class GuardedProgram(WrappedProgram):
+    """A program, and how calls find and mend its inaccurate results."""
+
+    program: Program
+    watched: Program  # its last result is the strain; the others are those of the program, or the others and the strain are
+    careful: KernelProgram | ComposedProgram  # the program's results but the strain, and then the rank
+    limit: float  # greatest strain
+    rank: int  # rank in general position
+    warning: str
+    with_branches: tuple[str, ...]  # names of the parts of the careful program that cannot be traced
+
+    def given(self, option: str) -> Program:  # type: ignore[override]
+        """Return the program with an optional input added, with its guard if the careful program knows the input."""
+        program = self.program.given(option)
+        if option not in self.careful.options:
+            return program
+        watched, careful = self.watched.given(option), self.careful.given(option)
+        return replace(self, program=program, watched=watched, careful=careful)
+
+    @property
+    def traceable(self) -> Program:
+        return self.program
+
+    @property
+    def hides_strain(self) -> bool:
+        """Return whether the strain is not a result of the program."""
+        return len(self.watched.outputs) > len(self.program.outputs)
+
+    def identity(self) -> tuple[object, ...]:
+        return self.program.identity()
+
+    def flat(self, *inputs: list[Any]) -> list[Any]:
+        return self.program.flat(*inputs)
+
+    def in_lanes(self, lanes: int, own: Any = None) -> Any:
+        return self.program.in_lanes(lanes, own)
+
+
+class GuardedCalls:
+    """Calls of a guarded program: `watched` is the compiled function of `program.watched`."""
+
+    def __init__(self, program: GuardedProgram, watched: Callable[..., Any], asked: str) -> None:
+        self.program, self.watched, self.asked = program, watched, asked
+        self.limit, self.hides_strain = program.limit, program.hides_strain
+
+    def __call__(self, *args: Any, **how: Any) -> tuple[Any, ...]:
+        """Return the results and the strain for the arguments in order. Strains are infinite where the rank is lower.
+
+        Warns if the rank of a state is lower than in general position. Results on devices are not checked.
+        """
+        results: tuple[Any, ...] = self.watched(*args, **how)
+        return self.checked(args, results, how.get("out"))
+
+    def checked(self, args: Sequence[Any], results: tuple[Any, ...], out: Sequence[Array] | None = None) -> tuple[Any, ...]:
+        """Return the results, computed again where they are inaccurate, and written to `out` if it is given."""
+        strain = results[-1]
+        if isinstance(strain, float):
+            return self._again(args, results, out) if strain >= self.limit else results
+        if isinstance(strain, np.ndarray) and (strain >= self.limit).any():
+            return self._some_again(args, results)
+        return results
+
+    def _again(self, args: Sequence[Any], results: tuple[Any, ...], out: Sequence[Array] | None) -> tuple[Any, ...]:
+        """Return the results of one state."""
+        *better, rank = self._careful(args)
+        strain = results[-1]
+        if rank < self.program.rank:
+            strain = math.inf
+            self._warn(())
+        if out is None:
+            own_class: Any = type(results)
+            return cast("tuple[Any, ...]", own_class(*better, strain))
+        for own, new in zip(out, (*better, strain), strict=True):
+            np.copyto(own, new, casting="same_kind")
+        return results
+
+    def _some_again(self, args: Sequence[Any], results: tuple[Any, ...]) -> tuple[Any, ...]:
+        strain: Array = results[-1]
+        where = strain >= self.limit
+        arrays = [np.asarray(x, dtype=np.float64) for x in args]
+        whole = [np.broadcast_to(x, (*where.shape, *a.shape)) for x, a in zip(arrays, self.program.inputs, strict=True)]
+        *better, rank = self._careful([x[where] for x in whole])
+        for own, new in zip(results, better, strict=False):
+            own[where] = new
+        lower = rank < self.program.rank
+        if lower.any():
+            strain[where] = np.where(lower, np.inf, strain[where])
+            self._warn(tuple(map(int, np.argwhere(where)[int(np.argmax(lower))])))
+        return results
+
+    def _careful(self, args: Sequence[Any]) -> list[Any]:
+        """Return the results of the careful program, part by part: its parts have branches, or are traced."""
+        known = dict(zip((x.name for x in self.program.inputs), args, strict=True))
+        for part, run in self._parts:
+            made = run(*(known[x.name] for x in part.inputs))
+            known |= dict(zip((y.name for y in part.outputs), made if len(part.outputs) > 1 else (made,), strict=True))
+            known |= {other: known[name] for name, other in self._also if name in known}
+        return [known[y.name] for y in self.program.careful.outputs]
+
+    @cached_property
+    def _also(self) -> tuple[tuple[str, str], ...]:
+        careful = self.program.careful
+        return careful.also if isinstance(careful, ComposedProgram) else ()
+
+    @cached_property
+    def _parts(self) -> list[tuple[Program, Runner]]:
+        careful = self.program.careful
+        parts = careful.parts if isinstance(careful, ComposedProgram) else (careful,)
+        return [(part, Runner(Way.of(part, self._execution_of(part)))) for part in parts]
+
+    def _execution_of(self, part: Program) -> str:
+        if self.asked == "interpreted":
+            return self.asked
+        return "rolled" if part.name in self.program.with_branches else "traced"
+
+    def _warn(self, state: tuple[int, ...]) -> None:
+        at = f" at state {state}" if state else ""
+        warn_caller(f"{self.program.title}{at}: {self.program.warning}", RuntimeWarning)
+
+    def entry(self, result_class: type | None, general: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a method for calls, which passes calls with named arguments to `general`."""
+        watched, limit, checked, public = self.watched, self.limit, self.checked, self.hides_strain is False
+
+        def call(function: object, *args: Any, **named: Any) -> Any:
+            if named:
+                return general(function, *args, **named)
+            results = watched(*args)
+            strain = results[-1]
+            if not (isinstance(strain, float) and strain < limit):
+                results = checked(args, results)
+            return results if public else (results[0] if result_class is None else result_class(*results[:-1]))
+
+        return call
+
+    def public(self, results: tuple[Any, ...], result_class: type | None) -> Any:
+        """Return the results that the program has, from these and the strain."""
+        if not self.hides_strain:
+            return results
+        return results[0] if result_class is None else result_class(*results[:-1])
