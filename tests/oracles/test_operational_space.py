@@ -305,19 +305,148 @@ def test_more_rows_than_joints_hold_still_what_they_can() -> None:
         assert np.abs(times(J, motion.acceleration)).max() <= 1e-5 * np.abs(times(J, free)).max()
 
 
-@pytest.mark.parametrize("what", ["inertia", "consistent_inverse", "null_space_projector"])
-def test_what_needs_independent_rows_says_which_are_not(what: str) -> None:
-    robot = example("panda")
-    space = robot.operational_space([fw.BilateralContact("panda_link7"), fw.BilateralContact("panda_link7", "point")])
-    with pytest.raises(
-        ValueError, match="not defined, because rows depend on each other: the contact on 'panda_link7' and the"
+ARMS = {
+    "ur5_robot": "tool0",
+    "ur10_robot": "tool0",
+    "xarm7": "link_eef",
+    "kinova": "j2s6s200_link_6",
+    "panda": "panda_hand",  # a robot with a loop: its fingers follow each other
+    "talos_left_arm": "gripper_left_base_link",
+}
+DEPENDENT = {
+    "two contacts": ["panda_link7", "panda_link7"],
+    "the ground": ["panda_link0", "panda_link7"],
+}
+
+
+def dense(space: fw.OperationalSpace, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Return M⁻¹, J, the pseudo-inverse of J M⁻¹ Jᵀ, and the acceleration and forces of least squares and least norm."""
+    Minv, J = np.linalg.inv(space.robot.mass_matrix(q)), space.jacobian(q)
+    inertia = np.linalg.pinv(J @ Minv @ J.T, 1e-11, hermitian=True)
+    free = Minv @ (tau - space.robot.bias_force(q, v))
+    force = -inertia @ (space.bias(q, v) + J @ Minv @ tau)
+    return Minv, J, inertia, free + Minv @ J.T @ force, force
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_an_arm_at_its_neutral_configuration(name: str) -> None:
+    """Check hands that are welded where the arm is singular: least squares of least norm, and one warning for each call."""
+    robot = robot_of_file(name)
+    space = robot.operational_space(fw.BilateralContact(ARMS[name]))
+    q, v, tau = robot.neutral(), np.linspace(-0.5, 1.0, robot.nv), np.arange(robot.nv) * 1.0
+    Minv, J, inertia, acceleration, force = dense(space, q, v, tau)
+    assert not space.dependence
+    for algorithm in ways(space.constrained_dynamics):
+        with pytest.warns(RuntimeWarning, match="depend on each other at this configuration") as seen:
+            motion = space.forward_dynamics(q, v, tau, algorithm=algorithm)
+        assert len(seen) == 1 and seen[0].filename == __file__
+        assert motion.least_squares is True
+        assert_close(motion.acceleration[None], acceleration[None], 1e-9)
+        assert_close(motion.force[None], force[None], 1e-9)
+    with pytest.warns(RuntimeWarning):
+        impact = space.impulse_dynamics(q, v)
+    assert_close(impact.impulse[None], -(inertia @ J @ v)[None], 1e-9)
+    inverse = Minv @ J.T @ inertia
+    for function, expected in (
+        (space.inertia, inertia),
+        (space.consistent_inverse, inverse),
+        (space.null_space_projector, np.eye(robot.nv) - inverse @ J),
     ):
-        getattr(space, what)
-    held = robot.operational_space(
-        [fw.BilateralContact(next(f.name for f in robot.frames if f.body is None)), fw.BilateralContact("panda_link7")]
-    )
-    with pytest.raises(ValueError, match="on the ground, has 6 rows of which 0 are independent"):
-        getattr(held, what)
+        with pytest.warns(RuntimeWarning):
+            one = function(q)
+        with pytest.warns(RuntimeWarning, match=r"at state \(1,\)"):
+            many = function(np.array([robot.random_configuration(0), q]))
+        assert_close(one[None], expected[None], 1e-9)
+        np.testing.assert_array_equal(many[1], one)
+    with pytest.warns(RuntimeWarning):
+        slopes = space.forward_dynamics_derivatives(q, v, tau)
+    assert all(np.isfinite(x).all() for x in slopes)
+    assert_close(slopes.dacceleration_dtau[None], (Minv - inverse @ J @ Minv)[None], 1e-9)
+    assert_close(slopes.dforce_dtau[None], -(inertia @ J @ Minv)[None], 1e-9)
+
+
+def robot_of_file(name: str) -> fw.Robot:
+    return fw.load(fw.example(name))
+
+
+@pytest.mark.parametrize("name", DEPENDENT)
+def test_rows_that_depend_on_each_other_everywhere(name: str) -> None:
+    robot = example("panda")
+    space = robot.operational_space([fw.BilateralContact(frame) for frame in DEPENDENT[name]])
+    q, v, tau = random_states(robot, 1)
+    Minv, J, inertia, acceleration, force = dense(space, q[0], v[0], tau[0])
+    assert space.dependence
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        motion = space.forward_dynamics(q[0], v[0], tau[0])
+        assert_close(motion.acceleration[None], acceleration[None], TOLERANCE)
+        assert_close(motion.force[None], force[None], TOLERANCE)
+        assert_close(space.inertia(q), inertia[None], TOLERANCE)
+        assert_close(space.consistent_inverse(q), (Minv @ J.T @ inertia)[None], TOLERANCE)
+        assert_close(space.null_space_projector(q), (np.eye(robot.nv) - Minv @ J.T @ inertia @ J)[None], TOLERANCE)
+
+
+@pytest.mark.parametrize("speed", [0.0, 1e-6, 1e-3, 1.0])
+def test_rows_that_contradict_each_other_have_the_forces_of_least_norm(speed: float) -> None:
+    """Check two welded arms of three joints, whose velocities the welds do not allow: 12 rows of rank 6."""
+    robot = fw.build(fw.generators.from_parents([-1, 0, 1, -1, 3, 4], seed=8))
+    space = robot.operational_space([fw.BilateralContact("body2"), fw.BilateralContact("body5")])
+    q, v, tau = robot.random_configuration(2), np.full(6, speed), np.ones(6)
+    _, _, _, acceleration, force = dense(space, q, v, tau)
+    motion = space.forward_dynamics(q, v, tau)
+    assert motion.least_squares is True
+    assert_close(motion.force[None], force[None], 1e-9)
+    np.testing.assert_allclose(motion.acceleration, acceleration, atol=1e-9)
+    exact = space.forward_dynamics_derivatives(q, v, tau)
+    h = 1e-4
+
+    def along(k: int, change: Array) -> Array:
+        moved = [robot.integrate(q, change) if k == 0 else q, v + (k == 1) * change, tau + (k == 2) * change]
+        after = space.forward_dynamics(*moved)
+        return np.concatenate([after.acceleration, after.force])
+
+    change = np.random.default_rng(5).standard_normal(6)
+    for k in range(3):
+        expected = (along(k, h * change) - along(k, -h * change)) / (2 * h)
+        got = np.concatenate([exact[k] @ change, exact[3 + k] @ change])
+        np.testing.assert_allclose(got, expected, atol=1e-6 * max(1.0, np.abs(expected).max()))
+
+
+def test_damping_keeps_forces_finite_and_misses_targets_by_itself() -> None:
+    robot = robot_of_file("ur5_robot")
+    space, mu = robot.operational_space(fw.BilateralContact("tool0")), 1e-3
+    v, tau, target = np.ones(6), np.arange(6) * 1.0, np.linspace(0.0, 1.0, 6)
+    for q in (robot.neutral(), robot.random_configuration(1)):
+        Minv, J = np.linalg.inv(robot.mass_matrix(q)), space.jacobian(q)
+        damped = np.linalg.inv(J @ Minv @ J.T + mu * np.eye(6))
+        force = damped @ (target - space.bias(q, v) - J @ Minv @ tau)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            motion = space.forward_dynamics(q, v, tau, target, damping=mu)
+            assert_close(space.inertia(q, damping=mu)[None], damped[None], TOLERANCE)
+            slopes = space.forward_dynamics_derivatives(q, v, tau, damping=mu)
+        assert_close(motion.force[None], force[None], TOLERANCE)
+        assert_close(slopes.dforce_dtau[None], -(damped @ J @ Minv)[None], TOLERANCE)
+    twice = robot.operational_space([fw.BilateralContact("tool0")] * 2)
+    J, m = twice.jacobian(q), twice.size
+    damped = np.linalg.inv(J @ Minv @ J.T + mu * np.eye(m))
+    force = damped @ (-twice.bias(q, v) - J @ Minv @ tau)
+    assert_close(twice.forward_dynamics(q, v, tau, damping=mu).force[None], force[None], TOLERANCE)
+
+
+def test_results_of_singular_states_go_to_given_arrays_and_pickles_keep_the_guard() -> None:
+    robot = robot_of_file("ur5_robot")
+    space, q = robot.operational_space(fw.BilateralContact("tool0")), robot.neutral()
+    out, strained = np.empty((6, 6)), (np.empty(6), np.empty(6), np.empty(()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert space.inertia(q, out=out) is out
+        np.testing.assert_array_equal(out, pickle.loads(pickle.dumps(space.inertia))(q))
+        expected = space.constrained_dynamics(q, np.ones(6), np.ones(6))
+        space.constrained_dynamics(q, np.ones(6), np.ones(6), out=strained)
+    assert expected.strain == strained[2] == np.inf
+    np.testing.assert_array_equal(expected.force, strained[1])
+    assert np.isnan(space.inertia(np.full(6, np.nan))).any()
 
 
 def test_a_row_that_nothing_can_move_changes_nothing() -> None:
@@ -356,7 +485,7 @@ def test_a_stretched_arm_is_reported() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         space.forward_dynamics(np.array([0.3, 0.7]), v, tau)
-    with pytest.warns(RuntimeWarning, match="constraints depend on each other, nearly"):
+    with pytest.warns(RuntimeWarning, match="depend on each other at this configuration"):
         space.forward_dynamics(np.array([0.3, 1e-9]), v, tau)
     with pytest.warns(RuntimeWarning, match=r"at state \(1,\)"):
         space.forward_dynamics(np.array([[0.3, 0.7], [0.3, 0.0]]), v, tau)

@@ -30,6 +30,7 @@ Other rooms use these modules:
     function                    compiled functions
     fusion                      fusion of several functions into one
     graph                       expressions
+    guarded                     programs whose inaccurate results others compute again
     jacobian_trace              traces of Jacobians in vector lanes
     loops.batch_calls           calls for many states
     loops.kernels               kernels with loops

@@ -74,32 +74,29 @@ class GuardedCalls:
         Warns if the rank of a state is lower than in general position. Results on devices are not checked.
         """
         results: tuple[Any, ...] = self.watched(*args, **how)
-        return self.checked(args, results, how.get("out"))
+        return self.checked(args, results)
 
-    def checked(self, args: Sequence[Any], results: tuple[Any, ...], out: Sequence[Array] | None = None) -> tuple[Any, ...]:
-        """Return the results, computed again where they are inaccurate, and written to `out` if it is given."""
+    def checked(self, args: Sequence[Any], results: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the results, computed again where they are inaccurate; arrays are changed."""
         strain = results[-1]
         if isinstance(strain, float):
-            return self._again(args, results, out) if strain >= self.limit else results
+            return self._again(args, results) if strain >= self.limit else results
         if isinstance(strain, np.ndarray) and (strain >= self.limit).any():
-            return self._some_again(args, results)
+            self._some_again(args, results)
         return results
 
-    def _again(self, args: Sequence[Any], results: tuple[Any, ...], out: Sequence[Array] | None) -> tuple[Any, ...]:
+    def _again(self, args: Sequence[Any], results: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the results of one state."""
         *better, rank = self._careful(args)
         strain = results[-1]
         if rank < self.program.rank:
             strain = math.inf
             self._warn(())
-        if out is None:
-            own_class: Any = type(results)
-            return cast("tuple[Any, ...]", own_class(*better, strain))
-        for own, new in zip(out, (*better, strain), strict=True):
-            np.copyto(own, new, casting="same_kind")
-        return results
+        own_class: Any = type(results)
+        return cast("tuple[Any, ...]", own_class(*better, strain))
 
-    def _some_again(self, args: Sequence[Any], results: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _some_again(self, args: Sequence[Any], results: tuple[Any, ...]) -> None:
+        """Write the results of some states of a batch, or of one state in given arrays."""
         strain: Array = results[-1]
         where = strain >= self.limit
         arrays = [np.asarray(x, dtype=np.float64) for x in args]
@@ -111,7 +108,6 @@ class GuardedCalls:
         if lower.any():
             strain[where] = np.where(lower, np.inf, strain[where])
             self._warn(tuple(map(int, np.argwhere(where)[int(np.argmax(lower))])))
-        return results
 
     def _careful(self, args: Sequence[Any]) -> list[Any]:
         """Return the results of the careful program, part by part: its parts have branches, or are traced."""

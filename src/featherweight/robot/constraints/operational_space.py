@@ -378,11 +378,12 @@ class OperationalSpace(SuggestsNames):
         """
         program, robot, rows = watched.program, self.robot, (self._rows.rows,)
         n, m = robot.nv, self.size
-        arguments, made = (Q, V, TAU), [Output("M", (n, n)), Output("J", (m, n)), Output("net", (n,)), Output("gained", (m,))]
+        made = [Output("M", (n, n)), Output("J", (m, n)), Output("net", (n,)), Output("gained", (m,))]
+        arguments: tuple[Argument, ...] = (Q, V, TAU)
         if TAU in inputs:
             first = robot.bind("matrices", least_norm.equations, arguments, made, rows).program
         else:
-            arguments, made = arguments[:1], made[:2]
+            arguments, made = (Q,), made[:2]
             first = robot.bind("matrices", least_norm.matrices, arguments, made, rows).program
         more = [robot.input(x) for x in inputs if x not in arguments]
         outputs = (*program.outputs[:-1], Output("rank", ()))

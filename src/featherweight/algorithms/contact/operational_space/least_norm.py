@@ -25,7 +25,7 @@ from ...mechanisms.counterparts import takes_mechanism
 from ..constraint_rows import ConstraintRows
 from .by_factors import back_substituted, net_force, write_projector
 
-INDEPENDENT = 1e-18  # square of the least part of an independent row that other rows do not have
+INDEPENDENT = 1e-16  # square of the least part, relative to its length, of an independent row that other rows do not have
 MOVING = 1e-24  # square of the least length of a row, relative to the longest
 
 
