@@ -79,8 +79,14 @@ class OperationalSpace(SuggestsNames):
 
     Members are compiled functions, except `forward_dynamics` and `impulse_dynamics`; rows are in the order of `constraints`.
     The default is the algorithm with the fewest operations. `algorithm=` in a call selects another; `.candidates` has the
-    counts of all algorithms. Functions that need independent rows raise ValueError at the first access if the rows are
-    dependent.
+    counts of all algorithms.
+
+    Where rows depend on each other, all functions give the solution of least squares and of least norm: Λ is the pseudo-inverse.
+    If rows depend on each other at special configurations only, calls warn. Exported code, devices, bridges to other libraries
+    and `derivative` have finite results there, with right accelerations, but with other forces than those of least norm.
+
+        space = robot.operational_space([featherweight.BilateralContact("left_foot"), featherweight.BilateralContact("right_foot")])
+        acceleration, force, least_squares = space.forward_dynamics(q, v, tau)
     """
 
     def __init__(self, robot: System, constraints: tuple[KnownConstraint, ...]) -> None:
