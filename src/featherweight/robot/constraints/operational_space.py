@@ -81,9 +81,9 @@ class OperationalSpace(SuggestsNames):
     The default is the algorithm with the fewest operations. `algorithm=` in a call selects another; `.candidates` has the
     counts of all algorithms.
 
-    Where rows depend on each other, all functions give the solution of least squares and least norm: Λ is the pseudo-inverse. If
-    rows depend on each other at special configurations only, calls warn. Exported code, devices, bridges to other libraries and
-    `derivative` have finite results there, with right accelerations, but with other forces than those of least norm.
+    Where rows depend on each other, all functions give the solution of least squares and least norm: Λ is the pseudo-inverse.
+    Calls warn if rows depend on each other at special configurations only. Exported code, devices, bridges to other libraries
+    and `derivative` have finite results there, with right accelerations, but with other forces than those of least norm.
 
         space = robot.operational_space([featherweight.BilateralContact(foot) for foot in ("left_foot", "right_foot")])
         acceleration, force, least_squares = space.forward_dynamics(q, v, tau)
