@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import drumwright2012
 import featherstone2005
 import featherstone2005_humanoid as humanoid
+import numpy as np
 import pytest
 from costs import Cost, dynamics, factorization_operations, rotation_cost
 from mechanisms import branched
 
 import featherweight as fw
+from featherweight.robot import factorization
 
 TREES = [(family, m) for family in featherstone2005.FAMILIES for m in family.counted[:4]]
 NAMES = [f"{family.name}, m = {m}" for family, m in TREES]
@@ -21,10 +26,28 @@ def test_sparse_factors_take_the_operations_of_the_formulae(family: featherstone
     parent = family.parents(m)
     D = (family.D1(m), family.D2(m))
     ltdl = factorization_operations(parent, True)
-    assert D == featherstone2005.distances(parent) == (ltdl.div, ltdl.mul)
+    assert D == featherstone2005.distances(parent) == (ltdl.mul - ltdl.add, ltdl.add)
     for operation in featherstone2005.TABLE1:
         assert featherstone2005.table1_differences(operation, parent, True) == 0
         assert featherstone2005.table1_differences(operation, parent, False) == 0
+
+
+@pytest.mark.parametrize(("factorize", "unit"), [(fw.ltdl, True), (fw.ltl, False)])
+def test_the_counted_factorization_is_the_one_that_users_call(
+    factorize: Callable[..., fw.Factorization], unit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[fw.CompiledFunction] = []
+    make = factorization.factors_function
+
+    def watched(*arguments: Any) -> fw.CompiledFunction:
+        called.append(make(*arguments))
+        return called[-1]
+
+    monkeypatch.setattr(factorization, "factors_function", watched)
+    parent = featherstone2005.BALANCED.parents(3)
+    factorize(np.eye(len(parent)), parent)
+    monkeypatch.undo()
+    assert [f.operations for f in called] == [factorization_operations(parent, unit)]
 
 
 def test_the_cost_of_crba_follows_from_the_parent_array() -> None:
@@ -40,12 +63,12 @@ def test_dynamics_take_no_more_operations_than_the_paper(name: str) -> None:
     """Check Featherstone (2005), section 6."""
     k = list(humanoid.MECHANISMS).index(name)
     ours = humanoid.ours(name)
-    for what, paper in humanoid.PAPER.items():
-        assert ours[what].m <= paper[k].m and ours[what].a <= paper[k].a, what
-    assert (ours["factorize"], ours["back-substitute"]) == (
-        humanoid.PAPER["factorize"][k],
-        humanoid.PAPER["back-substitute"][k],
-    )
+    reciprocals = Cost(humanoid.robot(name).nv - 1, 0)
+    assert ours["factorize"] == humanoid.PAPER["factorize"][k] + reciprocals
+    assert ours["back-substitute"] == humanoid.PAPER["back-substitute"][k]
+    for what in ("CRBA", "RNEA", "ABA", "by CRBA"):
+        paper = humanoid.PAPER[what][k]
+        assert ours[what].m <= paper.m and ours[what].a <= paper.a, what
 
 
 def test_the_humanoid_has_the_zeros_of_the_paper() -> None:
