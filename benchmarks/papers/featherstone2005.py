@@ -2,7 +2,8 @@
 
     PYTHONPATH=benchmarks/peers python benchmarks/papers/featherstone2005.py [--output output/papers]
 
-Section 4 is here, sections 5 and 6 are in featherstone2005_humanoid.py. International Journal of Robotics Research 24(6).
+Section 4 is here, sections 2 and 3 are in featherstone2005_order.py, and sections 5 and 6 in featherstone2005_humanoid.py.
+International Journal of Robotics Research 24(6).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import featherstone2005_humanoid
+import featherstone2005_order
 from costs import factorization_operations, product_operations
 from matplotlib.axes import Axes
 from report import Report, run
@@ -174,6 +176,9 @@ def sections(report: Report) -> None:
     _table2(report)
     _figure5(report)
     _limits(report)
+    if report.times:
+        featherstone2005_order.accuracy(report)
+    featherstone2005_order.order(report)
     featherstone2005_humanoid.sections(report)
 
 

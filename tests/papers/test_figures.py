@@ -8,6 +8,8 @@ from typing import Any
 import drumwright2012
 import featherstone2005
 import featherstone2005_humanoid as humanoid
+import featherstone2005_order as order
+import mpmath
 import numpy as np
 import pytest
 from costs import Cost, dynamics, factorization_operations, rotation_cost
@@ -15,6 +17,7 @@ from mechanisms import branched
 
 import featherweight as fw
 from featherweight.robot import factorization
+from oracles.matrices import sample
 
 TREES = [(family, m) for family in featherstone2005.FAMILIES for m in family.counted[:4]]
 NAMES = [f"{family.name}, m = {m}" for family, m in TREES]
@@ -48,6 +51,35 @@ def test_the_counted_factorization_is_the_one_that_users_call(
     factorize(np.eye(len(parent)), parent)
     monkeypatch.undo()
     assert [f.operations for f in called] == [factorization_operations(parent, unit)]
+
+
+def test_solutions_are_more_accurate_than_cholesky_with_many_zeros_and_less_without() -> None:
+    """Check Featherstone (2005), section 2; other kernels of LAPACK change the ratios by some per cent."""
+    robots = order.robots()
+    many, none = (order.errors(robots[name], 60).solutions for name in ("balanced tree of 63", "chain of section 6"))
+    assert many["LTDL"] < 0.8 * many["Cholesky"] and many["LTL"] < 0.9 * many["Cholesky"]
+    assert none["LTDL"] > 1.1 * none["Cholesky"] and none["LTL"] > 1.1 * none["Cholesky"]
+
+
+def test_refined_solutions_are_exact_to_more_digits() -> None:
+    robot = order.robots()["humanoid of section 6"]
+    H, b = robot.mass_matrix(robot.random_configuration(0)), np.random.default_rng(0).standard_normal(robot.nv)
+    x = order.refined(H, fw.ltdl(H, robot.model.tree.parent), b)
+    with mpmath.workdps(50):
+        exact = mpmath.lu_solve(mpmath.matrix(H.tolist()), mpmath.matrix(b.tolist()))
+        high = x.astype(float)
+        parts = zip(high, (x - high).astype(float), exact, strict=True)
+        off = max(abs(mpmath.mpf(float(a)) + mpmath.mpf(float(b)) - e) for a, b, e in parts)
+    assert off < 1e-18 * np.abs(b).max() / np.linalg.eigvalsh(H)[0]
+
+
+@pytest.mark.parametrize("reverse", [1, -1])
+def test_the_entries_that_cholesky_fills_in_are_those_of_its_factor(reverse: int) -> None:
+    """Check Featherstone (2005), section 3: only reversed rows keep all zeros."""
+    H, L, _ = sample(order.TREE1, ())
+    filled = np.linalg.cholesky(H[::reverse, ::reverse]) != 0.0
+    sizes = order.cholesky_sizes(order.pattern(order.TREE1)[::reverse, ::reverse])
+    assert sizes.entries == filled.sum() and (sizes.entries == np.count_nonzero(L)) == (reverse < 0)
 
 
 def test_the_cost_of_crba_follows_from_the_parent_array() -> None:
