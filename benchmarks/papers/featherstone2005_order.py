@@ -143,7 +143,7 @@ def errors(robot: Robot, configurations: int) -> Errors:
         b = rng.standard_normal(len(H))
         root, unit, dense = ltl(H, parent), ltdl(H, parent), cho_factor(H, lower=True)
         x = refined(H, unit, b)
-        found = {
+        found: dict[str, tuple[Array, Array, Array | float]] = {
             "LTL": (root.solve(b), root.L, 1.0),
             "LTDL": (unit.solve(b), unit.L, unit.D),
             "Cholesky": (cho_solve(dense, b), np.tril(dense[0]).T, 1.0),
