@@ -96,7 +96,7 @@ def sections(report: Report) -> None:
         draw_figure2(ax, one)
     _times(report, one, given)
     _summary(report, chain, given, small)
-    _figure3(report, {1: ours} | {n: series(chain, f"{n} threads") for n in THREADS}, {1: lapack} | shared)
+    figure3(report, {1: ours} | {n: series(chain, f"{n} threads") for n in THREADS}, {1: lapack} | shared)
     _residuals(report, one["residuals"])
 
 
@@ -172,7 +172,7 @@ def _axes(ax: Axes) -> None:
     ax.legend(fontsize=8.0, handlelength=2.4)
 
 
-def _figure3(report: Report, ours: dict[int, Series], lapack: dict[int, Series]) -> None:
+def figure3(report: Report, ours: dict[int, Series], lapack: dict[int, Series]) -> None:
     """Report times by the number of threads."""
     report.heading("Figure 3: one thread and more")
     missing = [n for n in GAINS if n not in ours]
