@@ -190,8 +190,8 @@ def _times(report: Report) -> None:
         batches of {BATCH:,} on one thread, beside Pinocchio {pin.__version__}'s `constraintDynamics` in single calls from
         Python, with preallocated data, a regularization of {REGULARIZATION:g} and 1, 2 and 5 proximal iterations; its loop
         joint is a point constraint. Ratios are Pinocchio's times to our single call. Errors are the largest differences from
-        our accelerations, relative to the largest acceleration. Pinocchio has no constraint between joint angles, so it has no
-        explicit constraint to compare with."""
+        our accelerations, relative to the largest acceleration. `constraintDynamics` takes constraints between frames, but none
+        between joint angles, so there are no times for explicit constraints."""
     )
     rows: list[list[object]] = []
     for made in every(IMPLICIT):
