@@ -172,13 +172,13 @@ def with_two_branches(m: int) -> list[int]:
 
 def sections(report: Report) -> None:
     report.heading("Featherstone (2005): sparse factorization of the inertia matrix", 2)
+    if report.times:
+        featherstone2005_order.accuracy(report)
+    featherstone2005_order.order(report)
     _table1(report)
     _table2(report)
     _figure5(report)
     _limits(report)
-    if report.times:
-        featherstone2005_order.accuracy(report)
-    featherstone2005_order.order(report)
     featherstone2005_humanoid.sections(report)
 
 

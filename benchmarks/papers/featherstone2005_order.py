@@ -78,12 +78,12 @@ def breadth_first(parent: Parent) -> list[int]:
 def order(report: Report) -> None:
     report.heading("Section 3: the order of rows")
     report.text(
-        """LTL is Cholesky's factorization of the matrix whose rows and columns are reversed. The paper numbers bodies so that
-        parents precede children, and reverses a depth-first numbering, after which no zero of the matrix is between entries of
-        its envelope, so that a standard Cholesky factorization does not fill any zero in. Our rows are in depth-first order:
-        each joint follows its parent, and its whole subtree comes before its next sibling, in the order of the file. `ltdl` and
-        `ltl` accept every order in which parents precede children; in all of them the factors have the entries of the matrix.
-        The table has entries on and below the diagonal; m is the number of multiplications after the divisions, D2 for LTL."""
+        """LTL is Cholesky's factorization of the matrix whose rows and columns are reversed. The paper shows that the envelope
+        of the matrix contains no zeros if a depth-first numbering of the bodies is reversed, so that a standard Cholesky
+        factorization fills no zero in. Our rows are in depth-first order: each joint follows its parent, and its whole subtree
+        comes before its next sibling, in the order of the file. `ltdl` and `ltl` accept every order in which parents precede
+        children; in all of them the factors have the entries of the matrix. The table has entries on and below the diagonal; m
+        is the number of multiplications after the divisions, D2 for LTL."""
     )
     trees = {"figure 1": tuple(build(generators.from_parents(TREE1)).model.tree.parent)}
     trees |= {name: tuple(robot.model.tree.parent) for name, robot in robots().items()}
