@@ -109,6 +109,7 @@ hooks: $(VENV)/.test
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/pinocchio_peer.py
 	$(BIN)/python benchmarks/peers/derivatives.py
+	$(BIN)/python benchmarks/peers/second_order.py
 	$(BIN)/python benchmarks/peers/functions.py
 	$(BIN)/python benchmarks/peers/regressors.py
 	$(BIN)/python benchmarks/peers/frames.py

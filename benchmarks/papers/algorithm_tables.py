@@ -10,7 +10,7 @@ import compared
 import drumwright2012
 import featherstone2005_humanoid as humanoid
 from algorithm_robots import CHAIN, CONTACTS, FRAME, FRAMES, LOOPS, TREES, case, robot
-from costs import Cost, cost
+from costs import Cost, cost, factorization_operations, product_operations
 from measure import markdown
 from sathya2023_counts import Polynomial
 
@@ -19,7 +19,6 @@ from featherweight.algorithms import ltdl
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.operations import Operations
 from featherweight.model.topology import Topology
-from featherweight.robot import factorization
 
 Cells = dict[str, str]  # of one column, by row
 NONE = "—"
@@ -185,9 +184,7 @@ def sparse(name: str) -> Cells:
     depth = Topology(parent).depth
     n = len(depth)
     D1, D2 = sum(d - 1 for d in depth), sum(d * (d - 1) // 2 for d in depth)
-    size = (factorization.packed_size(tuple(parent)),)
-    factors = factorization._matrix_function(ltdl.ltdl, tuple(parent), size).operations
-    solved = factorization._product(ltdl.solve, tuple(parent), 1).operations
+    factors, solved = factorization_operations(parent, True), product_operations(ltdl.solve, parent, True)
     return {
         "n": f"{n}",
         "D1": f"{D1:,}",

@@ -97,20 +97,12 @@ def cost_of_nodes(graph: Graph, nodes: Iterable[int]) -> Cost:
 
 
 def factorization_operations(parent: Sequence[int], unit: bool) -> Operations:
-    """Return operations of the factorization of a given matrix (Featherstone 2005): LTDL for a unit diagonal, else LTL."""
-    tree = tuple(parent)
-    kernel = ltdl_with_divisions if unit else kernels.ltl
-    return factorization._matrix_function(kernel, tree, (factorization.packed_size(tree),)).operations
-
-
-def ltdl_with_divisions(parent: Sequence[int], H: Any, F: Any) -> None:
-    """Write the packed LTDL factors with D1 divisions as in the paper; the library needs one reciprocal per row."""
-    A = kernels.on_pattern(parent, H)  # type: ignore[no-untyped-call]
-    ltdl_with_divisions_in_situ(parent, A)
-    kernels.pack(parent, A, F)
+    """Return operations of `featherweight.ltdl` for a unit diagonal, else of `ltl`, for a given matrix."""
+    return factorization.factors_function(kernels.ltdl if unit else kernels.ltl, tuple(parent)).operations
 
 
 def ltdl_with_divisions_in_situ(parent: Sequence[int], H: Any) -> None:
+    """Factorize as in the paper, with a division for each entry; the library computes one reciprocal for each row."""
     for k in range(len(parent) - 1, -1, -1):
         i = parent[k]
         while i >= 0:

@@ -24,11 +24,13 @@ from mechanisms import branched
 from scipy.linalg import lapack
 
 from featherweight import Robot, build, generators
+from featherweight.engine.threads import processors
 
 SIZES = (8, 16, 24, 32, 48, 64, 96, 128, 181, 256, 362, 512, 724, 1000, 1024, 1448)
 SMALL = (4, 8, 16, 24, 32, 48)  # unrolled for the robot, the default for robots of this size
 CHAIN_LIMIT = 1024  # largest size for sparse factors: longer chains take seconds
 SHARED_FROM = 128  # for smaller matrices, threads only wait for each other
+THREADS = tuple(n for n in (2, 4) if n <= processors())  # figure 3, as far as this machine has processors
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 LOWER = 1  # triangle of the Fortran matrix; at least as fast as upper
@@ -84,7 +86,8 @@ def times(n: int) -> dict[str, float]:
     case = rolled(n)
     case.lapack_inverse()
     calls: dict[str, Callable[[], None]] = {"form": case.form, "factor": case.factor, "lapack": case.lapack}
-    return timed(calls | {"ours": case.ours, "two": partial(case.ours, 2)})
+    shared = {f"{threads} threads": partial(case.ours, threads) for threads in THREADS}
+    return timed(calls | {"ours": case.ours} | shared)
 
 
 def sparse_times(n: int) -> dict[str, float]:

@@ -2,7 +2,8 @@
 
     PYTHONPATH=benchmarks/peers python benchmarks/papers/featherstone2005.py [--output output/papers]
 
-Section 4 is here, sections 5 and 6 are in featherstone2005_humanoid.py. International Journal of Robotics Research 24(6).
+Section 4 is here, sections 2 and 3 are in featherstone2005_order.py, and sections 5 and 6 in featherstone2005_humanoid.py.
+International Journal of Robotics Research 24(6).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import featherstone2005_humanoid
+import featherstone2005_order
 from costs import factorization_operations, product_operations
 from matplotlib.axes import Axes
 from report import Report, run
@@ -91,15 +93,17 @@ def distances(parent: Parent) -> tuple[int, int]:
     return sum(d - 1 for d in depth), sum(d * (d - 1) // 2 for d in depth)
 
 
-# Table 1: an operation, its costs with LTL and with LTDL for n, D1, D2, and the functions that are counted.
+# Table 1: an operation, its costs with LTL and with LTDL, and the functions that are counted.
+# Costs are functions of n, p (the number of rows with a parent), D1 and D2.
 
 
 class Operation(NamedTuple):
     name: str
-    formulae: tuple[str, str]
-    ltl: Callable[[int, int, int], Operations]
-    ltdl: Callable[[int, int, int], Operations]
-    kernels: tuple[Callable[..., None], ...]
+    formulae: tuple[str, str]  # of the paper, LTL and LTDL
+    ltl: Callable[[int, int, int, int], Operations]  # of the paper and ours
+    ltdl: Callable[[int, int, int, int], Operations]  # ours
+    kernels: tuple[Callable[..., None], ...]  # those of `ltl` and `ltdl` if empty
+    ours: str = "the same"  # LTDL
 
 
 def _operations(mul: int, add: int, div: int = 0, sqrt: int = 0) -> Operations:
@@ -110,37 +114,38 @@ TABLE1 = (
     Operation(
         "factorize",
         ("n √ + D1 div + D2 (m + a)", "D1 div + D2 (m + a)"),
-        lambda n, D1, D2: _operations(D2, D2, D1, n),
-        lambda n, D1, D2: _operations(D2, D2, D1),
+        lambda n, p, D1, D2: _operations(D2, D2, D1, n),
+        lambda n, p, D1, D2: _operations(D1 + D2, D2, p),
         (),
+        "p div + D1 m + D2 (m + a)",
     ),
     Operation(
         "back-substitute",
         ("2n div + 2 D1 (m + a)", "n div + 2 D1 (m + a)"),
-        lambda n, D1, D2: _operations(2 * D1, 2 * D1, 2 * n),
-        lambda n, D1, D2: _operations(2 * D1, 2 * D1, n),
+        lambda n, p, D1, D2: _operations(2 * D1, 2 * D1, 2 * n),
+        lambda n, p, D1, D2: _operations(2 * D1, 2 * D1, n),
         (kernels.solve,),
     ),
     Operation(
         "L x, Lᵀ x",
         ("n m + D1 (m + a)", "D1 (m + a)"),
-        lambda n, D1, D2: _operations(n + D1, D1),
-        lambda n, D1, D2: _operations(D1, D1),
+        lambda n, p, D1, D2: _operations(n + D1, D1),
+        lambda n, p, D1, D2: _operations(D1, D1),
         (kernels.multiply, kernels.multiply_transposed),
     ),
     Operation(
         "L⁻¹ x, L⁻ᵀ x",
         ("n div + D1 (m + a)", "D1 (m + a)"),
-        lambda n, D1, D2: _operations(D1, D1, n),
-        lambda n, D1, D2: _operations(D1, D1),
+        lambda n, p, D1, D2: _operations(D1, D1, n),
+        lambda n, p, D1, D2: _operations(D1, D1),
         (kernels.divide, kernels.divide_transposed),
     ),
 )
 
 
 def table1_differences(operation: Operation, parent: Parent, unit: bool) -> int:
-    """Return the difference between our counts and the formula, summed over all kinds of operations."""
-    formula = (operation.ltdl if unit else operation.ltl)(len(parent), *distances(parent))
+    """Return the difference between counts and our formula, summed over all kinds of operations."""
+    formula = (operation.ltdl if unit else operation.ltl)(len(parent), sum(i >= 0 for i in parent), *distances(parent))
     counts = [product_operations(k, parent, unit) for k in operation.kernels] or [factorization_operations(parent, unit)]
     return sum(abs(x - y) for c in counts for x, y in zip(c, formula, strict=True))
 
@@ -150,9 +155,8 @@ def dense_cost(n: int) -> int:
 
 
 def traced_cost(parent: Parent) -> int:
-    """Return D1 + 2 D2 by section 4.2: all operations of the LTDL factorization."""
-    o = factorization_operations(parent, True)
-    return o.div + o.flops
+    """Return D1 + 2 D2 by section 4.2: all operations of our LTDL factorization but the reciprocals, fewer than n."""
+    return factorization_operations(parent, True).flops
 
 
 def with_long_branches(m: int, branch: int) -> list[int]:
@@ -168,6 +172,9 @@ def with_two_branches(m: int) -> list[int]:
 
 def sections(report: Report) -> None:
     report.heading("Featherstone (2005): sparse factorization of the inertia matrix", 2)
+    if report.times:
+        featherstone2005_order.accuracy(report)
+    featherstone2005_order.order(report)
     _table1(report)
     _table2(report)
     _figure5(report)
@@ -179,24 +186,25 @@ def _table1(report: Report) -> None:
     trees = [family.parents(m) for family in FAMILIES for m in family.counted if m < 48]
     report.heading("Table 1: costs with sparse factors")
     report.text(
-        f"""Our counts are those of `ltl(H, parent)`, of the methods of factors, and of LTDL with a division for each entry, as
-        in the paper; `ltdl(H, parent)` computes one reciprocal for each row instead, and multiplies by it. There are
-        {len(trees)} trees of the four families of table 2, the largest with {max(map(len, trees))} bodies. The last columns
-        contain the difference between counts and formulas, summed over all trees and all kinds of operations."""
+        f"""Our counts are those of the public functions `ltl(H, parent)` and `ltdl(H, parent)` and of the methods of factors.
+        `ltl` divides each entry, as in the paper. `ltdl` computes one reciprocal for each of the p rows that have a parent and
+        multiplies by it: D1 divisions become D1 multiplications and p divisions. There are {len(trees)} trees of the four
+        families of table 2, the largest with {max(map(len, trees))} bodies. The table contains the difference between counts
+        and formulas, LTL as in the paper and LTDL as ours, summed over all trees and all kinds of operations."""
     )
     rows = []
     for operation in TABLE1:
-        off = [sum(table1_differences(operation, tree, unit) for tree in trees) for unit in (False, True)]
-        rows.append([operation.name, *operation.formulae, *off])
-    report.table(["", "LTL, the paper", "LTDL, the paper", "LTL, our difference", "LTDL, our difference"], rows)
+        ltl, ltdl = (sum(table1_differences(operation, tree, unit) for tree in trees) for unit in (False, True))
+        rows.append([operation.name, operation.formulae[0], ltl, operation.formulae[1], operation.ours, ltdl])
+    report.table(["", "LTL, the paper", "counts less formula", "LTDL, the paper", "LTDL, ours", "counts less formula"], rows)
 
 
 def _table2(report: Report) -> None:
     report.heading("Table 2: D1 and D2 of four families of trees")
     report.text(
         """The table has each number three times: from the paper's formula, from its definition as a sum over the depths of all
-        bodies (equations 8 and 9), and from the trace of our LTDL factorization (D1 is its number of divisions, D2 its number
-        of multiplications)."""
+        bodies (equations 8 and 9), and from the trace of our LTDL factorization (D2 is its number of subtractions, D1 that of
+        its other multiplications)."""
     )
     header = ["tree", "order", "n", "D1", "formula", "depths", "traced", "D2", "formula", "depths", "traced"]
     rows: list[list[object]] = []
@@ -205,7 +213,8 @@ def _table2(report: Report) -> None:
         for m in (family.counted[2], family.counted[-1]):
             parent = family.parents(m)
             sums, o = distances(parent), factorization_operations(parent, True)
-            rows.append([family.name, order, len(parent), D1, family.D1(m), sums[0], o.div, D2, family.D2(m), sums[1], o.mul])
+            traced = o.mul - o.add
+            rows.append([family.name, order, len(parent), D1, family.D1(m), sums[0], traced, D2, family.D2(m), sums[1], o.add])
     report.table(header, rows)
     report.text(
         """With short side branches, n is 2m. In the balanced tree, n is 2ᵐ − 1, and the sums run from 1 to m − 1. In the grid,
@@ -217,7 +226,10 @@ def _figure5(report: Report) -> None:
     report.heading("Figure 5: cost of factorization against n")
     with report.picture("featherstone2005_figure5", "Cost of factorization against n for four families of trees") as ax:
         draw_figure5(ax)
-    report.text("Savings through branches, compared with a dense factorization (section 4.2):")
+    report.text(
+        """The reciprocals of our factorization, fewer than n, are left out of the traced numbers. Savings through branches,
+        compared with a dense factorization (section 4.2):"""
+    )
     rows = []
     for family, m, paper in RATIOS:
         parent = family.parents(m)

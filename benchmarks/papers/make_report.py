@@ -16,6 +16,7 @@ import wensing2012
 from measure import machine
 from report import Report, arguments
 
+from featherweight.engine.threads import processors
 from featherweight.version import __version__
 
 PAPERS: tuple[Callable[[Report], None], ...] = (
@@ -38,7 +39,8 @@ def write_report(folder: Path, times: bool, robots: Path | None = None) -> Path:
         minus the paper's."""
     )
     if times:
-        report.text(f"Times are medians of interleaved runs on two cores. Featherweight {__version__}; {machine()}.")
+        cores = f"{processors()} cores" if processors() > 1 else "one core"
+        report.text(f"Times are medians of interleaved runs on {cores}. Featherweight {__version__}; {machine()}.")
     else:
         report.text(f"Featherweight {__version__}.")
     for sections in PAPERS:

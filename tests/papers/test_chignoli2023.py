@@ -8,6 +8,7 @@ from typing import Any
 
 import chignoli2023_chains as chains
 import chignoli2023_leg as leg
+import chignoli2023_parallel as parallel
 import numpy as np
 import pytest
 from chignoli2023_robots import (
@@ -108,6 +109,34 @@ def test_c_aba_is_linear_in_the_length_of_a_chain(chain: chains.Chain) -> None:
 def test_two_more_links_in_the_plane_always_take_the_same(chain: chains.Chain) -> None:
     found = [chains.counted(chain, n)["aba"] for n in (4, 6, 8, 10, 12)]
     assert len(set(np.diff(found))) == 1
+
+
+@pytest.mark.parametrize("kind", [parallel.EXPLICIT, parallel.IMPLICIT])
+def test_a_loop_between_parallel_chains_is_one_cluster(kind: str) -> None:
+    """Check the sizes of the second version's benchmark: n is 2 d - 1; the implicit constraint has a bar."""
+    for made in parallel.every(kind)[:10]:
+        robot = parallel.robot(made)
+        sizes = [len(cluster.rows) for cluster in robot._mechanism.clusters]
+        assert robot.nv == 2 * made.depth - 1
+        assert max(sizes) == made.bodies + (kind == parallel.IMPLICIT) and sizes.count(1) == len(sizes) - 1
+
+
+@pytest.mark.parametrize("kind", [parallel.EXPLICIT, parallel.IMPLICIT])
+def test_the_cost_of_a_loop_grows_with_its_bodies_and_that_of_multipliers_with_the_depth(kind: str) -> None:
+    small, large, deep = (parallel.counted(parallel.Parallel(kind, *sizes)) for sizes in ((10, 2), (10, 16), (20, 2)))
+    assert large["aba"] > 2.5 * small["aba"] and large["multipliers"] < 1.5 * small["multipliers"]
+    assert deep["aba"] < 2.2 * small["aba"] and deep["multipliers"] > 4 * small["multipliers"]
+    assert large["multipliers"] < min(large[algorithm] for algorithm in parallel.OFFERED)
+
+
+def test_accelerations_of_parallel_chains_are_those_of_multipliers() -> None:
+    """Check states with closed loops, in plain Python."""
+    for kind in (parallel.EXPLICIT, parallel.IMPLICIT):
+        made = parallel.Parallel(kind, 5, 6)
+        robot, state = parallel.robot(made), parallel.states(made, 4)
+        np.testing.assert_allclose(robot.residual(state[0]), 0.0, rtol=0, atol=1e-9)
+        ours, other = (interpreted(candidate(robot.forward_dynamics, a))(*state) for a in ("aba", "multipliers"))
+        np.testing.assert_allclose(ours, other, rtol=0, atol=1e-9 * np.abs(other).max())
 
 
 def test_root_mean_squares_of_figure_14_are_those_of_the_knee() -> None:

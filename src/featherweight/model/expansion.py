@@ -1,6 +1,6 @@
 """Conversion of a description to a model: fixed joints are merged, joints sorted depth-first, and degrees of freedom expanded.
 
-A joint with k degrees of freedom becomes k rows of the expanded tree (Featherstone 2005, section 3). The child's internal
+A joint with k degrees of freedom becomes k rows of the expanded tree (Featherstone 2005, section 2). The child's internal
 frame lies on the joint's axis. Everything that is fixed to the child is given in this frame, and the inertias are summed
 there.
 """

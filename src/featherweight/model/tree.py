@@ -1,7 +1,7 @@
 """The expanded tree: the kinematic tree after each joint is split into joints with one degree of freedom, one for each row.
 
 A joint with k degrees of freedom is k consecutive rows with massless bodies between them, whose transforms are the identity
-(Featherstone 2005, section 3). The first row has the joint's transform, the last row its body. Each row's motion axis is one
+(Featherstone 2005, section 2). The first row has the joint's transform, the last row its body. Each row's motion axis is one
 of the six unit vectors of its own frame.
 """
 

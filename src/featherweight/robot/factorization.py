@@ -140,8 +140,13 @@ def _factorize(
         raise TypeError(f"H must hold real numbers; got dtype {H.dtype}")
     if check:
         _require_pattern(H, tree)
-    packed = _matrix_function(kernel, tree, (packed_size(tree),))(H, threads=threads)
+    packed = factors_function(kernel, tree)(H, threads=threads)
     return Factorization(np.asarray(packed), tree, unit)
+
+
+def factors_function(kernel: Callable[..., None], parent: tuple[int, ...]) -> CompiledFunction:
+    """Return the function of matrices that `ltdl` or `ltl` calls; it returns packed factors."""
+    return _matrix_function(kernel, parent, (packed_size(parent),))
 
 
 def packed_size(parent: tuple[int, ...]) -> int:

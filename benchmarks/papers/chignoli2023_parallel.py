@@ -1,0 +1,206 @@
+"""Chignoli et al., second version (2025): forward dynamics of two parallel chains with one loop between them.
+
+M. Chignoli, N. Adrian, S. Kim and P. M. Wensing, "A Propagation Perspective on Recursive Forward Dynamics for Systems with
+Kinematic Loops", arXiv 2311.13732v2.
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from chignoli2023_robots import cost
+from compared import candidate
+from loops import Peer
+from measure import median_times
+from report import MINUS, Report
+
+from featherweight import Body, ClosedRobot, Coupling, Description, Inertia, Joint, JointType, Loop, LoopType, Pose, build
+from featherweight.array_types import Array
+from featherweight.model.types import WORLD
+
+EXPLICIT, IMPLICIT = "explicit", "implicit"
+SIZES = {
+    5: (2, 4, 6, 8, 10),
+    10: (2, 4, 8, 12, 16),
+    20: (2, 6, 12, 20, 30),
+    40: (2, 8, 16, 28, 40),
+}  # bodies of loops, by depth
+ALGORITHMS = {"aba": "C-ABA", "crba-ltdl": "C-CRBA", "multipliers": "multipliers"}
+OFFERED = ("aba", "crba-ltdl")
+ITERATIONS = (1, 2, 5)
+REGULARIZATION = 1e-6
+BATCH, CHECKED = 1024, 64
+GAP = 0.5  # [m] between the chains
+LINK = Inertia(1.0, (0.5, 0.0, 0.0), (0.01, 0.0, 0.0, 0.1, 0.0, 0.1))
+BAR = Inertia(1.0, (0.0, 0.5 * GAP, 0.0), (0.1, 0.0, 0.0, 0.01, 0.0, 0.1))
+SPREAD = 0.3  # [rad] of random directions of links; those of the chains differ by less, so that all loops close
+
+
+class Parallel(NamedTuple):
+    """Two chains of `depth` links each, and a constraint between the links that close a loop of `bodies` links."""
+
+    kind: str
+    depth: int
+    bodies: int
+
+    @property
+    def level(self) -> int:
+        """The constrained links, counted from 1 at the ground."""
+        return self.bodies // 2
+
+
+def description(made: Parallel) -> Description:
+    """Return the chains: all axes are z, links are along x, the second chain beside the first.
+
+    The explicit constraint is that the constrained links have the same angle to the ground. The implicit one is a bar between
+    their tips, on a joint at the first and a loop joint at the second.
+    """
+    k = made.level
+    bodies, joints = [], []
+    for side, y in (("a", 0.0), ("b", GAP)):
+        for i in range(1, made.depth + 1):
+            at, below = ((1.0, 0.0, 0.0), f"{side}{i - 1}") if i > 1 else ((0.0, y, 0.0), WORLD)
+            bodies.append(Body(f"{side}{i}", LINK))
+            joints.append(Joint(f"joint_{side}{i}", JointType.REVOLUTE, below, f"{side}{i}", Pose(p=at), (0.0, 0.0, 1.0)))
+    name, gravity = f"{made.kind}_{made.depth}_{made.bodies}", (9.81, 0.0, 0.0)
+    last = f"joint_b{k}"
+    if made.kind == EXPLICIT:
+        first = [(f"joint_a{i}", (1.0,)) for i in range(1, k + 1)]
+        second = [(f"joint_b{i}", (-1.0,)) for i in range(1, k)]
+        same = (Coupling("same_angle", last, (*first, *second)),)
+        return Description(name, "", tuple(bodies), tuple(joints), gravity=gravity, couplings=same, dependent=(last,))
+    tip = Pose(p=(1.0, 0.0, 0.0))
+    bodies.append(Body("bar", BAR))
+    joints.append(Joint("joint_bar", JointType.REVOLUTE, f"a{k}", "bar", tip, (0.0, 0.0, 1.0)))
+    pin_joint = Loop("pin", LoopType.REVOLUTE, "bar", f"b{k}", Pose(p=(0.0, GAP, 0.0)), tip)
+    dependent = ("joint_bar", last)
+    return Description(name, "", tuple(bodies), tuple(joints), gravity=gravity, loops=(pin_joint,), dependent=dependent)
+
+
+@cache
+def robot(made: Parallel) -> ClosedRobot:
+    found = build(description(made))
+    assert isinstance(found, ClosedRobot)
+    return found
+
+
+def every(kind: str) -> list[Parallel]:
+    return [Parallel(kind, depth, bodies) for depth, sizes in SIZES.items() for bodies in sizes]
+
+
+@cache
+def counted(made: Parallel) -> dict[str, int]:
+    """Return costs by algorithm."""
+    return {a: cost(candidate(robot(made).forward_dynamics, a)) for a in ALGORITHMS}
+
+
+class Times(NamedTuple):
+    """Times of one state [s], and the errors of accelerations relative to the largest one."""
+
+    call: float
+    batch: float
+    peer: tuple[float, ...]  # by ITERATIONS
+    errors: tuple[float, ...]
+
+
+def states(made: Parallel, count: int) -> tuple[Array, Array, Array]:
+    """Return configurations with closed loops, velocities and joint forces."""
+    r, rng = robot(made), np.random.default_rng(0)
+    guess = np.zeros((count, r.nq))
+    directions, others = rng.uniform(-SPREAD, SPREAD, (2, count, made.depth))
+    for side, turned in (("a", directions), ("b", directions + others / made.level)):
+        for i, angle in enumerate(np.diff(turned, axis=1, prepend=0.0).T, 1):
+            guess[:, r.joints[f"joint_{side}{i}"].q_slice] = angle[:, None]
+    if made.kind == IMPLICIT:
+        guess[:, r.joints["joint_bar"].q_slice] = -directions[:, [made.level - 1]]
+    v, tau = rng.standard_normal((2, count, r.nv))
+    return r.close(guess), v, tau
+
+
+def timed(made: Parallel) -> Times:
+    """Return times of our function by C-ABA and of Pinocchio's `constraintDynamics`, in calls that alternate."""
+    r, peer = robot(made), Peer(description(made))
+    ours = candidate(r.forward_dynamics, "aba")
+    q, v, tau = states(made, BATCH)
+    driven = [row for c in r._mechanism.clusters for row in c.independent]
+    pushed = np.zeros((BATCH, peer.model.nv))
+    pushed[:, driven] = tau
+    moved = np.asarray(r.spanning_velocity(q, v))
+    theirs = [peer.dynamics("constraintDynamics", REGULARIZATION, n) for n in ITERATIONS]
+    expected = ours(q[:CHECKED], v[:CHECKED], tau[:CHECKED])
+    errors = []
+    for f in theirs:
+        found = np.array([f(*s)[driven] for s in zip(q[:CHECKED], moved[:CHECKED], pushed[:CHECKED], strict=True)])
+        errors.append(float(np.abs(found - expected).max() / np.abs(expected).max()))
+    out, one = np.empty_like(v), (q[0].copy(), v[0].copy(), tau[0].copy())
+    spanning = (one[0], moved[0].copy(), pushed[0].copy())
+    calls = [partial(ours, *one), partial(ours, q, v, tau, out=out, threads=1), *(partial(f, *spanning) for f in theirs)]
+    call, batch, *peers = median_times(calls, 0.6, 15)
+    return Times(call, batch / BATCH, tuple(peers), tuple(errors))
+
+
+def sections(report: Report) -> None:
+    report.heading("Second version: two parallel chains with a loop")
+    report.text(
+        """The second version of the paper ("A Propagation Perspective on Recursive Forward Dynamics for Systems with Kinematic
+        Loops", arXiv 2311.13732v2) has a benchmark of two parallel chains with a constraint between them, by the depth of the
+        chains and the number of bodies in the loop. The sizes are those of the robot files in the paper's repository. The
+        geometry is our choice: all axes are parallel, and links have a length of 1 m. The explicit constraint gives the two
+        last links of the loop the same angle. The implicit constraint is a bar between their tips, one more body, with a
+        revolute loop joint. The cluster contains all bodies of the loop. C-CRBA is with sparse
+        factors. In a plane many operations are zero, and the tracer omits them. A division or a root counts as eight. The
+        tables have no numbers of the paper."""
+    )
+    rows: list[list[object]] = []
+    for depth, sizes in SIZES.items():
+        for k, bodies in enumerate(sizes):
+            pair = [counted(Parallel(kind, depth, bodies)) for kind in (EXPLICIT, IMPLICIT)]
+            rows.append([depth if k == 0 else "", bodies, *(c[a] for c in pair for a in ALGORITHMS)])
+    labels = [f"{kind}, {label}" for kind in (EXPLICIT, IMPLICIT) for label in ALGORITHMS.values()]
+    report.table(["depth", "bodies of the loop", *labels], rows)
+    report.text(_small_loops())
+    if report.times:
+        _times(report)
+
+
+def _small_loops() -> str:
+    """Compare the growth with the size of a loop, and say where multipliers need fewer operations."""
+    deepest = max(SIZES)
+    growth = []
+    for kind in (EXPLICIT, IMPLICIT):
+        first, last = (counted(Parallel(kind, deepest, bodies)) for bodies in (SIZES[deepest][0], SIZES[deepest][-1]))
+        growth.append([last[a] / first[a] for a in ("aba", "multipliers")])
+    both = [*every(EXPLICIT), *every(IMPLICIT)]
+    fewer = [m for m in both if counted(m)["multipliers"] < min(counted(m)[a] for a in OFFERED)]
+    where = ", ".join(f"{m.depth} and {m.bodies} ({m.kind})" for m in fewer) or "none"
+    aba, multipliers = ([f"{g[k]:.2f}" for g in growth] for k in (0, 1))
+    return f"""From the smallest to the largest loop at a depth of {deepest}, C-ABA grows by a factor of {aba[0]} (explicit) and
+        {aba[1]} (implicit), multipliers by {multipliers[0]} and {multipliers[1]}: C-ABA factorizes the matrix of a whole
+        cluster, which is dense, while multipliers grow with the depth. Multipliers, which the library does not offer, need
+        fewer operations than C-ABA and C-CRBA if most of a mechanism is one loop. Here they do for these depths and loops:
+        {where}."""
+
+
+def _times(report: Report) -> None:
+    report.text(
+        f"""Times of one state for implicit constraints, all measured in one run: our C-ABA in a single call from Python and in
+        batches of {BATCH:,} on one thread, beside Pinocchio {pin.__version__}'s `constraintDynamics` in single calls from
+        Python, with preallocated data, a regularization of {REGULARIZATION:g} and 1, 2 and 5 proximal iterations; its loop
+        joint is a point constraint. Ratios are Pinocchio's times to our single call. Errors are the largest differences from
+        our accelerations, relative to the largest acceleration. `constraintDynamics` takes constraints between frames, but none
+        between joint angles, so there are no times for explicit constraints."""
+    )
+    rows: list[list[object]] = []
+    for made in every(IMPLICIT):
+        t = timed(made)
+        ours = [f"{1e6 * x:.2f}" for x in (t.call, t.batch)]
+        theirs = [f"{1e6 * x:.1f}" for x in t.peer]
+        ratios = [f"{x / t.call:.1f}" for x in t.peer]
+        errors = [f"{x:.0e}".replace("-", MINUS) for x in t.errors]
+        rows.append([made.depth, made.bodies + 1, *ours, *theirs, *ratios, *errors])
+    header = ["depth", "bodies of the loop", "ours, one call [µs]", "ours, in a batch [µs]"]
+    header += [f"{what}{n}" for what in ("Pinocchio [µs], iterations: ", "ratio, ", "error, ") for n in ITERATIONS]
+    report.table(header, rows)
