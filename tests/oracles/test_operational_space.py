@@ -321,9 +321,10 @@ DEPENDENT = {
 
 def dense(space: fw.OperationalSpace, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array, Array, Array]:
     """Return M⁻¹, J, the pseudo-inverse of J M⁻¹ Jᵀ, and the acceleration and forces of least squares and least norm."""
-    Minv, J = np.linalg.inv(space.robot.mass_matrix(q)), space.jacobian(q)
+    robot: Any = space.robot
+    Minv, J = np.linalg.inv(robot.mass_matrix(q)), space.jacobian(q)
     inertia = np.linalg.pinv(J @ Minv @ J.T, 1e-11, hermitian=True)
-    free = Minv @ (tau - space.robot.bias_force(q, v))
+    free = Minv @ (tau - robot.bias_force(q, v))
     force = -inertia @ (space.bias(q, v) + J @ Minv @ tau)
     return Minv, J, inertia, free + Minv @ J.T @ force, force
 

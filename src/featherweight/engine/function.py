@@ -71,8 +71,7 @@ class CompiledFunction(SuggestsNames, Generic[R]):
         self.runner = Runner(ways.own)
         self._guarded: GuardedCalls | None = None
         if isinstance(self.program, GuardedProgram):
-            watched = CompiledFunction[Any](self.program.watched, ways.own.asked, ways.algorithm)
-            self._guarded = GuardedCalls(self.program, watched, ways.own.asked)
+            self._guarded = GuardedCalls(self.program, ways.own.asked, ways.algorithm)
         self._alternatives: dict[str, CompiledFunction[R]] = {self.algorithm: self}
         self._variants: dict[str, CompiledFunction[R]] = {}
         self._derivatives: dict[tuple[str, ...], CompiledFunction[Any]] = {}
@@ -252,15 +251,12 @@ class CompiledFunction(SuggestsNames, Generic[R]):
         return result
 
     def _call_guarded(self, calls: GuardedCalls, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> R:
-        """Return the results of a guarded call; later calls with positional arguments only go to the guard directly."""
-        own = out if calls.hides_strain else None  # the guard has one result more
-        results = calls(*args, out=None if own is out else out, threads=threads, device=device)
-        if own is not None:
-            copied: R = self.runner.copied(results[:-1], args, own)
-            return copied
-        call = calls.entry(self.runner.result_class, CompiledFunction.__call__)
-        self.__class__ = type("CompiledFunction", (CompiledFunction,), {"__call__": call, "__module__": __name__})
-        result: R = calls.public(results, self.runner.result_class)
+        """Return the results of a guarded call."""
+        if not calls.watch.hidden:
+            whole: R = calls(args, out, threads, device, self._take_entry)  # type: ignore[assignment]
+            return whole
+        *results, _ = calls(args, None, threads, device, self._take_entry)
+        result: R = self.runner.given(results, args, out)
         return result
 
     def chosen(self, named: dict[str, Any]) -> CompiledFunction[R]:
@@ -306,7 +302,8 @@ class CompiledFunction(SuggestsNames, Generic[R]):
         Python looks up `__call__` in an object's class. This object therefore becomes the only instance of its own class, whose
         `__call__` is the entry. Other ways would take longer than the entry itself.
         """
-        entry = executable.entry(self.name, self.runner.result_class, CompiledFunction.__call__.__get__(self))
+        watch = None if self._guarded is None else self._guarded.watch
+        entry = executable.entry(self.name, self.runner.result_class, CompiledFunction.__call__.__get__(self), watch)
         if entry is not None:
             self.__class__ = type("CompiledFunction", (CompiledFunction,), {"__call__": entry, "__module__": __name__})
 

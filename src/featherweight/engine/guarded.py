@@ -18,6 +18,7 @@ import numpy as np
 from ..array_types import Array
 from ..checks import warn_caller
 from .algorithm_choice import Way
+from .backends.protocol import Executable, Watch
 from .program import ComposedProgram, KernelProgram, Program, WrappedProgram
 from .runner import Runner
 
@@ -46,11 +47,6 @@ class GuardedProgram(WrappedProgram):
     def traceable(self) -> Program:
         return self.program
 
-    @property
-    def hides_strain(self) -> bool:
-        """Return whether the strain is not a result of the program."""
-        return len(self.watched.outputs) > len(self.program.outputs)
-
     def identity(self) -> tuple[object, ...]:
         return self.program.identity()
 
@@ -62,26 +58,30 @@ class GuardedProgram(WrappedProgram):
 
 
 class GuardedCalls:
-    """Calls of a guarded program: `watched` is the compiled function of `program.watched`."""
+    """Calls of a guarded program."""
 
-    def __init__(self, program: GuardedProgram, watched: Callable[..., Any], asked: str) -> None:
-        self.program, self.watched, self.asked = program, watched, asked
-        self.limit, self.hides_strain = program.limit, program.hides_strain
+    def __init__(self, program: GuardedProgram, asked: str, algorithm: str) -> None:
+        self.program, self.asked = program, asked
+        self.watched = Runner(Way.of(program.watched, asked, algorithm))
+        self.watch = Watch(program.limit, len(program.watched.outputs) > len(program.outputs))
 
-    def __call__(self, *args: Any, **how: Any) -> tuple[Any, ...]:
+    def __call__(
+        self,
+        args: tuple[Any, ...],
+        out: Any = None,
+        threads: int | None = None,
+        device: str | None = None,
+        begin: Callable[[Executable], None] | None = None,
+    ) -> tuple[Any, ...]:
         """Return the results and the strain for the arguments in order. Strains are infinite where the rank is lower.
 
         Warns if the rank of a state is lower than in general position. Results on devices are not checked.
         """
-        results: tuple[Any, ...] = self.watched(*args, **how)
-        return self.checked(args, results)
-
-    def checked(self, args: Sequence[Any], results: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the results, computed again where they are inaccurate; arrays are changed."""
+        results: tuple[Any, ...] = self.watched(*args, out=out, threads=threads, device=device, begin=begin)
         strain = results[-1]
-        if isinstance(strain, float):
-            return self._again(args, results) if strain >= self.limit else results
-        if isinstance(strain, np.ndarray) and (strain >= self.limit).any():
+        if isinstance(strain, float | np.floating):
+            return self._again(args, results) if strain >= self.program.limit else results
+        if isinstance(strain, np.ndarray) and (strain >= self.program.limit).any():
             self._some_again(args, results)
         return results
 
@@ -98,7 +98,7 @@ class GuardedCalls:
     def _some_again(self, args: Sequence[Any], results: tuple[Any, ...]) -> None:
         """Write the results of some states of a batch, or of one state in given arrays."""
         strain: Array = results[-1]
-        where = strain >= self.limit
+        where = strain >= self.program.limit
         arrays = [np.asarray(x, dtype=np.float64) for x in args]
         whole = [np.broadcast_to(x, (*where.shape, *a.shape)) for x, a in zip(arrays, self.program.inputs, strict=True)]
         *better, rank = self._careful([x[where] for x in whole])
@@ -137,24 +137,3 @@ class GuardedCalls:
     def _warn(self, state: tuple[int, ...]) -> None:
         at = f" at state {state}" if state else ""
         warn_caller(f"{self.program.title}{at}: {self.program.warning}", RuntimeWarning)
-
-    def entry(self, result_class: type | None, general: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a method for calls, which passes calls with named arguments to `general`."""
-        watched, limit, checked, public = self.watched, self.limit, self.checked, self.hides_strain is False
-
-        def call(function: object, *args: Any, **named: Any) -> Any:
-            if named:
-                return general(function, *args, **named)
-            results = watched(*args)
-            strain = results[-1]
-            if not (isinstance(strain, float) and strain < limit):
-                results = checked(args, results)
-            return results if public else (results[0] if result_class is None else result_class(*results[:-1]))
-
-        return call
-
-    def public(self, results: tuple[Any, ...], result_class: type | None) -> Any:
-        """Return the results that the program has, from these and the strain."""
-        if not self.hides_strain:
-            return results
-        return results[0] if result_class is None else result_class(*results[:-1])

@@ -57,14 +57,15 @@ class Runner:
         values = executable.run(arrays, batch, dtype, results, threads)
         return values[0] if self.result_class is None else self.result_class(*values)
 
-    def copied(self, values: Sequence[Any], args: tuple[Any, ...], out: object) -> Any:
-        """Return `out` with results that have been computed for these arguments."""
-        executable = self._executable_for(args, out, None)
-        batch = batch_axes(self.program, self._arrays(executable, args))
-        arrays = given_results(self.program, executable, out, batch)
-        for own, value in zip(arrays, values, strict=True):
-            np.copyto(own, value, casting="same_kind")
-        return arrays[0] if self.result_class is None else self.result_class(*arrays)
+    def given(self, values: Sequence[Any], args: tuple[Any, ...], out: object) -> Any:
+        """Return results for these arguments that have been computed already, in `out` if it is given."""
+        if out is not None:
+            executable = self._executable_for(args, out, None)
+            arrays = given_results(self.program, executable, out, batch_axes(self.program, self._arrays(executable, args)))
+            for own, value in zip(arrays, values, strict=True):
+                np.copyto(own, value, casting="same_kind")
+            values = arrays
+        return values[0] if self.result_class is None else self.result_class(*values)
 
     def tune(self, args: tuple[Any, ...]) -> None:
         """Measure the ways to write the program for the device of the arguments; see `CompiledFunction.tune`."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...array_types import Array
 from ...checks import shown
+from .protocol import Watch
 
 TYPES = frozenset({np.ndarray, np.float64, np.float32, float, int, bool, list, tuple, type(None)})
 """Types whose objects are never arrays on a device."""
@@ -50,7 +51,9 @@ class HostArrays:
     def overlap(self, a: Array, b: Array) -> bool:
         return may_overlap(a, b)
 
-    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Callable[..., Any] | None:
+    def entry(
+        self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None
+    ) -> Callable[..., Any] | None:
         return None
 
 

@@ -7,7 +7,7 @@ the device.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,6 +16,13 @@ from ..program_trace import ProgramTrace
 
 Array = Any  # the back end's arrays, with shape, ndim and dtype
 Batch = tuple[int, ...]
+
+
+class Watch(NamedTuple):
+    """The greatest strain, the last result, of states that an entry returns; the general call computes the others."""
+
+    limit: float
+    hidden: bool  # whether the strain is not returned
 
 
 class Executable(Protocol):
@@ -35,7 +42,9 @@ class Executable(Protocol):
     ) -> Sequence[Array]:
         """Return the results, of shape (*batch, *core) each, for arguments that broadcast to batch; write to `out` if given."""
 
-    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Callable[..., Any] | None:
+    def entry(
+        self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None
+    ) -> Callable[..., Any] | None:
         """Return a faster entry for calls, which passes calls that it does not support to `general`; None if there is none."""
 
     @property

@@ -16,6 +16,7 @@ from ...program import CoreShape, Program
 from ...program_trace import ProgramTrace
 from ..host_arrays import may_overlap
 from ..llvm.ir import Type
+from ..protocol import Watch
 from . import copies
 from .arrays import DeviceArray, Library, on_device
 from .code import Candidate, DeviceKernels, Kernels, Loaded
@@ -158,7 +159,9 @@ class OnArrays(Generic[C]):
     def overlap(self, a: DeviceArray, b: DeviceArray) -> bool:
         return may_overlap(_shadow(a), _shadow(b))
 
-    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Callable[..., Any] | None:
+    def entry(
+        self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None
+    ) -> Callable[..., Any] | None:
         return None
 
     def run(

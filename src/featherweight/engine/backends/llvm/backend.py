@@ -18,6 +18,7 @@ from ...program import Program
 from ...program_trace import ProgramTrace
 from ...threads import processors, share_out
 from ..host_arrays import HostArrays
+from ..protocol import Watch
 from ..result_memory import LARGE, RESULTS
 from .entry_table import PRECISIONS, Entry, callable_by_entry
 from .gufunc import Gufunc
@@ -56,10 +57,10 @@ class MachineCode(HostArrays):
 
     # one state
 
-    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Any:
+    def entry(self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None) -> Any:
         if not callable_by_entry(self.program):
             return None
-        self._make_entry = lambda precision: Entry(self.program, precision, general, result_class)
+        self._make_entry = lambda precision: Entry(self.program, precision, general, result_class, watch)
         entry = self._make_entry("double")
         with self._publishing:
             if "double" in self._singles:  # compiled for `address`
@@ -127,6 +128,9 @@ class MachineCode(HostArrays):
         precision = "float" if dtype == PRECISIONS["float"] else "double"
         if not batch and (entry := self._entry(precision)):
             self._single(precision)
+            if entry.watched:  # it calls this method for states that it does not return
+                made = self._without_ufunc(arrays, batch, dtype, out)
+                return made if out is not None else [x if x.ndim else x[()] for x in made]
             results = entry.call(*(_plain(a, PRECISIONS[precision]) for a in arrays))
             results = results if len(self.program.outputs) > 1 else (results,)
             return _copied(results, out)

@@ -8,7 +8,8 @@ releases the GIL around the kernel. The arguments determine the path:
     gathered   arrays of any strides, of either precision, lists and tuples of numbers: copied to the stack first
     batch      contiguous rows of few states, for one thread: the loop of the ufunc, without the ufunc
 
-All other calls, above all those with invalid arguments, go to the general call. All functions share one code for each
+All other calls, above all those with invalid arguments, go to the general call. So do calls of a guarded program, once they
+have been computed, if the strain of a state, the last result, exceeds the limit. All functions share one code for each
 precision. Each function has a table, an array that Python passes to the entry as `self`: shapes, names, and the addresses of
 the machine code, once it exists. Until then, the general call computes the results.
 """
@@ -87,6 +88,7 @@ class _Entry:
         self._find_data()
         self._find_results()
         self._compute()
+        self._watch()
         self._return()
         f.label("other")
         other = word(f, "other", "ptr")
@@ -266,6 +268,7 @@ class _Entry:
     def _use_given(self) -> None:
         """Use the caller's arrays, if they fit and do not overlap others; NumPy handles overlaps."""
         f, m = self.f, self.m
+        f.require(f.equal(word(f, "hidden"), 0), "general")
         several, one, begun = f.fresh("several"), f.fresh("one"), f.fresh("begun")
         f.branch(f.equal(m, 1), one, several)
         f.label(several)
@@ -331,6 +334,23 @@ class _Entry:
         f.call("void", interface(f, "restore_thread"), f"ptr {thread}")
         f.require(f.equal(f.load("i64", self.without_memory), 0), "no.memory")
 
+    def _watch(self) -> None:
+        """Go to the general call if the strain of a state exceeds the limit."""
+        f = self.f
+        f.branch(f.equal(word(f, "watched"), 0), "fine", "watch")
+        f.label("watch")
+        last = f.value(f"sub i64 {f.add(self.n, self.m)}, 1")
+        limit, strains = word(f, "limit", "double"), f.load("ptr", self.data, last)
+        with f.loop(f.load("i64", self.states)) as i:
+            strain = f.load(self.type.precision, strains, i)
+            strain = strain if self.type.precision == "double" else f.cast("fpext", "float", strain, "double")
+            f.require(f.value(f"fcmp ult double {strain}, {limit}"), "strained")
+        f.jump("fine")
+        f.label("strained")
+        self._drop(self.m)
+        f.jump("general")
+        f.label("fine")
+
     def _return(self) -> None:
         """Return the result, or a named tuple of results; results without axes are numbers, unless the caller gave arrays."""
         f = self.f
@@ -347,17 +367,20 @@ class _Entry:
             f.label(on)
         f.jump("bundle")
         f.label("bundle")
-        f.branch(f.equal(self.m, 1), "alone", "several")
+        m = f.value(f"sub i64 {self.m}, {word(f, 'hidden')}")
+        with f.loop(self.m, m) as j:
+            f.call("void", interface(f, "decrement"), f"ptr {f.load('ptr', self.results, j)}")
+        f.branch(f.equal(m, 1), "alone", "several")
         f.label("alone")
         f.line(f"ret ptr {f.load('ptr', self.results)}")
         f.label("several")
-        named = f.call("ptr", interface(f, "allocate"), f"ptr {word(f, 'result_class', 'ptr')}", f"i64 {self.m}")
+        named = f.call("ptr", interface(f, "allocate"), f"ptr {word(f, 'result_class', 'ptr')}", f"i64 {m}")
         f.branch(f.equal(named, "null", "ptr"), "unnamed", "named.results")
         f.label("unnamed")
-        self._drop(self.m)
+        self._drop(m)
         f.jump("failed")
         f.label("named.results")
         items = f.at("i8", named, ITEMS_OF_TUPLE)
-        with f.loop(self.m) as j:
+        with f.loop(m) as j:
             f.store("ptr", f.load("ptr", self.results, j), items, j)
         f.line(f"ret ptr {named}")

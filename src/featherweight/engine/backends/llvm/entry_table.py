@@ -13,6 +13,7 @@ import numpy as np
 
 from ... import cache
 from ...program import Program
+from ..protocol import Watch
 from .entry import emit_entries
 from .entry_arguments import MOST_RANK, RECORD, ROOM, STACK_BYTES, WORDS
 from .jit import Code, compile_optimized, host, load_object
@@ -46,7 +47,14 @@ class Entry:
     `self` after that.
     """
 
-    def __init__(self, program: Program, precision: str, general: Callable[..., Any], result_class: type | None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        precision: str,
+        general: Callable[..., Any],
+        result_class: type | None,
+        watch: Watch | None = None,
+    ) -> None:
         dtype, shapes = PRECISIONS[precision], program.shapes
         names = [sys.intern(a.name) for a in program.inputs] + [sys.intern("out")]
         first_name = len(WORDS) + len(RECORD) * len(shapes)
@@ -66,6 +74,11 @@ class Entry:
         self._set("inputs", len(program.inputs))
         self._set("outputs", len(program.outputs))
         self._set("gathers", int(offset <= STACK_BYTES))
+        self.watched = watch is not None
+        if watch is not None:
+            self._set("watched", 1)
+            self._set("hidden", int(watch.hidden))
+            self._table[WORDS.index("limit")] = np.float64(watch.limit).view(np.uint64)
         self._set("records", self._table.ctypes.data + 8 * len(WORDS))
         self._set("names", self._table.ctypes.data + 8 * first_name)
         at = self._table.ctypes.data + 8 * definition
