@@ -69,8 +69,8 @@ def consistent_inverse(mech: ClusterTree, contacts: ContactRows, q, result) -> N
     n, m = len(mech.parent), len(contacts.owner)
     A = articulated_clusters(mech, q)
     B = [[0.0] * n for _ in range(m)]
-    D = [motions_along(contacts, responses(A, u, B[r])) for r, u in enumerate(of_unit_forces(A, contacts))]
-    C, reciprocal = factorize(m, D)
+    columns = [motions_along(contacts, responses(A, u, B[r])) for r, u in enumerate(of_unit_forces(A, contacts))]
+    C, reciprocal = factorize(m, list(zip(*columns, strict=True)))
     for i in range(n):
         x = solve(m, C, reciprocal, [B[r][i] for r in range(m)])
         for r in range(m):
