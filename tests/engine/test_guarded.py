@@ -117,4 +117,4 @@ def test_no_call_keeps_memory(hidden: bool) -> None:
             for _ in range(1000):
                 call()
             gc.collect()
-            assert sys.getallocatedblocks() - before < 100
+            assert sys.getallocatedblocks() - before < 500  # one object per call would be 1000
