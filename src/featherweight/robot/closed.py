@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..algorithms import aba, crba_ltdl, mechanisms
-from ..algorithms.mechanisms import projection, spanning
+from ..algorithms.mechanisms import multipliers, projection, spanning
 from ..algorithms.mechanisms import rnea as c_rnea
 from ..algorithms.mechanisms.cluster_tree import ClusterTree, Follower, unconstrained
 from ..algorithms.mechanisms.counterparts import counterpart
+from ..algorithms.mechanisms.multipliers import is_large
 from ..array_types import Array, Vector
 from ..checks import Count, SeedOrNone, Size, checked
 from ..engine.function import CompiledFunction
@@ -36,6 +37,7 @@ from .closed_step_functions import ClosedStepFunctions
 from .closing.assembly import said
 from .closing.loop_closing import ATTEMPTS, LoopClosing
 from .closing.loops import Loops
+from .closing.soundness import loose_joint
 from .compiled_member import compiled
 from .dynamics import cheapest_accelerations
 from .robot import Robot
@@ -362,6 +364,8 @@ class ClosedRobot(Robot):
 
         There are three algorithms: the cluster-based articulated-body algorithm ("aba"; Chignoli et al. 2023, algorithm 1), the
         mass matrix and its sparse factors ("crba-ltdl"), and the "projection" of the spanning tree's equations (section II-D).
+        A robot with large loops has a fourth, "multipliers": articulated bodies, with the forces of the loops as multipliers.
+        It requires that the joints of these loops move mass also without the loops.
         The default is the one with the fewest operations; `algorithm=` selects one.
         """
         kernels: dict[str, Callable[..., None]] = {
@@ -369,6 +373,8 @@ class ClosedRobot(Robot):
             "crba-ltdl": crba_ltdl.crba_ltdl,
             "projection": projection.projection,
         }
+        if any(map(is_large, self._mechanism.clusters)) and loose_joint(self.model) is None:
+            kernels = {"multipliers": multipliers.multipliers} | kernels
         return cheapest_accelerations(ClosedRobot.forward_dynamics, self, kernels)
 
     @compiled

@@ -81,7 +81,7 @@ def is_large(cluster: Cluster) -> bool:
 
 
 @takes_mechanism
-def aba_multipliers(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
+def multipliers(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
     """Write the independent accelerations under the independent joint forces `tau` and the `forces` on the bodies."""
     tree, n = mech.tree, len(mech.tree.parent)
     external = external_forces(tree, bodies, forces)
