@@ -18,7 +18,6 @@ from ..algorithms.mechanisms import multipliers, projection, spanning
 from ..algorithms.mechanisms import rnea as c_rnea
 from ..algorithms.mechanisms.cluster_tree import ClusterTree, Follower, unconstrained
 from ..algorithms.mechanisms.counterparts import counterpart
-from ..algorithms.mechanisms.multipliers import is_large
 from ..array_types import Array, Vector
 from ..checks import Count, SeedOrNone, Size, checked
 from ..engine.function import CompiledFunction
@@ -44,6 +43,7 @@ from .robot import Robot
 from .system import CONTRADICTING
 
 SINGULAR = 1e16  # value of `singularity`: eight digits are lost
+ACCURATE = 1e-10  # largest value of `multipliers.constraint_error`; 1e-14 without light bodies
 
 for _module in pkgutil.iter_modules(mechanisms.__path__, f"{mechanisms.__name__}."):
     import_module(_module.name)  # registers its kernels
@@ -364,8 +364,8 @@ class ClosedRobot(Robot):
 
         There are three algorithms: the cluster-based articulated-body algorithm ("aba"; Chignoli et al. 2023, algorithm 1), the
         mass matrix and its sparse factors ("crba-ltdl"), and the "projection" of the spanning tree's equations (section II-D).
-        A robot with large loops has a fourth, "multipliers": articulated bodies, with the forces of the loops as multipliers.
-        It requires that the joints of these loops move mass also without the loops.
+        A robot with large loops has a fourth, "aba-multipliers": articulated bodies, and the forces of loops as multipliers.
+        It needs mass on all joints also without the loops, and no far lighter bodies at the ends of loops.
         The default is the one with the fewest operations; `algorithm=` selects one.
         """
         kernels: dict[str, Callable[..., None]] = {
@@ -373,9 +373,17 @@ class ClosedRobot(Robot):
             "crba-ltdl": crba_ltdl.crba_ltdl,
             "projection": projection.projection,
         }
-        if any(map(is_large, self._mechanism.clusters)) and loose_joint(self.model) is None:
-            kernels = {"multipliers": multipliers.multipliers} | kernels
+        if self._accurate_by_multipliers:
+            kernels = {"aba-multipliers": multipliers.aba_multipliers} | kernels
         return cheapest_accelerations(ClosedRobot.forward_dynamics, self, kernels)
+
+    @property
+    def _accurate_by_multipliers(self) -> bool:
+        """True if the robot has large loops whose constraint forces follow from the inertia of the spanning tree."""
+        if not any(map(multipliers.is_large, self._mechanism.clusters)) or loose_joint(self.model) is not None:
+            return False
+        q = [float(x) for x in self._loops.in_general_position()]
+        return multipliers.constraint_error(self._mechanism, q) < ACCURATE
 
     @compiled
     def inverse_mass_matrix(self) -> CompiledFunction:

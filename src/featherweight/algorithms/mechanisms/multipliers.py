@@ -40,7 +40,7 @@ from .articulated import apparent_cluster_inertia
 from .cluster_tree import Alignment, Cluster, ClusterTree, unconstrained
 from .counterparts import takes_mechanism
 from .loop_constraints import Moving, Posed, axis, carrying_body, closing_rates, closing_rows, point, second_rates
-from .maps import maps, slopes, solve_square, spanning_configuration, spanning_velocity
+from .maps import TINY, maps, slopes, solve_square, spanning_configuration, spanning_velocity
 
 OUTPUT = -2  # the output body in `Posed`
 
@@ -67,6 +67,7 @@ class Loop(NamedTuple):
 class Solved(NamedTuple):
     """Quantities of a cluster that its part of the outward pass needs."""
 
+    loop: Loop
     zeta: dict[int, Motion]
     u: list[dict[int, Any]]  # of unit forces of the rows
     Y: list[Force]  # of the rows, on the output body in its frame
@@ -80,22 +81,67 @@ def is_large(cluster: Cluster) -> bool:
     return bool(cluster.dependent) and len(cluster.independent) > len(cluster.dependent) + len(cluster.followers)
 
 
+class InwardPass(NamedTuple):
+    """Results of the inward pass; those of clusters are by their numbers."""
+
+    A: ClusterPass
+    large: dict[int, Solved]
+    small: dict[int, ClusterSolution]
+    maps: dict[int, Any]
+
+
 @takes_mechanism
-def multipliers(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
+def aba_multipliers(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
     """Write the independent accelerations under the independent joint forces `tau` and the `forces` on the bodies."""
+    tree = mech.tree
+    A, large, small, map_of = inward_pass(mech, q, v, tau, external_forces(tree, bodies, forces))
+    a = [ZERO_MOTION] * len(tree.parent)
+    for number, cluster in enumerate(mech.clusters):
+        if number in large:
+            outward_loop(mech, A, number, large[number], a, result)
+        elif unconstrained(cluster):
+            for k, j in enumerate(cluster.rows):
+                arriving = arriving_acceleration(tree, A.X, A.c, a, j)
+                result[cluster.start + k] = joint_acceleration(tree, j, A.W[j], A.d[j] * A.u[j], arriving)
+                a[j] = with_joint(tree, j, A.W[j], A.d[j] * A.u[j], arriving)
+        else:
+            outward_cluster(mech, number, map_of[number], A.X, A.c, small[number], a, result)
+
+
+def constraint_error(mech: ClusterTree, q) -> float:
+    """Return the rounding error of K q'' in large loops, relative to its greatest term, under gravity and unit forces.
+
+    It is large where bodies at the end of a loop are much lighter than others: there, forces of constraints cancel.
+    """
+    n, m = len(mech.tree.parent), len(mech.parent)
+    pass_in = inward_pass(mech, q, [0.0] * m, [1.0] * m, [ZERO_FORCE] * n)
+    a, result, worst = [ZERO_MOTION] * n, [0.0] * m, 0.0
+    for number, S in pass_in.large.items():
+        cluster, loop = mech.clusters[number], S.loop
+        rates = outward_loop(mech, pass_in.A, number, S, a, result)
+        left = row_rates(cluster, loop, rates, twists_of(mech, cluster, loop, rates))
+        for row, x in zip(loop.rows, left, strict=False):
+            terms = [abs(rate * (row.wrench.power(loop.twists[j]) + row.entries.get(j, 0.0))) for j, rate in rates.items()]
+            worst = max(worst, abs(x) / (max(terms) + TINY))
+    return worst
+
+
+def inward_pass(mech: ClusterTree, q, v, tau, external) -> InwardPass:
+    """Run the inward pass over all clusters."""
     tree, n = mech.tree, len(mech.tree.parent)
-    external = external_forces(tree, bodies, forces)
     qs = spanning_configuration(mech, q)
     X = joint_transforms(tree, qs)
     others = mech._replace(clusters=tuple(c for c in mech.clusters if not is_large(c)))
     M = maps(others, X, qs, v)
     vs = spanning_velocity(others, M, v)
-    loops = {}
+    remaining, map_of, loops = iter(M), {}, {}
     for number, cluster in enumerate(mech.clusters):
         if is_large(cluster):
             loops[number] = moving_loop(mech, cluster, X, qs, v)
             for j, x in loops[number].rates.items():
                 vs[j] = x
+        else:
+            map_of[number] = next(remaining)
     w, carried = angular_velocities(tree, X, vs)
     c = velocity_products(tree, X, w, carried, vs)
     A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n)
@@ -104,33 +150,22 @@ def multipliers(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result
             I = rigid_inertia(tree, j)
             A.IA[j] = I.articulated()
             A.pA[j] = I.gyroscopic(w[j]) - external[j]
-    remaining = iter(M)
-    map_of = [None if is_large(cluster) else next(remaining) for cluster in mech.clusters]
     large: dict[int, Solved] = {}
     small: dict[int, ClusterSolution] = {}
     for number in range(len(mech.clusters) - 1, -1, -1):
         cluster = mech.clusters[number]
-        if is_large(cluster):
-            large[number] = inward_loop(mech, A, number, loops[number], w, qs, tau)
+        if number in loops:
+            turning = w[cluster.output] if cluster.output >= 0 else ZERO3
+            large[number] = inward_loop(mech, A, number, loops[number], qs, turning, tau)
         elif unconstrained(cluster):
             for k in range(len(cluster.rows) - 1, -1, -1):
                 inward_row(tree, A, cluster.rows[k], tau[cluster.start + k])
         else:
             small[number] = inward_cluster(mech, A, number, map_of[number], tau)
-    a = [ZERO_MOTION] * n
-    for number, cluster in enumerate(mech.clusters):
-        if is_large(cluster):
-            outward_loop(mech, A, number, large[number], a, result)
-        elif unconstrained(cluster):
-            for k, j in enumerate(cluster.rows):
-                arriving = arriving_acceleration(tree, X, c, a, j)
-                result[cluster.start + k] = joint_acceleration(tree, j, A.W[j], A.d[j] * A.u[j], arriving)
-                a[j] = with_joint(tree, j, A.W[j], A.d[j] * A.u[j], arriving)
-        else:
-            outward_cluster(mech, number, map_of[number], X, c, small[number], a, result)
+    return InwardPass(A, large, small, map_of)
 
 
-def inward_loop(mech: ClusterTree, A: ClusterPass, number: int, loop: Loop, w, qs, tau) -> Solved:
+def inward_loop(mech: ClusterTree, A: ClusterPass, number: int, loop: Loop, qs, turning: Vec3, tau) -> Solved:
     """Run a large cluster's part of the inward pass: add to the output body, and return the quantities for the outward pass."""
     tree, cluster = mech.tree, mech.clusters[number]
     o, P, m = cluster.output, loop.P, len(loop.rows)
@@ -148,7 +183,6 @@ def inward_loop(mech: ClusterTree, A: ClusterPass, number: int, loop: Loop, w, q
         Y[r][row.b] = Y[r][row.b] - row.wrench
     u: list[dict[int, Any]] = [{} for _ in loop.rows]
     L = [[0.0] * m for _ in range(m)]
-    turning = w[o] if o >= 0 else ZERO3
     rest = row_targets(mech, cluster, loop, bodies_of(loop, turning, zeta), qs)
     for j in reversed(cluster.rows):
         inward_row(tree, relative, j, pushed[j])
@@ -172,18 +206,18 @@ def inward_loop(mech: ClusterTree, A: ClusterPass, number: int, loop: Loop, w, q
         for r in range(m):
             A.pA[o] = A.pA[o] + f[r] * at_output[r]
         A.IA[o] = apparent_cluster_inertia(m, A.IA[o], C, [0.0 - x for x in reciprocal], at_output)
-    return Solved(zeta, u, at_output, C, reciprocal, rest)
+    return Solved(loop, zeta, u, at_output, C, reciprocal, rest)
 
 
-def outward_loop(mech: ClusterTree, A: ClusterPass, number: int, S: Solved, a, result) -> None:
-    """Run a large cluster's part of the outward pass."""
+def outward_loop(mech: ClusterTree, A: ClusterPass, number: int, S: Solved, a, result) -> dict[int, Any]:
+    """Run a large cluster's part of the outward pass; return the accelerations of all its joints."""
     tree, cluster = mech.tree, mech.clusters[number]
     m, o = len(S.u), cluster.output
     delta = {OUTPUT: a[o] if o >= 0 else ZERO_MOTION}
     f = solve(m, S.C, S.reciprocal, [S.rest[r] + S.Y[r].power(delta[OUTPUT]) for r in range(m)])
-    place = {j: cluster.start + k for k, j in enumerate(cluster.independent)}
+    rates = {}
     for j in cluster.rows:
-        p = tree.parent[j] if tree.parent[j] in delta else OUTPUT
+        p = inner_parent(tree, S.loop.P, j)
         u = A.u[j]
         for r in range(m):
             if j in S.u[r]:
@@ -191,8 +225,10 @@ def outward_loop(mech: ClusterTree, A: ClusterPass, number: int, S: Solved, a, r
         arriving = delta[p] if tree.kind[j] == INNER else A.X[j] @ delta[p]
         delta[j] = with_joint(tree, j, A.W[j], A.d[j] * u, arriving)
         a[j] = S.zeta[j] + delta[j]
-        if j in place:
-            result[place[j]] = joint_acceleration(tree, j, A.W[j], A.d[j] * u, arriving)
+        rates[j] = joint_acceleration(tree, j, A.W[j], A.d[j] * u, arriving)
+    for k, j in enumerate(cluster.independent):
+        result[cluster.start + k] = rates[j]
+    return rates
 
 
 def bodies_of(loop: Loop, turning: Vec3, zeta: dict[int, Motion]) -> dict[int, Moving]:
