@@ -9,7 +9,7 @@ from typing import Any
 import compared
 import drumwright2012
 import featherstone2005_humanoid as humanoid
-from algorithm_robots import CHAIN, CONTACTS, FRAME, FRAMES, LOOPS, TREES, case, robot
+from algorithm_robots import CHAIN, CONTACTS, FRAME, FRAMES, LOOPS, RINGS, TREES, case, robot
 from costs import Cost, cost
 from measure import markdown
 from sathya2023_counts import Polynomial
@@ -259,6 +259,12 @@ TABLES = {
         tuple(FRAMES)[3:],
     ),
     "forward-dynamics-with-loops": Table(WAY, tuple(LOOPS), forward_dynamics_with_loops),
+    "forward-dynamics-of-rings": Table(
+        WAY,
+        tuple(RINGS),
+        ways(lambda r: r.forward_dynamics),
+        dear=tuple(name for name, (_, n) in RINGS.items() if n > 20),
+    ),
     "functions-with-loops": Table("function", tuple(LOOPS), members("inverse_dynamics", "mass_matrix", "inverse_mass_matrix")),
     "inverse-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.inverse_dynamics_derivatives), TREES[2:]),
     "forward-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.forward_dynamics_derivatives), TREES[2:]),
