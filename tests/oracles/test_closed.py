@@ -26,8 +26,10 @@ from oracles.states import Array, assert_close, norms
 from oracles.trees import TREES
 
 FORWARD = ("aba", "crba-ltdl", "projection")
-LARGE = {"six_bar", "own", "chain_spherical", "chain_planar"}  # mechanisms with more independent velocities than rows
 LOADED = ("aba", "crba-ltdl")  # with external forces
+LARGE = {"six_bar", "own", *(f"chain_{kind}" for kind in ("spherical", "planar", "cylindrical", "universal"))}
+"""Mechanisms with as many independent velocities as constraint rows, or more."""
+
 
 ROUNDTRIP = 1e-9
 """Tolerance for regular states: the condition numbers of K_d and M together are at most 1e4; the largest measured error

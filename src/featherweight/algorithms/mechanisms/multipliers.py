@@ -8,8 +8,8 @@ PV-OSIMr of Sathya, Decré and Swevers), which costs n (1 + m + m^2):
     u_rj = K_rj - S^T Y_rj,  Y_rp += Y_rj + u_rj W_j                      unit forces of the rows
     L = sum over j of u_rj d_j u_sj,   b = sum over j of u_rj d_j u_j     K H^-1 K^T, and K q'' without constraint forces
 
-At the output body o, the forces f of the rows are eliminated, as in section IV of Sathya and Carpentier (2024), where L is
-regular because rows are independent. So loops that carry each other cost as much as loops side by side:
+The forces f of the rows are eliminated at the output body o (Sathya and Carpentier 2024). There, L is regular because rows are
+independent. Loops that carry other loops therefore cost as much as loops side by side:
 
     f = L^-1 (k - b + Y_o^T a_o),   IA_o += Y_o L^-1 Y_o^T,   p_o += Y_o L^-1 (k - b)
 
@@ -77,8 +77,8 @@ class Solved(NamedTuple):
 
 
 def is_large(cluster: Cluster) -> bool:
-    """Return whether a cluster with loops has more independent velocities than constraint rows."""
-    return bool(cluster.dependent) and len(cluster.independent) > len(cluster.dependent) + len(cluster.followers)
+    """Return whether a cluster with loops has at least as many independent velocities as constraint rows, and three or more."""
+    return bool(cluster.dependent) and len(cluster.independent) >= max(3, len(cluster.dependent) + len(cluster.followers))
 
 
 class InwardPass(NamedTuple):
@@ -109,9 +109,9 @@ def aba_multipliers(mech: ClusterTree, bodies: Placements, q, v, tau, forces, re
 
 
 def constraint_error(mech: ClusterTree, q) -> float:
-    """Return the rounding error of K q'' in large loops, relative to its greatest term, under gravity and unit forces.
+    """Return the rounding error of K q'' in large loops, relative to its greatest term, under unit forces.
 
-    It is large where bodies at the end of a loop are much lighter than others: there, forces of constraints cancel.
+    It is large where bodies at the end of a loop are much lighter than others: constraint forces cancel there.
     """
     n, m = len(mech.tree.parent), len(mech.parent)
     pass_in = inward_pass(mech, q, [0.0] * m, [1.0] * m, [ZERO_FORCE] * n)
@@ -120,7 +120,7 @@ def constraint_error(mech: ClusterTree, q) -> float:
         cluster, loop = mech.clusters[number], S.loop
         rates = outward_loop(mech, pass_in.A, number, S, a, result)
         left = row_rates(cluster, loop, rates, twists_of(mech, cluster, loop, rates))
-        for row, x in zip(loop.rows, left, strict=False):
+        for row, x in zip(loop.rows[: len(left)], left, strict=True):
             terms = [abs(rate * (row.wrench.power(loop.twists[j]) + row.entries.get(j, 0.0))) for j, rate in rates.items()]
             worst = max(worst, abs(x) / (max(terms) + TINY))
     return worst
