@@ -121,6 +121,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/joint_space.py
 	$(BIN)/python benchmarks/peers/contacts.py
 	$(BIN)/python benchmarks/peers/loops.py
+	$(BIN)/python benchmarks/peers/large_loops.py
 	$(BIN)/python benchmarks/peers/machine_use.py
 	$(BIN)/python benchmarks/peers/entry_cost.py
 	$(BIN)/python benchmarks/peers/start_up.py

@@ -9,6 +9,7 @@ from measure import FILES, ROBOTS
 from sathya2023_counts import chain_of_squares, stem_with_branches
 
 from featherweight import BilateralContact, Robot, build, generators, load, robots
+from featherweight.model.loop_generators import closed_mechanism
 
 FILE = {"panda": "panda", "hyq": "hyq", "talos": "talos_reduced"}  # of example-robot-data
 CHAIN = "chain of "
@@ -22,15 +23,19 @@ LOOPS = {
 }
 LONG = {"geared chain of 48": lambda: robots.geared_chain(48, random=0)}
 WITH_LOOPS = ("geared chain of 12", "Mini Cheetah", "Tello", *LONG)
+RINGS = {f"{kind} ring of {n}": (kind, n) for kind, sizes in (("planar", (8, 20, 40)), ("spatial", (8, 20, 40))) for n in sizes}
 
 
 @cache
 def robot(name: str) -> Robot:
-    """Return one of TREES, LOOPS or LONG. Mimic joints are independent; chains have general geometry and inertias."""
+    """Return one of TREES, LOOPS, LONG or RINGS. Mimic joints are independent; chains have general geometry and inertias."""
     if name.startswith(CHAIN):
         return build(generators.chain(int(name.removeprefix(CHAIN))))
     if name in LOOPS or name in LONG:
         return build((LOOPS | LONG)[name]())
+    if name in RINGS:
+        kind, n = RINGS[name]
+        return build(closed_mechanism(kind, n, seed=0))
     path, base = FILES[FILE[name]]
     return load(ROBOTS / path, base=base, mimic="independent")
 

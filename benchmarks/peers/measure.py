@@ -28,12 +28,12 @@ FILES = {
 Calls = dict[str, tuple[Callable[[], Any], Callable[[], Any], int]]  # by function: our call, a peer's, and the states of both
 
 
-def options(doc: str | None, robots: bool = False) -> argparse.Namespace:
+def options(doc: str | None, robots: bool = False, *, batch: int = 4096) -> argparse.Namespace:
     """Return the options of a comparison: `batch`, `seconds`, and names of `robots` if it takes them."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     if robots:
         parser.add_argument("robots", nargs="*", default=list(FILES))
-    parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument("--batch", type=int, default=batch)
     parser.add_argument("--seconds", type=float, default=2.0, help="time of each comparison [s]")
     return parser.parse_args()
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..algorithms import aba, crba_ltdl, mechanisms
-from ..algorithms.mechanisms import projection, spanning
+from ..algorithms.mechanisms import multipliers, projection, spanning
 from ..algorithms.mechanisms import rnea as c_rnea
 from ..algorithms.mechanisms.cluster_tree import ClusterTree, Follower, unconstrained
 from ..algorithms.mechanisms.counterparts import counterpart
@@ -36,12 +36,14 @@ from .closed_step_functions import ClosedStepFunctions
 from .closing.assembly import said
 from .closing.loop_closing import ATTEMPTS, LoopClosing
 from .closing.loops import Loops
+from .closing.soundness import loose_joint
 from .compiled_member import compiled
 from .dynamics import cheapest_accelerations
 from .robot import Robot
 from .system import CONTRADICTING
 
 SINGULAR = 1e16  # value of `singularity`: eight digits are lost
+ACCURATE = 1e-10  # largest value of `multipliers.constraint_error`; 1e-14 without light bodies
 
 for _module in pkgutil.iter_modules(mechanisms.__path__, f"{mechanisms.__name__}."):
     import_module(_module.name)  # registers its kernels
@@ -362,6 +364,8 @@ class ClosedRobot(Robot):
 
         There are three algorithms: the cluster-based articulated-body algorithm ("aba"; Chignoli et al. 2023, algorithm 1), the
         mass matrix and its sparse factors ("crba-ltdl"), and the "projection" of the spanning tree's equations (section II-D).
+        A robot with large loops has a fourth, "aba-multipliers": articulated bodies, and the forces of loops as multipliers.
+        It needs mass on all joints also without the loops, and no far lighter bodies at the ends of loops.
         The default is the one with the fewest operations; `algorithm=` selects one.
         """
         kernels: dict[str, Callable[..., None]] = {
@@ -369,7 +373,17 @@ class ClosedRobot(Robot):
             "crba-ltdl": crba_ltdl.crba_ltdl,
             "projection": projection.projection,
         }
+        if self._accurate_by_multipliers:
+            kernels = {"aba-multipliers": multipliers.aba_multipliers} | kernels
         return cheapest_accelerations(ClosedRobot.forward_dynamics, self, kernels)
+
+    @property
+    def _accurate_by_multipliers(self) -> bool:
+        """True if the robot has large loops whose constraint forces follow from the inertia of the spanning tree."""
+        if not any(map(multipliers.is_large, self._mechanism.clusters)) or loose_joint(self.model) is not None:
+            return False
+        q = [float(x) for x in self._loops.in_general_position()]
+        return multipliers.constraint_error(self._mechanism, q) < ACCURATE
 
     @compiled
     def residual(self) -> CompiledFunction:

@@ -11,6 +11,7 @@ follow from the accelerations of points and axes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ...model.tree import INNER, Tree
@@ -124,9 +125,13 @@ def motions(tree: Tree, cluster: Cluster, P: Posed, rates, accelerations) -> dic
 
 def alignment_rates(tree: Tree, cluster: Cluster, P: Posed, rates, accelerations) -> list[Any]:
     """Return phi'' of all alignments for these rates and accelerations of the joints."""
-    M = motions(tree, cluster, P, rates, accelerations)
+    return second_rates(P, motions(tree, cluster, P, rates, accelerations), cluster.alignments)
+
+
+def second_rates(P: Posed, M: dict[int, Moving], alignments: Iterable[Alignment]) -> list[Any]:
+    """Return phi'' of alignments for motions of their bodies; a motion that all bodies share does not matter."""
     phi2 = []
-    for A in cluster.alignments:
+    for A in alignments:
         e, e1, e2 = moving_axis(P, M, A.a, A.axis)
         if A.other < 0:
             a, a1, a2 = moving_point(P, M, A.a)

@@ -63,9 +63,7 @@ class Loops(Declared):
             raise ModelError(
                 f"{self.d.source}: loops and couplings fix all joints, so the robot cannot move; remove some of them"
             )
-        q = np.asarray(configuration.random_configuration(self.coordinates, self.nq, np.random.default_rng(1)))
-        for clustered, x in self._start.items():
-            q[self.assemblies[clustered].gap.places] = x
+        q = self.in_general_position()
         for at, there in ((q, ""), *self._standstills(q)):
             lost = self._massless(at)
             if lost is not None:
@@ -75,6 +73,13 @@ class Loops(Declared):
                     f"{self.d.source}: joint {name!r}, with the joints that loops and couplings move along, moves no mass"
                     f"{there}; give the bodies an inertia"
                 )
+
+    def in_general_position(self) -> Array:
+        """Return a closed configuration (nq,) that is not singular."""
+        q = np.asarray(configuration.random_configuration(self.coordinates, self.nq, np.random.default_rng(1)))
+        for clustered, x in self._start.items():
+            q[self.assemblies[clustered].gap.places] = x
+        return q
 
     def _massless(self, q: Array) -> int | None:
         """Return the number of an independent velocity that moves no mass."""
