@@ -61,7 +61,8 @@ class Loops(Declared):
         n = len(self.mechanism.parent)
         if n == 0:
             raise ModelError(
-                f"{self.d.source}: loops and couplings fix all joints, so the robot cannot move; remove some of them"
+                f"{self.d.source}: loops and couplings fix all joints, so the robot cannot move; remove some of them, or, if "
+                "rounded numbers make loops contradict each other, give a larger loop_tolerance"
             )
         q = np.asarray(configuration.random_configuration(self.coordinates, self.nq, np.random.default_rng(1)))
         for clustered, x in self._start.items():
@@ -250,10 +251,10 @@ class Loops(Declared):
         x, left = self._samples(assembly)
         if not len(x):
             raise ModelError(self._open(names, assembly, left))
-        kept, K = kept_rows(assembly, x)
+        kept, K, x = kept_rows(assembly, x)
         r = assembly.gap.residual(x)
         if np.abs(r).max() >= assembly.problem.exact:
-            assembly.solved = np.array(kept, dtype=np.intp)
+            assembly.solve_only(kept)
             s = refined(assembly.problem, x, assembly.solved)
             if not s.closed.any():
                 raise ModelError(self._open(names, assembly, s.r[s.worst.argmin()]))
