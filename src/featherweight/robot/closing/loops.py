@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
@@ -12,7 +11,6 @@ import numpy as np
 from numpy.polynomial import Polynomial
 
 from ...algorithms.mechanisms.cluster_tree import Cluster, ClusterTree, constraint_count, moving
-from ...algorithms.mechanisms.crba import crba
 from ...array_types import Array
 from ...model import configuration
 from ...model.clusters import clusters, output_row, rows_between_bodies, rows_between_joints
@@ -21,20 +19,19 @@ from ...model.description import Description
 from ...model.model import Model, MovingJoint
 from ...model.types import SMALLEST_INERTIA, ModelError
 from ...spatial.elementary import norm
-from ...spatial.ordered import singular
 from ..system import LOOP_TOLERANCE
 from .assembly import STARTS, Assembly, Found
 from .declared import Declared, first_row
 from .independence import determined, kept_rows
 from .misclosure import Held, Misclosure
 from .solver import refined
+from .soundness import loose_velocity
 
 CLOSED = 1e-12  # residual of a closed configuration, relative to the mechanism's size or to 1
 NOTABLE = 1e-9  # residual that reports mention, relative to the mechanism's size or to 1
 MISSED = 10.0  # misfit of nearly closed configurations, relative to the least misfit
 SAMPLES, FURTHER = 4, 0.1  # closed configurations that determine rank; [rad] between starting points
 FACING_AT_LEAST = 0.5  # cosine of axes that point the same way; 1 at closed loops
-NO_MASS = 1e-13  # least eigenvalue of the mass matrix, scaled to ones on its diagonal
 
 
 class Loops(Declared):
@@ -68,7 +65,7 @@ class Loops(Declared):
         for clustered, x in self._start.items():
             q[self.assemblies[clustered].gap.places] = x
         for at, there in ((q, ""), *self._standstills(q)):
-            lost = self._massless(at)
+            lost = loose_velocity(self.mechanism, [float(x) for x in at])
             if lost is not None:
                 rows = [r for c in self.mechanism.clusters for r in c.independent]
                 name = next(j.name for j in self.model.joints if j.v_slice.start <= rows[lost] < j.v_slice.stop)
@@ -76,19 +73,6 @@ class Loops(Declared):
                     f"{self.d.source}: joint {name!r}, with the joints that loops and couplings move along, moves no mass"
                     f"{there}; give the bodies an inertia"
                 )
-
-    def _massless(self, q: Array) -> int | None:
-        """Return the number of an independent velocity that moves no mass."""
-        n = len(self.mechanism.parent)
-        H = [[0.0] * n for _ in range(n)]
-        crba(self.mechanism, [float(x) for x in q], H)
-        M = np.array(H)
-        size = np.sqrt(np.maximum(np.diag(M), 0.0))
-        light = [k for k in range(n) if not size[k] > math.sqrt(SMALLEST_INERTIA)]
-        if light:
-            return light[0]
-        s = singular(M / (size[:, None] * size))
-        return int(np.abs(s.right[:, -1]).argmax()) if s.values[-1] < NO_MASS else None
 
     def _standstills(self, q: Array) -> Iterator[tuple[Array, str]]:
         """Yield configurations in which a joint within its limits does not move a follower of it, with a description.

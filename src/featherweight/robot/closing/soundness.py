@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from ...algorithms.composite import composite_inertias
 from ...algorithms.kinematics import joint_transforms, rigid_inertia
+from ...algorithms.mechanisms.articulated import articulate_cluster, articulate_row, before_articulation, map_of
+from ...algorithms.mechanisms.cluster_tree import ClusterTree, unconstrained
+from ...algorithms.mechanisms.crba import projected_block, unit_forces
 from ...model.configuration import Coordinates, random_configuration
 from ...model.model import Model, MovingJoint
 from ...model.tree import INNER
@@ -48,9 +51,40 @@ def _loose_row(model: Model, q: list[float]) -> int | None:
             articulated[j] = articulated[j] + rigid_inertia(tree, j).articulated()
         U = articulated[j].column(k)
         moved = U.component(k) + tree.armature[j]
-        if moved <= SMALLEST_INERTIA or moved <= NOTHING * (composite[j].column(k).component(k) + tree.armature[j]):
+        if _is_nothing(moved, composite[j].column(k).component(k) + tree.armature[j]):
             return j
         if p >= 0:
             Ia = articulated[j].minus_dyad(U, (1.0 / moved) * U)
             articulated[p] = articulated[p] + (Ia if tree.kind[j] == INNER else X[j].inertia_to_parent(Ia))
+    return None
+
+
+def _is_nothing(moved: float, whole: float) -> bool:
+    """Return whether an inertia is negligible against that with all further joints locked."""
+    return moved <= SMALLEST_INERTIA or moved <= NOTHING * whole
+
+
+def loose_velocity(mech: ClusterTree, q: list[float]) -> int | None:
+    """Return the number of an independent velocity that moves no mass if the further joints move accordingly, or None."""
+    tree = mech.tree
+    A, IA = before_articulation(mech, q)
+    composite = composite_inertias(tree, A.X)
+    for number in range(len(mech.clusters) - 1, -1, -1):
+        cluster = mech.clusters[number]
+        if unconstrained(cluster):
+            for k in range(len(cluster.rows) - 1, -1, -1):
+                j = cluster.rows[k]
+                moved, whole = (I[j].column(tree.axis[j]).component(tree.axis[j]) + tree.armature[j] for I in (IA, composite))
+                if _is_nothing(moved, whole):
+                    return cluster.start + k
+                articulate_row(A, IA, j)
+            continue
+        locked = projected_block(cluster, map_of(A, number), unit_forces(mech, cluster, A.X, composite)[1])
+        try:
+            articulate_cluster(A, IA, number)
+        except ZeroDivisionError:
+            return cluster.start + min(range(len(locked)), key=lambda k: locked[k][k])
+        for k, reciprocal in enumerate(A.reciprocal[number]):
+            if _is_nothing(1.0 / reciprocal, locked[k][k]):
+                return cluster.start + k
     return None
