@@ -258,7 +258,7 @@ class Robot(System):
             "ltl"                   Featherstone 2010
             "auto"                  the algorithm with the fewest operations for this robot and these contacts
 
-        A division counts as eight operations; `.candidates` has the counts of all algorithms. A robot that is too large for
+        A division counts as eight operations; `.candidates` has the counts of the algorithms. A robot that is too large for
         counting uses the first. If some constraints are not contacts, the choices are "pv-osim" and "ltl". Contacts on the
         ground have zero rows and columns.
 
