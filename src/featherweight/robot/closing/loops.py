@@ -25,7 +25,7 @@ from .declared import Declared, first_row
 from .independence import determined, kept_rows
 from .misclosure import Held, Misclosure
 from .solver import refined
-from .soundness import loose_velocity
+from .soundness import loose_velocities
 
 CLOSED = 1e-12  # residual of a closed configuration, relative to the mechanism's size or to 1
 NOTABLE = 1e-9  # residual that reports mention, relative to the mechanism's size or to 1
@@ -65,14 +65,18 @@ class Loops(Declared):
         for clustered, x in self._start.items():
             q[self.assemblies[clustered].gap.places] = x
         for at, there in ((q, ""), *self._standstills(q)):
-            lost = loose_velocity(self.mechanism, [float(x) for x in at])
-            if lost is not None:
-                rows = [r for c in self.mechanism.clusters for r in c.independent]
-                name = next(j.name for j in self.model.joints if j.v_slice.start <= rows[lost] < j.v_slice.stop)
+            lost = int(loose_velocities(self.mechanism, at[None])[0])
+            if lost >= 0:
+                name = self.joint_of(lost)
                 raise ModelError(
                     f"{self.d.source}: joint {name!r}, with the joints that loops and couplings move along, moves no mass"
                     f"{there}; give the bodies an inertia"
                 )
+
+    def joint_of(self, velocity: int) -> str:
+        """Return the name of the joint to which an independent velocity belongs."""
+        row = [r for c in self.mechanism.clusters for r in c.independent][velocity]
+        return next(j.name for j in self.model.joints if j.v_slice.start <= row < j.v_slice.stop)
 
     def _standstills(self, q: Array) -> Iterator[tuple[Array, str]]:
         """Yield configurations in which a joint within its limits does not move a follower of it, with a description.
