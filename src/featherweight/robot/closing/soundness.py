@@ -46,7 +46,7 @@ def loose_joint(model: Model) -> MovingJoint | None:
 
 
 class Outermost:
-    """For each state, the outermost velocity whose articulated inertia is negligible against its composite inertia."""
+    """The outermost velocity, of each state, whose articulated inertia is negligible against its composite inertia."""
 
     def __init__(self, states: int, least: float) -> None:
         self.number = np.full(states, -1)  # -1 if there is none
