@@ -229,7 +229,7 @@ class ClosedRobot(Robot):
         ValueError, which gives the remaining misclosure, if no closed configuration is found, and for a wrong length of q.
         """
         closed = self._closing.close(q, keep, attempts)
-        self.warn_where_irregular(closed)
+        self.warn_where_irregular(closed, masses=False)
         return closed
 
     def _within_limits(self, q: Vector) -> Vector:
@@ -250,15 +250,15 @@ class ClosedRobot(Robot):
     def _closed_near(self, name: str, q: Vector) -> Vector:
         return self._closing.near(name, q)
 
-    def irregular(self, q: Array, digits: int = LOST) -> tuple[int, str] | None:
+    def irregular(self, q: Array, digits: int = LOST, masses: bool = True) -> tuple[int, str] | None:
         rows = set(self._closing.dependent_rows)
         states = np.flatnonzero(~(self.singularity(q) < 10.0 ** (2 * digits))) if rows else np.zeros(0, np.intp)
         if not len(states):
-            return super().irregular(q, digits)
+            return super().irregular(q, digits, masses)
         names = [j.name for j in self.model.joints if not rows.isdisjoint(range(j.v_slice.start, j.v_slice.stop))]
         return int(states[0]), (
             f"near a singular configuration, where the independent joints do not determine {listed(names)}; results there are "
-            "inaccurate or invalid. Choose other independent joints"
+            "inaccurate or invalid. Keep away from it, or choose other independent joints"
         )
 
     def _loose(self, q: Array, least: float) -> Array:

@@ -113,15 +113,18 @@ class Robot(System):
             at = f"state {tuple(map(int, np.unravel_index(found[0], q.shape[:-1])))} of q is " if q.ndim > 1 else ""
             raise ValueError(f"{self.name}: {at}{found[1]}")
 
-    def warn_where_irregular(self, q: Array) -> None:
-        """Issue a RuntimeWarning for q (..., nq) that `require_regular` refuses."""
-        found = self.irregular(q.reshape(-1, self.nq))
+    def warn_where_irregular(self, q: Array, masses: bool = True) -> None:
+        """Issue a RuntimeWarning for q (..., nq) that `require_regular` refuses; the check of masses may take milliseconds."""
+        found = self.irregular(q.reshape(-1, self.nq), masses=masses)
         if found is not None:
             warnings.warn(f"{self.name}: {found[1]}", RuntimeWarning, stacklevel=3)
 
-    def irregular(self, q: Array, digits: int = LOST) -> tuple[int, str] | None:
-        """Return the first of q (states, nq) where accelerations lose some digits, and the reason; or None."""
-        rows = np.zeros(0) if self.model.solid else self._loose(q, 10.0**-digits)
+    def irregular(self, q: Array, digits: int = LOST, masses: bool = True) -> tuple[int, str] | None:
+        """Return the first of q (states, nq) where accelerations lose some digits, and the reason; or None.
+
+        Without `masses`, only loops are checked.
+        """
+        rows = self._loose(q, 10.0**-digits) if masses and not self.model.solid else np.zeros(0)
         states = np.flatnonzero(rows >= 0)
         if not len(states):
             return None

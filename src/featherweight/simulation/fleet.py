@@ -230,8 +230,7 @@ class Fleet:
     def _begin(self) -> None:
         """Prepare the first steps, and warn about problematic starts."""
         self._compile()
-        if not self.told or self.model.looped:
-            self.model.robot.warn_where_irregular(self.q)
+        self.model.robot.warn_where_irregular(self.q, masses=not self.told)
         if self.told:
             return
         self.told, model = True, self.model

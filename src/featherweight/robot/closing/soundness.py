@@ -63,11 +63,16 @@ class Outermost:
         return bool((self.number >= 0).all())
 
 
+def _coordinates(q: Array) -> list[Any]:
+    """Return the coordinates of q (states, nq) as arrays, or as floats, which are faster, for one state."""
+    return q[0].tolist() if len(q) == 1 else list(q.T)
+
+
 def loose_rows(model: Model, q: Array, least: float = NOTHING) -> Array:
     """Return the outermost row that moves no mass at each of the configurations q (states, nq); -1 if there is none."""
     tree, n = model.tree, model.nv
     found = Outermost(len(q), least)
-    X = joint_transforms(tree, list(q.T))
+    X = joint_transforms(tree, _coordinates(q))
     composite, articulated = composite_inertias(tree, X), [ZERO_ARTICULATED] * n
     with np.errstate(all="ignore"):
         for j in range(n - 1, -1, -1):
@@ -90,7 +95,7 @@ def loose_velocities(mech: ClusterTree, q: Array, least: float = NOTHING) -> Arr
     tree = mech.tree
     found = Outermost(len(q), least)
     with np.errstate(all="ignore"):
-        A, IA = before_articulation(mech, list(q.T))
+        A, IA = before_articulation(mech, _coordinates(q))
         composite = composite_inertias(tree, A.X)
         for number in range(len(mech.clusters) - 1, -1, -1):
             cluster = mech.clusters[number]
