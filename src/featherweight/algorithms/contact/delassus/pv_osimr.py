@@ -36,7 +36,9 @@ def by_branches(tree: Tree, contacts: ContactRows, branches: Branches, X, W, d, 
     m, B = len(contacts.owner), len(branches.row) - 1
     Y, G = propagators(tree, contacts, branches, X, W, d)
     U = [[0.0] * 6 for _ in range(len(branches.earliest))]
-    add_mobilities_of_bases(tree, branches, m, W, d, Y, U, G)
+    for k in range(B):
+        if branches.above[k] >= 0 and is_on_base(tree, branches.row[branches.above[k]]):
+            add_mobility_of_base(tree, branches, W, d, m + 6 * k, branches.row[branches.above[k]], Y, U, G)
     O = mobilities_at_branches(branches, m, Y, G)
     K = columns(m)
     for r in range(m):
@@ -115,17 +117,13 @@ def base_product(tree: Tree, d, i: int, u, v):
     return total
 
 
-def add_mobilities_of_bases(tree: Tree, branches: Branches, m: int, W, d, Y, U, G) -> None:
-    """Add P^T Omega P to the products of the six columns that arrive at a base from the next branching row below."""
-    for i in range(len(branches.row) - 1):
-        p = branches.above[i]
-        if p >= 0 and is_on_base(tree, branches.row[p]):
-            for a in range(6):
-                r = m + 6 * i + a
-                write_base_accelerations(tree, W, branches.row[p], Y[r], U[r])
-                for b in range(a + 1):
-                    x = product(branches, r, r - a + b)
-                    G[x] = G[x] + base_product(tree, d, branches.row[p], U[r], U[r - a + b])
+def add_mobility_of_base(tree: Tree, branches: Branches, W, d, k: int, i: int, Y, U, G) -> None:
+    """Add P^T Omega P to the products of the six columns from k on, which arrive at the body of row i, on a base."""
+    for r in range(k, k + 6):
+        write_base_accelerations(tree, W, i, Y[r], U[r])
+        for s in range(k, r + 1):
+            x = product(branches, r, s)
+            G[x] = G[x] + base_product(tree, d, i, U[r], U[s])
 
 
 def mobilities_at_branches(branches: Branches, m: int, Y, G):
