@@ -29,10 +29,10 @@ def pv_osimr(mech: ClusterTree, contacts: ContactRows, branches: Branches, q, D)
     branches = any_two_may_meet(branches)
     A = articulated_clusters(mech, q)
     Y, G = propagators(A, contacts, branches)
-    U = [[0.0] * 6 for _ in Y]
+    U = [[0.0] * 6 for _ in range(m)]
     for k, p in enumerate(branches.above):
         if p >= 0 and is_base(mech, branches.row[p]):
-            add_mobility_of_base(mech.tree, branches, A.W, A.d, m + 6 * k, branches.row[p], Y, U, G)
+            add_mobility_of_base(mech.tree, branches, A.W, A.d, m + 6 * k, branches.row[p], Y, G)
     O = mobilities_at_branches(branches, m, Y, G)
     K = at_branches(contacts, branches, Y)
     for c, i in enumerate(branches.row):

@@ -35,10 +35,10 @@ def by_branches(tree: Tree, contacts: ContactRows, branches: Branches, X, W, d, 
     """Run the recursion with given articulated inertias. D is filled above the diagonal, each pair where it meets."""
     m, B = len(contacts.owner), len(branches.row) - 1
     Y, G = propagators(tree, contacts, branches, X, W, d)
-    U = [[0.0] * 6 for _ in range(len(branches.earliest))]
+    U = [[0.0] * 6 for _ in range(m)]
     for k in range(B):
         if branches.above[k] >= 0 and is_on_base(tree, branches.row[branches.above[k]]):
-            add_mobility_of_base(tree, branches, W, d, m + 6 * k, branches.row[branches.above[k]], Y, U, G)
+            add_mobility_of_base(tree, branches, W, d, m + 6 * k, branches.row[branches.above[k]], Y, G)
     O = mobilities_at_branches(branches, m, Y, G)
     K = columns(m)
     for r in range(m):
@@ -117,13 +117,14 @@ def base_product(tree: Tree, d, i: int, u, v):
     return total
 
 
-def add_mobility_of_base(tree: Tree, branches: Branches, W, d, k: int, i: int, Y, U, G) -> None:
+def add_mobility_of_base(tree: Tree, branches: Branches, W, d, k: int, i: int, Y, G) -> None:
     """Add P^T Omega P to the products of the six columns from k on, which arrive at the body of row i, on a base."""
-    for r in range(k, k + 6):
-        write_base_accelerations(tree, W, i, Y[r], U[r])
-        for s in range(k, r + 1):
-            x = product(branches, r, s)
-            G[x] = G[x] + base_product(tree, d, i, U[r], U[s])
+    U = [[0.0] * 6 for _ in range(6)]
+    for a in range(6):
+        write_base_accelerations(tree, W, i, Y[k + a], U[a])
+        for b in range(a + 1):
+            x = product(branches, k + a, k + b)
+            G[x] = G[x] + base_product(tree, d, i, U[a], U[b])
 
 
 def mobilities_at_branches(branches: Branches, m: int, Y, G):
