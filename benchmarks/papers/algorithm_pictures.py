@@ -58,8 +58,8 @@ def draw_against_length(ax: Axes, lengths: tuple[int, ...], lines: dict[str, tup
 
 def draw_dynamics(ax: Axes) -> None:
     lines: dict[str, tuple[Count, str, str]] = {
-        "forward dynamics, crba-ltdl": (lambda r: r.forward_dynamics.candidates["crba-ltdl"], ORANGE, "s-"),
-        "forward dynamics, aba": (lambda r: r.forward_dynamics.candidates["aba"], BLUE, "o-"),
+        "forward dynamics, crba-ltdl": (lambda r: r.forward_dynamics.alternatives["crba-ltdl"].operations, ORANGE, "s-"),
+        "forward dynamics, aba": (lambda r: r.forward_dynamics.alternatives["aba"].operations, BLUE, "o-"),
         "mass matrix, crba": (lambda r: r.mass_matrix.operations, FAINT, "^-"),
         "inverse dynamics, rnea": (lambda r: r.inverse_dynamics.operations, GREEN, "D-"),
     }
@@ -69,7 +69,7 @@ def draw_dynamics(ax: Axes) -> None:
 
 def draw_derivatives(ax: Axes) -> None:
     lines: dict[str, tuple[Count, str, str]] = {
-        f"by {label}": (lambda r, way=way: r.inverse_dynamics_derivatives.candidates[way], color, line)  # type: ignore[misc]
+        f"by {label}": (lambda r, way=way: r.inverse_dynamics_derivatives.alternatives[way].operations, color, line)  # type: ignore[misc]
         for label, way, color, line in (
             ("forward differentiation", "forward, rnea", FAINT, "^-"),
             ('the recursion, "local"', "local", BLUE, "o-"),

@@ -64,8 +64,8 @@ def ways(get: Callable[[Robot], CompiledFunction[Any]]) -> Callable[[str], Cells
 
 def counted_ways(function: CompiledFunction[Any], label: str = "") -> Cells:
     return {
-        f"{label}`{algorithm}`": f"**{cost(o)}**" if algorithm == function.algorithm else str(cost(o))
-        for algorithm, o in function.candidates.items()
+        f"{label}`{algorithm}`": f"**{cost(f.operations)}**" if algorithm == function.algorithm else str(cost(f.operations))
+        for algorithm, f in function.alternatives.items()
     }
 
 
@@ -82,7 +82,7 @@ def all_ways(*names: str, of: Callable[[str], Any] = robot) -> Callable[[str], C
         for member in names:
             function = getattr(of(name), member)
             alone = {f"`{member}`": str(cost(function.operations))}
-            cells |= counted_ways(function, f"`{member}`, ") if function.candidates else alone
+            cells |= counted_ways(function, f"`{member}`, ") if len(function.alternatives) > 1 else alone
         return cells
 
     return column
@@ -162,8 +162,8 @@ def chain_formulas(name: str) -> Cells:
     return {
         "RNEA": counted(lambda r: r.inverse_dynamics.operations),
         "CRBA": counted(lambda r: r.mass_matrix.operations),
-        "Θ(n²) inverse": counted(lambda r: r.inverse_mass_matrix.candidates["global"]),
-        "ABA": counted(lambda r: r.forward_dynamics.candidates["aba"]),
+        "Θ(n²) inverse": counted(lambda r: r.inverse_mass_matrix.alternatives["global"].operations),
+        "ABA": counted(lambda r: r.forward_dynamics.alternatives["aba"].operations),
     }
 
 

@@ -107,14 +107,11 @@ def _figure3(report: Report) -> None:
             axis = LABELLED[b] if algorithm == ALGORITHMS[0] else ""
             rows.append([b, LABELS[algorithm], counts(STEMS[-1]), counts(LONGEST), more, axis])
     report.table(header, rows)
-    one = [stem_counts(1, x) for x in ("pv-osimr", "pv-osim", "pv-osimr-some")]
+    one = [stem_counts(1, x)(LONGEST) for x in ("pv-osimr", "pv-osim")]
     report.text(
-        f"""With one branch, the paper finds no difference between PV-OSIMr and PV-OSIM. Our two algorithms need the same
-        operations for each link of the stem, and PV-OSIMr needs {one[0](0) - one[1](0)} additional operations at the floating
-        base. The base is a branching link, for which algorithm 3 forms an inverse inertia. Our base is six rows with one motion
-        axis each, which PV-OSIM passes one by one without this matrix. The algorithm `pv-osimr-some` ignores branching links
-        that do not save operations, and here needs the same as PV-OSIM ({one[2](LONGEST):,} and {one[1](LONGEST):,} for
-        {LONGEST} links)."""
+        f"""With one branch, the paper finds no difference between PV-OSIMr and PV-OSIM. Our two algorithms need {one[0]:,} and
+        {one[1]:,} operations for {LONGEST} links. The floating base is a branching link, for which algorithm 3 forms an inverse
+        inertia. Our base is six rows with one motion axis each; both algorithms pass them one by one without this matrix."""
     )
     report.text(_crossings())
 

@@ -239,14 +239,13 @@ def _explanations(report: Report, made: Sequence[Case]) -> None:
     report.text("Reasons for the differences:")
     report.text(
         f"""- 6-D feet: by matrices, both algorithms need the same operations, as in the paper. Our PV-OSIM needs
-        {feet["pv-osimr"] - feet["pv-osim"]} less than our PV-OSIMr. It passes the six axes of the base one by one, while
-        PV-OSIMr forms the inverse inertia of the base, as algorithm 3 does for branching links, and multiplies every constraint
-        row by it."""
+        {feet["pv-osim"]:,} and our PV-OSIMr {feet["pv-osimr"]:,}. Both pass the six axes of the base one by one, while the
+        paper's algorithms form the inverse inertia of the base, and multiply every constraint row by it."""
     )
     report.text(
         f"""- Steps over joints: in general geometry, a constraint row needs {step:.0f} operations to pass a joint in our
         functions and {step_by_matrices:.0f} by matrices. PV-OSIMr saves such steps, but adds products at branching links, which
-        cost the same in both. In our functions it therefore saves less. This and the base explain our difference for welded
+        cost the same in both. In our functions it therefore saves less. This explains our difference for welded
         feet and hands, for which the counts by matrices agree with the paper's ratio."""
     )
     saved = [100 * (1 - x) for x in (ratio(one.robot, one.contacts), ratio_by_matrices(one.robot, one.contacts))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import re
 import subprocess
@@ -291,6 +292,30 @@ def test_small_traces_are_compared_whole() -> None:
     inputs, outputs = (Input("x", (50,)),), (Output("out", (1,)),)
     kernels = {f.__name__: CompiledFunction(KernelProgram("f", f, (), inputs, outputs), "traced") for f in (short, shorter)}
     assert cheapest(kernels).algorithm == "shorter"
+
+
+def test_algorithms_over_the_node_budget_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("program_trace", "algorithm_choice"):
+        monkeypatch.setattr(f"featherweight.engine.{module}.NODE_BUDGET", 200)
+    steps = 0
+
+    def short(x: Any, out: Any) -> None:
+        out[0] = x[0] * x[0]
+
+    def long(x: Any, out: Any) -> None:
+        nonlocal steps
+        for _ in range(10_000):
+            x[0] = x[0] * x[1]
+            steps += 1
+        out[0] = x[0]
+
+    inputs, outputs = (Input("x", (2,)),), (Output("out", (1,)),)
+    ways = {f.__name__: CompiledFunction(KernelProgram("f", f, (), inputs, outputs), "traced") for f in (short, long)}
+    f = cheapest(ways)
+    assert "algorithm" in inspect.signature(f).parameters and f.algorithm == "short"
+    assert set(f.candidates) == {"short"} and set(f.alternatives) == {"short", "long"}
+    assert steps < 1000
+    assert cheapest({"long": ways["long"], "longer": ways["long"]}).candidates == {} and steps < 1000
 
 
 @pytest.fixture(params=[16, 32])

@@ -355,7 +355,7 @@ def test_branches_are_left_out_where_they_are_not_worth_it() -> None:
     robot = example("hyq")
     feet = [fw.BilateralContact(foot) for foot in ("lf_foot", "rf_foot", "lh_foot", "rh_foot")]
     every, none, some = (robot.delassus(feet, a).operations for a in ("pv-osimr", "pv-osim", "pv-osimr-some"))
-    assert weight(some) == weight(none) < weight(every)
+    assert weight(some) == weight(none) == weight(every)  # the base costs the same in both
     chain = fw.build(fw.generators.chain(24))
     two = [fw.BilateralContact("body11"), fw.BilateralContact("body23")]
     every, none, some = (chain.delassus(two, a).operations for a in ("pv-osimr", "pv-osim", "pv-osimr-some"))

@@ -86,12 +86,15 @@ def test_counts_of_larger_mechanisms_lie_on_the_polynomials() -> None:
 
 @pytest.mark.parametrize("branches", [1, 2, 4])
 def test_operations_stay_within_the_axes_of_figure_3(branches: int) -> None:
-    """Check that the highest curve ends at or below the last label, and that PV-OSIMr is the lowest except for one branch."""
+    """Check that the highest curve ends at or below the last label, and that PV-OSIMr is the lowest.
+
+    For one branch, PV-OSIM needs as many operations.
+    """
     found = {x: polynomial(sathya2023.stem_mechanism(branches), x, STEMS) for x in sathya2023.ALGORITHMS}
     at_end = {x: p(sathya2023.LONGEST) for x, p in found.items()}
     assert max(at_end.values()) <= sathya2023.LABELLED[branches]
     if branches == 1:
-        assert found["pv-osimr"].coefficients[1] == found["pv-osim"].coefficients[1]
+        assert found["pv-osimr"].coefficients == found["pv-osim"].coefficients
     else:
         assert at_end["pv-osimr"] < 0.75 * min(at_end["pv-osim"], at_end["efpa"])
 

@@ -100,6 +100,18 @@ def test_a_singular_configuration_is_reported() -> None:
     assert (robot.singularity(robot.random_configuration(0, 50)) < 1e8).all()
 
 
+def test_a_robot_says_which_configurations_are_singular() -> None:
+    robot = closed(fw.robots.four_bar(), execution="interpreted")
+    regular, beside = np.array(four_bar_configuration(1.0)), np.array(four_bar_configuration(1e-9))
+    robot.require_regular(np.stack([regular, regular]))
+    with pytest.raises(ValueError, match=r"four_bar: near a singular configuration, .* do not determine joint2"):
+        robot.require_regular(beside)
+    with pytest.raises(ValueError, match=r"state \(1, 2\) of q is near a singular configuration"):
+        robot.require_regular(np.stack([[regular] * 3, [regular, regular, beside]]))
+    with pytest.raises(ValueError, match=r"q must have shape"):
+        robot.require_regular(np.zeros(2))
+
+
 def test_loops_that_cannot_be_closed_from_a_guess_say_so() -> None:
     robot = fw.build(fw.robots.four_bar())
     assert isinstance(robot, fw.ClosedRobot)

@@ -112,3 +112,28 @@ def test_arguments_are_what_they_are_declared_as(panda: fw.Robot) -> None:
     assert (qdd.name, qdd.shape, qdd.rate) == ("qdd", (panda.nv,), None)
     given = panda.bind("f", rnea.bias_force, (Configuration("x"), Input("q", (panda.nv,))), (output,)).program.inputs[1]
     assert given.rate is None
+
+
+def test_the_ground_is_a_frame_with_the_name_world() -> None:
+    robot = example("panda", "interpreted")
+    ground = fw.Frame("floor", None)
+    assert robot.frame("world").body is None
+    np.testing.assert_array_equal(robot.frame_placement("world")(Q[0]), np.eye(4))
+    np.testing.assert_array_equal(robot.frame_placement(HAND, "world")(Q), robot.frame_placement(HAND, ground)(Q))
+    np.testing.assert_array_equal(robot.frame_jacobian("world")(Q[0]), 0.0)
+    lifted = fw.Frame("lifted", "world", fw.Pose(p=(0.0, 0.0, 1.0)))
+    np.testing.assert_array_equal(robot.frame_placement(lifted)(Q[0])[:3, 3], [0.0, 0.0, 1.0])
+    hand = fw.BilateralContact(HAND)
+    for algorithm in ("pv-osim", "efpa", "ltl"):
+        named, made = (robot.delassus([hand, fw.BilateralContact(x)], algorithm)(Q) for x in ("world", ground))
+        np.testing.assert_array_equal(named, made)
+        assert named[:, :6].any() and not named[:, 6:].any()
+    with pytest.raises(ValueError, match="no frame 'universe'"):
+        robot.delassus([fw.BilateralContact("universe")])
+
+
+def test_a_body_with_the_name_world_is_not_the_ground() -> None:
+    ball = fw.Body(WORLD, fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
+    robot = fw.build(fw.describe([ball], [fw.Joint("turn", fw.JointType.CONTINUOUS, None, WORLD)]), execution="interpreted")
+    assert robot.frame(WORLD).body == WORLD
+    assert robot.frame_jacobian(WORLD)(np.ones(1)).any()

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import subprocess
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,33 @@ BALL = solid_ball(1.0, 0.1)
 
 def arm() -> fw.Robot:
     return double_pendulum(actuators=[fw.Actuator("a", "shoulder"), fw.Actuator("b", "elbow")])
+
+
+def test_a_start_near_a_singular_configuration_is_reported_at_each_reset() -> None:
+    """Check a parallelogram with its bars in line."""
+    robot = closed(four_bar())
+    sim = fw.Simulation(robot, H, q=four_bar_configuration(0.5), shapes=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sim.step()
+    sim.reset(four_bar_configuration(1e-9))
+    with pytest.warns(RuntimeWarning, match="near a singular configuration, .* do not determine joint2"):
+        sim.step()
+
+
+def test_a_step_that_fails_in_the_lock_of_a_gimbal_names_the_joint_without_mass() -> None:
+    joints = [
+        fw.Joint(x, fw.JointType.CONTINUOUS, a, b, axis=tuple(float(x == y) for y in "xyz"))
+        for x, a, b in (("x", None, "outer"), ("y", "outer", "inner"), ("z", "inner", "body"))
+    ]
+    inertia = fw.Inertia(1.0, (0.0, 0.0, 0.1), (0.1, 0.0, 0.0, 0.2, 0.0, 0.3))
+    robot = fw.build(fw.describe([fw.Body("outer"), fw.Body("inner"), fw.Body("body", inertia)], joints))
+    sim = fw.Simulation(robot, H, q=[0.1, math.pi / 2, 0.2], v=[1.0, 0.0, 0.0], shapes=False)
+    with (
+        pytest.warns(RuntimeWarning, match="near a singular configuration, where joint 'x' moves no mass"),
+        pytest.raises(fw.SimulationError, match="the step begins near a singular configuration, where joint 'x' moves no"),
+    ):
+        sim.step()
 
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])

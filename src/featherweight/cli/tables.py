@@ -157,12 +157,17 @@ def operations_table(functions: Mapping[str, CompiledFunction[Any]]) -> Table:
 def delassus_table(function: CompiledFunction[Any]) -> Table:
     """Return a table of the exact operation counts of the algorithms for the Delassus matrix."""
     m = function.program.outputs[0].shape[0]
-    table = plain_table(f"Delassus matrix ({m}, {m})", "For each algorithm; the arrow marks the algorithm that is used.")
+    counts, names = function.candidates, [*function.alternatives]
+    caption = "For each algorithm; the arrow marks the algorithm that is used."
+    if len(counts) < len(names):
+        caption += f"\n–: the trace exceeds {NODE_BUDGET:,} nodes."
+    table = plain_table(f"Delassus matrix ({m}, {m})", caption)
     table.add_column("algorithm")
     for heading in ("mul", "add", "div", "sqrt", "trig", "total"):
         table.add_column(heading, justify="right")
-    for name, o in sorted(function.candidates.items(), key=lambda item: sum(item[1])):
-        table.add_row(f"{name} ←" if name == function.algorithm else name, *(f"{n:,}" for n in (*o, sum(o))))
+    for name in sorted(names, key=lambda name: sum(counts[name]) if name in counts else math.inf):
+        numbers = [f"{n:,}" for n in (*counts[name], sum(counts[name]))] if name in counts else ["–"] * 6
+        table.add_row(f"{name} ←" if name == function.algorithm else name, *numbers)
     return table
 
 

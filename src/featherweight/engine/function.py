@@ -141,9 +141,12 @@ class CompiledFunction(SuggestsNames, Generic[R]):
 
     @property
     def candidates(self) -> dict[str, Operations]:
-        """Operation counts of the compared algorithms by name, including the one in use."""
+        """Operation counts of the compared algorithms by name, including the one in use.
+
+        Algorithms whose trace exceeds the node budget are not counted; `alternatives` includes them.
+        """
         several = self.ways.every if len(self.ways.every) > 1 else {}
-        return {name: way.traced.operations for name, way in several.items()}
+        return {name: way.traced.operations for name, way in several.items() if not way.too_large}
 
     @property
     def alternatives(self) -> dict[str, CompiledFunction[R]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pkgutil
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -36,13 +35,12 @@ from .closed_step_functions import ClosedStepFunctions
 from .closing.assembly import said
 from .closing.loop_closing import ATTEMPTS, LoopClosing
 from .closing.loops import Loops
-from .closing.soundness import loose_joint
+from .closing.soundness import loose_joint, loose_velocities
 from .compiled_member import compiled
 from .dynamics import cheapest_accelerations
-from .robot import Robot
+from .robot import LOST, Robot
 from .system import CONTRADICTING
 
-SINGULAR = 1e16  # value of `singularity`: eight digits are lost
 ACCURATE = 1e-10  # largest value of `multipliers.constraint_error`; 1e-14 without light bodies
 
 for _module in pkgutil.iter_modules(mechanisms.__path__, f"{mechanisms.__name__}."):
@@ -233,7 +231,7 @@ class ClosedRobot(Robot):
         ValueError, which gives the remaining misclosure, if no closed configuration is found, and for a wrong length of q.
         """
         closed = self._closing.close(q, keep, attempts)
-        self.warn_where_singular(closed)
+        self.warn_where_irregular(closed, masses=False)
         return closed
 
     def _within_limits(self, q: Vector) -> Vector:
@@ -254,17 +252,22 @@ class ClosedRobot(Robot):
     def _closed_near(self, name: str, q: Vector) -> Vector:
         return self._closing.near(name, q)
 
-    def warn_where_singular(self, q: Array) -> None:
-        """Issue a RuntimeWarning for q (..., nq) near a singular configuration of loops."""
-        if self._closing.dependent_rows and not (self.singularity(q) < SINGULAR).all():
-            rows = set(self._closing.dependent_rows)
-            names = [j.name for j in self.model.joints if not rows.isdisjoint(range(j.v_slice.start, j.v_slice.stop))]
-            warnings.warn(
-                f"{self.name}: near a singular configuration, where the independent joints do not determine "
-                f"{listed(names)}; results there are inaccurate or invalid. Choose other independent joints",
-                RuntimeWarning,
-                stacklevel=3,
-            )
+    def irregular(self, q: Array, digits: int = LOST, masses: bool = True) -> tuple[int, str] | None:
+        rows = set(self._closing.dependent_rows)
+        states = np.flatnonzero(~(self.singularity(q) < 10.0 ** (2 * digits))) if rows else np.zeros(0, np.intp)
+        if not len(states):
+            return super().irregular(q, digits, masses)
+        names = [j.name for j in self.model.joints if not rows.isdisjoint(range(j.v_slice.start, j.v_slice.stop))]
+        return int(states[0]), (
+            f"near a singular configuration, where the independent joints do not determine {listed(names)}; results there are "
+            "inaccurate or invalid. Keep away from it, or choose other independent joints"
+        )
+
+    def _loose(self, q: Array, least: float) -> Array:
+        return loose_velocities(self._mechanism, q, least)
+
+    def _joint_of(self, velocity: int) -> str:
+        return self._loops.joint_of(velocity)
 
     def opening(self, q: npt.ArrayLike) -> Array:
         """Return the misclosure of loops (...) at q in excess of their contradiction: [m], or sines of angles."""

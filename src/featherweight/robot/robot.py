@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from ..algorithms import integration
+from ..array_types import Array
 from ..checks import checked
 from ..engine.function import CompiledFunction
 from ..engine.fusion import together
@@ -32,7 +35,7 @@ from . import (
 )
 from . import parametric as of_inertias
 from .arguments import Q0, Q1
-from .closing.soundness import require_mass
+from .closing.soundness import loose_rows, require_mass
 from .collision import colliding
 from .compiled_member import compiled, functions_of
 from .constraints.constraint import as_constraints
@@ -41,6 +44,8 @@ from .constraints.operational_space import OperationalSpace
 from .step_functions import StepFunctions
 from .system import NotDefinedError, System
 from .tendons import tendon_functions
+
+LOST = 8  # digits that accelerations lose near singular configurations
 
 
 class Robot(System):
@@ -92,6 +97,49 @@ class Robot(System):
     def with_weights_of(self, model: Model) -> Robot:
         """Return the same robot with the masses and inertias of another model of it, which may be physically impossible."""
         return Robot(model, self.execution)
+
+    # regular configurations
+
+    def require_regular(self, q: npt.ArrayLike) -> None:
+        """Raise ValueError for configurations q (..., nq) where accelerations lose eight or more digits.
+
+        This is so where joints move no mass, because bodies without mass are between them: for example in the lock of a gimbal
+        whose rings have no mass. It is also so near singular configurations of loops (`ClosedRobot.singularity`). The functions
+        of the dynamics do not check q, so that they stay fast; simulations check where they start, and where a step fails.
+        """
+        q = self._checked("q", q, self.nq)
+        found = self.irregular(q.reshape(-1, self.nq))
+        if found is not None:
+            at = f"state {tuple(map(int, np.unravel_index(found[0], q.shape[:-1])))} of q is " if q.ndim > 1 else ""
+            raise ValueError(f"{self.name}: {at}{found[1]}")
+
+    def warn_where_irregular(self, q: Array, masses: bool = True) -> None:
+        """Issue a RuntimeWarning for q (..., nq) that `require_regular` refuses; the check of masses may take milliseconds."""
+        found = self.irregular(q.reshape(-1, self.nq), masses=masses)
+        if found is not None:
+            warnings.warn(f"{self.name}: {found[1]}", RuntimeWarning, stacklevel=3)
+
+    def irregular(self, q: Array, digits: int = LOST, masses: bool = True) -> tuple[int, str] | None:
+        """Return the first of q (states, nq) where accelerations lose some digits, and the reason; or None.
+
+        Without `masses`, only loops are checked.
+        """
+        rows = self._loose(q, 10.0**-digits) if masses and not self.model.solid else np.zeros(0)
+        states = np.flatnonzero(rows >= 0)
+        if not len(states):
+            return None
+        joint = self._joint_of(int(rows[states[0]]))
+        return int(states[0]), (
+            f"near a singular configuration, where joint {joint!r} moves no mass if other joints move along; results there are "
+            "inaccurate or invalid. Give the bodies without mass an inertia, or the joint an armature"
+        )
+
+    def _loose(self, q: Array, least: float) -> Array:
+        """Return the outermost velocity that moves at most this share of its inertia, at each of q (states, nq), or -1."""
+        return loose_rows(self.model, q, least)
+
+    def _joint_of(self, velocity: int) -> str:
+        return next(j.name for j in self.joints if j.v_slice.start <= velocity < j.v_slice.stop)
 
     # the configuration space
 
@@ -258,7 +306,7 @@ class Robot(System):
             "ltl"                   Featherstone 2010
             "auto"                  the algorithm with the fewest operations for this robot and these contacts
 
-        A division counts as eight operations; `.candidates` has the counts of all algorithms. A robot that is too large for
+        A division counts as eight operations; `.candidates` has the counts of the algorithms. A robot that is too large for
         counting uses the first. If some constraints are not contacts, the choices are "pv-osim" and "ltl". Contacts on the
         ground have zero rows and columns.
 

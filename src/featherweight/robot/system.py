@@ -212,7 +212,8 @@ class System(ModelView):
     def frame(self, frame: AnyFrame) -> ModelFrame:
         """Return a named frame, or a `Frame` that you create, on the moving body that carries it.
 
-        Raises ValueError for an unknown name, for a frame on an unknown link, and for a placement that is not a rigid motion.
+        "world" is the ground, unless the robot has a frame of this name. Raises ValueError for an unknown name, for a frame on
+        an unknown link, and for a placement that is not a rigid motion.
         """
         return self._found(frame)[0]
 
@@ -227,12 +228,9 @@ class System(ModelView):
     def _found(self, frame: AnyFrame) -> tuple[ModelFrame, Placed]:
         named = self._named_frames
         if isinstance(frame, Frame):
-            if frame.body in named:
-                link, at = named[frame.body]
-            elif frame.body in (None, WORLD):
-                link, at = ModelFrame(WORLD, None, Pose()), Placed(-1, Pose())
-            else:
+            if frame.body not in named:
                 raise ValueError(f"frame {frame.name!r}: {self.name} has no link {choose_from(frame.body, self._frame_names)}")
+            link, at = named[frame.body]
             pose = Pose.of(frame.placement, f"placement of frame {frame.name!r}")
             return ModelFrame(frame.name, link.body, chained(link.placement, pose)), Placed(at.row, chained(at.pose, pose))
         if not isinstance(frame, str):
@@ -248,7 +246,8 @@ class System(ModelView):
     @cached_property
     def _named_frames(self) -> dict[str | None, tuple[ModelFrame, Placed]]:
         every = zip(self.model.frames, self.model.placed_frames, strict=True)
-        return {frame.name: (frame, placed) for frame, placed in every}
+        ground = ModelFrame(WORLD, None, Pose()), Placed(-1, Pose())
+        return {None: ground, WORLD: ground} | {frame.name: (frame, placed) for frame, placed in every}
 
 
 def placements(placed: Sequence[Placed]) -> Placements:

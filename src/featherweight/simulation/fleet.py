@@ -230,11 +230,10 @@ class Fleet:
     def _begin(self) -> None:
         """Prepare the first steps, and warn about problematic starts."""
         self._compile()
+        self.model.robot.warn_where_irregular(self.q, masses=not self.told)
         if self.told:
             return
         self.told, model = True, self.model
-        if model.looped:
-            model.robot.warn_where_singular(self.q)  # type: ignore[attr-defined]
         parts = model.deepest_start == math.inf and self.contacts.settings.law == RIGID
         if self._touching and parts:
             warn_of_overlaps(model.robot.name, overlaps(self.contacts, *self.look()))

@@ -15,6 +15,8 @@ from .smooth_motion import MIDPOINT_ITERATIONS, energies
 from .stage_records import RobotStages
 from .step_model import StepModel
 
+LOST = 6  # digits that accelerations lose at the start of a step, if this is worth a mention
+
 
 class FailedStep:
     """A failed step of one robot, with the arrays of the attempt."""
@@ -56,7 +58,13 @@ class FailedStep:
                 what = self._too_fast()
             case _:
                 what = self._gain()
-        return SimulationError(what, self.time, robot, robots)
+        return SimulationError(what + self._irregular(), self.time, robot, robots)
+
+    def _irregular(self) -> str:
+        """Return the end of the message for a step that begins near a singular configuration."""
+        q = self.stages.state.q
+        found = self.model.robot.irregular(q[None], LOST) if np.isfinite(q).all() else None
+        return "" if found is None else f"; the step begins {found[1]}"
 
     def _not_finite(self, what: str, x: Array) -> str:
         places = np.flatnonzero(~np.isfinite(x))

@@ -64,6 +64,38 @@ def test_loops_that_contradict_each_other_are_closed_but_for_that(kind: str, joi
             built(made, loop_tolerance=1e-9)
 
 
+def cranks(count: int, off: float, arm: int = 0) -> Description:
+    """Return a bar on parallel cranks, whose holes are `off` [m] from their places, and an arm from the ground to the bar."""
+    inertia = fw.Inertia(1.0, (0.05, 0.0, 0.0), np.eye(3).tolist())
+    bodies, joints, loops = [fw.Body("bar", inertia)], [], []
+    hinge, z = fw.JointType.CONTINUOUS, (0.0, 0.0, 1.0)
+    for k in range(count):
+        bodies.append(fw.Body(f"crank{k}", inertia))
+        joints.append(fw.Joint(f"joint{k}", hinge, None, f"crank{k}", fw.Pose(p=(0.2 * k, 0.0, 0.0)), z))
+    joints.append(fw.Joint("hole0", hinge, "crank0", "bar", fw.Pose(p=(0.1, 0.1, 0.0)), z))
+    for k in range(1, count):
+        hole = fw.Pose(p=(0.2 * k + off * (k - 1), 0.0, 0.0))
+        loops.append(fw.Loop(f"hole{k}", fw.LoopType.REVOLUTE, f"crank{k}", "bar", fw.Pose(p=(0.1, 0.1, 0.0)), hole))
+    for k in range(arm):
+        bodies.append(fw.Body(f"arm{k}", inertia))
+        place = fw.Pose(p=(0.3, 0.0, 0.0)) if k else fw.Pose(p=(0.0, 0.4, 0.0))
+        joints.append(fw.Joint(f"arm_joint{k}", hinge, f"arm{k - 1}" if k else None, f"arm{k}", place, z))
+    if arm:
+        loops.append(fw.Loop("grip", fw.LoopType.REVOLUTE, f"arm{arm - 1}", "bar", fw.Pose(p=(0.3, 0.0, 0.0)), fw.Pose()))
+    return fw.describe(bodies, joints, loops=loops, name="cranks")
+
+
+@pytest.mark.parametrize(("count", "arm", "off"), [(3, 0, 5e-6), (3, 0, 5e-5), (5, 0, 1e-6), (3, 3, 5e-6)])
+def test_contradicting_loops_that_close_exactly_somewhere_are_closed_elsewhere(count: int, arm: int, off: float) -> None:
+    """Check cranks whose contradicting holes match where the cranks are at right angles."""
+    robot = built(cranks(count, off, arm))
+    assert robot.nv == (2 if arm else 1)
+    assert "by" in robot.report()["loops that contradict each other"]
+    assert np.abs(robot.neutral()[0]) < 0.3
+    q = robot.random_configuration(0, 4)
+    assert np.ptp(q[:, 0]) > 0.5 and robot.opening(q).max() <= 2e-12 and np.abs(robot.residual(q)).max() <= 1e-4
+
+
 def test_the_dynamics_of_rounded_mechanisms_are_those_of_exact_ones() -> None:
     """Check that all algorithms agree to rounding of floats, and with the mechanism whose loops close exactly, to that of
     the file.

@@ -33,11 +33,7 @@ class ArticulatedClusters(NamedTuple):
 
 
 def articulated_clusters(mech: ClusterTree, q) -> ArticulatedClusters:
-    tree, n = mech.tree, len(mech.tree.parent)
-    qs = spanning_configuration(mech, q)
-    X = joint_transforms(tree, qs)
-    A = ArticulatedClusters(mech, X, maps(mech, X, qs), {}, {}, {}, {}, {})
-    IA = [rigid_inertia(tree, j).articulated() if tree.last[j] == j else ZERO_ARTICULATED for j in range(n)]
+    A, IA = before_articulation(mech, q)
     for number in range(len(mech.clusters) - 1, -1, -1):
         if unconstrained(mech.clusters[number]):
             for j in reversed(mech.clusters[number].rows):
@@ -45,6 +41,15 @@ def articulated_clusters(mech: ClusterTree, q) -> ArticulatedClusters:
         else:
             articulate_cluster(A, IA, number)
     return A
+
+
+def before_articulation(mech: ClusterTree, q) -> tuple[ArticulatedClusters, list[Any]]:
+    """Return transforms and maps, without articulated quantities yet, and the inertia of each row."""
+    tree, n = mech.tree, len(mech.tree.parent)
+    qs = spanning_configuration(mech, q)
+    X = joint_transforms(tree, qs)
+    A = ArticulatedClusters(mech, X, maps(mech, X, qs), {}, {}, {}, {}, {})
+    return A, [rigid_inertia(tree, j).articulated() if tree.last[j] == j else ZERO_ARTICULATED for j in range(n)]
 
 
 def map_of(A: ArticulatedClusters, number: int) -> Map:

@@ -1,7 +1,8 @@
 """PV-OSIMr on clusters (Sathya, Decré and Swevers 2023, algorithm 3, on the tree of clusters).
 
 Each body's parent is its output body. Where paths meet at a body, six unit wrenches replace all wrenches that arrive there.
-Paths that pass a cluster at different bodies meet in D of that cluster, and arrive at its output body side by side.
+Paths that pass a cluster at different bodies meet in D of that cluster, and arrive at its output body side by side. Omega of a
+body whose joint is on the ground, outside all loops, stays in factors, as on trees.
 """
 
 from __future__ import annotations
@@ -9,7 +10,13 @@ from __future__ import annotations
 from ...spatial import ZERO_FORCE, ZERO_MOTION, Force, unit_motion
 from ..contact.contact_rows import Branches, ContactRows, mirror_lower, product, wrench
 from ..contact.delassus import pv_osimr as tree_pv_osimr
-from ..contact.delassus.pv_osimr import mobilities_at_branches
+from ..contact.delassus.pv_osimr import (
+    add_mobility_of_base,
+    base_product,
+    is_on_base,
+    mobilities_at_branches,
+    write_base_accelerations,
+)
 from .articulated import ArticulatedClusters, articulated_clusters, propagate_force_cluster, propagate_force_row
 from .cluster_tree import ClusterTree, unconstrained
 from .counterparts import for_mechanism
@@ -25,20 +32,38 @@ def by_branches(A: ArticulatedClusters, contacts: ContactRows, branches: Branche
     """Run the algorithm with given articulated inertias."""
     m, E = len(contacts.owner), len(contacts.link)
     branches = any_two_may_meet(branches)
+    mech = A.mech
     Y, G = propagators(A, contacts, branches)
+    U = [[0.0] * 6 for _ in range(m)]
+    for k, p in enumerate(branches.above):
+        if p >= 0 and is_base(mech, branches.row[p]):
+            add_mobility_of_base(mech.tree, branches, A.W, A.d, m + 6 * k, branches.row[p], Y, G)
     O = mobilities_at_branches(branches, m, Y, G)
     K = at_branches(contacts, branches, Y)
+    for c, i in enumerate(branches.row):
+        if i >= 0 and is_base(mech, i):
+            for r in range(m):
+                if K[c][r] is not ZERO_FORCE:
+                    write_base_accelerations(mech.tree, A.W, i, K[c][r], U[r])
     for e in range(E):
         for f in range(e + 1):
             c = branches.meet[e][f]
+            base = c >= 0 and is_base(mech, branches.row[c])
             for s in range(contacts.begin[f], contacts.begin[f + 1]):
-                z = O[c].motion(K[c][s]) if c >= 0 else ZERO_MOTION
+                z = O[c].motion(K[c][s]) if c >= 0 and not base else ZERO_MOTION
                 columns = columns_below(branches, m, K, s, f, c)
                 for r in range(max(s, contacts.begin[e]), contacts.begin[e + 1]):
                     D[r][s] = stretch_products(branches, G, columns_below(branches, m, K, r, e, c), columns)
-                    if c >= 0:
+                    if base:
+                        D[r][s] = D[r][s] + base_product(mech.tree, A.d, branches.row[c], U[s], U[r])
+                    elif c >= 0:
                         D[r][s] = D[r][s] + K[c][r].power(z)
     mirror_lower(m, D)
+
+
+def is_base(mech: ClusterTree, i: int) -> bool:
+    """Return whether row i belongs to a joint on the ground that no loop or coupling constrains."""
+    return is_on_base(mech.tree, i) and unconstrained(mech.clusters[mech.owner[i]])
 
 
 def any_two_may_meet(branches: Branches) -> Branches:
@@ -109,7 +134,7 @@ def propagators(A: ArticulatedClusters, contacts: ContactRows, branches: Branche
         for body in cluster.rows:
             if branches.number[body] >= 0:
                 at = [-1 if place == body else place for place in at]
-                for k in range(6):
+                for k in range(0 if is_base(mech, body) else 6):
                     e = unit_motion(k, -1.0)
                     column = m + 6 * branches.number[body] + k
                     Y[column], at[column] = Force(e.ang, e.lin), body

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -52,13 +52,23 @@ class Assembly:
     def nx(self) -> int:
         return self.gap.nx
 
+    def solve_only(self, rows: Sequence[int]) -> None:
+        """Close only some constraints up to rounding; the others, which contradict those, stay within the tolerance.
+
+        Otherwise, least squares would move towards configurations where the contradiction is small.
+        """
+        self.solved = np.array(rows, dtype=np.intp)
+        weights = np.zeros_like(self.problem.weights)
+        weights[self.solved] = self.problem.weights[self.solved]
+        self.problem = self.problem._replace(weights=weights)
+
     def settled(self, x: Array, columns: Array | None = None, limits: bool = False) -> Settled:
         """Return the configurations closed from starting points (batch, nx) by moving some of the moving rows."""
         p = self.problem if columns is None else self.problem._replace(columns=columns)
         s = settle(p, x, limits)
-        rough = np.flatnonzero(s.closed & ~(np.abs(s.r[:, self.solved]).max(axis=1, initial=0.0) < p.exact))
-        if len(rough) and len(self.solved) < s.r.shape[1]:
-            s.x[rough], s.r[rough], s.closed[rough] = refined(p, s.x[rough], self.solved)
+        near = np.flatnonzero(s.closed)
+        if len(near) and len(self.solved) < s.r.shape[1]:  # contradicting angles are not zero: `refined` takes their sines
+            s.x[near], s.r[near], s.closed[near] = refined(p, s.x[near], self.solved)
         return s
 
     def search(

@@ -4,19 +4,23 @@ If loops close up to rounding, all singular values above rounding count. If roun
 redundant constraints appear independent, by as little as the contradiction. The rank is then given by the widest gap between
 singular values. Constraints are left out only if joints that move without them keep the loops closed within the tolerance
 (`Assembly`).
+
+Loops that contradict each other may close exactly in isolated configurations. There, the constraints lock joints that move
+without the small singular values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ...array_types import Array
 from ...model.random_numbers import unit_vectors
-from ...spatial.ordered import lengths, perpendicular, product, singular_values, times, total
+from ...spatial.ordered import lengths, perpendicular, product, singular, singular_values, times, total
 from .assembly import Assembly
-from .solver import refined
+from .solver import Settled, refined
 
 NOTHING = 1e-12  # largest singular value of constraints that hold however joints move: rounding errors
 RANK = 1e-8  # of the largest singular value
@@ -25,45 +29,74 @@ FIRM = 0.1  # of the least singular value that counts: independence of the selec
 GAP = 10.0  # least ratio between singular values that count and others
 TIE = 1e-6  # of the greatest value: difference of equal values through rounding, here and in configurations
 BISECTIONS = 40  # steps of a bisection
-APART = 0.5  # [rad] between configurations at which left-out constraints are tested
+APART, STEPS_APART = 0.5, 5  # [rad] to configurations at which left-out constraints are tested, and steps towards them
+LOCKED = 1e-6  # of a unit velocity: a joint's share in all motions that constraints allow, if they lock it
 
 
-def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
-    """Return the numbers of independent constraints, and their K (m, n), at closed configurations x (samples, nx)."""
+class Kept(NamedTuple):
+    """The constraints that a cluster keeps, and configurations where all constraints hold, up to their contradiction."""
+
+    rows: list[int]  # numbers of the constraints
+    K: Array  # (m, n) of all constraints, at one of the configurations
+    x: Array  # (samples, nx)
+
+
+def kept_rows(assembly: Assembly, x: Array) -> Kept:
+    """Return independent constraints at closed configurations x (samples, nx).
+
+    Where constraints are left out, further configurations show how much loops contradict each other.
+    """
     p = assembly.problem
     r, J = p.gap(x)
     if not J[0].size:
-        return [], J[0]
+        return Kept([], J[0], x)
     scaled = p.scaled(r, J.copy())[1]
     values = singular_values(scaled)
     if not values.max() > NOTHING:
-        return [], np.asarray(J[0])
+        return Kept([], np.asarray(J[0]), x)
     values /= np.maximum(values[:, :1], 1e-300)
     greatest = values.max(axis=0)
     rank = int((greatest > RANK).sum())
-    if (np.abs(r).max(axis=1) >= p.exact).any():
-        weak = [k for k in range(1, rank) if greatest[k] < min(WEAK, 10.0 * p.tolerance / assembly.length)]
-        k = max(weak, key=lambda k: greatest[k - 1] / greatest[k], default=rank)
-        if k < rank and greatest[k - 1] > GAP * greatest[k]:
-            best = first_of_best([float(v[k - 1]) for v in values])
-            rows = _pivots(scaled[best], k)
-            if _follow(assembly, x, rows):
-                return rows, np.asarray(J[best])
+    weak = [k for k in range(1, rank) if greatest[k] < min(WEAK, 10.0 * p.tolerance / assembly.length)]
+    k = max(weak, key=lambda k: greatest[k - 1] / greatest[k], default=rank)
+    contradicting = (np.abs(r).max(axis=1) >= p.exact).any() or all(_locks_more(K, k, rank) for K in scaled)
+    if contradicting and k < rank and greatest[k - 1] > GAP * greatest[k]:
+        best = first_of_best([float(v[k - 1]) for v in values])
+        rows = _pivots(scaled[best], k)
+        apart = _apart(assembly, x, rows)
+        if apart.closed.any() and np.median(apart.worst[apart.closed]) <= p.tolerance:
+            further = apart.x[apart.closed & (apart.worst <= p.tolerance)]
+            return Kept(rows, np.asarray(J[best]), np.concatenate([x, further]))
     ranks = [int((v > RANK).sum()) for v in values]
     first, rank = ranks.index(max(ranks)), max(ranks)
     if rank:  # nearly dependent rows may be dependent close by
         firm = _independent_rows(scaled[first], rank, FIRM * float(values[first][rank - 1]))
         if len(firm) == rank:
-            return firm, np.asarray(J[first])
-    return _independent_rows(J[first], rank), np.asarray(J[first])
+            return Kept(firm, np.asarray(J[first]), x)
+    return Kept(_independent_rows(J[first], rank), np.asarray(J[first]), x)
 
 
-def _follow(assembly: Assembly, x: Array, rows: Sequence[int]) -> bool:
-    """Return whether the left-out constraints stay satisfied at a distance when only the kept rows are closed."""
-    move = APART * unit_vectors(np.random.default_rng(0), (len(x), len(assembly.gap.rows)))
-    p = assembly.problem
-    moved = refined(p._replace(tolerance=np.inf), p.moved(x, move), np.array(rows))
-    return bool(moved.closed.any() and np.median(moved.worst[moved.closed]) <= p.tolerance)
+def _locks_more(K: Array, strong: int, rank: int) -> bool:
+    """Return whether constraints (m, n) lock a joint that moves if only the `strong` greatest of `rank` values count."""
+    if strong == rank:
+        return False
+    right = singular(K).right
+    free, freer = lengths(right[:, rank:]), lengths(right[:, strong:])
+    return bool(((free < LOCKED) & (freer > GAP * LOCKED)).any())
+
+
+def _apart(assembly: Assembly, x: Array, rows: Sequence[int]) -> Settled:
+    """Return configurations at a distance from x, where only some constraints are closed, and what the others leave open.
+
+    The steps towards them are short, so that the mechanism does not change to another way of assembly.
+    """
+    move = APART / STEPS_APART * unit_vectors(np.random.default_rng(0), (len(x), len(assembly.gap.rows)))
+    p = assembly.problem._replace(tolerance=np.inf)
+    closed = np.ones(len(x), dtype=bool)
+    for _ in range(STEPS_APART):
+        s = refined(p, p.moved(x, move), np.array(rows))
+        x, closed = s.x, closed & s.closed
+    return s._replace(closed=closed)
 
 
 def _pivots(K: Array, rank: int) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
@@ -12,7 +11,6 @@ import numpy as np
 from numpy.polynomial import Polynomial
 
 from ...algorithms.mechanisms.cluster_tree import Cluster, ClusterTree, constraint_count, moving
-from ...algorithms.mechanisms.crba import crba
 from ...array_types import Array
 from ...model import configuration
 from ...model.clusters import clusters, output_row, rows_between_bodies, rows_between_joints
@@ -21,20 +19,19 @@ from ...model.description import Description
 from ...model.model import Model, MovingJoint
 from ...model.types import SMALLEST_INERTIA, ModelError
 from ...spatial.elementary import norm
-from ...spatial.ordered import singular
 from ..system import LOOP_TOLERANCE
 from .assembly import STARTS, Assembly, Found
 from .declared import Declared, first_row
 from .independence import determined, kept_rows
 from .misclosure import Held, Misclosure
 from .solver import refined
+from .soundness import loose_velocities
 
 CLOSED = 1e-12  # residual of a closed configuration, relative to the mechanism's size or to 1
 NOTABLE = 1e-9  # residual that reports mention, relative to the mechanism's size or to 1
 MISSED = 10.0  # misfit of nearly closed configurations, relative to the least misfit
 SAMPLES, FURTHER = 4, 0.1  # closed configurations that determine rank; [rad] between starting points
 FACING_AT_LEAST = 0.5  # cosine of axes that point the same way; 1 at closed loops
-NO_MASS = 1e-13  # least eigenvalue of the mass matrix, scaled to ones on its diagonal
 
 
 class Loops(Declared):
@@ -61,14 +58,14 @@ class Loops(Declared):
         n = len(self.mechanism.parent)
         if n == 0:
             raise ModelError(
-                f"{self.d.source}: loops and couplings fix all joints, so the robot cannot move; remove some of them"
+                f"{self.d.source}: loops and couplings fix all joints, so the robot cannot move; remove some of them, or, if "
+                "rounded numbers make loops contradict each other, give a larger loop_tolerance"
             )
         q = self.in_general_position()
         for at, there in ((q, ""), *self._standstills(q)):
-            lost = self._massless(at)
-            if lost is not None:
-                rows = [r for c in self.mechanism.clusters for r in c.independent]
-                name = next(j.name for j in self.model.joints if j.v_slice.start <= rows[lost] < j.v_slice.stop)
+            lost = int(loose_velocities(self.mechanism, at[None])[0])
+            if lost >= 0:
+                name = self.joint_of(lost)
                 raise ModelError(
                     f"{self.d.source}: joint {name!r}, with the joints that loops and couplings move along, moves no mass"
                     f"{there}; give the bodies an inertia"
@@ -81,18 +78,10 @@ class Loops(Declared):
             q[self.assemblies[clustered].gap.places] = x
         return q
 
-    def _massless(self, q: Array) -> int | None:
-        """Return the number of an independent velocity that moves no mass."""
-        n = len(self.mechanism.parent)
-        H = [[0.0] * n for _ in range(n)]
-        crba(self.mechanism, [float(x) for x in q], H)
-        M = np.array(H)
-        size = np.sqrt(np.maximum(np.diag(M), 0.0))
-        light = [k for k in range(n) if not size[k] > math.sqrt(SMALLEST_INERTIA)]
-        if light:
-            return light[0]
-        s = singular(M / (size[:, None] * size))
-        return int(np.abs(s.right[:, -1]).argmax()) if s.values[-1] < NO_MASS else None
+    def joint_of(self, velocity: int) -> str:
+        """Return the name of the joint to which an independent velocity belongs."""
+        row = [r for c in self.mechanism.clusters for r in c.independent][velocity]
+        return next(j.name for j in self.model.joints if j.v_slice.start <= row < j.v_slice.stop)
 
     def _standstills(self, q: Array) -> Iterator[tuple[Array, str]]:
         """Yield configurations in which a joint within its limits does not move a follower of it, with a description.
@@ -255,10 +244,10 @@ class Loops(Declared):
         x, left = self._samples(assembly)
         if not len(x):
             raise ModelError(self._open(names, assembly, left))
-        kept, K = kept_rows(assembly, x)
+        kept, K, x = kept_rows(assembly, x)
         r = assembly.gap.residual(x)
         if np.abs(r).max() >= assembly.problem.exact:
-            assembly.solved = np.array(kept, dtype=np.intp)
+            assembly.solve_only(kept)
             s = refined(assembly.problem, x, assembly.solved)
             if not s.closed.any():
                 raise ModelError(self._open(names, assembly, s.r[s.worst.argmin()]))

@@ -1,9 +1,17 @@
-"""Check that a robot's motion is defined: no joint may move without moving mass."""
+"""Checks that a robot's motion is defined: no joint may move without moving mass."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from ...algorithms.composite import composite_inertias
 from ...algorithms.kinematics import joint_transforms, rigid_inertia
+from ...algorithms.mechanisms.articulated import articulate_cluster, articulate_row, before_articulation, map_of
+from ...algorithms.mechanisms.cluster_tree import ClusterTree, unconstrained
+from ...algorithms.mechanisms.crba import projected_block, unit_forces
+from ...array_types import Array
 from ...model.configuration import Coordinates, random_configuration
 from ...model.model import Model, MovingJoint
 from ...model.tree import INNER
@@ -33,24 +41,83 @@ def loose_joint(model: Model) -> MovingJoint | None:
     if model.solid:
         return None
     coordinates = [Coordinates(j.type, j.q_slice, j.v_slice, j.lower, j.upper) for j in model.joints]
-    row = _loose_row(model, [float(x) for x in random_configuration(coordinates, model.nq, 0)])
-    return next((j for j in model.joints if row is not None and j.v_slice.start <= row < j.v_slice.stop), None)
+    row = loose_rows(model, random_configuration(coordinates, model.nq, 0)[None])[0]
+    return next((j for j in model.joints if row >= 0 and j.v_slice.start <= row < j.v_slice.stop), None)
 
 
-def _loose_row(model: Model, q: list[float]) -> int | None:
-    """Return the outermost row whose articulated inertia along its axis is negligible against its composite inertia."""
+class Outermost:
+    """The outermost velocity, of each state, whose articulated inertia is negligible against its composite inertia."""
+
+    def __init__(self, states: int, least: float) -> None:
+        self.number = np.full(states, -1)  # -1 if there is none
+        self._least = least
+
+    def add(self, number: int, moved: Any, whole: Any) -> None:
+        """Compare the inertias of a velocity; those further out come first."""
+        nothing = (moved <= SMALLEST_INERTIA) | (moved <= self._least * whole)
+        self.number[(self.number < 0) & nothing] = number
+
+    @property
+    def complete(self) -> bool:
+        """Return whether there is one for each state."""
+        return bool((self.number >= 0).all())
+
+
+def _coordinates(q: Array) -> list[Any]:
+    """Return the coordinates of q (states, nq) as arrays, or as floats, which are faster, for one state."""
+    return q[0].tolist() if len(q) == 1 else list(q.T)
+
+
+def loose_rows(model: Model, q: Array, least: float = NOTHING) -> Array:
+    """Return the outermost row that moves no mass at each of the configurations q (states, nq); -1 if there is none."""
     tree, n = model.tree, model.nv
-    X = joint_transforms(tree, q)
+    found = Outermost(len(q), least)
+    X = joint_transforms(tree, _coordinates(q))
     composite, articulated = composite_inertias(tree, X), [ZERO_ARTICULATED] * n
-    for j in range(n - 1, -1, -1):
-        p, k = tree.parent[j], tree.axis[j]
-        if tree.last[j] == j:
-            articulated[j] = articulated[j] + rigid_inertia(tree, j).articulated()
-        U = articulated[j].column(k)
-        moved = U.component(k) + tree.armature[j]
-        if moved <= SMALLEST_INERTIA or moved <= NOTHING * (composite[j].column(k).component(k) + tree.armature[j]):
-            return j
-        if p >= 0:
-            Ia = articulated[j].minus_dyad(U, (1.0 / moved) * U)
-            articulated[p] = articulated[p] + (Ia if tree.kind[j] == INNER else X[j].inertia_to_parent(Ia))
-    return None
+    with np.errstate(all="ignore"):
+        for j in range(n - 1, -1, -1):
+            p, k = tree.parent[j], tree.axis[j]
+            if tree.last[j] == j:
+                articulated[j] = articulated[j] + rigid_inertia(tree, j).articulated()
+            U = articulated[j].column(k)
+            moved = U.component(k) + tree.armature[j]
+            found.add(j, moved, composite[j].column(k).component(k) + tree.armature[j])
+            if found.complete:
+                break
+            if p >= 0:
+                Ia = articulated[j].minus_dyad(U, (1.0 / moved) * U)
+                articulated[p] = articulated[p] + (Ia if tree.kind[j] == INNER else X[j].inertia_to_parent(Ia))
+    return found.number
+
+
+def loose_velocities(mech: ClusterTree, q: Array, least: float = NOTHING) -> Array:
+    """Return the outermost independent velocity that moves no mass at each of q (states, nq); -1 if there is none."""
+    tree = mech.tree
+    found = Outermost(len(q), least)
+    with np.errstate(all="ignore"):
+        A, IA = before_articulation(mech, _coordinates(q))
+        composite = composite_inertias(tree, A.X)
+        for number in range(len(mech.clusters) - 1, -1, -1):
+            cluster = mech.clusters[number]
+            if unconstrained(cluster):
+                for k in range(len(cluster.rows) - 1, -1, -1):
+                    j, axis = cluster.rows[k], tree.axis[cluster.rows[k]]
+                    moved, whole = (I[j].column(axis).component(axis) + tree.armature[j] for I in (IA, composite))
+                    found.add(cluster.start + k, moved, whole)
+                    if found.complete:
+                        return found.number
+                    articulate_row(A, IA, j)
+                continue
+            locked = projected_block(cluster, map_of(A, number), unit_forces(mech, cluster, A.X, composite)[1])
+            own = [locked[k][k] for k in range(len(locked))]
+            try:
+                articulate_cluster(A, IA, number)
+                inertias = [np.divide(1.0, x) for x in A.reciprocal[number]]
+            except ZeroDivisionError:  # inertias that do not depend on q
+                least_of_all = min(map(np.max, own))
+                inertias = [np.where(np.max(x) == least_of_all, 0.0, x) for x in own]
+            for k, x in enumerate(inertias):
+                found.add(cluster.start + k, x, own[k])
+            if found.complete:
+                break
+    return found.number

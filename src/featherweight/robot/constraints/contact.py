@@ -48,8 +48,8 @@ class BilateralContact(GivenRows):
     of simulations: `ContactPoint`, `ContactSphere`, and shapes.
 
     `kind` "point" constrains the linear velocity (3 rows), "surface" the whole velocity (6 rows); `rows` (m, 6) replace these.
-    `frame` is the name of a frame, or a `Frame` that you create. `placement` (4, 4) is the placement of the contact frame in
-    `frame`, if they differ.
+    `frame` is the name of a frame ("world" is the ground), or a `Frame` that you create. `placement` (4, 4) is the placement of
+    the contact frame in `frame`, if they differ.
 
     Raises ValueError for an unknown kind, rows that are not m by 6 finite numbers, or an invalid placement.
     """
