@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..algorithms import aba, crba_ltdl, mechanisms
 from ..algorithms.mechanisms import projection, spanning
 from ..algorithms.mechanisms import rnea as c_rnea
-from ..algorithms.mechanisms.cluster_tree import ClusterTree, Follower, unconstrained
+from ..algorithms.mechanisms.cluster_tree import ClusterTree, Follower, forces_pass
 from ..algorithms.mechanisms.counterparts import counterpart
 from ..array_types import Array, Vector
 from ..checks import Count, SeedOrNone, Size, checked
@@ -97,12 +97,8 @@ class ClosedRobot(Robot):
 
     @cached_property
     def _topology(self) -> Topology:
-        """The rows of the spanning tree; the parent of each row is the output body of its cluster."""
-        tree, clusters = self._mechanism.tree, self._mechanism.clusters
-        owner = self._mechanism.owner
-        return Topology(
-            [tree.parent[r] if unconstrained(clusters[owner[r]]) else clusters[owner[r]].output for r in range(len(owner))]
-        )
+        """The rows of the spanning tree; the parent of each row is the last body that all forces on its cluster pass."""
+        return Topology(forces_pass(self._mechanism))
 
     @property
     def closed(self) -> bool:

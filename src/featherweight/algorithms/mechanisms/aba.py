@@ -1,13 +1,13 @@
 """Forward dynamics of mechanisms with loops: the cluster-based articulated-body algorithm (C-ABA, algorithm 1).
 
-One body, the output body o, carries all bodies of a cluster. With the composite inertias of the cluster's bodies, including
-the articulated inertias of the clusters on them, and the forces F that unit accelerations of its joints need at o,
+The handles o carry all bodies of a cluster. With the composite inertias of the cluster's bodies, including the articulated
+inertias of the clusters on them, and the forces F that unit accelerations of its joints need at the handles,
 
     D = G^T H G,   U = F G,   u = tau - G^T (S^T p),   IA_o += I - U D^-1 U^T,   pA_o += p + U D^-1 u
     y'' = D^-1 (u - U^T a_o),   q'' = G y'' + g
 
-where H, I and p are those of the cluster alone, and p includes the forces due to velocities and g. A joint outside all loops
-is a cluster by itself, for which this is the step of the articulated-body algorithm.
+where H, I and p are those of the cluster alone, and p includes the forces due to velocities and g. With h handles, IA_o is
+6 h by 6 h. A joint outside all loops is a cluster by itself, for which this is the step of the articulated-body algorithm.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from ..kinematics import (
     rigid_inertia,
     velocity_products,
 )
-from .articulated import apparent_cluster_inertia
-from .cluster_tree import ClusterTree, unconstrained
+from .articulated import CrossInertias, apparent_cluster_inertia, powers, scaled_wrenches, wrenches_on_handles
+from .cluster_tree import Cluster, ClusterTree, unconstrained
 from .counterparts import for_mechanism
-from .crba import cluster_force, projected_block, unit_forces
+from .crba import projected_block, unit_forces
 from .maps import dot, maps, spanning_configuration, spanning_velocity
 
 
@@ -44,6 +44,7 @@ class ClusterPass(NamedTuple):
     W: list[Force]
     d: list[Any]
     u: list[Any]
+    cross: CrossInertias
 
 
 class ClusterSolution(NamedTuple):
@@ -51,7 +52,7 @@ class ClusterSolution(NamedTuple):
 
     C: Any
     reciprocal: Any
-    U: list[Force]
+    U: dict[int, list[Force]]  # for each handle
     u: list[Any]
 
 
@@ -66,7 +67,9 @@ def aba(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> Non
     vs = spanning_velocity(mech, M, v)
     w, carried = angular_velocities(tree, X, vs)
     c = velocity_products(tree, X, w, carried, vs)
-    A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n)
+    A = ClusterPass(
+        X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n, CrossInertias()
+    )
     solved: list[ClusterSolution | None] = [None] * len(mech.clusters)
     for j in range(n):
         if tree.last[j] == j:
@@ -116,43 +119,53 @@ def inward_row(tree: Tree, A: ClusterPass, j: int, tau) -> None:
 
 
 def inward_cluster(mech: ClusterTree, A: ClusterPass, number: int, M, tau) -> ClusterSolution:
-    """Run a cluster's part of pass 2: add to the output body, and return the quantities for pass 3."""
-    tree, cluster = mech.tree, mech.clusters[number]
-    X, c, IA, pA = A.X, A.c, A.IA, A.pA
-    m, o = len(cluster.independent), cluster.output
-    zeta: dict[int, Motion] = {}
-    resting = ZERO_MOTION if o >= 0 else base_acceleration(tree)
-    for j in cluster.rows:  # accelerations relative to the output body, without y''
-        arriving = zeta.get(tree.parent[j], resting)
-        arriving = arriving if tree.kind[j] == INNER else X[j] @ arriving + c[j]
-        zeta[j] = arriving + unit_motion(tree.axis[j], M.g[j])
-    biases = {}
-    sums = {j: (IA[j], pA[j] + IA[j] @ zeta[j] if tree.last[j] == j else pA[j]) for j in cluster.rows}
-    top = (ZERO_ARTICULATED, ZERO_FORCE)
-    composite = {}
-    for j in reversed(cluster.rows):
-        I, f = sums[j]
-        composite[j] = I
-        biases[j] = f.component(tree.axis[j]) + tree.armature[j] * M.g[j]
-        p = tree.parent[j]
-        if p == o and o < 0:
-            continue
-        moved = (I, f) if tree.kind[j] == INNER else (X[j].inertia_to_parent(I), X[j].force_to_parent(f))
-        if p == o:
-            top = (top[0] + moved[0], top[1] + moved[1])
-        else:
-            sums[p] = (sums[p][0] + moved[0], sums[p][1] + moved[1])
-    F, inside = unit_forces(mech, cluster, X, composite)
+    """Run a cluster's part of pass 2: add to the handles, and return the quantities for pass 3."""
+    cluster = mech.clusters[number]
+    IA, pA = A.IA, A.pA
+    m = len(cluster.independent)
+    I, f, biases, across = composite_bodies(mech, A, cluster, M)
+    F, inside = unit_forces(mech, cluster, A.X, I, across)
     C, reciprocal = factorize(m, projected_block(cluster, M, inside))
     u = [tau[cluster.start + k] - dot([M.G[r][k] for r in cluster.rows], [biases[r] for r in cluster.rows]) for k in range(m)]
-    U = [cluster_force(M, cluster, F, k) for k in range(m)]
+    U = wrenches_on_handles(cluster, M, F)
+    E = {h: scaled_wrenches(m, C, wrenches) for h, wrenches in U.items()}
     y = solve(m, C, reciprocal, u)
-    if o >= 0:
-        IA[o] = IA[o] + apparent_cluster_inertia(m, top[0], C, reciprocal, U)
-        pA[o] = pA[o] + top[1]
+    for h in cluster.handles:
+        IA[h] = IA[h] + apparent_cluster_inertia(I.get(h, ZERO_ARTICULATED), reciprocal, E[h])
+        pA[h] = pA[h] + f.get(h, ZERO_FORCE)
         for k in range(m):
-            pA[o] = pA[o] + y[k] * U[k]
+            pA[h] = pA[h] + y[k] * U[h][k]
+    A.cross.add_dyads(reciprocal, E)
     return ClusterSolution(C, reciprocal, U, u)
+
+
+def composite_bodies(mech: ClusterTree, A: ClusterPass, cluster: Cluster, M):
+    """Return I, p, S^T p and the inertias between different bodies of a cluster, by rows, and I and p of its handles."""
+    tree, X = mech.tree, A.X
+    zeta: dict[int, Motion] = {}
+    for j in cluster.rows:  # accelerations relative to the handles, without y''
+        p = tree.parent[j]
+        arriving = zeta[p] if p in zeta else ZERO_MOTION if p >= 0 else base_acceleration(tree)
+        arriving = arriving if tree.kind[j] == INNER else X[j] @ arriving + A.c[j]
+        zeta[j] = arriving + unit_motion(tree.axis[j], M.g[j])
+    I = {j: A.IA[j] for j in cluster.rows}
+    f = {j: A.pA[j] + A.IA[j] @ zeta[j] if tree.last[j] == j else A.pA[j] for j in cluster.rows}
+    for j in cluster.rows:
+        for l, B in A.cross.on_others(j).items():
+            f[l] = f.get(l, ZERO_FORCE) + B @ zeta[j]
+    biases, across = {}, {}
+    for j in reversed(cluster.rows):
+        across[j] = A.cross.taken(j)
+        own = A.cross.pass_on(tree, X, j, across[j])
+        biases[j] = f[j].component(tree.axis[j]) + tree.armature[j] * M.g[j]
+        p = tree.parent[j]
+        if p < 0:
+            continue
+        moved = (I[j], f[j]) if tree.kind[j] == INNER else (X[j].inertia_to_parent(I[j]), X[j].force_to_parent(f[j]))
+        I[p], f[p] = I.get(p, ZERO_ARTICULATED) + moved[0], f.get(p, ZERO_FORCE) + moved[1]
+        if own is not None:
+            I[p] = I[p] + own
+    return I, f, biases, across
 
 
 def arriving_acceleration(tree, X, c, a, j: int):
@@ -168,8 +181,8 @@ def outward_cluster(mech: ClusterTree, number: int, M, X, c, solved, a, result) 
     tree, cluster = mech.tree, mech.clusters[number]
     u = solved.u
     m = len(cluster.independent)
-    if cluster.output >= 0:
-        u = [u[k] - solved.U[k].power(a[cluster.output]) for k in range(m)]
+    if cluster.handles:
+        u = [x - y for x, y in zip(u, powers(cluster, solved.U, a), strict=True)]
     y = solve(m, solved.C, solved.reciprocal, u)
     for k in range(m):
         result[cluster.start + k] = y[k]

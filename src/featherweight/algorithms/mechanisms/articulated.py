@@ -1,22 +1,68 @@
 """Articulated inertias of clusters, and the propagation of wrenches past them (Chignoli et al., sections VII and VIII).
 
-A cluster has U, the wrenches on its output body for its unit accelerations, and D = C diag(p) C^T. A wrench Y against the
-motion of its bodies gives t = -G^T S^T Y, and X^T Y + U D^-1 t is passed to the output body. A row outside all loops has W and
-d.
+A cluster has U, the wrenches on its handles for its unit accelerations, and D = C diag(p) C^T. A wrench Y against the motion
+of its bodies gives t = -G^T S^T Y, and X^T Y + U D^-1 t is passed to the handles. A row outside all loops has W and d.
+
+A cluster with h handles leaves an inertia of 6 h by 6 h on them: blocks IA of single bodies, and blocks between two bodies.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...model.tree import INNER
-from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, Force, Motion, unit_motion
+from ...model.tree import INNER, Tree
+from ...spatial import ZERO_ARTICULATED, ZERO_CROSS, ZERO_FORCE, ZERO_MOTION, ArticulatedInertia, CrossInertia, Force, Motion, unit_motion
 from ..articulated import apparent_inertia, gain, with_joint
 from ..contact.operational_space.dense_factors import factorize, solve
 from ..kinematics import joint_transforms, rigid_inertia
-from .cluster_tree import ClusterTree, unconstrained
+from .cluster_tree import Cluster, ClusterTree, unconstrained
 from .crba import cluster_force, projected_block, unit_forces
 from .maps import Map, dot, maps, spanning_configuration
+
+
+class CrossInertias:
+    """The inertias between different bodies, by their rows: the forces on others for the motion of each."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, dict[int, CrossInertia]] = {}
+
+    def add(self, l: int, j: int, B: CrossInertia) -> None:
+        """Add the map from motions of row j to forces on row l, and its transpose."""
+        for a, b, map in ((l, j, B), (j, l, B.transpose())):
+            own = self._of.setdefault(b, {})
+            own[a] = own[a] + map if a in own else map
+
+    def add_dyads(self, reciprocal, E: dict[int, list[Force]]) -> None:
+        """Subtract U D^-1 U^T between handles, for E = U C^-T of each."""
+        handles = list(E)
+        for k, b in enumerate(handles):
+            for a in handles[:k]:
+                B = ZERO_CROSS
+                for i, r in enumerate(reciprocal):
+                    B = B.plus_dyad(E[a][i], (0.0 - r) * E[b][i])
+                self.add(a, b, B)
+
+    def on_others(self, j: int) -> dict[int, CrossInertia]:
+        """Return the maps from motions of row j to forces on other rows."""
+        return self._of.get(j, {})
+
+    def taken(self, j: int) -> dict[int, CrossInertia]:
+        """Return the forces on other rows for the motion of row j, and forget them."""
+        own = self._of.pop(j, {})
+        for l in own:
+            del self._of[l][j]
+        return own
+
+    def pass_on(self, tree: Tree, X, j: int, across: dict[int, CrossInertia]) -> ArticulatedInertia | None:
+        """Pass the inertias of row j to its parent; return those that become the parent's own."""
+        p, own = tree.parent[j], None
+        for l, B in across.items() if p >= 0 else ():
+            moved = B if tree.kind[j] == INNER else X[j].cross_inertia_to_parent(B)
+            if l == p:
+                own = moved.folded()
+            else:
+                self.add(l, p, moved)
+        return own
 
 
 class ArticulatedClusters(NamedTuple):
@@ -29,7 +75,7 @@ class ArticulatedClusters(NamedTuple):
     d: dict[int, Any]
     C: dict[int, Any]  # for each cluster
     reciprocal: dict[int, Any]
-    U: dict[int, list[Force]]
+    U: dict[int, dict[int, list[Force]]]  # for each handle of each cluster
 
 
 def articulated_clusters(mech: ClusterTree, q) -> ArticulatedClusters:
@@ -38,12 +84,13 @@ def articulated_clusters(mech: ClusterTree, q) -> ArticulatedClusters:
     X = joint_transforms(tree, qs)
     A = ArticulatedClusters(mech, X, maps(mech, X, qs), {}, {}, {}, {}, {})
     IA = [rigid_inertia(tree, j).articulated() if tree.last[j] == j else ZERO_ARTICULATED for j in range(n)]
+    cross = CrossInertias()
     for number in range(len(mech.clusters) - 1, -1, -1):
         if unconstrained(mech.clusters[number]):
             for j in reversed(mech.clusters[number].rows):
                 articulate_row(A, IA, j)
         else:
-            articulate_cluster(A, IA, number)
+            articulate_cluster(A, IA, cross, number)
     return A
 
 
@@ -66,28 +113,47 @@ def articulate_row(A: ArticulatedClusters, IA, j: int) -> None:
         IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else A.X[j].inertia_to_parent(Ia))
 
 
-def articulate_cluster(A: ArticulatedClusters, IA, number: int) -> None:
+def articulate_cluster(A: ArticulatedClusters, IA, cross: CrossInertias, number: int) -> None:
     """Articulate all rows of a cluster."""
     tree, cluster = A.mech.tree, A.mech.clusters[number]
-    m, o = len(cluster.independent), cluster.output
+    m = len(cluster.independent)
+    across = {}
     for j in reversed(cluster.rows):
         p = tree.parent[j]
+        across[j] = cross.taken(j)
+        own = cross.pass_on(tree, A.X, j, across[j])
         if p >= 0:
             IA[p] = IA[p] + (IA[j] if tree.kind[j] == INNER else A.X[j].inertia_to_parent(IA[j]))
-    F, inside = unit_forces(A.mech, cluster, A.X, IA)
+        if own is not None:
+            IA[p] = IA[p] + own
+    F, inside = unit_forces(A.mech, cluster, A.X, IA, across)
     A.C[number], A.reciprocal[number] = factorize(m, projected_block(cluster, A.maps[number], inside))
-    A.U[number] = [cluster_force(A.maps[number], cluster, F, k) for k in range(m)]
-    if o >= 0:
-        IA[o] = apparent_cluster_inertia(m, IA[o], A.C[number], A.reciprocal[number], A.U[number])
+    A.U[number] = wrenches_on_handles(cluster, A.maps[number], F)
+    E = {h: scaled_wrenches(m, A.C[number], U) for h, U in A.U[number].items()}
+    for h in cluster.handles:
+        IA[h] = apparent_cluster_inertia(IA[h], A.reciprocal[number], E[h])
+    cross.add_dyads(A.reciprocal[number], E)
 
 
-def apparent_cluster_inertia(m: int, I, C, reciprocal, U):
-    """Return I - U D^-1 U^T."""
-    E = list(U)  # U C^-T
+def wrenches_on_handles(cluster: Cluster, M, F) -> dict[int, list[Force]]:
+    """Return U of each handle, one wrench for each independent velocity."""
+    forces = [cluster_force(M, cluster, F, k) for k in range(len(cluster.independent))]
+    return {h: [f.get(h, ZERO_FORCE) for f in forces] for h in cluster.handles}
+
+
+def scaled_wrenches(m: int, C, U: list[Force]) -> list[Force]:
+    """Return E = U C^-T."""
+    E = list(U)
     for i in range(m):
         for j in range(i):
             E[i] = E[i] - C[i][j] * E[j]
-        I = I.minus_dyad(E[i], reciprocal[i] * E[i])
+    return E
+
+
+def apparent_cluster_inertia(I: ArticulatedInertia, reciprocal, E: list[Force]) -> ArticulatedInertia:
+    """Return I - U D^-1 U^T, for E = U C^-T."""
+    for r, e in zip(reciprocal, E, strict=True):
+        I = I.minus_dyad(e, r * e)
     return I
 
 
@@ -100,17 +166,20 @@ def propagate_force_row(A: ArticulatedClusters, j: int, Y: Force, tau=0.0):
 
 
 def propagate_force_cluster(A: ArticulatedClusters, number: int, Y: dict[int, Force], tau=None):
-    """Return C^-1 t, and the wrench on the output body, for wrenches Y on bodies of a cluster."""
+    """Return C^-1 t, and the wrenches on the handles, for wrenches Y on bodies of a cluster."""
     tree, cluster = A.mech.tree, A.mech.clusters[number]
     m = len(cluster.independent)
-    carried, push, top = dict(Y), {}, ZERO_FORCE
+    carried, push = dict(Y), {}
+    onward = dict.fromkeys(cluster.handles, ZERO_FORCE)
     for j in reversed(cluster.rows):
         f = carried.get(j, ZERO_FORCE)
         push[j] = f.component(tree.axis[j])
         p = tree.parent[j]
-        moved = f if tree.kind[j] == INNER or p < 0 else A.X[j].force_to_parent(f)
-        if p == cluster.output:
-            top = top + moved
+        if p < 0:
+            continue
+        moved = f if tree.kind[j] == INNER else A.X[j].force_to_parent(f)
+        if p in onward:
+            onward[p] = onward[p] + moved
         else:
             carried[p] = carried.get(p, ZERO_FORCE) + moved
     G = map_of(A, number).G
@@ -124,9 +193,10 @@ def propagate_force_cluster(A: ArticulatedClusters, number: int, Y: dict[int, Fo
     for i in range(m - 1, -1, -1):
         for j in range(i + 1, m):
             y[i] = y[i] - C[j][i] * y[j]
-    for k in range(m):
-        top = top + y[k] * A.U[number][k]
-    return t, top
+    for h in onward:
+        for k in range(m):
+            onward[h] = onward[h] + y[k] * A.U[number][h][k]
+    return t, onward
 
 
 def propagate_motion_row(A: ArticulatedClusters, j: int, u, a: Motion) -> Motion:
@@ -136,11 +206,11 @@ def propagate_motion_row(A: ArticulatedClusters, j: int, u, a: Motion) -> Motion
     return with_joint(tree, j, A.W[j], A.d[j] * u, arriving)
 
 
-def propagate_motion_cluster(A: ArticulatedClusters, number: int, t, a: Motion) -> dict[int, Motion]:
-    """Return the accelerations of a cluster's rows for C^-1 t and the acceleration of the output body."""
+def propagate_motion_cluster(A: ArticulatedClusters, number: int, t, a) -> dict[int, Motion]:
+    """Return the accelerations of a cluster's rows for C^-1 t and those of the bodies before it, by rows."""
     tree, cluster = A.mech.tree, A.mech.clusters[number]
     m, C, reciprocal = len(cluster.independent), A.C[number], A.reciprocal[number]
-    w = solve(m, C, reciprocal, [A.U[number][k].power(a) for k in range(m)])
+    w = solve(m, C, reciprocal, powers(cluster, A.U[number], a))
     y = [x * r for x, r in zip(t, reciprocal, strict=True)]
     for i in range(m - 1, -1, -1):
         for j in range(i + 1, m):
@@ -149,7 +219,15 @@ def propagate_motion_cluster(A: ArticulatedClusters, number: int, t, a: Motion) 
     accelerations: dict[int, Motion] = {}
     for j in cluster.rows:
         p = tree.parent[j]
-        arriving = accelerations.get(p, a)
+        arriving = accelerations[p] if p in accelerations else a[p] if p >= 0 else ZERO_MOTION
         arriving = arriving if tree.kind[j] == INNER else A.X[j] @ arriving
         accelerations[j] = arriving + unit_motion(tree.axis[j], dot(map_of(A, number).G[j], rates))
     return accelerations
+
+
+def powers(cluster: Cluster, U: dict[int, list[Force]], a) -> list[Any]:
+    """Return U^T a for the accelerations of handles, one for each independent velocity."""
+    total = [0.0] * len(cluster.independent)
+    for h, wrenches in U.items():
+        total = [x + f.power(a[h]) for x, f in zip(total, wrenches, strict=True)]
+    return total

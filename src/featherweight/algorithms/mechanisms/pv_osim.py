@@ -40,8 +40,8 @@ def pv_osim(mech: ClusterTree, rows: ConstraintRows, q, D) -> None:
         for r in range(m):
             t_r, onward = propagate_force_cluster(A, number, {j: Y[r][j] for j in cluster.rows}, tau[r][own])
             t.append(t_r)
-            if cluster.output >= 0:
-                Y[r][cluster.output] = Y[r][cluster.output] + onward
+            for h, f in onward.items():
+                Y[r][h] = Y[r][h] + f
         for k, reciprocal in enumerate(A.reciprocal[number]):
             add_dyad(D, [t_r[k] for t_r in t], reciprocal)
     mirror_lower(m, D)
