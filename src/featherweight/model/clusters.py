@@ -37,7 +37,11 @@ def _support(tree: Tree, i: int) -> list[int]:
 
 
 def clusters(tree: Tree, ties: Iterable[frozenset[int]]) -> list[tuple[int, ...]]:
-    """Return all rows in clusters of whole joints, each after those that carry it, otherwise in the order of their first rows."""
+    """Return all rows in clusters of whole joints, each after those that carry it, otherwise in the order of their first rows.
+
+    Clusters that carry each other are merged. So is a cluster with its parent if it has a handle beyond it that does not carry
+    the parent: otherwise the velocities of both would couple with the handle's.
+    """
     sets: list[set[int]] = [set(range(tree.first[i], tree.last[i] + 1)) for i in range(len(tree.parent)) if tree.first[i] == i]
     while True:
         for tie in ties:
@@ -45,15 +49,25 @@ def clusters(tree: Tree, ties: Iterable[frozenset[int]]) -> list[tuple[int, ...]
             sets = [s for s in sets if s.isdisjoint(tie)]
             sets.append(set(tie).union(*touched))
         found = sorted(tuple(sorted(s)) for s in sets)
-        order, ties = _ordered(tree, found)
+        order = _order(tree, found)
+        if len(order) < len(found):
+            ties = [_cycle(tree, found, order)]
+            continue
+        found = [found[k] for k in order]
+        ties = _detours(tree, found)
         if not ties:
-            return [found[k] for k in order]
+            return found
 
 
-def _ordered(tree: Tree, found: Sequence[Sequence[int]]) -> tuple[list[int], list[frozenset[int]]]:
-    """Return clusters in an order in which each comes after those that carry it, and the rows of a cycle of those that cannot."""
+def _carriers(tree: Tree, found: Sequence[Sequence[int]]) -> list[set[int]]:
+    """Return the clusters on whose bodies each cluster hangs."""
     owner = owners(tree, found)
-    carriers = [{owner[p] for r in rows if (p := tree.parent[r]) >= 0} - {k} for k, rows in enumerate(found)]
+    return [{owner[p] for r in rows if (p := tree.parent[r]) >= 0} - {k} for k, rows in enumerate(found)]
+
+
+def _order(tree: Tree, found: Sequence[Sequence[int]]) -> list[int]:
+    """Return the order in which each cluster comes after those that carry it, without those that carry each other."""
+    carriers = _carriers(tree, found)
     carried: list[list[int]] = [[] for _ in found]
     for k, own in enumerate(carriers):
         for c in own:
@@ -67,11 +81,28 @@ def _ordered(tree: Tree, found: Sequence[Sequence[int]]) -> tuple[list[int], lis
             left[k] -= 1
             if left[k] == 0:
                 heapq.heappush(ready, k)
-    path = [k for k, count in enumerate(left) if count][:1]
-    while path and path.index(path[-1]) == len(path) - 1:
-        path.append(next(c for c in sorted(carriers[path[-1]]) if left[c]))
-    cycle = path[path.index(path[-1]) :] if path else []
-    return order, [frozenset(r for k in cycle for r in found[k])] if cycle else []
+    return order
+
+
+def _cycle(tree: Tree, found: Sequence[Sequence[int]], order: Sequence[int]) -> frozenset[int]:
+    """Return the rows of clusters that carry each other in a cycle, which are not in the order."""
+    carriers, left = _carriers(tree, found), set(range(len(found))) - set(order)
+    path = [min(left)]
+    while path[-1] not in path[:-1]:
+        path.append(min(carriers[path[-1]] & left))
+    return frozenset(r for k in path[path.index(path[-1]) :] for r in found[k])
+
+
+def _detours(tree: Tree, found: Sequence[Sequence[int]]) -> list[frozenset[int]]:
+    """Return the rows of the last cluster with a handle beyond its parent that does not carry the parent, and of the parent."""
+    owner = owners(tree, found)
+    for rows, own in zip(reversed(found), reversed(handles(tree, found)), strict=True):
+        if len(own) > 1:
+            parent = found[owner[own[-1]]]
+            carrying = {owner[i] for r in parent for i in _support(tree, r)}
+            if not carrying.issuperset(owner[h] for h in own):
+                return [frozenset((*rows, *parent))]
+    return []
 
 
 def owners(tree: Tree, found: Sequence[Sequence[int]]) -> list[int]:

@@ -27,10 +27,18 @@ from ..kinematics import (
     rigid_inertia,
     velocity_products,
 )
-from .articulated import CrossInertias, apparent_cluster_inertia, powers, scaled_wrenches, wrenches_on_handles
+from .articulated import (
+    Dyad,
+    SharedInertia,
+    apparent_cluster_inertia,
+    lower_solved,
+    passed_dyads,
+    powers,
+    projected_inertia,
+    scaled_wrenches,
+)
 from .cluster_tree import Cluster, ClusterTree, unconstrained
 from .counterparts import for_mechanism
-from .crba import projected_block, unit_forces
 from .maps import dot, maps, spanning_configuration, spanning_velocity
 
 
@@ -44,7 +52,7 @@ class ClusterPass(NamedTuple):
     W: list[Force]
     d: list[Any]
     u: list[Any]
-    cross: CrossInertias
+    shared: SharedInertia
 
 
 class ClusterSolution(NamedTuple):
@@ -68,7 +76,7 @@ def aba(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> Non
     w, carried = angular_velocities(tree, X, vs)
     c = velocity_products(tree, X, w, carried, vs)
     A = ClusterPass(
-        X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n, CrossInertias()
+        X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n, SharedInertia()
     )
     solved: list[ClusterSolution | None] = [None] * len(mech.clusters)
     for j in range(n):
@@ -120,27 +128,34 @@ def inward_row(tree: Tree, A: ClusterPass, j: int, tau) -> None:
 
 def inward_cluster(mech: ClusterTree, A: ClusterPass, number: int, M, tau) -> ClusterSolution:
     """Run a cluster's part of pass 2: add to the handles, and return the quantities for pass 3."""
-    cluster = mech.clusters[number]
-    IA, pA = A.IA, A.pA
+    cluster, IA, pA = mech.clusters[number], A.IA, A.pA
     m = len(cluster.independent)
-    I, f, biases, across = composite_bodies(mech, A, cluster, M)
-    F, inside = unit_forces(mech, cluster, A.X, I, across)
-    C, reciprocal = factorize(m, projected_block(cluster, M, inside))
+    I, f, biases, across, (dyads, pulls) = composite_bodies(mech, A, cluster, M)
+    D, U = projected_inertia(mech, cluster, A.X, M, I, across, dyads, pulls)
+    C, reciprocal = factorize(m, D)
     u = [tau[cluster.start + k] - dot([M.G[r][k] for r in cluster.rows], [biases[r] for r in cluster.rows]) for k in range(m)]
-    U = wrenches_on_handles(cluster, M, F)
-    E = {h: scaled_wrenches(m, C, wrenches) for h, wrenches in U.items()}
-    y = solve(m, C, reciprocal, u)
+    for d, pull in zip(dyads, pulls, strict=True):
+        u = [x - (d.r * y) * d.s for x, y in zip(u, pull, strict=True)]
+    E = {h: scaled_wrenches(C, wrenches) for h, wrenches in U.items()}
     for h in cluster.handles:
-        IA[h] = IA[h] + apparent_cluster_inertia(I.get(h, ZERO_ARTICULATED), reciprocal, E[h])
+        top = I.get(h, ZERO_ARTICULATED)
+        IA[h] = IA[h] + (apparent_cluster_inertia(top, reciprocal, E[h]) if len(E) == 1 else top)
         pA[h] = pA[h] + f.get(h, ZERO_FORCE)
+    if len(E) == 1:
+        h, y = cluster.output, solve(m, C, reciprocal, u)
         for k in range(m):
             pA[h] = pA[h] + y[k] * U[h][k]
-    A.cross.add_dyads(reciprocal, E)
+    else:
+        s = lower_solved(C, u)
+        dyads += [Dyad(r, {h: E[h][i] for h in E}, s[i]) for i, r in enumerate(reciprocal)]
+    for h, e, r, x in A.shared.leave(dyads):
+        IA[h] = IA[h].minus_dyad(e, r * e)
+        pA[h] = pA[h] + (r * x) * e
     return ClusterSolution(C, reciprocal, U, u)
 
 
 def composite_bodies(mech: ClusterTree, A: ClusterPass, cluster: Cluster, M):
-    """Return I, p, S^T p and the inertias between different bodies of a cluster, by rows, and I and p of its handles."""
+    """Return I, p, S^T p and blocks between different bodies of a cluster, by rows, I and p of its handles, and dyads passed."""
     tree, X = mech.tree, A.X
     zeta: dict[int, Motion] = {}
     for j in cluster.rows:  # accelerations relative to the handles, without y''
@@ -151,12 +166,11 @@ def composite_bodies(mech: ClusterTree, A: ClusterPass, cluster: Cluster, M):
     I = {j: A.IA[j] for j in cluster.rows}
     f = {j: A.pA[j] + A.IA[j] @ zeta[j] if tree.last[j] == j else A.pA[j] for j in cluster.rows}
     for j in cluster.rows:
-        for l, B in A.cross.on_others(j).items():
+        for l, B in A.shared.blocks(j).items():
             f[l] = f.get(l, ZERO_FORCE) + B @ zeta[j]
     biases, across = {}, {}
     for j in reversed(cluster.rows):
-        across[j] = A.cross.taken(j)
-        own = A.cross.pass_on(tree, X, j, across[j])
+        across[j], own = A.shared.passed_blocks(tree, X, j)
         biases[j] = f[j].component(tree.axis[j]) + tree.armature[j] * M.g[j]
         p = tree.parent[j]
         if p < 0:
@@ -165,7 +179,7 @@ def composite_bodies(mech: ClusterTree, A: ClusterPass, cluster: Cluster, M):
         I[p], f[p] = I.get(p, ZERO_ARTICULATED) + moved[0], f.get(p, ZERO_FORCE) + moved[1]
         if own is not None:
             I[p] = I[p] + own
-    return I, f, biases, across
+    return I, f, biases, across, passed_dyads(mech, cluster, X, M, A.shared, zeta)
 
 
 def arriving_acceleration(tree, X, c, a, j: int):

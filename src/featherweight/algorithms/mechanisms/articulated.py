@@ -3,7 +3,8 @@
 A cluster has U, the wrenches on its handles for its unit accelerations, and D = C diag(p) C^T. A wrench Y against the motion
 of its bodies gives t = -G^T S^T Y, and X^T Y + U D^-1 t is passed to the handles. A row outside all loops has W and d.
 
-A cluster with h handles leaves an inertia of 6 h by 6 h on them: blocks IA of single bodies, and blocks between two bodies.
+A cluster with h handles leaves an inertia of 6 h by 6 h on them, in which U D^-1 U^T couples the handles. The few dyads of this
+product stay apart until all of their wrenches are on one body. If too many come together, blocks of 6 by 6 replace them.
 """
 
 from __future__ import annotations
@@ -16,53 +17,92 @@ from ..articulated import apparent_inertia, gain, with_joint
 from ..contact.operational_space.dense_factors import factorize, solve
 from ..kinematics import joint_transforms, rigid_inertia
 from .cluster_tree import Cluster, ClusterTree, unconstrained
-from .crba import cluster_force, projected_block, unit_forces
+from .crba import cluster_force, pass_joint, projected_block, unit_forces
 from .maps import Map, dot, maps, spanning_configuration
 
 
-class CrossInertias:
-    """The inertias between different bodies, by their rows: the forces on others for the motion of each."""
+DYADS = 8
+"""The most dyads that stay apart on the handles of a cluster; blocks between bodies replace more of them."""
+
+
+class Dyad(NamedTuple):
+    """The inertia -r e e^T, and the force r s e, for a wrench e on several bodies, by their rows."""
+
+    r: Any
+    e: dict[int, Force]
+    s: Any = 0.0
+
+
+class SharedInertia:
+    """The inertia that couples different bodies, by their rows: dyads, and blocks.
+
+    A block is the map from the motion of one body to the force on another.
+    """
 
     def __init__(self) -> None:
-        self._of: dict[int, dict[int, CrossInertia]] = {}
+        self._blocks: dict[int, dict[int, CrossInertia]] = {}
+        self._dyads: list[Dyad] = []
 
-    def add(self, l: int, j: int, B: CrossInertia) -> None:
-        """Add the map from motions of row j to forces on row l, and its transpose."""
-        for a, b, map in ((l, j, B), (j, l, B.transpose())):
-            own = self._of.setdefault(b, {})
-            own[a] = own[a] + map if a in own else map
+    def blocks(self, j: int) -> dict[int, CrossInertia]:
+        """Return the forces on other rows for the motion of row j."""
+        return self._blocks.get(j, {})
 
-    def add_dyads(self, reciprocal, E: dict[int, list[Force]]) -> None:
-        """Subtract U D^-1 U^T between handles, for E = U C^-T of each."""
-        handles = list(E)
-        for k, b in enumerate(handles):
-            for a in handles[:k]:
-                B = ZERO_CROSS
-                for i, r in enumerate(reciprocal):
-                    B = B.plus_dyad(E[a][i], (0.0 - r) * E[b][i])
-                self.add(a, b, B)
-
-    def on_others(self, j: int) -> dict[int, CrossInertia]:
-        """Return the maps from motions of row j to forces on other rows."""
-        return self._of.get(j, {})
-
-    def taken(self, j: int) -> dict[int, CrossInertia]:
-        """Return the forces on other rows for the motion of row j, and forget them."""
-        own = self._of.pop(j, {})
-        for l in own:
-            del self._of[l][j]
-        return own
-
-    def pass_on(self, tree: Tree, X, j: int, across: dict[int, CrossInertia]) -> ArticulatedInertia | None:
-        """Pass the inertias of row j to its parent; return those that become the parent's own."""
+    def passed_blocks(self, tree: Tree, X, j: int):
+        """Pass the blocks of row j to its parent; return them, and the inertia that they add to the parent's own."""
+        across = self._blocks.pop(j, {})
         p, own = tree.parent[j], None
-        for l, B in across.items() if p >= 0 else ():
+        for l, B in across.items():
+            del self._blocks[l][j]
+            if p < 0:
+                continue
             moved = B if tree.kind[j] == INNER else X[j].cross_inertia_to_parent(B)
             if l == p:
                 own = moved.folded()
             else:
-                self.add(l, p, moved)
-        return own
+                self._add(l, p, moved)
+        return across, own
+
+    def taken_dyads(self, cluster: Cluster) -> list[Dyad]:
+        """Return the dyads on bodies of a cluster, and forget them."""
+        rows = set(cluster.rows)
+        taken = [d for d in self._dyads if not rows.isdisjoint(d.e)]
+        self._dyads = [d for d in self._dyads if rows.isdisjoint(d.e)]
+        return taken
+
+    def leave(self, dyads: list[Dyad]) -> list[tuple[int, Force, Any, Any]]:
+        """Leave dyads on the handles of a cluster; return (handle, e, r, s) for what is added to single handles instead."""
+        several = [d for d in dyads if len(d.e) > 1]
+        if len(several) <= DYADS:
+            self._dyads += several
+            return [(h, f, d.r, d.s) for d in dyads if len(d.e) == 1 for h, f in d.e.items()]
+        for d in several:
+            for k, (h, f) in enumerate(d.e.items()):
+                for other, g in list(d.e.items())[:k]:
+                    self._add(h, other, ZERO_CROSS.plus_dyad(f, (0.0 - d.r) * g))
+        return [(h, f, d.r, d.s) for d in dyads for h, f in d.e.items()]
+
+    def _add(self, l: int, j: int, B: CrossInertia) -> None:
+        """Add the map from motions of row j to forces on row l, and its transpose."""
+        for a, b, block in ((l, j, B), (j, l, B.transpose())):
+            own = self._blocks.setdefault(b, {})
+            own[a] = own[a] + block if a in own else block
+
+
+def passed_dyads(mech: ClusterTree, cluster: Cluster, X, M, shared: SharedInertia, a=None):
+    """Return the dyads on bodies of a cluster with their wrenches on the handles, and G^T S^T e of each.
+
+    If there are accelerations of the bodies, by rows, s becomes s - e^T a.
+    """
+    dyads, pulls = [], []
+    for d in shared.taken_dyads(cluster):
+        e, s = dict(d.e), d.s
+        for j in cluster.rows if a else ():
+            s = s - e[j].power(a[j]) if j in e else s
+        push = {j: pass_joint(mech.tree, X, e, j) for j in reversed(cluster.rows)}
+        against = [0.0 if push[j] is None else push[j] for j in cluster.rows]
+        dyads.append(Dyad(d.r, e, s))
+        pulls.append([dot([M.G[r][k] for r in cluster.rows], against) for k in range(len(cluster.independent))])
+    return dyads, pulls
 
 
 class ArticulatedClusters(NamedTuple):
@@ -84,13 +124,13 @@ def articulated_clusters(mech: ClusterTree, q) -> ArticulatedClusters:
     X = joint_transforms(tree, qs)
     A = ArticulatedClusters(mech, X, maps(mech, X, qs), {}, {}, {}, {}, {})
     IA = [rigid_inertia(tree, j).articulated() if tree.last[j] == j else ZERO_ARTICULATED for j in range(n)]
-    cross = CrossInertias()
+    shared = SharedInertia()
     for number in range(len(mech.clusters) - 1, -1, -1):
         if unconstrained(mech.clusters[number]):
             for j in reversed(mech.clusters[number].rows):
                 articulate_row(A, IA, j)
         else:
-            articulate_cluster(A, IA, cross, number)
+            articulate_cluster(A, IA, shared, number)
     return A
 
 
@@ -113,38 +153,62 @@ def articulate_row(A: ArticulatedClusters, IA, j: int) -> None:
         IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else A.X[j].inertia_to_parent(Ia))
 
 
-def articulate_cluster(A: ArticulatedClusters, IA, cross: CrossInertias, number: int) -> None:
+def articulate_cluster(A: ArticulatedClusters, IA, shared: SharedInertia, number: int) -> None:
     """Articulate all rows of a cluster."""
     tree, cluster = A.mech.tree, A.mech.clusters[number]
-    m = len(cluster.independent)
     across = {}
     for j in reversed(cluster.rows):
         p = tree.parent[j]
-        across[j] = cross.taken(j)
-        own = cross.pass_on(tree, A.X, j, across[j])
+        across[j], own = shared.passed_blocks(tree, A.X, j)
         if p >= 0:
             IA[p] = IA[p] + (IA[j] if tree.kind[j] == INNER else A.X[j].inertia_to_parent(IA[j]))
         if own is not None:
             IA[p] = IA[p] + own
-    F, inside = unit_forces(A.mech, cluster, A.X, IA, across)
-    A.C[number], A.reciprocal[number] = factorize(m, projected_block(cluster, A.maps[number], inside))
-    A.U[number] = wrenches_on_handles(cluster, A.maps[number], F)
-    E = {h: scaled_wrenches(m, A.C[number], U) for h, U in A.U[number].items()}
-    for h in cluster.handles:
+    dyads, pulls = passed_dyads(A.mech, cluster, A.X, A.maps[number], shared)
+    D, A.U[number] = projected_inertia(A.mech, cluster, A.X, A.maps[number], IA, across, dyads, pulls)
+    A.C[number], A.reciprocal[number] = factorize(len(D), D)
+    E = {h: scaled_wrenches(A.C[number], U) for h, U in A.U[number].items()}
+    if len(E) == 1:
+        h = cluster.output
         IA[h] = apparent_cluster_inertia(IA[h], A.reciprocal[number], E[h])
-    cross.add_dyads(A.reciprocal[number], E)
+    else:
+        dyads += [Dyad(r, {h: E[h][i] for h in E}) for i, r in enumerate(A.reciprocal[number])]
+    for h, f, r, _ in shared.leave(dyads):
+        IA[h] = IA[h].minus_dyad(f, r * f)
 
 
-def wrenches_on_handles(cluster: Cluster, M, F) -> dict[int, list[Force]]:
-    """Return U of each handle, one wrench for each independent velocity."""
-    forces = [cluster_force(M, cluster, F, k) for k in range(len(cluster.independent))]
-    return {h: [f.get(h, ZERO_FORCE) for f in forces] for h in cluster.handles}
+def projected_inertia(mech: ClusterTree, cluster: Cluster, X, M, I, across, dyads: list[Dyad], pulls):
+    """Return D, and U of each handle, one wrench for each independent velocity.
+
+    I are composite inertias, `across` blocks between different bodies, and `dyads` and `pulls` those of `passed_dyads`.
+    """
+    m = len(cluster.independent)
+    F, inside = unit_forces(mech, cluster, X, I, across)
+    D = projected_block(cluster, M, inside)
+    forces = [cluster_force(M, cluster, F, k) for k in range(m)]
+    U = {h: [f.get(h, ZERO_FORCE) for f in forces] for h in cluster.handles}
+    for d, pull in zip(dyads, pulls, strict=True):
+        for i in range(m):
+            for j in range(i + 1):
+                D[i][j] = D[i][j] - (d.r * pull[i]) * pull[j]
+        for h, f in d.e.items():
+            U[h] = [u - (d.r * x) * f for u, x in zip(U[h], pull, strict=True)]
+    return D, U
 
 
-def scaled_wrenches(m: int, C, U: list[Force]) -> list[Force]:
+def lower_solved(C, b: list[Any]) -> list[Any]:
+    """Return C^-1 b."""
+    x = list(b)
+    for i in range(len(x)):
+        for j in range(i):
+            x[i] = x[i] - C[i][j] * x[j]
+    return x
+
+
+def scaled_wrenches(C, U: list[Force]) -> list[Force]:
     """Return E = U C^-T."""
     E = list(U)
-    for i in range(m):
+    for i in range(len(E)):
         for j in range(i):
             E[i] = E[i] - C[i][j] * E[j]
     return E
@@ -186,9 +250,7 @@ def propagate_force_cluster(A: ArticulatedClusters, number: int, Y: dict[int, Fo
     against = [push[r] for r in cluster.rows]
     t = [(0.0 if tau is None else tau[k]) - dot([G[r][k] for r in cluster.rows], against) for k in range(m)]
     C = A.C[number]
-    for i in range(m):
-        for j in range(i):
-            t[i] = t[i] - C[i][j] * t[j]
+    t = lower_solved(C, t)
     y = [a * b for a, b in zip(t, A.reciprocal[number], strict=True)]
     for i in range(m - 1, -1, -1):
         for j in range(i + 1, m):
