@@ -19,7 +19,12 @@ def rows_between_bodies(tree: Tree, ends: Sequence[int]) -> frozenset[int]:
 
     `ends` are the last rows of bodies, -1 for the ground.
     """
-    common = set.intersection(*(set(_support(tree, i)) for i in ends))
+    return _rows_on_paths(tree, ends, ends)
+
+
+def _rows_on_paths(tree: Tree, ends: Iterable[int], carriers: Sequence[int]) -> frozenset[int]:
+    """Return the rows on the paths from the ground to `ends`, except those on the paths to all `carriers`."""
+    common = set.intersection(*(set(_support(tree, i)) for i in carriers))
     return whole_joints(tree, {r for i in ends for r in _support(tree, i)} - common)
 
 
@@ -94,14 +99,16 @@ def _cycle(tree: Tree, found: Sequence[Sequence[int]], order: Sequence[int]) -> 
 
 
 def _detours(tree: Tree, found: Sequence[Sequence[int]]) -> list[frozenset[int]]:
-    """Return the rows of the last cluster with a handle beyond its parent that does not carry the parent, and of the parent."""
+    """Return the rows of the last cluster with a handle beyond its parent that does not carry the parent, and those between.
+
+    These are the rows up to the last body that carries the whole cluster.
+    """
     owner = owners(tree, found)
     for rows, own in zip(reversed(found), reversed(handles(tree, found)), strict=True):
         if len(own) > 1:
-            parent = found[owner[own[-1]]]
-            carrying = {owner[i] for r in parent for i in _support(tree, r)}
+            carrying = {owner[i] for r in found[owner[own[-1]]] for i in _support(tree, r)}
             if not carrying.issuperset(owner[h] for h in own):
-                return [frozenset((*rows, *parent))]
+                return [_rows_on_paths(tree, rows, own)]
     return []
 
 

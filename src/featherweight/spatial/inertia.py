@@ -239,9 +239,9 @@ class CrossInertia(NamedTuple):
         return CrossInertia(tuple(f + g for f, g in zip(a.columns, b.columns, strict=True)))
 
     def __matmul__(a, m: Motion) -> Force:
-        total = m.component(0) * a.columns[0]
-        for k in range(1, 6):
-            total = total + m.component(k) * a.columns[k]
+        total = ZERO_FORCE
+        for k, f in enumerate(a.columns):
+            total = total + m.component(k) * f
         return total
 
     def column(a, k: int) -> Force:

@@ -75,9 +75,7 @@ def aba(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> Non
     vs = spanning_velocity(mech, M, v)
     w, carried = angular_velocities(tree, X, vs)
     c = velocity_products(tree, X, w, carried, vs)
-    A = ClusterPass(
-        X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n, SharedInertia()
-    )
+    A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n, SharedInertia())
     solved: list[ClusterSolution | None] = [None] * len(mech.clusters)
     for j in range(n):
         if tree.last[j] == j:
@@ -130,12 +128,12 @@ def inward_cluster(mech: ClusterTree, A: ClusterPass, number: int, M, tau) -> Cl
     """Run a cluster's part of pass 2: add to the handles, and return the quantities for pass 3."""
     cluster, IA, pA = mech.clusters[number], A.IA, A.pA
     m = len(cluster.independent)
-    I, f, biases, across, (dyads, pulls) = composite_bodies(mech, A, cluster, M)
-    D, U = projected_inertia(mech, cluster, A.X, M, I, across, dyads, pulls)
+    I, f, biases, across, dyads = composite_bodies(mech, A, cluster, M)
+    D, U = projected_inertia(mech, cluster, A.X, M, I, across, dyads)
     C, reciprocal = factorize(m, D)
     u = [tau[cluster.start + k] - dot([M.G[r][k] for r in cluster.rows], [biases[r] for r in cluster.rows]) for k in range(m)]
-    for d, pull in zip(dyads, pulls, strict=True):
-        u = [x - (d.r * y) * d.s for x, y in zip(u, pull, strict=True)]
+    for d in dyads:
+        u = [x - (d.r * y) * d.s for x, y in zip(u, d.pull, strict=True)]
     E = {h: scaled_wrenches(C, wrenches) for h, wrenches in U.items()}
     for h in cluster.handles:
         top = I.get(h, ZERO_ARTICULATED)
@@ -148,14 +146,15 @@ def inward_cluster(mech: ClusterTree, A: ClusterPass, number: int, M, tau) -> Cl
     else:
         s = lower_solved(C, u)
         dyads += [Dyad(r, {h: E[h][i] for h in E}, s[i]) for i, r in enumerate(reciprocal)]
-    for h, e, r, x in A.shared.leave(dyads):
-        IA[h] = IA[h].minus_dyad(e, r * e)
-        pA[h] = pA[h] + (r * x) * e
+    for d in A.shared.leave(dyads):
+        for h, e in d.e.items():
+            IA[h] = IA[h].minus_dyad(e, d.r * e)
+            pA[h] = pA[h] + (d.r * d.s) * e
     return ClusterSolution(C, reciprocal, U, u)
 
 
 def composite_bodies(mech: ClusterTree, A: ClusterPass, cluster: Cluster, M):
-    """Return I, p, S^T p and blocks between different bodies of a cluster, by rows, I and p of its handles, and dyads passed."""
+    """Return I, p, S^T p and blocks between bodies of a cluster, by rows, I and p of its handles, and dyads."""
     tree, X = mech.tree, A.X
     zeta: dict[int, Motion] = {}
     for j in cluster.rows:  # accelerations relative to the handles, without y''

@@ -12,14 +12,23 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...model.tree import INNER, Tree
-from ...spatial import ZERO_ARTICULATED, ZERO_CROSS, ZERO_FORCE, ZERO_MOTION, ArticulatedInertia, CrossInertia, Force, Motion, unit_motion
+from ...spatial import (
+    ZERO_ARTICULATED,
+    ZERO_CROSS,
+    ZERO_FORCE,
+    ZERO_MOTION,
+    ArticulatedInertia,
+    CrossInertia,
+    Force,
+    Motion,
+    unit_motion,
+)
 from ..articulated import apparent_inertia, gain, with_joint
 from ..contact.operational_space.dense_factors import factorize, solve
 from ..kinematics import joint_transforms, rigid_inertia
 from .cluster_tree import Cluster, ClusterTree, unconstrained
 from .crba import cluster_force, pass_joint, projected_block, unit_forces
 from .maps import Map, dot, maps, spanning_configuration
-
 
 DYADS = 8
 """The most dyads that stay apart on the handles of a cluster; blocks between bodies replace more of them."""
@@ -31,6 +40,7 @@ class Dyad(NamedTuple):
     r: Any
     e: dict[int, Force]
     s: Any = 0.0
+    pull: tuple[Any, ...] = ()  # G^T S^T e of the cluster that it has passed last
 
 
 class SharedInertia:
@@ -69,17 +79,17 @@ class SharedInertia:
         self._dyads = [d for d in self._dyads if rows.isdisjoint(d.e)]
         return taken
 
-    def leave(self, dyads: list[Dyad]) -> list[tuple[int, Force, Any, Any]]:
-        """Leave dyads on the handles of a cluster; return (handle, e, r, s) for what is added to single handles instead."""
+    def leave(self, dyads: list[Dyad]) -> list[Dyad]:
+        """Leave dyads on the handles of a cluster; return those whose parts on single bodies belong to these bodies' inertias."""
         several = [d for d in dyads if len(d.e) > 1]
         if len(several) <= DYADS:
             self._dyads += several
-            return [(h, f, d.r, d.s) for d in dyads if len(d.e) == 1 for h, f in d.e.items()]
+            return [d for d in dyads if len(d.e) == 1]
         for d in several:
             for k, (h, f) in enumerate(d.e.items()):
                 for other, g in list(d.e.items())[:k]:
                     self._add(h, other, ZERO_CROSS.plus_dyad(f, (0.0 - d.r) * g))
-        return [(h, f, d.r, d.s) for d in dyads for h, f in d.e.items()]
+        return dyads
 
     def _add(self, l: int, j: int, B: CrossInertia) -> None:
         """Add the map from motions of row j to forces on row l, and its transpose."""
@@ -88,21 +98,21 @@ class SharedInertia:
             own[a] = own[a] + block if a in own else block
 
 
-def passed_dyads(mech: ClusterTree, cluster: Cluster, X, M, shared: SharedInertia, a=None):
-    """Return the dyads on bodies of a cluster with their wrenches on the handles, and G^T S^T e of each.
+def passed_dyads(mech: ClusterTree, cluster: Cluster, X, M, shared: SharedInertia, a: dict[int, Motion]) -> list[Dyad]:
+    """Return the dyads on bodies of a cluster with their wrenches on the handles.
 
-    If there are accelerations of the bodies, by rows, s becomes s - e^T a.
+    For accelerations a of the bodies, by rows, s becomes s - e^T a.
     """
-    dyads, pulls = [], []
+    dyads = []
     for d in shared.taken_dyads(cluster):
         e, s = dict(d.e), d.s
-        for j in cluster.rows if a else ():
-            s = s - e[j].power(a[j]) if j in e else s
-        push = {j: pass_joint(mech.tree, X, e, j) for j in reversed(cluster.rows)}
-        against = [0.0 if push[j] is None else push[j] for j in cluster.rows]
-        dyads.append(Dyad(d.r, e, s))
-        pulls.append([dot([M.G[r][k] for r in cluster.rows], against) for k in range(len(cluster.independent))])
-    return dyads, pulls
+        for j in e:
+            s = s - e[j].power(a[j]) if j in a else s
+        push = [pass_joint(mech.tree, X, e, j) for j in reversed(cluster.rows)]
+        against = [0.0 if x is None else x for x in reversed(push)]
+        pull = tuple(dot([M.G[r][k] for r in cluster.rows], against) for k in range(len(cluster.independent)))
+        dyads.append(Dyad(d.r, e, s, pull))
+    return dyads
 
 
 class ArticulatedClusters(NamedTuple):
@@ -164,8 +174,8 @@ def articulate_cluster(A: ArticulatedClusters, IA, shared: SharedInertia, number
             IA[p] = IA[p] + (IA[j] if tree.kind[j] == INNER else A.X[j].inertia_to_parent(IA[j]))
         if own is not None:
             IA[p] = IA[p] + own
-    dyads, pulls = passed_dyads(A.mech, cluster, A.X, A.maps[number], shared)
-    D, A.U[number] = projected_inertia(A.mech, cluster, A.X, A.maps[number], IA, across, dyads, pulls)
+    dyads = passed_dyads(A.mech, cluster, A.X, A.maps[number], shared, {})
+    D, A.U[number] = projected_inertia(A.mech, cluster, A.X, A.maps[number], IA, across, dyads)
     A.C[number], A.reciprocal[number] = factorize(len(D), D)
     E = {h: scaled_wrenches(A.C[number], U) for h, U in A.U[number].items()}
     if len(E) == 1:
@@ -173,26 +183,27 @@ def articulate_cluster(A: ArticulatedClusters, IA, shared: SharedInertia, number
         IA[h] = apparent_cluster_inertia(IA[h], A.reciprocal[number], E[h])
     else:
         dyads += [Dyad(r, {h: E[h][i] for h in E}) for i, r in enumerate(A.reciprocal[number])]
-    for h, f, r, _ in shared.leave(dyads):
-        IA[h] = IA[h].minus_dyad(f, r * f)
+    for d in shared.leave(dyads):
+        for h, e in d.e.items():
+            IA[h] = IA[h].minus_dyad(e, d.r * e)
 
 
-def projected_inertia(mech: ClusterTree, cluster: Cluster, X, M, I, across, dyads: list[Dyad], pulls):
+def projected_inertia(mech: ClusterTree, cluster: Cluster, X, M, I, across, dyads: list[Dyad]):
     """Return D, and U of each handle, one wrench for each independent velocity.
 
-    I are composite inertias, `across` blocks between different bodies, and `dyads` and `pulls` those of `passed_dyads`.
+    I are composite inertias, `across` blocks between different bodies, and `dyads` those that have passed the cluster.
     """
     m = len(cluster.independent)
     F, inside = unit_forces(mech, cluster, X, I, across)
     D = projected_block(cluster, M, inside)
     forces = [cluster_force(M, cluster, F, k) for k in range(m)]
     U = {h: [f.get(h, ZERO_FORCE) for f in forces] for h in cluster.handles}
-    for d, pull in zip(dyads, pulls, strict=True):
+    for d in dyads:
         for i in range(m):
             for j in range(i + 1):
-                D[i][j] = D[i][j] - (d.r * pull[i]) * pull[j]
+                D[i][j] = D[i][j] - (d.r * d.pull[i]) * d.pull[j]
         for h, f in d.e.items():
-            U[h] = [u - (d.r * x) * f for u, x in zip(U[h], pull, strict=True)]
+            U[h] = [u - (d.r * x) * f for u, x in zip(U[h], d.pull, strict=True)]
     return D, U
 
 
