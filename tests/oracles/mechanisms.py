@@ -129,6 +129,42 @@ def geared_linkage() -> fw.Description:
     )
 
 
+def on_several_bodies() -> fw.Description:
+    """Return the mechanism of Chignoli et al., figure 5, whose clusters of two or three bodies hang on bodies of another."""
+    made = from_parents([-1, 0, 1, 0, 3, 0, 1], seed=5, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
+    couplings = (
+        Coupling("first", "joint2", (("joint0", (0.7,)), ("joint1", (-1.1, 0.2)))),
+        Coupling("second", "joint4", (("joint3", (2.0,)),)),
+        Coupling("third", "joint6", (("joint5", (-3.0,)),)),
+    )
+    return dataclasses.replace(made, name="several", couplings=couplings)
+
+
+def with_rotors_two_links_up() -> fw.Description:
+    """Return a flying chain of four links on hinges and a ball, with rotors two links up.
+
+    One rotor drives a four-bar on the third link; a branch on the second link and a rotor of the first turn together.
+    """
+    made = from_parents([-1, 0, 1, 2, 3, 0, 1, 2, 2], seed=6, masses=(0.5, 2.0))
+    joints = [dataclasses.replace(made.joints[0], type=fw.JointType.FLOATING), *made.joints[1:]]
+    joints[4] = dataclasses.replace(joints[4], type=BALL)
+    names = [b.name for b in made.bodies]
+    bars = [("crank", names[3], (0.1, 0.0)), ("coupler", "crank", (0.2, 0.1)), ("rocker", names[3], (0.5, 0.0))]
+    joints += [fw.Joint(name, HINGE, parent, name, at(*place), Z) for name, parent, place in bars]
+    joints += [fw.Joint("rotor", HINGE, names[1], "rotor", at(0.1, 0.2, 0.3), (0.0, 0.6, 0.8))]
+    loop = Loop("bars", LoopType.REVOLUTE, "coupler", "rocker", at(0.3, 0.0), at(0.1, 0.1))
+    couplings = (
+        Coupling("second", "joint5", (("joint2", (4.0,)),)),
+        Coupling("third", "joint6", (("joint3", (-5.0,)),)),
+        Coupling("motor", "rotor", (("crank", (3.0,)),)),
+        Coupling("together", "joint8", (("joint7", (0.5,)), ("joint1", (1.5, 0.3)))),
+    )
+    made_bodies = (*made.bodies, *bodies("crank", "coupler", "rocker", "rotor"))
+    return dataclasses.replace(
+        made, name="rotors_up", bodies=made_bodies, joints=tuple(joints), couplings=couplings, loops=(loop,)
+    )
+
+
 def with_own_constraint() -> fw.Description:
     """Return a chain with a constraint function between two joints."""
 
@@ -151,6 +187,8 @@ MECHANISMS: dict[str, Callable[[], fw.Description]] = {
     "repeated": with_repeated_term,
     "geared": geared_linkage,
     "own": with_own_constraint,
+    "several": on_several_bodies,
+    "rotors_up": with_rotors_two_links_up,
     **{f"chain_{kind}": of_type(kind) for kind in LoopType},
     "geared_chain": lambda: robots.geared_chain(4, random=1),
     "belt_chain": lambda: robots.belt_chain(4, random=2),

@@ -80,7 +80,10 @@ class SharedInertia:
         return taken
 
     def leave(self, dyads: list[Dyad]) -> list[Dyad]:
-        """Leave dyads on the handles of a cluster; return those whose parts on single bodies belong to these bodies' inertias."""
+        """Leave dyads on the handles of a cluster.
+
+        Return the dyads whose parts on single bodies belong to the inertias of these bodies.
+        """
         several = [d for d in dyads if len(d.e) > 1]
         if len(several) <= DYADS:
             self._dyads += several
