@@ -165,6 +165,50 @@ def with_rotors_two_links_up() -> fw.Description:
     )
 
 
+def coupled_at_random(seed: int) -> fw.Description:
+    """Return a random tree, often long, with random couplings and sometimes a floating root, balls and armatures."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(6, 11))
+    parents = [-1] + [k - 1 if rng.random() < 0.5 else int(rng.integers(0, k)) for k in range(1, n)]
+    made = from_parents(parents, seed=seed, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
+    balls = set(rng.choice(n, 1)) if rng.random() < 0.3 else set()
+    joints = [
+        dataclasses.replace(j, type=BALL if k in balls else j.type, armature=0.0 if k in balls else rng.choice([0.0, 0.1]))
+        for k, j in enumerate(made.joints)
+    ]
+    if rng.random() < 0.4:
+        joints[0] = dataclasses.replace(joints[0], type=fw.JointType.FLOATING, armature=0.0)
+    hinges = [j.name for j in joints if j.type not in (BALL, fw.JointType.FLOATING)]
+    couplings: list[Coupling] = []
+    for follower in rng.choice(hinges, min(3, len(hinges) // 2), replace=False):
+        others = [name for name in hinges if name != follower and name not in {c.joint for c in couplings}]
+        leaders = rng.choice(others, int(rng.integers(1, 3)), replace=False)
+        hinges = [name for name in hinges if name not in (follower, *leaders)] + [str(name) for name in leaders]
+        terms = tuple((str(name), tuple(map(float, rng.uniform(-2.0, 2.0, int(rng.integers(1, 3)))))) for name in leaders)
+        couplings.append(Coupling(f"to {follower}", str(follower), terms, float(rng.uniform(-1.0, 1.0))))
+    return dataclasses.replace(made, name=f"coupled_{seed}", joints=tuple(joints), couplings=tuple(couplings))
+
+
+def pairs_with_rotors_one_link_up(n: int) -> fw.Description:
+    """Return a chain of n pairs of links; two rotors on the first link of the pair before drive both joints of a pair."""
+    parents, couplings = list[int](), []
+    for k in range(n):
+        first = 4 * k
+        parents += [first - 3 if k else -1, first, first - 4 if k else -1, first - 4 if k else -1]
+        couplings.append(Coupling(f"one {k}", f"joint{first + 2}", ((f"joint{first}", (6.0,)),)))
+        both = ((f"joint{first}", (-3.0,)), (f"joint{first + 1}", (7.0,)))
+        couplings.append(Coupling(f"both {k}", f"joint{first + 3}", both))
+    return dataclasses.replace(from_parents(parents, seed=1), name=f"pairs_{n}", couplings=tuple(couplings))
+
+
+def ladder(n: int) -> fw.Description:
+    """Return two chains of n links on a floating body, where the joints of one follow those of the other."""
+    made = from_parents([-1, 0, *range(1, n), 0, *range(n + 1, 2 * n)], seed=n)
+    root = dataclasses.replace(made.joints[0], type=fw.JointType.FLOATING)
+    couplings = tuple(Coupling(f"rung {k}", f"joint{n + k}", ((f"joint{k}", (0.8,)),)) for k in range(1, n + 1))
+    return dataclasses.replace(made, name=f"ladder_{n}", joints=(root, *made.joints[1:]), couplings=couplings)
+
+
 def with_own_constraint() -> fw.Description:
     """Return a chain with a constraint function between two joints."""
 
