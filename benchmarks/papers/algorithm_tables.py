@@ -9,7 +9,7 @@ from typing import Any
 import compared
 import drumwright2012
 import featherstone2005_humanoid as humanoid
-from algorithm_robots import CHAIN, CONTACTS, FRAME, FRAMES, LOOPS, TREES, case, robot
+from algorithm_robots import CHAIN, CONTACTS, FRAME, FRAMES, LOOPS, PAIRS, TREES, case, robot
 from costs import Cost, cost
 from measure import markdown
 from sathya2023_counts import Polynomial
@@ -260,6 +260,7 @@ TABLES = {
     ),
     "forward-dynamics-with-loops": Table(WAY, tuple(LOOPS), forward_dynamics_with_loops),
     "functions-with-loops": Table("function", tuple(LOOPS), members("inverse_dynamics", "mass_matrix", "inverse_mass_matrix")),
+    "clusters-on-several-bodies": Table(WAY, tuple(PAIRS), ways(lambda r: r.forward_dynamics), tuple(PAIRS)[3:]),
     "inverse-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.inverse_dynamics_derivatives), TREES[2:]),
     "forward-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.forward_dynamics_derivatives), TREES[2:]),
     "coriolis-matrix": Table(WAY, TREES, ways(lambda r: r.coriolis_matrix)),

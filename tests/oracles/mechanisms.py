@@ -189,18 +189,6 @@ def coupled_at_random(seed: int) -> fw.Description:
     return dataclasses.replace(made, name=f"coupled_{seed}", joints=tuple(joints), couplings=tuple(couplings))
 
 
-def pairs_with_rotors_one_link_up(n: int) -> fw.Description:
-    """Return a chain of n pairs of links; two rotors on the first link of the pair before drive both joints of a pair."""
-    parents, couplings = list[int](), []
-    for k in range(n):
-        first = 4 * k
-        parents += [first - 3 if k else -1, first, first - 4 if k else -1, first - 4 if k else -1]
-        couplings.append(Coupling(f"one {k}", f"joint{first + 2}", ((f"joint{first}", (6.0,)),)))
-        both = ((f"joint{first}", (-3.0,)), (f"joint{first + 1}", (7.0,)))
-        couplings.append(Coupling(f"both {k}", f"joint{first + 3}", both))
-    return dataclasses.replace(from_parents(parents, seed=1), name=f"pairs_{n}", couplings=tuple(couplings))
-
-
 def ladder(n: int) -> fw.Description:
     """Return two chains of n links on a floating body, where the joints of one follow those of the other."""
     made = from_parents([-1, 0, *range(1, n), 0, *range(n + 1, 2 * n)], seed=n)

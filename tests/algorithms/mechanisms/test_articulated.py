@@ -8,12 +8,13 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from algorithm_robots import chain_of_pairs
 
 import featherweight as fw
 from featherweight.algorithms.mechanisms import articulated
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.trace import Arithmetic, evaluate
-from oracles.mechanisms import MECHANISMS, closed, coupled_at_random, ladder, pairs_with_rotors_one_link_up
+from oracles.mechanisms import MECHANISMS, closed, coupled_at_random, ladder
 from oracles.spanning import SpanningTree, maps
 from oracles.states import Array, States, assert_close, random_states, state
 
@@ -85,7 +86,7 @@ def in_fifty_digits(f: CompiledFunction[Any], x: States) -> Array:
 def test_algorithms_agree_in_fifty_digits(name: str, dyads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check dyads and the blocks that replace them; the ladder has more dyads than stay apart."""
     monkeypatch.setattr(articulated, "DYADS", dyads)
-    made = {"pairs": pairs_with_rotors_one_link_up(3), "ladder": ladder(5)}.get(name) or MECHANISMS[name]()
+    made = {"pairs": chain_of_pairs(3, 1), "ladder": ladder(5)}.get(name) or MECHANISMS[name]()
     robot = closed(made, execution="interpreted")
     x = state(robot, 1)
     expected, *others = (in_fifty_digits(robot.forward_dynamics.alternatives[k], x) for k in reversed(FORWARD))
@@ -105,10 +106,10 @@ def operations(description: fw.Description) -> int:
 
 def test_the_cost_of_a_chain_of_pairs_with_rotors_one_link_up_is_linear() -> None:
     """Check that every pair is a cluster, and that four more pairs always need about as many operations."""
-    robot = closed(pairs_with_rotors_one_link_up(4), execution="interpreted")
+    robot = closed(chain_of_pairs(4, 1), execution="interpreted")
     assert [len(c.rows) for c in robot._mechanism.clusters] == [4, 4, 4, 4]
     assert [len(c.handles) for c in robot._mechanism.clusters] == [0, 2, 2, 2]
-    four, eight, twelve = (operations(pairs_with_rotors_one_link_up(n)) for n in (4, 8, 12))
+    four, eight, twelve = (operations(chain_of_pairs(n, 1)) for n in (4, 8, 12))
     assert twelve - eight < 1.02 * (eight - four)
 
 

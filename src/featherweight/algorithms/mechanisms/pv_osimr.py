@@ -1,7 +1,8 @@
 """PV-OSIMr on clusters (Sathya, Decré and Swevers 2023, algorithm 3, on the tree of clusters).
 
-Each body's parent is its output body. Where paths meet at a body, six unit wrenches replace all wrenches that arrive there.
-Paths that pass a cluster at different bodies meet in D of that cluster, and arrive at its output body side by side.
+Each body's parent is the last body that all forces on its cluster pass: the handle if there is one. Where paths meet at a body,
+six unit wrenches replace all wrenches that arrive there. Paths that pass a cluster at different bodies meet in D of that
+cluster, and arrive at its handles side by side.
 """
 
 from __future__ import annotations
