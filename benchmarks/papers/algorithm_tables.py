@@ -9,7 +9,7 @@ from typing import Any
 import compared
 import drumwright2012
 import featherstone2005_humanoid as humanoid
-from algorithm_robots import CHAIN, CONTACTS, FRAME, FRAMES, LOOPS, PAIRS, TREES, case, robot
+from algorithm_robots import CHAIN, CLOSED, CONTACTS, FRAME, FRAMES, LONG, LOOPS, PAIRS, TREES, WITH_LOOPS, case, robot
 from costs import Cost, cost
 from measure import markdown
 from sathya2023_counts import Polynomial
@@ -251,12 +251,19 @@ TABLES = {
     "humanoid": Table("", tuple(f"{x}, {y}" for x in humanoid.MECHANISMS for y in ("the paper", "ours")), humanoid_and_chain),
     "sparse-factors": Table("", TREES, sparse),
     "inverse-mass-matrix": Table(WAY, TREES, ways(lambda r: r.inverse_mass_matrix), (f"{CHAIN}30",)),
+    "inverse-mass-matrix-with-loops": Table(WAY, WITH_LOOPS, ways(lambda r: r.inverse_mass_matrix), tuple(LONG)),
     "delassus": Table(WAY, CONTACTS, delassus, CONTACTS[3:]),
     "operational-space": Table(
         "function, algorithm",
         tuple(FRAMES),
         all_ways("jacobian", "inertia", "bias", "apply_delassus", "consistent_inverse", "constrained_dynamics", of=space),
         tuple(FRAMES)[3:],
+    ),
+    "operational-space-with-loops": Table(
+        "function, algorithm",
+        tuple(CLOSED),
+        all_ways("inertia", "bias", "apply_delassus", "consistent_inverse", "constrained_dynamics", of=space),
+        tuple(CLOSED)[1:],
     ),
     "forward-dynamics-with-loops": Table(WAY, tuple(LOOPS), forward_dynamics_with_loops),
     "functions-with-loops": Table("function", tuple(LOOPS), members("inverse_dynamics", "mass_matrix", "inverse_mass_matrix")),

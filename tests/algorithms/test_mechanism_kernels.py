@@ -12,8 +12,8 @@ from compared import candidate
 
 import featherweight as fw
 import featherweight.robot.closed  # registers kernels for mechanisms
-from featherweight.algorithms import aba, inverse
-from featherweight.algorithms.contact.delassus import kjr
+from featherweight.algorithms import aba
+from featherweight.algorithms.contact.delassus import jacobian, kjr
 from featherweight.algorithms.contact.operational_space.recursive import pv_osim_rows
 from featherweight.algorithms.mechanisms import aba as cluster_aba
 from featherweight.algorithms.mechanisms.cluster_tree import Cluster, ClusterTree
@@ -29,7 +29,7 @@ from oracles.spanning import mechanism as built
 def test_a_kernel_without_counterpart_is_refused_by_name() -> None:
     robot = built("four_bar")
     assert robot._kernel(aba.aba) is cluster_aba.aba
-    for kernel in (inverse.inverse_global, kjr.kjr):
+    for kernel in (jacobian.contact_jacobian, kjr.kjr):
         with pytest.raises(NotImplementedError, match=f"{kernel.__module__}.{kernel.__name__} has no kernel for mechanisms"):
             robot._kernel(kernel)
 
@@ -101,6 +101,8 @@ def test_kernels_of_mechanisms_take_the_operations_of_the_trees_where_nothing_cl
     frames = [robot.frames[-1].name, robot.frames[len(robot.frames) // 2].name]
     space = robot.operational_space([fw.BilateralContact(f) for f in frames])
     rows = robot.operational_space([fw.CenterOfMass(), fw.Difference(*frames)])
+    few = robot.operational_space([fw.BilateralContact(f, rows=np.eye(6)[k:2]) for k, f in enumerate(frames)])
+    of_contacts = (few.inertia, few.bias, few.apply_delassus, few.consistent_inverse, few.null_space_projector)
     functions = [
         *(f for n, f in robot.functions.items() if n not in ELSEWHERE and isinstance(f.program, KernelProgram)),
         candidate(robot.forward_dynamics, "aba"),
@@ -112,6 +114,8 @@ def test_kernels_of_mechanisms_take_the_operations_of_the_trees_where_nothing_cl
         *(rows.delassus(a) for a in ("pv-osim", "ltl")),
         *(candidate(f, "ltl") if f.candidates else f for f in (rows.bias, rows.apply_delassus, rows.constrained_dynamics)),
         space.stabilization,
+        *(candidate(f, a) for f in (*of_contacts, few.constrained_dynamics, space.constrained_dynamics) for a in f.candidates),
+        candidate(robot.inverse_mass_matrix, "local"),
     ]
     for function in functions:
         program: Any = function.program

@@ -1,4 +1,4 @@
-"""Tests of the equations of docs/algorithms/loops.md and operational-space.md: independent code against the library."""
+"""Tests of equations of docs/algorithms, of loops and of operational space: independent code against the library."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from featherweight.algorithms.mechanisms.maps import maps, spanning_configuratio
 from featherweight.algorithms.mechanisms.spanning import closing_matrix
 from featherweight.robot.robot import Robot
 from oracles.mechanisms import closed as built
+from oracles.mechanisms import flying_linkage
 
 LINKAGES = {"four-bar": fw.robots.four_bar, "planar legs": fw.robots.planar_leg_linkage}
 Matrix = Any
@@ -86,6 +87,36 @@ def test_dynamics_of_linkages(name: str) -> None:
         ours = robot.forward_dynamics(q, v, tau, algorithm=algorithm)
         np.testing.assert_allclose(ours, projected, rtol=1e-7, atol=1e-9)
         np.testing.assert_allclose(ours, solved, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("algorithm", ["global", "local", "crba-ltdl"])
+def test_inverse_mass_matrix_of_a_cluster_that_carries_others(algorithm: str) -> None:
+    """Check the equations with one origin for all bodies, and quantities from definitions: O = J M^-1 J^T."""
+    robot = built(flying_linkage(), execution="interpreted")
+    q = robot.random_configuration(2)
+    names = ("torso", "a", "b")
+    J = {name: robot.frame_jacobian(name, "world")(q) for name in names}
+    inverse, Minv = robot.inverse_mass_matrix(q, algorithm=algorithm), np.linalg.inv(robot.mass_matrix(q))
+    O = {name: J[name] @ Minv @ J[name].T for name in names}
+    velocities = {joint.name: joint.v_slice.start for joint in robot.joints}
+    own = [k for k in range(robot.nv) if np.abs(J["b"] - J["torso"])[:, k].max() > 1e-12]
+    assert len(own) == 2
+    Phi = {name: J[name][:, own] for name in "ab"}
+    R = -J["torso"] @ Minv[:, own]
+    W = np.linalg.solve(O["torso"], R)
+    E = inverse[np.ix_(own, own)]
+    mobility = E - R.T @ W  # D^-1
+    np.testing.assert_allclose(mobility, mobility.T, atol=1e-10)
+    arrived = {}
+    for name, k in (("a", velocities["arm_a"]), ("b", velocities["slide_b"])):
+        g = Phi[name] @ E / 2 - R
+        np.testing.assert_allclose(O[name], O["torso"] + Phi[name] @ g.T + g @ Phi[name].T, atol=1e-9)
+        Y = -np.linalg.solve(O[name], J[name] @ Minv[:, k])
+        np.testing.assert_allclose(inverse[own, k], (R - Phi[name] @ E).T @ Y, atol=1e-9)
+        t = -Phi[name].T @ Y
+        arrived[name] = (k, t, Y + W @ t)
+    (i, t, Y), (k, other_t, other_Y) = arrived.values()
+    np.testing.assert_allclose(inverse[i, k], t @ mobility @ other_t + Y @ O["torso"] @ other_Y, atol=1e-9)
 
 
 def test_operational_space() -> None:

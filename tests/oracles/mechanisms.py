@@ -129,6 +129,25 @@ def geared_linkage() -> fw.Description:
     )
 
 
+def flying_linkage() -> fw.Description:
+    """Return a flying body with the linkage of `crank_and_rocker`, each body of which carries arms; one arm turns a wheel."""
+    base = crank_and_rocker()
+    on_torso = (dataclasses.replace(j, parent="torso" if j.parent == WORLD else j.parent) for j in base.joints)
+    joints = (
+        fw.Joint("flight", fw.JointType.FLOATING, WORLD, "torso"),
+        *on_torso,
+        fw.Joint("arm_a", HINGE, "a", "arm_a", at(0.1, 0.2), X),
+        fw.Joint("slide_b", SLIDE, "b", "slide_b", at(0.2, 0.1, 0.3), Y),
+        fw.Joint("arm_b", HINGE, "slide_b", "arm_b", at(0.0, 0.3), Z),
+        fw.Joint("other_b", HINGE, "b", "other_b", at(0.5, 0.0, -0.1), Y),
+        fw.Joint("arm_c", HINGE, "c", "arm_c", at(0.0, 0.2, 0.1), X),
+        fw.Joint("wheel_c", HINGE, "c", "wheel_c", at(0.1, 0.0), Y),
+    )
+    made = (body("torso", 3.0), *base.bodies, *bodies(*(j.child for j in joints[4:])))
+    gear = Coupling("teeth", "wheel_c", (("arm_c", (-3.0,)),))
+    return dataclasses.replace(base, name="flying_linkage", bodies=made, joints=joints, couplings=(gear,))
+
+
 def on_several_bodies() -> fw.Description:
     """Return the mechanism of Chignoli et al., figure 5, whose clusters of two or three bodies hang on bodies of another."""
     made = from_parents([-1, 0, 1, 0, 3, 0, 1], seed=5, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
@@ -218,6 +237,7 @@ MECHANISMS: dict[str, Callable[[], fw.Description]] = {
     "locked": with_locked_link,
     "repeated": with_repeated_term,
     "geared": geared_linkage,
+    "flying_linkage": flying_linkage,
     "own": with_own_constraint,
     "several": on_several_bodies,
     "rotors_up": with_rotors_two_links_up,

@@ -159,13 +159,29 @@ def test_gravity_force_is_the_gradient_of_potential_energy(name: str) -> None:
 def test_what_follows_from_the_mass_matrix(name: str) -> None:
     robot, q = mechanism(name), regular_states(name).q
     M, B = robot.mass_matrix(q), np.random.default_rng(3).standard_normal((len(q), robot.nv, 2))
-    assert_close(robot.inverse_mass_matrix(q), np.linalg.inv(M), ROUNDTRIP)
+    for algorithm in ("global", "local", "crba-ltdl"):
+        inverse = robot.inverse_mass_matrix(q, algorithm=algorithm)
+        assert_close(inverse, np.linalg.inv(M), ROUNDTRIP)
+        np.testing.assert_array_equal(inverse, inverse.swapaxes(1, 2))
     assert_close(robot.solve_mass_matrix(q, B), np.linalg.solve(M, B), ROUNDTRIP)
     factors = robot.factorize(q)
     L, D = factors.L, factors.D
     assert_close(L.swapaxes(1, 2) @ (D[:, :, None] * L), M, PROJECTED)
     assert_close(factors.solve(B[..., 0]), np.linalg.solve(M, B)[..., 0], ROUNDTRIP)
     np.testing.assert_allclose(factors.logdet(), np.linalg.slogdet(M)[1], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["flying_linkage", "belt_chain", "mini_cheetah"])
+def test_parts_of_the_inverse_mass_matrix_together_are_the_whole(name: str) -> None:
+    robot = mechanism(name)
+    program: Any = robot.inverse_mass_matrix.alternatives["global"].program
+    q, n = regular_states(name).q[0].tolist(), robot.nv
+    whole, together = np.full((n, n), np.nan), np.full((n, n), np.nan)
+    program.kernel(robot._mechanism, (0, n), q, whole)
+    for part in ((0, 2), (2, n // 2), (n // 2, n)):
+        assert np.isnan(together).any()
+        program.kernel(robot._mechanism, part, q, together)
+        np.testing.assert_array_equal(together[: part[1], : part[1]], whole[: part[1], : part[1]])
 
 
 @names

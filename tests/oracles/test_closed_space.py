@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 import pytest
+import scipy.linalg
 
 import featherweight as fw
 from featherweight.robot.constraints.contact import Constraint
@@ -290,6 +291,198 @@ def test_constrained_dynamics_satisfies_its_equations(reference: Reference, aime
         gained = times(reference.J, motion.acceleration) + drift
         size = norms(target, len(q)) + norms(reference.J, len(q)) * (norms(motion.acceleration, len(q)) + norms(v, len(q)) ** 2)
         assert np.all(norms(gained - target, len(q)) <= TOLERANCE * size)
+
+
+# contacts, by recursions and by factors
+
+OF_CONTACTS = {
+    "inertia": {"pv-osim", "pv-osimr", "ltl"},
+    "bias": {"aba", "ltl"},
+    "apply_delassus": {"aba", "ltl"},
+    "consistent_inverse": {"efp", "ltl"},
+    "null_space_projector": {"efp", "ltl"},
+    "constrained_dynamics": {"pv-osim", "pv-osimr", "ltl"},
+}
+"""The algorithms of each function for contacts: recursions over clusters, and sparse factors."""
+
+
+def touching(name: str, count: int) -> list[fw.BilateralContact]:
+    """Return contacts of random rows on up to three links, with `count` rows in total."""
+    links = [b.name for b in mechanism(name).bodies]
+    rng = np.random.default_rng(9)
+    on = list(dict.fromkeys([links[len(links) // 2], links[-1], links[len(links) // 3]]))
+    shares = [k for k in np.bincount(np.arange(count) % len(on)) if k > 0]
+    return [fw.BilateralContact(link, rows=rng.standard_normal((k, 6))) for link, k in zip(on, shares, strict=False)]
+
+
+def independent(name: str) -> list[fw.BilateralContact]:
+    """Return as many independent rows as leave a degree of freedom, at most four."""
+    for count in range(max(1, min(4, mechanism(name).nv - 1)), 0, -1):
+        contacts = touching(name, count)
+        if np.linalg.svd(jacobian_of(name, [*contacts]), compute_uv=False)[:, -1].min() > 1e-2:
+            return contacts
+    raise AssertionError(f"{name}: no contact is independent")
+
+
+@names
+def test_functions_of_contacts_by_every_algorithm(name: str) -> None:
+    robot, (q, v, tau), contacts = mechanism(name), regular_states(name), independent(name)
+    space = robot.operational_space(contacts)
+    J, Minv = jacobian_of(name, [*contacts]), np.linalg.inv(robot.mass_matrix(q))
+    D = J @ Minv @ J.swapaxes(1, 2)
+    inverse = Minv @ J.swapaxes(1, 2) @ np.linalg.inv(D)
+    gained = robot.frame_bias_acceleration([c.frame for c in contacts], "local")(q, v)
+    drift = np.concatenate([times(c.matrix, gained[:, k]) for k, c in enumerate(contacts)], axis=1)
+    beta = drift - times(J @ Minv, robot.bias_force(q, v))
+    x = np.random.default_rng(6).standard_normal((len(q), space.size))
+    f = times(np.linalg.inv(D), x - beta - times(J @ Minv, tau))
+    acceleration = times(Minv, tau - robot.bias_force(q, v) + times(J.swapaxes(1, 2), f))
+    for algorithm in same_algorithms(space.inertia):
+        assert_close(space.inertia(q, algorithm=algorithm), np.linalg.inv(D), TOLERANCE)
+    for algorithm in same_algorithms(space.bias):
+        assert_close(space.bias(q, v, algorithm=algorithm), beta, TOLERANCE)
+    for algorithm in same_algorithms(space.apply_delassus):
+        assert_close(space.apply_delassus(q, x, algorithm=algorithm), times(D, x), TOLERANCE)
+    for algorithm in same_algorithms(space.consistent_inverse):
+        assert_close(space.consistent_inverse(q, algorithm=algorithm), inverse, TOLERANCE)
+    for algorithm in same_algorithms(space.null_space_projector):
+        found = space.null_space_projector(q, algorithm=algorithm)
+        scale = 1.0 + norms(inverse, len(q)) * norms(J, len(q))  # nothing remains if the rows hold everything
+        assert np.all(norms(found - (np.eye(robot.nv) - inverse @ J), len(q)) <= TOLERANCE * scale)
+    for algorithm in same_algorithms(space.constrained_dynamics):
+        motion = space.forward_dynamics(q, v, tau, x, algorithm=algorithm)
+        assert_close(motion.acceleration, acceleration, TOLERANCE)
+        assert_close(motion.force, f, TOLERANCE)
+
+
+def same_algorithms(function: fw.CompiledFunction[Any]) -> set[str]:
+    """Return the algorithms of a function of contacts, which are those that trees have."""
+    assert set(function.candidates) == OF_CONTACTS[function.name]
+    return OF_CONTACTS[function.name]
+
+
+class Cut(NamedTuple):
+    """The tree of a mechanism, cut open, in Pinocchio: M a + h = tau + K^T l + J^T f, K a = k, J a = wanted."""
+
+    M: Array
+    rest: Array  # tau - h
+    K: Array
+    k: Array
+    J: Array
+    wanted: Array
+
+    def accelerations(self) -> Array:
+        """Return the accelerations by Gauss's principle; constraints that contradict each other are met by least squares."""
+        a = np.linalg.pinv(self.K, rcond=RANK) @ self.k
+        for A, b in ((self.K, self.k), (self.J, self.wanted)):
+            free = self.free() if A is self.J else np.eye(len(a))
+            a = a + free @ (np.linalg.pinv(A @ free, rcond=RANK) @ (b - A @ a))
+        free = scipy.linalg.null_space(np.concatenate([self.K, self.J]), rcond=RANK)
+        return np.asarray(a + free @ np.linalg.solve(free.T @ self.M @ free, free.T @ (self.rest - self.M @ a)))
+
+    def free(self) -> Array:
+        """Return the velocities that the loops allow."""
+        return np.asarray(scipy.linalg.null_space(self.K, rcond=RANK))
+
+
+RANK = 1e-6
+"""Relative size of singular values that are errors of the differences in K."""
+
+
+def cut_open(name: str, contacts: list[fw.BilateralContact], k: int, target: Array) -> Cut:
+    robot, tree, (q, v, tau) = mechanism(name), spanning(name), (x[k] for x in regular_states(name))
+    Q, V = tree.expand(q), maps(robot, q) @ v
+    loops = tree.constraints(Q, V)
+    M, h = tree.peer.mass_matrix(Q[None])[0], tree.peer.bias_force(Q[None], V[None])[0]
+    frames = [str(c.frame) for c in contacts]
+    J = tree.peer.frame_jacobian(frames, "local", Q[None])[0]
+    drift = tree.peer.frame_bias_acceleration(frames, "local", Q[None], V[None])[0]
+    rows, gained = (np.concatenate([c.matrix @ x[i] for i, c in enumerate(contacts)]) for x in (J, drift))
+    return Cut(M, tree.tree_forces(tau) - h, loops.K, loops.k, rows, target - gained)
+
+
+def doubled(contacts: list[fw.BilateralContact]) -> list[fw.BilateralContact]:
+    """Return contacts with further rows on their bodies that depend on theirs."""
+    return [*contacts, *(fw.BilateralContact(c.frame, rows=-2.0 * c.matrix[:1]) for c in contacts)]
+
+
+@names
+def test_motion_under_contacts_is_that_of_the_cut_tree(name: str) -> None:
+    """Check accelerations and forces with rows that depend on others of their body, and a contact on the ground."""
+    robot, (q, v, tau), contacts = mechanism(name), regular_states(name), doubled(independent(name))
+    space = robot.operational_space([*contacts, fw.BilateralContact(fw.Frame("floor", None), "point")])
+    assert "independent" in space.dependence
+    rates = np.random.default_rng(8).standard_normal(robot.nv)
+    for k in range(len(q)):
+        target = met_by(robot, contacts, q[k], v[k], rates)
+        cut = cut_open(name, contacts, k, target)
+        expected = cut.accelerations()
+        scale = np.linalg.norm(cut.M @ expected) + np.linalg.norm(cut.rest)
+        for algorithm in same_algorithms(space.constrained_dynamics):
+            motion = space.forward_dynamics(q[k], v[k], tau[k], np.append(target, np.zeros(3)), algorithm=algorithm)
+            difference = motion.acceleration - expected[spanning(name).independent]
+            assert np.linalg.norm(difference) <= DIFFERENCE * np.linalg.norm(expected)
+            left = cut.free().T @ (cut.M @ expected - cut.rest - cut.J.T @ motion.force[:-3])
+            assert np.linalg.norm(left) <= DIFFERENCE * scale
+
+
+def met_by(robot: fw.ClosedRobot, contacts: list[fw.BilateralContact], q: Array, v: Array, a: Array) -> Array:
+    """Return the targets that independent accelerations meet."""
+    frames = [str(c.frame) for c in contacts]
+    motions = robot.frame_jacobian(frames, "local")(q) @ a + robot.frame_bias_acceleration(frames, "local")(q, v)
+    return np.concatenate([c.matrix @ x for c, x in zip(contacts, motions, strict=True)])
+
+
+OVERCONSTRAINED = ("six_bar", "platform", "geared_chain", "belt_chain", "flying_linkage")
+"""Mechanisms with loops and couplings, of which contacts on several clusters can hold more than they can move."""
+
+
+@pytest.mark.parametrize("name", OVERCONSTRAINED)
+def test_motion_under_contacts_that_depend_on_each_other_is_that_of_the_cut_tree(name: str) -> None:
+    """Check contacts with more rows than degrees of freedom, which no choice of rows on one body makes independent."""
+    robot, (q, v, tau) = mechanism(name), regular_states(name)
+    contacts = touching(name, min(robot.nv + 2, 18))
+    space = robot.operational_space(contacts)
+    assert "together have rank" in space.dependence
+    rates = np.random.default_rng(8).standard_normal(robot.nv)
+    for k in range(len(q)):
+        target = met_by(robot, contacts, q[k], v[k], rates)
+        expected = cut_open(name, contacts, k, target).accelerations()[spanning(name).independent]
+        for algorithm in same_algorithms(space.constrained_dynamics):
+            motion = space.forward_dynamics(q[k], v[k], tau[k], target, algorithm=algorithm)
+            assert motion.least_squares is True
+            assert np.linalg.norm(motion.acceleration - expected) <= 1e-6 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("name", ["geared", "coupled"])
+def test_derivatives_of_constrained_motion_by_every_algorithm(name: str) -> None:
+    """Check rates along a direction, by differentiation of the algorithm, against differences of the function."""
+    robot, (q, v, tau) = mechanism(name), (x[0] for x in regular_states(name))
+    space = robot.operational_space(independent(name))
+    rng = np.random.default_rng(3)
+    by_q, by_v, by_tau = rng.standard_normal((3, robot.nv))
+    for algorithm in same_algorithms(space.constrained_dynamics):
+        f = space.constrained_dynamics.alternatives[algorithm]
+
+        def moved(t: float, f: fw.CompiledFunction[Any] = f) -> Array:
+            a, force, _ = f(robot.integrate(q, t * by_q), v + t * by_v, tau + t * by_tau)
+            return np.concatenate([a, force])
+
+        found = f.pushforward(q, v, tau, by_q, by_v, by_tau)
+        expected = rate(moved)
+        difference = np.concatenate([found[0], found[1]]) - expected
+        assert np.linalg.norm(difference) <= DIFFERENCE * np.linalg.norm(expected)
+
+
+def test_one_state_and_batches_of_contacts_by_every_algorithm() -> None:
+    robot, (q, v, tau) = mechanism("geared", "auto"), regular_states("geared")
+    space = robot.operational_space(independent("geared"))
+    for algorithm in same_algorithms(space.constrained_dynamics):
+        motions = space.forward_dynamics(q, v, tau, algorithm=algorithm)
+        for k in range(len(q)):
+            motion = space.forward_dynamics(q[k], v[k], tau[k], algorithm=algorithm)
+            np.testing.assert_allclose(motion.acceleration, motions.acceleration[k], rtol=1e-11)
+            np.testing.assert_allclose(motion.force, motions.force[k], rtol=1e-11)
 
 
 def test_rows_that_depend_on_each_other_through_the_loop_are_known() -> None:

@@ -72,6 +72,7 @@ def inverse_factor(system, columns: tuple[int, ...], q, C) -> None:
             j = system.parent[j]
 
 
+@takes_mechanism
 def solve_by_factors(system, q, B, result) -> None:
     """Write the inverse of the inertia matrix times B, both n by m."""
     n = len(system.parent)

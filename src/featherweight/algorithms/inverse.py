@@ -28,27 +28,34 @@ from ..model.tree import INNER, Tree
 from ..spatial import IDENTITY3, ZERO3, ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOBILITY, ZERO_MOTION, Mat3, Motion, unit_motion
 from .articulated import articulated_inertias, joint_forces, responses
 from .columns import clear_block, columns, mirror_upper, propagate_columns, set_force, sweep_columns, write_mobility_products
-from .crba_ltdl import solve_by_factors
 from .kinematics import joint_transforms, rigid_inertia
 from .ltdl import product_with_transpose
-from .mechanisms.counterparts import for_mechanism
 
 
-def turned_to_root(tree: Tree, X):
-    """Return each row's axis s_i and inertia about its origin, and its origin relative to its parent's, in the root's axes."""
-    n = len(tree.parent)
-    R = [IDENTITY3] * n
-    s = [ZERO_MOTION] * n
-    r = [ZERO3] * n
-    I = [ZERO_ARTICULATED] * n
-    for j in range(n):
+def orientations_from_roots(tree: Tree, X):
+    """Return each row's axes, in the root's axes."""
+    R = [IDENTITY3] * len(tree.parent)
+    for j in range(len(tree.parent)):
         p = tree.parent[j]
         if tree.kind[j] == INNER:
             R[j] = R[p]
         elif p >= 0:
             A = R[p]
             R[j] = Mat3(X[j].rotate_to_child(A.x), X[j].rotate_to_child(A.y), X[j].rotate_to_child(A.z))
-            r[j] = A @ X[j].p
+    return R
+
+
+def turned_to_root(tree: Tree, X):
+    """Return each row's axis s_i and inertia about its origin, and its origin relative to its parent's, in the root's axes."""
+    n = len(tree.parent)
+    R = orientations_from_roots(tree, X)
+    s = [ZERO_MOTION] * n
+    r = [ZERO3] * n
+    I = [ZERO_ARTICULATED] * n
+    for j in range(n):
+        p = tree.parent[j]
+        if p >= 0 and tree.kind[j] != INNER:
+            r[j] = R[p] @ X[j].p
         axis = unit_motion(tree.axis[j], 1.0)
         s[j] = Motion(R[j] @ axis.ang, R[j] @ axis.lin)
         if tree.last[j] == j:
@@ -169,6 +176,3 @@ def solve_mass_matrix(tree: Tree, q, B, result) -> None:
         responses(tree, X, W, d, u, column)
         for i in range(n):
             result[i][c] = column[i]
-
-
-for_mechanism(solve_mass_matrix)(solve_by_factors)

@@ -368,12 +368,6 @@ class ClosedRobot(Robot):
         return cheapest_accelerations(ClosedRobot.forward_dynamics, self, kernels)
 
     @compiled
-    def inverse_mass_matrix(self) -> CompiledFunction:
-        """The inverse mass matrix M(q)⁻¹ (nv, nv), by the sparse factors of the mass matrix."""
-        output = Output("Minv", (self.nv, self.nv))
-        return ClosedRobot.inverse_mass_matrix.bind(self, crba_ltdl.inverse_by_factors, (Q,), output)
-
-    @compiled
     def residual(self) -> CompiledFunction:
         """Function of q: the residual of the constraints of all loops; [m] for points, sines of angles for axes."""
         return ClosedRobot.residual.bind(self, spanning.residual, (Q,), Output("residual", (self.step_functions.constraints,)))

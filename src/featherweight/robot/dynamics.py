@@ -71,7 +71,7 @@ def inverse_mass_matrix(robot: System) -> CompiledFunction:
     There are three algorithms: a recursion of Θ(nv²) in one frame for all bodies ("global"; after Drumwright 2012), the
     same in the bodies' own frames ("local"), and the sparse factors of the mass matrix ("crba-ltdl"; Featherstone 2005).
     The default is the one with the fewest operations for this robot; a division counts as eight. `algorithm=` selects one.
-    A robot that is too large for counting uses "global", and threads share the columns.
+    A robot that is too large for counting uses "global", and threads share the columns, except those of robots with loops.
     """
     output = Output("Minv", (robot.nv, robot.nv))
     whole = inverse_mass_matrix.bind(robot, inverse.inverse_global, (Q,), output, ((0, robot.nv),), part=1)
@@ -92,7 +92,11 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
 
     def make() -> CompiledFunction:
         inputs, output = (Q, Input("B", (robot.nv, m))), Output("result", (robot.nv, m))
-        return robot.bind("solve_mass_matrix", inverse.solve_mass_matrix, inputs, (output,), doc=solve_mass_matrix.__doc__)
+        name, doc = "solve_mass_matrix", solve_mass_matrix.__doc__
+        kernels: dict[str, Callable[..., None]] = {"aba": inverse.solve_mass_matrix}
+        if robot.closed:
+            kernels["crba-ltdl"] = crba_ltdl.solve_by_factors
+        return cheapest({a: robot.bind(name, k, inputs, (output,), doc=doc, algorithm=a) for a, k in kernels.items()})
 
     return robot._kept(("solve_mass_matrix", m), make)(q, B)
 

@@ -39,7 +39,7 @@ from .articulated import (
 )
 from .cluster_tree import Cluster, ClusterTree, unconstrained
 from .counterparts import for_mechanism
-from .maps import dot, maps, spanning_configuration, spanning_velocity
+from .maps import Map, dot, maps, spanning_configuration, spanning_velocity
 
 
 class ClusterPass(NamedTuple):
@@ -64,11 +64,25 @@ class ClusterSolution(NamedTuple):
     u: list[Any]
 
 
+class InwardPass(NamedTuple):
+    """The results of passes 1 and 2, from which pass 3 continues outwards."""
+
+    maps: list[Map | None]
+    w: Any  # angular velocities of the rows
+    v: Any  # velocities of all joints
+    rows: ClusterPass
+    solved: list[ClusterSolution | None]  # None for clusters whose rows move independently
+
+
 @for_mechanism(tree_aba.aba)
 def aba(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
     """Write the independent accelerations under the independent joint forces `tau` and the `forces` on the bodies."""
+    accelerations(mech, inward_pass(mech, q, v, tau, external_forces(mech.tree, bodies, forces)), result)
+
+
+def inward_pass(mech: ClusterTree, q, v, tau, external) -> InwardPass:
+    """Run passes 1 and 2, with one external Force for each row of the tree."""
     tree, n = mech.tree, len(mech.tree.parent)
-    external = external_forces(tree, bodies, forces)
     qs = spanning_configuration(mech, q)
     X = joint_transforms(tree, qs)
     M = maps(mech, X, qs, v)
@@ -89,7 +103,14 @@ def aba(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> Non
                 inward_row(tree, A, cluster.rows[k], tau[cluster.start + k])
         else:
             solved[number] = inward_cluster(mech, A, number, M[number], tau)
-    a = [ZERO_MOTION] * n
+    return InwardPass(M, w, vs, A, solved)
+
+
+def accelerations(mech: ClusterTree, inward: InwardPass, result) -> list[Motion]:
+    """Run pass 3: write the independent accelerations; return those of the rows. The ground accelerates upwards."""
+    tree, A = mech.tree, inward.rows
+    X, c = A.X, A.c
+    a = [ZERO_MOTION] * len(tree.parent)
     for number, cluster in enumerate(mech.clusters):
         if unconstrained(cluster):
             for k, j in enumerate(cluster.rows):
@@ -98,7 +119,8 @@ def aba(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> Non
                 result[cluster.start + k] = joint_acceleration(tree, j, A.W[j], x, arriving)
                 a[j] = with_joint(tree, j, A.W[j], x, arriving)
         else:
-            outward_cluster(mech, number, M[number], X, c, solved[number], a, result)
+            outward_cluster(mech, number, inward.maps[number], X, c, inward.solved[number], a, result)
+    return a
 
 
 def inward_row(tree: Tree, A: ClusterPass, j: int, tau) -> None:

@@ -23,7 +23,7 @@ from ...spatial import (
     Motion,
     unit_motion,
 )
-from ..articulated import apparent_inertia, gain, with_joint
+from ..articulated import apparent_inertia, gain, joint_acceleration, with_joint
 from ..contact.operational_space.dense_factors import factorize, solve
 from ..kinematics import joint_transforms, rigid_inertia
 from .cluster_tree import Cluster, ClusterTree, unconstrained
@@ -283,17 +283,27 @@ def propagate_motion_row(A: ArticulatedClusters, j: int, u, a: Motion) -> Motion
 
 
 def propagate_motion_cluster(A: ArticulatedClusters, number: int, t, a) -> dict[int, Motion]:
-    """Return the accelerations of a cluster's rows for C^-1 t and those of the bodies before it, by rows."""
-    tree, cluster = A.mech.tree, A.mech.clusters[number]
-    m, C, reciprocal = len(cluster.independent), A.C[number], A.reciprocal[number]
+    """Return the accelerations of a cluster's rows for C^-1 t and those of its handles, by rows."""
+    return cluster_motion(A, number, cluster_rates(A, number, t, a), a)
+
+
+def cluster_rates(A: ArticulatedClusters, number: int, t, a) -> list[Any]:
+    """Return the independent accelerations of a cluster for C^-1 t and the accelerations of its handles, by rows."""
+    cluster, C, reciprocal = A.mech.clusters[number], A.C[number], A.reciprocal[number]
+    m = len(cluster.independent)
     w = solve(m, C, reciprocal, powers(cluster, A.U[number], a))
     y = [x * r for x, r in zip(t, reciprocal, strict=True)]
     for i in range(m - 1, -1, -1):
         for j in range(i + 1, m):
             y[i] = y[i] - C[j][i] * y[j]
-    rates = [x - z for x, z in zip(y, w, strict=True)]
+    return [x - z for x, z in zip(y, w, strict=True)]
+
+
+def cluster_motion(A: ArticulatedClusters, number: int, rates, a) -> dict[int, Motion]:
+    """Return the accelerations of a cluster's rows for the independent ones and those of its handles, by rows."""
+    tree = A.mech.tree
     accelerations: dict[int, Motion] = {}
-    for j in cluster.rows:
+    for j in A.mech.clusters[number].rows:
         p = tree.parent[j]
         arriving = accelerations[p] if p in accelerations else a[p] if p >= 0 else ZERO_MOTION
         arriving = arriving if tree.kind[j] == INNER else A.X[j] @ arriving
@@ -307,3 +317,51 @@ def powers(cluster: Cluster, U: dict[int, list[Force]], a) -> list[Any]:
     for h, wrenches in U.items():
         total = [x + f.power(a[h]) for x, f in zip(total, wrenches, strict=True)]
     return total
+
+
+# Passes over all clusters, as joint_forces and responses of articulated.py for trees
+
+
+def joint_forces(A: ArticulatedClusters, tau, Y) -> list[list[Any]]:
+    """Return u of the rows of each cluster, C^-1 t for a cluster with loops, for joint forces and wrenches Y on the rows.
+
+    Y of each row gets the wrenches that its children pass on.
+    """
+    mech = A.mech
+    u: list[list[Any]] = [[] for _ in mech.clusters]
+    for number in range(len(mech.clusters) - 1, -1, -1):
+        cluster = mech.clusters[number]
+        own = tau[cluster.start : cluster.start + len(cluster.independent)]
+        if unconstrained(cluster):
+            u[number] = [0.0] * len(own)
+            for k in range(len(own) - 1, -1, -1):
+                j, p = cluster.rows[k], mech.tree.parent[cluster.rows[k]]
+                u[number][k], onward = propagate_force_row(A, j, Y[j], own[k])
+                if p >= 0:
+                    Y[p] = Y[p] + onward
+        else:
+            u[number], onward = propagate_force_cluster(A, number, {j: Y[j] for j in cluster.rows}, own)
+            for h, f in onward.items():
+                Y[h] = Y[h] + f
+    return u
+
+
+def responses(A: ArticulatedClusters, u, result) -> list[Motion]:
+    """Write the independent accelerations for u, without velocities and gravity; return the accelerations of the rows."""
+    mech, tree = A.mech, A.mech.tree
+    a = [ZERO_MOTION] * len(tree.parent)
+    for number, cluster in enumerate(mech.clusters):
+        if unconstrained(cluster):
+            for k, j in enumerate(cluster.rows):
+                p = tree.parent[j]
+                arriving = a[p] if p >= 0 else ZERO_MOTION
+                arriving = arriving if tree.kind[j] == INNER else A.X[j] @ arriving
+                result[cluster.start + k] = joint_acceleration(tree, j, A.W[j], A.d[j] * u[number][k], arriving)
+                a[j] = with_joint(tree, j, A.W[j], A.d[j] * u[number][k], arriving)
+        else:
+            rates = cluster_rates(A, number, u[number], a)
+            for k, x in enumerate(rates):
+                result[cluster.start + k] = x
+            for j, motion in cluster_motion(A, number, rates, a).items():
+                a[j] = motion
+    return a

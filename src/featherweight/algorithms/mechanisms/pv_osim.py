@@ -10,7 +10,7 @@ from ...spatial import ZERO_FORCE
 from ..contact.constraint_rows import ConstraintRows, entries_of_functions, unit_wrenches
 from ..contact.contact_rows import clear_matrix, mirror_lower
 from ..contact.operational_space.recursive import pv_osim_rows
-from .articulated import articulated_clusters, propagate_force_cluster, propagate_force_row
+from .articulated import ArticulatedClusters, articulated_clusters, joint_forces
 from .cluster_tree import ClusterTree, unconstrained
 from .counterparts import for_mechanism
 
@@ -19,32 +19,24 @@ from .counterparts import for_mechanism
 def pv_osim(mech: ClusterTree, rows: ConstraintRows, q, D) -> None:
     """Write J M^-1 J^T for rows of any kind."""
     A = articulated_clusters(mech, q)
-    m = len(rows.K)
-    Y = [{i: ZERO_FORCE - f for i, f in enumerate(row)} for row in unit_wrenches(mech.tree, rows, A.X)]
     tau = entries_of_functions(rows, q, len(mech.parent))
-    clear_matrix(m, D)
-    for number in range(len(mech.clusters) - 1, -1, -1):
-        cluster = mech.clusters[number]
+    F = unit_wrenches(mech.tree, rows, A.X)
+    u = [joint_forces(A, own, [ZERO_FORCE - f for f in on_rows]) for own, on_rows in zip(tau, F, strict=True)]
+    write_products(A, u, D)
+
+
+def write_products(A: ArticulatedClusters, u, D) -> None:
+    """Write J M^-1 J^T, for u of unit forces of each constraint row."""
+    clear_matrix(len(u), D)
+    for number in range(len(A.mech.clusters) - 1, -1, -1):
+        cluster = A.mech.clusters[number]
         if unconstrained(cluster):
             for k in range(len(cluster.rows) - 1, -1, -1):
-                j, p = cluster.rows[k], mech.tree.parent[cluster.rows[k]]
-                u = [0.0] * m
-                for r in range(m):
-                    u[r], onward = propagate_force_row(A, j, Y[r][j], tau[r][cluster.start + k])
-                    if p >= 0:
-                        Y[r][p] = Y[r][p] + onward
-                add_dyad(D, u, A.d[j])
-            continue
-        t = []
-        own = slice(cluster.start, cluster.start + len(cluster.independent))
-        for r in range(m):
-            t_r, onward = propagate_force_cluster(A, number, {j: Y[r][j] for j in cluster.rows}, tau[r][own])
-            t.append(t_r)
-            for h, f in onward.items():
-                Y[r][h] = Y[r][h] + f
-        for k, reciprocal in enumerate(A.reciprocal[number]):
-            add_dyad(D, [t_r[k] for t_r in t], reciprocal)
-    mirror_lower(m, D)
+                add_dyad(D, [x[number][k] for x in u], A.d[cluster.rows[k]])
+        else:
+            for k, reciprocal in enumerate(A.reciprocal[number]):
+                add_dyad(D, [x[number][k] for x in u], reciprocal)
+    mirror_lower(len(u), D)
 
 
 def add_dyad(D, u, d) -> None:

@@ -19,9 +19,14 @@ from .counterparts import for_mechanism
 @for_mechanism(tree_pv_osimr.pv_osimr)
 def pv_osimr(mech: ClusterTree, contacts: ContactRows, branches: Branches, q, D) -> None:
     """Write J M^-1 J^T."""
+    by_branches(articulated_clusters(mech, q), contacts, branches, D)
+
+
+def by_branches(A: ArticulatedClusters, contacts: ContactRows, branches: Branches, D) -> None:
+    """Run the algorithm with given articulated inertias."""
     m, E = len(contacts.owner), len(contacts.link)
     branches = any_two_may_meet(branches)
-    Y, G = propagators(articulated_clusters(mech, q), contacts, branches)
+    Y, G = propagators(A, contacts, branches)
     O = mobilities_at_branches(branches, m, Y, G)
     K = at_branches(contacts, branches, Y)
     for e in range(E):

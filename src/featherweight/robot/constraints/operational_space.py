@@ -268,8 +268,8 @@ class OperationalSpace(SuggestsNames):
 
         r, f = recursive, by_factors
         candidates = {}
-        if space._recursive:
-            c = space._read
+        if space.contacts:
+            c = space._contacts.contacts
             candidates["pv-osim"] = candidate("pv-osim", r.constrained_pv_osim, c)
             branched = BranchedRows(c, space._branches("pv-osimr-some"))
             candidates["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr, branched)
@@ -374,8 +374,8 @@ class OperationalSpace(SuggestsNames):
     ) -> CompiledFunction:
         """Return the cheapest algorithm for these constraints.
 
-        `kernels` are the recursion for contacts on a tree, of the name `recursion`, the algorithm by sparse factors for all
-        constraints ("ltl"), and the recursion with branches ("pv-osimr"), if there is one.
+        `kernels` are the recursion for contacts, of the name `recursion`, the algorithm by sparse factors for all constraints
+        ("ltl"), and the recursion with branches ("pv-osimr"), if there is one.
         """
         of_contacts, of_rows, *of_branches = kernels
 
@@ -383,10 +383,11 @@ class OperationalSpace(SuggestsNames):
             return member.bind(self.robot, kernel, inputs, output, constants, algorithm=name)
 
         candidates = {}
-        if self._recursive:
-            candidates[recursion] = candidate(recursion, of_contacts, self._read)
+        if self.contacts:
+            c = self._contacts.contacts
+            candidates[recursion] = candidate(recursion, of_contacts, c)
             for kernel in of_branches:
-                candidates["pv-osimr"] = candidate("pv-osimr", kernel, self._read, self._branches("pv-osimr-some"))
+                candidates["pv-osimr"] = candidate("pv-osimr", kernel, c, self._branches("pv-osimr-some"))
         candidates["ltl"] = candidate("ltl", of_rows, self._rows.rows)
         return cheapest(candidates)
 

@@ -100,19 +100,24 @@ def inward_pass(tree: Tree, q, v, tau) -> InwardPass:
 
 def unconstrained_row_accelerations(tree: Tree, contacts: ContactRows, A: InwardPass, v):
     """Return J q'' + J' v without constraint forces."""
+    a = accelerations(tree, A.X, A.c, A.W, A.d, A.u, [0.0] * len(tree.parent))
+    return contact_accelerations(tree, contacts, A.X, A.w, v, a)
+
+
+def contact_accelerations(tree: Tree, contacts: ContactRows, X, w, v, a):
+    """Return J q'' + J' v, for accelerations a of the rows of the tree on a ground that accelerates upwards."""
     n = len(tree.parent)
     m = len(contacts.owner)
-    a = accelerations(tree, A.X, A.c, A.W, A.d, A.u, [0.0] * n)  # the ground accelerates upwards
     up = [ZERO3] * n
-    velocities = spatial_velocities(tree, A.X, v)
+    velocities = spatial_velocities(tree, X, v)
     for j in range(n):
         p = tree.parent[j]
-        up[j] = A.X[j].rotate_to_child(up[p] if p >= 0 else base_acceleration(tree).lin)
+        up[j] = X[j].rotate_to_child(up[p] if p >= 0 else base_acceleration(tree).lin)
     b = [0.0] * m
     for r in range(m):
         i = contacts.link[contacts.owner[r]]
         if i >= 0:
-            b[r] = wrench(contacts, r).power(Motion(a[i].ang, a[i].lin - up[i] - A.w[i].cross(velocities[i].lin)))
+            b[r] = wrench(contacts, r).power(Motion(a[i].ang, a[i].lin - up[i] - w[i].cross(velocities[i].lin)))
     return b
 
 
