@@ -165,8 +165,9 @@ def with_rotors_two_links_up() -> fw.Description:
     One rotor drives a four-bar on the third link; a branch on the second link and a rotor of the first turn together.
     """
     made = from_parents([-1, 0, 1, 2, 3, 0, 1, 2, 2], seed=6, masses=(0.5, 2.0))
-    joints = [dataclasses.replace(made.joints[0], type=fw.JointType.FLOATING), *made.joints[1:]]
-    joints[4] = dataclasses.replace(joints[4], type=BALL)
+    joints = list(made.joints)
+    for k, kind in ((0, fw.JointType.FLOATING), (4, BALL)):
+        joints[k] = dataclasses.replace(joints[k], type=kind, lower=-np.inf, upper=np.inf)
     names = [b.name for b in made.bodies]
     bars = [("crank", names[3], (0.1, 0.0)), ("coupler", "crank", (0.2, 0.1)), ("rocker", names[3], (0.5, 0.0))]
     joints += [fw.Joint(name, HINGE, parent, name, at(*place), Z) for name, parent, place in bars]

@@ -34,11 +34,13 @@ from .articulated import (
     lower_solved,
     passed_dyads,
     powers,
-    projected_inertia,
     scaled_wrenches,
+    without_dyads,
+    wrenches_on_handles,
 )
 from .cluster_tree import Cluster, ClusterTree, unconstrained
 from .counterparts import for_mechanism
+from .crba import projected_block, unit_forces
 from .maps import Map, dot, maps, spanning_configuration, spanning_velocity
 
 
@@ -151,23 +153,23 @@ def inward_cluster(mech: ClusterTree, A: ClusterPass, number: int, M, tau) -> Cl
     cluster, IA, pA = mech.clusters[number], A.IA, A.pA
     m = len(cluster.independent)
     I, f, biases, across, dyads = composite_bodies(mech, A, cluster, M)
-    D, U = projected_inertia(mech, cluster, A.X, M, I, across, dyads)
-    C, reciprocal = factorize(m, D)
+    F, inside = unit_forces(mech, cluster, A.X, I, across)
+    C, reciprocal = factorize(m, without_dyads(projected_block(cluster, M, inside), dyads))
     u = [tau[cluster.start + k] - dot([M.G[r][k] for r in cluster.rows], [biases[r] for r in cluster.rows]) for k in range(m)]
     for d in dyads:
         u = [x - (d.r * y) * d.s for x, y in zip(u, d.pull, strict=True)]
+    U = wrenches_on_handles(cluster, M, F, dyads)
+    several = len(cluster.handles) > 1
+    y = lower_solved(C, u) if several else solve(m, C, reciprocal, u)
     E = {h: scaled_wrenches(C, wrenches) for h, wrenches in U.items()}
     for h in cluster.handles:
         top = I.get(h, ZERO_ARTICULATED)
-        IA[h] = IA[h] + (apparent_cluster_inertia(top, reciprocal, E[h]) if len(E) == 1 else top)
+        IA[h] = IA[h] + (top if several else apparent_cluster_inertia(top, reciprocal, E[h]))
         pA[h] = pA[h] + f.get(h, ZERO_FORCE)
-    if len(E) == 1:
-        h, y = cluster.output, solve(m, C, reciprocal, u)
-        for k in range(m):
+        for k in range(0 if several else m):
             pA[h] = pA[h] + y[k] * U[h][k]
-    else:
-        s = lower_solved(C, u)
-        dyads += [Dyad(r, {h: E[h][i] for h in E}, s[i]) for i, r in enumerate(reciprocal)]
+    if several:
+        dyads += [Dyad(r, {h: E[h][i] for h in E}, y[i]) for i, r in enumerate(reciprocal)]
     for d in A.shared.leave(dyads):
         for h, e in d.e.items():
             IA[h] = IA[h].minus_dyad(e, d.r * e)

@@ -178,36 +178,39 @@ def articulate_cluster(A: ArticulatedClusters, IA, shared: SharedInertia, number
         if own is not None:
             IA[p] = IA[p] + own
     dyads = passed_dyads(A.mech, cluster, A.X, A.maps[number], shared, {})
-    D, A.U[number] = projected_inertia(A.mech, cluster, A.X, A.maps[number], IA, across, dyads)
+    F, inside = unit_forces(A.mech, cluster, A.X, IA, across)
+    D = without_dyads(projected_block(cluster, A.maps[number], inside), dyads)
     A.C[number], A.reciprocal[number] = factorize(len(D), D)
+    A.U[number] = wrenches_on_handles(cluster, A.maps[number], F, dyads)
     E = {h: scaled_wrenches(A.C[number], U) for h, U in A.U[number].items()}
-    if len(E) == 1:
-        h = cluster.output
-        IA[h] = apparent_cluster_inertia(IA[h], A.reciprocal[number], E[h])
-    else:
+    if len(E) > 1:
         dyads += [Dyad(r, {h: E[h][i] for h in E}) for i, r in enumerate(A.reciprocal[number])]
+    else:
+        for h in E:
+            IA[h] = apparent_cluster_inertia(IA[h], A.reciprocal[number], E[h])
     for d in shared.leave(dyads):
         for h, e in d.e.items():
             IA[h] = IA[h].minus_dyad(e, d.r * e)
 
 
-def projected_inertia(mech: ClusterTree, cluster: Cluster, X, M, I, across, dyads: list[Dyad]):
-    """Return D, and U of each handle, one wrench for each independent velocity.
+def without_dyads(D: list[list[Any]], dyads: list[Dyad]) -> list[list[Any]]:
+    """Return the lower triangle of D with the inertia of dyads that have passed the cluster."""
+    D = [list(row) for row in D]
+    for d in dyads:
+        for i, row in enumerate(D):
+            for j in range(i + 1):
+                row[j] = row[j] - (d.r * d.pull[i]) * d.pull[j]
+    return D
 
-    I are composite inertias, `across` blocks between different bodies, and `dyads` those that have passed the cluster.
-    """
-    m = len(cluster.independent)
-    F, inside = unit_forces(mech, cluster, X, I, across)
-    D = projected_block(cluster, M, inside)
-    forces = [cluster_force(M, cluster, F, k) for k in range(m)]
+
+def wrenches_on_handles(cluster: Cluster, M, F, dyads: list[Dyad]) -> dict[int, list[Force]]:
+    """Return U of each handle, one wrench for each independent velocity."""
+    forces = [cluster_force(M, cluster, F, k) for k in range(len(cluster.independent))]
     U = {h: [f.get(h, ZERO_FORCE) for f in forces] for h in cluster.handles}
     for d in dyads:
-        for i in range(m):
-            for j in range(i + 1):
-                D[i][j] = D[i][j] - (d.r * d.pull[i]) * d.pull[j]
         for h, f in d.e.items():
             U[h] = [u - (d.r * x) * f for u, x in zip(U[h], d.pull, strict=True)]
-    return D, U
+    return U
 
 
 def lower_solved(C, b: list[Any]) -> list[Any]:

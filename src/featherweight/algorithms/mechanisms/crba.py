@@ -73,9 +73,10 @@ def unit_forces(mech: ClusterTree, cluster: Cluster, X, I, across=None):
         if across:
             f |= {l: B.column(tree.axis[j]) for l, B in across[j].items()}
         for i in reversed(cluster.rows):
-            h = pass_joint(tree, X, f, i)
-            if h is not None:
+            if i in f:
+                h = f[i].component(tree.axis[i])
                 inside[j, i] = h + tree.armature[j] if i == j else h
+                pass_joint(tree, X, f, i)
         F[j] = f
     return F, inside
 
