@@ -1,7 +1,7 @@
 """Operational space by articulated inertias of clusters, for contacts on mechanisms with loops.
 
 The algorithms are those of contact/operational_space/recursive.py. With the wrenches Y against the motion of the bodies of a
-cluster, U and D of articulated.py, and the motion S of its bodies for unit accelerations of its joints,
+cluster, U and D of articulated.py, and the axes S of its joints,
 
     t = G^T (tau - S^T Y),   X^T Y + U D^-1 t for the output body o;   then y'' = D^-1 (t - U^T a_o),   q'' = G y''
 
