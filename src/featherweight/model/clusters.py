@@ -44,8 +44,8 @@ def _support(tree: Tree, i: int) -> list[int]:
 def clusters(tree: Tree, ties: Iterable[frozenset[int]]) -> list[tuple[int, ...]]:
     """Return all rows in clusters of whole joints, each after those that carry it, otherwise in the order of their first rows.
 
-    Clusters that carry each other are merged. A cluster with a handle beyond its parent that does not carry the parent is merged
-    with all rows up to the last body that carries it, since its velocities would otherwise couple different branches.
+    Clusters that carry each other are merged. A cluster with a handle beyond its parent that does not carry the parent grows up
+    to the last body that carries all of it, since its velocities would otherwise couple different branches.
     """
     sets: list[set[int]] = [set(range(tree.first[i], tree.last[i] + 1)) for i in range(len(tree.parent)) if tree.first[i] == i]
     while True:
