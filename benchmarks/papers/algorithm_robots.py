@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
 from measure import FILES, ROBOTS
 from sathya2023_counts import chain_of_squares, stem_with_branches
 
-from featherweight import BilateralContact, Robot, build, generators, load, robots
+from featherweight import BilateralContact, Coupling, Description, Robot, build, generators, load, robots
 from featherweight.model.loop_generators import closed_mechanism
 
 FILE = {"panda": "panda", "hyq": "hyq", "talos": "talos_reduced"}  # of example-robot-data
@@ -26,9 +27,27 @@ WITH_LOOPS = ("geared chain of 12", "Mini Cheetah", "Tello", *LONG)
 RINGS = {f"{kind} ring of {n}": (kind, n) for kind, sizes in (("planar", (8, 20, 40)), ("spatial", (8, 20, 40))) for n in sizes}
 
 
+PAIRS = {f"{n} pairs, {place}": (n, up) for n in (4, 8, 16) for place, up in (("last link", 0), ("first link", 1))}
+
+
+def chain_of_pairs(n: int, up: int) -> Description:
+    """Return a chain of n pairs of links, with rotors that belts connect to both joints of a pair.
+
+    The rotors are on the last link of the pair before, or `up` links nearer to the ground.
+    """
+    parents, couplings = list[int](), []
+    for k in range(n):
+        a, on = 4 * k, 4 * k - 3 - up if k else -1
+        parents += [4 * k - 3 if k else -1, a, on, on]
+        couplings.append(Coupling(f"first {k}", f"joint{a + 2}", ((f"joint{a}", (6.0,)),)))
+        couplings.append(Coupling(f"second {k}", f"joint{a + 3}", ((f"joint{a}", (-3.0,)), (f"joint{a + 1}", (7.0,)))))
+    made = generators.from_parents(parents, seed=1, name=f"{n} pairs")
+    return replace(made, couplings=tuple(couplings))
+
+
 @cache
 def robot(name: str) -> Robot:
-    """Return one of TREES, LOOPS, LONG or RINGS. Mimic joints are independent; chains have general geometry and inertias."""
+    """Return one of TREES, LOOPS, LONG, RINGS or PAIRS. Mimic joints are independent; chains have general geometry."""
     if name.startswith(CHAIN):
         return build(generators.chain(int(name.removeprefix(CHAIN))))
     if name in LOOPS or name in LONG:
@@ -36,6 +55,8 @@ def robot(name: str) -> Robot:
     if name in RINGS:
         kind, n = RINGS[name]
         return build(closed_mechanism(kind, n, seed=0))
+    if name in PAIRS:
+        return build(chain_of_pairs(*PAIRS[name]))
     path, base = FILES[FILE[name]]
     return load(ROBOTS / path, base=base, mimic="independent")
 

@@ -9,7 +9,7 @@ from typing import Any
 import compared
 import drumwright2012
 import featherstone2005_humanoid as humanoid
-from algorithm_robots import CHAIN, CLOSED, CONTACTS, FRAME, FRAMES, LONG, LOOPS, RINGS, TREES, WITH_LOOPS, case, robot
+from algorithm_robots import CHAIN, CLOSED, CONTACTS, FRAME, FRAMES, LONG, LOOPS, PAIRS, RINGS, TREES, WITH_LOOPS, case, robot
 from costs import Cost, cost, factorization_operations, product_operations
 from measure import markdown
 from sathya2023_counts import Polynomial
@@ -270,6 +270,7 @@ TABLES = {
         dear=tuple(name for name, (_, n) in RINGS.items() if n > 20),
     ),
     "functions-with-loops": Table("function", tuple(LOOPS), members("inverse_dynamics", "mass_matrix", "inverse_mass_matrix")),
+    "clusters-on-several-bodies": Table(WAY, tuple(PAIRS), ways(lambda r: r.forward_dynamics), tuple(PAIRS)[3:]),
     "inverse-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.inverse_dynamics_derivatives), TREES[2:]),
     "forward-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.forward_dynamics_derivatives), TREES[2:]),
     "coriolis-matrix": Table(WAY, TREES, ways(lambda r: r.coriolis_matrix)),

@@ -69,7 +69,7 @@ def without_loops(tree: Tree) -> ClusterTree:
     n = len(tree.parent)
     starts = [j for j in range(n) if tree.first[j] == j]
     rows = [tuple(range(j, tree.last[j] + 1)) for j in starts]
-    clusters = tuple(Cluster(r, tree.parent[r[0]], r[0], r, (), (), (), (), (), ()) for r in rows)
+    clusters = tuple(Cluster(r, (p,) if (p := tree.parent[r[0]]) >= 0 else (), r[0], r, (), (), (), (), (), ()) for r in rows)
     owner = tuple(starts.index(tree.first[j]) for j in range(n))
     return ClusterTree(tree, clusters, (), owner, tuple(tree.parent))
 

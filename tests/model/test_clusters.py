@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 import featherweight as fw
 from featherweight import robots
-from featherweight.model.clusters import clusters, output_row, rows_between_bodies, rows_between_joints
+from featherweight.model.clusters import clusters, handles, owners, rows_between_bodies, whole_joints
 from featherweight.model.description import Description
 from featherweight.model.expansion import build_model
 from featherweight.model.generators import chain, from_parents
 from featherweight.model.tree import Tree
 from featherweight.model.types import WORLD, Closure, Coupling, Loop, LoopType, ModelError, Pose, as_matrix, as_vector
+from oracles.mechanisms import MECHANISMS, closed
 
 KINDS = ("revolute", "prismatic", "spherical", "planar", "floating")
 
@@ -55,19 +56,9 @@ def moves(tree: Tree, joint: frozenset[int], body: int) -> bool:
     return False
 
 
-def hangs_on(tree: Tree, rows: frozenset[int]) -> set[int]:
-    """Return the bodies outside a set of joints that carry joints of the set."""
-    return {above(tree, r) for r in rows} - rows
-
-
-def closed_sets(tree: Tree, wanted: frozenset[int]) -> Iterator[frozenset[int]]:
-    """Yield all sets of whole joints that contain the given rows and hang on one body, smallest first."""
-    rest = [j for j in joints(tree) if not j <= wanted]
-    for k in range(len(rest) + 1):
-        for more in itertools.combinations(rest, k):
-            rows = wanted.union(*more)
-            if len(hangs_on(tree, rows)) == 1:
-                yield rows
+def hangs_on(tree: Tree, rows: Iterable[int]) -> set[int]:
+    """Return the bodies outside a set of joints that carry joints of the set, without the ground."""
+    return {above(tree, r) for r in rows} - {-1, *rows}
 
 
 @st.composite
@@ -86,49 +77,83 @@ def test_a_loop_ties_the_joints_that_move_one_end_and_not_the_other(data: st.Dat
     assert rows_between_bodies(tree, [a, b]) == frozenset().union(*expected)
 
 
-@settings(deadline=None, max_examples=150)
-@given(st.data())
-def test_a_coupling_ties_the_smallest_set_that_hangs_on_one_body(data: st.DataObject) -> None:
-    """Check the joints themselves, and those between them and the last body that carries all of them."""
-    tree = data.draw(trees())
-    rows = data.draw(st.lists(st.sampled_from(range(len(tree.parent))), min_size=1, max_size=3, unique=True), label="rows")
-    tied = rows_between_joints(tree, rows)
-    wanted = frozenset[int]().union(*(joint_of(tree, r) for r in rows))
-    smallest = next(closed_sets(tree, wanted))
-    assert wanted <= tied and len(hangs_on(tree, tied)) == 1
-    assert tied == smallest
-    assert output_row(tree, sorted(tied)) == hangs_on(tree, tied).pop()
-
-
-@settings(deadline=None, max_examples=150)
-@given(st.data())
-def test_clusters_are_the_finest_partition_that_keeps_ties_together(data: st.DataObject) -> None:
-    tree = data.draw(trees())
+@st.composite
+def tied_trees(draw: st.DrawFn) -> tuple[Tree, list[frozenset[int]]]:
+    """Return a tree, and ties by loops and by couplings of up to three joints."""
+    tree = draw(trees())
     ties = []
-    for _ in range(data.draw(st.integers(0, 3), label="ties")):
-        if data.draw(st.booleans(), label="loop"):
-            ties.append(rows_between_bodies(tree, data.draw(ends(tree))))
+    for _ in range(draw(st.integers(0, 3), label="ties")):
+        if draw(st.booleans(), label="loop"):
+            ties.append(rows_between_bodies(tree, draw(ends(tree))))
         else:
-            rows = data.draw(st.lists(st.sampled_from(range(len(tree.parent))), min_size=1, max_size=3), label="rows")
-            ties.append(rows_between_joints(tree, rows))
+            rows = draw(st.lists(st.sampled_from(range(len(tree.parent))), min_size=1, max_size=3), label="rows")
+            ties.append(whole_joints(tree, rows))
+    return tree, ties
+
+
+@settings(deadline=None, max_examples=150)
+@given(tied_trees())
+def test_clusters_keep_ties_together_and_come_after_those_that_carry_them(made: tuple[Tree, list[frozenset[int]]]) -> None:
+    tree, ties = made
     found = clusters(tree, ties)
+    owner = owners(tree, found)
     assert sorted(r for c in found for r in c) == list(range(len(tree.parent)))
-    assert [c[0] for c in found] == sorted(c[0] for c in found)
-    assert {frozenset(c) for c in found} == finest(tree, ties)
-    for c in found:
+    assert all(len({owner[r] for r in tie}) == 1 for tie in ties if tie)
+    for k, c in enumerate(found):
         assert c == tuple(sorted(c)) and all(joint_of(tree, r) <= set(c) for r in c)
-        assert {output_row(tree, c)} == hangs_on(tree, frozenset(c))
-        assert output_row(tree, c) < c[0]
+        assert all(owner[h] < k for h in hangs_on(tree, c))
+
+
+@settings(deadline=None, max_examples=150)
+@given(tied_trees())
+def test_handles_are_on_the_parent_or_carry_it(made: tuple[Tree, list[frozenset[int]]]) -> None:
+    """Check that a cluster hangs on its handles, and that its parent has those that are not on the parent itself."""
+    tree, ties = made
+    found = clusters(tree, ties)
+    owner, on = owners(tree, found), handles(tree, found)
+    for c, own in zip(found, on, strict=True):
+        assert hangs_on(tree, c) <= set(own) and not set(own) & set(c)
+        assert [owner[h] for h in own] == sorted(owner[h] for h in own)
+        if own:
+            parent = found[owner[own[-1]]]
+            beyond = set(own) - set(parent)
+            assert beyond <= set(on[owner[own[-1]]])
+            assert all(any(moves(tree, frozenset(found[owner[h]]), r) for r in parent) for h in beyond)
+
+
+@settings(deadline=None, max_examples=150)
+@given(tied_trees())
+def test_clusters_are_the_finest_that_ties_and_carriers_allow(made: tuple[Tree, list[frozenset[int]]]) -> None:
+    """Check that only clusters with handles on different branches are larger, up to the last body that carries them."""
+    tree, ties = made
+    found = clusters(tree, ties)
+    fine = finest(tree, ties)
+    for c in found:
+        assert set(c) == set().union(*(f for f in fine if f & set(c)))
+    if {frozenset(c) for c in found} != fine:
+        assert not all_handles_on_one_path(tree, fine)
+
+
+def all_handles_on_one_path(tree: Tree, found: Iterable[frozenset[int]]) -> bool:
+    """Return whether of two bodies that carry a cluster always one carries the other."""
+    return all(
+        moves(tree, joint_of(tree, a), b) or moves(tree, joint_of(tree, b), a)
+        for c in found
+        for a, b in itertools.combinations(hangs_on(tree, c), 2)
+    )
 
 
 def finest(tree: Tree, ties: list[frozenset[int]]) -> set[frozenset[int]]:
-    """Return the finest clusters by reachability: a chain of constraints connects all joints of a cluster."""
+    """Return the joints that reach each other along constraints and towards the ground."""
     n = len(tree.parent)
     near = np.eye(n, dtype=bool)
     for group in (*joints(tree), *ties):
         near[np.ix_(list(group), list(group))] = True
+    for i, p in enumerate(tree.parent):
+        if p >= 0:
+            near[i, p] = True
     reached = np.linalg.matrix_power(near.astype(float), n) > 0.0
-    return {frozenset(map(int, np.flatnonzero(row))) for row in reached}
+    return {frozenset(map(int, np.flatnonzero(row & column))) for row, column in zip(reached, reached.T, strict=True)}
 
 
 @settings(deadline=None, max_examples=60)
@@ -165,6 +190,22 @@ def test_clusters_of_a_mechanism_hang_on_the_last_body_that_carries_them() -> No
     assert robot.nq == robot.nv == 5
     assert [j.name for j in robot.joints if j.v_slice.stop == j.v_slice.start] == ["joint4"]
     assert robot.parent == (-1, 0, 1, 2, 3)
+
+
+def test_clusters_may_hang_on_several_bodies_of_another() -> None:
+    """Check figure 5 of Chignoli et al., whose clusters have three, two and two bodies."""
+    robot = closed(MECHANISMS["several"](), execution="interpreted")
+    first, third, second = robot._mechanism.clusters
+    assert [first.rows, second.rows, third.rows] == [(0, 1, 2), (4, 5), (3, 6)]
+    assert [first.handles, second.handles, third.handles] == [(), (0,), (0, 1)]
+
+
+def test_a_coupling_of_two_branches_connects_them_up_to_the_body_that_carries_both() -> None:
+    made = dataclasses.replace(
+        from_parents([-1, 0, 1, 2, 0, 4, 5]), couplings=(Coupling("both", "joint6", (("joint3", (1.0,)),)),)
+    )
+    robot = closed(made, execution="interpreted")
+    assert [set(c) for c in robot.clusters] == [{"joint0"}, {f"joint{k}" for k in range(1, 7)}]
 
 
 def test_couplings_are_followed_in_an_order_in_which_they_can_be_computed() -> None:

@@ -148,6 +148,75 @@ def flying_linkage() -> fw.Description:
     return dataclasses.replace(base, name="flying_linkage", bodies=made, joints=joints, couplings=(gear,))
 
 
+def on_several_bodies() -> fw.Description:
+    """Return the mechanism of Chignoli et al., figure 5, whose clusters of two or three bodies hang on bodies of another."""
+    made = from_parents([-1, 0, 1, 0, 3, 0, 1], seed=5, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
+    couplings = (
+        Coupling("first", "joint2", (("joint0", (0.7,)), ("joint1", (-1.1, 0.2)))),
+        Coupling("second", "joint4", (("joint3", (2.0,)),)),
+        Coupling("third", "joint6", (("joint5", (-3.0,)),)),
+    )
+    return dataclasses.replace(made, name="several", couplings=couplings)
+
+
+def with_rotors_two_links_up() -> fw.Description:
+    """Return a flying chain of four links on hinges and a ball, with rotors two links up.
+
+    One rotor drives a four-bar on the third link; a branch on the second link and a rotor of the first turn together.
+    """
+    made = from_parents([-1, 0, 1, 2, 3, 0, 1, 2, 2], seed=6, masses=(0.5, 2.0))
+    joints = list(made.joints)
+    for k, kind in ((0, fw.JointType.FLOATING), (4, BALL)):
+        joints[k] = dataclasses.replace(joints[k], type=kind, lower=-np.inf, upper=np.inf)
+    names = [b.name for b in made.bodies]
+    bars = [("crank", names[3], (0.1, 0.0)), ("coupler", "crank", (0.2, 0.1)), ("rocker", names[3], (0.5, 0.0))]
+    joints += [fw.Joint(name, HINGE, parent, name, at(*place), Z) for name, parent, place in bars]
+    joints += [fw.Joint("rotor", HINGE, names[1], "rotor", at(0.1, 0.2, 0.3), (0.0, 0.6, 0.8))]
+    loop = Loop("bars", LoopType.REVOLUTE, "coupler", "rocker", at(0.3, 0.0), at(0.1, 0.1))
+    couplings = (
+        Coupling("second", "joint5", (("joint2", (4.0,)),)),
+        Coupling("third", "joint6", (("joint3", (-5.0,)),)),
+        Coupling("motor", "rotor", (("crank", (3.0,)),)),
+        Coupling("together", "joint8", (("joint7", (0.5,)), ("joint1", (1.5, 0.3)))),
+    )
+    made_bodies = (*made.bodies, *bodies("crank", "coupler", "rocker", "rotor"))
+    return dataclasses.replace(
+        made, name="rotors_up", bodies=made_bodies, joints=tuple(joints), couplings=couplings, loops=(loop,)
+    )
+
+
+def coupled_at_random(seed: int) -> fw.Description:
+    """Return a random tree, often long, with random couplings and sometimes a floating root, balls and armatures."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(6, 11))
+    parents = [-1] + [k - 1 if rng.random() < 0.5 else int(rng.integers(0, k)) for k in range(1, n)]
+    made = from_parents(parents, seed=seed, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
+    balls = set(rng.choice(n, 1)) if rng.random() < 0.3 else set()
+    joints = [
+        dataclasses.replace(j, type=BALL if k in balls else j.type, armature=0.0 if k in balls else rng.choice([0.0, 0.1]))
+        for k, j in enumerate(made.joints)
+    ]
+    if rng.random() < 0.4:
+        joints[0] = dataclasses.replace(joints[0], type=fw.JointType.FLOATING, armature=0.0)
+    hinges = [j.name for j in joints if j.type not in (BALL, fw.JointType.FLOATING)]
+    couplings: list[Coupling] = []
+    for follower in rng.choice(hinges, min(3, len(hinges) // 2), replace=False):
+        others = [name for name in hinges if name != follower and name not in {c.joint for c in couplings}]
+        leaders = rng.choice(others, int(rng.integers(1, 3)), replace=False)
+        hinges = [name for name in hinges if name not in (follower, *leaders)] + [str(name) for name in leaders]
+        terms = tuple((str(name), tuple(map(float, rng.uniform(-2.0, 2.0, int(rng.integers(1, 3)))))) for name in leaders)
+        couplings.append(Coupling(f"to {follower}", str(follower), terms, float(rng.uniform(-1.0, 1.0))))
+    return dataclasses.replace(made, name=f"coupled_{seed}", joints=tuple(joints), couplings=tuple(couplings))
+
+
+def ladder(n: int) -> fw.Description:
+    """Return two chains of n links on a floating body, where the joints of one follow those of the other."""
+    made = from_parents([-1, 0, *range(1, n), 0, *range(n + 1, 2 * n)], seed=n)
+    root = dataclasses.replace(made.joints[0], type=fw.JointType.FLOATING)
+    couplings = tuple(Coupling(f"rung {k}", f"joint{n + k}", ((f"joint{k}", (0.8,)),)) for k in range(1, n + 1))
+    return dataclasses.replace(made, name=f"ladder_{n}", joints=(root, *made.joints[1:]), couplings=couplings)
+
+
 def with_own_constraint() -> fw.Description:
     """Return a chain with a constraint function between two joints."""
 
@@ -171,6 +240,8 @@ MECHANISMS: dict[str, Callable[[], fw.Description]] = {
     "geared": geared_linkage,
     "flying_linkage": flying_linkage,
     "own": with_own_constraint,
+    "several": on_several_bodies,
+    "rotors_up": with_rotors_two_links_up,
     **{f"chain_{kind}": of_type(kind) for kind in LoopType},
     "geared_chain": lambda: robots.geared_chain(4, random=1),
     "belt_chain": lambda: robots.belt_chain(4, random=2),

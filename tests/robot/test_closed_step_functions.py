@@ -82,7 +82,7 @@ def test_steps_are_those_of_each_joint_along_its_own_velocity(name: str) -> None
     np.testing.assert_allclose(robot.difference(q, ahead), whole[..., robot._independent], rtol=1e-12, atol=ROUNDING)
 
 
-COUPLED = ("coupled", "locked", "repeated", "geared_chain", "belt_chain", "mini_cheetah")
+COUPLED = ("coupled", "several", "locked", "repeated", "geared_chain", "belt_chain", "mini_cheetah")
 LOOPED = [name for name in MECHANISMS if name not in COUPLED]
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..algorithms import aba, crba_ltdl, mechanisms
 from ..algorithms.mechanisms import multipliers, projection, spanning
 from ..algorithms.mechanisms import rnea as c_rnea
-from ..algorithms.mechanisms.cluster_tree import ClusterTree, Follower, unconstrained
+from ..algorithms.mechanisms.cluster_tree import ClusterTree, Follower, forces_pass
 from ..algorithms.mechanisms.counterparts import counterpart
 from ..array_types import Array, Vector
 from ..checks import Count, SeedOrNone, Size, checked
@@ -97,12 +97,8 @@ class ClosedRobot(Robot):
 
     @cached_property
     def _topology(self) -> Topology:
-        """The rows of the spanning tree; the parent of each row is the output body of its cluster."""
-        tree, clusters = self._mechanism.tree, self._mechanism.clusters
-        owner = self._mechanism.owner
-        return Topology(
-            [tree.parent[r] if unconstrained(clusters[owner[r]]) else clusters[owner[r]].output for r in range(len(owner))]
-        )
+        """The rows of the spanning tree; the parent of each row is the last body that all forces on its cluster pass."""
+        return Topology(forces_pass(self._mechanism))
 
     @property
     def closed(self) -> bool:
@@ -382,8 +378,14 @@ class ClosedRobot(Robot):
 
     @property
     def _accurate_by_multipliers(self) -> bool:
-        """True if the robot has large loops whose constraint forces follow from the inertia of the spanning tree."""
-        if not any(map(multipliers.is_large, self._mechanism.clusters)) or loose_joint(self.model) is not None:
+        """True if the robot has large loops whose constraint forces follow from the inertia of the spanning tree.
+
+        All clusters must hang on one body.
+        """
+        clusters = self._mechanism.clusters
+        if not any(map(multipliers.is_large, clusters)) or any(c.crossed for c in clusters):
+            return False
+        if loose_joint(self.model) is not None:
             return False
         q = [float(x) for x in self._loops.in_general_position()]
         return multipliers.constraint_error(self._mechanism, q) < ACCURATE

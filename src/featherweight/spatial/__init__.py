@@ -5,7 +5,17 @@ ordered [angular; linear]. Inertias store only their distinct entries, so symmet
 """
 
 from .coriolis import ZERO_CORIOLIS, Coriolis, coriolis_of_turning
-from .inertia import ZERO_ARTICULATED, ZERO_MOBILITY, ZERO_RIGID, ArticulatedInertia, Mobility, RigidInertia, mobility
+from .inertia import (
+    ZERO_ARTICULATED,
+    ZERO_CROSS,
+    ZERO_MOBILITY,
+    ZERO_RIGID,
+    ArticulatedInertia,
+    CrossInertia,
+    Mobility,
+    RigidInertia,
+    mobility,
+)
 from .lie import (
     Quaternion,
     exp_se2,
@@ -27,6 +37,7 @@ __all__ = [
     "ZERO3",
     "ZERO_ARTICULATED",
     "ZERO_CORIOLIS",
+    "ZERO_CROSS",
     "ZERO_FORCE",
     "ZERO_MOBILITY",
     "ZERO_MOTION",
@@ -34,6 +45,7 @@ __all__ = [
     "ZERO_SYM3",
     "ArticulatedInertia",
     "Coriolis",
+    "CrossInertia",
     "Force",
     "Mat3",
     "Mobility",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .motion import Force, Motion, unit_motion
+from .motion import ZERO_FORCE, Force, Motion, unit_motion
 from .vectors import ZERO3, ZERO_SYM3, Mat3, Scalar, Sym3, Vec3
 
 
@@ -230,6 +230,60 @@ class ArticulatedInertia(NamedTuple):
         )
 
 
+class CrossInertia(NamedTuple):
+    """A map from the motion of one body to the force on another, by the forces for unit motions along the six axes."""
+
+    columns: tuple[Force, ...]
+
+    def __add__(a, b: CrossInertia) -> CrossInertia:  # type: ignore[override]
+        return CrossInertia(tuple(f + g for f, g in zip(a.columns, b.columns, strict=True)))
+
+    def __matmul__(a, m: Motion) -> Force:
+        total = ZERO_FORCE
+        for k, f in enumerate(a.columns):
+            total = total + m.component(k) * f
+        return total
+
+    def column(a, k: int) -> Force:
+        """Return the force for the unit motion along axis k."""
+        return a.columns[k]
+
+    def transpose(a) -> CrossInertia:
+        rows = [[f.component(k) for f in a.columns] for k in range(6)]
+        return CrossInertia(tuple(Force(Vec3(*row[:3]), Vec3(*row[3:])) for row in rows))
+
+    def plus_dyad(a, u: Force, w: Force) -> CrossInertia:
+        """Return a + u w^T."""
+        return CrossInertia(tuple(f + w.component(k) * u for k, f in enumerate(a.columns)))
+
+    def folded(a) -> ArticulatedInertia:
+        """Return a + a^T, the inertia if both bodies are the same."""
+        x, y, z, p, q, r = a.columns
+        return ArticulatedInertia(
+            Sym3(
+                x.ang.x + x.ang.x,
+                y.ang.x + x.ang.y,
+                z.ang.x + x.ang.z,
+                y.ang.y + y.ang.y,
+                z.ang.y + y.ang.z,
+                z.ang.z + z.ang.z,
+            ),
+            Mat3(
+                Vec3(p.ang.x + x.lin.x, q.ang.x + x.lin.y, r.ang.x + x.lin.z),
+                Vec3(p.ang.y + y.lin.x, q.ang.y + y.lin.y, r.ang.y + y.lin.z),
+                Vec3(p.ang.z + z.lin.x, q.ang.z + z.lin.y, r.ang.z + z.lin.z),
+            ),
+            Sym3(
+                p.lin.x + p.lin.x,
+                q.lin.x + p.lin.y,
+                r.lin.x + p.lin.z,
+                q.lin.y + q.lin.y,
+                r.lin.y + q.lin.z,
+                r.lin.z + r.lin.z,
+            ),
+        )
+
+
 class Mobility(NamedTuple):
     """The inverse of an articulated inertia: the map from a force on a body to its motion.
 
@@ -291,4 +345,5 @@ def _symmetric_product(a: Vec3, b: Vec3) -> Sym3:
 
 ZERO_RIGID = RigidInertia(0.0, ZERO3, ZERO_SYM3)
 ZERO_ARTICULATED = ArticulatedInertia(ZERO_SYM3, Mat3(ZERO3, ZERO3, ZERO3), ZERO_SYM3)
+ZERO_CROSS = CrossInertia((ZERO_FORCE,) * 6)
 ZERO_MOBILITY = Mobility(ZERO_ARTICULATED)

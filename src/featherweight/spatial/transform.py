@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeVar
 
 from .coriolis import Coriolis
-from .inertia import ArticulatedInertia, Mobility, RigidInertia
+from .inertia import ArticulatedInertia, CrossInertia, Mobility, RigidInertia
 from .motion import Force, Motion
 from .vectors import IDENTITY3, ZERO3, Mat3, Scalar, Vec3
 
@@ -86,6 +86,10 @@ class Transform(NamedTuple):
             return I.rotate(X.R).translate(X.base)
         a = I.spin(X.turn[0], X.turn[1]).shift(X.slide).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
         return a.spin(X.yaw[0], X.yaw[1]).translate(X.base)
+
+    def cross_inertia_to_parent(X, B: CrossInertia) -> CrossInertia:
+        """Return B X, for a map B from motions of the child."""
+        return CrossInertia(tuple(map(X.force_to_parent, B.transpose().columns))).transpose()
 
     def coriolis_to_parent(X, N: Coriolis, I: RigidInertia, u: Vec3) -> Coriolis:
         """Return N in the parent frame, for bodies with the inertia I there that all move faster by u there."""

@@ -1,13 +1,13 @@
 """Forward dynamics of mechanisms with loops: the cluster-based articulated-body algorithm (C-ABA, algorithm 1).
 
-One body, the output body o, carries all bodies of a cluster. With the composite inertias of the cluster's bodies, including
-the articulated inertias of the clusters on them, and the forces F that unit accelerations of its joints need at o,
+The handles o carry all bodies of a cluster. With the composite inertias of the cluster's bodies, including the articulated
+inertias of the clusters on them, and the forces F that unit accelerations of its joints need at the handles,
 
     D = G^T H G,   U = F G,   u = tau - G^T (S^T p),   IA_o += I - U D^-1 U^T,   pA_o += p + U D^-1 u
     y'' = D^-1 (u - U^T a_o),   q'' = G y'' + g
 
-where H, I and p are those of the cluster alone, and p includes the forces due to velocities and g. A joint outside all loops
-is a cluster by itself, for which this is the step of the articulated-body algorithm.
+where H, I and p are those of the cluster alone, and p includes the forces due to velocities and g. With h handles, IA_o is
+6 h by 6 h. A joint outside all loops is a cluster by itself, for which this is the step of the articulated-body algorithm.
 """
 
 from __future__ import annotations
@@ -27,10 +27,20 @@ from ..kinematics import (
     rigid_inertia,
     velocity_products,
 )
-from .articulated import apparent_cluster_inertia
-from .cluster_tree import ClusterTree, unconstrained
+from .articulated import (
+    Dyad,
+    SharedInertia,
+    apparent_cluster_inertia,
+    lower_solved,
+    passed_dyads,
+    powers,
+    scaled_wrenches,
+    without_dyads,
+    wrenches_on_handles,
+)
+from .cluster_tree import Cluster, ClusterTree, unconstrained
 from .counterparts import for_mechanism
-from .crba import cluster_force, projected_block, unit_forces
+from .crba import projected_block, unit_forces
 from .maps import Map, dot, maps, spanning_configuration, spanning_velocity
 
 
@@ -44,6 +54,7 @@ class ClusterPass(NamedTuple):
     W: list[Force]
     d: list[Any]
     u: list[Any]
+    shared: SharedInertia
 
 
 class ClusterSolution(NamedTuple):
@@ -51,7 +62,7 @@ class ClusterSolution(NamedTuple):
 
     C: Any
     reciprocal: Any
-    U: list[Force]
+    U: dict[int, list[Force]]  # for each handle
     u: list[Any]
 
 
@@ -80,7 +91,7 @@ def inward_pass(mech: ClusterTree, q, v, tau, external) -> InwardPass:
     vs = spanning_velocity(mech, M, v)
     w, carried = angular_velocities(tree, X, vs)
     c = velocity_products(tree, X, w, carried, vs)
-    A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n)
+    A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n, SharedInertia())
     solved: list[ClusterSolution | None] = [None] * len(mech.clusters)
     for j in range(n):
         if tree.last[j] == j:
@@ -138,43 +149,60 @@ def inward_row(tree: Tree, A: ClusterPass, j: int, tau) -> None:
 
 
 def inward_cluster(mech: ClusterTree, A: ClusterPass, number: int, M, tau) -> ClusterSolution:
-    """Run a cluster's part of pass 2: add to the output body, and return the quantities for pass 3."""
-    tree, cluster = mech.tree, mech.clusters[number]
-    X, c, IA, pA = A.X, A.c, A.IA, A.pA
-    m, o = len(cluster.independent), cluster.output
-    zeta: dict[int, Motion] = {}
-    resting = ZERO_MOTION if o >= 0 else base_acceleration(tree)
-    for j in cluster.rows:  # accelerations relative to the output body, without y''
-        arriving = zeta.get(tree.parent[j], resting)
-        arriving = arriving if tree.kind[j] == INNER else X[j] @ arriving + c[j]
-        zeta[j] = arriving + unit_motion(tree.axis[j], M.g[j])
-    biases = {}
-    sums = {j: (IA[j], pA[j] + IA[j] @ zeta[j] if tree.last[j] == j else pA[j]) for j in cluster.rows}
-    top = (ZERO_ARTICULATED, ZERO_FORCE)
-    composite = {}
-    for j in reversed(cluster.rows):
-        I, f = sums[j]
-        composite[j] = I
-        biases[j] = f.component(tree.axis[j]) + tree.armature[j] * M.g[j]
-        p = tree.parent[j]
-        if p == o and o < 0:
-            continue
-        moved = (I, f) if tree.kind[j] == INNER else (X[j].inertia_to_parent(I), X[j].force_to_parent(f))
-        if p == o:
-            top = (top[0] + moved[0], top[1] + moved[1])
-        else:
-            sums[p] = (sums[p][0] + moved[0], sums[p][1] + moved[1])
-    F, inside = unit_forces(mech, cluster, X, composite)
-    C, reciprocal = factorize(m, projected_block(cluster, M, inside))
+    """Run a cluster's part of pass 2: add to the handles, and return the quantities for pass 3."""
+    cluster, IA, pA = mech.clusters[number], A.IA, A.pA
+    m = len(cluster.independent)
+    I, f, biases, across, dyads = composite_bodies(mech, A, cluster, M)
+    F, inside = unit_forces(mech, cluster, A.X, I, across)
+    C, reciprocal = factorize(m, without_dyads(projected_block(cluster, M, inside), dyads))
     u = [tau[cluster.start + k] - dot([M.G[r][k] for r in cluster.rows], [biases[r] for r in cluster.rows]) for k in range(m)]
-    U = [cluster_force(M, cluster, F, k) for k in range(m)]
-    y = solve(m, C, reciprocal, u)
-    if o >= 0:
-        IA[o] = IA[o] + apparent_cluster_inertia(m, top[0], C, reciprocal, U)
-        pA[o] = pA[o] + top[1]
-        for k in range(m):
-            pA[o] = pA[o] + y[k] * U[k]
+    for d in dyads:
+        u = [x - (d.r * y) * d.s for x, y in zip(u, d.pull, strict=True)]
+    U = wrenches_on_handles(cluster, M, F, dyads)
+    several = len(cluster.handles) > 1
+    y = lower_solved(C, u) if several else solve(m, C, reciprocal, u)
+    E = {h: scaled_wrenches(C, wrenches) for h, wrenches in U.items()}
+    for h in cluster.handles:
+        top = I.get(h, ZERO_ARTICULATED)
+        IA[h] = IA[h] + (top if several else apparent_cluster_inertia(top, reciprocal, E[h]))
+        pA[h] = pA[h] + f.get(h, ZERO_FORCE)
+        for k in range(0 if several else m):
+            pA[h] = pA[h] + y[k] * U[h][k]
+    if several:
+        dyads += [Dyad(r, {h: E[h][i] for h in E}, y[i]) for i, r in enumerate(reciprocal)]
+    for d in A.shared.leave(dyads):
+        for h, e in d.e.items():
+            IA[h] = IA[h].minus_dyad(e, d.r * e)
+            pA[h] = pA[h] + (d.r * d.s) * e
     return ClusterSolution(C, reciprocal, U, u)
+
+
+def composite_bodies(mech: ClusterTree, A: ClusterPass, cluster: Cluster, M):
+    """Return I, p, S^T p and blocks between bodies of a cluster, by rows, I and p of its handles, and dyads."""
+    tree, X = mech.tree, A.X
+    zeta: dict[int, Motion] = {}
+    for j in cluster.rows:  # accelerations relative to the handles, without y''
+        p = tree.parent[j]
+        arriving = zeta[p] if p in zeta else ZERO_MOTION if p >= 0 else base_acceleration(tree)
+        arriving = arriving if tree.kind[j] == INNER else X[j] @ arriving + A.c[j]
+        zeta[j] = arriving + unit_motion(tree.axis[j], M.g[j])
+    I = {j: A.IA[j] for j in cluster.rows}
+    f = {j: A.pA[j] + A.IA[j] @ zeta[j] if tree.last[j] == j else A.pA[j] for j in cluster.rows}
+    for j in cluster.rows:
+        for l, B in A.shared.blocks(j).items():
+            f[l] = f.get(l, ZERO_FORCE) + B @ zeta[j]
+    biases, across = {}, {}
+    for j in reversed(cluster.rows):
+        across[j], own = A.shared.passed_blocks(tree, X, j)
+        biases[j] = f[j].component(tree.axis[j]) + tree.armature[j] * M.g[j]
+        p = tree.parent[j]
+        if p < 0:
+            continue
+        moved = (I[j], f[j]) if tree.kind[j] == INNER else (X[j].inertia_to_parent(I[j]), X[j].force_to_parent(f[j]))
+        I[p], f[p] = I.get(p, ZERO_ARTICULATED) + moved[0], f.get(p, ZERO_FORCE) + moved[1]
+        if own is not None:
+            I[p] = I[p] + own
+    return I, f, biases, across, passed_dyads(mech, cluster, X, M, A.shared, zeta)
 
 
 def arriving_acceleration(tree, X, c, a, j: int):
@@ -190,8 +218,8 @@ def outward_cluster(mech: ClusterTree, number: int, M, X, c, solved, a, result) 
     tree, cluster = mech.tree, mech.clusters[number]
     u = solved.u
     m = len(cluster.independent)
-    if cluster.output >= 0:
-        u = [u[k] - solved.U[k].power(a[cluster.output]) for k in range(m)]
+    if cluster.handles:
+        u = [x - y for x, y in zip(u, powers(cluster, solved.U, a), strict=True)]
     y = solve(m, solved.C, solved.reciprocal, u)
     for k in range(m):
         result[cluster.start + k] = y[k]

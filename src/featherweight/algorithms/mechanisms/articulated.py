@@ -1,22 +1,121 @@
 """Articulated inertias of clusters, and the propagation of wrenches past them (Chignoli et al., sections VII and VIII).
 
-A cluster has U, the wrenches on its output body for its unit accelerations, and D = C diag(p) C^T. A wrench Y against the
-motion of its bodies gives t = -G^T S^T Y, and X^T Y + U D^-1 t is passed to the output body. A row outside all loops has W and
-d.
+A cluster has U, the wrenches on its handles for its unit accelerations, and D = C diag(p) C^T. A wrench Y against the motion
+of its bodies gives t = -G^T S^T Y, and X^T Y + U D^-1 t is passed to the handles. A row outside all loops has W and d.
+
+A cluster with h handles leaves an inertia of 6 h by 6 h on them, in which U D^-1 U^T couples the handles. The few dyads of this
+product stay apart until all of their wrenches are on one body. If too many come together, blocks of 6 by 6 replace them.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...model.tree import INNER
-from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, Force, Motion, unit_motion
+from ...model.tree import INNER, Tree
+from ...spatial import (
+    ZERO_ARTICULATED,
+    ZERO_CROSS,
+    ZERO_FORCE,
+    ZERO_MOTION,
+    ArticulatedInertia,
+    CrossInertia,
+    Force,
+    Motion,
+    unit_motion,
+)
 from ..articulated import apparent_inertia, gain, joint_acceleration, with_joint
 from ..contact.operational_space.dense_factors import factorize, solve
 from ..kinematics import joint_transforms, rigid_inertia
-from .cluster_tree import ClusterTree, unconstrained
-from .crba import cluster_force, projected_block, unit_forces
+from .cluster_tree import Cluster, ClusterTree, unconstrained
+from .crba import cluster_force, pass_joint, projected_block, unit_forces
 from .maps import Map, dot, maps, spanning_configuration
+
+DYADS = 8
+"""The most dyads that stay apart on the handles of a cluster; blocks between bodies replace more of them."""
+
+
+class Dyad(NamedTuple):
+    """The inertia -r e e^T, and the force r s e, for a wrench e on several bodies, by their rows."""
+
+    r: Any
+    e: dict[int, Force]
+    s: Any = 0.0
+    pull: tuple[Any, ...] = ()  # G^T S^T e of the cluster that it has passed last
+
+
+class SharedInertia:
+    """The inertia that couples different bodies, by their rows: dyads, and blocks.
+
+    A block is the map from the motion of one body to the force on another.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, dict[int, CrossInertia]] = {}
+        self._dyads: list[Dyad] = []
+
+    def blocks(self, j: int) -> dict[int, CrossInertia]:
+        """Return the forces on other rows for the motion of row j."""
+        return self._blocks.get(j, {})
+
+    def passed_blocks(self, tree: Tree, X, j: int):
+        """Pass the blocks of row j to its parent; return them, and the inertia that they add to the parent's own."""
+        across = self._blocks.pop(j, {})
+        p, own = tree.parent[j], None
+        for l, B in across.items():
+            del self._blocks[l][j]
+            if p < 0:
+                continue
+            moved = B if tree.kind[j] == INNER else X[j].cross_inertia_to_parent(B)
+            if l == p:
+                own = moved.folded()
+            else:
+                self._add(l, p, moved)
+        return across, own
+
+    def taken_dyads(self, cluster: Cluster) -> list[Dyad]:
+        """Return the dyads on bodies of a cluster, and forget them."""
+        rows = set(cluster.rows)
+        taken = [d for d in self._dyads if not rows.isdisjoint(d.e)]
+        self._dyads = [d for d in self._dyads if rows.isdisjoint(d.e)]
+        return taken
+
+    def leave(self, dyads: list[Dyad]) -> list[Dyad]:
+        """Leave dyads on the handles of a cluster.
+
+        Return the dyads whose parts on single bodies belong to the inertias of these bodies.
+        """
+        several = [d for d in dyads if len(d.e) > 1]
+        if len(several) <= DYADS:
+            self._dyads += several
+            return [d for d in dyads if len(d.e) == 1]
+        for d in several:
+            for k, (h, f) in enumerate(d.e.items()):
+                for other, g in list(d.e.items())[:k]:
+                    self._add(h, other, ZERO_CROSS.plus_dyad(f, (0.0 - d.r) * g))
+        return dyads
+
+    def _add(self, l: int, j: int, B: CrossInertia) -> None:
+        """Add the map from motions of row j to forces on row l, and its transpose."""
+        for a, b, block in ((l, j, B), (j, l, B.transpose())):
+            own = self._blocks.setdefault(b, {})
+            own[a] = own[a] + block if a in own else block
+
+
+def passed_dyads(mech: ClusterTree, cluster: Cluster, X, M, shared: SharedInertia, a: dict[int, Motion]) -> list[Dyad]:
+    """Return the dyads on bodies of a cluster with their wrenches on the handles.
+
+    For accelerations a of the bodies, by rows, s becomes s - e^T a.
+    """
+    dyads = []
+    for d in shared.taken_dyads(cluster):
+        e, s = dict(d.e), d.s
+        for j in e:
+            s = s - e[j].power(a[j]) if j in a else s
+        push = [pass_joint(mech.tree, X, e, j) for j in reversed(cluster.rows)]
+        against = [0.0 if x is None else x for x in reversed(push)]
+        pull = tuple(dot([M.G[r][k] for r in cluster.rows], against) for k in range(len(cluster.independent)))
+        dyads.append(Dyad(d.r, e, s, pull))
+    return dyads
 
 
 class ArticulatedClusters(NamedTuple):
@@ -29,17 +128,18 @@ class ArticulatedClusters(NamedTuple):
     d: dict[int, Any]
     C: dict[int, Any]  # for each cluster
     reciprocal: dict[int, Any]
-    U: dict[int, list[Force]]
+    U: dict[int, dict[int, list[Force]]]  # for each handle of each cluster
 
 
 def articulated_clusters(mech: ClusterTree, q) -> ArticulatedClusters:
     A, IA = before_articulation(mech, q)
+    shared = SharedInertia()
     for number in range(len(mech.clusters) - 1, -1, -1):
         if unconstrained(mech.clusters[number]):
             for j in reversed(mech.clusters[number].rows):
                 articulate_row(A, IA, j)
         else:
-            articulate_cluster(A, IA, number)
+            articulate_cluster(A, IA, shared, number)
     return A
 
 
@@ -71,28 +171,75 @@ def articulate_row(A: ArticulatedClusters, IA, j: int) -> None:
         IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else A.X[j].inertia_to_parent(Ia))
 
 
-def articulate_cluster(A: ArticulatedClusters, IA, number: int) -> None:
+def articulate_cluster(A: ArticulatedClusters, IA, shared: SharedInertia, number: int) -> None:
     """Articulate all rows of a cluster."""
     tree, cluster = A.mech.tree, A.mech.clusters[number]
-    m, o = len(cluster.independent), cluster.output
+    across = {}
     for j in reversed(cluster.rows):
         p = tree.parent[j]
+        across[j], own = shared.passed_blocks(tree, A.X, j)
         if p >= 0:
             IA[p] = IA[p] + (IA[j] if tree.kind[j] == INNER else A.X[j].inertia_to_parent(IA[j]))
-    F, inside = unit_forces(A.mech, cluster, A.X, IA)
-    A.C[number], A.reciprocal[number] = factorize(m, projected_block(cluster, A.maps[number], inside))
-    A.U[number] = [cluster_force(A.maps[number], cluster, F, k) for k in range(m)]
-    if o >= 0:
-        IA[o] = apparent_cluster_inertia(m, IA[o], A.C[number], A.reciprocal[number], A.U[number])
+        if own is not None:
+            IA[p] = IA[p] + own
+    dyads = passed_dyads(A.mech, cluster, A.X, A.maps[number], shared, {})
+    F, inside = unit_forces(A.mech, cluster, A.X, IA, across)
+    D = without_dyads(projected_block(cluster, A.maps[number], inside), dyads)
+    A.C[number], A.reciprocal[number] = factorize(len(D), D)
+    A.U[number] = wrenches_on_handles(cluster, A.maps[number], F, dyads)
+    E = {h: scaled_wrenches(A.C[number], U) for h, U in A.U[number].items()}
+    if len(E) > 1:
+        dyads += [Dyad(r, {h: E[h][i] for h in E}) for i, r in enumerate(A.reciprocal[number])]
+    else:
+        for h in E:
+            IA[h] = apparent_cluster_inertia(IA[h], A.reciprocal[number], E[h])
+    for d in shared.leave(dyads):
+        for h, e in d.e.items():
+            IA[h] = IA[h].minus_dyad(e, d.r * e)
 
 
-def apparent_cluster_inertia(m: int, I, C, reciprocal, U):
-    """Return I - U D^-1 U^T."""
-    E = list(U)  # U C^-T
-    for i in range(m):
+def without_dyads(D: list[list[Any]], dyads: list[Dyad]) -> list[list[Any]]:
+    """Return the lower triangle of D with the inertia of dyads that have passed the cluster."""
+    D = [list(row) for row in D]
+    for d in dyads:
+        for i, row in enumerate(D):
+            for j in range(i + 1):
+                row[j] = row[j] - (d.r * d.pull[i]) * d.pull[j]
+    return D
+
+
+def wrenches_on_handles(cluster: Cluster, M, F, dyads: list[Dyad]) -> dict[int, list[Force]]:
+    """Return U of each handle, one wrench for each independent velocity."""
+    forces = [cluster_force(M, cluster, F, k) for k in range(len(cluster.independent))]
+    U = {h: [f.get(h, ZERO_FORCE) for f in forces] for h in cluster.handles}
+    for d in dyads:
+        for h, f in d.e.items():
+            U[h] = [u - (d.r * x) * f for u, x in zip(U[h], d.pull, strict=True)]
+    return U
+
+
+def lower_solved(C, b: list[Any]) -> list[Any]:
+    """Return C^-1 b."""
+    x = list(b)
+    for i in range(len(x)):
+        for j in range(i):
+            x[i] = x[i] - C[i][j] * x[j]
+    return x
+
+
+def scaled_wrenches(C, U: list[Force]) -> list[Force]:
+    """Return E = U C^-T."""
+    E = list(U)
+    for i in range(len(E)):
         for j in range(i):
             E[i] = E[i] - C[i][j] * E[j]
-        I = I.minus_dyad(E[i], reciprocal[i] * E[i])
+    return E
+
+
+def apparent_cluster_inertia(I: ArticulatedInertia, reciprocal, E: list[Force]) -> ArticulatedInertia:
+    """Return I - U D^-1 U^T, for E = U C^-T."""
+    for r, e in zip(reciprocal, E, strict=True):
+        I = I.minus_dyad(e, r * e)
     return I
 
 
@@ -105,33 +252,35 @@ def propagate_force_row(A: ArticulatedClusters, j: int, Y: Force, tau=0.0):
 
 
 def propagate_force_cluster(A: ArticulatedClusters, number: int, Y: dict[int, Force], tau=None):
-    """Return C^-1 t, and the wrench on the output body, for wrenches Y on bodies of a cluster."""
+    """Return C^-1 t, and the wrenches on the handles, for wrenches Y on bodies of a cluster."""
     tree, cluster = A.mech.tree, A.mech.clusters[number]
     m = len(cluster.independent)
-    carried, push, top = dict(Y), {}, ZERO_FORCE
+    carried, push = dict(Y), {}
+    onward = dict.fromkeys(cluster.handles, ZERO_FORCE)
     for j in reversed(cluster.rows):
         f = carried.get(j, ZERO_FORCE)
         push[j] = f.component(tree.axis[j])
         p = tree.parent[j]
-        moved = f if tree.kind[j] == INNER or p < 0 else A.X[j].force_to_parent(f)
-        if p == cluster.output:
-            top = top + moved
+        if p < 0:
+            continue
+        moved = f if tree.kind[j] == INNER else A.X[j].force_to_parent(f)
+        if p in onward:
+            onward[p] = onward[p] + moved
         else:
             carried[p] = carried.get(p, ZERO_FORCE) + moved
     G = map_of(A, number).G
     against = [push[r] for r in cluster.rows]
     t = [(0.0 if tau is None else tau[k]) - dot([G[r][k] for r in cluster.rows], against) for k in range(m)]
     C = A.C[number]
-    for i in range(m):
-        for j in range(i):
-            t[i] = t[i] - C[i][j] * t[j]
+    t = lower_solved(C, t)
     y = [a * b for a, b in zip(t, A.reciprocal[number], strict=True)]
     for i in range(m - 1, -1, -1):
         for j in range(i + 1, m):
             y[i] = y[i] - C[j][i] * y[j]
-    for k in range(m):
-        top = top + y[k] * A.U[number][k]
-    return t, top
+    for h in onward:
+        for k in range(m):
+            onward[h] = onward[h] + y[k] * A.U[number][h][k]
+    return t, onward
 
 
 def propagate_motion_row(A: ArticulatedClusters, j: int, u, a: Motion) -> Motion:
@@ -141,15 +290,16 @@ def propagate_motion_row(A: ArticulatedClusters, j: int, u, a: Motion) -> Motion
     return with_joint(tree, j, A.W[j], A.d[j] * u, arriving)
 
 
-def propagate_motion_cluster(A: ArticulatedClusters, number: int, t, a: Motion) -> dict[int, Motion]:
-    """Return the accelerations of a cluster's rows for C^-1 t and the acceleration of the output body."""
+def propagate_motion_cluster(A: ArticulatedClusters, number: int, t, a) -> dict[int, Motion]:
+    """Return the accelerations of a cluster's rows for C^-1 t and those of its handles, by rows."""
     return cluster_motion(A, number, cluster_rates(A, number, t, a), a)
 
 
-def cluster_rates(A: ArticulatedClusters, number: int, t, a: Motion) -> list[Any]:
-    """Return the independent accelerations of a cluster for C^-1 t and the acceleration of the output body."""
-    m, C, reciprocal = len(A.mech.clusters[number].independent), A.C[number], A.reciprocal[number]
-    w = solve(m, C, reciprocal, [A.U[number][k].power(a) for k in range(m)])
+def cluster_rates(A: ArticulatedClusters, number: int, t, a) -> list[Any]:
+    """Return the independent accelerations of a cluster for C^-1 t and the accelerations of its handles, by rows."""
+    cluster, C, reciprocal = A.mech.clusters[number], A.C[number], A.reciprocal[number]
+    m = len(cluster.independent)
+    w = solve(m, C, reciprocal, powers(cluster, A.U[number], a))
     y = [x * r for x, r in zip(t, reciprocal, strict=True)]
     for i in range(m - 1, -1, -1):
         for j in range(i + 1, m):
@@ -157,16 +307,24 @@ def cluster_rates(A: ArticulatedClusters, number: int, t, a: Motion) -> list[Any
     return [x - z for x, z in zip(y, w, strict=True)]
 
 
-def cluster_motion(A: ArticulatedClusters, number: int, rates, a: Motion) -> dict[int, Motion]:
-    """Return the accelerations of a cluster's rows for the independent ones and the acceleration of the output body."""
+def cluster_motion(A: ArticulatedClusters, number: int, rates, a) -> dict[int, Motion]:
+    """Return the accelerations of a cluster's rows for the independent ones and those of its handles, by rows."""
     tree = A.mech.tree
     accelerations: dict[int, Motion] = {}
     for j in A.mech.clusters[number].rows:
         p = tree.parent[j]
-        arriving = accelerations.get(p, a)
+        arriving = accelerations[p] if p in accelerations else a[p] if p >= 0 else ZERO_MOTION
         arriving = arriving if tree.kind[j] == INNER else A.X[j] @ arriving
         accelerations[j] = arriving + unit_motion(tree.axis[j], dot(map_of(A, number).G[j], rates))
     return accelerations
+
+
+def powers(cluster: Cluster, U: dict[int, list[Force]], a) -> list[Any]:
+    """Return U^T a for the accelerations of handles, one for each independent velocity."""
+    total = [0.0] * len(cluster.independent)
+    for h, wrenches in U.items():
+        total = [x + f.power(a[h]) for x, f in zip(total, wrenches, strict=True)]
+    return total
 
 
 # Passes over all clusters, as joint_forces and responses of articulated.py for trees
@@ -191,8 +349,8 @@ def joint_forces(A: ArticulatedClusters, tau, Y) -> list[list[Any]]:
                     Y[p] = Y[p] + onward
         else:
             u[number], onward = propagate_force_cluster(A, number, {j: Y[j] for j in cluster.rows}, own)
-            if cluster.output >= 0:
-                Y[cluster.output] = Y[cluster.output] + onward
+            for h, f in onward.items():
+                Y[h] = Y[h] + f
     return u
 
 
@@ -201,7 +359,6 @@ def responses(A: ArticulatedClusters, u, result) -> list[Motion]:
     mech, tree = A.mech, A.mech.tree
     a = [ZERO_MOTION] * len(tree.parent)
     for number, cluster in enumerate(mech.clusters):
-        carried = a[cluster.output] if cluster.output >= 0 else ZERO_MOTION
         if unconstrained(cluster):
             for k, j in enumerate(cluster.rows):
                 p = tree.parent[j]
@@ -210,9 +367,9 @@ def responses(A: ArticulatedClusters, u, result) -> list[Motion]:
                 result[cluster.start + k] = joint_acceleration(tree, j, A.W[j], A.d[j] * u[number][k], arriving)
                 a[j] = with_joint(tree, j, A.W[j], A.d[j] * u[number][k], arriving)
         else:
-            rates = cluster_rates(A, number, u[number], carried)
+            rates = cluster_rates(A, number, u[number], a)
             for k, x in enumerate(rates):
                 result[cluster.start + k] = x
-            for j, motion in cluster_motion(A, number, rates, carried).items():
+            for j, motion in cluster_motion(A, number, rates, a).items():
                 a[j] = motion
     return a

@@ -50,7 +50,7 @@ class Cluster(NamedTuple):
     """Rows that move together, in ascending order."""
 
     rows: tuple[int, ...]
-    output: int  # row of the body that carries them, -1 for the ground
+    handles: tuple[int, ...]  # rows of the bodies outside that carry it or what it carries; the last is in the parent cluster
     start: int  # start of the independent velocities in v
     independent: tuple[int, ...]  # rows whose velocities are independent
     dependent: tuple[int, ...]  # rows whose velocities follow by loops
@@ -59,10 +59,16 @@ class Cluster(NamedTuple):
     facings: tuple[Alignment, ...]  # axes of loops that must point the same way, not only lie along one line
     closings: tuple[Closing, ...]
     kept: tuple[int, ...]  # independent constraint rows; alignments come first
+    crossed: bool = False  # it has several handles, or a cluster on it has, so that inertias couple different bodies
+
+    @property
+    def output(self) -> int:
+        """The row of the body in the parent cluster that carries it, the last of several; -1 for the ground."""
+        return self.handles[-1] if self.handles else -1
 
 
 class ClusterTree(NamedTuple):
-    """Clusters in the order of their first rows, so that each comes after its parent cluster."""
+    """Clusters, each after those that carry it."""
 
     tree: Tree
     clusters: tuple[Cluster, ...]
@@ -88,5 +94,25 @@ def moving(cluster: Cluster) -> list[int]:
 
 
 def unconstrained(cluster: Cluster) -> bool:
-    """Return whether all rows of a cluster move independently."""
-    return not cluster.dependent and not cluster.followers
+    """Return whether the recursions for trees apply to the rows of a cluster: all move independently, and none is crossed."""
+    return not cluster.dependent and not cluster.followers and not cluster.crossed
+
+
+def forces_pass(mech: ClusterTree) -> list[int]:
+    """Return, for each row, an earlier row through whose body all forces on the row's cluster pass, -1 for the ground.
+
+    It is the last such body with a lower number: the handle if there is one, otherwise the last body that carries all handles.
+    """
+    parent = [-1] * len(mech.tree.parent)
+    for cluster in mech.clusters:
+        if unconstrained(cluster):
+            for r in cluster.rows:
+                parent[r] = mech.tree.parent[r]
+            continue
+        ways = {*cluster.handles} or {-1}
+        while len(ways) > 1 or max(ways) >= cluster.rows[0]:
+            last = max(ways)
+            ways = {parent[last] if way == last else way for way in ways}
+        for r in cluster.rows:
+            parent[r] = max(ways)
+    return parent

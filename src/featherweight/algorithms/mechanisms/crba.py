@@ -1,15 +1,15 @@
 """The inertia matrix of the independent velocities: the composite-rigid-body algorithm on clusters (C-CRBA).
 
 H = G^T H_tree G, and G is applied as early as possible: the forces F that the independent accelerations of a cluster need are
-passed to its output body as m columns, one for each independent velocity, instead of one for each joint.
+passed to its handles as m columns, one for each independent velocity, instead of one for each joint.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...model.tree import INNER
-from ...spatial import ZERO_FORCE
+from ...model.tree import INNER, Tree
+from ...spatial import ZERO_FORCE, Force
 from .. import crba as tree_crba
 from ..composite import composite_inertias
 from ..kinematics import joint_transforms
@@ -33,50 +33,67 @@ def crba(mech: ClusterTree, q, H) -> None:
         F, inside = unit_forces(mech, cluster, X, I)
         write_block(mech, cluster, M[number], inside, H)
         columns = [cluster_force(M[number], cluster, F, k) for k in range(len(cluster.independent))]
-        i = cluster.output
-        while i >= 0:
-            other = mech.clusters[mech.owner[i]]
+        for other in carrying(mech, cluster):
             rows: dict[int, list[Any]] = {}
-            while i >= 0 and mech.owner[i] == mech.owner[other.rows[0]]:
-                rows[i] = [f.component(tree.axis[i]) for f in columns]
-                if tree.parent[i] >= 0 and tree.kind[i] != INNER:
-                    columns = [X[i].force_to_parent(f) for f in columns]
-                i = tree.parent[i]
+            for i in reversed(other.rows):
+                h = [pass_joint(tree, X, f, i) for f in columns]
+                if any(x is not None for x in h):
+                    rows[i] = [0.0 if x is None else x for x in h]
             write_coupling(mech, cluster, other, M, rows, H)
 
 
-def unit_forces(mech: ClusterTree, cluster: Cluster, X, I):
-    """Return, for each row, the force on the output body that its unit acceleration needs, and the inertia matrix inside."""
+def carrying(mech: ClusterTree, cluster: Cluster):
+    """Yield the clusters that carry a cluster, or are between those, towards the ground."""
+    while cluster.handles:
+        cluster = mech.clusters[mech.owner[cluster.output]]
+        yield cluster
+
+
+def pass_joint(tree: Tree, X, f: dict[int, Any], i: int):
+    """Pass the force on row i, if there is any, to its parent; return the force of the joint, otherwise None."""
+    own = f.pop(i, None)
+    if own is None:
+        return None
+    p = tree.parent[i]
+    if p >= 0:
+        moved = own if tree.kind[i] == INNER else X[i].force_to_parent(own)
+        f[p] = f[p] + moved if p in f else moved
+    return own.component(tree.axis[i])
+
+
+def unit_forces(mech: ClusterTree, cluster: Cluster, X, I, across=None):
+    """Return, for each row, the forces on handles that its unit acceleration needs, and the inertia matrix inside.
+
+    I are composite inertias; `across` are those between different bodies, by rows, if there are any.
+    """
     tree = mech.tree
     F, inside = {}, {}
     for j in cluster.rows:
-        f = I[j].column(tree.axis[j])
-        inside[j, j] = f.component(tree.axis[j]) + tree.armature[j]
-        i = j
-        while True:
-            p = tree.parent[i]
-            if p >= 0 and tree.kind[i] != INNER:
-                f = X[i].force_to_parent(f)
-            if p == cluster.output:
-                break
-            i = p
-            inside[j, i] = f.component(tree.axis[i])
+        f = {j: I[j].column(tree.axis[j])}
+        if across:
+            f |= {l: B.column(tree.axis[j]) for l, B in across[j].items()}
+        for i in reversed(cluster.rows):
+            if i in f:
+                h = f[i].component(tree.axis[i])
+                inside[j, i] = h + tree.armature[j] if i == j else h
+                pass_joint(tree, X, f, i)
         F[j] = f
     return F, inside
 
 
 def cluster_force(M, cluster: Cluster, F, k: int):
-    """Return the force of independent velocity k."""
+    """Return the forces on handles for independent velocity k."""
     if M is None:
-        return F[cluster.rows[k]]
-    total = ZERO_FORCE
+        return dict(F[cluster.rows[k]])
+    totals: dict[int, Force] = {}
     for r in cluster.rows:
-        total = total + M.G[r][k] * F[r]
-    return total
+        for h, f in F[r].items():
+            totals[h] = totals.get(h, ZERO_FORCE) + M.G[r][k] * f
+    return totals
 
 
 def projected_block(cluster: Cluster, M, inside):
-    """Return the lower triangle of G^T H G inside a cluster; `inside` has entries for joints on one path."""
+    """Return the lower triangle of G^T H G inside a cluster; `inside` has one of two symmetric entries."""
     m = len(cluster.independent)
     right = {r: [0.0] * m for r in cluster.rows}
     for (i, j), h in inside.items():

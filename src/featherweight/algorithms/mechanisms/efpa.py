@@ -1,6 +1,6 @@
 """The cluster-based extended-force-propagator algorithm (C-EFPA, section VIII; equations 62 and 67).
 
-inward    each contact's wrenches pass cluster joints, and are stored where they arrive at a body
+inward    each contact's wrenches pass cluster joints, and are stored where they arrive at bodies
 outward   accelerations of the rows on the way for a unit of each constraint
 blocks    the wrenches of one contact times the accelerations for another, at the last cluster that carries both
 """
@@ -36,30 +36,36 @@ def efpa(mech: ClusterTree, contacts: ContactRows, q, D) -> None:
         for s in range(r + 1):
             number = last_common_cluster(mech, contacts.link[contacts.owner[r]], contacts.link[contacts.owner[s]])
             if number >= 0:
-                body, Y = inward[r][0][number]
-                D[r][s] = 0.0 - Y.power(outward[s][body])
+                total = 0.0
+                for body, Y in inward[r][0][number].items():
+                    total = total + Y.power(outward[s][body])
+                D[r][s] = 0.0 - total
     mirror_lower(m, D)
 
 
 def propagate_inward(A: ArticulatedClusters, link: int, Y):
-    """Return the body at which a wrench arrives, and the wrench, for each cluster on the way to the ground; and u.
+    """Return the wrenches on bodies, by rows, when they arrive at each cluster on the way to the ground; and u.
 
     u is given by rows, and C^-1 t by clusters, whose keys are (number,).
     """
     mech = A.mech
-    arriving: dict[int, Any] = {}
+    arriving: dict[int, dict[int, Any]] = {}
     u: dict[Any, Any] = {}
-    while link >= 0:
-        number = mech.owner[link]
+    at = {link: Y}
+    for number in reversed(carrying_clusters(mech, link)):
         cluster = mech.clusters[number]
-        arriving[number] = (link, Y)
+        arriving[number] = dict(at)
         if unconstrained(cluster):
-            while link >= 0 and mech.owner[link] == number:
-                u[link], Y = propagate_force_row(A, link, Y)
-                link = mech.tree.parent[link]
+            for j in reversed(cluster.rows):
+                if j in at:
+                    u[j], Y = propagate_force_row(A, j, at.pop(j))
+                    p = mech.tree.parent[j]
+                    at[p] = at[p] + Y if p in at else Y
         else:
-            u[(number,)], Y = propagate_force_cluster(A, number, {link: Y})
-            link = cluster.output
+            own = {j: at.pop(j) for j in cluster.rows if j in at}
+            u[(number,)], onward = propagate_force_cluster(A, number, own)
+            for h, Y in onward.items():
+                at[h] = at[h] + Y if h in at else Y
     return arriving, u
 
 
@@ -73,7 +79,7 @@ def propagate_outward(A: ArticulatedClusters, link: int, u):
             for j in cluster.rows:
                 a[j] = propagate_motion_row(A, j, u.get(j, 0.0), a[mech.tree.parent[j]])
         else:
-            a |= propagate_motion_cluster(A, number, u[(number,)], a[cluster.output])
+            a |= propagate_motion_cluster(A, number, u[(number,)], a)
     return a
 
 

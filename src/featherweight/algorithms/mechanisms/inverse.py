@@ -90,7 +90,13 @@ class Column(NamedTuple):
 
 @for_mechanism(tree_inverse.inverse_global)
 def inverse_global(mech: ClusterTree, part, q, inverse) -> None:
-    """Write columns part[0] to part[1] - 1 of the inverse above the diagonal, and the transposed entries."""
+    """Write columns part[0] to part[1] - 1 of the inverse above the diagonal, and the transposed entries.
+
+    A step has one handle. With clusters on several bodies, the local recursion writes all columns.
+    """
+    if any(len(cluster.handles) > 1 for cluster in mech.clusters):
+        inverse_local(mech, q, inverse)
+        return
     every = steps(articulated_clusters(mech, q))
     O, E, Q = mobilities(every)
     for k in range(part[0], part[1]):
@@ -142,10 +148,11 @@ def step_of_cluster(A: ArticulatedClusters, R, away, number: int) -> Step:
     at: dict[int, Vec3] = {o: ZERO3}
     for j in cluster.rows:
         at[j] = at[A.mech.tree.parent[j]] + away[j]
-    motions = [cluster_motion(A, number, e, ZERO_MOTION) for e in units(m)]
+    motions = [cluster_motion(A, number, e, dict.fromkeys(cluster.handles, ZERO_MOTION)) for e in units(m)]
     carrying = {other.output for other in A.mech.clusters}.intersection(cluster.rows)
     Phi = {b: [turned(R[b], motion[b]) for motion in motions] for b in sorted(carrying)}
-    W = [turned(R[o] if o >= 0 else IDENTITY3, total(row, A.U[number])) for row in mobility]
+    U = A.U[number].get(o, [ZERO_FORCE] * m)
+    W = [turned(R[o] if o >= 0 else IDENTITY3, total(row, U)) for row in mobility]
     return Step(cluster.start, o, {b: at[b] for b in Phi}, Phi, W, mobility)
 
 

@@ -1,4 +1,4 @@
-"""Constraints of loops, in the frame of the cluster's output body.
+"""Constraints of loops, in the frame of the last body outside the cluster that carries the ends of a loop, its handle.
 
 With unit twists (w_j, l_j) of the joints at the points o_j, and points and axes of two bodies a and b,
 
@@ -20,7 +20,7 @@ from .cluster_tree import Alignment, Attached, Closing, Cluster
 
 
 class Posed(NamedTuple):
-    """The frame of each row of a cluster, and the unit twist of its joint, in the frame of the output body."""
+    """The frame of each row of a cluster, and the unit twist of its joint, in the frame of the handle on its path."""
 
     R: dict[int, Mat3]
     o: dict[int, Vec3]
@@ -41,7 +41,7 @@ AT_REST = Moving(ZERO3, ZERO3, ZERO3, ZERO3)
 
 
 def poses(tree: Tree, cluster: Cluster, X) -> Posed:
-    P = Posed({-2: IDENTITY3}, {-2: ZERO3}, {}, {})  # -2 is the output body
+    P = Posed({-2: IDENTITY3}, {-2: ZERO3}, {}, {})  # -2 is the handle
     for j in cluster.rows:
         p = tree.parent[j] if tree.parent[j] in P.w else -2
         if tree.kind[j] == INNER:
@@ -55,7 +55,7 @@ def poses(tree: Tree, cluster: Cluster, X) -> Posed:
 
 
 def carrying_body(P: Posed, frame: Attached) -> int:
-    """Return the row whose body carries a frame, or the output body."""
+    """Return the row whose body carries a frame, or the handle."""
     return frame.row if frame.row in P.w else -2
 
 
@@ -99,7 +99,7 @@ def moving_rows(tree: Tree, P: Posed, frame: Attached) -> set[int]:
 
 
 def motions(tree: Tree, cluster: Cluster, P: Posed, rates, accelerations) -> dict[int, Moving]:
-    """Return the motions of bodies while the output body is at rest."""
+    """Return the motions of bodies while the handle is at rest."""
     M = {-2: AT_REST}
     for j in cluster.rows:
         if tree.first[j] != j:

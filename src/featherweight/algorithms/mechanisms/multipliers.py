@@ -36,7 +36,7 @@ from ..kinematics import (
     velocity_products,
 )
 from .aba import ClusterPass, ClusterSolution, arriving_acceleration, inward_cluster, inward_row, outward_cluster
-from .articulated import apparent_cluster_inertia
+from .articulated import SharedInertia, apparent_cluster_inertia, scaled_wrenches
 from .cluster_tree import Alignment, Cluster, ClusterTree, unconstrained
 from .counterparts import takes_mechanism
 from .loop_constraints import Moving, Posed, axis, carrying_body, closing_rates, closing_rows, point, second_rates
@@ -144,7 +144,7 @@ def inward_pass(mech: ClusterTree, q, v, tau, external) -> InwardPass:
             map_of[number] = next(remaining)
     w, carried = angular_velocities(tree, X, vs)
     c = velocity_products(tree, X, w, carried, vs)
-    A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n)
+    A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n, SharedInertia())
     for j in range(n):
         if tree.last[j] == j:
             I = rigid_inertia(tree, j)
@@ -205,7 +205,7 @@ def inward_loop(mech: ClusterTree, A: ClusterPass, number: int, loop: Loop, qs, 
         f = solve(m, C, reciprocal, rest)
         for r in range(m):
             A.pA[o] = A.pA[o] + f[r] * at_output[r]
-        A.IA[o] = apparent_cluster_inertia(m, A.IA[o], C, [0.0 - x for x in reciprocal], at_output)
+        A.IA[o] = apparent_cluster_inertia(A.IA[o], [0.0 - x for x in reciprocal], scaled_wrenches(C, at_output))
     return Solved(loop, zeta, u, at_output, C, reciprocal, rest)
 
 

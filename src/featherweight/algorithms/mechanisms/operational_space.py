@@ -3,7 +3,7 @@
 The algorithms are those of contact/operational_space/recursive.py. With the wrenches Y against the motion of the bodies of a
 cluster, U and D of articulated.py, and the axes S of its joints,
 
-    t = G^T (tau - S^T Y),   X^T Y + U D^-1 t for the output body o;   then y'' = D^-1 (t - U^T a_o),   q'' = G y''
+    t = G^T (tau - S^T Y),   X^T Y + U D^-1 t for the handles o;   then y'' = D^-1 (t - U^T a_o),   q'' = G y''
 
 For unit forces of a constraint this is M^-1 J^T: the extended force propagators of Chignoli et al. (section VIII, equations 62
 and 67), continued to all clusters.

@@ -1,8 +1,9 @@
 """PV-OSIMr on clusters (Sathya, Decré and Swevers 2023, algorithm 3, on the tree of clusters).
 
-Each body's parent is its output body. Where paths meet at a body, six unit wrenches replace all wrenches that arrive there.
-Paths that pass a cluster at different bodies meet in D of that cluster, and arrive at its output body side by side. Omega of a
-body whose joint is on the ground, outside all loops, stays in factors, as on trees.
+Each body's parent is the last body that all forces on its cluster pass: the handle if there is one. Where paths meet at a body,
+six unit wrenches replace all wrenches that arrive there. Paths that pass a cluster at different bodies meet in D of that
+cluster, and arrive at its handles side by side. Omega of a body whose joint is on the ground, outside all loops,
+stays in factors, as on trees.
 """
 
 from __future__ import annotations
@@ -124,40 +125,52 @@ def propagators(A: ArticulatedClusters, contacts: ContactRows, branches: Branche
     mech = A.mech
     m = len(contacts.owner)
     columns = m + 6 * (len(branches.row) - 1)
-    Y = [ZERO_FORCE] * columns
-    at = [-1] * columns
+    Y: list[dict[int, Force]] = [{} for _ in range(columns)]  # wrenches on bodies, by rows
+    end = [branches.end_above[contacts.owner[r]] for r in range(m)] + [k for k in branches.above[:-1] for _ in range(6)]
     G = [0.0] * branches.begin[columns]
     for r in range(m):
-        Y[r], at[r] = ZERO_FORCE - wrench(contacts, r), contacts.link[contacts.owner[r]]
+        Y[r] = {contacts.link[contacts.owner[r]]: ZERO_FORCE - wrench(contacts, r)}
+    done = [ZERO_FORCE] * columns
     for number in range(len(mech.clusters) - 1, -1, -1):
         cluster = mech.clusters[number]
         for body in cluster.rows:
             if branches.number[body] >= 0:
-                at = [-1 if place == body else place for place in at]
+                for c in range(columns):
+                    if end[c] == branches.number[body] and body in Y[c]:
+                        done[c] = Y[c].pop(body)
                 for k in range(0 if is_base(mech, body) else 6):
                     e = unit_motion(k, -1.0)
-                    column = m + 6 * branches.number[body] + k
-                    Y[column], at[column] = Force(e.ang, e.lin), body
-        passing = [c for c in range(columns) if at[c] >= 0 and mech.owner[at[c]] == number]
+                    Y[m + 6 * branches.number[body] + k] = {body: Force(e.ang, e.lin)}
         if unconstrained(cluster):
             for j in reversed(cluster.rows):
-                u = {c: propagate_column(A, j, Y, at, c) for c in passing if at[c] == j}
+                u = {c: propagate_column(A, j, Y[c]) for c in range(columns) if j in Y[c]}
                 add_dyad_to_products(branches, G, u, A.d[j])
         else:
-            t = {}
-            for c in passing:
-                t[c], Y[c] = propagate_force_cluster(A, number, {at[c]: Y[c]})
-                at[c] = cluster.output
+            own = set(cluster.rows)
+            t = {c: propagate_columns(A, number, Y[c]) for c in range(columns) if not own.isdisjoint(Y[c])}
             for k, reciprocal in enumerate(A.reciprocal[number]):
                 add_dyad_to_products(branches, G, {c: x[k] for c, x in t.items()}, reciprocal)
-    return [ZERO_FORCE - f for f in Y], G
+    return [ZERO_FORCE - f for f in done], G
 
 
-def propagate_column(A: ArticulatedClusters, j: int, Y, at, c: int):
-    """Return u of column c at row j, from which the column passes to the parent."""
-    u, Y[c] = propagate_force_row(A, j, Y[c])
-    at[c] = A.mech.tree.parent[j]
+def propagate_column(A: ArticulatedClusters, j: int, Y: dict[int, Force]):
+    """Return u of a column at row j, from which the column passes to the parent."""
+    u, onward = propagate_force_row(A, j, Y.pop(j))
+    add_wrench(Y, A.mech.tree.parent[j], onward)
     return u
+
+
+def propagate_columns(A: ArticulatedClusters, number: int, Y: dict[int, Force]):
+    """Return C^-1 t of a column at a cluster, from which the column passes to the handles."""
+    t, onward = propagate_force_cluster(A, number, {j: Y.pop(j) for j in A.mech.clusters[number].rows if j in Y})
+    for h, f in onward.items():
+        add_wrench(Y, h, f)
+    return t
+
+
+def add_wrench(Y: dict[int, Force], j: int, f: Force) -> None:
+    """Add a wrench on row j."""
+    Y[j] = Y[j] + f if j in Y else f
 
 
 def add_dyad_to_products(branches: Branches, G, u, d) -> None:

@@ -13,7 +13,7 @@ from numpy.polynomial import Polynomial
 from ...algorithms.mechanisms.cluster_tree import Cluster, ClusterTree, constraint_count, moving
 from ...array_types import Array
 from ...model import configuration
-from ...model.clusters import clusters, output_row, rows_between_bodies, rows_between_joints
+from ...model.clusters import clusters, handles, rows_between_bodies, whole_joints
 from ...model.configuration import Coordinates
 from ...model.description import Description
 from ...model.model import Model, MovingJoint
@@ -112,23 +112,26 @@ class Loops(Declared):
 
     def _ties(self) -> Iterable[frozenset[int]]:
         for f in self.followers.values():
-            yield rows_between_joints(self.tree, [f.row, *(r for r, _ in f.terms)])
+            yield whole_joints(self.tree, [f.row, *(r for r, _ in f.terms)])
         for rows in self.alignments.values():
             yield rows_between_bodies(self.tree, [rows[0].a.row, rows[0].b.row])
         for c in self.closings:
-            yield rows_between_joints(self.tree, list(c.rows))
+            yield whole_joints(self.tree, c.rows)
 
     def _mechanism(self) -> ClusterTree:
         tree = self.tree
         groups: list[Cluster] = []
-        for rows in clusters(tree, self._ties()):
+        found = clusters(tree, self._ties())
+        on = handles(tree, found)
+        below = {own[-1] for own in on if len(own) > 1}
+        for rows, own in zip(found, on, strict=True):
             inside = set(rows)
             followers = tuple(f for r, f in self.followers.items() if r in inside)
             following = {f.row for f in followers}
             groups.append(
                 Cluster(
                     rows=rows,
-                    output=output_row(tree, rows),
+                    handles=own,
                     start=0,
                     independent=tuple(r for r in rows if r not in following),
                     dependent=(),
@@ -137,6 +140,7 @@ class Loops(Declared):
                     facings=tuple(a for many in self.facings.values() if many and first_row(many) in inside for a in many),
                     closings=tuple(c for c in self.closings if c.rows[0] in inside),
                     kept=(),
+                    crossed=len(own) > 1 or not inside.isdisjoint(below),
                 )
             )
         self.unreduced = self._numbered(groups)

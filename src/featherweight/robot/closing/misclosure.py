@@ -156,7 +156,7 @@ class Misclosure:
     # constants
 
     def _joints_by_transform(self, own: list[MovingJoint]) -> None:
-        """Set up joints as nodes, parents first; the last node is the output body."""
+        """Set up joints as nodes, parents first; the last node is the handle on a joint's path."""
         tree = self.tree
         node = {r: k for k, j in enumerate(own) for r in range(j.v_slice.start, j.v_slice.stop)}
         self._node, root = node, len(own)
@@ -275,7 +275,7 @@ class Misclosure:
         return [S[:, self._first[r]] for r in c.rows]
 
     def _poses(self, S: Array) -> Array:
-        """Return the frame of each node in the frame of the output body (batch, nodes, 4, 4)."""
+        """Return the frame of each node in the frame of the handle (batch, nodes, 4, 4)."""
         T = np.repeat(self._fixed[None], len(S), axis=0)
         start = self._start
         if own := self._kinds[REVOLUTE]:
@@ -305,7 +305,7 @@ class Misclosure:
         """
         flat = T.reshape(len(T), 16 * T.shape[1])
         e, o = flat[:, self._axis_entries], flat[:, self._origin_entries]  # (batch, 3, rows)
-        twist = np.empty((len(T), 1, 6, e.shape[-1]))  # angular; linear, for the point at the output body's origin
+        twist = np.empty((len(T), 1, 6, e.shape[-1]))  # angular; linear, for the point at the handle's origin
         twist[:, 0, :3] = e * self._angular
         twist[:, 0, 3:] = o[:, NEXT] * e[:, LAST] - o[:, LAST] * e[:, NEXT]
         if self._any_linear:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...algorithms.composite import composite_inertias
 from ...algorithms.kinematics import joint_transforms, rigid_inertia
-from ...algorithms.mechanisms.articulated import articulate_cluster, articulate_row, before_articulation, map_of
+from ...algorithms.mechanisms.articulated import SharedInertia, articulate_cluster, articulate_row, before_articulation
 from ...algorithms.mechanisms.cluster_tree import ClusterTree, unconstrained
 from ...algorithms.mechanisms.crba import projected_block, unit_forces
 from ...array_types import Array
@@ -96,7 +96,7 @@ def loose_velocities(mech: ClusterTree, q: Array, least: float = NOTHING) -> Arr
     found = Outermost(len(q), least)
     with np.errstate(all="ignore"):
         A, IA = before_articulation(mech, _coordinates(q))
-        composite = composite_inertias(tree, A.X)
+        composite, shared = composite_inertias(tree, A.X), SharedInertia()
         for number in range(len(mech.clusters) - 1, -1, -1):
             cluster = mech.clusters[number]
             if unconstrained(cluster):
@@ -108,10 +108,10 @@ def loose_velocities(mech: ClusterTree, q: Array, least: float = NOTHING) -> Arr
                         return found.number
                     articulate_row(A, IA, j)
                 continue
-            locked = projected_block(cluster, map_of(A, number), unit_forces(mech, cluster, A.X, composite)[1])
+            locked = projected_block(cluster, A.maps[number], unit_forces(mech, cluster, A.X, composite)[1])
             own = [locked[k][k] for k in range(len(locked))]
             try:
-                articulate_cluster(A, IA, number)
+                articulate_cluster(A, IA, shared, number)
                 inertias = [np.divide(1.0, x) for x in A.reciprocal[number]]
             except ZeroDivisionError:  # inertias that do not depend on q
                 least_of_all = min(map(np.max, own))
