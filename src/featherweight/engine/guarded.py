@@ -132,7 +132,7 @@ class GuardedCalls:
     def _execution_of(self, part: Program) -> str:
         if self.asked == "interpreted":
             return self.asked
-        return "rolled" if part.name in self.program.with_branches else "traced"
+        return "rolled" if part.name in self.program.with_branches else "auto"
 
     def _warn(self, state: tuple[int, ...]) -> None:
         at = f" at state {state}" if state else ""
