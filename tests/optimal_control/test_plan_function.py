@@ -25,7 +25,7 @@ def reach(limited: bool, integrator: str = "semi-implicit", step: Any = 0.04) ->
     return ocp
 
 
-def compare(ocp: fw.OptimalControl, given: list[Array], eps: float) -> Any:
+def compare(ocp: fw.OptimalControl, given: list[Array], eps: float, rel: float = 1e-3) -> Any:
     """Compare cotangents, for random ones of the solution, with central differences of two solutions, accurate to 1e-8 /
     eps.
     """
@@ -45,7 +45,7 @@ def compare(ocp: fw.OptimalControl, given: list[Array], eps: float) -> Any:
             ends = [given[k] + s * eps * rng.standard_normal(given[k].shape) for s in (1.0, 1.0)]
             ends[1] = 2.0 * given[k] - ends[0]
         difference = paired(k, ends[0]) - paired(k, ends[1])
-        assert (found[k] * (ends[0] - ends[1])).sum() == pytest.approx(difference, rel=1e-3), name
+        assert (found[k] * (ends[0] - ends[1])).sum() == pytest.approx(difference, rel=rel), name
     return f, solved
 
 
@@ -86,7 +86,7 @@ def test_a_leg_with_a_loop_and_a_contact() -> None:
     ocp, start = leg()
     f = ocp.plan_function()
     values = [np.full((1, 1, *f.shapes[name]), 0.0 if name == "toe" else 0.6) for name in f.names[2:]]
-    compare(ocp, [start[None], np.zeros((1, ocp.robot.nv)), *values], 5e-5)
+    compare(ocp, [start[None], np.zeros((1, ocp.robot.nv)), *values], 1e-4, 3e-3)  # solutions scatter by 1e-7
 
 
 def test_problems_without_a_solution_and_wrong_shapes_are_named() -> None:
