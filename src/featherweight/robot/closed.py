@@ -249,6 +249,7 @@ class ClosedRobot(Robot):
         return self._closing.near(name, q)
 
     def irregular(self, q: Array, digits: int = LOST, masses: bool = True) -> tuple[int, str] | None:
+        """Return the first of q (states, nq) where accelerations lose some digits, and the reason, or None; see `Robot`."""
         rows = set(self._closing.dependent_rows)
         states = np.flatnonzero(~(self.singularity(q) < 10.0 ** (2 * digits))) if rows else np.zeros(0, np.intp)
         if not len(states):
