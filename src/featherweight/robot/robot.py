@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from ..algorithms import integration
 from ..array_types import Array
-from ..checks import checked
+from ..checks import checked, warn_caller
 from ..engine.function import CompiledFunction
 from ..engine.fusion import together
 from ..engine.program import Output
@@ -117,7 +116,7 @@ class Robot(System):
         """Issue a RuntimeWarning for q (..., nq) that `require_regular` refuses; the check of masses may take milliseconds."""
         found = self.irregular(q.reshape(-1, self.nq), masses=masses)
         if found is not None:
-            warnings.warn(f"{self.name}: {found[1]}", RuntimeWarning, stacklevel=3)
+            warn_caller(f"{self.name}: {found[1]}", RuntimeWarning)
 
     def irregular(self, q: Array, digits: int = LOST, masses: bool = True) -> tuple[int, str] | None:
         """Return the first of q (states, nq) where accelerations lose some digits, and the reason; or None.

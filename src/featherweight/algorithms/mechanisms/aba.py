@@ -34,7 +34,6 @@ from .articulated import (
     lower_solved,
     passed_dyads,
     powers,
-    scaled_wrenches,
     without_dyads,
     wrenches_on_handles,
 )
@@ -161,7 +160,7 @@ def inward_cluster(mech: ClusterTree, A: ClusterPass, number: int, M, tau) -> Cl
     U = wrenches_on_handles(cluster, M, F, dyads)
     several = len(cluster.handles) > 1
     y = lower_solved(C, u) if several else solve(m, C, reciprocal, u)
-    E = {h: scaled_wrenches(C, wrenches) for h, wrenches in U.items()}
+    E = {h: lower_solved(C, wrenches) for h, wrenches in U.items()}
     for h in cluster.handles:
         top = I.get(h, ZERO_ARTICULATED)
         IA[h] = IA[h] + (top if several else apparent_cluster_inertia(top, reciprocal, E[h]))

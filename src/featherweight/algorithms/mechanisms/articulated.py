@@ -187,7 +187,7 @@ def articulate_cluster(A: ArticulatedClusters, IA, shared: SharedInertia, number
     D = without_dyads(projected_block(cluster, A.maps[number], inside), dyads)
     A.C[number], A.reciprocal[number] = factorize(len(D), D)
     A.U[number] = wrenches_on_handles(cluster, A.maps[number], F, dyads)
-    E = {h: scaled_wrenches(A.C[number], U) for h, U in A.U[number].items()}
+    E = {h: lower_solved(A.C[number], U) for h, U in A.U[number].items()}
     if len(E) > 1:
         dyads += [Dyad(r, {h: E[h][i] for h in E}) for i, r in enumerate(A.reciprocal[number])]
     else:
@@ -219,7 +219,7 @@ def wrenches_on_handles(cluster: Cluster, M, F, dyads: list[Dyad]) -> dict[int, 
 
 
 def lower_solved(C, b: list[Any]) -> list[Any]:
-    """Return C^-1 b."""
+    """Return C^-1 b, for numbers or wrenches b."""
     x = list(b)
     for i in range(len(x)):
         for j in range(i):
@@ -227,17 +227,8 @@ def lower_solved(C, b: list[Any]) -> list[Any]:
     return x
 
 
-def scaled_wrenches(C, U: list[Force]) -> list[Force]:
-    """Return E = U C^-T."""
-    E = list(U)
-    for i in range(len(E)):
-        for j in range(i):
-            E[i] = E[i] - C[i][j] * E[j]
-    return E
-
-
 def apparent_cluster_inertia(I: ArticulatedInertia, reciprocal, E: list[Force]) -> ArticulatedInertia:
-    """Return I - U D^-1 U^T, for E = U C^-T."""
+    """Return I - U D^-1 U^T, for E = U C^-T, which is `lower_solved` of U."""
     for r, e in zip(reciprocal, E, strict=True):
         I = I.minus_dyad(e, r * e)
     return I

@@ -36,7 +36,7 @@ from ..kinematics import (
     velocity_products,
 )
 from .aba import ClusterPass, ClusterSolution, arriving_acceleration, inward_cluster, inward_row, outward_cluster
-from .articulated import SharedInertia, apparent_cluster_inertia, scaled_wrenches
+from .articulated import SharedInertia, apparent_cluster_inertia, lower_solved
 from .cluster_tree import Alignment, Cluster, ClusterTree, unconstrained
 from .counterparts import takes_mechanism
 from .loop_constraints import Moving, Posed, axis, carrying_body, closing_rates, closing_rows, point, second_rates
@@ -205,7 +205,7 @@ def inward_loop(mech: ClusterTree, A: ClusterPass, number: int, loop: Loop, qs, 
         f = solve(m, C, reciprocal, rest)
         for r in range(m):
             A.pA[o] = A.pA[o] + f[r] * at_output[r]
-        A.IA[o] = apparent_cluster_inertia(A.IA[o], [0.0 - x for x in reciprocal], scaled_wrenches(C, at_output))
+        A.IA[o] = apparent_cluster_inertia(A.IA[o], [0.0 - x for x in reciprocal], lower_solved(C, at_output))
     return Solved(loop, zeta, u, at_output, C, reciprocal, rest)
 
 

@@ -18,7 +18,7 @@ from ..contact.contact_rows import Branches, ContactRows, wrench
 from ..contact.delassus.jacobian import contact_jacobian
 from ..contact.operational_space import recursive
 from ..contact.operational_space.by_factors import write_projector
-from ..contact.operational_space.dense_factors import damp, factorize_semidefinite, invert, solve, solve_dependent
+from ..contact.operational_space.dense_factors import damp, invert, solve_dependent, write_times_inverse
 from ..contact.operational_space.recursive import ReducedContacts, contact_accelerations, wrenches
 from ..contact.operational_space.reduction import ReducedRows, damp_rows, gathered, spread_out
 from ..kinematics import joint_transforms
@@ -80,12 +80,7 @@ def write_consistent_inverse(mech: ClusterTree, contacts: ContactRows, q, result
     A = articulated_clusters(mech, q)
     B = [[0.0] * n for _ in range(m)]
     columns = [motions_along(contacts, responses(A, u, B[r])) for r, u in enumerate(of_unit_forces(A, contacts))]
-    C, reciprocal, strain = factorize_semidefinite(m, list(zip(*columns, strict=True)))
-    for i in range(n):
-        x = solve(m, C, reciprocal, [B[r][i] for r in range(m)])
-        for r in range(m):
-            result[i][r] = x[r]
-    return strain
+    return write_times_inverse(m, list(zip(*columns, strict=True)), B, result)
 
 
 @for_mechanism(recursive.null_space_projector)

@@ -10,7 +10,7 @@ from ...joint_space import row_bias, write_bias_force, write_row_jacobian
 from ...ltdl import back_substitute, forward_substitute, solve_in_situ
 from ...mechanisms.counterparts import takes_mechanism
 from ..constraint_rows import ConstraintRows
-from .dense_factors import damp, factorize_semidefinite, invert, solve, solve_dependent
+from .dense_factors import damp, invert, solve_dependent, write_times_inverse
 from .reduction import ReducedRows, Reduction, damp_rows, gathered, spread_out
 
 
@@ -202,12 +202,7 @@ def write_consistent_inverse(system, J, q, result):
         for i in range(n):
             Y[r][i] = d[i] * Y[r][i]
         forward_substitute(system.parent, L, Y[r])
-    C, reciprocal, strain = factorize_semidefinite(m, D)
-    for i in range(n):
-        x = solve(m, C, reciprocal, [Y[r][i] for r in range(m)])
-        for r in range(m):
-            result[i][r] = x[r]
-    return strain
+    return write_times_inverse(m, D, Y, result)
 
 
 def write_projector(n: int, m: int, inverse, J, N) -> None:

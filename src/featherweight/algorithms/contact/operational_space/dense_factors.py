@@ -107,6 +107,16 @@ def invert(m: int, D):
     return strain
 
 
+def write_times_inverse(m: int, D, B, result):
+    """Write B^T D^-1, for B of m rows. Returns the strain."""
+    C, reciprocal, strain = factorize_semidefinite(m, D)
+    for i in range(len(result)):
+        x = solve(m, C, reciprocal, [B[r][i] for r in range(m)])
+        for r in range(m):
+            result[i][r] = x[r]
+    return strain
+
+
 def solve_dependent(m: int, D, b, dependent: int):
     """Return a solution of D x = b, and its strain.
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from ....spatial import sqrt
 from ...joint_space import row_bias, write_mass_matrix, write_row_jacobian
-from ...ltdl import back_substitute, forward_substitute, ltdl_in_situ, on_pattern
+from ...ltdl import forward_substitute, ltdl_in_situ, on_pattern, solve_in_situ
 from ...mechanisms.counterparts import takes_mechanism
 from ..constraint_rows import ConstraintRows
 from .by_factors import back_substituted, net_force, write_projector
@@ -174,14 +174,6 @@ def space_of(parent, M, J):
     return Space(parent, L, d, root, J, orthogonal_factors(m, n, A))
 
 
-def free_motion(space: Space, z) -> None:
-    """Replace joint forces z by M^-1 z."""
-    back_substitute(space.parent, space.L, z)
-    for i in range(len(z)):
-        z[i] = space.d[i] * z[i]
-    forward_substitute(space.parent, space.L, z)
-
-
 def motion_of(space: Space, w):
     """Return L^-1 D^-1/2 E^T w, the joint motion."""
     n = len(space.parent)
@@ -211,8 +203,7 @@ def constrained(parent, M, J, net, gained, target, results) -> None:
     qdd, force, rank = results
     space = space_of(parent, M, J)
     z = [net[i] for i in range(len(parent))]
-    free_motion(space, z)
-    write_solution(space, z, [target[r] - gained[r] for r in range(len(J))], qdd, force)
+    write_response(space, z, [target[r] - gained[r] for r in range(len(J))], qdd, force)
     rank[0] = space.F.rank
 
 
@@ -290,39 +281,34 @@ def solved_constraints(parent, M, J, R, S, by_missed, by_g, results) -> None:
     n, m = len(parent), len(J)
     space = space_of(parent, M, J)
     motion, force = [0.0] * n, [0.0] * m
-    for k in range(3 * n):
-        z, b = [0.0] * n, [0.0] * m
-        if k < 2 * n:
-            for i in range(n):
-                z[i] = 0.0 - R[i][k]
-            for r in range(m):
-                b[r] = 0.0 - S[r][k]
-        else:
-            z[k - 2 * n] = 1.0
-        free_motion(space, z)
-        write_solution(space, z, b, motion, force)
-        if k < n:
-            add_null_parts(space, [by_missed[i][k] for i in range(n)], [by_g[r][k] for r in range(m)], motion, force)
-        for i in range(n):
-            if k < n:
-                a_q[i][k] = motion[i]
-            elif k < 2 * n:
-                a_v[i][k - n] = motion[i]
-            else:
-                a_tau[i][k - 2 * n] = motion[i]
-        for r in range(m):
-            if k < n:
-                f_q[r][k] = force[r]
-            elif k < 2 * n:
-                f_v[r][k - n] = force[r]
-            else:
-                f_tau[r][k - 2 * n] = force[r]
+    for k in range(n):
+        write_response(space, [0.0 - R[i][k] for i in range(n)], [0.0 - S[r][k] for r in range(m)], motion, force)
+        add_null_parts(space, [by_missed[i][k] for i in range(n)], [by_g[r][k] for r in range(m)], motion, force)
+        write_columns(k, motion, force, a_q, f_q)
+        write_response(space, [0.0 - R[i][n + k] for i in range(n)], [0.0 - S[r][n + k] for r in range(m)], motion, force)
+        write_columns(k, motion, force, a_v, f_v)
+        write_response(space, unit(n, k), [0.0] * m, motion, force)
+        write_columns(k, motion, force, a_tau, f_tau)
+
+
+def write_response(space: Space, z, b, motion, force) -> None:
+    """Write the motion and the forces for joint forces z, which are replaced, and J times the motion equal to b."""
+    solve_in_situ(space.parent, space.L, space.d, z)
+    write_solution(space, z, b, motion, force)
+
+
+def write_columns(k: int, motion, force, accelerations, forces) -> None:
+    """Write column k of two matrices."""
+    for i in range(len(motion)):
+        accelerations[i][k] = motion[i]
+    for r in range(len(force)):
+        forces[r][k] = force[r]
 
 
 def add_null_parts(space: Space, x, y, motion, force) -> None:
     """Add D^+ D^+ J M^-1 x, and the motion that it causes, and (1 - P) y."""
     n, m = len(motion), len(force)
-    free_motion(space, x)
+    solve_in_situ(space.parent, space.L, space.d, x)
     change, push = [0.0] * n, [0.0] * m
     write_solution(space, [0.0] * n, [dot(n, space.J[r], x) for r in range(m)], change, push)
     write_solution(space, [0.0] * n, push, change, push)

@@ -20,7 +20,7 @@ from ..delassus.jacobian import contact_jacobian
 from ..delassus.pv_osim import by_pairs, pv_osim
 from ..delassus.pv_osimr import by_branches, pv_osimr
 from .by_factors import write_products, write_projector
-from .dense_factors import damp, factorize_semidefinite, invert, solve, solve_dependent
+from .dense_factors import damp, invert, solve_dependent, write_times_inverse
 from .reduction import ReducedRows, Reduction, damp_rows, gathered, spread_out
 
 
@@ -146,12 +146,7 @@ def write_consistent_inverse(tree: Tree, contacts: ContactRows, q, result):
         for s in range(r, m):
             i = contacts.link[contacts.owner[s]]
             D[s][r] = wrench(contacts, s).power(a[i]) if i >= 0 else 0.0
-    C, reciprocal, strain = factorize_semidefinite(m, D)
-    for i in range(n):
-        x = solve(m, C, reciprocal, [B[r][i] for r in range(m)])
-        for r in range(m):
-            result[i][r] = x[r]
-    return strain
+    return write_times_inverse(m, D, B, result)
 
 
 def null_space_projector(tree: Tree, contacts: ContactRows, q, results) -> None:

@@ -259,10 +259,10 @@ class _Entry:
             f.store("ptr", array, self.results, j)
             f.store("ptr", f.field("ptr", array, DATA), self.data, k)
 
-    def _drop(self, count: str) -> None:
-        """Free the first results."""
+    def _drop(self, stop: str, start: str | int = 0) -> None:
+        """Free a range of results."""
         f = self.f
-        with f.loop(count) as i:
+        with f.loop(stop, start) as i:
             f.call("void", interface(f, "decrement"), f"ptr {f.load('ptr', self.results, i)}")
 
     def _use_given(self) -> None:
@@ -368,8 +368,7 @@ class _Entry:
         f.jump("bundle")
         f.label("bundle")
         m = f.value(f"sub i64 {self.m}, {word(f, 'hidden')}")
-        with f.loop(self.m, m) as j:
-            f.call("void", interface(f, "decrement"), f"ptr {f.load('ptr', self.results, j)}")
+        self._drop(self.m, m)
         f.branch(f.equal(m, 1), "alone", "several")
         f.label("alone")
         f.line(f"ret ptr {f.load('ptr', self.results)}")
