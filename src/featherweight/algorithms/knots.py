@@ -134,6 +134,10 @@ def jump(after, v, a) -> None:
         a[i] = x - v[i]
 
 
+def no_slopes(v, result) -> None:
+    """Write derivatives of zero."""
+
+
 def jump_slopes(by_q, by_v, results) -> None:
     """Write the derivatives of the jump by q, v and tau, given those of the velocity after it."""
     da_dq, da_dv, _ = results
@@ -298,6 +302,157 @@ def second_derivatives(
         for i in range(first, first + size):
             for j in range(first, i):
                 whole[i][j] = 0.5 * (whole[i][j] + whole[j][i])
+
+
+class StepVariables(NamedTuple):
+    """The variables of a step, and its results a and force, in which the second derivatives of its equations are given.
+
+    Columns of derivatives are (dq, dv, du), or (dq, dv, step, du) with a free step.
+    """
+
+    moved: tuple[str, ...]  # variables of the next state
+    balanced: tuple[str, ...]  # variables of the equations
+    solved: tuple[str, ...]  # which of them are functions of the others
+    drives: tuple[Drive, ...]
+    blocks: tuple[tuple[int, int], ...]  # of joints on curved manifolds
+    n: int
+    root: tuple[str, ...]  # name of the root of a free step, if something depends on it
+    column: bool  # whether there is a column for a step
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return 2 * self.n + len(self.drives) + self.column
+
+
+def balance(load, moved, *pull_and_result: Any) -> None:
+    """Write the residual of the equations of motion: load and constraint forces, without the forces that the motion takes."""
+    *pull, result = pull_and_result
+    for i, x in enumerate(load):
+        result[i] = x - moved[i]
+        for part in pull:
+            result[i] = result[i] + part[i]
+
+
+def slack(rows, *target_and_result: Any) -> None:
+    """Write the residual of the equations of constraints: the target without the accelerations of rows."""
+    *target, result = target_and_result
+    for i, x in enumerate(rows):
+        result[i] = -x
+        for part in target:
+            result[i] = result[i] + part[i]
+
+
+def sum_of_velocities(v, a, after) -> None:
+    """Write the velocity after a jump a."""
+    for i, x in enumerate(v):
+        after[i] = x + a[i]
+
+
+def at_rest(v, still) -> None:
+    """Write the velocity zero."""
+    for i in range(len(v)):
+        still[i] = 0.0
+
+
+def multipliers(inverse, *by_force_and_results: Any) -> None:
+    """Write the multipliers of the equations of motion and of constraint rows, for a cotangent of the acceleration.
+
+    The matrix of these equations is symmetric, so the multipliers are its solution for this cotangent: derivatives of
+    acceleration and constraint force by the joint forces give them.
+    """
+    *by_force, bar, results = by_force_and_results
+    of_motion, *of_rows = results if by_force else (results,)
+    for j in range(len(inverse)):
+        of_motion[j] = dot_columns(inverse, bar, j)
+    for df_dtau, multiplier in zip(by_force, of_rows, strict=True):
+        for r, row in enumerate(df_dtau):
+            multiplier[r] = -sum((x * y for x, y in zip(row, bar, strict=True)), 0.0)
+
+
+def dot_columns(A, x, j: int):
+    """Return column j of a matrix times a vector."""
+    return sum((row[j] * y for row, y in zip(A, x, strict=True)), 0.0)
+
+
+def step_curvature(s: StepVariables, places: tuple[tuple[int, int], ...], *given: Any) -> None:
+    """Write the second derivatives at `places` of the Lagrange function of a step by its independent variables.
+
+    Given are the second derivatives of the next state and of the equations by all their variables, then the derivatives of a
+    and force by q, v, tau and the root. With the rows Z of a and force by the independent variables y, the result is
+    W_yy + W_ya Z + (W_ya Z)ᵀ + Zᵀ W_aa Z.
+
+    Derivatives along velocities of curved joints do not commute with each other, and those of the next configuration of these
+    joints do not commute with any; the second derivative along a displacement has their mean.
+    """
+    *arrays, hessian = given
+    left = iter(arrays)
+    first, second = (
+        {(x, y): rows_of(next(left), x in s.root, y in s.root) for x in names for y in names} for names in (s.moved, s.balanced)
+    )
+    total = second | {
+        (x, y): [
+            [0.5 * (a + first[y, x][j][i]) + (second[x, y][i][j] if (x, y) in second else 0.0) for j, a in enumerate(row)]
+            for i, row in enumerate(rows)
+        ]
+        for (x, y), rows in first.items()
+    }
+    Z = {name: slopes_of_solution(s, [next(left) for _ in range(3 + len(s.root))]) for name in s.solved}
+    begin, width = {"q": 0, "v": s.n} | dict.fromkeys(s.root, 2 * s.n), s.width
+    H = [[0.0] * width for _ in range(width)]
+    for (x, y), W in total.items():
+        for i, row in enumerate(W):
+            if x in s.solved and y in s.solved:
+                by = through_rows(row, Z[y], width)
+                for j, z in enumerate(Z[x][i]):
+                    add_row(H[j], 0, by, z)
+            elif y in s.solved:
+                by = through_rows(row, Z[y], width)
+                add_row(H[begin[x] + i], 0, by)
+                for j, z in enumerate(by):
+                    H[j][begin[x] + i] = H[j][begin[x] + i] + z
+            elif x not in s.solved:
+                add_row(H[begin[x] + i], begin[y], row)
+    block = {i: k for k, (at, size) in enumerate(s.blocks) for i in range(at, at + size)}
+    for k, (i, j) in enumerate(places):
+        same = i != j and i in block and block.get(i) == block.get(j)
+        hessian[k] = 0.5 * (H[i][j] + H[j][i]) if same else H[i][j]
+
+
+def rows_of(W, single_row: bool, single_column: bool):
+    """Return the rows of second derivatives; those by the root of a step have lost an axis."""
+    rows = [W] if single_row else W
+    return [[x] for x in rows] if single_column else rows
+
+
+def slopes_of_solution(s: StepVariables, slopes):
+    """Return the rows of derivatives by all columns, given those by q, v, tau and the root of a free step."""
+    by_q, by_v, by_tau, *by_root = slopes
+    rows = []
+    for i, by in enumerate(by_q):
+        row = [*by, *by_v[i], *([0.0] * len(s.drives))]
+        add_through_drives(s.drives, s.n, by_tau[i], row)
+        step = [by_root[0][i] if by_root else 0.0] * s.column
+        rows.append([*row[: 2 * s.n], *step, *row[2 * s.n :]])
+    return rows
+
+
+def through_rows(weights, rows, width: int):
+    """Return the sum of rows with weights."""
+    total = [0.0] * width
+    for w, row in zip(weights, rows, strict=True):
+        if not is_zero(w):
+            add_row(total, 0, row, w)
+    return total
+
+
+def add_row(total, first: int, row, factor=None) -> None:
+    """Add a row, times a factor, to the entries of another from `first` on."""
+    if factor is not None and is_zero(factor):
+        return
+    for j, x in enumerate(row, first):
+        if not is_zero(x):
+            total[j] = total[j] + (x if factor is None else factor * x)
 
 
 def second_with_step(scaled: tuple[bool, ...], first: int, second, slopes, bend, results) -> None:

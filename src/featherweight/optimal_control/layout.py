@@ -61,6 +61,7 @@ class Layout:
         known: dict[Any, StageFunctions],
         passive: PassiveForces,
         integrator: str = SEMI_IMPLICIT,
+        exact: bool = False,
     ) -> None:
         self.known = known
         self.robot, self.added, self.knots = robot, added, sum(span.knots for span in spans)
@@ -72,7 +73,7 @@ class Layout:
         self.first = {f.called: int(begin) for f, begin in zip(self.functions, begins, strict=False)}
         self.size = max(1, int(begins[-1]))  # parameters of one knot
         free = any(span.free for span in spans)
-        self.system = System(with_drives(robot, drives), tuple(drives), self.size, passive, integrator, free)
+        self.system = System(with_drives(robot, drives), tuple(drives), self.size, passive, integrator, free, exact)
         self.begin = [int(x) for x in np.cumsum([0, *(span.knots for span in spans), 1])]
         self.numbers = numbers_of(spans)
         self.first_knots = np.flatnonzero(np.diff(self.numbers, prepend=-1)).tolist()  # with each number

@@ -92,7 +92,7 @@ class PassiveForces:
 
     # programs
 
-    def _load(self, implicit: bool) -> Program:
+    def load(self, implicit: bool) -> Program:
         """Return the function of q, v, tau, and h if `implicit`, that adds the forces to tau."""
         robot = self.robot
         n, parts, terms = robot.nv, list[Program](), ["tau"]
@@ -130,19 +130,23 @@ class PassiveForces:
         """
         if not self.exist:
             return dynamics
-        parts = self._load(implicit), *self._with_armature(dynamics, robot, implicit)
+        parts = self.load(implicit), *self._with_armature(dynamics, robot, implicit)
         return ComposedProgram(dynamics.name, parts, tuple(y.name for y in dynamics.outputs), first=FIRST)
 
     def _with_armature(self, program: Program, robot: Robot, implicit: bool) -> tuple[Program, ...]:
         """Return the programs of a function of the load in place of tau."""
-        renamed = ("tau", LOAD)
+        *ends, program = self.with_armature_at_end(program, robot, implicit)
+        return *ends, RenamedProgram(program, (("tau", LOAD),))
+
+    def with_armature_at_end(self, program: Program, robot: Robot, implicit: bool) -> tuple[Program, ...]:
+        """Return the programs of a function of the robot, and of h if `implicit`, with the armature of forces at the end."""
         if not (implicit and self.own):
-            return (RenamedProgram(program, (renamed,)),)
+            return (program,)
         armature = {j.name: j.armature for j in robot.model.joints}
         joints = tuple((armature[j.name], *self.own[j.name]) for j in robot.model.joints if j.name in self.own)
         results = (Output(ARMATURE, (len(joints),)),)
         ends = KernelProgram(ARMATURE, kernels.armature_at_end, (joints,), (Input("h", ()),), results)
-        return ends, RenamedProgram(with_armature_as_argument(robot, program, self.own), (renamed,))
+        return ends, with_armature_as_argument(robot, program, self.own)
 
     def slopes_beside(self, slopes: Program, names: tuple[str, ...], robot: Robot, implicit: bool) -> Program:
         """Return a function for derivatives of quantities by q, v and tau, with these forces as well.
@@ -152,7 +156,7 @@ class PassiveForces:
         parts = self._with_armature(slopes, robot, implicit)
         inner = tuple((y.name, f"{y.name}_of_load") for y in slopes.outputs)
         given = tuple(Input(new, y.shape) for (_, new), y in zip(inner, slopes.outputs, strict=False))[: len(names)]
-        load = self._load(implicit)
+        load = self.load(implicit)
         load_slopes = JacobianProgram(load, "", ("q", "v"))
         results = tuple(Output(name, x.shape) for name, x in zip(names, given, strict=True))
         by = tuple(k for k, x in enumerate("qv") if any(y.name == f"d{LOAD}_d{x}" for y in load_slopes.outputs))

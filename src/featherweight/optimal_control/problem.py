@@ -18,6 +18,7 @@ from ..checks import (
     ARRAY,
     CHECKED_LATER,
     NONNEGATIVE,
+    NOTHING,
     NUMBER,
     ONE_OR_SEVERAL,
     POSITIVE,
@@ -28,6 +29,7 @@ from ..checks import (
     argument,
     array_of,
     checked,
+    either,
     object_of,
     one_of,
     real_array,
@@ -152,11 +154,13 @@ class OptimalControl:
     processor.
 
     The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020), and second derivatives of terms that
-    are added with `exact`. Constraints have augmented Lagrangians (Howell, Jackson and Manchester 2019). The first solution
-    compiles the functions of the problem; other targets, parameters and initial states do not compile again. Pickles have no
-    compiled functions; other processes read them from the cache. A function of a `Residual` must be defined by a module for
-    `pickle`; cloudpickle takes any. Raises ValueError for an unknown joint or frame, and NotImplementedError for loops that
-    determine a part of the velocities of a joint.
+    are added with `exact`. With `exact` here, semi-implicit steps have second derivatives, too, and so do by default all terms
+    that do not depend on accelerations or contact forces, as in Newton's method: iterations take longer, but fewer are needed,
+    and the last ones converge quadratically. Constraints have augmented Lagrangians (Howell, Jackson and Manchester 2019). The
+    first solution compiles the functions of the problem; other targets, parameters and initial states do not compile again.
+    Pickles have no compiled functions; other processes read them from the cache. A function of a `Residual` must be defined by
+    a module for `pickle`; cloudpickle takes any. Raises ValueError for an unknown joint or frame, and NotImplementedError for
+    loops that determine a part of the velocities of a joint, and for `exact` with "rk4".
     """
 
     @knows_keywords
@@ -170,6 +174,7 @@ class OptimalControl:
         driven: Iterable[str] | None = None,
         actuators: PD | Iterable[Actuator] | bool = False,
         integrator: str = SEMI_IMPLICIT,
+        exact: bool = False,
         threads: int | None = None,
     ) -> None:
         check_robot("OptimalControl", robot)
@@ -207,6 +212,10 @@ class OptimalControl:
         self.knots = int(knots) if knots is not None else self.period
         """Knots of the horizon, without impacts if phases repeat."""
         argument("OptimalControl: integrator", integrator, INTEGRATORS)
+        self.exact = bool(argument("OptimalControl: exact", exact, SWITCH))
+        """Whether the Hessian has second derivatives of steps and terms, as in Newton's method."""
+        if exact and integrator == RK4:
+            raise NotImplementedError(f"OptimalControl: exact=True supports {SEMI_IMPLICIT!r} steps, not {RK4!r}")
         if robot.closed:
             robot.require_whole_joints()  # type: ignore[attr-defined]
         if driven is not None and actuators is not False:
@@ -272,7 +281,7 @@ class OptimalControl:
 
     @knows_keywords
     def add(
-        self, term: Term, weight: ArrayLike = 1.0, *, at: Knots = "all", width: float = math.inf, exact: bool = False
+        self, term: Term, weight: ArrayLike = 1.0, *, at: Knots = "all", width: float = math.inf, exact: bool | None = None
     ) -> None:
         """Add a cost: weight / 2 times the squared rows of the term; beyond `width` it grows linearly (Huber 1964).
 
@@ -282,8 +291,8 @@ class OptimalControl:
 
         With `exact`, the second derivatives of the rows are added to the Gauss-Newton Hessian: all, half or none of them, as
         much as keeps the cost convex in the controls. Iterations take longer, but far fewer are needed if rows are not zero at
-        the solution, such as distances from a target out of reach. Raises ValueError for a term that depends on accelerations
-        or contact forces.
+        the solution, such as distances from a target out of reach. The default is that of the problem, for terms that support
+        it. Raises ValueError for a term that depends on accelerations or contact forces.
         """
         self._add(term, weight, at, False, 0.0, width, exact)
 
@@ -296,7 +305,7 @@ class OptimalControl:
         *,
         at: Knots = "all",
         weight: float = 1.0,
-        exact: bool = False,
+        exact: bool | None = None,
     ) -> None:
         """Add a constraint: low <= rows of the term <= high, an equality by default. `at` and `exact` are as in `add`.
 
@@ -382,10 +391,10 @@ class OptimalControl:
         constraint: bool,
         low: ArrayLike,
         high: ArrayLike,
-        exact: bool = False,
+        exact: bool | None = None,
         contacts: tuple[BilateralContact, ...] | None = None,
     ) -> None:
-        argument("OptimalControl: exact", exact, SWITCH)
+        argument("OptimalControl: exact", exact, either([SWITCH, NOTHING]).worded("True, False or None"))
         if isinstance(term, ClearanceTask):
             raise TypeError("OptimalControl: for a ClearanceTask, use require(task.term, low=distance, high=math.inf)")
         if not isinstance(term, Term | Picked):
@@ -406,7 +415,9 @@ class OptimalControl:
                 f"got {weight!r}"
             )
         dynamic = {"a", "force", *["tau"] * any(d.armature for d in self.drives)}  # which need derivatives of the dynamics
-        if exact and (found := sorted(dynamic.intersection(quantities(term)))):
+        found = sorted(dynamic.intersection(quantities(term)))
+        exact = self.exact and not found if exact is None else bool(exact)
+        if exact and found:
             raise ValueError(f"OptimalControl: exact=True does not support {', '.join(found)}, on which {name!r} depends")
         mask = self._knots_of(name, at)
         if isinstance(term, Duration) and constraint:
@@ -462,7 +473,7 @@ class OptimalControl:
         if k not in self._windows:
             spans = self._spans(k)
             terms = [self._weighted(x, spans) for x in self._terms]
-            layout = Layout(self.robot, self.drives, spans, terms, self._stages, self.passive, self.integrator)
+            layout = Layout(self.robot, self.drives, spans, terms, self._stages, self.passive, self.integrator, self.exact)
             self._windows[k] = Window(layout, Pool(lambda: Workspace(layout)), Pool(lambda: SampledMotions(layout)))
         return self._windows[k]
 

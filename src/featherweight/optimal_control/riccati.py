@@ -145,6 +145,36 @@ def step_back(r: Riccati, knot: KnotSlopes, damping: float, feedback: Vector, k:
     return True
 
 
+def step_costate_back(r: Riccati, knot: KnotSlopes, costate: Vector) -> None:
+    """Replace the costate, the gradient of the cost by the state (2 n + free) after a knot, by that before it."""
+    x, n, states, motion = r.numbers, r.n, 2 * r.n + knot.tied, knot.number * r.rows * r.long
+    for i in range(r.rows):
+        r.ahead[n + i] = costate[i]
+    for i in range(n):
+        r.ahead[i] = costate[i]
+    if r.rows == n:
+        for i in range(n):
+            r.ahead[n + i] = costate[n + i] + knot.h * costate[i]
+        at = 0
+        for b in range(len(r.blocks)):
+            first, size = r.blocks[b, 0], r.blocks[b, 1]
+            for c in range(size):
+                i = first + c
+                r.ahead[i], r.ahead[n + i] = 0.0, costate[n + i]
+                for k in range(size):
+                    r.ahead[i] += knot.curved[at + k * size + c] * costate[first + k]
+                    r.ahead[n + i] += knot.curved[at + (size + k) * size + c] * costate[first + k]
+            at += 2 * size * size
+    for j in range(len(costate)):
+        costate[j] = 0.0
+    for j in range(states):
+        costate[j] = knot.gradient[j]
+        if j < n:
+            costate[j] += r.ahead[j]
+        for i in range(r.rows):
+            costate[j] += x[motion + i * r.long + j] * r.ahead[n + i]
+
+
 def write_value_of_motion(r: Riccati, knot: KnotSlopes) -> None:
     """Write W and the slope of the value as functions of (dq, dv')."""
     x, n, short, h = r.numbers, r.n, r.short, knot.h

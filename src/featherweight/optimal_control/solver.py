@@ -17,13 +17,13 @@ from ..contact.branches import padded
 from ..engine.loops.batch_calls import BatchCalls, call_batch
 from ..engine.loops.kernels import subtract_product
 from .laws import Laws, cost_of_row, slope_of_row, update_multiplier, violation_of_row
-from .riccati import KNOTS_AT_ONCE, KnotSlopes, Riccati, add_gap, begin_value, step_back
+from .riccati import KNOTS_AT_ONCE, KnotSlopes, Riccati, add_gap, begin_value, step_back, step_costate_back
 from .runge_kutta import STAGES, StepSlopes, write_step
 
 TRIALS = 8  # step lengths that are tried side by side
 ENOUGH = 0.1  # accepted fraction of the promised decrease
 STEEPER = 0.3  # promised decrease of a full step, at least, relative to that of closing gaps
-LEAST_PART = 0.5  # of the second derivatives of rows, before they are left out
+LEAST_PART = 0.5  # of the second derivatives, before they are left out
 LEAST_DAMPING, MOST_DAMPING, MORE, LESS = 1e-9, 1e9, 10.0, 0.2
 LARGER_PENALTY, MUCH_SMALLER = 10.0, 0.25
 MOST_PENALTY = 1e10
@@ -59,6 +59,10 @@ class Linear(NamedTuple):
     curved: Matrix  # (KNOTS_AT_ONCE, numbers)
     gradient: Matrix  # (KNOTS_AT_ONCE, 2 nv + nu)
     hessian: Vector  # KNOTS_AT_ONCE times the most entries
+    curvature: Vector  # the part of them that second derivatives of steps add, or nothing
+    costate: Vector  # (2 nv + free,) gradient of the cost by the state of a knot, along the motion
+    by_ahead: Matrix  # (KNOTS_AT_ONCE, nv) its first numbers at the end of each knot, or no rows
+    by_velocity: Matrix  # (KNOTS_AT_ONCE, nv) the next ones
     last: Vector  # (2 nv + nu,) gradient of the end
     places: IntegerMatrix  # entries of the Hessians of all stages
     first_place: Integers  # (stages + 1,)
@@ -82,6 +86,7 @@ class Calls(NamedTuple):
 
     look: BatchCalls  # by stages: next states and rows of knots
     slopes: BatchCalls  # by stages
+    curvature: BatchCalls  # by stages, if second derivatives of steps are added
     steps: BatchCalls  # `stages` and `accelerations` of each stage of Runge-Kutta steps
     tried: BatchCalls  # by stages, of TRIALS states of one knot
     away: BatchCalls  # `difference`, of TRIALS states; then of all knots, for gaps
@@ -92,7 +97,7 @@ class Solver(NamedTuple):
     """All data of the solver."""
 
     flat: bool  # whether differences of configurations are differences of coordinates
-    exact: bool  # whether there are rows with second derivatives
+    exact: bool  # whether there are second derivatives of rows or steps
     horizon: Horizon
     ahead_q: Matrix  # (knots, nq) next configurations
     ahead_v: Matrix
@@ -238,22 +243,29 @@ def update_multipliers(s: Solver, in_tick: bool) -> None:
 def backward(s: Solver, damping: float) -> float:
     """Compute derivatives and feedback of all knots, the last first.
 
-    Returns the damping that makes the cost convex in all controls, so that the step descends. If second derivatives of rows
-    make it concave, a smaller part of them, and finally none, is used before the damping grows.
+    Returns the damping that makes the cost convex in all controls, so that the step descends. If second derivatives make it
+    concave, a smaller part of those of steps, then of rows, and finally none is used before the damping grows.
     """
-    part = 1.0 if s.exact else 0.0
+    of_rows, of_steps = 1.0 if s.exact else 0.0, 1.0 if len(s.linear.by_ahead) > 0 else 0.0
     for i in range(len(s.horizon.row)):
         s.linear.force[i], s.linear.stiffness[i] = slope_of_row(s.laws, i, s.horizon.row[i], s.numbers[PENALTY])
     while damping <= MOST_DAMPING:
         if s.exact:
-            bend_rows(s, part)
-        if passed_back(s, damping):
+            bend_rows(s, of_rows)
+        if passed_back(s, damping, of_steps):
             return damping
-        if part > 0.0:
-            part = 0.5 * part if part > LEAST_PART else 0.0
+        if of_steps > 0.0:
+            of_steps = smaller_part(of_steps)
+        elif of_rows > 0.0:
+            of_rows = smaller_part(of_rows)
         else:
             damping = max(LEAST_DAMPING, MORE * damping)
     return damping
+
+
+def smaller_part(part: float) -> float:
+    """Return the next smaller part of second derivatives."""
+    return 0.5 * part if part > LEAST_PART else 0.0
 
 
 def bend_rows(s: Solver, part: float) -> None:
@@ -262,8 +274,8 @@ def bend_rows(s: Solver, part: float) -> None:
         s.linear.bend[i] = part * s.linear.force[i] if s.laws.exact[i] else 0.0
 
 
-def passed_back(s: Solver, damping: float) -> bool:
-    """Run the recursion; return whether all knots are convex."""
+def passed_back(s: Solver, damping: float, part: float) -> bool:
+    """Run the recursion with a part of the second derivatives; return whether all knots are convex."""
     z, l, r = s.horizon, s.linear, s.riccati
     last, knots = len(z.begin) - 2, len(z.u)
     entries, size = l.first_place[last + 1] - l.first_place[last], (2 * r.n + r.free) * padded(r.m)
@@ -272,6 +284,7 @@ def passed_back(s: Solver, damping: float) -> bool:
     else:
         for j in range(len(l.last)):
             l.last[j] = 0.0
+    copy_numbers(l.last[: len(l.costate)], l.costate)
     begin_value(r, l.last, l.hessian[:entries], l.places[l.first_place[last] : l.first_place[last + 1]])
     for i in range(last - 1, -1, -1):
         stop = z.begin[i + 1]
@@ -281,19 +294,38 @@ def passed_back(s: Solver, damping: float) -> bool:
             if s.steps.call[i] >= 0:
                 write_steps(s, i, first, stop)
             entries = l.first_place[i + 1] - l.first_place[i]
+            if part > 0.0 and len(l.by_ahead) > 0:
+                bend_steps(s, i, first, stop, part)
             for k in range(stop - 1, first - 1, -1):
                 if s.numbers[GAP] > 0.0:
                     add_gap(r, l.gap[k + 1])
-                at = (k - first) * entries
-                knot = KnotSlopes(
-                    k - first, l.curved[k - first], l.gradient[k - first], l.hessian[at : at + entries],
-                    l.places[l.first_place[i] : l.first_place[i + 1]], z.h[k], z.tied[k],
-                    z.least[k] - z.u[k, 0], 1.0 - z.u[k, 0],
-                )  # fmt: skip
-                if not step_back(r, knot, damping, l.feedback[k * size : (k + 1) * size], l.k[k]):
+                if not step_back(r, slopes_of_knot(s, i, k, first), damping, l.feedback[k * size : (k + 1) * size], l.k[k]):
                     return False
             stop = first
     return True
+
+
+def slopes_of_knot(s: Solver, i: int, k: int, first: int) -> KnotSlopes:
+    """Return the derivatives of a knot of a stage, among those of knots from `first` on."""
+    z, l, known = s.horizon, s.linear, k - first
+    begin, end = l.first_place[i], l.first_place[i + 1]
+    at, entries = known * (end - begin), end - begin
+    return KnotSlopes(
+        known, l.curved[known], l.gradient[known], l.hessian[at : at + entries], l.places[begin:end], z.h[k], z.tied[k],
+        z.least[k] - z.u[k, 0], 1.0 - z.u[k, 0],
+    )  # fmt: skip
+
+
+def bend_steps(s: Solver, i: int, first: int, stop: int, part: float) -> None:
+    """Add a part of the second derivatives of steps, times costates, to the Hessians of the knots of a stage."""
+    z, l, r = s.horizon, s.linear, s.riccati
+    for k in range(stop - 1, first - 1, -1):
+        copy_numbers(l.costate[: r.n], l.by_ahead[k - first])
+        copy_numbers(l.costate[r.n : 2 * r.n], l.by_velocity[k - first])
+        step_costate_back(r, slopes_of_knot(s, i, k, first), l.costate)
+    call_batch(s.calls.curvature, i, first - z.begin[i], stop - first)
+    for j in range((stop - first) * (l.first_place[i + 1] - l.first_place[i])):
+        l.hessian[j] += part * l.curvature[j]
 
 
 def write_steps(s: Solver, i: int, first: int, stop: int) -> None:

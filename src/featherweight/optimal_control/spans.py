@@ -26,6 +26,7 @@ class System(NamedTuple):
     passive: PassiveForces
     integrator: str = SEMI_IMPLICIT
     free: bool = False  # whether steps of some knots are free
+    exact: bool = False  # whether the Hessian has second derivatives of steps
 
     @property
     def rows(self) -> int:

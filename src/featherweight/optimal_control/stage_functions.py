@@ -20,6 +20,7 @@ from ..robot.inverse_kinematics.tasks import TargetSlot
 from ..simulation.smooth_motion import write_curved_rates
 from .spans import LONGEST, RK4, ROOT, SEMI_IMPLICIT, Span, System
 from .stage_rows import A_SLOPES, BY_STEP, FORCE_SLOPES, StageRows
+from .step_curvature import StepCurvature
 from .terms import PARAMETERS, Added
 
 FIRST = ("q", "v", "u", "h", LONGEST, ROOT, PARAMETERS)  # the order of arguments
@@ -43,6 +44,9 @@ class StageFunctions:
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
         """Rows and columns of the entries in the lower triangle of the cost's Hessian that may be nonzero."""
+        if self.system.exact and not self.end:
+            width = 2 * self.system.robot.nv + self.system.controls
+            return tuple((i, j) for i in range(width) for j in range(i + 1))
         return self.of_terms.places
 
     # dynamics
@@ -271,6 +275,15 @@ class StageFunctions:
             rows = KernelProgram("motion_with_step", kernels.motion_with_step, (blocks,), given, (whole,))
             names, parts = (whole.name, *results), (*parts, rows)
         return self._compiled(ComposedProgram("slopes", (*steps, *parts), names, "", also, FIRST))
+
+    @cached_property
+    def curvature(self) -> CompiledFunction[Any]:
+        """Function of the arguments of `step` and a costate: second derivatives, at `places`, of its product with x'."""
+        dynamics, also = self._dynamics
+        moved, held = (self._next_velocity, self._moved()), () if self.space is None or self.impact else self._held
+        parts = StepCurvature(self.system, self.space, self.impact, self.free, (dynamics, also), held, moved)
+        every = (*dynamics, *self._dynamics_slopes, *parts.programs(self.places))
+        return self._compiled(ComposedProgram("curvature", every, ("curvature",), "", also, FIRST))
 
     @property
     def _by_step(self) -> tuple[Program, ...]:

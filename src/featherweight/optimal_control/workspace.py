@@ -40,6 +40,7 @@ from .solver import (
     solve,
 )  # fmt: skip
 from .spans import LONGEST, ROOT
+from .step_curvature import AHEAD, VELOCITY
 from .terms import PARAMETERS
 
 Kind = TypeVar("Kind")
@@ -85,6 +86,7 @@ class Workspace:
         self.layout = layout
         knots, m, nq, n = layout.knots, layout.system.controls, layout.robot.nq, layout.robot.nv
         total, width, blocks, free = int(layout.rows[-1]), 2 * n + m, layout.system.apart, int(layout.system.free)
+        bent = int(layout.system.exact)
         places = [np.array(stage.places, np.int64).reshape(-1, 2) for stage in layout.stages]
         sizes = 2 * sum(size * size for _, size in blocks), KNOTS_AT_ONCE * max(map(len, places))
         self.horizon = Horizon(
@@ -98,7 +100,9 @@ class Workspace:
         self.feedback = whole[:, : 2 * n, free:m]  # -gains, transposed
         linear = Linear(
             feedback, np.zeros((knots, m)), np.zeros((knots + 1, states)), np.zeros(total), np.zeros(total), np.zeros(total),
-            np.zeros((KNOTS_AT_ONCE, sizes[0])), np.zeros((KNOTS_AT_ONCE, width)), np.zeros(sizes[1]), np.zeros(width),
+            np.zeros((KNOTS_AT_ONCE, sizes[0])), np.zeros((KNOTS_AT_ONCE, width)), np.zeros(sizes[1]),
+            np.zeros(sizes[1] * bent), np.zeros(states),
+            np.zeros((KNOTS_AT_ONCE * bent, n)), np.zeros((KNOTS_AT_ONCE * bent, n)), np.zeros(width),
             np.concatenate(places), np.cumsum([0, *map(len, places)]).astype(np.int64),
         )  # fmt: skip
         trials = Trials(
@@ -112,9 +116,9 @@ class Workspace:
         motion = room.numbers[: KNOTS_AT_ONCE * room.rows * room.long].reshape(KNOTS_AT_ONCE, room.rows, room.long)
         self.memory = StepMemory(layout.system, layout.stages)
         calls, self._kept = self._calls(linear, trials, ahead, motion)
-        flat = not layout.system.curved
+        flat, exact = not layout.system.curved, layout.system.exact or bool(self.laws.exact.any())
         self.solver = Solver(
-            flat, bool(self.laws.exact.any()), self.horizon, *ahead, linear, trials, self.laws, room, self.memory.slopes, calls,
+            flat, exact, self.horizon, *ahead, linear, trials, self.laws, room, self.memory.slopes, calls,
             np.zeros(NUMBERS), np.zeros(2, np.int64),
         )  # fmt: skip
         self.table = Table(self.solver)
@@ -127,8 +131,9 @@ class Workspace:
         ahead_q, _, apart = ahead
         free, by_step = int(layout.system.free), self.memory.slopes.by_step
         side = Motions(t.q, t.v, t.u[..., free:], t.row)
-        fixed = [motion, l.curved, l.gradient, t.away, t.reached, t.gap, by_step]
-        look, slopes, tried, steps = [], [], [], []
+        costate = {AHEAD: l.by_ahead, VELOCITY: l.by_velocity}
+        fixed = [motion, l.curved, l.gradient, t.away, t.reached, t.gap, by_step, *costate.values()]
+        look, slopes, curvature, tried, steps = [], [], [], [], []
         for i, stage in enumerate(layout.stages):
             if not stage.rows:
                 continue  # the end
@@ -142,6 +147,10 @@ class Workspace:
             look.append((stage.step, arrays))
             tried.append((stage.step, several))
             slopes.append((stage.slopes, arrays | own | dict(zip(("slope", "stiffness", "bend"), laws, strict=True))))
+            if layout.system.exact and not stage.end:
+                bent = l.curvature[: KNOTS_AT_ONCE * len(stage.places)].reshape(KNOTS_AT_ONCE, -1)
+                fixed.append(bent)
+                curvature.append((stage.curvature, arrays | costate | {"curvature": bent}))
             if stage.steps:
                 found, each = self.memory.arrays(i)
                 fixed += [*found.values(), *each.values()]
@@ -153,7 +162,7 @@ class Workspace:
         integrate = robot.step_functions.integrate
         closing = [(integrate, {"q": t.reached, "v": t.gap, "result": t.q})]
         made, kept = [], []
-        for group in (look, slopes, steps, tried, away, closing):
+        for group in (look, slopes, curvature, steps, tried, away, closing):
             lists = [in_order(function, arrays) for function, arrays in group]
             calls, more = batch_calls([function for function, _ in group], lists, fixed)
             made.append(calls)

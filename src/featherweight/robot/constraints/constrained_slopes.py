@@ -74,7 +74,7 @@ def _solved_by_factors(c: Constrained) -> tuple[Program, ...]:
 
 def _solved_by_orthogonal_factors(c: Constrained) -> tuple[Program, ...]:
     n, m = c.robot.nv, len(c.every.K)
-    pull, seen = _pull(c), _seen(c, c.every)
+    pull, seen = pull_of_rows(c.robot, c.every), motion_of_rows(c.robot, c.every)
     M, square = Input("M", (n, n)), (Output("missed", (m,)), Output("g", (n,)), Output("rest", (n,)))
     vectors = Input("rows", (m,)), Input("force", (m,)), Input("target", (m,), optional=True)
     null = on_matrices(c.robot, NULL_PARTS, least_norm.null_parts, (M, Input("J", (m, n)), *vectors), square)
@@ -95,13 +95,15 @@ def _outputs(c: Constrained) -> list[Output]:
     return [Output(name, (n if name.startswith("dacceleration") else size, n)) for name in SLOPES]
 
 
-def _pull(c: Constrained) -> Program:
-    inputs, output = (Q, Input("force", (len(c.every.K),))), Output("pull", (c.robot.nv,))
-    return c.robot.bind("pull", equations.row_forces, inputs, (output,), (c.every,)).program
+def pull_of_rows(robot: System, rows: ConstraintRows) -> Program:
+    """Return the program of the joint forces `pull` (nv), J^T f, as a function of q and the forces of rows."""
+    inputs, output = (Q, Input("force", (len(rows.K),))), Output("pull", (robot.nv,))
+    return robot.bind("pull", equations.row_forces, inputs, (output,), (rows,)).program
 
 
-def _seen(c: Constrained, rows: ConstraintRows) -> Program:
-    return c.robot.bind("seen", equations.row_motion, (Q, V, A), (Output("rows", (len(rows.K),)),), (rows,)).program
+def motion_of_rows(robot: System, rows: ConstraintRows) -> Program:
+    """Return the program of the accelerations of `rows` (m), J a + J' v, as a function of q, v and a."""
+    return robot.bind("seen", equations.row_motion, (Q, V, A), (Output("rows", (len(rows.K),)),), (rows,)).program
 
 
 def _slopes(c: Constrained, rows: ConstraintRows, reduction: Reduction) -> tuple[Program, ...]:
@@ -116,8 +118,8 @@ def _slopes(c: Constrained, rows: ConstraintRows, reduction: Reduction) -> tuple
         changed = changed.given(target.name)
     return (
         analytic(inverse_dynamics_derivatives(robot)).program,
-        JacobianProgram(_pull(c), "", ("q",)),
-        JacobianProgram(_seen(c, rows), "", ("q", "v")),
+        JacobianProgram(pull_of_rows(c.robot, c.every), "", ("q",)),
+        JacobianProgram(motion_of_rows(c.robot, rows), "", ("q", "v")),
         *((JacobianProgram(c.target, "", ("q", "v")),) if c.target else ()),
         moved,
         changed,

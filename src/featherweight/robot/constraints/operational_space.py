@@ -31,7 +31,7 @@ from ..arguments import DAMPING, TAU, Argument, Q, V
 from ..compiled_member import compiled
 from ..step_functions import Forest
 from ..system import System
-from .constrained_slopes import SOLUTION, Constrained, constrained_slopes, on_matrices
+from .constrained_slopes import SOLUTION, Constrained, constrained_slopes, motion_of_rows, on_matrices, pull_of_rows
 from .constraint import KnownConstraint, ResolvedRows
 from .contact import BilateralContact, Resolved
 from .redundancy import Independence
@@ -338,6 +338,11 @@ class OperationalSpace(SuggestsNames):
         assert isinstance(dynamics, GuardedProgram)
         program = constrained_slopes(Constrained(self.robot, dynamics, target, self._rows.rows, kept, reduction), doc or "")
         return CompiledFunction(program, self.robot._traced_execution, "forward" if reduction.dependent else "ltl")
+
+    @property
+    def of_all_rows(self) -> tuple[Program, Program]:
+        """The programs of J^T f, a function of q and `force`, and of J a + J' v, a function of q, v and a, for all rows."""
+        return pull_of_rows(self.robot, self._rows.rows), motion_of_rows(self.robot, self._rows.rows)
 
     # stabilization of contacts
 
