@@ -20,13 +20,13 @@ from ..engine.compilation_messages import WHOLE
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, Table
 from ..engine.loops.prepared_calls import prepared_call
-from ..engine.progress import Progress, watched
+from ..engine.progress import Progress
 from ..engine.threads import processors, share_out
 from ..model.model_sensors import OF_LAST_STEP
 from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage
 from .failure import SimulationError
-from .fleet_loop import ARRIVE, ATTEMPT, BEGIN_FLIGHT, JUDGE_FLIGHT, LOOK, RUN, STEP, WORK_ON_ROBOTS
+from .fleet_loop import ATTEMPT, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
 from .fleet_vectors import FleetVectors
 from .overlaps import overlaps, warn_of_overlaps
@@ -34,7 +34,6 @@ from .robot_tables import StagesTable, new_stages, stages_table
 from .stage_records import (
     FleetArrays,
     FleetContacts,
-    FleetFlight,
     FleetInputs,
     FleetStates,
     RobotStages,
@@ -46,7 +45,6 @@ from .step_status import NO_ROOM, TAKEN
 
 ROOM = 16  # initial room for contacts of a robot
 GRAIN = 4  # least number of robots in a thread's piece
-LANES = 8  # least number of robots for free flight side by side
 MOST_STEPS = 1000  # greatest number of steps in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
 FLOAT = np.dtype(np.float64)
@@ -76,12 +74,8 @@ class Fleet:
 
     def __init__(self, model: StepModel, contacts: ContactStage, touching: bool, threads: int | None, on_failure: str) -> None:
         self.model, self.contacts, self.threads, self.on_failure = model, contacts, threads, on_failure
-        straight = model.integrator == "semi-implicit" and not model.forces.mapped and not model.driven and model.forces.plain
-        straight = straight and not len(model.forces.springs.bent)
         self.room = ROOM * (2 if contacts.settings.turning else 1)
         self._external = model.in_fluid or bool(model.forces.sticky)  # whether forces on bodies are possible
-        alone = straight and not touching and not self._external
-        self._may_fly = alone and model.robot.forward_dynamics.execution == "traced"
         self._tables: deque[StagesTable] = deque()
         self.varied = VariedArrays.none()
         self.revision = 0
@@ -212,7 +206,6 @@ class Fleet:
                 turn=zeros(self.room, 3 if contacts.settings.turning else 0),
                 wrench=zeros(len(contacts.bodies), 6),
             ),
-            FleetFlight.of_sizes(robots if self._may_fly and robots >= LANES else 0, q.shape[1], v.shape[1]),
             self.varied,
         )  # fmt: skip
 
@@ -225,7 +218,6 @@ class Fleet:
         self._given = inputs.given
         self._single = robots == 1
         self._fails_aloud = robots == 1 and self.on_failure == "raise"
-        self._flies = len(arrays.flight.load) > 0 and not self._differ and self.on_failure == "raise"
 
     def _begin(self) -> None:
         """Prepare the first steps, and warn about problematic starts."""
@@ -563,9 +555,6 @@ class Fleet:
     def _take(self, steps: int, time: float) -> None:
         """Take steps in portions, between which Python handles signals."""
         self.arrays.states.taken[:] = 0
-        if self._flies:
-            self._fly(steps, time)
-            return
         stop, what = 0, self._work_of(steps) if steps >= MANY_STEPS else ""
         with Progress(what if steps > MOST_STEPS else "", steps) as progress:  # else the robots of a portion are counted
             while stop < steps:
@@ -621,31 +610,6 @@ class Fleet:
         one = self._table()
         self._tables.append(one)
         return one
-
-    def _fly(self, steps: int, time: float) -> None:
-        """Take steps without contacts, for all robots side by side in the robot's functions."""
-        a, model = self.arrays, self.model
-        states, flight, robots = a.states, a.flight, len(a.states.q)
-        states.active[:] = True
-        dynamics: Any = model.moving.forward_dynamics
-        for k in watched(range(steps), self._work_of(steps) if steps >= MANY_STEPS else ""):
-            ready = self._work(BEGIN_FLIGHT, 0, robots)
-            external = {}
-            if a.inputs.given[1]:
-                x = a.inputs.external
-                external["external_forces"] = x[:, min(k, x.shape[1] - 1)]
-            if ready == robots:
-                how: Any = {"threads": self.threads}
-                dynamics(states.q, states.v, flight.load, **external, out=flight.acceleration, **how)
-                model.robot.step_functions.free_velocity(states.v, flight.acceleration, model.h, out=flight.free, **how)
-                out = flight.ahead, flight.end
-                model.robot.step_functions.advance(states.q, flight.free, flight.none, model.h, out=out, **how)
-                ready = self._work(JUDGE_FLIGHT, 0, robots)
-            if ready < robots:
-                i = int(np.flatnonzero(states.status)[0])
-                self.failures[i] = k, self._failure(i, k, time + k * model.h)
-                return
-            self._work(ARRIVE, 0, robots)
 
     # failed steps
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from ..array_types import Tensor, Vector
 from ..contact.contact_solver import forget_forces, keep_force
-from ..contact.impulses import greatest_of
 from ..engine.loops.kernels import CompiledLoop, call_machine, lane, lanes
-from .energy_guard import SLOW
-from .robot_stages import all_finite, clear_impulses, find_touching, judge_end, solve_in_lane
-from .smooth_motion import be_at, clear, clear_rows, copy, copy_rows, write_load
+from .robot_stages import all_finite, clear_impulses, find_touching, solve_in_lane
+from .smooth_motion import clear, clear_rows, copy, copy_rows
 from .stage_records import FleetArrays, RobotStages
 from .step import take_step, try_step
-from .step_status import NO_NUMBER, NO_ROOM, NO_VELOCITY, TAKEN
+from .step_status import NO_NUMBER, NO_ROOM, TAKEN
 
-RUN, STEP, ATTEMPT, LOOK, BEGIN_FLIGHT, JUDGE_FLIGHT, ARRIVE, IMPULSES = range(8)
+RUN, STEP, ATTEMPT, LOOK, IMPULSES = range(5)
 
 
 def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, work: int) -> int:
@@ -31,14 +29,8 @@ def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, w
             done += run(one, many, i)
         elif work == ATTEMPT:
             done += attempt(one, many, i)
-        elif work == LOOK:
-            done += look(one, many, i)
-        elif work == BEGIN_FLIGHT:
-            done += begin_flight(one, many, i)
-        elif work == JUDGE_FLIGHT:
-            done += judge_flight(one, many, i)
         else:
-            done += arrive_from_flight(many, i)
+            done += look(one, many, i)
     return done
 
 
@@ -241,57 +233,6 @@ def store_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     copy(one.touching.impulses.last_row, states.last_row[i])
     copy(one.touching.report, states.report[i])
     states.opened[i], states.deepest[i] = one.loops.opened[0], one.touching.deepest[0]
-
-
-# free flight, in which the robot's functions process many robots side by side
-
-
-def load_state(one: RobotStages, many: FleetArrays, i: int) -> None:
-    """Load the state of robot i into the stages, with the inputs of its next step."""
-    put(one, many, i)
-    load_inputs(one, many, i, many.states.taken[i])
-    be_at(one, one.state.q, one.state.v)
-
-
-def begin_flight(one: RobotStages, many: FleetArrays, i: int) -> int:
-    """Write the load of robot i. Return 1 if its inputs are finite."""
-    load_state(one, many, i)
-    write_load(one, one.numbers.step)
-    copy(one.point.load, many.flight.load[i])
-    fit = inputs_are_numbers(one)
-    many.states.status[i] = TAKEN if fit else NO_NUMBER
-    return 1 if fit else 0
-
-
-def judge_flight(one: RobotStages, many: FleetArrays, i: int) -> int:
-    """Check the step of robot i. Return 1 if it is valid."""
-    step, flight = one.step, many.flight
-    if many.states.status[i] != TAKEN:
-        return 0
-    copy(flight.free[i], step.free)
-    copy(flight.free[i], step.after)
-    copy(flight.ahead[i], step.ahead)
-    copy(flight.end[i], step.end)
-    clear(step.displacement)
-    if one.numbers.step * greatest_of(step.after) > SLOW:  # the energy guard needs forces
-        load_state(one, many, i)
-        write_load(one, one.numbers.step)
-        copy(one.point.load, step.load)
-        copy(flight.acceleration[i], step.acceleration)
-    many.states.status[i] = judge_end(one) if all_finite(step.after) else NO_VELOCITY
-    return 1 if many.states.status[i] == TAKEN else 0
-
-
-def arrive_from_flight(many: FleetArrays, i: int) -> int:
-    """Take the step of robot i."""
-    states = many.states
-    remember(many, i, states.q[i], states.v[i], states.act[i])
-    copy(many.flight.ahead[i], states.q[i])
-    copy(many.flight.end[i], states.v[i])
-    states.steps[i] += 1
-    states.taken[i] += 1
-    keep(many, i, states.taken[i], states.q[i], states.v[i])
-    return 1
 
 
 RUN_VECTORS = {

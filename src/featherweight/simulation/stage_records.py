@@ -327,22 +327,6 @@ class FleetContacts(NamedTuple):
     wrench: Tensor  # (robots, bodies, 6) impulses on bodies that may touch
 
 
-class FleetFlight(NamedTuple):
-    """A step of many robots in free flight, side by side."""
-
-    load: Matrix  # (robots, nv)
-    acceleration: Matrix  # (robots, nv)
-    free: Matrix  # (robots, nv)
-    none: Matrix  # (robots, nv) zero displacement
-    ahead: Matrix  # (robots, nq)
-    end: Matrix  # (robots, nv)
-
-    @classmethod
-    def of_sizes(cls, robots: int, nq: int, nv: int) -> FleetFlight:
-        """Return arrays of zeros."""
-        return cls(*(np.zeros((robots, nq if name == "ahead" else nv)) for name in cls._fields))
-
-
 class VariedArrays(NamedTuple):
     """Parameters of robots that differ; arrays of shared parameters have no rows."""
 
@@ -372,5 +356,4 @@ class FleetArrays(NamedTuple):
     states: FleetStates
     inputs: FleetInputs
     contacts: FleetContacts
-    flight: FleetFlight
     varied: VariedArrays
