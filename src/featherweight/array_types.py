@@ -9,7 +9,7 @@ compiler of kernels checks arguments against the other types.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
@@ -22,3 +22,8 @@ Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 IntegerMatrix = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Booleans = np.ndarray[tuple[int], np.dtype[np.bool_]]
 BooleanMatrix = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+
+T = TypeVar("T")
+SHARED = "shared"
+Shared = Annotated[T, SHARED]
+"""A field of a robot's records that all robots share: no step writes it, or only one robot at a time uses it."""

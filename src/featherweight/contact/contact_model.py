@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Integers, Matrix, Tensor, Vector
+from ..array_types import Integers, Matrix, Shared, Tensor, Vector
 from .compliance import NONE
 from .contact_settings import ContactSettings
 from .joint_rows import JointRows
@@ -21,24 +21,26 @@ NO_ADHESION = np.zeros((0, 3))
 class ContactModel(NamedTuple):
     """The rows in G of the bodies that may touch (see `contact_problem`), the surfaces of candidates, and joint rows."""
 
-    width: Integers  # (bodies,) 6 or 3
+    width: Shared[Integers]  # (bodies,) 6 or 3
     friction: Vector  # (candidates,)
-    restitution: Vector  # (candidates,)
+    restitution: Shared[Vector]  # (candidates,)
     rows: JointRows
     settings: ContactSettings
-    branch: Integers  # (bodies,) last branch that moves each body, see `branches`
-    joint_branch: Integers  # (joints with limits or friction,) the same for joints
+    branch: Shared[Integers]  # (bodies,) last branch that moves each body, see `branches`
+    joint_branch: Shared[Integers]  # (joints with limits or friction,) the same for joints
     nv: int  # degrees of freedom, an upper bound of the rank of G
-    yielding: Matrix = NONE  # (candidates, 9) fields of `compliance.Yielding`, or empty
-    yielding_rows: Matrix = NONE  # (joint rows, 9)
-    turning: Matrix = NO_TURNING  # (candidates, 3) [m] friction against spinning, and rolling about both tangents, or empty
-    surfaces: Tensor = NO_SURFACES
+    yielding: Shared[Matrix] = NONE  # (candidates, 9) fields of `compliance.Yielding`, or empty
+    yielding_rows: Shared[Matrix] = NONE  # (joint rows, 9)
+    turning: Shared[Matrix] = (
+        NO_TURNING  # (candidates, 3) [m] friction against spinning, and rolling about both tangents, or empty
+    )
+    surfaces: Shared[Tensor] = NO_SURFACES
     """(candidates, 2, 6) velocities of the surfaces a and b relative to their bodies, linear and angular, in the bodies' axes
     and at their origins (for the world, its own); or empty."""
-    tangents: Matrix = NO_TANGENTS
+    tangents: Shared[Matrix] = NO_TANGENTS
     """(candidates, 5) two sliding frictions relative to the greater one (`friction`), zero if they are equal, and the direction
     of the first tangent in the axes of body a, zero for MuJoCo's default; or empty."""
-    adhesion: Matrix = NO_ADHESION
+    adhesion: Shared[Matrix] = NO_ADHESION
     """(candidates, 3) pull of adhesion [N], its greatest gap [m], and the inverse inertia [1/kg] that determines the compliance
     of contacts with a gap; or empty."""
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Integers, Matrix, Tensor, Tensor4, Vector
+from ..array_types import Integers, Matrix, Shared, Tensor, Tensor4, Vector
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.kernels import LANES, aligned_numbers, as_matrix, subtract_product
 from .block_equations import place_of
@@ -66,10 +66,10 @@ class BodyDelassus(NamedTuple):
     """G, and the first row of each body; or the factors from which G is computed, if that is cheaper."""
 
     G: Matrix  # (m, m)
-    begin: Integers  # (bodies + 1,) the last is the first row of joints
+    begin: Shared[Integers]  # (bodies + 1,) the last is the first row of joints
     by_inverse: bool  # G is empty, and `factors` are given
     factors: InverseFactors
-    work: InverseWork
+    work: Shared[InverseWork]
 
 
 class ContactImpulses(NamedTuple):

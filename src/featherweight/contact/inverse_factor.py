@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Booleans, Integers, Matrix, Tensor, Tensor4, Vector
+from ..array_types import Booleans, Integers, Matrix, Shared, Tensor, Tensor4, Vector
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.kernels import aligned_numbers
 from .branch_elimination import subtract_rows
@@ -47,8 +47,8 @@ class InverseFactors(NamedTuple):
 
     J: Matrix  # (m, columns), rows of all bodies that may touch, body after body
     C: Matrix  # (nv, widest path), padded with zeros: the first `InverseWork.numbers`
-    E: Matrix  # (rows, nv), rows of joints, or empty
-    branches: BranchPaths
+    E: Shared[Matrix]  # (rows, nv), rows of joints, or empty
+    branches: Shared[BranchPaths]
 
 
 class InverseWork(NamedTuple):

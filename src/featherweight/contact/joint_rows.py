@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Booleans, Integers, Vector
+from ..array_types import Booleans, Integers, Shared, Vector
 from .contact_settings import ContactSettings
 
 JOINT_MARGIN = 0.1  # gap [rad, m] below which a limit is active, relative to the margin of contacts
@@ -22,16 +22,16 @@ LEAST_RETURN = 1e-6  # displacement, relative to that of the fastest joint, that
 class JointRows(NamedTuple):
     """Lower limits, then upper limits, then friction, and rows held at zero by springs and dampers."""
 
-    joint: Integers  # (rows,) index among the degrees of freedom with limits or friction
-    dof: Integers  # (rows,) index among the velocities of all joints
-    at: Integers  # (rows,) index of its coordinate in q
-    bound: Vector  # (rows,) [rad, m] limits
-    sign: Vector  # (rows,) 1.0, or -1.0 for an upper limit
-    friction: Booleans  # (rows,) whether the row is always active: friction and equalities
+    joint: Shared[Integers]  # (rows,) index among the degrees of freedom with limits or friction
+    dof: Shared[Integers]  # (rows,) index among the velocities of all joints
+    at: Shared[Integers]  # (rows,) index of its coordinate in q
+    bound: Shared[Vector]  # (rows,) [rad, m] limits
+    sign: Shared[Vector]  # (rows,) 1.0, or -1.0 for an upper limit
+    friction: Shared[Booleans]  # (rows,) whether the row is always active: friction and equalities
     lower: Vector  # (rows,) [N s, N m s], least impulse
     upper: Vector  # (rows,) greatest impulse
-    first: Integers  # (rows,) first row of an equality with several rows
-    holds: Integers  # (rows,) number of rows of the equality; 0 for all other rows
+    first: Shared[Integers]  # (rows,) first row of an equality with several rows
+    holds: Shared[Integers]  # (rows,) number of rows of the equality; 0 for all other rows
 
 
 def write_row_gaps(rows: JointRows, q: Vector, gap: Vector) -> None:

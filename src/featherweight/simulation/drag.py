@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Booleans, Integers, Matrix, Tensor, Vector
+from ..array_types import Booleans, Integers, Matrix, Shared, Tensor, Vector
 from ..collision.triples import outer
 from ..model.model import DragPart
 from ..model.types import Fluid, FluidCoefficients
@@ -37,18 +37,18 @@ LEAST = 1e-15  # [m/s] least velocity with a direction, as in MuJoCo
 class DragParts(NamedTuple):
     """Boxes and ellipsoids of a robot in a fluid; may be empty."""
 
-    body: Integers  # (n,) numbers of moving bodies
-    size: Matrix  # (n, 3) [m] lengths of boxes, semi-axes of ellipsoids
-    center: Matrix  # (n, 3) in the body's frame
-    axes: Tensor  # (n, 3, 3) rotation of the part in the body's frame
-    rounded: Booleans  # (n,) whether it is an ellipsoid
-    drag: Matrix  # (n, 3) of ellipsoids: C_blunt, C_slender, A_max
-    lift: Matrix  # (n, 2) C_kutta, C_magnus V
-    turning: Matrix  # (n, 3) T
-    added: Matrix  # (n, 6) m, I
+    body: Shared[Integers]  # (n,) numbers of moving bodies
+    size: Shared[Matrix]  # (n, 3) [m] lengths of boxes, semi-axes of ellipsoids
+    center: Shared[Matrix]  # (n, 3) in the body's frame
+    axes: Shared[Tensor]  # (n, 3, 3) rotation of the part in the body's frame
+    rounded: Shared[Booleans]  # (n,) whether it is an ellipsoid
+    drag: Shared[Matrix]  # (n, 3) of ellipsoids: C_blunt, C_slender, A_max
+    lift: Shared[Matrix]  # (n, 2) C_kutta, C_magnus V
+    turning: Shared[Matrix]  # (n, 3) T
+    added: Shared[Matrix]  # (n, 6) m, I
     velocity: Matrix  # (bodies, 6) linear and angular, in the bodies' frames
     placement: Tensor  # (bodies, 4, 4) in the world, or no rows without wind
-    wind: Vector  # (3,) [m/s] in the world
+    wind: Shared[Vector]  # (3,) [m/s] in the world
     motion: Vector  # (6,) v, w of a part
     wrench: Vector  # (6,) force, torque on it
     density: float  # [kg/m³]

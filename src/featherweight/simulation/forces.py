@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_types import Array, Integers, Matrix, Tensor, Vector
+from ..array_types import Array, Integers, Matrix, Shared, Tensor, Vector
 from ..engine.loops.kernels import CompiledKernel
 from ..model.types import Actuator, JointType, Tendon
 from ..robot.left_out_at_joints import OF_JOINTS, sprung
@@ -34,19 +34,23 @@ class Springs(NamedTuple):
 
     damping: Vector
     stiffness: Vector
-    rest: Vector
-    slack: Vector  # length of the range from `rest` on in which the spring is at rest
-    ahead: Vector  # 1 if a semi-implicit step evaluates the spring at its end, 0 if at its start
-    at: Integers  # index of the coordinate of a spring
-    quaternion: Integers  # index in q of the quaternion of a ball or free joint with a spring; -1 for other joints
-    axis: Integers  # component of the rotation vector, or of a free joint's displacement, for such joints; -1 for others
-    turning: Integers  # rows of such joints
-    bent: Integers = NO_ROWS  # (m,) rows of nonlinear springs and dampers
+    rest: Shared[Vector]
+    slack: Shared[Vector]  # length of the range from `rest` on in which the spring is at rest
+    ahead: Shared[Vector]  # 1 if a semi-implicit step evaluates the spring at its end, 0 if at its start
+    at: Shared[Integers]  # index of the coordinate of a spring
+    quaternion: Shared[Integers]  # index in q of the quaternion of a ball or free joint with a spring; -1 for other joints
+    axis: Shared[
+        Integers
+    ]  # component of the rotation vector, or of a free joint's displacement, for such joints; -1 for others
+    turning: Shared[Integers]  # rows of such joints
+    bent: Shared[Integers] = NO_ROWS  # (m,) rows of nonlinear springs and dampers
     bends: Matrix = NO_BENDS  # (4, m) their coefficients b and c of `Joint.stiffness_poly` and of `Joint.damping_poly`
-    rest_turn: Matrix = (
+    rest_turn: Shared[Matrix] = (
         NO_TURNS  # (n, 4) quaternions at which springs of rotations are at rest, or no rows where all are at zero
     )
-    bent_joint: Integers = NO_ROWS  # (m,) joint whose armature represents them in a semi-implicit step, or `NO_ARMATURE`
+    bent_joint: Shared[Integers] = (
+        NO_ROWS  # (m,) joint whose armature represents them in a semi-implicit step, or `NO_ARMATURE`
+    )
 
 
 TURNING = JointType.SPHERICAL, JointType.FLOATING
@@ -88,11 +92,11 @@ def extent_of_row(springs: Springs, q: Vector, r: int) -> float:
 class Drives(NamedTuple):
     """Actuators: the row of the driven joint or length, the index of its coordinate, and the numbers of `drive_force`."""
 
-    row: Integers  # (k,)
-    at: Integers  # (k,)
+    row: Shared[Integers]  # (k,)
+    at: Shared[Integers]  # (k,)
     values: Matrix  # (9, k) gear, gain, bias (3), range of the control, range of the force
-    bound: Integers  # (k,) number of the tendon that bounds the sum of its drives' forces, -1 for none
-    bounds: Matrix  # (b, 2) bounds of these sums, of forces before their limits and gears
+    bound: Shared[Integers]  # (k,) number of the tendon that bounds the sum of its drives' forces, -1 for none
+    bounds: Shared[Matrix]  # (b, 2) bounds of these sums, of forces before their limits and gears
 
 
 class DriveRows(NamedTuple):

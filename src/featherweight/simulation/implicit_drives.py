@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Integers, Matrix, Vector
+from ..array_types import Integers, Matrix, Shared, Vector
 from ..model.types import JointType
 from ..robot.robot import Robot
 from .forces import DriveRows, Drives, ForcesAtJoints, bound_laws, drive_armature, drive_law, spread
@@ -36,7 +36,7 @@ OF_LENGTH = -1
 class DriveWork(NamedTuple):
     """State of the drives of one robot in a step."""
 
-    joint: Integers  # (nu,) index of each drive's joint in `armature`; `OF_LENGTH` for lengths, which have none
+    joint: Shared[Integers]  # (nu,) index of each drive's joint in `armature`; `OF_LENGTH` for lengths, which have none
     law: Vector  # (nu,) F at x + h v and v
     inertia: Vector  # (nu,) I
     side: Vector  # (nu,) -1, 0 or 1: at the least force, free, at the greatest force
@@ -45,7 +45,7 @@ class DriveWork(NamedTuple):
     row_force: Vector  # (n,) forces of all joints
     total: Vector  # (nv,) forces of independent joints
     alike: int  # number of leading rows of S that equal the identity
-    rows: DriveRows
+    rows: Shared[DriveRows]
 
 
 def drive_work(robot: Robot, forces: ForcesAtJoints) -> DriveWork:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Tensor4, Vector
+from ..array_types import Booleans, IntegerMatrix, Integers, Matrix, Shared, Tensor, Tensor4, Vector
 from ..collision.collision_scene import CollisionScene, CollisionWork
 from ..collision.detection import ContactPoints
 from ..contact.contact_model import ContactModel
@@ -164,12 +164,12 @@ class JointForces(NamedTuple):
     springs: Springs
     drives: Drives
     driving: DriveWork
-    efforts: Matrix  # (2, nv) lower and upper bounds of forces
+    efforts: Shared[Matrix]  # (2, nv) lower and upper bounds of forces
     within: Matrix  # (2, nv) bounds of drives without their share of gravity compensation
-    compensating: Vector  # (nv,) 1 if gravity compensation is a bounded force of the drive; (0,) without any
+    compensating: Shared[Vector]  # (nv,) 1 if gravity compensation is a bounded force of the drive; (0,) without any
     middle_armature: Vector  # (n,) represents damping and stiffness in "rk4" and "midpoint"; (0,) without these
-    curved: IntegerMatrix  # (k, 2) floating, spherical and planar joints: kind and first row
-    laws: DriveLaws
+    curved: Shared[IntegerMatrix]  # (k, 2) floating, spherical and planar joints: kind and first row
+    laws: Shared[DriveLaws]
     compensation: Vector  # (nv,) gravity compensation, or (0,) without any
 
 
@@ -207,8 +207,8 @@ class ContactInertiaRecord(NamedTuple):
 class TouchingRecord(NamedTuple):
     """Contacts, joint limits and dry friction of one robot."""
 
-    scene: CollisionScene
-    pair_of: Integers  # (candidates,) the pair of each
+    scene: Shared[CollisionScene]
+    pair_of: Shared[Integers]  # (candidates,) the pair of each
     model: ContactModel
     contacts: ContactPoints
     counts: (
@@ -218,13 +218,13 @@ class TouchingRecord(NamedTuple):
     impulses: ContactImpulses
     report: Vector  # (7,) numbers of `SolverReport`
     deepest: Vector  # (1,) [m] overlap that the next step allows
-    workspace: SolverWorkspace
+    workspace: Shared[SolverWorkspace]
     collisions: CollisionWork
     inertia: ContactInertiaRecord
-    bodies: Integers  # numbers of the bodies that may touch
-    dofs: Integers  # of joints with limits or friction
+    bodies: Shared[Integers]  # numbers of the bodies that may touch
+    dofs: Shared[Integers]  # of joints with limits or friction
     forces: Matrix  # (bodies, 6) on all bodies
-    patches: PatchWork
+    patches: Shared[PatchWork]
 
 
 class CallsOfRobot(NamedTuple):
@@ -263,7 +263,7 @@ class CallsOfRobot(NamedTuple):
 class RobotStages(NamedTuple):
     """All data of one robot for its steps."""
 
-    numbers: RobotNumbers
+    numbers: Shared[RobotNumbers]
     state: StateAndInputs
     point: StagePoint
     step: StepArrays
@@ -275,8 +275,8 @@ class RobotStages(NamedTuple):
     touching: TouchingRecord
     drag: DragParts
     lengths: Lengths
-    adhesion: Adhesion
-    calls: CallsOfRobot
+    adhesion: Shared[Adhesion]
+    calls: Shared[CallsOfRobot]
 
 
 class FleetStates(NamedTuple):

@@ -3,45 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
 import numpy as np
 
-from ..array_types import Array
+from ..array_types import SHARED, Array
 from ..engine.loops.kernels import MachineCall, Woven, call_apart, machine_call, then_unwoven, woven_call
 from .contact_stage import ContactStage
 from .fleet_loop import IMPULSES
 from .robot_tables import StagesTable, calls_of_robot, stages_table
 from .stage_records import CallsOfRobot, RobotStages
 from .step_model import StepModel
-
-SHARED = (
-    "numbers", "calls", "adhesion", "touching.scene", "touching.pair_of", "touching.bodies", "touching.dofs",
-    "touching.workspace", "touching.patches", "joints.driving.joint",
-    "joints.driving.rows", "joints.efforts", "joints.compensating", "joints.curved",
-    "joints.laws",
-    *(
-        f"touching.model.{x}"
-        for x in (
-            "width", "restitution", "branch", "joint_branch", "yielding", "yielding_rows", "turning", "surfaces", "tangents",
-            "adhesion", "rows.joint", "rows.dof", "rows.at", "rows.bound", "rows.sign", "rows.friction", "rows.first",
-            "rows.holds",
-        )
-    ),
-    *(
-        f"touching.inertia.{x}.{y}"
-        for x in ("of_bodies", "with_rows", "of_sets", "by_inverse")
-        for y in ("begin", "work", "factors.E", "factors.branches")
-    ),
-    *(
-        f"joints.springs.{x}"
-        for x in ("rest", "slack", "ahead", "at", "quaternion", "axis", "turning", "bent", "rest_turn", "bent_joint")
-    ),
-    *(f"joints.drives.{x}" for x in ("row", "at", "bound", "bounds")),
-    *(f"drag.{x}" for x in ("body", "size", "center", "axes", "rounded", "drag", "lift", "turning", "added", "wind")),
-    *(f"lengths.{x}" for x in ("at", "row", "own", "offset", "terms", "term_at", "term_row", "powers", "nodes", "node")),
-)  # fmt: skip
-"""Records and arrays that no step writes, and those for impulses, which each robot has separately."""
 
 READ = (
     "state.q", "touching.contacts", "touching.counts", "touching.kinematics", "touching.impulses.force",
@@ -58,6 +31,13 @@ INVERSE = "touching.inertia.by_inverse.factors.C"
 """The factor of M⁻¹, which all lanes compute before the impulses of each robot."""
 
 
+@cache
+def shared_fields(kind: type) -> tuple[bool, ...]:
+    """Return for each field of a record whether robots share it."""
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(SHARED in getattr(hints[name], "__metadata__", ()) for name in kind._fields)  # type: ignore[attr-defined]
+
+
 class _Weaver:
     """Interleaves arrays of one robot for several lanes. Arrays that share memory also share it afterwards."""
 
@@ -65,17 +45,14 @@ class _Weaver:
         self.lanes = lanes
         self.roots: dict[int, tuple[Array, Array]] = {}  # by id: arrays that own memory, and their woven arrays
 
-    def record(self, content: Any, path: str) -> Any:
+    def record(self, content: Any) -> Any:
         """Return a record with its arrays woven, except shared ones."""
-        if path in SHARED:
-            return content
         if isinstance(content, np.ndarray):
             return self.array(content)
         if isinstance(content, tuple):
-            fields = content._fields  # type: ignore[attr-defined]
-            return type(content)(
-                *(self.record(x, f"{path}.{name}".lstrip(".")) for name, x in zip(fields, content, strict=True))
-            )
+            kind: Any = type(content)
+            own = zip(shared_fields(kind), content, strict=True)
+            return kind(*(x if shared else self.record(x) for shared, x in own))
         return content
 
     def array(self, x: Array) -> Woven:
@@ -91,7 +68,7 @@ class _Weaver:
 
 def woven_stages(content: RobotStages, lanes: int) -> RobotStages:
     """Return the stages of `lanes` robots, each a copy of the given one."""
-    return _Weaver(lanes).record(content, "")  # type: ignore[no-any-return]
+    return _Weaver(lanes).record(content)  # type: ignore[no-any-return]
 
 
 def woven_table(

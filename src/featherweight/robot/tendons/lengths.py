@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Vector
+from ...array_types import Booleans, IntegerMatrix, Integers, Matrix, Shared, Tensor, Vector
 from ...collision.triples import Triple, TripleLike, along, inner, length_of, minus, outer, times
 from .wrapping import angle_of, wrap_around
 
@@ -33,16 +33,16 @@ SHORTEST = 1e-15  # [m] shortest segment that has a direction
 class Lengths(NamedTuple):
     """The lengths of a robot, as arrays."""
 
-    at: Integers  # (lengths,) index among the coordinates
-    row: Integers  # (lengths,) row of moment arms
-    own: Booleans  # (lengths,) whether the row must be written; rows of joints exist already
-    offset: Vector  # (lengths,)
-    terms: Integers  # (lengths + 1,) first term of each
-    term_at: Integers  # (terms,) coordinate
-    term_row: Integers  # (terms,) row of moment arms
-    powers: Matrix  # (terms, k) coefficients of the first and higher powers
-    nodes: Integers  # (lengths + 1,) first node of the string of each
-    node: IntegerMatrix  # (nodes, 4) kind, body (-1: ground), whether it has a side point, and the side point's body
+    at: Shared[Integers]  # (lengths,) index among the coordinates
+    row: Shared[Integers]  # (lengths,) row of moment arms
+    own: Shared[Booleans]  # (lengths,) whether the row must be written; rows of joints exist already
+    offset: Shared[Vector]  # (lengths,)
+    terms: Shared[Integers]  # (lengths + 1,) first term of each
+    term_at: Shared[Integers]  # (terms,) coordinate
+    term_row: Shared[Integers]  # (terms,) row of moment arms
+    powers: Shared[Matrix]  # (terms, k) coefficients of the first and higher powers
+    nodes: Shared[Integers]  # (lengths + 1,) first node of the string of each
+    node: Shared[IntegerMatrix]  # (nodes, 4) kind, body (-1: ground), whether it has a side point, and the side point's body
     place: Matrix  # (nodes, 16) position, rotation by rows, radius or divisor, side point
     frame: IntegerMatrix  # (lengths, 6) body, purpose, whether there is a reference, its body, axes of force and torque
     wrench: Matrix  # (lengths, 30) placements of both frames (12 each), wrench
