@@ -236,3 +236,30 @@ def test_what_leads_to_traces_computes_alike_everywhere(nodes: list[Node]) -> No
     known = {name for name in found if f"{name}.".startswith(tuple(f"{other}." for other in ELSEWHERE))}
     assert found - known == set()
     assert {*ELSEWHERE} == {other for other in ELSEWHERE if any(f"{name}.".startswith(f"{other}.") for name in found)}
+
+
+NUMBERED = {"given", "plan", "report"}  # small arrays of the records of steps; `counts` and `energy` of one robot, too
+
+
+def takes_an_entry_by_number(node: ast.AST) -> bool:
+    """Return whether a node is an entry of a record's small array, whose numbers have names, by a literal number."""
+    if not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.value, ast.Attribute)):
+        return False
+    owner = ast.unparse(node.value.value)
+    of_one_robot = node.value.attr == "counts" and (owner == "t" or owner.endswith("touching"))
+    return of_one_robot or node.value.attr in NUMBERED or (node.value.attr == "energy" and owner.endswith("step"))
+
+
+def test_entries_of_records_are_taken_by_name(nodes: list[Node]) -> None:
+    """Check that no number whose position is its meaning is left in simulations."""
+    found = [(m, ast.unparse(n)) for m, n in nodes if package(m) == "simulation" and takes_an_entry_by_number(n)]
+    assert found == []
+    for text in (
+        "t.counts[0]",
+        "one.touching.counts[2]",
+        "states.plan[1]",
+        "s.state.given[0]",
+        "t.report[4]",
+        "step.energy[0]",
+    ):
+        assert takes_an_entry_by_number(ast.parse(text, mode="eval").body)

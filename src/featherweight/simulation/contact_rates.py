@@ -21,6 +21,7 @@ from .found_step import FoundStep
 from .rates import JointMap, Rated
 from .robot_stages import first_contacts
 from .row_rates import BodyRates, side_rates
+from .stage_records import FOUND, PARTING, SOLVED
 from .step_rates import StepRates
 
 EDGE = 1e2  # distance from another state, in units of the solver's residual, below which a contact is doubtful
@@ -48,7 +49,7 @@ class ContactRates:
         self.last = t.impulses.last_force, t.impulses.last_row
         self.start, self.h, self.model = motion.start, found.model.h, t.model
         self.free, self.dfree = step.free.copy(), dfree
-        self.count = int(t.counts[2] if t.counts[0] else 0)
+        self.count = int(t.counts[SOLVED] if t.counts[FOUND] else 0)
         self.contacts = first_contacts(t.contacts, self.count)
         self._refuse_shapes()
         self.kinematics, self.impulses = t.kinematics, t.impulses
@@ -274,7 +275,7 @@ class ContactRates:
         dwhole[index[pushing]] = -np.linalg.lstsq(A[np.ix_(pushing, pushing)], fixed, rcond=1e-10)[0]
         d, dd = self.response(whole, dwhole)
         y, dy = self.joints.velocities(Rated(d, dd))
-        j, most = int(np.abs(y).argmax()), float(self.found.stages.touching.report[4])
+        j, most = int(np.abs(y).argmax()), float(self.found.stages.touching.report[PARTING])
         if abs(y[j]) > most:
             shrink = most / abs(y[j])
             dd = shrink * (dd - np.outer(d, dy[j] / y[j]))

@@ -15,6 +15,7 @@ from .contact_rates import ContactRates
 from .fleet import Fleet, Inputs
 from .found_step import FoundStep
 from .rates import Rated, through
+from .stage_records import FOUND, NEAR, WITH_CONTROL
 from .step_rates import Given, State, StepRates
 
 
@@ -64,7 +65,7 @@ def _of_one(found: FoundStep) -> StepDerivatives:
     s, step = found.stages, found.stages.step
     dq, dv, dtau, dcontrol = np.split(np.eye(3 * nv + nu), [nv, 2 * nv, 3 * nv])
     start = State(Rated(s.state.q, dq), Rated(s.state.v, dv))
-    control = Rated(s.state.control, dcontrol) if s.state.given[0] else None
+    control = Rated(s.state.control, dcontrol) if s.state.given[WITH_CONTROL] else None
     rates, smooth = StepRates(found, start, Given(Rated(s.state.tau, dtau), control)), None
     if found.model.integrator == "semi-implicit":
         free = rates.semi_implicit()
@@ -73,7 +74,7 @@ def _of_one(found: FoundStep) -> StepDerivatives:
         free = smooth.v
     after, none, touched = Rated(step.after, free.rates), np.zeros_like(free.rates), tuple[str, ...]()
     struck, displacement = Rated(step.struck, none), Rated(step.displacement, none)
-    if s.touching.counts[0] > 0 or s.touching.counts[1] > 0:
+    if s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0:
         contacts = ContactRates(found, rates, free.rates)
         after, struck = after._replace(rates=contacts.velocity()), struck._replace(rates=contacts.struck())
         if step.displacement.any():

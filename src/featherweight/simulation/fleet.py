@@ -32,6 +32,13 @@ from .fleet_vectors import FleetVectors
 from .overlaps import overlaps, warn_of_overlaps
 from .robot_tables import StagesTable, new_stages, stages_table
 from .stage_records import (
+    EVERY,
+    INTERIOR_STEPS,
+    NEWTON_STEPS,
+    RESIDUAL,
+    SINCE,
+    UNTIL,
+    WITH_CONTROL,
     FleetArrays,
     FleetContacts,
     FleetInputs,
@@ -348,7 +355,7 @@ class Fleet:
         if revision == self.revision:
             return inputs
         home = self._home.inputs
-        return Inputs(control=home.control[:, 0] if home.given[0] else None)
+        return Inputs(control=home.control[:, 0] if home.given[WITH_CONTROL] else None)
 
     def contact_arrays(self) -> ContactArrays:
         """Return the contacts of all robots."""
@@ -405,8 +412,8 @@ class Fleet:
 
     def solver_work(self) -> tuple[float, float, float, int]:
         """Return residual [m/s], Newton and interior-point steps, maxima over all robots, and the count of inexact steps."""
-        residual, _, newton_steps, interior_steps, *_ = self._home.states.report.max(axis=0)
-        return residual, newton_steps, interior_steps, int(self._home.states.inexact.sum())
+        most = self._home.states.report.max(axis=0)
+        return most[RESIDUAL], most[NEWTON_STEPS], most[INTERIOR_STEPS], int(self._home.states.inexact.sum())
 
     # steps
 
@@ -426,10 +433,10 @@ class Fleet:
         else:
             return False
         if control is None:
-            self._given[0] = False
+            self._given[WITH_CONTROL] = False
         elif type(control) is np.ndarray and control.dtype is FLOAT and control.shape in self._control_shapes:
             self._control[...] = control
-            self._given[0] = True
+            self._given[WITH_CONTROL] = True
         else:
             return False
         if not (self._fails_aloud and steps == 1) or self._one_step() != 1:
@@ -468,7 +475,7 @@ class Fleet:
         last = {name: x[:, -1].copy() for name, x in zip(inputs._fields, inputs, strict=True) if x is not None and x.shape[1]}
         self._last_inputs = self.revision, Inputs(**last)
         try:
-            states.plan[1] = every
+            states.plan[EVERY] = every
             self._bind(a._replace(states=states._replace(kept_q=q, kept_v=v), inputs=given_inputs))
             self._run_all(steps)
         finally:
@@ -493,7 +500,7 @@ class Fleet:
             self._errors()
             raise
         finally:
-            states.plan[0] = 1
+            states.plan[UNTIL] = 1
 
     def _run_many(self, steps: int, time: float) -> None:
         """Take steps of several robots. If a step fails aloud, or Ctrl-C interrupts them, no robot takes it."""
@@ -543,7 +550,7 @@ class Fleet:
             with Progress(self._work_of(steps) if steps > MOST_STEPS else "", steps) as progress:
                 while stop < steps and (not self.failures or self.on_failure == "reset"):
                     stop = min(stop + MOST_STEPS, steps)
-                    states.plan[0] = stop
+                    states.plan[UNTIL] = stop
                     if self._alone() != 1:
                         self._go_on(0, stop, time, self.room)
                     progress.advance(stop - progress.done)
@@ -570,10 +577,10 @@ class Fleet:
         states = self.arrays.states
         in_vectors = self.vectors.ready(len(states.q))
         room = self.room
-        states.plan[2] = stop
+        states.plan[SINCE] = stop
         stop = min(stop + (VECTOR_STEPS if in_vectors else MOST_STEPS), steps)
         states.active[:] = ~self.failed | (self.on_failure == "reset")
-        states.plan[0] = stop
+        states.plan[UNTIL] = stop
         if in_vectors:
             taken = self.vectors.take_steps(self.arrays, self._many.address, self.threads, what)
         else:
@@ -640,10 +647,10 @@ class Fleet:
     def _failure(self, i: int, k: int, time: float) -> SimulationError:
         """Attempt step k of robot i again, alone, to get the message of its failure."""
         one, many, states = self._last_table(), self._many, self.arrays.states
-        plan, active = states.plan[0], states.active[i]
-        states.taken[i], states.plan[0], states.active[i] = k, k + 1, True
+        plan, active = states.plan[UNTIL], states.active[i]
+        states.taken[i], states.plan[UNTIL], states.active[i] = k, k + 1, True
         self._run(one.address, many.address, i, i + 1, RUN)
-        states.plan[0], states.active[i] = plan, active
+        states.plan[UNTIL], states.active[i] = plan, active
         return FailedStep(self.model, self.contacts, one, time).error(int(states.status[i]), i, len(states.q))
 
     def _raise_errors(self) -> None:
@@ -662,14 +669,14 @@ class Fleet:
     def _keep(self, i: int) -> None:
         """Record the state of one robot, if it is one of the recorded states."""
         states = self.arrays.states
-        k, every = int(states.taken[i]), int(states.plan[1])
+        k, every = int(states.taken[i]), int(states.plan[EVERY])
         if len(states.kept_q) and k % every == 0:
             states.kept_q[i, k // every], states.kept_v[i, k // every] = states.q[i], states.v[i]
 
     def _keep_stopped(self, i: int, k: int) -> None:
         """Record the state of a robot that stopped after k steps for all later ones."""
         states = self.arrays.states
-        later = k // int(states.plan[1]) + 1
+        later = k // int(states.plan[EVERY]) + 1
         if len(states.kept_q):
             states.kept_q[i, later:], states.kept_v[i, later:] = states.q[i], states.v[i]
 

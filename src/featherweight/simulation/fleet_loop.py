@@ -7,7 +7,19 @@ from ..contact.contact_solver import forget_forces, keep_force
 from ..engine.loops.kernels import CompiledLoop, call_machine, lane, lanes
 from .robot_stages import all_finite, clear_impulses, find_touching, solve_in_lane
 from .smooth_motion import clear, clear_rows, copy, copy_rows
-from .stage_records import FleetArrays, RobotStages
+from .stage_records import (
+    EVERY,
+    FOUND,
+    INEXACT,
+    RESULT,
+    SINCE,
+    SOLVED,
+    UNTIL,
+    WITH_CONTROL,
+    WITH_FORCES,
+    FleetArrays,
+    RobotStages,
+)
 from .step import take_step, try_step
 from .step_status import NO_NUMBER, NO_ROOM, TAKEN
 
@@ -18,7 +30,7 @@ def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, w
     """Work on robots first to stop with the stages of one robot; return the number of robots for which this succeeds."""
     done = 0
     if work == IMPULSES:
-        one.touching.counts[3] = solve_in_lane(one)
+        one.touching.counts[RESULT] = solve_in_lane(one)
         return 1
     for i in range(first, stop):
         if not many.states.active[i]:
@@ -52,21 +64,21 @@ def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
     """
     states = many.states
     load_robot(one, many, i)
-    fine, inexact, first = True, 0, states.plan[2]
-    for k in range(first, states.plan[0]):
-        if k + 1 == states.plan[0]:
+    fine, inexact, first = True, 0, states.plan[SINCE]
+    for k in range(first, states.plan[UNTIL]):
+        if k + 1 == states.plan[UNTIL]:
             remember(many, i, one.state.q, one.state.v, one.state.act)
         status = take_step_of(one, many, i, k)
         fine = fine and status == TAKEN
-        inexact += 1 if one.touching.report[6] > 0.0 else 0
+        inexact += 1 if one.touching.report[INEXACT] > 0.0 else 0
         keep(many, i, k + 1, one.state.q, one.state.v)
     if not fine:
         return 0
-    if first < states.plan[0]:
+    if first < states.plan[UNTIL]:
         store_contacts(one, many, i)
     states.inexact[i] += inexact
-    states.steps[i] += states.plan[0] - first
-    states.taken[i], states.status[i] = states.plan[0], TAKEN
+    states.steps[i] += states.plan[UNTIL] - first
+    states.taken[i], states.status[i] = states.plan[UNTIL], TAKEN
     store_robot(one, many, i)
     return 1
 
@@ -75,14 +87,14 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
     """Take the steps of robot i. Return 1 if all succeeded."""
     states = many.states
     load_robot(one, many, i)
-    status, k, steps = TAKEN, states.taken[i], states.plan[0]
+    status, k, steps = TAKEN, states.taken[i], states.plan[UNTIL]
     while k < steps:
         remember(many, i, one.state.q, one.state.v, one.state.act)
         status = take_step_of(one, many, i, k)
         if status != TAKEN:
             break
         store_contacts(one, many, i)
-        states.inexact[i] += 1 if one.touching.report[6] > 0.0 else 0
+        states.inexact[i] += 1 if one.touching.report[INEXACT] > 0.0 else 0
         k += 1
         keep(many, i, k, one.state.q, one.state.v)
     states.steps[i] += k - states.taken[i]
@@ -124,7 +136,7 @@ def inputs_are_numbers(one: RobotStages) -> bool:
 
 def keep(many: FleetArrays, i: int, k: int, q: Vector, v: Vector) -> None:
     """Record the state of robot i after k steps, if it is one of the recorded states."""
-    every = many.states.plan[1]
+    every = many.states.plan[EVERY]
     if len(many.states.kept_q) > 0 and k % every == 0:
         copy(q, many.states.kept_q[i, k // every])
         copy(v, many.states.kept_v[i, k // every])
@@ -181,19 +193,22 @@ def put(one: RobotStages, many: FleetArrays, i: int) -> None:
     copy(many.states.q[i], one.state.q)
     copy(many.states.v[i], one.state.v)
     copy(many.states.act[i], one.state.act)
-    one.state.given[0], one.state.given[1] = many.inputs.given[0], many.inputs.given[1]
+    one.state.given[WITH_CONTROL], one.state.given[WITH_FORCES] = (
+        many.inputs.given[WITH_CONTROL],
+        many.inputs.given[WITH_FORCES],
+    )
 
 
 def load_inputs(one: RobotStages, many: FleetArrays, i: int, k: int) -> None:
     """Set the inputs of step k of robot i."""
     inputs = many.inputs
     copy(row_of(inputs.tau, i, k), one.state.tau)
-    if inputs.given[0]:
+    if inputs.given[WITH_CONTROL]:
         copy(row_of(inputs.control, i, k), one.state.control)
     else:
         clear(one.state.control)  # remove that of another robot, which delays would keep
-    one.state.given[1] = inputs.given[1]  # adhesive contacts may have set it
-    if inputs.given[1]:
+    one.state.given[WITH_FORCES] = inputs.given[WITH_FORCES]  # adhesive contacts may have set it
+    if inputs.given[WITH_FORCES]:
         external = inputs.external
         rows = external[min(i, external.shape[0] - 1), min(k, external.shape[1] - 1)]
         copy_rows(rows, one.state.external)
@@ -211,8 +226,8 @@ def row_of(inputs: Tensor, i: int, k: int) -> Vector:
 def store_contacts(one: RobotStages, many: FleetArrays, i: int) -> None:
     """Store the contacts of a successful step."""
     contacts, t = many.contacts, one.touching
-    contacts.counts[i], contacts.solved[i] = t.counts[0], t.counts[2] if t.counts[0] > 0 else 0
-    for c in range(t.counts[0]):
+    contacts.counts[i], contacts.solved[i] = t.counts[FOUND], t.counts[SOLVED] if t.counts[FOUND] > 0 else 0
+    for c in range(t.counts[FOUND]):
         candidate = t.contacts.candidate[c]
         contacts.candidate[i, c], contacts.gap[i, c] = candidate, t.contacts.gap[c]
         copy(t.contacts.point[c], contacts.point[i, c])

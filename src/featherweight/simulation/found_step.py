@@ -8,7 +8,7 @@ from ..array_types import Array
 from ..engine.function import CompiledFunction
 from .contact_stage import ContactStage
 from .implicit_drives import DriveWork
-from .stage_records import RobotStages
+from .stage_records import WITH_CONTROL, RobotStages
 from .step_model import StepModel
 
 
@@ -22,7 +22,7 @@ class FoundStep:
     @property
     def driving(self) -> DriveWork | None:
         """Drives that the step evaluates at its end."""
-        return self.stages.joints.driving if self.model.driven and self.stages.state.given[0] else None
+        return self.stages.joints.driving if self.model.driven and self.stages.state.given[WITH_CONTROL] else None
 
     def at_armature(self, function: CompiledFunction[Any], *arguments: Array, **more: Any) -> Any:
         """Evaluate a function of the moving robot with the armature of the step."""

@@ -50,7 +50,23 @@ from .smooth_motion import (
     write_row_velocity,
     write_rows,
 )  # fmt: skip
-from .stage_records import RobotStages, TouchingRecord
+from .stage_records import (
+    ALLOWED,
+    FOUND,
+    INEXACT,
+    INTERIOR_STEPS,
+    NEAR,
+    NEWTON_STEPS,
+    PARTING,
+    RESIDUAL,
+    RESULT,
+    SOLVED,
+    STORED,
+    WITH_CONTROL,
+    WITH_FORCES,
+    RobotStages,
+    TouchingRecord,
+)
 from .step_status import GAIN, LIMIT, NO_ROOM, NO_STATE, NO_VELOCITY, TAKEN, TOO_DEEP, TOO_FAST, UNSOLVED
 
 WITH_ROWS, OF_BODIES, OF_SETS, BY_INVERSE = range(4)  # kinds of Delassus matrices in `ContactInertiaRecord`
@@ -76,7 +92,7 @@ def detect(s: RobotStages) -> int:
         write_bent(s.joints.curved, s.state.v, s.lengths.bent)
         call_machine(s.calls.length_bias)
         write_drift(s.lengths, s.state.v)
-    t.counts[0] = 0
+    t.counts[FOUND] = 0
     if len(t.bodies) == 0:
         return TAKEN
     call_machine(s.calls.placement)
@@ -84,7 +100,7 @@ def detect(s: RobotStages) -> int:
     if not all_finite(t.kinematics.velocity[0]) or not all_finite(t.kinematics.placement[0, 0]):
         return NO_STATE
     count = find_touching(t)
-    t.counts[0] = count
+    t.counts[FOUND] = count
     if count < 0:
         return NO_ROOM
     deepest = s.numbers.max_penetration
@@ -121,17 +137,17 @@ def find_touching(t: TouchingRecord) -> int:
 def stick(s: RobotStages) -> None:
     """Apply adhesion: compute the velocity again with the forces that pull contacts together."""
     t, step, external = s.touching, s.step, s.state.external
-    if len(s.adhesion.drive) == 0 or not s.state.given[0] or t.counts[0] == 0:
+    if len(s.adhesion.drive) == 0 or not s.state.given[WITH_CONTROL] or t.counts[FOUND] == 0:
         return
     settings, pull = t.model.settings, t.impulses.push
     clear_rows(pull)
     near = settings.slop if settings.law == RIGID else 0.0
     placement, inputs = t.kinematics.placement, s.point.inputs
-    if not add_adhesion(s.adhesion, s.joints.drives, inputs, t.contacts, t.counts[0], near, placement, pull):
+    if not add_adhesion(s.adhesion, s.joints.drives, inputs, t.contacts, t.counts[FOUND], near, placement, pull):
         return
-    if not s.state.given[1]:
+    if not s.state.given[WITH_FORCES]:
         clear_rows(external)
-    s.state.given[1] = True
+    s.state.given[WITH_FORCES] = True
     for k in range(len(t.bodies)):
         for j in range(6):
             external[t.bodies[k], j] += pull[k, j]
@@ -158,9 +174,9 @@ def is_touched(s: RobotStages) -> bool:
     """Return whether there are contacts, joints near their limits, or dry friction."""
     t = s.touching
     if len(t.model.rows.joint) == 0:
-        return bool(t.counts[0] > 0)
+        return bool(t.counts[FOUND] > 0)
     find_near(s)
-    return bool(t.counts[1] > 0 or t.counts[0] > 0)
+    return bool(t.counts[NEAR] > 0 or t.counts[FOUND] > 0)
 
 
 def find_near(s: RobotStages) -> None:
@@ -171,7 +187,7 @@ def find_near(s: RobotStages) -> None:
     for r in range(len(rows.joint)):
         if rows.holds[r] > 0:  # MuJoCo uses the acceleration of the gap itself
             k.speed[r] += s.numbers.step * s.lengths.drift[rows.dof[r]]
-    s.touching.counts[1] = 1 if any_active(rows, k.gap, k.speed, s.touching.model.settings) else 0
+    s.touching.counts[NEAR] = 1 if any_active(rows, k.gap, k.speed, s.touching.model.settings) else 0
 
 
 def find_impulses(s: RobotStages) -> int:
@@ -182,7 +198,7 @@ def find_impulses(s: RobotStages) -> int:
             call_machine(s.calls.velocity_before)
         write_row_velocity(s, s.state.v)
         write_row_speeds(s.touching.model.rows, s.point.row_velocity, s.touching.kinematics.speed_before)
-    s.touching.counts[2] = UNKNOWN
+    s.touching.counts[SOLVED] = UNKNOWN
     status = impulses_with_drives(s)
     for _ in range(ROUNDS_OF_ALL):
         if status != TAKEN or not drives_pass(s):
@@ -199,13 +215,13 @@ def impulses_with_drives(s: RobotStages) -> int:
     if way_to_impulses(s) == BY_INVERSE:
         call_machine(s.calls.inverse_factor)
     call_machine(s.calls.impulses_alone)
-    return s.touching.counts[3]  # type: ignore[no-any-return]
+    return s.touching.counts[RESULT]  # type: ignore[no-any-return]
 
 
 def write_guess(t: TouchingRecord) -> None:
     """Write the impulses of the previous step at the current contacts."""
     impulses = t.impulses
-    for c in range(t.counts[0]):
+    for c in range(t.counts[FOUND]):
         copy(impulses.last_force[t.contacts.candidate[c]], impulses.force[c])
         if len(impulses.last_turn) > 0:
             copy(impulses.last_turn[t.contacts.candidate[c]], impulses.turn[c])
@@ -213,17 +229,17 @@ def write_guess(t: TouchingRecord) -> None:
 
 def solve_in_lane(s: RobotStages) -> int:
     """Find the impulses of one robot of a vector, which are the guess on entry (`write_guess`)."""
-    keep_forces(s.touching.impulses, s.touching.contacts.candidate, s.touching.counts[0])
+    keep_forces(s.touching.impulses, s.touching.contacts.candidate, s.touching.counts[FOUND])
     return solve_for_impulses(s)
 
 
 def solve_for_impulses(s: RobotStages) -> int:
     """Find the impulses of one robot with drives in their current state."""
     t = s.touching
-    if t.counts[2] == UNKNOWN:
+    if t.counts[SOLVED] == UNKNOWN:
         leave_out_redundant(t, s.numbers.gravity)
-    sliding = t.counts[2]
-    for c in range(sliding, t.counts[0]):
+    sliding = t.counts[SOLVED]
+    for c in range(sliding, t.counts[FOUND]):
         clear(t.impulses.force[c])
         clear(t.impulses.turn[c])
     turning = add_turning(t, sliding) if t.model.settings.turning else 0
@@ -231,18 +247,19 @@ def solve_for_impulses(s: RobotStages) -> int:
     if turning > 0:
         take_turning_back(t, sliding, turning)
     report = t.report
-    report[0], report[1], report[2], report[3] = done.residual, done.allowed, done.newton_steps, done.interior_steps
-    report[4], report[5], report[6] = done.parting, done.stored, done.inexact
+    report[RESIDUAL], report[ALLOWED] = done.residual, done.allowed
+    report[NEWTON_STEPS], report[INTERIOR_STEPS] = done.newton_steps, done.interior_steps
+    report[PARTING], report[STORED], report[INEXACT] = done.parting, done.stored, done.inexact
     return TAKEN if done.residual <= done.allowed else UNSOLVED
 
 
 def leave_out_redundant(t: TouchingRecord, gravity: float) -> None:
     """Move contacts that are redundant in their patch behind the others, without impulses; count the others."""
-    settings, model, contacts = t.model.settings, t.model, first_contacts(t.contacts, t.counts[0])
+    settings, model, contacts = t.model.settings, t.model, first_contacts(t.contacts, t.counts[FOUND])
     tolerance = max(settings.tolerance * gravity * settings.step * settings.step, LEAST_GAP)
-    t.counts[2] = len(contacts.gap)
+    t.counts[SOLVED] = len(contacts.gap)
     if settings.law == RIGID and settings.patches:  # every contact of a compliant law matters
-        t.counts[2] = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
+        t.counts[SOLVED] = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
 
 
 def add_turning(t: TouchingRecord, count: int) -> int:
@@ -251,7 +268,7 @@ def add_turning(t: TouchingRecord, count: int) -> int:
     If normal impulses of the previous step bound this friction, contacts without impulse are skipped. Other contacts move
     behind the copies.
     """
-    contacts, total, added = t.contacts, t.counts[0], 0
+    contacts, total, added = t.contacts, t.counts[FOUND], 0
     for c in range(count):
         added += 1 if turns(t, c) else 0
     for c in range(total - 1, count - 1, -1):
@@ -277,20 +294,20 @@ def turns(t: TouchingRecord, c: int) -> bool:
 
 def take_turning_back(t: TouchingRecord, count: int, added: int) -> None:
     """Remove the copies of `add_turning`."""
-    for c in range(count, t.counts[0]):
+    for c in range(count, t.counts[FOUND]):
         copy_contact(t.contacts, c + added, t.contacts, c)
 
 
 def drives_pass(s: RobotStages) -> bool:
     """Return whether the impulses move drives beyond their limits or back; if so, compute `free` with their new state."""
-    if not s.numbers.driven or not s.state.given[0]:
+    if not s.numbers.driven or not s.state.given[WITH_CONTROL]:
         return False
     step, impulses = s.step, s.touching.impulses
     write_pushed_acceleration(s, impulses.wrench, impulses.joint)
     write_row_velocity(s, step.pushed)
     if not judge_drives(s.joints.drives, s.joints.within, s.point.S, s.point.row_velocity, s.joints.driving, False):
         return False
-    if s.state.given[1]:
+    if s.state.given[WITH_FORCES]:
         copy_rows(s.state.external, s.touching.forces)
     be_at(s, s.state.q, s.state.v)
     accelerate_held(s)
@@ -327,7 +344,7 @@ def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -
         call_machine(calls.jacobian)
         call_machine(calls.inverse_factor)
         delassus = inertia.by_inverse
-        if s.touching.counts[1] > 0 and s.numbers.joined:
+        if s.touching.counts[NEAR] > 0 and s.numbers.joined:
             for k in range(len(dofs)):
                 if dofs[k] >= s.joints.driving.alike:
                     copy(s.point.S[dofs[k]], delassus.factors.E[k])
@@ -337,7 +354,7 @@ def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -
 
 def way_to_impulses(s: RobotStages) -> int:
     """Return the kind of Delassus matrix for the impulses."""
-    calls, near = s.calls, s.touching.counts[1] > 0
+    calls, near = s.calls, s.touching.counts[NEAR] > 0
     if near:
         return WITH_ROWS if calls.delassus_with_rows.address != 0 else BY_INVERSE
     if calls.body_delassus.address != 0:
@@ -369,7 +386,7 @@ def write_pushed_acceleration(s: RobotStages, wrench: Matrix, impulse: Vector) -
     for k in range(len(t.bodies)):
         body = t.bodies[k]
         for j in range(6):
-            given = s.state.external[body, j] if s.state.given[1] else 0.0
+            given = s.state.external[body, j] if s.state.given[WITH_FORCES] else 0.0
             t.forces[body, j] = wrench[k, j] / h + (t.forces[body, j] if fluid else given)
     copy(step.load, step.pushed_load)
     for k in range(len(dofs)):
@@ -393,7 +410,7 @@ def part(s: RobotStages) -> None:
     write_pushed_acceleration(s, impulses.push, impulses.joint_push)
     write_change(s, step.displacement)
     write_row_velocity(s, step.displacement)
-    shrink = min(1.0, s.touching.report[4] / max(greatest_of(s.point.row_velocity), 1e-300))
+    shrink = min(1.0, s.touching.report[PARTING] / max(greatest_of(s.point.row_velocity), 1e-300))
     for i in range(len(step.displacement)):
         step.displacement[i] *= shrink
 
@@ -470,7 +487,7 @@ def write_arrival(s: RobotStages, parted: bool) -> int:
 
 def limits_are_attainable(s: RobotStages) -> bool:
     """Return whether loops allow a joint beyond its limit to come back."""
-    step, rows, gap, parting = s.step, s.touching.model.rows, s.touching.kinematics.gap, s.touching.report[4]
+    step, rows, gap, parting = s.step, s.touching.model.rows, s.touching.kinematics.gap, s.touching.report[PARTING]
     if not (s.numbers.looped and parting == RETURN_SPEED * s.numbers.step):
         return True
     worst = farthest_beyond(rows, gap)
@@ -504,7 +521,7 @@ def arrive(s: RobotStages) -> None:
     copy(s.step.ahead, s.state.q)
     copy(s.step.end, s.state.v)
     copy(s.step.act, s.state.act)
-    keep_impulses(s.touching.impulses, s.touching.contacts.candidate, s.touching.counts[0])
+    keep_impulses(s.touching.impulses, s.touching.contacts.candidate, s.touching.counts[FOUND])
 
 
 def all_finite(x: Vector) -> bool:
@@ -524,7 +541,7 @@ def excess(s: RobotStages) -> float:
     kinetic_before, potential_before = energies(s, s.state.q, s.state.v)
     work = greatest_work_from(s)
     kinetic, potential = energies(s, step.ahead, step.end)
-    stored = s.touching.report[5]
+    stored = s.touching.report[STORED]
     potential += stored
     if greatest_of(step.displacement) > 0.0:
         if write_arrival(s, False) != TAKEN:
@@ -559,7 +576,7 @@ def greatest_work_from(s: RobotStages) -> float:
     for i in range(len(p.given)):
         at_ends = greatest_work(p.given[i], v[i], step.end[i], h)
         work += max(at_ends, mean_work((acting[i], p.given[i]), v[i], step.end[i], h))
-    if not s.state.given[1] and len(s.drag.placement) == 0:
+    if not s.state.given[WITH_FORCES] and len(s.drag.placement) == 0:
         return work
     be_at(s, s.state.q, v)  # joint forces equivalent to forces on bodies and wind
     copy(step.acceleration, p.acceleration)

@@ -28,6 +28,7 @@ from .forces import ForcesAtJoints, Springs
 from .implicit_drives import drive_work
 from .smooth_motion import INTEGRATORS
 from .stage_records import (
+    FOUND,
     CallsOfRobot,
     ContactInertiaRecord,
     InertiaArguments,
@@ -187,7 +188,7 @@ def _delassus_of_touching(contacts: ContactStage, stages: RobotStages, errors: l
         return MachineCall(0, np.zeros(1, np.int64)), None
 
     def evaluate() -> None:
-        count = int(t.counts[0])
+        count = int(t.counts[FOUND])
         bodies = np.unique(np.concatenate([t.contacts.a[:count], t.contacts.b[:count]]))
         G, begin = inertia.of_set(q, bodies[bodies >= 0])
         t.inertia.of_sets.G[: len(G), : len(G)] = G

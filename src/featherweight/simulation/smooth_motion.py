@@ -50,7 +50,7 @@ from .forces import (
     write_row_forces,
 )
 from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
-from .stage_records import KEPT_STEPS, RobotStages
+from .stage_records import KEPT_STEPS, KINETIC, POTENTIAL, WITH_CONTROL, WITH_FORCES, RobotStages
 from .step_status import DIVERGED, OPEN_LOOPS, TAKEN, UNSETTLED
 
 SEMI_IMPLICIT, RK4, MIDPOINT = range(3)
@@ -178,7 +178,7 @@ def write_given(s: RobotStages) -> None:
     p, d, within = s.point, s.joints.drives, s.joints.within
     write_tau(s)
     write_bounds(s)
-    if not s.state.given[0]:
+    if not s.state.given[WITH_CONTROL]:
         for i in range(len(s.joints.compensating)):
             r = s.joints.driving.rows.row[i]
             p.given[i] += min(max(0.0, within[0, r]), within[1, r])
@@ -250,7 +250,7 @@ def call_dynamics(s: RobotStages) -> None:
     fluid = len(s.drag.body) > 0
     if fluid:
         write_body_forces(s)
-    if fluid or s.state.given[1]:
+    if fluid or s.state.given[WITH_FORCES]:
         call_machine(s.calls.dynamics_external)
     else:
         call_machine(s.calls.dynamics)
@@ -258,7 +258,7 @@ def call_dynamics(s: RobotStages) -> None:
 
 def write_body_forces(s: RobotStages) -> None:
     """Write the forces of the user, and of a fluid at x and w, on bodies."""
-    if s.state.given[1]:
+    if s.state.given[WITH_FORCES]:
         copy_rows(s.state.external, s.touching.forces)
     else:
         clear_rows(s.touching.forces)
@@ -326,7 +326,7 @@ def energies(s: RobotStages, q: Vector, v: Vector) -> tuple[float, float]:
     energy = s.step.energy
     if len(s.lengths.at) > 0:
         write_rows(s)
-    return energy[0], energy[1] + spring_energy(s.joints.springs, s.point.coordinates)
+    return energy[KINETIC], energy[POTENTIAL] + spring_energy(s.joints.springs, s.point.coordinates)
 
 
 # configurations
@@ -370,7 +370,7 @@ def integrate_smoothly(s: RobotStages) -> int:
     copy(s.state.act, p.act)
     clear(p.act_rate)
     if kind == SEMI_IMPLICIT:
-        if s.numbers.driven and s.state.given[0]:
+        if s.numbers.driven and s.state.given[WITH_CONTROL]:
             accelerate_driven(s)
         else:
             copy(s.inertias.base_armature, s.inertias.armature)
@@ -522,7 +522,7 @@ def midpoint(s: RobotStages) -> int:
         copy(step.smooth, p.x)
         copy(m.half, p.w)
         call_machine(s.calls.kinetic)
-        twice = 2.0 * step.energy[0]
+        twice = 2.0 * step.energy[KINETIC]
         if is_a_way(twice, kinetic + kinetic_before, gain * twice + lacking):
             gain += lacking / twice
             step.gain[0] = gain
@@ -602,7 +602,7 @@ def accelerate_at_middle(s: RobotStages, gain: float) -> None:
 def power_at_middle(s: RobotStages) -> float:
     """Return the power of forces other than gravity, its compensation and springs, after `accelerate_at_middle`."""
     p, m, springs = s.point, s.midpoint, s.joints.springs
-    if s.state.given[1]:
+    if s.state.given[WITH_FORCES]:
         be_at(s, m.middle, m.half)
         call_machine(s.calls.inverse_dynamics)
         for i in range(len(p.load)):

@@ -29,6 +29,14 @@ from .implicit_drives import DriveWork
 KEPT_STEPS = 20
 """Number of Broyden steps that the midpoint rule stores before it restarts."""
 
+# numbers in small arrays, whose names say what they are
+
+WITH_CONTROL, WITH_FORCES = range(2)  # `given`: whether there are controls, and forces of the user on bodies
+FOUND, NEAR, SOLVED, RESULT = range(4)  # `counts` of `TouchingRecord`
+RESIDUAL, ALLOWED, NEWTON_STEPS, INTERIOR_STEPS, PARTING, STORED, INEXACT = range(7)  # `report`, as in `SolverReport`
+KINETIC, POTENTIAL = range(2)  # `energy` of `StepArrays`
+UNTIL, EVERY, SINCE = range(3)  # `plan` of `FleetStates`
+
 
 class RobotNumbers(NamedTuple):
     """Constants of a simulation."""
@@ -53,7 +61,7 @@ class StateAndInputs(NamedTuple):
     tau: Vector  # (nv,) joint forces of the user
     control: Vector  # (nu,)
     external: Matrix  # (bodies, 6) forces of the user on bodies
-    given: Booleans  # (2,) whether there are controls, and forces on bodies
+    given: Booleans  # (2,) WITH_CONTROL, WITH_FORCES
     act: Vector  # (na,) activations of drives
 
     @classmethod
@@ -211,12 +219,10 @@ class TouchingRecord(NamedTuple):
     pair_of: Shared[Integers]  # (candidates,) the pair of each
     model: ContactModel
     contacts: ContactPoints
-    counts: (
-        Integers  # (4,) contacts, -1 without room for all; whether joint rows count; contacts that count; status of impulses
-    )
+    counts: Integers  # FOUND contacts, -1 without room; NEAR: whether joint rows count; SOLVED contacts; RESULT of impulses
     kinematics: ContactKinematics
     impulses: ContactImpulses
-    report: Vector  # (7,) numbers of `SolverReport`
+    report: Vector  # (7,) numbers of `SolverReport`: RESIDUAL ...
     deepest: Vector  # (1,) [m] overlap that the next step allows
     workspace: Shared[SolverWorkspace]
     collisions: CollisionWork
@@ -288,7 +294,7 @@ class FleetStates(NamedTuple):
     taken: Integers  # (robots,) number of steps taken
     steps: Integers  # (robots,) number of steps since the reset, also of robots that have stopped
     status: Integers  # (robots,) reason why the next step failed, as in `step`
-    plan: Integers  # (3,) number of steps to take; interval of recorded states; number of steps taken
+    plan: Integers  # (3,) UNTIL which number steps are taken, EVERY which states are recorded, SINCE which number
     kept_q: Tensor  # (robots, kept, nq)
     kept_v: Tensor  # (robots, kept, nv)
     last_row: Matrix  # (robots, joint rows) impulses of the last step
@@ -309,7 +315,7 @@ class FleetInputs(NamedTuple):
     tau: Tensor  # (robots or 1, steps or 1, nv)
     control: Tensor  # (robots or 1, steps or 1, nu)
     external: Tensor4  # (robots or 1, steps or 1, bodies, 6)
-    given: Booleans  # (2,) whether there are controls, and forces on bodies
+    given: Booleans  # (2,) WITH_CONTROL, WITH_FORCES
 
 
 class FleetContacts(NamedTuple):

@@ -20,7 +20,7 @@ from .robot_stages import (
     move_freely,
     part,
 )  # fmt: skip
-from .stage_records import RobotStages
+from .stage_records import PARTING, RobotStages
 from .step_status import NO_VELOCITY_AFTER_CONTACT, TAKEN
 
 
@@ -44,7 +44,7 @@ def try_step(s: RobotStages) -> int:
         status = find_impulses(s)
         if status != TAKEN:
             return status
-        if s.touching.report[4] > 0.0:
+        if s.touching.report[PARTING] > 0.0:
             part(s)
         apply_impulses(s)
         if not all_finite(s.step.after):

@@ -12,7 +12,7 @@ from .contact_stage import ContactStage
 from .failure import SimulationError
 from .robot_tables import StagesTable
 from .smooth_motion import MIDPOINT_ITERATIONS, energies
-from .stage_records import RobotStages
+from .stage_records import ALLOWED, FOUND, RESIDUAL, RobotStages
 from .step_model import StepModel
 
 LOST = 6  # digits that accelerations lose at the start of a step, if this is worth a mention
@@ -99,16 +99,17 @@ class FailedStep:
 
     def _too_deep(self) -> str:
         t, most = self.stages.touching, self.model.max_penetration
-        c = int(t.contacts.gap[: t.counts[0]].argmin())
+        c = int(t.contacts.gap[: t.counts[FOUND]].argmin())
         name, deep = self.contacts.names[int(t.contacts.candidate[c])], f"{-t.contacts.gap[c]:.3g} m"
         what = f"{name} overlap by {deep}" if " and the " in name else f"{name} penetrates the ground by {deep}"
         return f"{what}, more than {most:g} m (max_penetration of ContactOptions)"
 
     def _unsolved(self) -> str:
-        residual, allowed, *_ = self.stages.touching.report
+        report = self.stages.touching.report
+        residual, allowed = report[RESIDUAL], report[ALLOWED]
         return (
             f"the contact solver did not converge: the residual of Coulomb's law is {residual:.3g} m/s for "
-            f"{self.stages.touching.counts[0]} contacts, {allowed:.3g} allowed; use a shorter step or a larger tolerance"
+            f"{self.stages.touching.counts[FOUND]} contacts, {allowed:.3g} allowed; use a shorter step or a larger tolerance"
         )
 
     def _limit(self) -> str:
@@ -119,7 +120,7 @@ class FailedStep:
         dof, which, x = int(rows.dof[row]), "lower" if rows.sign[row] > 0.0 else "upper", float(q[rows.at[row]])
         return (
             f"joint {names[dof]!r} is at {x:.4g}, beyond its {which} limit {rows.bound[row]:.4g}, and loops "
-            f"({robot.loops_of(dof)}){' and contacts' if t.counts[0] else ''} do not let it come back; "  # type: ignore[attr-defined]
+            f"({robot.loops_of(dof)}){' and contacts' if t.counts[FOUND] else ''} do not let it come back; "  # type: ignore[attr-defined]
             "start from a closed configuration within limits (robot.random_configuration() searches for one), or disable "
             "limits (joints=featherweight.JointOptions(limits=False))"
         )
