@@ -51,7 +51,7 @@ def loop() -> fw.Simulation:
 
 
 def side_by_side() -> fw.Simulation:
-    """Return many robots in free flight, which Python moves."""
+    """Return many robots in free flight."""
     robot = pendulum(0.5)
     return fw.Simulation(robot, 1e-3, q=np.linspace(-1.0, 1.0, 9)[:, None])
 
