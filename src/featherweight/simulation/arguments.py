@@ -121,6 +121,17 @@ def check_inputs(names_and_sizes: dict[str, tuple[Any, tuple[int, ...]]], robots
     return check_count("steps", steps, 0)
 
 
+def check_out(out: Any, shapes: Sequence[tuple[int, ...]]) -> None:
+    """Check arrays for the states of a rollout."""
+    right = isinstance(out, tuple | list) and len(out) == len(shapes)
+    for x, shape in zip(out, shapes, strict=True) if right else ():
+        right &= isinstance(x, np.ndarray) and x.shape == shape and x.dtype == np.float64
+        right = right and x.flags.c_contiguous and x.flags.writeable
+    if not right:
+        wanted = " and ".join(map(str, shapes))
+        raise ValueError(f"out must be a pair of writable C-contiguous float64 arrays (q, v) with shapes {wanted}")
+
+
 def numbers(name: str, x: object) -> Array:
     """Return a copy of an array of real numbers."""
     try:
@@ -136,15 +147,13 @@ def numbers(name: str, x: object) -> Array:
 
 
 def of_robots(name: str, x: object, size: tuple[int, ...], robots: int) -> Array:
-    """Return an input of one step, (*size) or (robots, *size), as an array (1 or robots, 1, *size)."""
+    """Return an input of one step as an array (*size) or (robots, *size)."""
     x = numbers(name, x)
-    if x.shape == size:
-        return np.asarray(x[None, None])
-    if x.shape != (robots, *size):
+    if x.shape not in (size, (robots, *size)):
         wanted, many = str(size), f"(robots, {', '.join(map(str, size))})"
         more = ", one for each actuator" if name == "control" else ""
         raise ValueError(f"{name} must have shape {wanted} or {many}{more}; got {x.shape}")
-    return np.asarray(x[:, None])
+    return x
 
 
 def check_choice(name: str, choice: object, choices: Sequence[str]) -> None:

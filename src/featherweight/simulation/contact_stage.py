@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,13 @@ class ContactStage:
                 T[:3, 3] = scene.placement[own[0], 9:]
             contacts.append(BilateralContact(name, "point" if lone else "surface", placement=T))
         return contacts
+
+    def copied(self) -> ContactStage:
+        """Return a stage that may exclude other pairs of shapes; all else is shared."""
+        other = copy.copy(self)
+        other.scene = self.scene._replace(enabled=self.scene.enabled.copy())
+        other.touching = self.touching._replace(scene=other.scene)
+        return other
 
     def leave_out(self, candidates: Array, gaps: Array) -> None:
         """Exclude the pairs of shapes of one robot that overlap here: the file draws them inside each other."""

@@ -47,11 +47,8 @@ def step_derivatives(fleet: Fleet, inputs: Inputs) -> list[StepDerivatives]:
 
     Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
-    many = []
-    for i in range(len(fleet.q)):
-        with fleet.attempt(i, inputs) as stages:
-            many.append(_of_one(FoundStep(fleet.model, fleet.contacts, stages)))
-    return many
+    robots = range(len(fleet.q))
+    return [_of_one(FoundStep(fleet.model, fleet.contacts, fleet.attempt(i, inputs))) for i in robots]
 
 
 def of_all_robots(many: list[StepDerivatives]) -> StepDerivatives:

@@ -123,7 +123,7 @@ class RolloutOnDevice:
                 some = [(address + 8 * step * begin, step) for address, step in rows]
                 status, taken = self._launch_some(loop, fleet, (device, stream), count, some)
                 if (status == NO_ROOM).any():
-                    fleet.room *= 2
+                    fleet.layout = fleet.layout.with_room(2 * fleet.room)
                     continue
                 if (status != TAKEN).any():
                     robot = int(np.where(status == TAKEN, self.steps, taken).argmin())
@@ -142,7 +142,8 @@ class RolloutOnDevice:
         device, stream = where
         robot, some = self.simulation.robot, slice(self.done, self.done + count)
         part = _copy_of(fleet, VariedArrays(*(x[some] for x in fleet.varied)))
-        arrays = part._new_arrays(np.zeros((count, robot.nq)), np.zeros((count, robot.nv)))
+        arrays = part.new_arrays(part.layout.block(count), count)
+        arrays.states.deepest[:] = part.model.deepest_start
         given = dict(zip((x.name for x in self.program.inputs), rows, strict=False))
         elsewhere: list[tuple[Array, int]] = []
         taken_memory: list[Any] = []
@@ -207,7 +208,7 @@ class RolloutOnDevice:
         fleet.reset(given["q"][None], given.get("v", np.zeros(self.simulation.robot.nv))[None])
         inputs = Inputs(*(given[name][None, : step + 1] if name in given else None for name in INPUTS))
         try:
-            fleet.run(step + 1, inputs)
+            fleet.roll_out(step + 1, inputs)
         except SimulationError as error:
             raise SimulationError(error.what, error.time, i, robots) from None
         raise RuntimeError(f"robot {i} fails at step {step} on the device, but not on this machine")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from time import perf_counter as time_now
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
 from ..collision.detection import ContactPoints
+from ..contact.contact_solver import SolverReport
 from ..contact.laws import RIGID
 from ..contact.spread_impulses import closed_contacts, spread_impulses
 from ..engine.compilation_messages import WHOLE
@@ -31,6 +30,7 @@ from .fleet_vectors import STEPS as VECTOR_STEPS
 from .fleet_vectors import FleetVectors
 from .overlaps import overlaps, warn_of_overlaps
 from .robot_tables import StagesTable, new_stages, stages_table
+from .sensor_history import SensorHistory
 from .stage_records import (
     EVERY,
     INTERIOR_STEPS,
@@ -39,6 +39,7 @@ from .stage_records import (
     SINCE,
     UNTIL,
     WITH_CONTROL,
+    WITH_FORCES,
     FleetArrays,
     FleetContacts,
     FleetInputs,
@@ -46,6 +47,7 @@ from .stage_records import (
     RobotStages,
     VariedArrays,
 )  # fmt: skip
+from .state import Field, State, StateLayout
 from .step_failures import FailedStep
 from .step_model import StepModel
 from .step_status import NO_ROOM, TAKEN
@@ -55,13 +57,10 @@ GRAIN = 4  # least number of robots in a thread's piece
 MOST_STEPS = 1000  # greatest number of steps in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
 FLOAT = np.dtype(np.float64)
-OF_PLACES = "candidate", "point", "gap", "normal", "bodies", "force", "turn"  # fields of `FleetContacts` with room for contacts
-OF_STATE = (  # fields of `FleetStates`, without those of the work on steps
-    "q", "v", "act", "steps", "last_row", "report", "inexact", "opened", "deepest", "before_q", "before_v", "before_act",
-)  # fmt: skip
+OF_WORK = "active", "taken", "status", "plan", "order"  # fields of `FleetStates` that describe the work on steps
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
     "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
-    "arrays",
+    "arrays", "_home", "_block", "_own_inputs",
 )  # fmt: skip
 
 
@@ -73,6 +72,19 @@ class Inputs(NamedTuple):
     external: Any = None
 
 
+def fill(goal: Array, shapes: tuple[tuple[int, ...], ...], x: Any) -> bool:
+    """Write an input, of any type that NumPy converts; return whether it has one of the shapes, and real numbers."""
+    if type(x) is list:
+        try:
+            x = np.array(x)
+        except ValueError:  # of lists of different lengths
+            return False
+    if type(x) is not np.ndarray or x.shape not in shapes or x.dtype.kind not in "fiu":
+        return False
+    goal[...] = x
+    return True
+
+
 class Fleet:
     """States q (robots, nq) and v (robots, nv), with compiled steps.
 
@@ -81,44 +93,85 @@ class Fleet:
 
     def __init__(self, model: StepModel, contacts: ContactStage, touching: bool, threads: int | None, on_failure: str) -> None:
         self.model, self.contacts, self.threads, self.on_failure = model, contacts, threads, on_failure
-        self.room = ROOM * (2 if contacts.settings.turning else 1)
         self._external = model.in_fluid or bool(model.forces.sticky)  # whether forces on bodies are possible
         self._tables: deque[StagesTable] = deque()
+        self.stages_layout: Layout | None = None  # that of all tables of this robot and scene
         self.varied = VariedArrays.none()
         self.revision = 0
         self._enabled = contacts.scene.enabled.copy()
         self._remembers = any(s.kind in OF_LAST_STEP for s in model.robot.sensors)
-        self._last_inputs = -1, Inputs()
+        self.layout = self._layout(ROOM * (2 if contacts.settings.turning else 1))
         self._touching, self.told = touching, False  # `told`: whether warnings about the start were issued
 
     def __getstate__(self) -> dict[str, object]:
         """Return all attributes except machine code and tables of addresses, which a copy makes for its own arrays."""
-        return {name: x for name, x in vars(self).items() if name not in OF_ADDRESSES} | {"_ready": False}
+        own = {name: x for name, x in vars(self).items() if name not in OF_ADDRESSES}
+        return own | {"_ready": False, "block": self._block.copy()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        block = state.pop("block")
         vars(self).update(state)
         self._tables = deque()
-        if "_home" in state:
-            self._bind(self._home)
+        self._use(block, len(block) // self.layout.size)
 
     # states
+
+    @property
+    def room(self) -> int:
+        """The number of contacts of a robot for which there is room."""
+        return self.layout.room
+
+    def _layout(self, room: int) -> StateLayout:
+        """Return the fields of states with room for a number of contacts."""
+        model, contacts, robot = self.model, self.contacts, self.model.robot
+        bodies, nu, na, rows = len(robot.bodies), model.forces.nu, model.forces.states, len(contacts.rows.joint)
+        kind = (
+            ("robot", robot.name), ("coordinates", robot.nq), ("velocities", robot.nv), ("activations and delays", na),
+            ("rows of limits and friction", rows), ("possible contacts", len(contacts.names)),
+            ("sensors of the last step", self._remembers),
+        )  # fmt: skip
+        once, place = Field(()), Field((room,), of_contacts=True)
+        count = Field((), whole=True)
+        points = Field((room, 3), of_contacts=True)
+        turns = Field((room, 3 if contacts.settings.turning else 0), of_contacts=True)
+        fields = {
+            "q": Field((robot.nq,)), "v": Field((robot.nv,)), "act": Field((na,)), "steps": count, "set_time": once,
+            "set_step": count, "last_row": Field((rows,)), "report": Field((len(SolverReport._fields),)),
+            "inexact": count, "opened": once, "deepest": once, "counts": count, "candidate": place._replace(whole=True),
+            "point": points, "gap": place, "normal": points, "bodies": Field((room, 2), of_contacts=True), "solved": count,
+            "force": points, "turn": turns, "wrench": Field((len(contacts.bodies), 6)),
+        }  # fmt: skip
+        if self._remembers:
+            fields |= {
+                "before_q": fields["q"], "before_v": fields["v"], "before_act": fields["act"],
+                "before_given": Field((2,), whole=True), "before_control": Field((nu,)), "before_external": Field((bodies, 6)),
+            }  # fmt: skip
+        return StateLayout(kind, fields, room, model.h)
 
     def reset(self, q: Matrix, v: Matrix, time: float = 0.0) -> None:
         """Start at these states. An error, or Ctrl-C, leaves the fleet as it was."""
         self.revision += 1
-        start, failed, home = (q.copy(), v.copy()), np.zeros(len(q), bool), self._new_arrays(q, v)
         enabled, drawn = self.contacts.scene.enabled, self.contacts.touching.drawn.any()
-        before, enabled_before = vars(self) | {"_ready": False}, enabled.copy()
+        before, robots = vars(self).copy(), len(q)
+        kept = self.backup() if "_home" in before else None
+        enabled_before = enabled.copy() if drawn else enabled
         try:
-            self.start, self.failed, self._home, self._timed = start, failed, home, (time, 0)
-            self._bind(home)
+            if not kept or robots != len(self.q):
+                self._use(self.layout.block(robots), robots)
+            self._block.fill(0.0)
+            self.start, self.failed, states = (q.copy(), v.copy()), np.zeros(robots, bool), self._home.states
+            states.q[:], states.v[:], states.set_time[:], states.deepest[:] = q, v, time, self.model.deepest_start
+            self._forget_before()
+            self._started = False
             if drawn:
                 enabled[:] = self._enabled
                 self.contacts.leave_out(*self.look())
         except BaseException:
-            vars(self).update(before)
+            vars(self).update(before | {"_ready": False})
             self._tables.clear()  # which may have room for more contacts
             enabled[:] = enabled_before
+            if kept:
+                self.restore(kept)
             raise
 
     def begin_as_drawn(self, q: Vector) -> None:
@@ -135,12 +188,12 @@ class Fleet:
     @property
     def time(self) -> float:
         """The time of the states [s]."""
-        time, first = self._timed
-        return float(time + (self._home.states.steps.item(0) - first) * self.model.h)
+        states = self._home.states
+        return float(states.set_time.item(0) + (states.steps.item(0) - states.set_step.item(0)) * self.model.h)
 
     def set_time(self, time: float) -> None:
         """Set the time of the states, which go on."""
-        self._timed = time, self.steps
+        self._home.states.set_time[:], self._home.states.set_step[:] = time, self.steps
 
     def look(self) -> tuple[Integers, Vector]:
         """Return the candidates (k,) and gaps (k,) of the current contacts of the first robot."""
@@ -157,7 +210,7 @@ class Fleet:
 
     def reset_some(self, which: int | Array, q: Array, v: Array) -> None:
         """Restart the robots numbered `which`, at states (some, ..)."""
-        self._change()
+        self.revision += 1
         states, contacts = self._home.states, self._home.contacts
         states.q[which], states.v[which] = q, v
         self.start[0][which], self.start[1][which] = q, v
@@ -167,82 +220,72 @@ class Fleet:
         states.deepest[which] = self.model.deepest_start
         self._forget_before(which)
 
-    def _change(self) -> None:
-        """Register a change between steps that keeps the inputs of the last step."""
-        revision, inputs = self._last_inputs
-        self.revision += 1
-        if revision == self.revision - 1:
-            self._last_inputs = self.revision, inputs
-
     def _forget_before(self, which: int | Array | slice = slice(None)) -> None:
         """Mark robots as having taken no step from their states."""
         states = self._home.states
         if len(states.before_q):
             states.before_q[which] = states.before_v[which] = np.nan
 
-    def _new_arrays(self, q: Matrix, v: Matrix) -> FleetArrays:
-        robots, model = len(q), self.model
-        contacts, bodies = self.contacts, len(model.robot.bodies)
+    def _use(self, block: Array, robots: int) -> None:
+        """Use a block of states, and other arrays for as many robots."""
+        self._block, self._home = block, self.new_arrays(block, robots)
+        self._bind(self._home)
+
+    def new_arrays(self, block: Array, robots: int) -> FleetArrays:
+        model = self.model
         differing = [len(x) for x in self.varied if len(x)]
         if differing and robots != differing[0]:
             raise ValueError(
                 f"q has rows for {robots} robots, but vary() had another number of robots: call vary() without arguments first"
             )
-
-        def zeros(*shape: int) -> Array:
-            return np.zeros((robots, *shape))
-
-        none = np.zeros((0, 0, 0))
+        own, none = self.layout.arrays(block, robots), np.zeros((0, 0))
+        nothing: dict[str, Any] = dict.fromkeys(("before_q", "before_v", "before_act", "before_control"), none)
+        nothing |= dict.fromkeys(("kept_q", "kept_v", "before_external"), np.zeros((0, 0, 0)))
+        nothing["before_given"] = none.astype(np.int64)
+        states = {name: x for name, x in own.items() if name in FleetStates._fields}
         return FleetArrays(
             FleetStates(
-                q=np.array(q, order="C"), v=np.array(v, order="C"), active=np.ones(robots, bool),
-                taken=np.zeros(robots, np.int64), steps=np.zeros(robots, np.int64), status=np.zeros(robots, np.int64),
-                plan=np.ones(3, np.int64), kept_q=none, kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(7),
-                inexact=np.zeros(robots, np.int64), opened=zeros(), deepest=np.full(robots, model.deepest_start),
-                act=zeros(model.forces.states),
-                before_q=np.full((robots if self._remembers else 0, q.shape[1]), np.nan),
-                before_v=np.full((robots if self._remembers else 0, v.shape[1]), np.nan),
-                before_act=np.zeros((robots if self._remembers else 0, model.forces.states)),
-                order=np.arange(robots),
+                **(nothing | states), active=np.ones(robots, bool), taken=np.zeros(robots, np.int64),
+                status=np.zeros(robots, np.int64), plan=np.ones(3, np.int64), order=np.arange(robots),
             ),
-            FleetInputs(zeros(1, v.shape[1]), zeros(1, model.forces.nu), zeros(1, bodies, 6), np.zeros(2, bool)),
-            FleetContacts(
-                counts=np.zeros(robots, np.int64), candidate=np.zeros((robots, self.room), np.int64),
-                point=zeros(self.room, 3), gap=zeros(self.room), normal=zeros(self.room, 3), bodies=zeros(self.room, 2),
-                solved=np.zeros(robots, np.int64), force=zeros(self.room, 3),
-                turn=zeros(self.room, 3 if contacts.settings.turning else 0),
-                wrench=zeros(len(contacts.bodies), 6),
+            FleetInputs(
+                np.zeros((robots, 1, model.robot.nv)), np.zeros((robots, 1, model.forces.nu)),
+                np.zeros((robots, 1, len(model.robot.bodies), 6)), np.zeros(2, bool),
             ),
+            FleetContacts(**{name: own[name] for name in FleetContacts._fields}),
             self.varied,
         )  # fmt: skip
 
     def _bind(self, arrays: FleetArrays) -> None:
         """Use these arrays."""
-        self._ready, self.arrays, inputs = False, arrays, arrays.inputs
-        self._tau, self._control = (x[0, 0] if len(x) == 1 else x[:, 0] for x in (inputs.tau, inputs.control))
+        self._ready = self._started = False
+        self.arrays, inputs = arrays, arrays.inputs
         robots = len(arrays.states.q)
-        self._tau_shapes, self._control_shapes = ((x.shape, (robots, x.shape[-1])) for x in (self._tau, self._control))
+        self._own_inputs = [(x[0, 0] if len(x) == 1 else x[:, 0], (x.shape[2:], (robots, *x.shape[2:]))) for x in inputs[:3]]
+        """The inputs of a step, with the shapes of arrays that fit."""
         self._given = inputs.given
         self._single = robots == 1
         self._fails_aloud = robots == 1 and self.on_failure == "raise"
 
     def _begin(self) -> None:
         """Prepare the first steps, and warn about problematic starts."""
-        self._compile()
+        if not self._ready:
+            self._compile()
         self.model.robot.warn_where_irregular(self.q, masses=not self.told)
-        if self.told:
-            return
-        self.told, model = True, self.model
-        parts = model.deepest_start == math.inf and self.contacts.settings.law == RIGID
-        if self._touching and parts:
-            warn_of_overlaps(model.robot.name, overlaps(self.contacts, *self.look()))
+        if not self.told:
+            self.told, model = True, self.model
+            parts = model.deepest_start == math.inf and self.contacts.settings.law == RIGID
+            if self._touching and parts:
+                warn_of_overlaps(model.robot.name, overlaps(self.contacts, *self.look()))
+        self._started = True
 
     def _compile(self) -> None:
         """Get the machine code for the current arrays, the loop first, whose time predicts the total."""
         self._many = Table(self.arrays)
         with self.model.wait:
-            layout = self._tables[-1].layout if self._tables else Layout(RobotStages, self._new_stages())
-            self._run = WORK_ON_ROBOTS.for_layouts(layout, self._many.layout)
+            if self.stages_layout is None:
+                self.stages_layout = Layout(RobotStages, self._new_stages())
+            self._run = WORK_ON_ROBOTS.for_layouts(self.stages_layout, self._many.layout)
             self.model.wait.whole = WHOLE  # if the loop was cached, the robot's functions take the time
             one = self._table()
         self._tables.append(one)
@@ -259,7 +302,7 @@ class Fleet:
         try:
             return self._tables.pop()
         except IndexError:
-            return stages_table(self.model, self.contacts, self._new_stages(), self._external)
+            return stages_table(self.model, self.contacts, self._new_stages(), self._external, self.stages_layout)
 
     def _new_stages(self) -> RobotStages:
         return new_stages(self.model, self.contacts, self.room, len(self.varied.parameters) > 0)
@@ -271,7 +314,7 @@ class Fleet:
 
     def vary(self, varied: dict[str, Array]) -> None:
         """Give robots their own parameters, by fields of `VariedArrays`."""
-        self._change()
+        self.revision += 1
         made = VariedArrays.none()._replace(**varied)
         home, self._ready = self._home._replace(varied=made), False
         if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
@@ -333,7 +376,7 @@ class Fleet:
 
     def put(self, q: Matrix, v: Matrix) -> None:
         """Continue from other states."""
-        self._change()
+        self.revision += 1
         states = self._home.states
         states.q[:], states.v[:], states.deepest[:] = q, v, self.model.deepest_start
         self._forget_before()
@@ -350,36 +393,44 @@ class Fleet:
         return self._home.states.before_act
 
     def last_inputs(self) -> Inputs:
-        """Return controls (robots or 1, nu) and forces on bodies (robots or 1, bodies, 6) of the last step, or None."""
-        revision, inputs = self._last_inputs
-        if revision == self.revision:
-            return inputs
-        home = self._home.inputs
-        return Inputs(control=home.control[:, 0] if home.given[WITH_CONTROL] else None)
+        """Return controls (robots, nu) and forces on bodies (robots, bodies, 6) of the last step, or None.
+
+        Only robots with sensors of the last step remember them.
+        """
+        states = self._home.states
+        given = np.atleast_1d(states.before_given.any(axis=0)) if self._remembers else np.zeros(2, bool)
+        control, external = states.before_control, states.before_external
+        return Inputs(None, control if given[WITH_CONTROL] else None, external if given[WITH_FORCES] else None)
 
     def contact_arrays(self) -> ContactArrays:
         """Return the contacts of all robots."""
         c = self._home.contacts
         return ContactArrays(c.counts, c.candidate, c.point, c.force)
 
-    def spread_contacts(self, which: int | Array | Sequence[int] | slice) -> ContactArrays:
-        """Return the contacts of all robots.
+    def contacts_of(self, i: int) -> tuple[Integers, Matrix, Matrix]:
+        """Return candidates, points and impulses of the contacts of robot i, spread to those left out of their patches."""
+        c = self._home.contacts
+        k, solved = c.counts.item(i), c.solved.item(i)
+        found = c.candidate[i, :k], c.point[i, :k], c.force[i, :k]
+        if solved >= k:
+            return found
+        model, own = self.contacts.model, self.varied.friction
+        a, b = c.bodies[i, :k].T.astype(np.int64).copy()
+        points = ContactPoints(c.candidate[i, :k], a, b, c.point[i, :k], c.normal[i, :k], c.gap[i, :k])
+        surfaces = own[i] if len(own) else model.friction, model.restitution
+        closed = closed_contacts(points, *surfaces, found[2], solved)
+        return *found[:2], spread_impulses(points, *surfaces, found[2], closed, model.settings.pyramid)
 
-        For the robots in `which`, impulses are spread to the contacts that were left out of their patches.
-        """
+    def spread_contacts(self, which: int | Array | Sequence[int] | slice) -> ContactArrays:
+        """Return the contacts of all robots, as `contacts_of` does for the robots in `which`."""
         raw, c = self.contact_arrays(), self._home.contacts
         asked = np.atleast_1d(np.arange(len(c.counts))[which])
         some = asked[c.solved[asked] < c.counts[asked]]
         if not len(some):
             return raw
-        impulse, model, own = raw.impulse.copy(), self.contacts.model, self.varied.friction
+        impulse = raw.impulse.copy()
         for i in some:
-            k = int(c.counts[i])
-            a, b = c.bodies[i, :k].T.astype(np.int64).copy()
-            points = ContactPoints(c.candidate[i, :k], a, b, c.point[i, :k], c.normal[i, :k], c.gap[i, :k])
-            surfaces = own[i] if len(own) else model.friction, model.restitution
-            closed = closed_contacts(points, *surfaces, raw.impulse[i, :k], int(c.solved[i]))
-            impulse[i, :k] = spread_impulses(points, *surfaces, raw.impulse[i, :k], closed, model.settings.pyramid)
+            impulse[i, : c.counts[i]] = self.contacts_of(i)[2]
         return raw._replace(impulse=impulse)
 
     def contact_wrenches(self) -> Tensor:
@@ -417,74 +468,73 @@ class Fleet:
 
     # steps
 
-    def step(self, tau: ArrayLike | None, control: ArrayLike | None, steps: int = 1) -> bool:
-        """Take steps under joint forces and controls of all robots. Return False for inputs that need conversion.
-
-        Inputs are None or float64 arrays with suitable shapes.
-        """
+    def step(self, tau: Any, control: Any, external: Any, steps: int = 1) -> bool:
+        """Take steps under joint forces, controls and forces on bodies of all robots. Return False for unfit inputs."""
         self.revision += 1
-        if not (self._ready and self.told):
-            self._bind(self._home)
+        if external is not None and not self._external:
+            self._allow_external()
+        if not self._started:
             self._begin()
-        if tau is None:
-            self._tau.fill(0.0)
-        elif type(tau) is np.ndarray and tau.dtype is FLOAT and tau.shape in self._tau_shapes:
-            self._tau[...] = tau
-        else:
-            return False
-        if control is None:
-            self._given[WITH_CONTROL] = False
-        elif type(control) is np.ndarray and control.dtype is FLOAT and control.shape in self._control_shapes:
-            self._control[...] = control
-            self._given[WITH_CONTROL] = True
-        else:
+        if not self._give(tau, control, external):
             return False
         if not (self._fails_aloud and steps == 1) or self._one_step() != 1:
             self._run_all(steps)
         return True
 
-    def run(self, steps: int, inputs: Inputs, every: int = 1, keep: bool = False) -> tuple[Tensor, Tensor]:
-        """Take steps with inputs (robots or 1, steps or 1, ..).
+    def _give(self, tau: Any, control: Any, external: Any) -> bool:
+        """Set the inputs of steps, None for none; return whether they fit."""
+        (own_tau, shapes), (own_control, of_control), (own_external, of_external) = self._own_inputs
+        fit = (
+            (tau is None or fill(own_tau, shapes, tau))
+            and (control is None or fill(own_control, of_control, control))
+            and (external is None or fill(own_external, of_external, external))
+        )
+        if tau is None:
+            own_tau.fill(0.0)
+        self._given[WITH_CONTROL], self._given[WITH_FORCES] = control is not None, external is not None
+        return fit
 
-        With `keep`, return states (robots, kept, nq) and (robots, kept, nv): every `every`-th state, starting with the first.
-        Robots that fail stop before that step, or restart. If failures are errors, raises SimulationError: all robots are then
-        at the state before the first failure.
+    def _allow_external(self) -> None:
+        """Prepare for forces on bodies."""
+        self._external, self._ready, self._started = True, False, False
+        self._tables.clear()
+
+    def roll_out(
+        self, steps: int, inputs: Inputs, every: int = 1, out: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Take steps with inputs (robots or 1, steps, ..) and return states (robots, kept, nq) and (robots, kept, nv).
+
+        Every `every`-th state is kept, starting with the first. Robots that fail stop before that step, or restart. If failures
+        are errors, raises SimulationError: all robots are then at the state before the first failure.
         """
         self.revision += 1
         if not self._ready:
             self._bind(self._home)
         a = self._home
         states = a.states
-        if not keep and inputs.external is None and all(x is None or x.shape[1] == 1 for x in inputs):
-            for mine, x in ((a.inputs.tau, inputs.tau), (a.inputs.control, inputs.control)):
-                mine[...] = 0.0 if x is None else x
-            a.inputs.given[:] = inputs.control is not None, False
-            self._run_all(steps)
-            return states.kept_q, states.kept_v
-        kept, robots = 1 + steps // every if keep else 0, len(states.q) if keep else 0
-        q, v = np.empty((robots, kept, states.q.shape[1])), np.empty((robots, kept, states.v.shape[1]))
-        if keep:
-            q[:, 0], v[:, 0] = states.q, states.v
+        kept, robots = 1 + steps // every, len(states.q)
+        q, v = out or (np.empty((robots, kept, states.q.shape[1])), np.empty((robots, kept, states.v.shape[1])))
+        q[:, 0], v[:, 0] = states.q, states.v
         if inputs.external is not None and not self._external:
-            self._external = True
-            self._tables.clear()
+            self._allow_external()
         zeros = (np.zeros((1, 1, *x.shape[2:])) for x in a.inputs[:3])
-        given: list[Any] = [np.ascontiguousarray(z if x is None else x, np.float64) for x, z in zip(inputs, zeros, strict=True)]
+        tau, control, external = (
+            np.ascontiguousarray(zero if x is None else x, np.float64) for x, zero in zip(inputs, zeros, strict=True)
+        )
         flags = np.array([inputs.control is not None, inputs.external is not None])
-        given_inputs = FleetInputs(given[0], given[1], given[2], flags)
-        last = {name: x[:, -1].copy() for name, x in zip(inputs._fields, inputs, strict=True) if x is not None and x.shape[1]}
-        self._last_inputs = self.revision, Inputs(**last)
         try:
             states.plan[EVERY] = every
-            self._bind(a._replace(states=states._replace(kept_q=q, kept_v=v), inputs=given_inputs))
+            self._bind(
+                a._replace(states=states._replace(kept_q=q, kept_v=v), inputs=FleetInputs(tau, control, external, flags))
+            )
             self._run_all(steps)
         finally:
-            states.plan[:2] = 1
+            states.plan[UNTIL] = states.plan[EVERY] = 1
             self._bind(self._home)
         return q, v
 
     def _run_all(self, steps: int) -> None:
-        if not (self._ready and self.told):
+        if not self._started:
             self._begin()
         self._raise_errors()  # errors of a step that was tried before
         self.failures: dict[int, tuple[int, SimulationError]] = {}
@@ -523,24 +573,38 @@ class Fleet:
         if failed is not None:
             raise SimulationError(failed.what, failed.time, robot, len(states.q)) from None
 
-    def _kept(self) -> list[Array]:
-        """Return the arrays of the state and of the last step."""
-        return [*(getattr(self._home.states, name) for name in OF_STATE), *self._home.contacts, self.failed]
+    def backup(self) -> tuple[State, Array]:
+        """Return a copy of the states, and which robots failed, for `restore`."""
+        return self.state(False), self.failed.copy()
 
-    def backup(self) -> list[Array]:
-        """Return copies of the states and of the results of the last step, for `restore`."""
-        return [x.copy() for x in self._kept()]
-
-    def restore(self, backup: list[Array]) -> None:
+    def restore(self, backup: tuple[State, Array]) -> None:
         """Return to the state of a backup, however often Ctrl-C strikes; there may be room for more contacts now."""
+        state, failed = backup
         restored = False
         while not restored:
             try:
-                for x, before in zip(self._kept(), backup, strict=True):
-                    x[tuple(map(slice, before.shape))] = before
+                self._block[:] = state.with_room(self.room).block
+                self.failed[:] = failed
                 restored = True
             except KeyboardInterrupt:
                 pass
+
+    def state(self, single: bool, history: SensorHistory | None = None) -> State:
+        """Return a copy of the states of all robots."""
+        return State(self.layout, self._block.copy(), single, history)
+
+    def put_state(self, state: State) -> None:
+        """Continue from states, of any number of robots."""
+        self.revision += 1
+        if state.layout.room > self.room:
+            self._make_room(state.layout.room)
+        state = state.with_room(self.room)
+        if len(state) == len(self.q):
+            self._block[:] = state.block
+            self.failed[:] = False
+            return
+        self._use(state.block.copy(), len(state))
+        self.start, self.failed = (self.q.copy(), self.v.copy()), np.zeros(len(state), bool)
 
     def _run_alone(self, steps: int, time: float) -> None:
         """Take steps of the only robot, in portions, between which Python handles signals."""
@@ -680,41 +744,33 @@ class Fleet:
         if len(states.kept_q):
             states.kept_q[i, later:], states.kept_v[i, later:] = states.q[i], states.v[i]
 
-    def _make_room(self) -> None:
-        """Make room for more contacts."""
-        had, contacts, longer = self.room, self.arrays.contacts, {}
-        for name in OF_PLACES:
-            x = getattr(contacts, name)
-            longer[name] = np.zeros((len(x), 2 * had, *x.shape[2:]), x.dtype)
-            longer[name][:, :had] = x
-        contacts = contacts._replace(**longer)
-        home, self._ready = self._home._replace(contacts=contacts), False
+    def _make_room(self, room: int = 0) -> None:
+        """Make room for more contacts: twice as many, or `room`."""
+        roomy = self.state(False).with_room(room or 2 * self.room)
+        bound, home = self.arrays, self._home
         self._tables.clear()
-        self.room, self._home = 2 * had, home
-        self._bind(self.arrays._replace(contacts=contacts))
+        self.layout, self._block = roomy.layout, roomy.block
+        made = self.new_arrays(self._block, len(roomy))
+        work: dict[str, Any] = {name: getattr(home.states, name) for name in OF_WORK}
+        self._home = made._replace(states=made.states._replace(**work), inputs=home.inputs)
+        kept: dict[str, Any] = {"kept_q": bound.states.kept_q, "kept_v": bound.states.kept_v}
+        self._bind(self._home._replace(states=self._home.states._replace(**kept), inputs=bound.inputs))
         self._compile()
 
     # derivatives
 
-    @contextmanager
-    def attempt(self, i: int, inputs: Inputs) -> Iterator[RobotStages]:
-        """Yield the stages after the step that robot i would take under inputs of one step, without taking it.
+    def attempt(self, i: int, inputs: Inputs) -> RobotStages:
+        """Return the stages after the step that robot i would take under inputs of one step, without taking it.
 
         Raises SimulationError if the step fails.
         """
-        home, row = self._home.inputs, slice(i, i + 1)
-        inputs_and_zeros = zip(inputs, home, strict=False)
-        given: list[Any] = [np.zeros_like(z[:1]) if x is None else x[row] if len(x) > 1 else x for x, z in inputs_and_zeros]
-        flags = np.array([inputs.control is not None, False])
-        try:
-            self._bind(self._home._replace(inputs=FleetInputs(given[0], given[1], given[2], flags)))
+        self._give(*inputs)
+        if not self._ready:
             self._compile()
-            while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
-                self._make_room()
-            one = self._tables[-1]
-            if not done:
-                failed = FailedStep(self.model, self.contacts, one, self.time)
-                raise failed.error(int(self.arrays.states.status[i]), i, len(self.q))
-            yield one.content
-        finally:
-            self._bind(self._home)
+        while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
+            self._make_room()
+        one = self._tables[-1]
+        if not done:
+            failed = FailedStep(self.model, self.contacts, one, self.time)
+            raise failed.error(int(self.arrays.states.status[i]), i, len(self.q))
+        return one.content

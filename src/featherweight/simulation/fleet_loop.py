@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..array_types import Tensor, Vector
+from ..array_types import Matrix, Tensor, Tensor4, Vector
 from ..contact.contact_solver import forget_forces, keep_force
 from ..engine.loops.kernels import CompiledLoop, call_machine, lane, lanes
 from .robot_stages import all_finite, clear_impulses, find_touching, solve_in_lane
@@ -67,7 +67,7 @@ def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
     fine, inexact, first = True, 0, states.plan[SINCE]
     for k in range(first, states.plan[UNTIL]):
         if k + 1 == states.plan[UNTIL]:
-            remember(many, i, one.state.q, one.state.v, one.state.act)
+            remember(one, many, i, k)
         status = take_step_of(one, many, i, k)
         fine = fine and status == TAKEN
         inexact += 1 if one.touching.report[INEXACT] > 0.0 else 0
@@ -89,7 +89,7 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
     load_robot(one, many, i)
     status, k, steps = TAKEN, states.taken[i], states.plan[UNTIL]
     while k < steps:
-        remember(many, i, one.state.q, one.state.v, one.state.act)
+        remember(one, many, i, k)
         status = take_step_of(one, many, i, k)
         if status != TAKEN:
             break
@@ -103,12 +103,20 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
     return 1 if k == steps else 0
 
 
-def remember(many: FleetArrays, i: int, q: Vector, v: Vector, act: Vector) -> None:
-    """Store the state of robot i before its last step, for sensors."""
-    if len(many.states.before_q) > 0:
-        copy(q, many.states.before_q[i])
-        copy(v, many.states.before_v[i])
-        copy(act, many.states.before_act[i])
+def remember(one: RobotStages, many: FleetArrays, i: int, k: int) -> None:
+    """Store the state of robot i before step k, and the inputs of this step, for sensors."""
+    states, inputs = many.states, many.inputs
+    if len(states.before_q) == 0:
+        return
+    copy(one.state.q, states.before_q[i])
+    copy(one.state.v, states.before_v[i])
+    copy(one.state.act, states.before_act[i])
+    states.before_given[i, WITH_CONTROL] = 1 if inputs.given[WITH_CONTROL] else 0
+    states.before_given[i, WITH_FORCES] = 1 if inputs.given[WITH_FORCES] else 0
+    if inputs.given[WITH_CONTROL]:
+        copy(row_of(inputs.control, i, k), states.before_control[i])
+    if inputs.given[WITH_FORCES]:
+        copy_rows(forces_of(inputs.external, i, k), states.before_external[i])
 
 
 def attempt(one: RobotStages, many: FleetArrays, i: int) -> int:
@@ -209,8 +217,7 @@ def load_inputs(one: RobotStages, many: FleetArrays, i: int, k: int) -> None:
         clear(one.state.control)  # remove that of another robot, which delays would keep
     one.state.given[WITH_FORCES] = inputs.given[WITH_FORCES]  # adhesive contacts may have set it
     if inputs.given[WITH_FORCES]:
-        external = inputs.external
-        rows = external[min(i, external.shape[0] - 1), min(k, external.shape[1] - 1)]
+        rows = forces_of(inputs.external, i, k)
         copy_rows(rows, one.state.external)
         copy_rows(rows, one.touching.forces)
     else:
@@ -221,6 +228,12 @@ def row_of(inputs: Tensor, i: int, k: int) -> Vector:
     """Return the numbers of robot i in step k; inputs may be shared by all robots or steps."""
     row: Vector = inputs[min(i, inputs.shape[0] - 1), min(k, inputs.shape[1] - 1)]
     return row
+
+
+def forces_of(external: Tensor4, i: int, k: int) -> Matrix:
+    """Return the forces on the bodies of robot i in step k; they may be shared by all robots or steps."""
+    rows: Matrix = external[min(i, external.shape[0] - 1), min(k, external.shape[1] - 1)]
+    return rows
 
 
 def store_contacts(one: RobotStages, many: FleetArrays, i: int) -> None:

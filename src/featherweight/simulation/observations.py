@@ -113,7 +113,7 @@ class Observations:
         patch are approximately those of least norm with the wrench that the solver found.
         """
         self._require_robot(robot)
-        candidates, points, impulses = self._fleet.spread_contacts(robot).of_robot(robot)
+        candidates, points, impulses = self._fleet.contacts_of(robot)
         names = [self._stage.names[int(c)] for c in candidates]
         return ContactsOfRobot(points.copy(), impulses / self.step_size, names)
 

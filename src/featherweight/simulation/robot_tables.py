@@ -16,7 +16,7 @@ from ..contact.contact_solver import solver_workspace
 from ..contact.inverse_factor import inverse_factors, inverse_work
 from ..contact.patches import patch_work
 from ..engine.function import CompiledFunction
-from ..engine.loops.kernels import MachineCall, Table, machine_call
+from ..engine.loops.kernels import Layout, MachineCall, Table, machine_call
 from ..model.inertial_parameters import carried, uncarried
 from ..robot.robot import Robot
 from ..robot.tendons.lengths import no_lengths
@@ -65,8 +65,10 @@ class StagesTable(Table):
 
     content: RobotStages
 
-    def __init__(self, content: RobotStages, calls: dict[str, Any], errors: list[BaseException]) -> None:
-        super().__init__(content)
+    def __init__(
+        self, content: RobotStages, calls: dict[str, Any], errors: list[BaseException], layout: Layout | None = None
+    ) -> None:
+        super().__init__(content, layout)
         self.kept, self.errors = calls, errors
 
 
@@ -102,7 +104,9 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
     )  # fmt: skip
 
 
-def stages_table(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> StagesTable:
+def stages_table(
+    model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool, layout: Layout | None = None
+) -> StagesTable:
     """Return new stages with the functions of the robot, with or without forces of the user on bodies."""
     errors: list[BaseException] = []
     functions = calls_of_robot(model, contacts, stages, external)
@@ -110,7 +114,7 @@ def stages_table(model: StepModel, contacts: ContactStage, stages: RobotStages, 
     calls["delassus_of_touching"] = _delassus_of_touching(contacts, stages, errors)
     calls["impulses_alone"] = machine_call(None), None
     made = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
-    return StagesTable(stages._replace(calls=made), calls, errors)
+    return StagesTable(stages._replace(calls=made), calls, errors, layout)
 
 
 def calls_of_robot(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> dict[str, Call]:

@@ -17,6 +17,7 @@ from ..model.model import ModelSensor
 from ..model.model_sensors import OF_LAST_STEP
 from ..model.types import SampleInterpolation, SensorSampling
 
+OF_ROBOTS = "times", "values", "last", "held", "has_held"  # arrays of a sensor with a row for each robot
 ROUNDING = 1e-6  # greatest difference of equal times, relative to a step
 
 
@@ -31,12 +32,24 @@ class SampledSensor:
         self.held = np.zeros((robots, sensor.dim))  # reading of the last step
         self.has_held = np.zeros(robots, bool)
 
-    def copy(self) -> SampledSensor:
-        """Return the samples in arrays of their own."""
+    def of_robots(self, which: Array | slice) -> SampledSensor:
+        """Return the samples of some robots in arrays of their own."""
         other = copy.copy(self)
-        for name in ("times", "values", "last", "held", "has_held"):
-            setattr(other, name, getattr(self, name).copy())
+        for name in OF_ROBOTS:
+            setattr(other, name, getattr(self, name)[which].copy())
         return other
+
+    def put(self, which: Array | slice, other: SampledSensor) -> None:
+        """Replace the samples of some robots by those of one, or of as many."""
+        for name in OF_ROBOTS:
+            getattr(self, name)[which] = getattr(other, name)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SampledSensor):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in OF_ROBOTS)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def begin(self, which: Array | slice, time: float) -> None:
         """Set the samples of robots before `time` to zero."""
@@ -117,9 +130,23 @@ class SensorHistory:
 
     def copy(self) -> SensorHistory:
         """Return the samples in arrays of their own."""
+        return self.of_robots(slice(None))
+
+    def of_robots(self, which: Array | slice) -> SensorHistory:
+        """Return the samples of some robots in arrays of their own."""
         other = copy.copy(self)
-        other.sampled = [x.copy() for x in self.sampled]
+        other.sampled = [x.of_robots(which) for x in self.sampled]
         return other
+
+    def put(self, which: Array | slice, other: SensorHistory) -> None:
+        """Replace the samples of some robots by those of one, or of as many."""
+        for mine, theirs in zip(self.sampled, other.sampled, strict=True):
+            mine.put(which, theirs)
+
+    def __eq__(self, other: object) -> bool:
+        return self.sampled == other.sampled if isinstance(other, SensorHistory) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
 
     def shift(self, seconds: float) -> None:
         """Move the samples in time."""

@@ -32,6 +32,7 @@ from .arguments import (
     check_duration,
     check_inputs,
     check_options,
+    check_out,
     check_pairs,
     check_robot,
     check_step,
@@ -52,6 +53,7 @@ from .joint_limits import JointLimits
 from .observers import Observer
 from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
 from .simulation_options import ContactOptions, JointOptions
+from .state import State
 from .state_of_robots import StateOfRobots
 from .step_function import StepFunction
 from .step_model import StepModel
@@ -65,12 +67,13 @@ class Rollout(RobotState):
     """States q (robots, states, nq) and v (robots, states, nv) of `Simulation.rollout`, a pair, and which robots failed."""
 
     failed: Booleans  # (robots,)
+    final: State | None  # after the last step; None on devices
 
     @classmethod
-    def of(cls, states: tuple[Any, Any], failed: Booleans) -> Rollout:
-        """Return states with the marks of robots that failed."""
+    def of(cls, states: tuple[Any, Any], failed: Booleans, final: State | None) -> Rollout:
+        """Return states with the marks of robots that failed, and the last states as a value."""
         made = cls(*states)
-        made.failed = failed
+        made.failed, made.final = failed, final
         return made
 
 
@@ -231,8 +234,11 @@ class Simulation(SuggestsNames, StateOfRobots):
 
     @exclusive
     def _snapshot(self, memo: dict[int, object]) -> dict[str, object]:
-        """Return copies of all attributes except those that belong to this process."""
-        memo |= {id(robot): robot for robot in (self.robot, self._model.moving)}
+        """Return copies of all attributes except those that belong to this process, and of those that are constant."""
+        model, fleet = self._model, self._fleet
+        constant = self.robot, model.moving, model.wait, self.forces, self._limits, self.ground
+        memo |= {id(x): x for x in (*constant, fleet.layout, fleet.stages_layout)}
+        memo |= {id(model): copy.copy(model), id(self._stage): self._stage.copied()}
         own = {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS}
         return copy.deepcopy(own | {"_observers": []}, memo)
 
@@ -303,8 +309,8 @@ class Simulation(SuggestsNames, StateOfRobots):
                 check_count("steps", steps, 1)
             if self._history is not None:
                 self._sampled_steps(steps, tau, control, external_forces)
-            elif external_forces is not None or not self._fleet.step(tau, control, steps):
-                self._fleet.run(steps, self._inputs(tau, control, external_forces))
+            elif not self._fleet.step(tau, control, external_forces, steps):
+                self._fleet.step(*self._inputs(tau, control, external_forces), steps)
         finally:
             try:  # noqa: SIM105
                 lock.release()
@@ -317,15 +323,15 @@ class Simulation(SuggestsNames, StateOfRobots):
         """Take steps of which sensors store samples."""
 
         def take_step() -> None:
-            if external_forces is not None or not self._fleet.step(tau, control):
-                self._fleet.run(1, self._inputs(tau, control, external_forces))
+            if not self._fleet.step(tau, control, external_forces):
+                self._fleet.step(*self._inputs(tau, control, external_forces))
 
         for _ in range(steps):
             assert self._history is not None
             self._sampled_step(self._history, take_step)
 
     def _inputs(self, tau: ArrayLike | None, control: ArrayLike | None, external: ArrayLike | None) -> Inputs:
-        """Return the inputs of a step as arrays (robots or 1, 1, ...)."""
+        """Return the inputs of a step as arrays (...) or (robots, ...). Raises ValueError for unfit ones."""
         sizes = {"tau": (self.robot.nv,), "control": (self.forces.nu,), "external_forces": (len(self.robot.bodies), 6)}
         given = zip(sizes.items(), (tau, control, external), strict=True)
         return Inputs(*(None if x is None else of_robots(name, x, size, len(self._fleet.q)) for (name, size), x in given))
@@ -439,8 +445,8 @@ class Simulation(SuggestsNames, StateOfRobots):
     def _recorded(self) -> tuple[float, Array, Array, Matrix, Matrix]:
         """Return time, states, and points and forces of the first robot's contacts."""
         q, v = self._fleet.q, self._fleet.v
-        _, points, impulses = self._fleet.spread_contacts(0).of_robot(0)
-        q, v = ((x[0] if self._single else x).copy() for x in (q, v))
+        _, points, impulses = self._fleet.contacts_of(0)
+        q, v = (q[0].copy(), v[0].copy()) if self._single else (q.copy(), v.copy())
         return self.time, q, v, points.copy(), impulses / self.step_size
 
     @cached_property
@@ -450,23 +456,28 @@ class Simulation(SuggestsNames, StateOfRobots):
     def _steps(self, steps: int, inputs: Inputs) -> int:
         """Take between 1 and `steps` steps under constant inputs, and return their number."""
         if self._history is None:
-            self._fleet.run(steps, inputs)
+            self._fleet.step(*inputs, steps)
             return steps
-        self._sampled_step(self._history, lambda: self._fleet.run(1, inputs))
+        self._sampled_step(self._history, lambda: self._fleet.step(*inputs))
         return 1
 
     @exclusive
     @knows_keywords
     def rollout(
         self, q: Any, v: Any = None, steps: int | None = None, *, tau: Any = None, control: Any = None,
-        external_forces: Any = None, every: int = 1, device: str | None = None,
+        external_forces: Any = None, every: int = 1, out: tuple[Array, Array] | None = None, device: str | None = None,
     ) -> Rollout:  # fmt: skip
-        """Simulate many robots from q (robots, nq) and v (robots, nv); return their states over time.
+        """Simulate many robots from a `State`, or from q (robots, nq) and v (robots, nv); return their states over time.
 
-        The states have shapes (robots, states, nq) and (robots, states, nv): every `every`-th state, starting with the first.
-        `failed` (robots,) of the result marks robots with a failed step, if `on_failure` is not "raise".
+        The states have shapes (robots, states, nq) and (robots, states, nv): every `every`-th state, starting with the first;
+        they are written to `out`, a pair of C-contiguous float64 arrays of these shapes, if it is given. `failed` (robots,) of
+        the result marks robots with a failed step, if `on_failure` is not "raise"; `final` is the `State` after the last step.
+        From a `State`, robots continue with activations and contacts; from q and v, they begin as after `reset`.
         tau (robots or 1, steps, nv) and control (robots or 1, steps, nu) have an entry for each step. Without both, `steps`
         gives the number of steps.
+
+            U = rng.normal(size=(64, 30, sim.robot.nu))
+            Q, V = sim.rollout(sim.state.repeated(64), control=U)  # 64 futures from here
 
         Arrays on a GPU (PyTorch, CuPy, JAX, ...) are simulated on that GPU, NumPy arrays only with `device="cuda"`: one launch
         computes all steps, contacts included, with one thread for each robot, in float64 and bitwise equal to this machine's
@@ -478,26 +489,56 @@ class Simulation(SuggestsNames, StateOfRobots):
         invalid arguments, before any robot moves, and SimulationError as `step` does.
         """
         check_count("every", every, 1)
-        arrays = {"q": q, "v": v, "tau": tau, "control": control, "external_forces": external_forces}
+        arrays = {"tau": tau, "control": control, "external_forces": external_forces}
+        state = q if isinstance(q, State) else None
+        arrays |= {"q": q, "v": v} if state is None else {}
+        if state is not None and (v is not None or device is not None):
+            raise ValueError("rollout: a State has its own velocity, and starts on this machine only; omit v and device")
         if device is not None or not all(type(x) in TYPES for x in arrays.values()):
             from .device_rollout import rolled_out  # only if there may be a device
 
             states = rolled_out(self, arrays, steps, every, device)
             if states is not None:
-                return Rollout.of(states, np.zeros(states[0].shape[0], bool))  # a failure is an error
-        q = np.atleast_2d(numbers("q", q))
-        q, v = self._checked(q, None if v is None else np.atleast_2d(numbers("v", v)))
+                return Rollout.of(states, np.zeros(states[0].shape[0], bool), None)  # a failure is an error
+        if state is None:
+            q, v = self._checked(np.atleast_2d(numbers("q", q)), None if v is None else np.atleast_2d(numbers("v", v)))
+        robots = len(q)
         given = [
             None if x is None else numbers(n, x)
             for n, x in (("tau", tau), ("control", control), ("external_forces", external_forces))
         ]
         sizes = (self.robot.nv,), (self.forces.nu,), (len(self.robot.bodies), 6)
         named = zip(("tau", "control", "external_forces"), given, sizes, strict=True)
-        steps = check_inputs({name: (x, size) for name, x, size in named}, len(q), steps)
+        steps = check_inputs({name: (x, size) for name, x, size in named}, robots, steps)
+        if out is not None:
+            check_out(out, [(robots, 1 + steps // every, n) for n in (self.robot.nq, self.robot.nv)])
         apart = self._apart
-        apart.reset(q, v)
-        states = apart._fleet.run(steps, Inputs(*given) if steps else Inputs(), every, keep=True)
-        return Rollout.of(states, apart.failed)
+        if state is None:
+            apart.reset(q, v)
+        else:
+            apart.state = state
+        states = apart._fleet.roll_out(steps, Inputs(*given) if steps else Inputs(), every, out)
+        return Rollout.of(states, apart.failed, apart.state)
+
+    @exclusive
+    @knows_keywords
+    def advance(
+        self,
+        state: State,
+        *,
+        tau: ArrayLike | None = None,
+        control: ArrayLike | None = None,
+        external_forces: ArrayLike | None = None,
+        steps: int = 1,
+    ) -> State:
+        """Return the state after `steps` steps from a state, of one robot or of many; this simulation does not change.
+
+        Inputs are as in `step`. Raises SimulationError as `step` does.
+        """
+        apart = self._apart
+        apart.state = state
+        apart.step(tau, control, external_forces, steps=steps)
+        return apart.state
 
     @cached_property
     def _apart(self) -> Simulation:

@@ -293,6 +293,8 @@ class FleetStates(NamedTuple):
     active: Booleans  # (robots,) robots that take steps
     taken: Integers  # (robots,) number of steps taken
     steps: Integers  # (robots,) number of steps since the reset, also of robots that have stopped
+    set_time: Vector  # (robots,) [s] a time, and the number of steps at which it was set
+    set_step: Integers  # (robots,)
     status: Integers  # (robots,) reason why the next step failed, as in `step`
     plan: Integers  # (3,) UNTIL which number steps are taken, EVERY which states are recorded, SINCE which number
     kept_q: Tensor  # (robots, kept, nq)
@@ -305,6 +307,9 @@ class FleetStates(NamedTuple):
     before_q: Matrix  # (robots, nq) before the last step, if sensors need it, or no rows; NaN before the first step
     before_v: Matrix  # (robots, nv)
     before_act: Matrix  # (robots, na)
+    before_given: IntegerMatrix  # (robots, 2) WITH_CONTROL, WITH_FORCES in the last step
+    before_control: Matrix  # (robots, nu) its controls
+    before_external: Tensor  # (robots, bodies, 6) its forces on bodies
     act: Matrix  # (robots, na) activations of drives
     order: Integers  # (robots,) order in which robots are grouped into vectors
 

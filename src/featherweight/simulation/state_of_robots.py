@@ -15,6 +15,7 @@ from .fleet import Fleet
 from .joint_limits import JointLimits
 from .observations import Observations
 from .sensor_history import SensorHistory
+from .state import State
 
 TIME = FINITE.worded("a finite number of seconds")
 
@@ -106,6 +107,22 @@ class StateOfRobots(Observations):
     @exclusive
     def v(self, v: ArrayLike | None) -> None:
         self._put(self._seen(self._fleet.q), v)
+
+    @property
+    def state(self) -> State:
+        """The state as a value, which later steps do not change (see `State`). You may assign one, to continue from there.
+
+        It may come from another simulation of the same robot and scene, and from another number of robots, each of which then
+        becomes a robot of this simulation. Raises ValueError for the state of another robot or scene.
+        """
+        return self._fleet.state(self._single, self._history and self._history.copy())
+
+    @state.setter
+    @exclusive
+    def state(self, state: State) -> None:
+        self._fleet.layout.require(state)
+        self._fleet.put_state(state)
+        self._single, self._history = state.single, state.history and state.history.copy()
 
     @property
     def activation(self) -> Array:

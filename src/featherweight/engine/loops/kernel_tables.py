@@ -15,6 +15,7 @@ import numpy as np
 from ...array_types import Array
 
 LINE = 64  # bytes of a cache line
+NAMES = {np.dtype(x): x for x in ("float64", "int64", "bool")}  # NumPy takes microseconds for a name
 
 
 class Woven:
@@ -72,7 +73,7 @@ class Layout:
                 inner: Any = Layout(type(x), x)
                 size = inner.words
             elif isinstance(x, np.ndarray):
-                inner, size = (x.dtype.name, x.ndim), 1 + x.ndim
+                inner, size = (NAMES.get(x.dtype) or x.dtype.name, x.ndim), 1 + x.ndim
             elif isinstance(x, Woven):
                 inner, size = (x.array.dtype.name, len(x.shape), True), 1 + len(x.shape)
             else:
@@ -111,13 +112,13 @@ class Layout:
 
 
 class Table:
-    """A named tuple of C-contiguous arrays and numbers, at an address.
+    """A named tuple of C-contiguous arrays and numbers, at an address; `layout`, if it is known, is not made again.
 
     Elements of the arrays may change, their addresses do not.
     """
 
-    def __init__(self, content: Any) -> None:
-        self.content, self.layout = content, Layout(type(content), content)
+    def __init__(self, content: Any, layout: Layout | None = None) -> None:
+        self.content, self.layout = content, layout or Layout(type(content), content)
         words = list(_words(content))
         self._words = np.array(words, np.int64)
         assert len(words) == self.layout.words

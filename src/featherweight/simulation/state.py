@@ -1,0 +1,223 @@
+"""States of simulations as values: what the next step reads, and what the last one wrote."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..array_types import Array
+from ..checks import PositiveCount, checked, shown
+from ..engine.loops.kernels import aligned_numbers
+from .sensor_history import SensorHistory
+
+
+class Field(NamedTuple):
+    """A part of a state: its shape for one robot, and whether it holds whole numbers."""
+
+    shape: tuple[int, ...]
+    whole: bool = False
+    of_contacts: bool = False  # whether its first axis has a place for each contact
+
+    @property
+    def size(self) -> int:
+        """The numbers of one robot."""
+        return math.prod(self.shape)
+
+
+class StateLayout:
+    """The fields of states of one robot and scene, with room for a number of contacts.
+
+    States of many robots are one block of memory: for each field the rows of all robots. `kind` has what identifies robot and
+    scene, by name; `step` is the length of a step [s].
+    """
+
+    def __init__(self, kind: tuple[tuple[str, Any], ...], fields: dict[str, Field], room: int, step: float) -> None:
+        self.kind, self.fields, self.room, self.step = kind, fields, room, step
+        self.size = sum(x.size for x in fields.values())
+
+    def with_room(self, room: int) -> StateLayout:
+        """Return the layout with room for another number of contacts."""
+        longer = {n: x._replace(shape=(room, *x.shape[1:])) if x.of_contacts else x for n, x in self.fields.items()}
+        return StateLayout(self.kind, longer, room, self.step)
+
+    def block(self, robots: int) -> Array:
+        """Return memory for robots, filled with zeros."""
+        return aligned_numbers(robots * self.size)
+
+    def arrays(self, block: Array, robots: int) -> dict[str, Array]:
+        """Return the fields (robots, ...) in a block."""
+        found, begin = {}, 0
+        for name, x in self.fields.items():
+            part = block[begin : begin + robots * x.size]
+            found[name] = (part.view(np.int64) if x.whole else part).reshape(robots, *x.shape)
+            begin += robots * x.size
+        return found
+
+    def require(self, state: object) -> None:
+        """Raise an error for anything but a state of this robot and scene."""
+        if not isinstance(state, State):
+            raise TypeError(f"a state must be a featherweight.State, such as simulation.state; got {shown(state)}")
+        for (what, own), (_, other) in zip(self.kind, state.layout.kind, strict=True):
+            if own != other:
+                raise ValueError(f"the state belongs to another robot or scene: its {what} is {other!r}, not {own!r}")
+
+
+class State:
+    """The state of a `Simulation` of one robot or of many, as a value: equal states have the same future, bit for bit.
+
+        state = sim.state                                   # a copy, which later steps do not change
+        sim.step(control=u)
+        sim.state = state                                   # back, also in another simulation of the same robot and scene
+        many = state.repeated(64)                           # states of 64 robots
+        many[3] = sim.state
+        states = sim.rollout(many, control=U, steps=30)     # 64 futures; `states.final` has their last states
+
+    It holds configuration, velocity, time, activations and delays of actuators, contacts of the last step with their impulses,
+    impulses of joint limits and dry friction, overlaps that are still being separated, and what sensors remember. Parameters
+    that `Simulation.vary` changed, and inputs, belong to the simulation. States can be pickled and compared.
+    """
+
+    __slots__ = ("_arrays", "_block", "_layout", "_robots", "history", "single")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        layout: StateLayout,
+        block: Array,
+        single: bool,
+        history: SensorHistory | None = None,
+    ) -> None:
+        self._layout, self._block, self.single, self.history = layout, block, single, history
+        self._robots = len(block) // layout.size
+        self._arrays: dict[str, Array] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return State, (self._layout, self._block, self.single, self.history)
+
+    @property
+    def layout(self) -> StateLayout:
+        """The fields of the state."""
+        return self._layout
+
+    @property
+    def block(self) -> Array:
+        """The memory of all robots."""
+        return self._block
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """The fields (robots, ...) by name."""
+        if self._arrays is None:
+            self._arrays = self._layout.arrays(self._block, self._robots)
+        return self._arrays
+
+    @property
+    def q(self) -> Array:
+        """The configuration, (nq,) or (robots, nq)."""
+        return self._seen("q")
+
+    @property
+    def v(self) -> Array:
+        """The velocity, (nv,) or (robots, nv)."""
+        return self._seen("v")
+
+    @property
+    def activation(self) -> Array:
+        """Activations of actuators, followed by the states of delays, (n,) or (robots, n)."""
+        return self._seen("act")
+
+    @property
+    def time(self) -> float:
+        """The time [s]; of many robots, that of the first."""
+        return time_of(self.arrays, self._layout.step)
+
+    def _seen(self, name: str) -> Array:
+        x = self.arrays[name]
+        x = (x[0] if self.single else x).view()
+        x.flags.writeable = False
+        return x
+
+    # several robots
+
+    def __len__(self) -> int:
+        return self._robots
+
+    def __getitem__(self, which: Any) -> State:
+        """Return the state of a robot, or those of some: numbers, a slice or a mask (robots,)."""
+        single = isinstance(which, (int, np.integer))
+        numbers = self._numbers(which)
+        other = State(self._layout, self._layout.block(len(numbers)), single)
+        for name, x in other.arrays.items():
+            x[:] = self.arrays[name][numbers]
+        other.history = self.history and self.history.of_robots(numbers)
+        return other
+
+    def __setitem__(self, which: Any, state: State) -> None:
+        """Replace the states of robots by one state, or by one for each. Raises ValueError for those of another scene."""
+        self._layout.require(state)
+        numbers, room = self._numbers(which), max(self._layout.room, state._layout.room)
+        if len(state) not in (1, len(numbers)):
+            raise ValueError(f"State: {len(numbers)} robots need 1 state or {len(numbers)}; got {len(state)}")
+        if room > self._layout.room:
+            roomy = self.with_room(room)
+            self._layout, self._block, self._arrays = roomy._layout, roomy._block, None
+        given = state.with_room(room)
+        for name, x in self.arrays.items():
+            x[numbers] = given.arrays[name]
+        if self.history is not None and state.history is not None:
+            self.history.put(numbers, state.history)
+
+    def _numbers(self, which: Any) -> Array:
+        return np.atleast_1d(np.arange(self._robots)[which])
+
+    @checked
+    def repeated(self, robots: PositiveCount) -> State:
+        """Return the states of many robots, each the same as this one, which must be that of one robot."""
+        if self._robots != 1:
+            raise ValueError(f"State.repeated: the state must be that of one robot; it has {self._robots}")
+        return self[np.zeros(robots, np.int64)]
+
+    # comparison, and room for contacts
+
+    def with_room(self, room: int) -> State:
+        """Return the state with room for another number of contacts, or itself."""
+        if room == self._layout.room:
+            return self
+        layout = self._layout.with_room(room)
+        other = State(layout, layout.block(self._robots), self.single, self.history)
+        for name, x in other.arrays.items():
+            own = self.arrays[name]
+            places = tuple(slice(min(a, b)) for a, b in zip(x.shape, own.shape, strict=True))
+            x[places] = own[places]
+        return other
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both states have the same future: all numbers are equal, bit for bit."""
+        if not isinstance(other, State):
+            return NotImplemented
+        if (self._layout.kind, self._robots) != (other._layout.kind, other._robots) or self.history != other.history:
+            return False
+        room = max(self._layout.room, other._layout.room)
+        a, b = (x.with_room(room)._of_contacts_that_exist() for x in (self, other))
+        return a == b
+
+    def _of_contacts_that_exist(self) -> list[bytes]:
+        """Return all numbers, with zeros for contacts that do not exist."""
+        exist = np.arange(self._layout.room) < self.arrays["counts"][:, None]
+        found = []
+        for name, x in self.arrays.items():
+            there = exist.reshape(*exist.shape, *[1] * (x.ndim - 2)) if self._layout.fields[name].of_contacts else True
+            found.append(np.where(there, x, 0).tobytes())
+        return found
+
+    def __repr__(self) -> str:
+        of, many = dict(self._layout.kind)["robot"], "" if self.single else f", {self._robots} robots"
+        return f"<State of {of!r}: t={self.time:g} s, q {self.q.shape}, v {self.v.shape}{many}>"
+
+
+def time_of(arrays: dict[str, Array], step: float) -> float:
+    """Return the time [s] of states, that of the first robot."""
+    begin, now, since = (arrays[name].item(0) for name in ("set_time", "steps", "set_step"))
+    return float(begin + (now - since) * step)
