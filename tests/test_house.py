@@ -47,7 +47,7 @@ BELOW = {  # what each package may import
     "__main__": {"cli"},
 }
 OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
-CALLED_BY_KEYWORDS = {*featherweight.__all__, "RobotVectorEnv"}  # public functions, and the constructors of public classes
+CALLED_BY_KEYWORDS = {*featherweight.__all__, "RobotVectorEnv", "rollout"}  # public functions, constructors of public classes
 
 
 def imports(module: str, node: ast.AST) -> Iterator[str]:

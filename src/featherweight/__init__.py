@@ -88,6 +88,7 @@ if TYPE_CHECKING:
         Plane,
         Simulation,
         SimulationError,
+        State,
     )
     from .viewer import Window
 
@@ -173,6 +174,7 @@ __all__ = [
     "ShapeType",
     "Simulation",
     "SimulationError",
+    "State",
     "Tendon",
     "TendonPoint",
     "TendonWrap",
@@ -204,7 +206,7 @@ _LATER = {
     **dict.fromkeys(("CenterOfMassTask", "ClearanceTask", "FrameTask", "PostureTask"), ".robot.inverse_kinematics.tasks"),
     "Window": ".viewer",
     **dict.fromkeys(("ContactOptions", "ContactPoint", "ContactSphere", "HeightField", "JointOptions"), ".simulation"),
-    **dict.fromkeys(("Plane", "Simulation", "SimulationError"), ".simulation"),
+    **dict.fromkeys(("Plane", "Simulation", "SimulationError", "State"), ".simulation"),
     **dict.fromkeys(("OptimalControl", "Phase"), ".optimal_control.problem"),
     **dict.fromkeys(
         ("ContactForces", "Duration", "Effort", "JointForces", "JointVelocities", "Residual"), ".optimal_control.terms"

@@ -163,7 +163,7 @@ def test_memory_and_contacts_grow_as_needed(device: HostDevice) -> None:
     there = sim.rollout(q, v, steps=60, device="cuda")
     assert len(device.launches) == 3
     device.free = 200 * own
-    sim._fleet.room = 1
+    sim._fleet.layout = sim._fleet.layout.with_room(1)
     device.launches.clear()
     again = sim.rollout(q, v, steps=60, device="cuda")
     assert len(device.launches) > 1 and not device.memory

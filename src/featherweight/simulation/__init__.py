@@ -5,6 +5,7 @@ from .failure import SimulationError
 from .scene import ContactPoint, ContactSphere, HeightField, Plane
 from .simulation import Simulation
 from .simulation_options import ContactOptions, JointOptions
+from .state import State
 
 __all__ = [
     "ContactOptions",
@@ -15,5 +16,6 @@ __all__ = [
     "Plane",
     "Simulation",
     "SimulationError",
+    "State",
     "Trajectory",
 ]

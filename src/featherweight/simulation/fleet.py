@@ -197,16 +197,17 @@ class Fleet:
 
     def look(self) -> tuple[Integers, Vector]:
         """Return the candidates (k,) and gaps (k,) of the current contacts of the first robot."""
-        if not self.contacts.bodies:
-            self._compile()
-            return np.zeros(0, np.int64), np.zeros(0)
         self._compile()
-        while not self._work(LOOK, 0, 1):
-            self._make_room()
-        c = self.arrays.contacts
-        found = c.candidate[0, : c.counts[0]].copy(), c.gap[0, : c.counts[0]].copy()
-        c.counts[0] = 0
-        return found
+        if not self.contacts.bodies:
+            return np.zeros(0, np.int64), np.zeros(0)
+        before = self.backup()
+        try:
+            while not self._work(LOOK, 0, 1):
+                self._make_room()
+            c = self.arrays.contacts
+            return c.candidate[0, : c.counts[0]].copy(), c.gap[0, : c.counts[0]].copy()
+        finally:
+            self.restore(before)
 
     def reset_some(self, which: int | Array, q: Array, v: Array) -> None:
         """Restart the robots numbered `which`, at states (some, ..)."""
@@ -592,6 +593,17 @@ class Fleet:
     def state(self, single: bool, history: SensorHistory | None = None) -> State:
         """Return a copy of the states of all robots."""
         return State(self.layout, self._block.copy(), single, history)
+
+    def take_activations(self, other: Fleet) -> None:
+        """Take the activations and delays of the robots of another fleet, one for each, or one for all."""
+        own, given = self._home.states.act, other._home.states.act
+        if len(given) in (1, len(own)):
+            own[:] = given
+        elif given.any():
+            raise ValueError(
+                f"q has rows for {len(own)} robots, and the activations are those of {len(given)}: start from a State, such as "
+                "simulation.state[which]"
+            )
 
     def put_state(self, state: State) -> None:
         """Continue from states, of any number of robots."""

@@ -472,11 +472,12 @@ class Simulation(SuggestsNames, StateOfRobots):
         The states have shapes (robots, states, nq) and (robots, states, nv): every `every`-th state, starting with the first;
         they are written to `out`, a pair of C-contiguous float64 arrays of these shapes, if it is given. `failed` (robots,) of
         the result marks robots with a failed step, if `on_failure` is not "raise"; `final` is the `State` after the last step.
-        From a `State`, robots continue with activations and contacts; from q and v, they begin as after `reset`.
+        From a `State`, robots continue with its activations and contacts; from q and v, they begin as after `reset`, with the
+        activations of this simulation.
         tau (robots or 1, steps, nv) and control (robots or 1, steps, nu) have an entry for each step. Without both, `steps`
         gives the number of steps.
 
-            U = rng.normal(size=(64, 30, sim.robot.nu))
+            U = rng.normal(size=(64, 30, len(sim.robot.controls)))
             Q, V = sim.rollout(sim.state.repeated(64), control=U)  # 64 futures from here
 
         Arrays on a GPU (PyTorch, CuPy, JAX, ...) are simulated on that GPU, NumPy arrays only with `device="cuda"`: one launch
@@ -513,10 +514,11 @@ class Simulation(SuggestsNames, StateOfRobots):
         if out is not None:
             check_out(out, [(robots, 1 + steps // every, n) for n in (self.robot.nq, self.robot.nv)])
         apart = self._apart
-        if state is None:
-            apart.reset(q, v)
-        else:
+        if state is not None:
             apart.state = state
+        else:
+            apart.reset(q, v)
+            apart._fleet.take_activations(self._fleet)
         states = apart._fleet.roll_out(steps, Inputs(*given) if steps else Inputs(), every, out)
         return Rollout.of(states, apart.failed, apart.state)
 

@@ -61,7 +61,7 @@ class StateLayout:
             raise TypeError(f"a state must be a featherweight.State, such as simulation.state; got {shown(state)}")
         for (what, own), (_, other) in zip(self.kind, state.layout.kind, strict=True):
             if own != other:
-                raise ValueError(f"the state belongs to another robot or scene: its {what} is {other!r}, not {own!r}")
+                raise ValueError(f"the state belongs to another robot or scene: {what}: {other!r} instead of {own!r}")
 
 
 class State:

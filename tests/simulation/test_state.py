@@ -1,0 +1,238 @@
+"""Tests of states as values: the future of a state is the same to the bit, wherever it goes on."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.array_types import Array
+from simulation.scenes import boxes
+from simulation.test_plain_python import INTEGRATED, scene, standing
+from simulation.test_sensor_history import text as sampled_sensors
+
+STEPS, MORE = 12, 10
+FILTER = """<mujoco><option timestep="0.01"/><worldbody><body><joint name="h" axis="0 1 0"/>
+  <geom type="capsule" size=".02" fromto="0 0 0 0.1 0 -.3"/></body></worldbody><actuator>
+  <general joint="h" dyntype="filter" dynprm="0.5" gainprm="2"/></actuator></mujoco>"""
+
+
+def moved(sim: fw.Simulation, inputs: dict[str, Array], begin: int, end: int) -> fw.State:
+    """Take steps with the inputs (robots, steps, ...) of steps `begin` to `end`; return the state."""
+    single = sim.q.ndim == 1
+    for k in range(begin, end):
+        now = {name: x[0, k] if single else x[:, k] for name, x in inputs.items()}
+        sim.step(**now)
+    return sim.state
+
+
+@pytest.mark.parametrize(("name", "integrator"), INTEGRATED)
+def test_a_state_goes_on_to_the_same_bits(name: str, integrator: str) -> None:
+    """Check the same simulation, copies, another simulation, rollouts and pure steps, alone and in a fleet."""
+    warnings.simplefilter("ignore", fw.ModelWarning)  # some begin in the ground
+    make, given = scene(name)
+    for robots in (1, 3):
+        sim = make(integrator, robots)
+        inputs = {key: np.asarray(x) for key, x in given(sim, STEPS + MORE).items() if key != "steps"}
+        inputs = {key: np.broadcast_to(x, (robots, *x.shape[1:])) for key, x in inputs.items()}
+        saved = moved(sim, inputs, 0, STEPS)
+        end = moved(sim, inputs, STEPS, STEPS + MORE)
+        assert saved != end
+        rest = {key: x[:, STEPS:] for key, x in inputs.items()} or {"steps": MORE}
+        assert sim.rollout(saved, **rest).final == end  # type: ignore[arg-type]
+        assert sim.state == end  # a rollout changes nothing
+        sim.state = saved
+        assert sim.state == saved
+        duplicates = [sim, copy.copy(sim), pickle.loads(pickle.dumps(sim))]
+        for duplicate in duplicates:
+            assert moved(duplicate, inputs, STEPS, STEPS + MORE) == end
+        other = make(integrator, robots)
+        other.state = pickle.loads(pickle.dumps(saved))
+        assert moved(other, inputs, STEPS, STEPS + MORE) == end
+        state = saved
+        for k in range(STEPS, STEPS + MORE):
+            state = sim.advance(state, **{key: x[:, k] for key, x in inputs.items()})
+        assert state == end
+        if robots > 1:  # a robot of a fleet goes on alone
+            alone = make(integrator, 1)
+            alone.state = saved[1:2]
+            one = {key: x[1:2] for key, x in inputs.items()}
+            assert moved(alone, one, STEPS, STEPS + MORE) == end[1:2]
+
+
+def test_states_of_many_robots_are_indexed_and_assigned() -> None:
+    sim = boxes([0.3, 0.05, 0.1])
+    sim.run(0.2)
+    many = sim.state
+    assert len(many) == 3 and many.q.shape == (3, 7) and many[2].q.shape == (7,)
+    one = many[1]
+    mixed = one.repeated(4)
+    mixed[0], mixed[[1, 2]] = many[0], many[2]
+    np.testing.assert_array_equal(mixed.q, many.q[[0, 2, 2, 1]])
+    for k, i in enumerate((0, 2, 2, 1)):
+        assert mixed[k] == many[i]
+    assert mixed[np.array([True, False, False, True])] == many[[0, 1]]
+    with pytest.raises(ValueError, match="2 robots need 1 state or 2; got 3"):
+        mixed[:2] = many
+    with pytest.raises(ValueError, match="read-only"):
+        many.q[0] = 0.0
+    with pytest.raises(ValueError, match="must be that of one robot; it has 3"):
+        many.repeated(2)
+    with pytest.raises(IndexError):
+        many[3]
+    sim.state = mixed  # a simulation takes the number of robots of its state
+    assert sim.q.shape == (4, 7) and sim.failed.shape == (4,)
+    sim.run(0.1)
+    for k, i in enumerate((0, 2, 2, 1)):
+        alone = boxes([0.3])
+        alone.state = many[i]
+        assert alone.q.shape == (7,)
+        alone.run(0.1)
+        assert alone.state == sim.state[k]
+
+
+def test_contacts_and_their_room_come_along() -> None:
+    """Check a state with more room for contacts than a new simulation has."""
+    sim, other = boxes([0.1]), boxes([0.1])
+    sim.run(0.05)
+    assert len(sim.contacts().points) > 0
+    saved = sim.state
+    other.state = saved
+    for a, b in zip(sim.contacts(), other.contacts(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert other.time == sim.time and other.steps == sim.steps
+    np.testing.assert_array_equal(other.contact_forces, sim.contact_forces)
+    roomy = saved.with_room(4 * saved.layout.room)
+    assert roomy == saved
+    other.state = roomy
+    other.run(0.05)
+    sim.run(0.05)
+    assert other.state == sim.state
+
+
+def test_activations_belong_to_the_state() -> None:
+    """Check MuJoCo's motion from an activation; rollouts from q and v take those of the simulation."""
+    robot, m = fw.load(FILTER), mujoco.MjModel.from_xml_string(FILTER)
+    sim, data = fw.Simulation(robot), mujoco.MjData(m)
+    sim.activation, data.act[:] = [0.8], 0.8
+    begin = sim.state
+    for _ in range(20):
+        mujoco.mj_step(m, data)
+    assert begin.activation == 0.8
+    many = fw.Simulation(robot, q=np.zeros((3, 1)))
+    many.activation = np.full((3, 1), 0.8)
+    control = np.zeros((1, 20, 1))
+    found = [
+        many.rollout(np.zeros((3, 1)), np.zeros((3, 1)), control=control),
+        sim.rollout(np.zeros((5, 1)), control=control),
+        sim.rollout(begin.repeated(2), control=control),
+    ]
+    for q, _ in found:
+        np.testing.assert_allclose(q[:, -1], data.qpos[0], rtol=1e-6)
+    assert abs(data.qpos[0]) > 1.0
+    with pytest.raises(ValueError, match="activations are those of 3"):
+        many.rollout(np.zeros((2, 1)), control=control)
+
+
+def test_what_sensors_remember_belongs_to_the_state() -> None:
+    sim = fw.Simulation(fw.load(sampled_sensors()))
+    for k in range(20):
+        sim.step(control=[0.1 * k])
+    saved, readings = sim.state, np.array(sim.sensors())
+    sim.step(control=[5.0])
+    assert saved != sim.state and (np.array(sim.sensors()) != readings).any()
+    later, after = sim.state, np.array(sim.sensors())
+    sim.state = saved
+    np.testing.assert_array_equal(sim.sensors(), readings)
+    sim.step(control=[5.0])
+    assert sim.state == later
+    np.testing.assert_array_equal(sim.sensors(), after)
+    other = fw.Simulation(fw.load(sampled_sensors()), q=np.zeros((3, 2)))
+    other.state = saved.repeated(3)
+    other.step(control=[5.0])
+    np.testing.assert_array_equal(other.sensors(), np.tile(after, (3, 1)))
+
+
+def test_a_state_of_another_scene_is_refused() -> None:
+    one, two = boxes([0.3]), fw.Simulation(fw.load(FILTER))
+    with pytest.raises(
+        ValueError, match=r"the state belongs to another robot or scene: robot: 'MuJoCo Model' instead of 'mechanism'"
+    ):
+        one.state = two.state
+    with pytest.raises(TypeError, match=r"featherweight\.State"):
+        one.state = one.q  # type: ignore[assignment]
+    with pytest.raises(ValueError, match="omit v and device"):
+        one.rollout(one.state, one.v, 3)
+
+
+def test_rollouts_write_into_given_arrays() -> None:
+    sim = boxes([0.3, 0.2])
+    expected = sim.rollout(sim.state, steps=6, every=2)
+    out = np.full((2, 4, 7), np.nan), np.full((2, 4, 6), np.nan)
+    q, v = sim.rollout(sim.state, steps=6, every=2, out=out)
+    assert q is out[0] and v is out[1]
+    for x, y in zip(out, expected, strict=True):
+        np.testing.assert_array_equal(x, y)
+    with pytest.raises(ValueError, match=r"out must be a pair .* shapes \(2, 7, 7\) and \(2, 7, 6\)"):
+        sim.rollout(sim.state, steps=6, out=out)
+
+
+# --- inputs, which belong to no state
+
+
+def given_inputs(sim: fw.Simulation, kind: str) -> dict[str, Any]:
+    rng, robot = np.random.default_rng(3), sim.robot
+    tau, control = rng.normal(size=robot.nv), rng.uniform(-1.0, 1.0, len(robot.controls))
+    external = rng.normal(size=(len(robot.bodies), 6))
+    every: dict[str, dict[str, Any]] = {
+        "nothing": {},
+        "control": {"control": control},
+        "tau": {"tau": tau},
+        "lists": {"control": control.tolist(), "tau": tau.tolist()},
+        "external": {"external_forces": external},
+        "all": {"control": control, "tau": tau, "external_forces": external.tolist()},
+        "strided": {"control": np.repeat(control, 2)[::2], "external_forces": np.asfortranarray(external)},
+        "single": {"tau": tau.astype(np.float32).astype(float)},
+    }
+    return every[kind]
+
+
+def test_inputs_alternate_as_in_simulations_of_their_own() -> None:
+    """Check that forces of one step do not act in the next, alone and in a fleet, whatever their type."""
+    kinds = ("nothing", "external", "control", "all", "tau", "lists", "strided", "single", "nothing")
+    robot = fw.load(fw.example("panda"))
+    for q in (robot.start(), np.tile(robot.start(), (9, 1))):
+        sim = fw.Simulation(robot, 0.002, q=q)
+        for kind in kinds:
+            fresh = fw.Simulation(robot, 0.002, q=q)
+            fresh.state = sim.state
+            for one in (sim, fresh):
+                one.step(**given_inputs(sim, kind))
+            assert sim.state == fresh.state
+    single = given_inputs(sim, "single")["tau"]
+    saved = sim.state
+    sim.step(single)
+    expected, sim.state = sim.state, saved
+    sim.step(single.astype(np.float32))
+    assert sim.state == expected
+
+
+def test_a_fleet_on_any_number_of_threads_goes_on_alike() -> None:
+    make, _ = scene("legs")
+    ends = []
+    saved = None
+    for threads in (1, 2):
+        sim = fw.Simulation(make("semi-implicit", 1).robot, q=standing(24), ground=True, threads=threads)
+        if saved is None:
+            sim.run(0.05)
+            saved = sim.state
+        sim.state = saved
+        sim.run(0.1)
+        ends.append(sim.state)
+    assert ends[0] == ends[1]
