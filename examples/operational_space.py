@@ -50,24 +50,14 @@ def critical_damping(inertia, stiffness):
     return W * (2.0 * np.sqrt(squares)) @ W.T
 
 
-def push(robot, q):
-    """Return external forces (nbodies, 6) of FORCE at the hand, in the frame of the link that carries the hand."""
-    body = robot.body(HAND)
-    link, hand = robot.frame_placement([body.name, HAND])(q)
-    arm = hand[:3, 3] - link[:3, 3]
-    forces = np.zeros((len(robot.bodies), 6))
-    forces[body.index] = np.append(link[:3, :3].T @ FORCE, link[:3, :3].T @ np.cross(arm, FORCE))
-    return forces
-
-
 def solve():
     """Return times, configurations, displacements (T, 3) of hand and elbow in the world frame, and the robot."""
     robot = fw.build(fw.read(fw.example(PANDA)).locked(FINGERS))
     control = Impedance(robot, robot.frame_placement(HAND)(HOME))
-    sim = fw.Simulation(robot, STEP, q=HOME)
+    sim, push = fw.Simulation(robot, STEP, q=HOME), robot.wrench(HAND, force=FORCE)
     parts = [sim.run(PUSH, control)]
     while sim.time < BACK - 0.5 * STEP:  # the push is constant in the world frame, so it changes in the frame of the link
-        parts.append(sim.run(STEP, control, external_forces=push(robot, sim.q)))
+        parts.append(sim.run(STEP, control, external_forces=push(sim.q)))
     parts.append(sim.run(SWING - sim.time, control))
     control.rest[0] += ELBOW
     parts.append(sim.run(END - sim.time, control))

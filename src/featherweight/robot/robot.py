@@ -31,6 +31,7 @@ from . import (
     frame_functions,
     linear_parameters,
     second_derivatives,
+    wrenches,
 )
 from . import parametric as of_inertias
 from .arguments import Q0, Q1
@@ -226,6 +227,7 @@ class Robot(System):
     joint_jacobian = frame_functions.joint_jacobian
     joint_jacobian_rate = frame_functions.joint_jacobian_rate
     camera_placement = cameras.camera_placement
+    wrench = wrenches.wrench
 
     tendon_lengths = tendon_functions.tendon_lengths
     tendon_moment_arms = tendon_functions.tendon_moment_arms
