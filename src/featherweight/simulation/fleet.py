@@ -25,7 +25,7 @@ from ..model.model_sensors import OF_LAST_STEP
 from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage
 from .failure import SimulationError
-from .fleet_loop import ATTEMPT, LOOK, RUN, STEP, WORK_ON_ROBOTS
+from .fleet_loop import ATTEMPT, ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
 from .fleet_vectors import FleetVectors
 from .overlaps import overlaps, warn_of_overlaps
@@ -57,10 +57,10 @@ GRAIN = 4  # least number of robots in a thread's piece
 MOST_STEPS = 1000  # greatest number of steps in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
 FLOAT = np.dtype(np.float64)
-OF_WORK = "active", "taken", "status", "plan", "order"  # fields of `FleetStates` that describe the work on steps
+OF_WORK = "active", "taken", "status", "plan", "order", "energy"  # fields of `FleetStates` that describe the work on steps
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
     "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
-    "arrays", "_home", "_block", "_own_inputs",
+    "arrays", "_home", "_block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
 )  # fmt: skip
 
 
@@ -229,8 +229,15 @@ class Fleet:
 
     def _use(self, block: Array, robots: int) -> None:
         """Use a block of states, and other arrays for as many robots."""
-        self._block, self._home = block, self.new_arrays(block, robots)
+        self._block = block
+        self._settle(self.new_arrays(block, robots))
         self._bind(self._home)
+
+    def _settle(self, home: FleetArrays) -> None:
+        """Take these arrays of all robots as its own."""
+        self._home, self.q, self.v = home, home.states.q, home.states.v
+        self.first_q, self.first_v = self.q[0], self.v[0]
+        """The configuration (nq,) and the velocity (nv,) of the first robot."""
 
     def new_arrays(self, block: Array, robots: int) -> FleetArrays:
         model = self.model
@@ -248,6 +255,7 @@ class Fleet:
             FleetStates(
                 **(nothing | states), active=np.ones(robots, bool), taken=np.zeros(robots, np.int64),
                 status=np.zeros(robots, np.int64), plan=np.ones(3, np.int64), order=np.arange(robots),
+                energy=np.zeros(robots),
             ),
             FleetInputs(
                 np.zeros((robots, 1, model.robot.nv)), np.zeros((robots, 1, model.forces.nu)),
@@ -295,7 +303,8 @@ class Fleet:
         self.vectors.run, self.vectors.kind = self._run, (self.room, self._external, [len(x) > 0 for x in self.varied])
         self._one = one  # Ctrl-C can take it away from the others
         tables, arguments = (one, self._many), (one.address, self._many.address, 0, 1)
-        self._alone, self._one_step = (prepared_call(self._run, *arguments, work, kept=tables) for work in (RUN, STEP))
+        works = RUN, STEP, ENERGY
+        self._alone, self._one_step, self._energy = (prepared_call(self._run, *arguments, x, kept=tables) for x in works)
         self._ready = True
 
     def _table(self) -> StagesTable:
@@ -320,7 +329,8 @@ class Fleet:
         home, self._ready = self._home._replace(varied=made), False
         if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
             self._tables.clear()
-        self.varied, self._home = made, home
+        self.varied = made
+        self._settle(home)
         self._bind(home)
 
     def require_alike(self, what: str) -> None:
@@ -334,23 +344,19 @@ class Fleet:
         return self._home
 
     @property
-    def q(self) -> Matrix:
-        """Configurations (robots, nq)."""
-        return self._home.states.q
-
-    @property
     def activation(self) -> Matrix:
         """Activations of drives (robots, na), followed by states of delays."""
         return self._home.states.act[:, : self.model.forces.na]
 
-    @property
-    def v(self) -> Matrix:
-        """Velocities (robots, nv)."""
-        return self._home.states.v
-
-    def energy(self, q: Matrix, v: Matrix) -> Vector:
+    def energy(self) -> Vector:
         """Return the sum of kinetic, potential and spring energy (robots,) [J], with each robot's inertias and stiffness."""
-        robot = self.model.robot
+        robot, q, v = self.model.robot, self.q, self.v
+        if not robot.model.carried:  # steps know the energy without that of gravity compensation only
+            if not self._ready:
+                self._compile()
+            done = self._energy() if self._single else self._work(ENERGY, 0, len(q))
+            if done == len(q):
+                return self._home.states.energy.copy()
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
         total = total + self.with_own_inertias(robot.potential_energy, q)
         if self.model.passive:
@@ -606,14 +612,16 @@ class Fleet:
             )
 
     def put_state(self, state: State) -> None:
-        """Continue from states, of any number of robots."""
+        """Continue from states, of any number of robots. Raises an error for those of another robot or scene."""
+        if type(state) is not State or state.layout is not self.layout:
+            self.layout.require(state)
+            if state.layout.room > self.room:
+                self._make_room(state.layout.room)
+            state = state.with_room(self.room)
         self.revision += 1
-        if state.layout.room > self.room:
-            self._make_room(state.layout.room)
-        state = state.with_room(self.room)
-        if len(state) == len(self.q):
+        if len(state.block) == len(self._block):
             self._block[:] = state.block
-            self.failed[:] = False
+            self.failed.fill(False)
             return
         self._use(state.block.copy(), len(state))
         self.start, self.failed = (self.q.copy(), self.v.copy()), np.zeros(len(state), bool)
@@ -764,7 +772,7 @@ class Fleet:
         self.layout, self._block = roomy.layout, roomy.block
         made = self.new_arrays(self._block, len(roomy))
         work: dict[str, Any] = {name: getattr(home.states, name) for name in OF_WORK}
-        self._home = made._replace(states=made.states._replace(**work), inputs=home.inputs)
+        self._settle(made._replace(states=made.states._replace(**work), inputs=home.inputs))
         kept: dict[str, Any] = {"kept_q": bound.states.kept_q, "kept_v": bound.states.kept_v}
         self._bind(self._home._replace(states=self._home.states._replace(**kept), inputs=bound.inputs))
         self._compile()

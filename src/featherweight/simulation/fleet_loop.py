@@ -6,7 +6,7 @@ from ..array_types import Matrix, Tensor, Tensor4, Vector
 from ..contact.contact_solver import forget_forces, keep_force
 from ..engine.loops.kernels import CompiledLoop, call_machine, lane, lanes
 from .robot_stages import all_finite, clear_impulses, find_touching, solve_in_lane
-from .smooth_motion import clear, clear_rows, copy, copy_rows
+from .smooth_motion import clear, clear_rows, copy, copy_rows, energies
 from .stage_records import (
     EVERY,
     FOUND,
@@ -23,7 +23,7 @@ from .stage_records import (
 from .step import take_step, try_step
 from .step_status import NO_NUMBER, NO_ROOM, TAKEN
 
-RUN, STEP, ATTEMPT, LOOK, IMPULSES = range(5)
+RUN, STEP, ATTEMPT, LOOK, ENERGY, IMPULSES = range(6)
 
 
 def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, work: int) -> int:
@@ -33,6 +33,9 @@ def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, w
         one.touching.counts[RESULT] = solve_in_lane(one)
         return 1
     for i in range(first, stop):
+        if work == ENERGY:
+            done += find_energy(one, many, i)
+            continue
         if not many.states.active[i]:
             continue
         if work <= STEP:
@@ -162,6 +165,14 @@ def look(one: RobotStages, many: FleetArrays, i: int) -> int:
     for c in range(found):
         contacts.candidate[i, c], contacts.gap[i, c] = t.contacts.candidate[c], t.contacts.gap[c]
     return 1 if found >= 0 else 0
+
+
+def find_energy(one: RobotStages, many: FleetArrays, i: int) -> int:
+    """Write the energy of robot i, without moving it. Return 1."""
+    load_robot(one, many, i)
+    kinetic, potential = energies(one, one.state.q, one.state.v)
+    many.states.energy[i] = kinetic + potential
+    return 1
 
 
 def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:

@@ -70,7 +70,7 @@ class Observations:
     @exclusive
     def energy(self) -> Any:
         """Return the kinetic, potential and spring energy [J], () or (robots,), with each robot's parameters (`vary`)."""
-        total = self._fleet.energy(self._fleet.q, self._fleet.v)
+        total = self._fleet.energy()
         return float(total[0]) if self._single else total
 
     @exclusive

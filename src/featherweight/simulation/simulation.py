@@ -78,6 +78,7 @@ class Rollout(RobotState):
 
 
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
+NO_CONTACTS = np.zeros((0, 3))
 ON_FAILURE = ("raise", "stop", "reset")
 OF_THIS_PROCESS = (
     "_observers",
@@ -444,10 +445,13 @@ class Simulation(SuggestsNames, StateOfRobots):
 
     def _recorded(self) -> tuple[float, Array, Array, Matrix, Matrix]:
         """Return time, states, and points and forces of the first robot's contacts."""
-        q, v = self._fleet.q, self._fleet.v
-        _, points, impulses = self._fleet.contacts_of(0)
-        q, v = (q[0].copy(), v[0].copy()) if self._single else (q.copy(), v.copy())
-        return self.time, q, v, points.copy(), impulses / self.step_size
+        fleet = self._fleet
+        q, v = (fleet.first_q, fleet.first_v) if self._single else (fleet.q, fleet.v)
+        points = forces = NO_CONTACTS
+        if fleet.home.contacts.counts.item(0) > 0:
+            _, points, impulses = fleet.contacts_of(0)
+            points, forces = points.copy(), impulses / self.step_size
+        return fleet.time, q.copy(), v.copy(), points, forces
 
     @cached_property
     def _joint_names(self) -> tuple[str, ...]:

@@ -312,6 +312,7 @@ class FleetStates(NamedTuple):
     before_external: Tensor  # (robots, bodies, 6) its forces on bodies
     act: Matrix  # (robots, na) activations of drives
     order: Integers  # (robots,) order in which robots are grouped into vectors
+    energy: Vector  # (robots,) [J] result of work on energies
 
 
 class FleetInputs(NamedTuple):

@@ -79,38 +79,24 @@ class State:
     that `Simulation.vary` changed, and inputs, belong to the simulation. States can be pickled and compared.
     """
 
-    __slots__ = ("_arrays", "_block", "_layout", "_robots", "history", "single")
+    __slots__ = ("_arrays", "block", "history", "layout", "single")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(
-        self,
-        layout: StateLayout,
-        block: Array,
-        single: bool,
-        history: SensorHistory | None = None,
-    ) -> None:
-        self._layout, self._block, self.single, self.history = layout, block, single, history
-        self._robots = len(block) // layout.size
+    def __init__(self, layout: StateLayout, block: Array, single: bool, history: SensorHistory | None = None) -> None:
+        self.layout, self.block, self.single, self.history = layout, block, single, history
         self._arrays: dict[str, Array] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return State, (self._layout, self._block, self.single, self.history)
+        return State, (self.layout, self.block, self.single, self.history)
 
-    @property
-    def layout(self) -> StateLayout:
-        """The fields of the state."""
-        return self._layout
-
-    @property
-    def block(self) -> Array:
-        """The memory of all robots."""
-        return self._block
+    def __len__(self) -> int:
+        return len(self.block) // self.layout.size
 
     @property
     def arrays(self) -> dict[str, Array]:
         """The fields (robots, ...) by name."""
         if self._arrays is None:
-            self._arrays = self._layout.arrays(self._block, self._robots)
+            self._arrays = self.layout.arrays(self.block, len(self))
         return self._arrays
 
     @property
@@ -131,7 +117,7 @@ class State:
     @property
     def time(self) -> float:
         """The time [s]; of many robots, that of the first."""
-        return time_of(self.arrays, self._layout.step)
+        return time_of(self.arrays, self.layout.step)
 
     def _seen(self, name: str) -> Array:
         x = self.arrays[name]
@@ -141,14 +127,11 @@ class State:
 
     # several robots
 
-    def __len__(self) -> int:
-        return self._robots
-
     def __getitem__(self, which: Any) -> State:
         """Return the state of a robot, or those of some: numbers, a slice or a mask (robots,)."""
         single = isinstance(which, (int, np.integer))
         numbers = self._numbers(which)
-        other = State(self._layout, self._layout.block(len(numbers)), single)
+        other = State(self.layout, self.layout.block(len(numbers)), single)
         for name, x in other.arrays.items():
             x[:] = self.arrays[name][numbers]
         other.history = self.history and self.history.of_robots(numbers)
@@ -156,13 +139,13 @@ class State:
 
     def __setitem__(self, which: Any, state: State) -> None:
         """Replace the states of robots by one state, or by one for each. Raises ValueError for those of another scene."""
-        self._layout.require(state)
-        numbers, room = self._numbers(which), max(self._layout.room, state._layout.room)
+        self.layout.require(state)
+        numbers, room = self._numbers(which), max(self.layout.room, state.layout.room)
         if len(state) not in (1, len(numbers)):
             raise ValueError(f"State: {len(numbers)} robots need 1 state or {len(numbers)}; got {len(state)}")
-        if room > self._layout.room:
+        if room > self.layout.room:
             roomy = self.with_room(room)
-            self._layout, self._block, self._arrays = roomy._layout, roomy._block, None
+            self.layout, self.block, self._arrays = roomy.layout, roomy.block, None
         given = state.with_room(room)
         for name, x in self.arrays.items():
             x[numbers] = given.arrays[name]
@@ -170,23 +153,23 @@ class State:
             self.history.put(numbers, state.history)
 
     def _numbers(self, which: Any) -> Array:
-        return np.atleast_1d(np.arange(self._robots)[which])
+        return np.atleast_1d(np.arange(len(self))[which])
 
     @checked
     def repeated(self, robots: PositiveCount) -> State:
         """Return the states of many robots, each the same as this one, which must be that of one robot."""
-        if self._robots != 1:
-            raise ValueError(f"State.repeated: the state must be that of one robot; it has {self._robots}")
+        if len(self) != 1:
+            raise ValueError(f"State.repeated: the state must be that of one robot; it has {len(self)}")
         return self[np.zeros(robots, np.int64)]
 
     # comparison, and room for contacts
 
     def with_room(self, room: int) -> State:
         """Return the state with room for another number of contacts, or itself."""
-        if room == self._layout.room:
+        if room == self.layout.room:
             return self
-        layout = self._layout.with_room(room)
-        other = State(layout, layout.block(self._robots), self.single, self.history)
+        layout = self.layout.with_room(room)
+        other = State(layout, layout.block(len(self)), self.single, self.history)
         for name, x in other.arrays.items():
             own = self.arrays[name]
             places = tuple(slice(min(a, b)) for a, b in zip(x.shape, own.shape, strict=True))
@@ -197,23 +180,23 @@ class State:
         """Return whether both states have the same future: all numbers are equal, bit for bit."""
         if not isinstance(other, State):
             return NotImplemented
-        if (self._layout.kind, self._robots) != (other._layout.kind, other._robots) or self.history != other.history:
+        if (self.layout.kind, len(self)) != (other.layout.kind, len(other)) or self.history != other.history:
             return False
-        room = max(self._layout.room, other._layout.room)
+        room = max(self.layout.room, other.layout.room)
         a, b = (x.with_room(room)._of_contacts_that_exist() for x in (self, other))
         return a == b
 
     def _of_contacts_that_exist(self) -> list[bytes]:
         """Return all numbers, with zeros for contacts that do not exist."""
-        exist = np.arange(self._layout.room) < self.arrays["counts"][:, None]
+        exist = np.arange(self.layout.room) < self.arrays["counts"][:, None]
         found = []
         for name, x in self.arrays.items():
-            there = exist.reshape(*exist.shape, *[1] * (x.ndim - 2)) if self._layout.fields[name].of_contacts else True
+            there = exist.reshape(*exist.shape, *[1] * (x.ndim - 2)) if self.layout.fields[name].of_contacts else True
             found.append(np.where(there, x, 0).tobytes())
         return found
 
     def __repr__(self) -> str:
-        of, many = dict(self._layout.kind)["robot"], "" if self.single else f", {self._robots} robots"
+        of, many = dict(self.layout.kind)["robot"], "" if self.single else f", {len(self)} robots"
         return f"<State of {of!r}: t={self.time:g} s, q {self.q.shape}, v {self.v.shape}{many}>"
 
 

@@ -91,22 +91,22 @@ class StateOfRobots(Observations):
     @property
     def q(self) -> Array:
         """The configuration, (nq,) or (robots, nq), read-only. You may assign a new one, as in `reset`."""
-        return self._seen(self._fleet.q)
+        return _snapshot(self._fleet.first_q if self._single else self._fleet.q)
 
     @q.setter
     @exclusive
     def q(self, q: ArrayLike | None) -> None:
-        self._put(q, self._seen(self._fleet.v))
+        self._put(q, self.v)
 
     @property
     def v(self) -> Array:
         """The velocity, (nv,) or (robots, nv), read-only. You may assign a new one."""
-        return self._seen(self._fleet.v)
+        return _snapshot(self._fleet.first_v if self._single else self._fleet.v)
 
     @v.setter
     @exclusive
     def v(self, v: ArrayLike | None) -> None:
-        self._put(self._seen(self._fleet.q), v)
+        self._put(self.q, v)
 
     @property
     def state(self) -> State:
@@ -120,9 +120,8 @@ class StateOfRobots(Observations):
     @state.setter
     @exclusive
     def state(self, state: State) -> None:
-        self._fleet.layout.require(state)
         self._fleet.put_state(state)
-        self._single, self._history = state.single, state.history and state.history.copy()
+        self._single, self._history = state.single, None if state.history is None else state.history.copy()
 
     @property
     def activation(self) -> Array:
@@ -131,7 +130,7 @@ class StateOfRobots(Observations):
         They start at zero. You may assign new ones: one row for each robot, or (na,) for all. Raises ValueError for wrong
         shapes and for non-finite numbers.
         """
-        return self._seen(self._fleet.activation)
+        return _snapshot(self._fleet.activation[0] if self._single else self._fleet.activation)
 
     @activation.setter
     @exclusive
@@ -140,12 +139,6 @@ class StateOfRobots(Observations):
         if given.shape not in (shape[1:], shape) or not np.isfinite(given).all():
             raise ValueError(f"activation must be finite numbers of shape {shape[1:]} or {shape}; got shape {given.shape}")
         self._fleet.activation[:] = given
-
-    def _seen(self, x: Array) -> Array:
-        """Return a read-only snapshot of a state, which later steps do not change."""
-        copied = (x[0] if self._single else x).copy()
-        copied.flags.writeable = False
-        return copied
 
     def _put(self, q: ArrayLike | None, v: ArrayLike | None) -> None:
         """Continue from another state of the same number of robots, without resetting the time."""
@@ -164,3 +157,10 @@ class StateOfRobots(Observations):
         """Return whether each robot (robots,) failed in the last step; with `on_failure="stop"`, whether it has stopped."""
         failed: Booleans = self._fleet.failed.copy()
         return failed
+
+
+def _snapshot(x: Array) -> Array:
+    """Return a read-only copy of a state, which later steps do not change."""
+    copied = x.copy()
+    copied.setflags(write=False)
+    return copied
