@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..array_types import Array, Integers, Matrix
+from ..array_types import Array, Integers, Matrix, Vector
 from ..checks import WHOLE, PixelSize, Positive, argument, checked
 from ..model.files import open_regular
 from ..model.types import ModelError
@@ -231,6 +231,22 @@ def joint_names(robot: System) -> tuple[str, ...]:
     return tuple(j.name for j in robot.joints)
 
 
+class Recorded(NamedTuple):
+    """k states of a motion, in arrays that are never modified, with their n contacts."""
+
+    times: Vector  # (k,) [s]
+    q: Array  # (k, ...)
+    v: Array
+    counts: Array  # (k,) contacts
+    points: Matrix  # (n, 3)
+    forces: Matrix  # (n, 3)
+
+    @classmethod
+    def of_one(cls, time: float, q: Array, v: Array, points: Matrix, forces: Matrix) -> Recorded:
+        """Return one state."""
+        return cls(np.array([time]), q[None], v[None], np.array([len(points)]), points, forces)
+
+
 class Recorder:
     """Records every `every`-th state of a motion, with its contacts.
 
@@ -243,21 +259,26 @@ class Recorder:
         self._state, self._every = state, every
         time, q, v, *_ = state()
         self._tau: list[Array | None] = []
-        self._states = [(time, q, v, _none(), _none())]  # contacts of an earlier step do not belong to the motion
+        self._parts: list[Recorded] = []
+        self.add(Recorded.of_one(time, q, v, _none(), _none()))  # contacts of an earlier step do not belong to the motion
 
     def note(self, step: int, tau: ArrayLike | None = None, last: bool = False) -> None:
         """Record the state after a step under joint forces tau, if it is due."""
         if last or step % self._every == 0:
-            self._states.append(self._state())
-            self._tau.append(None if tau is None else np.array(tau, dtype=float))
+            self.add(Recorded.of_one(*self._state()))
+            self._tau[-1] = None if tau is None else np.array(tau, dtype=float)
+
+    def add(self, part: Recorded) -> None:
+        """Add states without joint forces."""
+        self._parts.append(part)
+        self._tau += [None] * len(part.times)
 
     def trajectory(self, robot: System, joints: tuple[str, ...], ground: object = None) -> Trajectory:
         """Return the motion of a robot with these joints on a ground."""
-        times, q, v, points, forces = zip(*self._states, strict=True)
-        first = np.array([*itertools.accumulate(map(len, points), initial=0)])
-        touched = [k for k, some in enumerate(points) if len(some)]
-        where, what = (np.concatenate([x[k] for k in touched]) if touched else _none() for x in (points, forces))
-        given = [self._tau[0], *self._tau] if any(x is not None for x in self._tau) else []  # the first state has no step
+        times, q, v, counts, where, what = (np.concatenate(x) for x in zip(*self._parts, strict=True))
+        first = np.concatenate([[0], np.cumsum(counts)])
+        given = self._tau if any(x is not None for x in self._tau) else []
+        given = [given[1], *given[1:]] if len(given) > 1 else given  # the first state has no step
         tau = np.array([np.broadcast_to(0.0 if x is None else x, v[0].shape) for x in given]) if given else _no_forces()
-        states = np.array(times), np.array(q), np.array(v)
+        states = times, q, v
         return Trajectory(*states, first, where, what, robot.name, joints, tau, robot, ground)

@@ -102,6 +102,7 @@ class Fleet:
         self._remembers = any(s.kind in OF_LAST_STEP for s in model.robot.sensors)
         self.layout = self._layout(ROOM * (2 if contacts.settings.turning else 1))
         self._touching, self.told = touching, False  # `told`: whether warnings about the start were issued
+        self._started = False  # whether the start of the last reset was checked
 
     def __getstate__(self) -> dict[str, object]:
         """Return all attributes except machine code and tables of addresses, which a copy makes for its own arrays."""
@@ -255,7 +256,7 @@ class Fleet:
             FleetStates(
                 **(nothing | states), active=np.ones(robots, bool), taken=np.zeros(robots, np.int64),
                 status=np.zeros(robots, np.int64), plan=np.ones(3, np.int64), order=np.arange(robots),
-                energy=np.zeros(robots),
+                energy=np.zeros(robots), block=block, kept_block=none,
             ),
             FleetInputs(
                 np.zeros((robots, 1, model.robot.nv)), np.zeros((robots, 1, model.forces.nu)),
@@ -267,7 +268,7 @@ class Fleet:
 
     def _bind(self, arrays: FleetArrays) -> None:
         """Use these arrays."""
-        self._ready = self._started = False
+        self._ready = False
         self.arrays, inputs = arrays, arrays.inputs
         robots = len(arrays.states.q)
         self._own_inputs = [(x[0, 0] if len(x) == 1 else x[:, 0], (x.shape[2:], (robots, *x.shape[2:]))) for x in inputs[:3]]
@@ -280,7 +281,8 @@ class Fleet:
         """Prepare the first steps, and warn about problematic starts."""
         if not self._ready:
             self._compile()
-        self.model.robot.warn_where_irregular(self.q, masses=not self.told)
+        if not self._started:
+            self.model.robot.warn_where_irregular(self.q, masses=not self.told)
         if not self.told:
             self.told, model = True, self.model
             parts = model.deepest_start == math.inf and self.contacts.settings.law == RIGID
@@ -414,9 +416,12 @@ class Fleet:
         c = self._home.contacts
         return ContactArrays(c.counts, c.candidate, c.point, c.force)
 
-    def contacts_of(self, i: int) -> tuple[Integers, Matrix, Matrix]:
-        """Return candidates, points and impulses of the contacts of robot i, spread to those left out of their patches."""
-        c = self._home.contacts
+    def contacts_of(self, i: int, c: FleetContacts | None = None) -> tuple[Integers, Matrix, Matrix]:
+        """Return candidates, points and impulses of the contacts of robot i, spread to those left out of their patches.
+
+        `c` has other contacts than those of the last step, such as recorded ones.
+        """
+        c = c or self._home.contacts
         k, solved = c.counts.item(i), c.solved.item(i)
         found = c.candidate[i, :k], c.point[i, :k], c.force[i, :k]
         if solved >= k:
@@ -478,18 +483,18 @@ class Fleet:
     def step(self, tau: Any, control: Any, external: Any, steps: int = 1) -> bool:
         """Take steps under joint forces, controls and forces on bodies of all robots. Return False for unfit inputs."""
         self.revision += 1
-        if external is not None and not self._external:
-            self._allow_external()
-        if not self._started:
-            self._begin()
         if not self._give(tau, control, external):
             return False
+        if not (self._ready and self._started):
+            self._begin()
         if not (self._fails_aloud and steps == 1) or self._one_step() != 1:
             self._run_all(steps)
         return True
 
     def _give(self, tau: Any, control: Any, external: Any) -> bool:
         """Set the inputs of steps, None for none; return whether they fit."""
+        if external is not None and not self._external:
+            self._allow_external()
         (own_tau, shapes), (own_control, of_control), (own_external, of_external) = self._own_inputs
         fit = (
             (tau is None or fill(own_tau, shapes, tau))
@@ -503,7 +508,7 @@ class Fleet:
 
     def _allow_external(self) -> None:
         """Prepare for forces on bodies."""
-        self._external, self._ready, self._started = True, False, False
+        self._external, self._ready = True, False
         self._tables.clear()
 
     def roll_out(
@@ -540,8 +545,22 @@ class Fleet:
             self._bind(self._home)
         return q, v
 
+    def record(self, steps: int, inputs: Inputs, every: int) -> Array:
+        """Take steps of the only robot under constant inputs; return every `every`-th state after them (kept, block)."""
+        states = self._home.states
+        kept = np.empty((1 + steps // every, len(self._block)))
+        self._give(*inputs)
+        try:
+            states.plan[EVERY] = every
+            self._bind(self._home._replace(states=states._replace(kept_block=kept)))
+            self._run_all(steps)
+            return self.arrays.states.kept_block[1:]
+        finally:
+            self._home.states.plan[UNTIL] = self._home.states.plan[EVERY] = 1
+            self._bind(self._home)
+
     def _run_all(self, steps: int) -> None:
-        if not self._started:
+        if not (self._ready and self._started):
             self._begin()
         self._raise_errors()  # errors of a step that was tried before
         self.failures: dict[int, tuple[int, SimulationError]] = {}
@@ -766,7 +785,7 @@ class Fleet:
 
     def _make_room(self, room: int = 0) -> None:
         """Make room for more contacts: twice as many, or `room`."""
-        roomy = self.state(False).with_room(room or 2 * self.room)
+        room_before, roomy = self.room, self.state(False).with_room(room or 2 * self.room)
         bound, home = self.arrays, self._home
         self._tables.clear()
         self.layout, self._block = roomy.layout, roomy.block
@@ -774,6 +793,12 @@ class Fleet:
         work: dict[str, Any] = {name: getattr(home.states, name) for name in OF_WORK}
         self._settle(made._replace(states=made.states._replace(**work), inputs=home.inputs))
         kept: dict[str, Any] = {"kept_q": bound.states.kept_q, "kept_v": bound.states.kept_v}
+        if had := len(bound.states.kept_block):
+            kept["kept_block"] = np.zeros((had, len(self._block)))
+            whole = self.layout.with_room(room_before).rows(bound.states.kept_block)
+            for name, x in self.layout.rows(kept["kept_block"]).items():
+                places = tuple(slice(min(a, b)) for a, b in zip(x.shape, whole[name].shape, strict=True))
+                x[places] = whole[name][places]
         self._bind(self._home._replace(states=self._home.states._replace(**kept), inputs=bound.inputs))
         self._compile()
 

@@ -99,8 +99,11 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
         store_contacts(one, many, i)
         states.inexact[i] += 1 if one.touching.report[INEXACT] > 0.0 else 0
         k += 1
+        states.steps[i] += 1
         keep(many, i, k, one.state.q, one.state.v)
-    states.steps[i] += k - states.taken[i]
+        if len(states.kept_block) > 0 and k % states.plan[EVERY] == 0:
+            store_robot(one, many, i)
+            copy(states.block, states.kept_block[k // states.plan[EVERY]])
     states.taken[i], states.status[i] = k, status
     store_robot(one, many, i)
     return 1 if k == steps else 0

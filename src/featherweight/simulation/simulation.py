@@ -25,7 +25,7 @@ from ..names import SuggestsNames, knows_keywords
 from ..robot.model_view import EQUAL_LIMITS
 from ..robot.mujoco_order import RobotState
 from ..robot.robot import Robot
-from ..robot.trajectory import Recorder, Trajectory, joint_names
+from ..robot.trajectory import Recorded, Recorder, Trajectory, joint_names
 from .arguments import (
     check_choice,
     check_count,
@@ -53,6 +53,7 @@ from .joint_limits import JointLimits
 from .observers import Observer
 from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
 from .simulation_options import ContactOptions, JointOptions
+from .stage_records import FleetContacts
 from .state import State
 from .state_of_robots import StateOfRobots
 from .step_function import StepFunction
@@ -79,6 +80,7 @@ class Rollout(RobotState):
 
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 NO_CONTACTS = np.zeros((0, 3))
+RECORDED = 256  # steps whose states are recorded in one call
 ON_FAILURE = ("raise", "stop", "reset")
 OF_THIS_PROCESS = (
     "_observers",
@@ -416,7 +418,13 @@ class Simulation(SuggestsNames, StateOfRobots):
         recorder = Recorder(self._recorded, every)
         inputs = self._inputs(tau, control, external_forces)
         done, progress = 0, Progress(f"simulation of {self.robot.name!r}, {duration:g} s", steps)
+        alone = controller is None and self._single and self._history is None and not self._observers
         with progress:
+            while alone and done < steps - steps % every:
+                count = min(max(RECORDED // every, 1) * every, steps - done - (steps - done) % every)
+                recorder.add(self._records(self._fleet.record(count, inputs, every)))
+                done += count
+                progress.advance(count)
             while done < steps:
                 if controller is not None:
                     tau, *controls = given_forces(controller(self.time, self.q, self.v))
@@ -452,6 +460,18 @@ class Simulation(SuggestsNames, StateOfRobots):
             _, points, impulses = fleet.contacts_of(0)
             points, forces = points.copy(), impulses / self.step_size
         return fleet.time, q.copy(), v.copy(), points, forces
+
+    def _records(self, blocks: Array) -> Recorded:
+        """Return recorded states of one robot with their contacts."""
+        fleet, x = self._fleet, self._fleet.layout.rows(blocks)
+        counts, contacts = x["counts"], FleetContacts(**{name: x[name] for name in FleetContacts._fields})
+        exist = np.arange(fleet.room) < counts[:, None]
+        for i in np.flatnonzero(x["solved"] < counts):
+            x["force"][i, : counts[i]] = fleet.contacts_of(int(i), contacts)[2]
+        times = x["set_time"] + (x["steps"] - x["set_step"]) * self.step_size
+        return Recorded(
+            times, x["q"].copy(), x["v"].copy(), counts.copy(), x["point"][exist], x["force"][exist] / self.step_size
+        )
 
     @cached_property
     def _joint_names(self) -> tuple[str, ...]:

@@ -313,6 +313,8 @@ class FleetStates(NamedTuple):
     act: Matrix  # (robots, na) activations of drives
     order: Integers  # (robots,) order in which robots are grouped into vectors
     energy: Vector  # (robots,) [J] result of work on energies
+    block: Vector  # the memory of all fields of the state
+    kept_block: Matrix  # (kept, block) states of a single robot with their contacts
 
 
 class FleetInputs(NamedTuple):

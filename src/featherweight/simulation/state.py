@@ -55,6 +55,15 @@ class StateLayout:
             begin += robots * x.size
         return found
 
+    def rows(self, blocks: Array) -> dict[str, Array]:
+        """Return the fields (k, ...) of k blocks (k, size) of one robot."""
+        found, begin = {}, 0
+        for name, x in self.fields.items():
+            part = blocks[:, begin : begin + x.size]
+            found[name] = (part.view(np.int64) if x.whole else part).reshape(len(blocks), *x.shape)
+            begin += x.size
+        return found
+
     def require(self, state: object) -> None:
         """Raise an error for anything but a state of this robot and scene."""
         if not isinstance(state, State):
