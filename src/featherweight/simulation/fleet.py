@@ -275,7 +275,7 @@ class Fleet:
         """The inputs of a step, with the shapes of arrays that fit."""
         self._given = inputs.given
         self._single = robots == 1
-        self._fails_aloud = robots == 1 and self.on_failure == "raise"
+        self._goes_on_alone = robots == 1 and self.on_failure != "stop"
 
     def _begin(self) -> None:
         """Prepare the first steps, and warn about problematic starts."""
@@ -487,8 +487,16 @@ class Fleet:
             return False
         if not (self._ready and self._started):
             self._begin()
-        if not (self._fails_aloud and steps == 1) or self._one_step() != 1:
-            self._run_all(steps)
+        if self._goes_on_alone and steps <= MOST_STEPS:
+            states = self._home.states
+            self.failed[0], states.plan[UNTIL] = False, steps
+            try:
+                if self._one_step() == 1:
+                    return True
+                steps -= states.taken.item(0)
+            finally:
+                states.plan[UNTIL] = 1
+        self._run_all(steps)
         return True
 
     def _give(self, tau: Any, control: Any, external: Any) -> bool:

@@ -308,7 +308,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         try:  # as `exclusive`, which would take twice as long
             if not lock.acquire(False):
                 self._use.refuse()
-            if type(steps) is not int or steps != 1:
+            if type(steps) is not int or steps < 1:
                 check_count("steps", steps, 1)
             if self._history is not None:
                 self._sampled_steps(steps, tau, control, external_forces)
