@@ -2,9 +2,9 @@
 
     python benchmarks/peers/surface.py [--seconds 1]
 
-Each of our calls alternates with MuJoCo's way to the same end, with arrays made in advance; the table has medians, and their
-ratio (MuJoCo's over ours). Robots are those of Gymnasium, with their files' steps and semi-implicit integration in both; they
-have fallen before the measurement. A row without a peer is compared with a bare step of ours.
+Each of our calls alternates with MuJoCo's way to the same end, with arrays made in advance; cells are medians, ours / MuJoCo's.
+Robots are those of Gymnasium, with their files' steps and semi-implicit integration in both; they have fallen before the
+measurement. Fleets run on one thread in both.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from typing import Any
 
 import gymnasium
 import mujoco
+import mujoco.rollout
 import numpy as np
 from measure import machine, markdown, median_times, options
 
 import featherweight as fw
 
 FILES = "hopper", "half_cheetah", "ant", "humanoid"
-FULL = mujoco.mjtState.mjSTATE_INTEGRATION
-FALLEN, FLEET, PART = 400, 64, 0.1  # steps, robots, and seconds of a run
-Pair = tuple[Callable[[], Any], Callable[[], Any] | None, int]  # our call, MuJoCo's, and the steps of both
+FULL, PHYSICS = mujoco.mjtState.mjSTATE_INTEGRATION, mujoco.mjtState.mjSTATE_FULLPHYSICS
+FALLEN, FLEET, PART, AHEAD = 400, 64, 0.1, 10  # steps, robots, seconds of a run, and steps of a rollout
+Pair = tuple[Callable[[], Any], Callable[[], Any], int]  # our call, MuJoCo's, and the steps of both
 
 
 class Scene:
@@ -98,12 +99,26 @@ def pairs(x: Scene) -> dict[str, Pair]:
             found.append((d.contact[k].pos.copy(), force.copy()))
         return found
 
+    def forces_on_bodies() -> Any:
+        mujoco.mj_rnePostConstraint(m, d)
+        return d.cfrc_ext.copy()
+
+    physics = np.zeros(mujoco.mj_stateSize(m, PHYSICS))
+    mujoco.mj_getState(m, d, physics, PHYSICS)
+    many, data = np.tile(physics, (FLEET, 1)), mujoco.MjData(m)
     pushes, fleet_u = np.zeros((FLEET, len(robot.bodies), 6)), np.zeros((FLEET, len(robot.controls)))
+    rollout, out = mujoco.rollout.Rollout(nthread=0), {n: np.empty((FLEET, n, len(physics))) for n in (1, AHEAD)}
+
+    def rolled(steps: int) -> None:
+        rollout.rollout(m, data, many, nstep=steps, state=out[steps])
+
     readings = {"sensors": (sim.sensors, lambda: d.sensordata.copy(), 1)} if m.nsensor else {}
     return {
+        "step()": (sim.step, x.step, 1),
         "step(control=...)": (lambda: sim.step(control=u), x.step, 1),
         "step with joint forces": (lambda: sim.step(tau, u), lambda: x.stepped_with(tau), 1),
         "step with forces on bodies": (lambda: sim.step(None, u, forces), lambda: x.stepped_with(None, theirs), 1),
+        "step with all three": (lambda: sim.step(tau, u, forces), lambda: x.stepped_with(tau, theirs), 1),
         "step, control a list": (lambda: sim.step(control=lists), x.step, 1),
         "step, control float32": (lambda: sim.step(control=single), x.step, 1),
         "step, control strided": (lambda: sim.step(control=strided), x.step, 1),
@@ -120,34 +135,32 @@ def pairs(x: Scene) -> dict[str, Pair]:
         "energy()": (sim.energy, energy, 1),
         "contacts()": (sim.contacts, contacts, 1),
         **readings,
-        f"fleet of {FLEET} on one thread, a robot's step": (lambda: x.fleet.step(control=fleet_u), None, FLEET),
-        f"fleet of {FLEET} with forces on bodies, a robot's step": (
-            lambda: x.fleet.step(control=fleet_u, external_forces=pushes), None, FLEET,
+        "contact_forces": (lambda: sim.contact_forces, forces_on_bodies, 1),
+        f"fleet of {FLEET}, a robot's step": (lambda: x.fleet.step(control=fleet_u), lambda: rolled(1), FLEET),
+        f"fleet of {FLEET} with forces on bodies": (
+            lambda: x.fleet.step(control=fleet_u, external_forces=pushes), lambda: rolled(1), FLEET,
         ),
-        f"rollout of {FLEET} from states, 10 steps, a robot's step": (
-            lambda: sim.rollout(x.fleet.state, steps=10), None, 10 * FLEET,
+        f"rollout of {FLEET} from states, {AHEAD} steps": (
+            lambda: x.fleet.rollout(x.fleet.state, steps=AHEAD), lambda: rolled(AHEAD), AHEAD * FLEET,
         ),
     }  # fmt: skip
 
 
-def rows(name: str, seconds: float) -> list[list[str]]:
+def column(name: str, seconds: float) -> dict[str, str]:
+    """Return the cells of a robot by call."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fw.ModelWarning)
-        scene = Scene(name)
-        found = pairs(scene)
-        bare, table = found["step(control=...)"][0], []
-        for what, (ours, theirs, count) in found.items():
-            time, peer = median_times([ours, theirs or bare], seconds)
-            us, them = 1e6 * time / count, 1e6 * peer / (count if theirs else 1)
-            table.append([name, what, f"{us:.1f}", f"{them:.1f}" if theirs else f"({them:.1f})", f"{them / us:.2f}"])
-    return table
+        found = pairs(Scene(name))
+        times = {what: (median_times(calls, seconds), count) for what, (*calls, count) in found.items()}
+    return {what: " / ".join(f"{1e6 * x / count:.1f}" for x in both) for what, (both, count) in times.items()}
 
 
 def main() -> None:
     given = options(__doc__)
+    columns = [column(name, given.seconds) for name in FILES]
+    calls = list(dict.fromkeys(what for cells in columns for what in cells))
     print(f"{machine()}; MuJoCo {mujoco.__version__}\n")
-    table = [row for name in FILES for row in rows(name, given.seconds)]
-    print(markdown(["robot", "call", "ours, µs", "MuJoCo, µs (a bare step of ours)", "ratio"], table))
+    print(markdown(["call, µs", *FILES], [[what, *(cells.get(what, "") for cells in columns)] for what in calls]))
 
 
 if __name__ == "__main__":

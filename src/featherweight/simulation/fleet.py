@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from time import perf_counter as time_now
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ from .stage_records import (
     EVERY,
     INTERIOR_STEPS,
     NEWTON_STEPS,
+    RECORDS,
     RESIDUAL,
     SINCE,
     UNTIL,
@@ -55,8 +57,13 @@ from .step_status import NO_ROOM, TAKEN
 ROOM = 16  # initial room for contacts of a robot
 GRAIN = 4  # least number of robots in a thread's piece
 MOST_STEPS = 1000  # greatest number of steps in one call
+MOST_RECORDED = 256  # greatest number of states that are recorded in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
 FLOAT = np.dtype(np.float64)
+BOUND = (  # attributes that belong to the arrays in use
+    "arrays", "_ready", "_own_inputs", "_given", "_single", "_goes_on_alone", "_many", "_run", "_one", "_alone", "_one_step",
+    "_energy",
+)  # fmt: skip
 OF_WORK = "active", "taken", "status", "plan", "order", "energy"  # fields of `FleetStates` that describe the work on steps
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
     "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
@@ -96,6 +103,7 @@ class Fleet:
         self._external = model.in_fluid or bool(model.forces.sticky)  # whether forces on bodies are possible
         self._tables: deque[StagesTable] = deque()
         self.stages_layout: Layout | None = None  # that of all tables of this robot and scene
+        self.arrays_layout: Layout | None = None  # that of the arrays of any robots
         self.varied = VariedArrays.none()
         self.revision = 0
         self._enabled = contacts.scene.enabled.copy()
@@ -255,7 +263,7 @@ class Fleet:
         return FleetArrays(
             FleetStates(
                 **(nothing | states), active=np.ones(robots, bool), taken=np.zeros(robots, np.int64),
-                status=np.zeros(robots, np.int64), plan=np.ones(3, np.int64), order=np.arange(robots),
+                status=np.zeros(robots, np.int64), plan=np.array([1, 1, 1, 0]), order=np.arange(robots),
                 energy=np.zeros(robots), block=block, kept_block=none,
             ),
             FleetInputs(
@@ -292,7 +300,8 @@ class Fleet:
 
     def _compile(self) -> None:
         """Get the machine code for the current arrays, the loop first, whose time predicts the total."""
-        self._many = Table(self.arrays)
+        self._many = Table(self.arrays, self.arrays_layout)
+        self.arrays_layout = self._many.layout
         with self.model.wait:
             if self.stages_layout is None:
                 self.stages_layout = Layout(RobotStages, self._new_stages())
@@ -542,30 +551,45 @@ class Fleet:
             np.ascontiguousarray(zero if x is None else x, np.float64) for x, zero in zip(inputs, zeros, strict=True)
         )
         flags = np.array([inputs.control is not None, inputs.external is not None])
+        used = FleetInputs(tau, control, external, flags)
         try:
             states.plan[EVERY] = every
-            self._bind(
-                a._replace(states=states._replace(kept_q=q, kept_v=v), inputs=FleetInputs(tau, control, external, flags))
-            )
-            self._run_all(steps)
+            with self._bound_to(a._replace(states=states._replace(kept_q=q, kept_v=v), inputs=used)):
+                self._run_all(steps)
         finally:
             states.plan[UNTIL] = states.plan[EVERY] = 1
-            self._bind(self._home)
         return q, v
 
     def record(self, steps: int, inputs: Inputs, every: int) -> Array:
-        """Take steps of the only robot under constant inputs; return every `every`-th state after them (kept, block)."""
-        states = self._home.states
-        kept = np.empty((1 + steps // every, len(self._block)))
-        self._give(*inputs)
-        try:
-            states.plan[EVERY] = every
-            self._bind(self._home._replace(states=states._replace(kept_block=kept)))
-            self._run_all(steps)
-            return self.arrays.states.kept_block[1:]
-        finally:
-            self._home.states.plan[UNTIL] = self._home.states.plan[EVERY] = 1
+        """Take steps of the only robot under constant inputs; return every `every`-th state after them (kept, block).
+
+        There are at most `MOST_RECORDED` states; the next call overwrites them.
+        """
+        if not len(self._home.states.kept_block):
+            kept = np.zeros((1 + MOST_RECORDED, len(self._block)))
+            self._settle(self._home._replace(states=self._home.states._replace(kept_block=kept)))
             self._bind(self._home)
+        self._give(*inputs)
+        plan = self._home.states.plan
+        try:
+            plan[EVERY], plan[RECORDS] = every, 1
+            self._run_all(steps)
+            return self._home.states.kept_block[1 : 1 + steps // every]
+        finally:
+            plan[EVERY], plan[RECORDS] = 1, 0
+
+    @contextmanager
+    def _bound_to(self, arrays: FleetArrays) -> Iterator[None]:
+        """Use other arrays in the meantime."""
+        home, before = self._home, {name: x for name, x in vars(self).items() if name in BOUND}
+        self._bind(arrays)
+        try:
+            yield
+        finally:
+            if self._home is home and before["_ready"]:
+                vars(self).update(before)
+            else:
+                self._bind(self._home)
 
     def _run_all(self, steps: int) -> None:
         if not (self._ready and self._started):
@@ -793,20 +817,15 @@ class Fleet:
 
     def _make_room(self, room: int = 0) -> None:
         """Make room for more contacts: twice as many, or `room`."""
-        room_before, roomy = self.room, self.state(False).with_room(room or 2 * self.room)
+        layout, roomy = self.layout, self.state(False).with_room(room or 2 * self.room)
         bound, home = self.arrays, self._home
         self._tables.clear()
         self.layout, self._block = roomy.layout, roomy.block
         made = self.new_arrays(self._block, len(roomy))
         work: dict[str, Any] = {name: getattr(home.states, name) for name in OF_WORK}
+        work["kept_block"] = roomy.layout.moved(home.states.kept_block, layout)
         self._settle(made._replace(states=made.states._replace(**work), inputs=home.inputs))
         kept: dict[str, Any] = {"kept_q": bound.states.kept_q, "kept_v": bound.states.kept_v}
-        if had := len(bound.states.kept_block):
-            kept["kept_block"] = np.zeros((had, len(self._block)))
-            whole = self.layout.with_room(room_before).rows(bound.states.kept_block)
-            for name, x in self.layout.rows(kept["kept_block"]).items():
-                places = tuple(slice(min(a, b)) for a, b in zip(x.shape, whole[name].shape, strict=True))
-                x[places] = whole[name][places]
         self._bind(self._home._replace(states=self._home.states._replace(**kept), inputs=bound.inputs))
         self._compile()
 

@@ -11,6 +11,7 @@ from .stage_records import (
     EVERY,
     FOUND,
     INEXACT,
+    RECORDS,
     RESULT,
     SINCE,
     SOLVED,
@@ -101,7 +102,7 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
         k += 1
         states.steps[i] += 1
         keep(many, i, k, one.state.q, one.state.v)
-        if len(states.kept_block) > 0 and k % states.plan[EVERY] == 0:
+        if len(states.kept_block) > 0 and states.plan[RECORDS] > 0 and k % states.plan[EVERY] == 0:
             store_robot(one, many, i)
             copy(states.block, states.kept_block[k // states.plan[EVERY]])
     states.taken[i], states.status[i] = k, status

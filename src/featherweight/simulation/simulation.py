@@ -47,7 +47,7 @@ from .arguments import (
 from .contact_stage import ContactStage
 from .defaults import law_of, of_the_file, shapes_have_something_to_touch, warn_of_explicit_drives, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, of_all_robots, step_derivatives
-from .fleet import Fleet, Inputs
+from .fleet import MOST_RECORDED, Fleet, Inputs
 from .forces import ForcesAtJoints
 from .joint_limits import JointLimits
 from .observers import Observer
@@ -80,7 +80,6 @@ class Rollout(RobotState):
 
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 NO_CONTACTS = np.zeros((0, 3))
-RECORDED = 256  # steps whose states are recorded in one call
 ON_FAILURE = ("raise", "stop", "reset")
 OF_THIS_PROCESS = (
     "_observers",
@@ -240,7 +239,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         """Return copies of all attributes except those that belong to this process, and of those that are constant."""
         model, fleet = self._model, self._fleet
         constant = self.robot, model.moving, model.wait, self.forces, self._limits, self.ground
-        memo |= {id(x): x for x in (*constant, fleet.layout, fleet.stages_layout)}
+        memo |= {id(x): x for x in (*constant, fleet.layout, fleet.stages_layout, fleet.arrays_layout)}
         memo |= {id(model): copy.copy(model), id(self._stage): self._stage.copied()}
         own = {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS}
         return copy.deepcopy(own | {"_observers": []}, memo)
@@ -421,7 +420,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         alone = controller is None and self._single and self._history is None and not self._observers
         with progress:
             while alone and done < steps - steps % every:
-                count = min(max(RECORDED // every, 1) * every, steps - done - (steps - done) % every)
+                count = min(MOST_RECORDED * every, steps - done - (steps - done) % every)
                 recorder.add(self._records(self._fleet.record(count, inputs, every)))
                 done += count
                 progress.advance(count)

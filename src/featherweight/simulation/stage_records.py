@@ -35,7 +35,7 @@ WITH_CONTROL, WITH_FORCES = range(2)  # `given`: whether there are controls, and
 FOUND, NEAR, SOLVED, RESULT = range(4)  # `counts` of `TouchingRecord`
 RESIDUAL, ALLOWED, NEWTON_STEPS, INTERIOR_STEPS, PARTING, STORED, INEXACT = range(7)  # `report`, as in `SolverReport`
 KINETIC, POTENTIAL = range(2)  # `energy` of `StepArrays`
-UNTIL, EVERY, SINCE = range(3)  # `plan` of `FleetStates`
+UNTIL, EVERY, SINCE, RECORDS = range(4)  # `plan` of `FleetStates`
 
 
 class RobotNumbers(NamedTuple):
@@ -296,7 +296,7 @@ class FleetStates(NamedTuple):
     set_time: Vector  # (robots,) [s] a time, and the number of steps at which it was set
     set_step: Integers  # (robots,)
     status: Integers  # (robots,) reason why the next step failed, as in `step`
-    plan: Integers  # (3,) UNTIL which number steps are taken, EVERY which states are recorded, SINCE which number
+    plan: Integers  # (4,) UNTIL which number steps are taken, SINCE which; EVERY which states are kept; whether it RECORDS
     kept_q: Tensor  # (robots, kept, nq)
     kept_v: Tensor  # (robots, kept, nv)
     last_row: Matrix  # (robots, joint rows) impulses of the last step

@@ -55,6 +55,15 @@ class StateLayout:
             begin += robots * x.size
         return found
 
+    def moved(self, blocks: Array, other: StateLayout) -> Array:
+        """Return blocks (k, size) of one robot that have another layout, with other room for contacts, in this one."""
+        found = np.zeros((len(blocks), self.size))
+        theirs = other.rows(blocks)
+        for name, x in self.rows(found).items():
+            places = tuple(slice(min(a, b)) for a, b in zip(x.shape, theirs[name].shape, strict=True))
+            x[places] = theirs[name][places]
+        return found
+
     def rows(self, blocks: Array) -> dict[str, Array]:
         """Return the fields (k, ...) of k blocks (k, size) of one robot."""
         found, begin = {}, 0

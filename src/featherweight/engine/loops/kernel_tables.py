@@ -169,7 +169,7 @@ def _words(content: Any) -> Iterator[int]:
         elif isinstance(x, np.ndarray):
             if not x.flags.c_contiguous:
                 raise ValueError("arrays of a table must be C-contiguous")
-            yield x.ctypes.data
+            yield x.__array_interface__["data"][0]
             yield from x.shape
         elif isinstance(x, Woven):
             yield x.array.ctypes.data
