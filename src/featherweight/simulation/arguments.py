@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from ..array_types import Array
 from ..checks import ARRAY, NONNEGATIVE, POSITIVE, SWITCH, argument, object_of, one_of, shown, whole
 from ..engine.backends.host_arrays import HostArrays
+from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..names import choose_from
 from ..robot.robot import Robot
@@ -168,16 +170,26 @@ def given_forces(answer: object) -> tuple[Any, Any] | tuple[Any]:
     return answer if isinstance(answer, tuple) else (answer,)
 
 
+_rotations: WeakKeyDictionary[Robot, list[tuple[MovingJoint, slice]]] = WeakKeyDictionary()  # see `rotations_of`
+
+
+def rotations_of(robot: Robot) -> list[tuple[MovingJoint, slice]]:
+    """Return the joints whose coordinates include a quaternion, or cosine and sine, and where these are in q."""
+    if robot not in _rotations:
+        begins = {JointType.SPHERICAL: 0, JointType.FLOATING: 3, JointType.PLANAR: 2}
+        whole = [j for j in robot.joints if j.type in begins and j.q_slice.stop - j.q_slice.start == j.type.nq]
+        _rotations[robot] = [(j, slice(j.q_slice.start + begins[j.type], j.q_slice.stop)) for j in whole]
+    return _rotations[robot]
+
+
 def with_unit_rotations(robot: Robot, q: Array) -> Array:
     """Return q with quaternions, and cosine and sine of planar joints, normalized if their lengths are within `ROUNDED` of 1.
 
     Lengths within `EXACT` of 1 are unchanged, so that a state continues bitwise. Raises ValueError for other lengths.
     """
-    for j in robot.joints:
-        first = {JointType.SPHERICAL: 0, JointType.FLOATING: 3, JointType.PLANAR: 2}.get(j.type)
-        if first is None or j.q_slice.stop - j.q_slice.start != j.type.nq:
+    for j, rows in rotations_of(robot):
+        if q.ndim == 1 and abs(np.dot(q[rows], q[rows]) - 1.0) <= EXACT:
             continue
-        rows = slice(j.q_slice.start + first, j.q_slice.stop)
         length = np.linalg.norm(q[..., rows], axis=-1)
         wrong = np.argwhere(np.atleast_1d(np.abs(length - 1.0)) > ROUNDED)
         if len(wrong):

@@ -457,7 +457,10 @@ class Fleet:
     def contact_wrenches(self) -> Tensor:
         """Return impulses (robots, nbodies, 6) of contacts on bodies."""
         wrenches, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self._home.contacts
-        wrenches[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0)
+        if len(self.q) > 1:
+            wrenches[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0)
+        elif c.counts.item(0) > 0:
+            wrenches[0, self.contacts.numbers] = c.wrench[0]
         return wrenches
 
     def row_impulses(self) -> Matrix:
