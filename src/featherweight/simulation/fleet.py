@@ -67,7 +67,7 @@ BOUND = (  # attributes that belong to the arrays in use
 OF_WORK = "active", "taken", "status", "plan", "order", "energy"  # fields of `FleetStates` that describe the work on steps
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
     "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
-    "arrays", "_home", "_block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
+    "arrays", "_home", "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
 )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ class Fleet:
     def __getstate__(self) -> dict[str, object]:
         """Return all attributes except machine code and tables of addresses, which a copy makes for its own arrays."""
         own = {name: x for name, x in vars(self).items() if name not in OF_ADDRESSES}
-        return own | {"_ready": False, "block": self._block.copy()}
+        return own | {"_ready": False, "block": self.block.copy()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         block = state.pop("block")
@@ -167,7 +167,7 @@ class Fleet:
         try:
             if not kept or robots != len(self.q):
                 self._use(self.layout.block(robots), robots)
-            self._block.fill(0.0)
+            self.block.fill(0.0)
             self.start, self.failed, states = (q.copy(), v.copy()), np.zeros(robots, bool), self._home.states
             states.q[:], states.v[:], states.set_time[:], states.deepest[:] = q, v, time, self.model.deepest_start
             self._forget_before()
@@ -238,7 +238,7 @@ class Fleet:
 
     def _use(self, block: Array, robots: int) -> None:
         """Use a block of states, and other arrays for as many robots."""
-        self._block = block
+        self.block = block
         self._settle(self.new_arrays(block, robots))
         self._bind(self._home)
 
@@ -569,7 +569,7 @@ class Fleet:
         There are at most `MOST_RECORDED` states; the next call overwrites them.
         """
         if not len(self._home.states.kept_block):
-            kept = np.zeros((1 + MOST_RECORDED, len(self._block)))
+            kept = np.zeros((1 + MOST_RECORDED, len(self.block)))
             self._settle(self._home._replace(states=self._home.states._replace(kept_block=kept)))
             self._bind(self._home)
         self._give(*inputs)
@@ -644,7 +644,7 @@ class Fleet:
         restored = False
         while not restored:
             try:
-                self._block[:] = state.with_room(self.room).block
+                self.block[:] = state.with_room(self.room).block
                 self.failed[:] = failed
                 restored = True
             except KeyboardInterrupt:
@@ -652,7 +652,7 @@ class Fleet:
 
     def state(self, single: bool, history: SensorHistory | None = None) -> State:
         """Return a copy of the states of all robots."""
-        return State(self.layout, self._block.copy(), single, history)
+        return State(self.layout, self.block.copy(), single, history)
 
     def take_activations(self, other: Fleet) -> None:
         """Take the activations and delays of the robots of another fleet, one for each, or one for all."""
@@ -673,8 +673,8 @@ class Fleet:
                 self._make_room(state.layout.room)
             state = state.with_room(self.room)
         self.revision += 1
-        if len(state.block) == len(self._block):
-            self._block[:] = state.block
+        if len(state.block) == len(self.block):
+            self.block[:] = state.block
             self.failed.fill(False)
             return
         self._use(state.block.copy(), len(state))
@@ -823,8 +823,8 @@ class Fleet:
         layout, roomy = self.layout, self.state(False).with_room(room or 2 * self.room)
         bound, home = self.arrays, self._home
         self._tables.clear()
-        self.layout, self._block = roomy.layout, roomy.block
-        made = self.new_arrays(self._block, len(roomy))
+        self.layout, self.block = roomy.layout, roomy.block
+        made = self.new_arrays(self.block, len(roomy))
         work: dict[str, Any] = {name: getattr(home.states, name) for name in OF_WORK}
         work["kept_block"] = roomy.layout.moved(home.states.kept_block, layout)
         self._settle(made._replace(states=made.states._replace(**work), inputs=home.inputs))
