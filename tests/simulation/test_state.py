@@ -99,6 +99,21 @@ def test_states_of_many_robots_are_indexed_and_assigned() -> None:
         assert alone.state == sim.state[k]
 
 
+def test_robots_of_a_fleet_keep_times_of_their_own() -> None:
+    """Check robots that have taken different numbers of steps: each goes on as it would alone."""
+    sim = boxes([0.3])
+    early = sim.state
+    sim.run(0.1)
+    many = sim.state.repeated(2)
+    many[1] = early
+    fleet = boxes([0.3, 0.3])
+    fleet.state = many
+    fleet.run(0.05)
+    for i, begin in enumerate((sim.state, early)):
+        assert fleet.state[i] == sim.advance(begin, steps=round(0.05 / sim.step_size))
+    assert fleet.state[1].time == pytest.approx(0.05, abs=1e-12)
+
+
 def test_contacts_and_their_room_come_along() -> None:
     """Check a state with more room for contacts than a new simulation has."""
     sim, other = boxes([0.1]), boxes([0.1])

@@ -206,11 +206,14 @@ class Fleet:
 
     def set_time(self, time: float) -> None:
         """Set the time of the states, which go on."""
-        self._home.states.set_time[:], self._home.states.set_step[:] = time, self.steps
+        self.revision += 1
+        states = self._home.states
+        states.set_time[:], states.set_step[:] = time, states.steps
 
     def look(self) -> tuple[Integers, Vector]:
         """Return the candidates (k,) and gaps (k,) of the current contacts of the first robot."""
-        self._compile()
+        if not self._ready:
+            self._compile()
         if not self.contacts.bodies:
             return np.zeros(0, np.int64), np.zeros(0)
         before = self.backup()
@@ -621,18 +624,18 @@ class Fleet:
     def _run_many(self, steps: int, time: float) -> None:
         """Take steps of several robots. If a step fails aloud, or Ctrl-C interrupts them, no robot takes it."""
         states, backup, failed = self.arrays.states, self.backup(), None
+        begun = states.steps.copy()  # robots of a `State` may have taken different numbers of steps
         try:
             if self.on_failure != "stop":
                 self.failed[:] = False
-            end = self.steps + steps
             self._take(steps, time)
             if self.failures and self.on_failure == "raise":
                 robot, (done, failed) = min(self.failures.items(), key=lambda item: item[1][0])
                 self.restore(backup)
                 self.failed[:] = False
-                end = self.steps + done
+                steps = done
                 self._take(done, time)
-            states.steps[:] = end  # also of robots that stopped
+            self._home.states.steps[:] = begun + steps  # also of robots that stopped
         except BaseException:
             self.restore(backup)
             raise
@@ -704,7 +707,7 @@ class Fleet:
             if self.failures and self.on_failure == "raise":
                 (_, error), self.failed[0] = self.failures[0], False
                 raise SimulationError(error.what, error.time) from None
-        states.steps[0] = end  # also if the robot stopped
+        self._home.states.steps[0] = end  # also if the robot stopped
 
     def _take(self, steps: int, time: float) -> None:
         """Take steps in portions, between which Python handles signals."""

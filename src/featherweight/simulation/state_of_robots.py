@@ -139,6 +139,7 @@ class StateOfRobots(Observations):
         given, shape = numbers("activation", activation), self._fleet.activation.shape
         if given.shape not in (shape[1:], shape) or not np.isfinite(given).all():
             raise ValueError(f"activation must be finite numbers of shape {shape[1:]} or {shape}; got shape {given.shape}")
+        self._fleet.revision += 1
         self._fleet.activation[:] = given
 
     def _put(self, q: ArrayLike | None, v: ArrayLike | None) -> None:
