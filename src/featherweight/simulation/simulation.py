@@ -239,7 +239,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         """Return copies of all attributes except those that belong to this process, and of those that are constant."""
         model, fleet = self._model, self._fleet
         constant = self.robot, model.moving, model.wait, self.forces, self._limits, self.ground
-        memo |= {id(x): x for x in (*constant, fleet.layout, fleet.stages_layout, fleet.arrays_layout)}
+        memo |= {id(x): x for x in (*constant, fleet.layout, fleet.varied, fleet.stages_layout, fleet.arrays_layout)}
         memo |= {id(model): copy.copy(model), id(self._stage): self._stage.copied()}
         own = {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS}
         return copy.deepcopy(own | {"_observers": []}, memo)
