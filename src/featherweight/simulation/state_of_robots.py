@@ -114,7 +114,8 @@ class StateOfRobots(Observations):
 
         It may come from another simulation of the same robot and scene with the same step length, and from another number of
         robots, each of which then becomes a robot of this simulation. Raises ValueError for the state of another robot, scene
-        or step length, and for another number of robots than `vary` was given; this simulation then remains as it was.
+        or step length, and for another number of robots than `vary` was given; this simulation then remains as it was. Robots
+        that had stopped (`on_failure="stop"`) go on from a state that is assigned.
         """
         return self._fleet.state(self._single, self._history and self._history.copy())
 
