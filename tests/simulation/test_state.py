@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -98,6 +99,21 @@ def test_states_of_many_robots_are_indexed_and_assigned() -> None:
         assert alone.state == sim.state[k]
 
 
+def test_robots_of_a_fleet_keep_times_of_their_own() -> None:
+    """Check robots that have taken different numbers of steps: each goes on as it would alone."""
+    sim = boxes([0.3])
+    early = sim.state
+    sim.run(0.1)
+    many = sim.state.repeated(2)
+    many[1] = early
+    fleet = boxes([0.3, 0.3])
+    fleet.state = many
+    fleet.run(0.05)
+    for i, begin in enumerate((sim.state, early)):
+        assert fleet.state[i] == sim.advance(begin, steps=round(0.05 / sim.step_size))
+    assert fleet.state[1].time == pytest.approx(0.05, abs=1e-12)
+
+
 def test_contacts_and_their_room_come_along() -> None:
     """Check a state with more room for contacts than a new simulation has."""
     sim, other = boxes([0.1]), boxes([0.1])
@@ -168,6 +184,80 @@ def test_a_state_of_another_scene_is_refused() -> None:
         one.state = one.q  # type: ignore[assignment]
     with pytest.raises(ValueError, match="omit v and device"):
         one.rollout(one.state, one.v, 3)
+
+
+ROLLING = """<mujoco><option timestep="{step}"/><worldbody><geom type="plane" size="5 5 .1"/><body pos="0 0 .101"><freejoint/>
+  <geom type="sphere" size=".1" condim="{condim}" friction="1 .01 .01"/></body></worldbody></mujoco>"""
+DELAYED = """<mujoco><worldbody><body><joint name="h" axis="0 1 0"/><geom size=".1"/></body></worldbody>
+  <sensor><jointpos joint="h" {sampling}/></sensor></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "what"),
+    [
+        (ROLLING.format(step=0.001, condim=3), ROLLING.format(step=0.002, condim=3), r"length of a step \[s\]: 0.002"),
+        (ROLLING.format(step=0.001, condim=3), ROLLING.format(step=0.001, condim=6), "friction against spinning: True"),
+        (DELAYED.format(sampling='delay="0.01" nsample="20"'), DELAYED.format(sampling=""), r"sampled sensors: \(\)"),
+    ],
+)
+def test_a_refused_state_names_the_difference_and_changes_nothing(own: str, other: str, what: str) -> None:
+    sim, stranger = fw.Simulation(fw.load(own)), fw.Simulation(fw.load(other))
+    sim.run(0.02)
+    stranger.run(0.02)
+    before = sim.state
+    for refused in (lambda: setattr(sim, "state", stranger.state), lambda: sim.rollout(stranger.state, steps=2)):
+        with pytest.raises(ValueError, match=what):
+            refused()
+        assert sim.state == before
+    sim.step()
+    assert sim.state != before
+
+
+def test_robots_that_vary_keep_their_number() -> None:
+    """Check that a refused number of robots leaves the simulation as it was."""
+    one, three = boxes([0.3]), boxes([0.3, 0.2, 0.1])
+    three.vary(friction=np.array([0.5, 0.6, 0.7]))
+    before = three.state
+    with pytest.raises(ValueError, match="vary"):
+        three.state = one.state
+    assert three.state == before and len(three.state) == 3
+    three.step()
+    assert three.state.q.shape == (3, 7)
+
+
+SLIDERS = """<robot name="sliders"><link name="base"><collision><geometry><sphere radius=".1"/></geometry></collision></link>
+  <link name="a"><inertial><mass value="1"/><inertia ixx=".01" iyy=".01" izz=".01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="b"><inertial><mass value="1"/><inertia ixx=".01" iyy=".01" izz=".01" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><geometry><sphere radius=".1"/></geometry></collision></link>
+  <joint name="x" type="prismatic"><parent link="base"/><child link="a"/><axis xyz="1 0 0"/>
+    <limit lower="-2" upper="2" effort="99" velocity="99"/></joint>
+  <joint name="z" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/><origin xyz="0 0 .5"/>
+    <limit lower="-2" upper="2" effort="99" velocity="99"/></joint></robot>"""
+
+
+def test_pairs_excluded_at_the_start_belong_to_the_state(tmp_path: Path) -> None:
+    """Check a start at which shapes of a URDF overlap: they never touch, wherever its state continues."""
+    path = tmp_path / "sliders.urdf"
+    path.write_text(SLIDERS)
+    robot = fw.load(path)
+    apart, overlapping = np.zeros(2), np.array([0.05, -0.4])
+    sim, other = (fw.Simulation(robot, shapes=True, q=apart) for _ in range(2))
+    touching = sim.rollout(sim.state, steps=300)
+    sim.reset(overlapping)
+    assert touching.final is not None
+    begin = sim.state
+    found = [sim.rollout(begin, steps=300).final, sim.advance(begin, steps=300)]
+    other.state = pickle.loads(pickle.dumps(begin))
+    for one in (sim, other):
+        one.step(steps=300)
+        found.append(one.state)
+    assert all(x == found[0] for x in found)
+    assert found[0] is not None and found[0].q[0] == 0.05  # no contact pushed it aside
+    many = begin.repeated(2)
+    with pytest.raises(ValueError, match="other pairs of shapes"):
+        many[0] = touching.final
+    other.state = touching.final[0]  # pairs touch again
+    assert other.state == touching.final[0]
 
 
 def test_rollouts_write_into_given_arrays() -> None:

@@ -256,7 +256,7 @@ class Recorder:
     def __init__(self, state: Callable[[], tuple[float, Array, Array, Matrix, Matrix]], every: int) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1; got {every}")
-        self._state, self._every = state, every
+        self._state, self.every = state, every
         time, q, v, *_ = state()
         self._tau: list[Array | None] = []
         self._parts: list[Recorded] = []
@@ -264,14 +264,13 @@ class Recorder:
 
     def note(self, step: int, tau: ArrayLike | None = None, last: bool = False) -> None:
         """Record the state after a step under joint forces tau, if it is due."""
-        if last or step % self._every == 0:
-            self.add(Recorded.of_one(*self._state()))
-            self._tau[-1] = None if tau is None else np.array(tau, dtype=float)
+        if last or step % self.every == 0:
+            self.add(Recorded.of_one(*self._state()), [None if tau is None else np.array(tau, dtype=float)])
 
-    def add(self, part: Recorded) -> None:
-        """Add states without joint forces."""
+    def add(self, part: Recorded, tau: Sequence[Array | None] = ()) -> None:
+        """Add states, and the joint forces of the steps that led to them; none by default."""
         self._parts.append(part)
-        self._tau += [None] * len(part.times)
+        self._tau += tau or [None] * len(part.times)
 
     def trajectory(self, robot: System, joints: tuple[str, ...], ground: object = None) -> Trajectory:
         """Return the motion of a robot with these joints on a ground."""

@@ -67,7 +67,7 @@ BOUND = (  # attributes that belong to the arrays in use
 OF_WORK = "active", "taken", "status", "plan", "order", "energy"  # fields of `FleetStates` that describe the work on steps
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
     "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
-    "arrays", "_home", "_block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
+    "arrays", "_home", "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
 )  # fmt: skip
 
 
@@ -107,6 +107,7 @@ class Fleet:
         self.varied = VariedArrays.none()
         self.revision = 0
         self._enabled = contacts.scene.enabled.copy()
+        self._drawn = bool(contacts.touching.drawn.any())  # whether a reset may exclude pairs of shapes that overlap
         self._remembers = any(s.kind in OF_LAST_STEP for s in model.robot.sensors)
         self.layout = self._layout(ROOM * (2 if contacts.settings.turning else 1))
         self._touching, self.told = touching, False  # `told`: whether warnings about the start were issued
@@ -115,7 +116,7 @@ class Fleet:
     def __getstate__(self) -> dict[str, object]:
         """Return all attributes except machine code and tables of addresses, which a copy makes for its own arrays."""
         own = {name: x for name, x in vars(self).items() if name not in OF_ADDRESSES}
-        return own | {"_ready": False, "block": self._block.copy()}
+        return own | {"_ready": False, "block": self.block.copy()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         block = state.pop("block")
@@ -137,7 +138,10 @@ class Fleet:
         kind = (
             ("robot", robot.name), ("coordinates", robot.nq), ("velocities", robot.nv), ("activations and delays", na),
             ("rows of limits and friction", rows), ("possible contacts", len(contacts.names)),
-            ("sensors of the last step", self._remembers),
+            ("bodies that may touch", len(contacts.bodies)), ("friction against spinning", contacts.settings.turning),
+            ("pairs of shapes that may be excluded", int(contacts.touching.drawn.sum())), ("controls", nu),
+            ("sensors of the last step", self._remembers), ("length of a step [s]", model.h),
+            ("sampled sensors", tuple((s.name, s.sensor.sampling.samples) for s in robot.sensors if s.sensor.sampling)),
         )  # fmt: skip
         once, place = Field(()), Field((room,), of_contacts=True)
         count = Field((), whole=True)
@@ -160,14 +164,14 @@ class Fleet:
     def reset(self, q: Matrix, v: Matrix, time: float = 0.0) -> None:
         """Start at these states. An error, or Ctrl-C, leaves the fleet as it was."""
         self.revision += 1
-        enabled, drawn = self.contacts.scene.enabled, self.contacts.touching.drawn.any()
+        enabled, drawn = self.contacts.scene.enabled, self._drawn
         before, robots = vars(self).copy(), len(q)
         kept = self.backup() if "_home" in before else None
         enabled_before = enabled.copy() if drawn else enabled
         try:
             if not kept or robots != len(self.q):
                 self._use(self.layout.block(robots), robots)
-            self._block.fill(0.0)
+            self.block.fill(0.0)
             self.start, self.failed, states = (q.copy(), v.copy()), np.zeros(robots, bool), self._home.states
             states.q[:], states.v[:], states.set_time[:], states.deepest[:] = q, v, time, self.model.deepest_start
             self._forget_before()
@@ -185,7 +189,7 @@ class Fleet:
 
     def begin_as_drawn(self, q: Vector) -> None:
         """Exclude permanently the pairs of shapes of a robot that overlap at q (nq,), the file's configuration."""
-        if self.contacts.touching.drawn.any():
+        if self._drawn:
             self.reset(q[None], np.zeros((1, self.model.robot.nv)))
             self._enabled = self.contacts.scene.enabled.copy()
 
@@ -202,11 +206,14 @@ class Fleet:
 
     def set_time(self, time: float) -> None:
         """Set the time of the states, which go on."""
-        self._home.states.set_time[:], self._home.states.set_step[:] = time, self.steps
+        self.revision += 1
+        states = self._home.states
+        states.set_time[:], states.set_step[:] = time, states.steps
 
     def look(self) -> tuple[Integers, Vector]:
         """Return the candidates (k,) and gaps (k,) of the current contacts of the first robot."""
-        self._compile()
+        if not self._ready:
+            self._compile()
         if not self.contacts.bodies:
             return np.zeros(0, np.int64), np.zeros(0)
         before = self.backup()
@@ -238,8 +245,9 @@ class Fleet:
 
     def _use(self, block: Array, robots: int) -> None:
         """Use a block of states, and other arrays for as many robots."""
-        self._block = block
-        self._settle(self.new_arrays(block, robots))
+        made = self.new_arrays(block, robots)
+        self.block = block
+        self._settle(made)
         self._bind(self._home)
 
     def _settle(self, home: FleetArrays) -> None:
@@ -569,7 +577,7 @@ class Fleet:
         There are at most `MOST_RECORDED` states; the next call overwrites them.
         """
         if not len(self._home.states.kept_block):
-            kept = np.zeros((1 + MOST_RECORDED, len(self._block)))
+            kept = np.zeros((1 + MOST_RECORDED, len(self.block)))
             self._settle(self._home._replace(states=self._home.states._replace(kept_block=kept)))
             self._bind(self._home)
         self._give(*inputs)
@@ -616,18 +624,18 @@ class Fleet:
     def _run_many(self, steps: int, time: float) -> None:
         """Take steps of several robots. If a step fails aloud, or Ctrl-C interrupts them, no robot takes it."""
         states, backup, failed = self.arrays.states, self.backup(), None
+        begun = states.steps.copy()  # robots of a `State` may have taken different numbers of steps
         try:
             if self.on_failure != "stop":
                 self.failed[:] = False
-            end = self.steps + steps
             self._take(steps, time)
             if self.failures and self.on_failure == "raise":
                 robot, (done, failed) = min(self.failures.items(), key=lambda item: item[1][0])
                 self.restore(backup)
                 self.failed[:] = False
-                end = self.steps + done
+                steps = done
                 self._take(done, time)
-            states.steps[:] = end  # also of robots that stopped
+            self._home.states.steps[:] = begun + steps  # also of robots that stopped
         except BaseException:
             self.restore(backup)
             raise
@@ -644,7 +652,7 @@ class Fleet:
         restored = False
         while not restored:
             try:
-                self._block[:] = state.with_room(self.room).block
+                self.block[:] = state.with_room(self.room).block
                 self.failed[:] = failed
                 restored = True
             except KeyboardInterrupt:
@@ -652,7 +660,9 @@ class Fleet:
 
     def state(self, single: bool, history: SensorHistory | None = None) -> State:
         """Return a copy of the states of all robots."""
-        return State(self.layout, self._block.copy(), single, history)
+        return State(
+            self.layout, self.block.copy(), single, history, self.contacts.scene.enabled.copy() if self._drawn else None
+        )
 
     def take_activations(self, other: Fleet) -> None:
         """Take the activations and delays of the robots of another fleet, one for each, or one for all."""
@@ -673,12 +683,14 @@ class Fleet:
                 self._make_room(state.layout.room)
             state = state.with_room(self.room)
         self.revision += 1
-        if len(state.block) == len(self._block):
-            self._block[:] = state.block
+        if len(state.block) == len(self.block):
+            self.block[:] = state.block
             self.failed.fill(False)
-            return
-        self._use(state.block.copy(), len(state))
-        self.start, self.failed = (self.q.copy(), self.v.copy()), np.zeros(len(state), bool)
+        else:
+            self._use(state.block.copy(), len(state))
+            self.start, self.failed = (self.q.copy(), self.v.copy()), np.zeros(len(state), bool)
+        if state.enabled is not None:
+            self.contacts.scene.enabled[:] = state.enabled
 
     def _run_alone(self, steps: int, time: float) -> None:
         """Take steps of the only robot, in portions, between which Python handles signals."""
@@ -695,7 +707,7 @@ class Fleet:
             if self.failures and self.on_failure == "raise":
                 (_, error), self.failed[0] = self.failures[0], False
                 raise SimulationError(error.what, error.time) from None
-        states.steps[0] = end  # also if the robot stopped
+        self._home.states.steps[0] = end  # also if the robot stopped
 
     def _take(self, steps: int, time: float) -> None:
         """Take steps in portions, between which Python handles signals."""
@@ -823,8 +835,8 @@ class Fleet:
         layout, roomy = self.layout, self.state(False).with_room(room or 2 * self.room)
         bound, home = self.arrays, self._home
         self._tables.clear()
-        self.layout, self._block = roomy.layout, roomy.block
-        made = self.new_arrays(self._block, len(roomy))
+        self.layout, self.block = roomy.layout, roomy.block
+        made = self.new_arrays(self.block, len(roomy))
         work: dict[str, Any] = {name: getattr(home.states, name) for name in OF_WORK}
         work["kept_block"] = roomy.layout.moved(home.states.kept_block, layout)
         self._settle(made._replace(states=made.states._replace(**work), inputs=home.inputs))

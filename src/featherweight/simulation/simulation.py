@@ -54,7 +54,7 @@ from .observers import Observer
 from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
 from .simulation_options import ContactOptions, JointOptions
 from .stage_records import FleetContacts
-from .state import State
+from .state import State, StateLayout
 from .state_of_robots import StateOfRobots
 from .step_function import StepFunction
 from .step_model import StepModel
@@ -239,7 +239,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         """Return copies of all attributes except those that belong to this process, and of those that are constant."""
         model, fleet = self._model, self._fleet
         constant = self.robot, model.moving, model.wait, self.forces, self._limits, self.ground
-        memo |= {id(x): x for x in (*constant, fleet.layout, fleet.stages_layout, fleet.arrays_layout)}
+        memo |= {id(x): x for x in (*constant, fleet.layout, fleet.varied, fleet.stages_layout, fleet.arrays_layout)}
         memo |= {id(model): copy.copy(model), id(self._stage): self._stage.copied()}
         own = {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS}
         return copy.deepcopy(own | {"_observers": []}, memo)
@@ -416,15 +416,14 @@ class Simulation(SuggestsNames, StateOfRobots):
         steps = round(duration / self.step_size)
         recorder = Recorder(self._recorded, every)
         inputs = self._inputs(tau, control, external_forces)
-        done, progress = 0, Progress(f"simulation of {self.robot.name!r}, {duration:g} s", steps)
-        alone = controller is None and self._single and self._history is None and not self._observers
+        progress = Progress(f"simulation of {self.robot.name!r}, {duration:g} s", steps)
+        plain = self._single and self._history is None and not self._observers
         with progress:
-            while alone and done < steps - steps % every:
-                count = min(MOST_RECORDED * every, steps - done - (steps - done) % every)
-                recorder.add(self._records(self._fleet.record(count, inputs, every)))
-                done += count
-                progress.advance(count)
-            while done < steps:
+            if plain and controller is None:
+                self._run_in_loop(steps - steps % every, inputs, recorder, progress)
+            elif plain and controller is not None:
+                control = self._run_controlled(steps - steps % every, controller, control, external_forces, recorder, progress)
+            while (done := progress.done) < steps:
                 if controller is not None:
                     tau, *controls = given_forces(controller(self.time, self.q, self.v))
                     control = controls[0] if controls else control
@@ -440,6 +439,35 @@ class Simulation(SuggestsNames, StateOfRobots):
         for observer in self._open_observers() if self._single else ():
             observer.play(trajectory, start=False)
         return trajectory
+
+    def _run_in_loop(self, steps: int, inputs: Inputs, recorder: Recorder, progress: Progress) -> None:
+        """Take steps of one robot under constant inputs; the compiled loop records states."""
+        while (done := progress.done) < steps:
+            count = min(MOST_RECORDED * recorder.every, steps - done)
+            recorder.add(self._records(self._fleet.record(count, inputs, recorder.every), self._fleet.layout))
+            progress.advance(count)
+
+    def _run_controlled(
+        self, steps: int, controller: Controller, control: Any, external: Any, recorder: Recorder, progress: Progress
+    ) -> Any:
+        """Take steps of one robot with a controller, and copy states, which are read later; return the last control."""
+        fleet = self._fleet
+        layout, kept, forces = fleet.layout, list[Array](), list[Array | None]()
+        while (done := progress.done) < steps and self._single:
+            tau, *controls = given_forces(controller(fleet.time, self.q, self.v))
+            control = controls[0] if controls else control
+            if not fleet.step(tau, control, external):
+                fleet.step(*self._inputs(tau, control, external))
+            if (done + 1) % recorder.every == 0:
+                if fleet.layout is not layout or len(kept) == MOST_RECORDED:
+                    recorder.add(self._records(np.array(kept), layout), forces)
+                    layout, kept, forces = fleet.layout, [], []
+                kept.append(fleet.block.copy())
+                forces.append(None if tau is None else np.array(tau, dtype=float))
+            progress.advance()
+        if kept:
+            recorder.add(self._records(np.array(kept), layout), forces)
+        return control
 
     def _show_observers(self) -> None:
         q, contacts = self._fleet.q[0], self.contacts()
@@ -460,11 +488,11 @@ class Simulation(SuggestsNames, StateOfRobots):
             points, forces = points.copy(), impulses / self.step_size
         return fleet.time, q.copy(), v.copy(), points, forces
 
-    def _records(self, blocks: Array) -> Recorded:
-        """Return recorded states of one robot with their contacts."""
-        fleet, x = self._fleet, self._fleet.layout.rows(blocks)
+    def _records(self, blocks: Array, layout: StateLayout) -> Recorded:
+        """Return recorded states (k, block) of one robot with their contacts."""
+        fleet, x = self._fleet, layout.rows(blocks)
         counts, contacts = x["counts"], FleetContacts(**{name: x[name] for name in FleetContacts._fields})
-        exist = np.arange(fleet.room) < counts[:, None]
+        exist = np.arange(layout.room) < counts[:, None]
         for i in np.flatnonzero(x["solved"] < counts):
             x["force"][i, : counts[i]] = fleet.contacts_of(int(i), contacts)[2]
         times = x["set_time"] + (x["steps"] - x["set_step"]) * self.step_size

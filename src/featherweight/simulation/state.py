@@ -35,7 +35,8 @@ class StateLayout:
 
     def __init__(self, kind: tuple[tuple[str, Any], ...], fields: dict[str, Field], room: int, step: float) -> None:
         self.kind, self.fields, self.room, self.step = kind, fields, room, step
-        self.size = sum(x.size for x in fields.values())
+        self.sizes = {name: x.size for name, x in fields.items()}
+        self.size = sum(self.sizes.values())
 
     def with_room(self, room: int) -> StateLayout:
         """Return the layout with room for another number of contacts."""
@@ -50,9 +51,10 @@ class StateLayout:
         """Return the fields (robots, ...) in a block."""
         found, begin = {}, 0
         for name, x in self.fields.items():
-            part = block[begin : begin + robots * x.size]
+            end = begin + robots * self.sizes[name]
+            part = block[begin:end]
             found[name] = (part.view(np.int64) if x.whole else part).reshape(robots, *x.shape)
-            begin += robots * x.size
+            begin = end
         return found
 
     def moved(self, blocks: Array, other: StateLayout) -> Array:
@@ -93,19 +95,29 @@ class State:
         states = sim.rollout(many, control=U, steps=30)     # 64 futures; `states.final` has their last states
 
     It holds configuration, velocity, time, activations and delays of actuators, contacts of the last step with their impulses,
-    impulses of joint limits and dry friction, overlaps that are still being separated, and what sensors remember. Parameters
-    that `Simulation.vary` changed, and inputs, belong to the simulation. States can be pickled and compared.
+    impulses of joint limits and dry friction, overlaps that are still being separated, pairs of shapes that the last reset
+    excluded because they overlapped, and what sensors remember. Parameters that `Simulation.vary` changed, and inputs, belong
+    to the simulation. States can be pickled and compared.
     """
 
-    __slots__ = ("_arrays", "block", "history", "layout", "single")
+    __slots__ = ("_arrays", "block", "enabled", "history", "layout", "single")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, layout: StateLayout, block: Array, single: bool, history: SensorHistory | None = None) -> None:
+    def __init__(
+        self,
+        layout: StateLayout,
+        block: Array,
+        single: bool,
+        history: SensorHistory | None = None,
+        enabled: Array | None = None,
+    ) -> None:
         self.layout, self.block, self.single, self.history = layout, block, single, history
+        self.enabled = enabled
+        """Which pairs of shapes (pairs,) of all robots may touch; None if a reset cannot exclude any."""
         self._arrays: dict[str, Array] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return State, (self.layout, self.block, self.single, self.history)
+        return State, (self.layout, self.block, self.single, self.history, self.enabled)
 
     def __len__(self) -> int:
         return len(self.block) // self.layout.size
@@ -149,18 +161,23 @@ class State:
         """Return the state of a robot, or those of some: numbers, a slice or a mask (robots,)."""
         single = isinstance(which, (int, np.integer))
         numbers = self._numbers(which)
-        other = State(self.layout, self.layout.block(len(numbers)), single)
+        other = State(self.layout, self.layout.block(len(numbers)), single, enabled=self.enabled)
         for name, x in other.arrays.items():
             x[:] = self.arrays[name][numbers]
         other.history = self.history and self.history.of_robots(numbers)
         return other
 
     def __setitem__(self, which: Any, state: State) -> None:
-        """Replace the states of robots by one state, or by one for each. Raises ValueError for those of another scene."""
+        """Replace the states of robots by one state, or by one for each.
+
+        Raises ValueError for those of another scene, and for those that exclude other pairs of shapes.
+        """
         self.layout.require(state)
         numbers, room = self._numbers(which), max(self.layout.room, state.layout.room)
         if len(state) not in (1, len(numbers)):
             raise ValueError(f"State: {len(numbers)} robots need 1 state or {len(numbers)}; got {len(state)}")
+        if not np.array_equal(self.enabled, state.enabled):  # type: ignore[arg-type]
+            raise ValueError("State: other pairs of shapes overlapped at the start of these robots, and are excluded")
         if room > self.layout.room:
             roomy = self.with_room(room)
             self.layout, self.block, self._arrays = roomy.layout, roomy.block, None
@@ -187,7 +204,7 @@ class State:
         if room == self.layout.room:
             return self
         layout = self.layout.with_room(room)
-        other = State(layout, layout.block(len(self)), self.single, self.history)
+        other = State(layout, layout.block(len(self)), self.single, self.history, self.enabled)
         for name, x in other.arrays.items():
             own = self.arrays[name]
             places = tuple(slice(min(a, b)) for a, b in zip(x.shape, own.shape, strict=True))
@@ -199,6 +216,8 @@ class State:
         if not isinstance(other, State):
             return NotImplemented
         if (self.layout.kind, len(self)) != (other.layout.kind, len(other)) or self.history != other.history:
+            return False
+        if not np.array_equal(self.enabled, other.enabled):  # type: ignore[arg-type]
             return False
         room = max(self.layout.room, other.layout.room)
         a, b = (x.with_room(room)._of_contacts_that_exist() for x in (self, other))

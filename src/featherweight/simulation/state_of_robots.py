@@ -112,8 +112,10 @@ class StateOfRobots(Observations):
     def state(self) -> State:
         """The state as a value, which later steps do not change (see `State`). You may assign one, to continue from there.
 
-        It may come from another simulation of the same robot and scene, and from another number of robots, each of which then
-        becomes a robot of this simulation. Raises ValueError for the state of another robot or scene.
+        It may come from another simulation of the same robot and scene with the same step length, and from another number of
+        robots, each of which then becomes a robot of this simulation. Raises ValueError for the state of another robot, scene
+        or step length, and for another number of robots than `vary` was given; this simulation then remains as it was. Robots
+        that had stopped (`on_failure="stop"`) go on from a state that is assigned.
         """
         return self._fleet.state(self._single, self._history and self._history.copy())
 
@@ -138,6 +140,7 @@ class StateOfRobots(Observations):
         given, shape = numbers("activation", activation), self._fleet.activation.shape
         if given.shape not in (shape[1:], shape) or not np.isfinite(given).all():
             raise ValueError(f"activation must be finite numbers of shape {shape[1:]} or {shape}; got shape {given.shape}")
+        self._fleet.revision += 1
         self._fleet.activation[:] = given
 
     def _put(self, q: ArrayLike | None, v: ArrayLike | None) -> None:
