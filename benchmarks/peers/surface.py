@@ -25,7 +25,7 @@ import featherweight as fw
 
 FILES = "hopper", "half_cheetah", "ant", "humanoid"
 FULL, PHYSICS = mujoco.mjtState.mjSTATE_INTEGRATION, mujoco.mjtState.mjSTATE_FULLPHYSICS
-FALLEN, FLEET, PART, AHEAD = 400, 64, 0.1, 10  # steps, robots, seconds of a run, and steps of a rollout
+FALLEN, FLEET, PART, AHEAD = 400, 64, 1.0, 10  # steps, robots, seconds of a run, and steps of a rollout
 Pair = tuple[Callable[[], Any], Callable[[], Any], int]  # our call, MuJoCo's, and the steps of both
 
 

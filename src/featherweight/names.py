@@ -233,7 +233,7 @@ CALLED_HERE = _names(
         "qvel": "featherweight.Simulation.v, in the order of our conventions",
         "ctrl": "control= of featherweight.Simulation.step and featherweight.Simulation.run",
         "qfrc_applied": "tau= of featherweight.Simulation.step and featherweight.Simulation.run",
-        "xfrc_applied": "external_forces= of featherweight.Simulation.step and featherweight.Simulation.run",
+        "xfrc_applied": "external_forces= of featherweight.Simulation.step and featherweight.Simulation.run (Robot.wrench)",
         "ncon contact": "featherweight.Simulation.contacts",
         "timestep": "featherweight.Simulation.step_size",
         "cone": "contact=featherweight.ContactOptions(pyramid=...) of featherweight.Simulation",
