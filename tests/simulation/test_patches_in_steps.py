@@ -54,3 +54,21 @@ def test_steps_that_end_above_the_tolerance_are_counted() -> None:
     assert 0 < counted <= 50 and strict.solver["residual"] <= interior_point.ACCEPTED * 1e-17
     strict.reset()
     assert strict.solver["inexact_steps"] == 0
+
+
+@pytest.mark.parametrize("way", ["compiled", "controller"])
+def test_runs_record_the_contacts_that_steps_have(way: str) -> None:
+    """Check a box with a friction of its own that lands while it is recorded: it then needs more room for contacts."""
+    sim, alone = on_a_grid(5), on_a_grid(5)
+    for one in (sim, alone):
+        one.vary(friction=0.7)
+        one.reset([0.0, 0.0, 0.15, 0.0, 0.0, 0.0, 1.0], [0.6, 0.2, -0.5, 0.0, 0.0, 0.0])
+    motion = sim.run(0.3, None if way == "compiled" else lambda t, q, v: np.zeros(6))
+    numbers = set()
+    for k in range(1, 301):
+        alone.step()
+        points, forces, _ = alone.contacts()
+        np.testing.assert_array_equal(motion.contacts(k).points, points)
+        np.testing.assert_array_equal(motion.contacts(k).forces, forces)
+        numbers.add(len(points))
+    assert {0, 25} <= numbers and alone.fleet_arrays.contacts.solved.item(0) < 25

@@ -284,6 +284,7 @@ def given_inputs(sim: fw.Simulation, kind: str) -> dict[str, Any]:
         "control": {"control": control},
         "tau": {"tau": tau},
         "lists": {"control": control.tolist(), "tau": tau.tolist()},
+        "tuples": {"control": tuple(control.tolist()), "tau": tuple(tau.tolist()), "external_forces": (*map(tuple, external),)},
         "external": {"external_forces": external},
         "all": {"control": control, "tau": tau, "external_forces": external.tolist()},
         "strided": {"control": np.repeat(control, 2)[::2], "external_forces": np.asfortranarray(external)},
@@ -294,7 +295,7 @@ def given_inputs(sim: fw.Simulation, kind: str) -> dict[str, Any]:
 
 def test_inputs_alternate_as_in_simulations_of_their_own() -> None:
     """Check that forces of one step do not act in the next, alone and in a fleet, whatever their type."""
-    kinds = ("nothing", "external", "control", "all", "tau", "lists", "strided", "single", "nothing")
+    kinds = ("nothing", "external", "control", "all", "tau", "lists", "tuples", "strided", "single", "nothing")
     robot = fw.load(fw.example("panda"))
     for q in (robot.start(), np.tile(robot.start(), (9, 1))):
         sim = fw.Simulation(robot, 0.002, q=q)

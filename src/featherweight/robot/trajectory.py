@@ -276,8 +276,10 @@ class Recorder:
         """Return the motion of a robot with these joints on a ground."""
         times, q, v, counts, where, what = (np.concatenate(x) for x in zip(*self._parts, strict=True))
         first = np.concatenate([[0], np.cumsum(counts)])
-        given = self._tau if any(x is not None for x in self._tau) else []
-        given = [given[1], *given[1:]] if len(given) > 1 else given  # the first state has no step
-        tau = np.array([np.broadcast_to(0.0 if x is None else x, v[0].shape) for x in given]) if given else _no_forces()
-        states = times, q, v
-        return Trajectory(*states, first, where, what, robot.name, joints, tau, robot, ground)
+        tau: Array = _no_forces()
+        if any(x is not None for x in self._tau):
+            tau, given = np.zeros(v.shape), self._tau
+            for k, x in enumerate([given[1], *given[1:]]):  # the first state has no step
+                if x is not None:
+                    tau[k] = x
+        return Trajectory(times, q, v, first, where, what, robot.name, joints, tau, robot, ground)

@@ -35,6 +35,9 @@ class ContactStage:
         self.touching = make_scene(robot, parts)
         self.scene, self.bodies, self.names = self.touching.scene, self.touching.bodies, self.touching.names
         self.numbers = np.array([[b.name for b in robot.bodies].index(name) for name in self.bodies], dtype=np.int64)
+        first, count = self.numbers[:1].sum(), len(self.numbers)
+        in_row = np.array_equal(self.numbers, np.arange(first, first + count))
+        self.places: slice | Array = slice(first, first + count) if in_row else self.numbers  # a slice is faster
         bodies = self._contacts_of_bodies()
         friction, restitution = self.touching.friction, self.touching.restitution
         dry = forces.friction if parts.joint_friction else np.zeros_like(forces.friction)

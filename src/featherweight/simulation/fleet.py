@@ -81,7 +81,7 @@ class Inputs(NamedTuple):
 
 def fill(goal: Array, shapes: tuple[tuple[int, ...], ...], x: Any) -> bool:
     """Write an input, of any type that NumPy converts; return whether it has one of the shapes, and real numbers."""
-    if type(x) is list:
+    if type(x) is list or type(x) is tuple:
         try:
             x = np.array(x)
         except ValueError:  # of lists of different lengths
@@ -433,12 +433,12 @@ class Fleet:
         c = self._home.contacts
         return ContactArrays(c.counts, c.candidate, c.point, c.force)
 
-    def contacts_of(self, i: int, c: FleetContacts | None = None) -> tuple[Integers, Matrix, Matrix]:
+    def contacts_of(self, i: int, recorded: FleetContacts | None = None) -> tuple[Integers, Matrix, Matrix]:
         """Return candidates, points and impulses of the contacts of robot i, spread to those left out of their patches.
 
-        `c` has other contacts than those of the last step, such as recorded ones.
+        With contacts of the only robot that were `recorded` at several instants, i is the number of the instant.
         """
-        c = c or self._home.contacts
+        c = recorded or self._home.contacts
         k, solved = c.counts.item(i), c.solved.item(i)
         found = c.candidate[i, :k], c.point[i, :k], c.force[i, :k]
         if solved >= k:
@@ -446,7 +446,7 @@ class Fleet:
         model, own = self.contacts.model, self.varied.friction
         a, b = c.bodies[i, :k].T.astype(np.int64).copy()
         points = ContactPoints(c.candidate[i, :k], a, b, c.point[i, :k], c.normal[i, :k], c.gap[i, :k])
-        surfaces = own[i] if len(own) else model.friction, model.restitution
+        surfaces = own[0 if recorded else i] if len(own) else model.friction, model.restitution
         closed = closed_contacts(points, *surfaces, found[2], solved)
         return *found[:2], spread_impulses(points, *surfaces, found[2], closed, model.settings.pyramid)
 
@@ -468,7 +468,7 @@ class Fleet:
         if len(self.q) > 1:
             wrenches[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0)
         elif c.counts.item(0) > 0:
-            wrenches[0, self.contacts.numbers] = c.wrench[0]
+            wrenches[0, self.contacts.places] = c.wrench[0]
         return wrenches
 
     def row_impulses(self) -> Matrix:

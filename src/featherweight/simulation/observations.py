@@ -114,12 +114,13 @@ class Observations:
         """
         self._require_robot(robot)
         candidates, points, impulses = self._fleet.contacts_of(robot)
-        names = [self._stage.names[int(c)] for c in candidates]
+        every = self._stage.names
+        names = [every[c] for c in candidates.tolist()]
         return ContactsOfRobot(points.copy(), impulses / self.step_size, names)
 
     def _require_robot(self, robot: int) -> None:
         """Raise an error for a number that is none of a robot."""
-        robots, number = len(self._fleet.q), argument("robot", robot, WHOLE)
+        robots, number = len(self._fleet.q), robot if type(robot) is int else argument("robot", robot, WHOLE)
         if not -robots <= number < robots:
             raise IndexError(f"robot must be a number from 0 to {robots - 1}; got {robot}")
 
