@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from ..algorithms import knots as kernels
 from ..engine.derivative_program import JacobianProgram, PullbackProgram
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram
-from ..robot.constraints.operational_space import OperationalSpace
+from ..robot.constraints.operational_space import OperationalSpace, programs_of_rows
 from ..robot.dynamics_derivatives import analytic
 from .passive_forces import LOAD
 from .spans import LONGEST, ROOT, SEMI_IMPLICIT, System
@@ -126,7 +126,7 @@ class StepCurvature:
     def _equations_of_contacts(self, space: OperationalSpace) -> Iterator[Program]:
         """Yield the programs of joint forces of contacts, and of the residuals of their rows."""
         n, m = self.system.robot.nv, space.size
-        pull, rows = space.of_all_rows
+        pull, rows = programs_of_rows(space)
         given = [Input("rows", (m,))]
         if self.impact:
             yield RenamedProgram(pull, (("force", "impulse"),))

@@ -339,11 +339,6 @@ class OperationalSpace(SuggestsNames):
         program = constrained_slopes(Constrained(self.robot, dynamics, target, self._rows.rows, kept, reduction), doc or "")
         return CompiledFunction(program, self.robot._traced_execution, "forward" if reduction.dependent else "ltl")
 
-    @property
-    def of_all_rows(self) -> tuple[Program, Program]:
-        """The programs of J^T f, a function of q and `force`, and of J a + J' v, a function of q, v and a, for all rows."""
-        return pull_of_rows(self.robot, self._rows.rows), motion_of_rows(self.robot, self._rows.rows)
-
     # stabilization of contacts
 
     @compiled
@@ -438,3 +433,8 @@ class OperationalSpace(SuggestsNames):
 
 def _is_infinite(strain: Any) -> bool:
     return bool(strain == math.inf) if isinstance(strain, float) else bool(np.isinf(strain).any())
+
+
+def programs_of_rows(space: OperationalSpace) -> tuple[Program, Program]:
+    """Return the programs of J^T f, a function of q and `force`, and of J a + J' v, a function of q, v and a, for all rows."""
+    return pull_of_rows(space.robot, space._rows.rows), motion_of_rows(space.robot, space._rows.rows)
