@@ -508,14 +508,19 @@ class Fleet:
         if not (self._ready and self._started):
             self._begin()
         if self._goes_on_alone and steps <= MOST_STEPS:
-            states = self._home.states
-            self.failed[0], states.plan[UNTIL] = False, steps
-            try:
+            self.failed[0] = False
+            if steps == 1:  # as the plan is
                 if self._one_step() == 1:
                     return True
-                steps -= states.taken.item(0)
-            finally:
-                states.plan[UNTIL] = 1
+            else:
+                states = self._home.states
+                states.plan[UNTIL] = steps
+                try:
+                    if self._one_step() == 1:
+                        return True
+                    steps -= states.taken.item(0)
+                finally:
+                    states.plan[UNTIL] = 1
         self._run_all(steps)
         return True
 
