@@ -16,7 +16,7 @@ import featherweight as fw
 from featherweight.names import MOVED_KEYWORDS
 from featherweight.robots.linkages import four_bar, four_bar_configuration
 from oracles.mechanisms import closed
-from simulation.scenes import NO_GRAVITY, double_pendulum, free_bodies, pendulum, pose, solid_ball, solid_box
+from simulation.scenes import NO_GRAVITY, cart, double_pendulum, free_bodies, pendulum, pose, solid_ball, solid_box
 from simulation.test_batch import on_ground
 
 H = 1e-3
@@ -630,3 +630,30 @@ print(len(sim.contacts()[0]) > 3, limited.steps, looped.steps, robot.nq == 14)
 def test_simulations_need_no_package_but_those_of_the_core() -> None:
     told = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=True)
     assert told.stdout.split() == ["True", "50", "50", "True"]
+
+
+@pytest.mark.parametrize("on_failure", ["stop", "reset"])
+@pytest.mark.parametrize("every", [1, 2])
+def test_runs_of_a_robot_that_fails_record_what_steps_give(on_failure: str, every: int) -> None:
+    """Check runs without and with a controller, and several steps at once, after a run that left records behind."""
+
+    def made() -> fw.Simulation:
+        sim = fw.Simulation(cart(), 0.01, q=[0.1], on_failure=on_failure)
+        sim.run(0.04, tau=[1.0])
+        return sim
+
+    tau, steps = np.array([1e160]), 6
+    sims, step_by_step = [made(), made()], made()
+    expected = [(step_by_step.time, step_by_step.q[0])]
+    for k in range(1, steps + 1):
+        step_by_step.step(tau)
+        if k % every == 0:
+            expected.append((step_by_step.time, step_by_step.q[0]))
+    assert step_by_step.failed[0]
+    runs = sims[0].run(0.06, tau=tau, every=every), sims[1].run(0.06, lambda time, q, v: tau, every=every)
+    for run in runs:
+        np.testing.assert_allclose(np.column_stack([run.times, run.q[:, 0]]), expected, rtol=0, atol=1e-15)
+    at_once = made()
+    at_once.step(tau, steps=steps)
+    for sim in (*sims, at_once):
+        assert sim.state == step_by_step.state and sim.failed[0]

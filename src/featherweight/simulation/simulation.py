@@ -419,7 +419,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         progress = Progress(f"simulation of {self.robot.name!r}, {duration:g} s", steps)
         plain = self._single and self._history is None and not self._observers
         with progress:
-            if plain and controller is None:
+            if plain and controller is None and self.on_failure == "raise":  # else the states of failed steps count, too
                 self._run_in_loop(steps - steps % every, inputs, recorder, progress)
             elif plain and controller is not None:
                 control = self._run_controlled(steps - steps % every, controller, control, external_forces, recorder, progress)
