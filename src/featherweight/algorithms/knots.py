@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from ..spatial import sqrt
+from .forward_dynamics_derivatives import dot
 from .inverse_kinematics.prioritized import is_zero
 
 FELT = "felt"  # the joint forces at the end of a step
@@ -134,8 +135,8 @@ def jump(after, v, a) -> None:
         a[i] = x - v[i]
 
 
-def no_slopes(v, result) -> None:
-    """Write derivatives of zero."""
+def nothing(v, result) -> None:
+    """Write zeros."""
 
 
 def jump_slopes(by_q, by_v, results) -> None:
@@ -343,18 +344,6 @@ def slack(rows, *target_and_result: Any) -> None:
             result[i] = result[i] + part[i]
 
 
-def sum_of_velocities(v, a, after) -> None:
-    """Write the velocity after a jump a."""
-    for i, x in enumerate(v):
-        after[i] = x + a[i]
-
-
-def at_rest(v, still) -> None:
-    """Write the velocity zero."""
-    for i in range(len(v)):
-        still[i] = 0.0
-
-
 def multipliers(inverse, *by_force_and_results: Any) -> None:
     """Write the multipliers of the equations of motion and of constraint rows, for a cotangent of the acceleration.
 
@@ -364,15 +353,10 @@ def multipliers(inverse, *by_force_and_results: Any) -> None:
     *by_force, bar, results = by_force_and_results
     of_motion, *of_rows = results if by_force else (results,)
     for j in range(len(inverse)):
-        of_motion[j] = dot_columns(inverse, bar, j)
+        of_motion[j] = dot(bar, inverse, j)
     for df_dtau, multiplier in zip(by_force, of_rows, strict=True):
         for r, row in enumerate(df_dtau):
             multiplier[r] = -sum((x * y for x, y in zip(row, bar, strict=True)), 0.0)
-
-
-def dot_columns(A, x, j: int):
-    """Return column j of a matrix times a vector."""
-    return sum((row[j] * y for row, y in zip(A, x, strict=True)), 0.0)
 
 
 def step_curvature(s: StepVariables, places: tuple[tuple[int, int], ...], *given: Any) -> None:

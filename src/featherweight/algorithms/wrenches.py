@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..spatial import Vec3
-
-
-def vector(x, first: int) -> Any:
-    """Return three numbers of a list as a vector."""
-    return Vec3(x[first], x[first + 1], x[first + 2])
+from .frames import write_vec3
+from .kinematics import mat3, vec3
 
 
 def wrench_on_body(body: int, R, p, in_world: bool, placement, wrench, at, rows) -> None:
@@ -17,14 +11,12 @@ def wrench_on_body(body: int, R, p, in_world: bool, placement, wrench, at, rows)
 
     The frame is placed on its body by R (rows) and p; `placement` is that of the frame in the world.
     """
-    force, moment = vector(wrench, 0), vector(wrench, 3)
+    force, moment = vec3([wrench], 0), vec3([wrench[3:]], 0)
     if in_world:
-        x, y, z = (Vec3(placement[0][i], placement[1][i], placement[2][i]) for i in range(3))
-        force, moment = (Vec3(x.dot(w), y.dot(w), z.dot(w)) for w in (force, moment))
-    moment = moment + vector(at, 0).cross(force)
-    X, Y, Z = (Vec3(*row) for row in R)
-    force, moment = (Vec3(X.dot(w), Y.dot(w), Z.dot(w)) for w in (force, moment))
-    moment = moment + Vec3(*p).cross(force)
-    for k, w in enumerate((force, moment)):
-        for i, value in enumerate((w.x, w.y, w.z)):
-            rows[body][3 * k + i] = value
+        back = mat3([placement[:3]], 0).transpose()
+        force, moment = back @ force, back @ moment
+    moment = moment + vec3([at], 0).cross(force)
+    to_body = mat3([R], 0)
+    force, moment = to_body @ force, to_body @ moment
+    write_vec3(force, rows[body], 0)
+    write_vec3(moment + vec3([p], 0).cross(force), rows[body], 3)

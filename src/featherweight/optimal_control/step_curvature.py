@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..algorithms import knots as kernels
+from ..algorithms.passive_forces import summed
 from ..engine.derivative_program import JacobianProgram, PullbackProgram
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram
 from ..robot.constraints.operational_space import OperationalSpace, programs_of_rows
@@ -87,12 +88,12 @@ class StepCurvature:
         if self.space and self.impact:
             n, m = self.system.robot.nv, self.space.size
             slopes = analytic(self.space.forward_dynamics_derivatives).program.given("target")
-            target = KernelProgram("none", kernels.no_slopes, (), (self.v,), (Output("target", (m,)),))
-            tau = KernelProgram("rest", kernels.at_rest, (), (self.v,), (Output("tau", (n,)),))
+            target = KernelProgram("none", kernels.nothing, (), (self.v,), (Output("target", (m,)),))
+            tau = KernelProgram("rest", kernels.nothing, (), (self.v,), (Output("tau", (n,)),))
             wanted = tuple(zip((f"d{x}_dtau" for x in ("acceleration", "force")), FREE_SLOPES, strict=True))
             yield ComposedProgram("free_slopes", (tau, target, slopes), FREE_SLOPES, "", wanted)
             zero = Output(FORCE_SLOPES[2], (m, n))
-            yield KernelProgram("no_slopes", kernels.no_slopes, (), (self.v,), (zero,))
+            yield KernelProgram("no_slopes", kernels.nothing, (), (self.v,), (zero,))
 
     def _multipliers(self) -> Program:
         n, sizes = self.system.robot.nv, [self.space.size for _ in self.force if self.space]
@@ -109,7 +110,7 @@ class StepCurvature:
         if self.impact:
             weight = robot.gravity_force.program
             yield RenamedProgram(weight, ((weight.outputs[0].name, LOAD),))
-            yield KernelProgram("still", kernels.at_rest, (), (self.v,), vector)
+            yield KernelProgram("still", kernels.nothing, (), (self.v,), vector)
             yield RenamedProgram(inverse, ((moved.name, "moved"), ("v", "still")))
         else:
             load = passive.load(self.implicit) if passive.exist else None
@@ -131,7 +132,7 @@ class StepCurvature:
         if self.impact:
             yield RenamedProgram(pull, (("force", "impulse"),))
             after = Output("after_jump", (n,))
-            yield KernelProgram("after_jump", kernels.sum_of_velocities, (), (self.v, self.a), (after,))
+            yield KernelProgram("after_jump", summed, (), (self.v, self.a), (after,))
             yield RenamedProgram(rows, (("v", "still"), ("a", after.name)))
         else:
             yield pull

@@ -49,7 +49,7 @@ from .stage_records import (
     RobotStages,
     VariedArrays,
 )  # fmt: skip
-from .state import Field, State, StateLayout
+from .state import Field, State, StateLayout, time_of
 from .step_failures import FailedStep
 from .step_model import StepModel
 from .step_status import NO_ROOM, TAKEN
@@ -59,15 +59,14 @@ GRAIN = 4  # least number of robots in a thread's piece
 MOST_STEPS = 1000  # greatest number of steps in one call
 MOST_RECORDED = 256  # greatest number of states that are recorded in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
-FLOAT = np.dtype(np.float64)
 BOUND = (  # attributes that belong to the arrays in use
     "arrays", "_ready", "_own_inputs", "_given", "_single", "_goes_on_alone", "_many", "_run", "_one", "_alone", "_one_step",
     "_energy",
 )  # fmt: skip
 OF_WORK = "active", "taken", "status", "plan", "order", "energy"  # fields of `FleetStates` that describe the work on steps
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
-    "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
-    "arrays", "_home", "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
+    "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "arrays",
+    "_home", "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
 )  # fmt: skip
 
 
@@ -202,7 +201,7 @@ class Fleet:
     def time(self) -> float:
         """The time of the states [s]."""
         states = self._home.states
-        return float(states.set_time.item(0) + (states.steps.item(0) - states.set_step.item(0)) * self.model.h)
+        return float(time_of(states.set_time.item(0), states.steps.item(0), states.set_step.item(0), self.model.h))
 
     def set_time(self, time: float) -> None:
         """Set the time of the states, which go on."""

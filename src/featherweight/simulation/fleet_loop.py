@@ -216,10 +216,8 @@ def put(one: RobotStages, many: FleetArrays, i: int) -> None:
     copy(many.states.q[i], one.state.q)
     copy(many.states.v[i], one.state.v)
     copy(many.states.act[i], one.state.act)
-    one.state.given[WITH_CONTROL], one.state.given[WITH_FORCES] = (
-        many.inputs.given[WITH_CONTROL],
-        many.inputs.given[WITH_FORCES],
-    )
+    one.state.given[WITH_CONTROL] = many.inputs.given[WITH_CONTROL]
+    one.state.given[WITH_FORCES] = many.inputs.given[WITH_FORCES]
 
 
 def load_inputs(one: RobotStages, many: FleetArrays, i: int, k: int) -> None:

@@ -54,7 +54,7 @@ from .observers import Observer
 from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
 from .simulation_options import ContactOptions, JointOptions
 from .stage_records import FleetContacts
-from .state import State, StateLayout
+from .state import State, StateLayout, time_of
 from .state_of_robots import StateOfRobots
 from .step_function import StepFunction
 from .step_model import StepModel
@@ -495,7 +495,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         exist = np.arange(layout.room) < counts[:, None]
         for i in np.flatnonzero(x["solved"] < counts):
             x["force"][i, : counts[i]] = fleet.contacts_of(int(i), contacts)[2]
-        times = x["set_time"] + (x["steps"] - x["set_step"]) * self.step_size
+        times = time_of(x["set_time"], x["steps"], x["set_step"], self.step_size)
         return Recorded(
             times, x["q"].copy(), x["v"].copy(), counts.copy(), x["point"][exist], x["force"][exist] / self.step_size
         )

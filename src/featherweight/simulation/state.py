@@ -25,6 +25,10 @@ class Field(NamedTuple):
         """The numbers of one robot."""
         return math.prod(self.shape)
 
+    def numbers(self, part: Array, robots: int) -> Array:
+        """Return the field (robots, ...) that lies in a part of the memory of states."""
+        return (part.view(np.int64) if self.whole else part).reshape(robots, *self.shape)
+
 
 class StateLayout:
     """The fields of states of one robot and scene, with room for a number of contacts.
@@ -52,27 +56,23 @@ class StateLayout:
         found, begin = {}, 0
         for name, x in self.fields.items():
             end = begin + robots * self.sizes[name]
-            part = block[begin:end]
-            found[name] = (part.view(np.int64) if x.whole else part).reshape(robots, *x.shape)
+            found[name] = x.numbers(block[begin:end], robots)
             begin = end
-        return found
-
-    def moved(self, blocks: Array, other: StateLayout) -> Array:
-        """Return blocks (k, size) of one robot that have another layout, with other room for contacts, in this one."""
-        found = np.zeros((len(blocks), self.size))
-        theirs = other.rows(blocks)
-        for name, x in self.rows(found).items():
-            places = tuple(slice(min(a, b)) for a, b in zip(x.shape, theirs[name].shape, strict=True))
-            x[places] = theirs[name][places]
         return found
 
     def rows(self, blocks: Array) -> dict[str, Array]:
         """Return the fields (k, ...) of k blocks (k, size) of one robot."""
         found, begin = {}, 0
         for name, x in self.fields.items():
-            part = blocks[:, begin : begin + x.size]
-            found[name] = (part.view(np.int64) if x.whole else part).reshape(len(blocks), *x.shape)
-            begin += x.size
+            end = begin + self.sizes[name]
+            found[name] = x.numbers(blocks[:, begin:end], len(blocks))
+            begin = end
+        return found
+
+    def moved(self, blocks: Array, other: StateLayout) -> Array:
+        """Return blocks (k, size) of one robot that have another layout, with other room for contacts, in this one."""
+        found = np.zeros((len(blocks), self.size))
+        copy_what_fits(other.rows(blocks), self.rows(found))
         return found
 
     def require(self, state: object) -> None:
@@ -147,7 +147,8 @@ class State:
     @property
     def time(self) -> float:
         """The time [s]; of many robots, that of the first."""
-        return time_of(self.arrays, self.layout.step)
+        begin, now, since = (self.arrays[name].item(0) for name in ("set_time", "steps", "set_step"))
+        return float(time_of(begin, now, since, self.layout.step))
 
     def _seen(self, name: str) -> Array:
         x = self.arrays[name]
@@ -205,10 +206,7 @@ class State:
             return self
         layout = self.layout.with_room(room)
         other = State(layout, layout.block(len(self)), self.single, self.history, self.enabled)
-        for name, x in other.arrays.items():
-            own = self.arrays[name]
-            places = tuple(slice(min(a, b)) for a, b in zip(x.shape, own.shape, strict=True))
-            x[places] = own[places]
+        copy_what_fits(self.arrays, other.arrays)
         return other
 
     def __eq__(self, other: object) -> bool:
@@ -237,7 +235,13 @@ class State:
         return f"<State of {of!r}: t={self.time:g} s, q {self.q.shape}, v {self.v.shape}{many}>"
 
 
-def time_of(arrays: dict[str, Array], step: float) -> float:
-    """Return the time [s] of states, that of the first robot."""
-    begin, now, since = (arrays[name].item(0) for name in ("set_time", "steps", "set_step"))
-    return float(begin + (now - since) * step)
+def copy_what_fits(given: dict[str, Array], goal: dict[str, Array]) -> None:
+    """Copy the places that arrays of the same names have in common."""
+    for name, x in goal.items():
+        places = tuple(slice(min(a, b)) for a, b in zip(x.shape, given[name].shape, strict=True))
+        x[places] = given[name][places]
+
+
+def time_of(set_time: Any, steps: Any, set_step: Any, h: float) -> Any:
+    """Return times [s] of states after numbers of steps h, given times that were set at other numbers."""
+    return set_time + (steps - set_step) * h
