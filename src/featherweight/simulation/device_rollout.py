@@ -167,7 +167,7 @@ class RolloutOnDevice:
 
         states = arrays.states._replace(
             q=dense("q", (robot.nq,), own=True),
-            plan=np.array([self.steps, self.every]),
+            plan=np.array([self.steps, self.every, 0, 0]),  # UNTIL, EVERY, SINCE, RECORDS
             **{
                 f"kept_{y.name}": there((count, *y.shape), address)
                 for y, (address, _) in zip(self.program.outputs, rows[len(given) :], strict=True)

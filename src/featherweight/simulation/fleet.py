@@ -50,7 +50,7 @@ from .stage_records import (
     VariedArrays,
 )  # fmt: skip
 from .state import Field, State, StateLayout, time_of
-from .step_failures import FailedStep
+from .step_failures import Failure
 from .step_model import StepModel
 from .step_status import NO_ROOM, TAKEN
 
@@ -63,7 +63,16 @@ BOUND = (  # attributes that belong to the arrays in use
     "arrays", "_ready", "_own_inputs", "_given", "_single", "_goes_on_alone", "_many", "_run", "_one", "_alone", "_one_step",
     "_energy",
 )  # fmt: skip
-OF_WORK = "active", "taken", "status", "plan", "order", "energy"  # fields of `FleetStates` that describe the work on steps
+OF_WORK = (
+    "active",
+    "taken",
+    "status",
+    "culprit",
+    "symptoms",
+    "plan",
+    "order",
+    "energy",
+)  # fields of `FleetStates` that describe the work on steps
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
     "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "arrays",
     "_home", "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
@@ -270,7 +279,8 @@ class Fleet:
         return FleetArrays(
             FleetStates(
                 **(nothing | states), active=np.ones(robots, bool), taken=np.zeros(robots, np.int64),
-                status=np.zeros(robots, np.int64), plan=np.array([1, 1, 1, 0]), order=np.arange(robots),
+                status=np.zeros(robots, np.int64), culprit=np.zeros(robots, np.int64), symptoms=np.zeros((robots, 3)),
+                plan=np.array([1, 1, 1, 0]), order=np.arange(robots),
                 energy=np.zeros(robots), block=block, kept_block=none,
             ),
             FleetInputs(
@@ -787,7 +797,7 @@ class Fleet:
                 tried = self.room
             elif status != TAKEN:
                 k = int(states.taken[i])
-                error = self._failure(i, k, time + k * self.model.h)
+                error = self._failure(i, time + k * self.model.h)
                 self.failed[i] = True
                 self.failures[i] = k, error
                 if self.on_failure != "reset":
@@ -800,14 +810,11 @@ class Fleet:
                 self._keep(i)
             self._work(RUN, i, i + 1)
 
-    def _failure(self, i: int, k: int, time: float) -> SimulationError:
-        """Attempt step k of robot i again, alone, to get the message of its failure."""
-        one, many, states = self._last_table(), self._many, self.arrays.states
-        plan, active = states.plan[UNTIL], states.active[i]
-        states.taken[i], states.plan[UNTIL], states.active[i] = k, k + 1, True
-        self._run(one.address, many.address, i, i + 1, RUN)
-        states.plan[UNTIL], states.active[i] = plan, active
-        return FailedStep(self.model, self.contacts, one, time).error(int(states.status[i]), i, len(states.q))
+    def _failure(self, i: int, time: float) -> SimulationError:
+        """Return the error of the last step of robot i."""
+        x = self.arrays.states
+        failure = Failure(int(x.status[i]), int(x.culprit[i]), x.symptoms[i], x.q[i], time, i, len(x.q))
+        return failure.error(self.model, self.contacts)
 
     def _raise_errors(self) -> None:
         """Raise the first exception of a Python function, from any thread, and discard the others."""
@@ -862,8 +869,7 @@ class Fleet:
             self._compile()
         while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
             self._make_room()
-        one = self._tables[-1]
         if not done:
-            failed = FailedStep(self.model, self.contacts, one, self.time)
-            raise failed.error(int(self.arrays.states.status[i]), i, len(self.q))
-        return one.content
+            self._raise_errors()
+            raise self._failure(i, self.time)
+        return self._tables[-1].content
