@@ -22,7 +22,7 @@ from .arguments import chosen_robots
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .contact_stage import ContactStage
 from .fleet import Fleet
-from .forces import ForcesAtJoints
+from .forces_at_joints import ForcesAtJoints
 from .observers import Observer, Pictures, SimulationView
 from .scene import Ground
 from .sensed_robots import Probes, SensedRobots

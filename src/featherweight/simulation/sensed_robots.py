@@ -25,7 +25,8 @@ from ..robot.tendons.length_functions import LengthFunctions
 from ..robot.tendons.tendon_table import length_table
 from .contact_stage import ContactStage
 from .fleet import Fleet
-from .forces import ForcesAtJoints, bound_laws, drive_armature, drive_law
+from .forces import bound_laws, drive_armature, drive_law
+from .forces_at_joints import ForcesAtJoints
 from .scene import Ground
 from .scene_building import ground_part
 from .step_model import StepModel

@@ -48,7 +48,7 @@ from .contact_stage import ContactStage
 from .defaults import law_of, of_the_file, shapes_have_something_to_touch, warn_of_explicit_drives, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, of_all_robots, step_derivatives
 from .fleet import MOST_RECORDED, Fleet, Inputs
-from .forces import ForcesAtJoints
+from .forces_at_joints import forces_at_joints
 from .joint_limits import JointLimits
 from .observers import Observer
 from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
@@ -185,7 +185,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         self._use = Use(f"the simulation of {robot.name!r}", "make one for each thread, such as copy.copy(simulation)")
         self.robot, self.step_size, self.integrator = robot, float(step), integrator
-        self.forces = ForcesAtJoints(robot, actuators, float(step))
+        self.forces = forces_at_joints(robot, actuators, float(step))
         self.ground, self.on_failure = ground, on_failure
         passive = joints.passive and self.forces.smooth
         self._model = model = StepModel(robot, self.step_size, integrator, self.forces, passive, contact)

@@ -13,7 +13,8 @@ from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
 from ..model.types import JointType
 from ..robot.robot import Robot
-from .forces import NO_ARMATURE, ForcesAtJoints
+from .forces import NO_ARMATURE
+from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import has_implicit_drives
 from .simulation_options import PART, ContactOptions
 from .smooth_motion import middle_armature, write_curved_rates
