@@ -133,9 +133,12 @@ def test_steps_by_blocks_are_those_by_whole_matrices(tmp_path: Path, monkeypatch
         if not in_blocks:
             monkeypatch.setattr(ContactInertia, "in_blocks", False)
         simulation = fw.Simulation(robot, q="qpos0")
-        inertia = simulation._stage.inertia
+        contacts = simulation._plant.contacts
+        inertia = contacts.inertia
         assert inertia.by_inverse and inertia.in_blocks == in_blocks and inertia.columns == (7 if in_blocks else robot.nv)
-        assert (np.diff(simulation._stage.model.branch) >= 0).all() and simulation._stage.model.joint_branch.tolist() == [1]
+        assert (
+            np.diff(simulation._plant.contacts.model.branch) >= 0
+        ).all() and simulation._stage.model.joint_branch.tolist() == [1]
         control = np.ones(1) if drive else None
         simulation.step(control=control, steps=60)
         assert len(simulation.contacts()[0]) > 4

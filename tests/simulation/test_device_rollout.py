@@ -157,7 +157,7 @@ def test_memory_and_contacts_grow_as_needed(device: HostDevice) -> None:
     sim = box()
     q, v = states(sim, 5)
     expected = sim.rollout(q, v, steps=60)
-    own = device_rollout.loop_of(sim).own_bytes
+    own = device_rollout.loop_of(sim._fleet).own_bytes
     device.free = 4 * own
     device.launches.clear()
     there = sim.rollout(q, v, steps=60, device="cuda")
@@ -243,5 +243,5 @@ def test_arrays_of_wrong_shapes_places_and_types() -> None:
 
 def test_rounding_of_a_whole_step_is_that_of_this_machine() -> None:
     """Check the rounding of a step; `benchmarks/gpu/step_kernels.py` runs NVIDIA's assembler on it, which takes a minute."""
-    text = assembly(device_rollout.loop_of(box()).module(), (9, 0), loops=True).decode()
+    text = assembly(device_rollout.loop_of(box()._fleet).module(), (9, 0), loops=True).decode()
     assert_rounded_as_here(text, 5000)
