@@ -14,6 +14,8 @@ from featherweight.array_types import Array
 from featherweight.model.topology import Topology
 from featherweight.robot.step_functions import Forest, forest_of
 from featherweight.simulation.contact_inertia import ContactInertia
+from featherweight.simulation.contact_stage import ContactStage
+from simulation.made import made
 
 FOREST = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 1"/>
 <body name="walker" pos="0 0 1"><freejoint/><geom type="box" size=".1 .2 .3"/>
@@ -132,13 +134,12 @@ def test_steps_by_blocks_are_those_by_whole_matrices(tmp_path: Path, monkeypatch
     for in_blocks in (True, False):
         if not in_blocks:
             monkeypatch.setattr(ContactInertia, "in_blocks", False)
-        simulation = fw.Simulation(robot, q="qpos0")
-        contacts = simulation._plant.contacts
-        inertia = contacts.inertia
+        with made(ContactStage) as stages:
+            simulation = fw.Simulation(robot, q="qpos0")
+        [stage] = stages
+        inertia = stage.inertia
         assert inertia.by_inverse and inertia.in_blocks == in_blocks and inertia.columns == (7 if in_blocks else robot.nv)
-        assert (
-            np.diff(simulation._plant.contacts.model.branch) >= 0
-        ).all() and simulation._stage.model.joint_branch.tolist() == [1]
+        assert (np.diff(stage.model.branch) >= 0).all() and stage.model.joint_branch.tolist() == [1]
         control = np.ones(1) if drive else None
         simulation.step(control=control, steps=60)
         assert len(simulation.contacts()[0]) > 4

@@ -7,7 +7,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.engine.loops.kernels import CompiledLoop
-from featherweight.simulation.fleet_loop import LOOK, work_on_robots
+from featherweight.simulation.fleet_loop import work_on_robots
 from simulation.plain_python import CHECKED, steps_by
 from simulation.test_plain_python import driven, legs, linkage, many_bodies, touching
 
@@ -28,10 +28,16 @@ def test_checked_steps_have_the_bits_of_others(robots: int, make: object, monkey
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_a_robot_that_is_not_there_is_an_error_with_file_and_line(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("robots", [1, 2])
+def test_a_contact_without_room_is_an_error_with_file_and_line(robots: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check a state, changed by hand, that counts more contacts than it holds."""
     monkeypatch.setenv("FEATHERWEIGHT_CHECKED", "1")
     with steps_by(CHECKED):
-        sim = legs("semi-implicit", 2)
+        sim = legs("semi-implicit", robots)
         sim.step()
-        with pytest.raises(IndexError, match=r"fleet_loop\.py:\d+: index 2 of 2"):
-            sim._fleet._work(LOOK, 2, 3)
+        state = sim.state
+        room = state.layout.room
+        state.arrays["counts"][-1] = room + 1
+        sim.state = state
+        with pytest.raises(IndexError, match=rf"fleet_loop\.py:\d+: index {room} of {room}"):
+            sim.step()

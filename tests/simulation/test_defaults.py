@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 
 import featherweight as fw
-from simulation.scenes import corners, free_bodies, solid_box
+from simulation.scenes import corners, free_bodies, pose, solid_box
 
 BALL = """<mujoco><option timestep="0.004" integrator="RK4"/><worldbody>{floor}
   <body name="ball" pos="0 0 2"><freejoint/><geom name="skin" size="0.1" friction="0.6"/></body></worldbody>{more}
@@ -22,10 +22,10 @@ def ball(folder: Path, floor: str = FLOOR, more: str = "") -> fw.Robot:
     return fw.load(path)
 
 
-def contacts(sim: fw.Simulation) -> Any:
-    """Return the pairs that may touch."""
-    assert sim._fleet is not None
-    return sim._fleet.contacts
+def landed(sim: fw.Simulation) -> list[str]:
+    """Fall for a second, and return the names of contacts."""
+    sim.run(1.0)
+    return sim.contacts().names
 
 
 def test_step_integrator_floor_and_configurations_are_the_file_s(tmp_path: Path) -> None:
@@ -33,20 +33,24 @@ def test_step_integrator_floor_and_configurations_are_the_file_s(tmp_path: Path)
     sim = fw.Simulation(robot, q="high")
     assert (sim.step_size, sim.integrator) == (0.004, "rk4")
     assert sim.q[2] == 5.0
-    touching = contacts(sim).touching
-    assert touching.friction.tolist() == [0.9]
-    other = fw.Simulation(robot, 1e-3, "midpoint", shapes=False)
+    low = [0, 0, 0.1, 0, 0, 0, 1]
+    sim.reset(low, [2, 0, 0, 0, 0, 0])
+    sim.step()
+    [force] = sim.contacts().forces
+    np.testing.assert_allclose(force[:2], [-0.9 * force[2], 0.0], atol=1e-6)  # it slides
+    other = fw.Simulation(robot, 1e-3, "midpoint", q=low, shapes=False)
     assert (other.step_size, other.integrator) == (1e-3, "midpoint")
-    assert not contacts(other).names
+    assert not landed(other) and other.q[2] < -4.0
 
 
 def test_shapes_touch_where_there_is_anything_to_touch(tmp_path: Path) -> None:
     alone = ball(tmp_path, floor="")
-    assert not contacts(fw.Simulation(alone)).names
-    assert contacts(fw.Simulation(alone, ground=fw.Plane())).names
+    assert not landed(fw.Simulation(alone))
+    assert landed(fw.Simulation(alone, ground=fw.Plane()))
     boxes = free_bodies(solid_box(1.0, (1.0, 1.0, 1.0)))
-    sim = fw.Simulation(boxes, spheres=corners("body0", (1.0, 1.0, 1.0)), ground=fw.Plane())
-    assert all("point" in name for name in contacts(sim).names)
+    sim = fw.Simulation(boxes, q=pose((0, 0, 0.6)), spheres=corners("body0", (1.0, 1.0, 1.0)), ground=fw.Plane())
+    names = landed(sim)
+    assert len(names) == 4 and all("point" in name for name in names)
 
 
 def test_what_is_not_simulated_is_said_once(tmp_path: Path) -> None:

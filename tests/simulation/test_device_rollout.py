@@ -15,7 +15,7 @@ from engine.backends.cuda.ptx_text import assert_rounded_as_here
 from featherweight.engine.backends.cuda.code import assembly
 from featherweight.engine.backends.cuda.device_array import DeviceArray
 from featherweight.model.generators import chain
-from featherweight.simulation import device_rollout
+from featherweight.simulation import device_rollout, fleet
 from simulation.scenes import HINGE, NOTHING, SLIDE, X, Y, Z, cart, corners, free_bodies, solid_ball, solid_box
 
 pytestmark = [needs_fma, pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")]
@@ -152,7 +152,7 @@ def test_robots_that_differ() -> None:
     assert len({x.tobytes() for x in sim.rollout(q, v, steps=60)[0][:, -1]}) == 3
 
 
-def test_memory_and_contacts_grow_as_needed(device: HostDevice) -> None:
+def test_memory_and_contacts_grow_as_needed(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that robots take several launches if memory is short, and that a launch restarts if contacts need more room."""
     sim = box()
     q, v = states(sim, 5)
@@ -163,9 +163,9 @@ def test_memory_and_contacts_grow_as_needed(device: HostDevice) -> None:
     there = sim.rollout(q, v, steps=60, device="cuda")
     assert len(device.launches) == 3
     device.free = 200 * own
-    sim._fleet.layout = sim._fleet.layout.with_room(1)
+    monkeypatch.setattr(fleet, "ROOM", 1)
     device.launches.clear()
-    again = sim.rollout(q, v, steps=60, device="cuda")
+    again = box().rollout(q, v, steps=60, device="cuda")
     assert len(device.launches) > 1 and not device.memory
     for x, y, z in zip(there, again, expected, strict=True):
         np.testing.assert_array_equal(x, z)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from unittest.mock import patch
 
 import gymnasium
 import numpy as np
@@ -14,7 +17,7 @@ import featherweight as fw
 from featherweight.engine.backends.llvm.jit import host
 from featherweight.identification import random_parameters
 from featherweight.simulation import fleet_vectors
-from featherweight.simulation.fleet_vectors import NEVER, READY
+from featherweight.simulation.fleet_vectors import FleetVectors
 from simulation.scenes import corners, free_bodies, pendulum, solid_box
 
 pytestmark = [
@@ -24,23 +27,59 @@ pytestmark = [
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
 ROBOTS = 19  # several vectors, and three robots more
 SIDES = (0.4, 0.3, 0.2)
+Moved = TypeVar("Moved")
 
 
-def with_state(sim: fw.Simulation, state: int) -> fw.Simulation:
-    """Let a simulation use vectors from the first step on, or never."""
-    fleet = sim._fleet
-    fleet._begin()
-    if state == READY:
-        assert fleet.vectors.prepare(fleet._many.layout)
-    fleet.vectors.state = state
-    return sim
+@contextmanager
+def vectors(used: bool) -> Iterator[list[int]]:
+    """Let fleets never take steps in vectors, or always once these are compiled, from the end of the first step on.
+
+    The list has a number for each call that takes steps in vectors.
+    """
+    taken, take_steps = list[int](), FleetVectors.take_steps
+
+    def noted(self: FleetVectors, *arguments: Any) -> int:
+        taken.append(take_steps(self, *arguments))
+        return taken[-1]
+
+    with (
+        patch.object(fleet_vectors, "PATIENCE", 0.0 if used else np.inf),
+        patch.object(FleetVectors, "pay_off", FleetVectors.ready),
+        patch.object(FleetVectors, "take_steps", noted),
+    ):
+        yield taken
+    assert bool(taken) == used
 
 
-def require_equal(make: Any, steps: int, **inputs: Any) -> fw.Simulation:
+def wait_for_compilation() -> None:
+    for thread in threading.enumerate():
+        if thread.name == fleet_vectors.THREAD:
+            thread.join()
+
+
+def both_ways(make: Callable[[], fw.Simulation], move: Callable[[fw.Simulation], Moved]) -> tuple[Moved, Moved]:
+    """Return what `move` returns for a fleet without vectors, and for one with vectors from the first step on."""
+    with vectors(False):
+        alone = move(make())
+    with vectors(True) as taken:
+        sim = make()
+        begin = sim.state
+        move(sim)  # the vectors are compiled meanwhile
+        wait_for_compilation()
+        taken.clear()
+        sim.state = begin
+        together = move(sim)
+    return alone, together
+
+
+def require_equal(make: Callable[[], fw.Simulation], steps: int, **inputs: Any) -> fw.Simulation:
     """Compare fleets that `make` returns, with vectors and without."""
-    alone, together = with_state(make(), NEVER), with_state(make(), READY)
-    for sim in (alone, together):
+
+    def move(sim: fw.Simulation) -> fw.Simulation:
         sim.run(steps * sim.step_size, every=steps, **inputs)
+        return sim
+
+    alone, together = both_ways(make, move)
     np.testing.assert_array_equal(together.q, alone.q)
     np.testing.assert_array_equal(together.v, alone.v)
     ours, theirs = together.contacts_of_many(slice(None)), alone.contacts_of_many(slice(None))
@@ -77,9 +116,8 @@ def test_robots_of_gymnasium(name: str, contact: str) -> None:
     def make() -> fw.Simulation:
         return fw.Simulation(robot, 0.004, q=start, shapes=True, contact=contact)
 
-    alone, together = with_state(make(), NEVER), with_state(make(), READY)
-    ours, theirs = (x.rollout(start, np.zeros((ROBOTS, robot.nv)), control=controls) for x in (together, alone))
-    for a, b in zip(ours, theirs, strict=True):
+    alone, together = both_ways(make, lambda sim: sim.rollout(start, np.zeros((ROBOTS, robot.nv)), control=controls))
+    for a, b in zip(together, alone, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -94,10 +132,12 @@ def test_robots_that_differ() -> None:
         sim.vary(friction=np.linspace(0.1, 1.0, ROBOTS), parameters=parameters)
         return sim
 
-    alone, together = with_state(make(), NEVER), with_state(make(), READY)
-    for _ in range(300):
-        for sim in (alone, together):
+    def move(sim: fw.Simulation) -> fw.Simulation:
+        for _ in range(300):
             sim.step(external_forces=push[:, 0][:, None])
+        return sim
+
+    alone, together = both_ways(make, move)
     np.testing.assert_array_equal(together.q, alone.q)
     assert len(alone.contacts_of_many(slice(None)).robot) >= 6
 
@@ -172,20 +212,18 @@ def interrupt(_: threading.Thread) -> None:
     raise KeyboardInterrupt
 
 
-def test_vectors_are_compiled_beside_long_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet_vectors, "PATIENCE", 0.0)
-    sim, alone = boxes(), with_state(boxes(), NEVER)
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", interrupt)
-        with pytest.raises(KeyboardInterrupt):
+def test_vectors_are_compiled_beside_long_work() -> None:
+    sim, alone = boxes(), boxes()
+    with vectors(False):
+        for _ in range(301):
+            alone.step()
+    with vectors(True) as taken:
+        with patch.object(threading.Thread, "start", interrupt), pytest.raises(KeyboardInterrupt):
             sim.step()
-    sim.step()
-    alone.step()
-    for thread in threading.enumerate():
-        if thread.name == fleet_vectors.THREAD:
-            thread.join()
-    assert sim._fleet.vectors.state == READY
-    for _ in range(300):
         sim.step()
-        alone.step()
+        assert not taken
+        wait_for_compilation()
+        for _ in range(300):
+            sim.step()
+    assert len(taken) == 300
     np.testing.assert_array_equal(sim.q, alone.q)

@@ -16,14 +16,15 @@ import pytest
 
 import featherweight as fw
 from featherweight.collision.closest_points import EXACT
-from featherweight.engine.loops.kernels import Table
 from featherweight.identification import random_parameters
 from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar
+from featherweight.simulation.robot_tables import StagesTable
 from oracles.mechanisms import closed
 from oracles.states import Array
 from oracles.trees import tree
 from simulation import scenes
+from simulation.made import made
 from simulation.plain_python import ROUNDED, plain_python, record_at, steps_by
 from simulation.scenes import FREE, HINGE, NOTHING, X, Y, Z, cart, corners, free_bodies, solid_ball, solid_box
 
@@ -444,9 +445,9 @@ def test_bits_of_robots_that_differ_and_of_functions_that_python_calls(make: Cal
 
 
 def test_records_at_an_address_are_those_of_the_table() -> None:
-    sim = legs("rk4", 2)
-    sim.step()
-    table = sim._fleet._table()
+    with made(StagesTable) as tables:
+        legs("rk4", 2).step()
+    table = tables[0]
 
     def same(a: Any, b: Any) -> int:
         if isinstance(a, tuple):
@@ -459,7 +460,6 @@ def test_records_at_an_address_are_those_of_the_table() -> None:
         assert a == b
         return 1
 
-    assert isinstance(table, Table)
     assert same(table.content, record_at(table.layout, table.address)) > 500
 
 

@@ -85,7 +85,7 @@ def test_a_body_that_sinks_deeper_than_at_the_start_is_refused() -> None:
     sim = fw.Simulation(robot, H)
     with pytest.warns(fw.ModelWarning, match="overlap at the start"):
         sim.run(0.5)
-    assert sim._fleet._home.states.deepest[0] == pytest.approx(0.1)
+    assert sim.state.arrays["deepest"] == pytest.approx(0.1)
 
 
 def test_shapes_of_one_robot_that_its_file_draws_in_one_another_never_touch() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,6 @@ import pytest
 import featherweight as fw
 from featherweight.robots.linkages import four_bar, four_bar_configuration
 from featherweight.simulation import fleet, robot_tables, step_status
-from featherweight.simulation.step_status import TAKEN
 from oracles.mechanisms import closed
 from oracles.states import Array
 from simulation.plain_python import plain_python
@@ -193,7 +193,6 @@ def test_a_step_that_is_refused_says_why_and_keeps_the_state(name: str, by: Any)
             go(sim, steps, inputs, states)
         q, v, time = states[-1]
         assert re.match(words, caught.value.what), caught.value.what
-        assert int(sim._fleet.arrays.states.status[0]) == STATUSES[name]
         assert caught.value.time == time == sim.time
         np.testing.assert_array_equal(sim.q, q)
         np.testing.assert_array_equal(sim.v, v)
@@ -203,7 +202,7 @@ def test_a_step_that_is_refused_says_why_and_keeps_the_state(name: str, by: Any)
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_a_robot_whose_step_is_refused_is_named_and_stops_alone(name: str) -> None:
+def test_a_robot_whose_step_is_refused_is_named_and_stops_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check beside a robot at rest, for statuses where this makes a difference."""
     sim, steps, inputs, words = SCENES[name]()
     with pytest.raises(fw.SimulationError):
@@ -221,8 +220,9 @@ def test_a_robot_whose_step_is_refused_is_named_and_stops_alone(name: str) -> No
     assert f" in robot {int(slow)} of 2: " in str(caught.value)
     np.testing.assert_array_equal(sim.q, q)
     np.testing.assert_array_equal(sim.v, v)
-    sim._fleet.on_failure = "stop"
-    sim._fleet._bind(sim._fleet._home)
+    monkeypatch.setattr(fw, "Simulation", partial(fw.Simulation, on_failure="stop"))
+    sim = SCENES[name]().sim
+    sim.reset(q, v)
     sim.step(**given)
     assert sim.failed.tolist() == [not slow, True]
     np.testing.assert_array_equal(sim.q[1], q[1])
@@ -249,8 +249,7 @@ def test_room_for_more_contacts_than_there_was_is_made(monkeypatch: pytest.Monke
             v=np.array([[0, 0, 0, 0, 0, 0], [0.3, 0.1, -0.5, 0, 0, 1.0]]), spheres=spheres, ground=fw.Plane(),
         )  # fmt: skip
         sim.run(5 * H)
-        assert sim._fleet.room == 64 and len(sim.contacts(1)[0]) == 36
-        assert (sim._fleet.arrays.states.status == TAKEN).all()
+        assert sim.state.layout.room == 64 and len(sim.contacts(1)[0]) == 36
         ends.append((sim.q, sim.v, sim.contacts(1)[1]))
     for mine, theirs in zip(*ends, strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -263,7 +262,7 @@ def test_robots_that_need_more_room_in_the_same_step_make_it_once() -> None:
         spheres=spheres, ground=fw.Plane(),
     )  # fmt: skip
     sim.run(20 * H)
-    assert sim._fleet.room == 2 * fleet.ROOM
+    assert sim.state.layout.room == 2 * fleet.ROOM
     assert sim.contact_arrays.counts.tolist() == [fleet.ROOM + 1] * 5
 
 

@@ -10,7 +10,9 @@ import pytest
 import featherweight as fw
 from featherweight.robot.collision.shape_pairs import touching_pairs
 from featherweight.simulation import fleet
+from featherweight.simulation.contact_inertia import ContactInertia
 from simulation.beside_mujoco import beside_mujoco
+from simulation.made import made
 from simulation.plain_python import plain_python
 
 SCENE = """<mujoco><option timestep="0.002" cone="{cone}" {option}/>
@@ -122,8 +124,8 @@ def test_torques_have_room_for_as_many_contacts_as_forces(monkeypatch: pytest.Mo
         monkeypatch.setattr(fleet, "ROOM", room)
         sim = fw.Simulation(robot, q=q, v=v, contact="as in the file")
         sim.run(0.1, every=50)
-        contacts = sim._fleet.home.contacts
-        assert contacts.turn.shape == contacts.force.shape
+        fields = sim.state.arrays
+        assert fields["turn"].shape == fields["force"].shape
         ends.append(sim.q)
     np.testing.assert_array_equal(ends[0], ends[1])
 
@@ -158,8 +160,10 @@ def test_a_robot_with_many_bodies_has_it_too() -> None:
     v[0], v[5], v[6:] = 0.5, 1.0, 0.5
     found = []
     for algorithm in ("auto", "kjr"):
-        sim = fw.Simulation(robot, v=v, contact=fw.ContactOptions(delassus=algorithm))
-        assert sim._plant.contacts.inertia.by_inverse == (algorithm == "auto")
+        with made(ContactInertia) as inertias:
+            sim = fw.Simulation(robot, v=v, contact=fw.ContactOptions(delassus=algorithm))
+        [inertia] = inertias
+        assert inertia.by_inverse == (algorithm == "auto")
         sim.run(0.01)  # normal impulses of a chain on a plane, which bound friction, are not unique
         found.append(sim.v)
     assert abs(found[0][5] - v[5]) > 0.05
@@ -194,6 +198,5 @@ def test_torques_of_friction_are_kept_for_the_next_step_of_each_robot() -> None:
         torque[1, 5] = 0.1
         for _ in range(100):
             sim.step(external_forces=torque)
-        assert sim._fleet is not None
-        turns = sim._fleet._home.contacts.turn.sum(axis=1)  # (robots, 3)
+        turns = sim.state.arrays["turn"].sum(axis=1)  # (robots, 3)
         np.testing.assert_allclose(turns, np.tile([0.0, 0.0, -0.1 * sim.step_size], (len(turns), 1)), atol=1e-9)

@@ -122,7 +122,8 @@ class RolloutOnDevice:
                 some = [(address + 8 * step * begin, step) for address, step in rows]
                 status, taken = self._launch_some(loop, fleet, (device, stream), count, some)
                 if (status == NO_ROOM).any():
-                    fleet.layout = fleet.layout.with_room(2 * fleet.room)
+                    roomy = fleet.state().with_room(2 * fleet.room)
+                    fleet.layout, fleet.block = roomy.layout, roomy.block
                     continue
                 if (status != TAKEN).any():
                     robot = int(np.where(status == TAKEN, self.steps, taken).argmin())
