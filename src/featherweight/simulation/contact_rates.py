@@ -6,7 +6,7 @@ sliding, open or bouncing.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class ContactRates:
         self.kinematics, self.impulses = t.kinematics, t.impulses
         self.active = active_rows(self.model, self.kinematics)
         self.joints = JointMap(found.forces, self.start.q)
-        self.base = motion.dynamics(self.start.q.value, 0.0 * self.start.v.value, 0.0 * self.start.v.value)
+        self.base = self._pushed(0.0 * self.start.v.value, np.zeros((len(self.found.robot.bodies), 6)))
         self._locate()
         self._assemble()
         self._solve()
@@ -94,6 +94,11 @@ class ContactRates:
         D = self.stage.body_velocities.derivative("q", "v")(self.start.q.value, x)
         return D[0], D[1]
 
+    def _pushed(self, tau: Array, external: Array) -> Any:
+        """Return the derivatives of the acceleration by forces at joints and on bodies, at rest."""
+        q, none = self.start.q.value, self.found.stages.step.none
+        return self.found.model.impulse_slopes(q, none, tau, *self.found.armature, external_forces=external)
+
     def seen(self, x: Array, dx: Array, felt: bool = False) -> tuple[Array, Array]:
         """Return the velocities (m,) along contacts and joint rows for velocities x (nv,), and their rates."""
         m = 3 * self.count + len(self.active)
@@ -128,7 +133,7 @@ class ContactRates:
         tau, dtau = self.joints.forces(Rated(e, de))
         external = np.zeros((len(self.found.robot.bodies), 6))
         external[self.stage.numbers] = W / self.h
-        D = self.motion.dynamics(self.start.q.value, 0.0 * self.start.v.value, tau / self.h, external)
+        D = self._pushed(tau / self.h, external)
         J, Minv = self.bodies.jacobian, self.base.da_dtau
         x: Array = Minv @ (np.einsum("bkv,bk->v", J, W) + tau)
         dx = self.h * (D.da_dq - self.base.da_dq) @ self.start.q.rates + Minv @ (np.einsum("bkv,bkd->vd", J, dW) + dtau)

@@ -15,8 +15,8 @@ from .contact_rates import ContactRates
 from .fleet import Fleet, Inputs
 from .found_step import FoundStep
 from .rates import Rated, through
-from .stage_records import FOUND, NEAR, WITH_CONTROL
-from .step_rates import Given, State, StepRates
+from .stage_records import FOUND, NEAR
+from .step_rates import State, StepRates
 
 
 @summarized
@@ -58,31 +58,31 @@ def of_all_robots(many: list[StepDerivatives]) -> StepDerivatives:
 
 
 def _of_one(found: FoundStep) -> StepDerivatives:
-    nv, nu = found.robot.nv, found.forces.nu
-    s, step = found.stages, found.stages.step
-    dq, dv, dtau, dcontrol = np.split(np.eye(3 * nv + nu), [nv, 2 * nv, 3 * nv])
-    start = State(Rated(s.state.q, dq), Rated(s.state.v, dv))
-    control = Rated(s.state.control, dcontrol) if s.state.given[WITH_CONTROL] else None
-    rates, smooth = StepRates(found, start, Given(Rated(s.state.tau, dtau), control)), None
-    if found.model.integrator == "semi-implicit":
-        free = rates.semi_implicit()
+    model, s, step = found.model, found.stages, found.stages.step
+    rates, smooth = StepRates(found, State(*map(Rated, s.state[:2], model.directions))), None
+    if model.integrator == "semi-implicit":
+        free = found.velocity_slopes() if model.velocity_slopes else rates.semi_implicit()
     else:
-        smooth = rates.runge_kutta() if found.model.integrator == "rk4" else rates.midpoint()
-        free = smooth.v
-    after, none, touched = Rated(step.after, free.rates), np.zeros_like(free.rates), tuple[str, ...]()
+        smooth = rates.runge_kutta() if model.integrator == "rk4" else rates.midpoint()
+        free = smooth.v.rates
+    after, none, touched = Rated(step.after, free), model.no_rates, tuple[str, ...]()
     struck, displacement = Rated(step.struck, none), Rated(step.displacement, none)
     if s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0:
-        contacts = ContactRates(found, rates, free.rates)
+        contacts = ContactRates(found, rates, free)
         after, struck = after._replace(rates=contacts.velocity()), struck._replace(rates=contacts.struck())
         if step.displacement.any():
             displacement = displacement._replace(rates=contacts.displacement())
         touched = contacts.names()
-    if smooth is not None and not ((step.after != step.free).any() or step.displacement.any()):
-        end = smooth._replace(v=after)
-    elif smooth is not None:
-        end = State(rates.moved(0.5 * rates.h * (start.v + struck + after) + displacement), after)
+    doubtful = tuple(dict.fromkeys((*found.at_a_limit, *touched)))
+    if smooth is None and model.end_slopes and displacement.rates is none:
+        A, B, *of_control = model.end_slopes(s.state.q, step.after, step.none, model.h, after.rates)
+        return StepDerivatives(A, B, of_control[0] if of_control else np.zeros((len(A), 0)), doubtful)
+    start = rates.start
+    if smooth is None:
+        end = State(*through(found.robot.step_functions.advance, start.q, after, displacement, model.h))
+    elif (step.after != step.free).any() or step.displacement.any():
+        end = State(rates.moved(0.5 * model.h * (start.v + struck + after) + displacement), after)
     else:
-        end = State(*through(found.robot.step_functions.advance, start.q, after, displacement, rates.h))
-    whole = np.vstack([end.q.rates, end.v.rates])
-    doubtful = tuple(dict.fromkeys((*rates.at_an_end, *touched)))
+        end = smooth._replace(v=after)
+    whole, nv = np.vstack([end.q.rates, end.v.rates]), found.robot.nv
     return StepDerivatives(whole[:, : 2 * nv], whole[:, 2 * nv : 3 * nv], whole[:, 3 * nv :], doubtful)

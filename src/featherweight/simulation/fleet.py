@@ -852,7 +852,7 @@ class Fleet:
 
     # derivatives
 
-    def attempt(self, i: int, inputs: Inputs) -> RobotStages:
+    def attempt(self, i: int, inputs: Inputs) -> StagesTable:
         """Return the stages after the step that robot i would take under inputs of one step, without taking it.
 
         Raises SimulationError if the step fails.
@@ -866,4 +866,4 @@ class Fleet:
         if not done:
             failed = FailedStep(self.model, self.contacts, one, self.time)
             raise failed.error(int(self.arrays.states.status[i]), i, len(self.q))
-        return one.content
+        return one

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -379,7 +379,7 @@ class ForcesAtJoints:
         """Return whether S exists."""
         return bool(self.robot.closed) or self.lengths is not None
 
-    @property
+    @cached_property
     def plain(self) -> bool:
         """Return whether all forces act at joints with their own coordinates, by linear laws; other forces have no
         derivatives.

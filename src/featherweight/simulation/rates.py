@@ -13,6 +13,8 @@ import numpy as np
 
 from ..array_types import Array
 from ..engine.function import CompiledFunction
+from ..model.tree import FLOATING, PLANAR, SPHERICAL
+from ..spatial.lie_jacobians import ad_se2, ad_se3, ad_so3, inverse_adjoint, right_jacobian
 from .forces import ForcesAtJoints
 
 
@@ -42,6 +44,17 @@ def through(function: CompiledFunction[Any], *arguments: Any) -> list[Rated]:
     moving = {p.name: x.rates for p, x in zip(function.program.inputs, arguments, strict=True) if isinstance(x, Rated)}
     slopes = iter(_listed(function.derivative(*moving)(*values)))
     return [Rated(y, sum(next(slopes) @ rates for rates in moving.values())) for y in _listed(function(*values))]
+
+
+ADJOINTS = {FLOATING: (ad_se3, 3, 6), SPHERICAL: (ad_so3, 0, 3), PLANAR: (ad_se2, 2, 3)}
+"""Of each kind of joint whose velocities do not commute: ad, and the range of rotations in its velocity."""
+
+
+def exponential_slopes(kind: int, v: Array) -> tuple[Array, Array]:
+    """Return the derivatives of q exp(v), as velocities there, by q and by v, which are the first of the numbers `v`."""
+    ad, first, stop = ADJOINTS[kind]
+    matrix, angle = ad(v[:stop]), np.asarray(np.linalg.norm(v[first:stop]))
+    return inverse_adjoint(matrix, angle), right_jacobian(matrix, angle)
 
 
 def _listed(results: object) -> Any:
