@@ -6,6 +6,7 @@ sliding, open or bouncing.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +21,9 @@ from ..contact.laws import PARTING_SPEED, RETURN_SPEED, Problem, RowMotion, room
 from .found_step import FoundStep
 from .rates import JointMap, Rated
 from .robot_stages import first_contacts
-from .row_rates import BodyRates, side_rates
+from .row_rates import BodyRates, geometry_rates, row_rates
 from .stage_records import FOUND, PARTING, SOLVED
-from .step_rates import StepRates
+from .step_rates import State
 
 EDGE = 1e2  # distance from another state, in units of the solver's residual, below which a contact is doubtful
 EDGE_OF_GAPS = 1e-3  # distance from a change of a gap's effect, in units of slop, below which the gap counts as without effect
@@ -40,22 +41,24 @@ class Stage(NamedTuple):
 class ContactRates:
     """Rates of a step of one robot with contacts, joints near their limits, or dry friction.
 
-    `found` is the step, and `motion` its smooth part.
+    `found` is the step, `start` the state before it, and `dfree` the rates of its velocity without contacts. Directions begin
+    with those of q; slopes are derivatives by q.
     """
 
-    def __init__(self, found: FoundStep, motion: StepRates, dfree: Array) -> None:
+    def __init__(self, found: FoundStep, start: State, dfree: Array) -> None:
         t, step = found.stages.touching, found.stages.step
-        self.found, self.motion, self.stage = found, motion, found.contacts
+        self.found, self.start, self.stage = found, start, found.contacts
         self.last = t.impulses.last_force, t.impulses.last_row
-        self.start, self.h, self.model = motion.start, found.model.h, t.model
+        self.h, self.model = found.model.h, t.model
         self.free, self.dfree = step.free.copy(), dfree
         self.count = int(t.counts[SOLVED] if t.counts[FOUND] else 0)
         self.contacts = first_contacts(t.contacts, self.count)
         self._refuse_shapes()
         self.kinematics, self.impulses = t.kinematics, t.impulses
         self.active = active_rows(self.model, self.kinematics)
-        self.joints = JointMap(found.forces, self.start.q)
-        self.base = self._pushed(0.0 * self.start.v.value, np.zeros((len(self.found.robot.bodies), 6)))
+        nv = found.robot.nv
+        self.joints = JointMap(found.forces, Rated(start.q.value, np.eye(nv)))
+        self.base = self._pushed(step.none, np.zeros((len(found.robot.bodies), 6)))
         self._locate()
         self._assemble()
         self._solve()
@@ -73,25 +76,30 @@ class ContactRates:
     # geometry and response of contacts
 
     def _locate(self) -> None:
-        nv, columns = self.start.q.rates.shape
-        jacobian = np.zeros((0, 6, nv))
-        if self.stage.bodies:
-            jacobian = self._velocity_slopes(self.free)[1]
-        self.bodies = BodyRates(self.kinematics.placement, jacobian, jacobian @ self.start.q.rates)
-        sides = [side_rates(self.stage, self.contacts, c, self.bodies) for c in range(self.count)]
-        self.sides = [s for _, s in sides]
-        rows = self.model.rows
+        nv, rows = self.found.robot.nv, self.model.rows
+        J = self._velocity_slopes(self.free)[1]
+        self.bodies = BodyRates(self.kinematics.placement, J)
         self.dof, self.sign = rows.dof[self.active], rows.sign[self.active]
         S = np.eye(nv) if self.joints.S is None else self.joints.S
         self.E = self.sign[:, None] * S[self.dof]
         self.gap = np.concatenate([self.contacts.gap, self.kinematics.gap[self.active]])
-        self.jumps = np.array([g.doubtful for g, _ in sides], bool)
-        moving = np.array([g.gap for g, _ in sides]).reshape(-1, columns)
-        self.dgap = np.vstack([moving, self.E @ self.start.q.rates])
+        self.axes, self.jumps, self.dgap = np.empty((self.count, 3, 3)), np.zeros(0, bool), self.E
+        if self.count:
+            for n, axes in zip(self.contacts.normal, self.axes, strict=True):
+                write_axes(n, axes)
+            pairs = self.stage.touching.pairs[self.contacts.candidate]
+            geometry = geometry_rates(self.stage.scene, pairs, self.contacts, self.bodies)
+            self.rows, self.felt = row_rates(self.stage, self.contacts, self.axes, geometry, self.bodies)
+            self.jumps, self.dgap = geometry.doubtful, np.vstack([geometry.gap, self.E])
+        self.G = self._jacobian(felt=False)
+        self.F = self.G if self.count == 0 or self.felt is self.rows else self._jacobian(felt=True)
+        self.A = np.ascontiguousarray(self.F @ self.base.da_dtau @ self.F.T)
 
     def _velocity_slopes(self, x: Array) -> tuple[Array, Array]:
         """Return the derivatives of body velocities (bodies, 6, nv) with respect to q and v, at velocities x."""
-        D = self.stage.body_velocities.derivative("q", "v")(self.start.q.value, x)
+        if not self.stage.bodies:
+            return (np.zeros((0, 6, len(x))),) * 2
+        D = self.stage.velocity_slopes(self.start.q.value, x)
         return D[0], D[1]
 
     def _pushed(self, tau: Array, external: Array) -> Any:
@@ -99,70 +107,67 @@ class ContactRates:
         q, none = self.start.q.value, self.found.stages.step.none
         return self.found.model.impulse_slopes(q, none, tau, *self.found.armature, external_forces=external)
 
-    def seen(self, x: Array, dx: Array, felt: bool = False) -> tuple[Array, Array]:
-        """Return the velocities (m,) along contacts and joint rows for velocities x (nv,), and their rates."""
-        m = 3 * self.count + len(self.active)
-        u, du = np.zeros(m), np.zeros((m, dx.shape[1]))
-        if self.stage.bodies:
-            by_q, J = self._velocity_slopes(x)
-            V, dV = J @ x, by_q @ self.start.q.rates + J @ dx
-            for c, sides in enumerate(self.sides):
-                at = slice(3 * c, 3 * c + 3)
-                for s in sides:
-                    rows, drows = (s.felt, s.dfelt) if felt else (s.rows, s.drows)
-                    u[at] += rows @ V[s.body]
-                    du[at] += np.einsum("rkd,k->rd", drows, V[s.body]) + rows @ dV[s.body]
-        y, dy = self.joints.velocities(Rated(x, dx))
-        u[3 * self.count :], du[3 * self.count :] = self.sign * y[self.dof], self.sign[:, None] * dy[self.dof]
-        return u, du
+    def _jacobian(self, felt: bool) -> Array:
+        """Return the map (m, nv) from velocities to those along contacts and joint rows."""
+        if not self.count:
+            return self.E
+        r = self.felt if felt else self.rows
+        return np.vstack([r.of_contacts(r.rows @ self.bodies.jacobian[r.body], self.count), self.E])
 
-    def response(self, f: Array, df: Array, felt: bool = False) -> tuple[Array, Array]:
-        """Return the change of velocity M⁻¹ Jᵀ f (nv,) by impulses f (m,), and its rates."""
-        columns = df.shape[1]
-        W, dW = np.zeros((len(self.stage.bodies), 6)), np.zeros((len(self.stage.bodies), 6, columns))
-        for c, sides in enumerate(self.sides):
-            own, down = f[3 * c : 3 * c + 3], df[3 * c : 3 * c + 3]
-            for s in sides:
-                rows, drows = (s.felt, s.dfelt) if felt else (s.rows, s.drows)
-                W[s.body] += own @ rows
-                dW[s.body] += np.einsum("r,rkd->kd", own, drows) + rows.T @ down
-        n = len(self.found.forces.names)
-        e, de = np.zeros(n), np.zeros((n, columns))
-        np.add.at(e, self.dof, self.sign * f[3 * self.count :])
-        np.add.at(de, self.dof, self.sign[:, None] * df[3 * self.count :])
-        tau, dtau = self.joints.forces(Rated(e, de))
-        external = np.zeros((len(self.found.robot.bodies), 6))
-        external[self.stage.numbers] = W / self.h
-        D = self._pushed(tau / self.h, external)
-        J, Minv = self.bodies.jacobian, self.base.da_dtau
-        x: Array = Minv @ (np.einsum("bkv,bk->v", J, W) + tau)
-        dx = self.h * (D.da_dq - self.base.da_dq) @ self.start.q.rates + Minv @ (np.einsum("bkv,bkd->vd", J, dW) + dtau)
-        return x, dx
+    def _seen_slopes(self, x: Array, felt: bool = False) -> Array:
+        """Return the slopes (m, nv) of the velocities along contacts and joint rows, for velocities x (nv,)."""
+        turned = np.zeros(self.G.shape)
+        if self.count:
+            r, (by_q, J) = self.felt if felt else self.rows, self._velocity_slopes(x)
+            V = (J @ x)[r.body, None, None]
+            turned[: 3 * self.count] = r.of_contacts((V @ r.slopes)[:, :, 0] + r.rows @ by_q[r.body], self.count)
+        if self.joints.S is not None:
+            turned[3 * self.count :] = self.sign[:, None] * self.joints.slopes(x)[self.dof]
+        return turned
+
+    def _response(self, f: Array, felt: bool = False) -> tuple[Array, Array]:
+        """Return the change of velocity M⁻¹ Jᵀ f (nv,) by impulses f (m,), and its slopes."""
+        jacobian, bodies, k = self.F if felt else self.G, len(self.stage.bodies), 3 * self.count
+        external, bent = np.zeros((len(self.found.robot.bodies), 6)), np.zeros(self.base.da_dq.shape)
+        if k:
+            W, slopes = (self.felt if felt else self.rows).pulled(f[:k], bodies)
+            external[self.stage.numbers] = W / self.h
+            bent += np.einsum("bkv,bkd->vd", self.bodies.jacobian, slopes)
+        if self.joints.S is not None:
+            e = np.zeros(len(self.found.forces.names))
+            np.add.at(e, self.dof, self.sign * f[k:])
+            bent += self.joints.forces(Rated(e, np.zeros((len(e), len(bent))))).rates
+        D = self._pushed(self.E.T @ f[k:] / self.h, external)
+        inverse = self.base.da_dtau
+        return inverse @ (f @ jacobian), self.h * (D.da_dq - self.base.da_dq) + inverse @ bent
 
     def applied(self, f: Array, df: Array) -> tuple[Array, Array]:
         """Return A f, and its rates."""
-        return self.seen(*self.response(f, df, felt=True), felt=True)
+        x, slopes = self._response(f, felt=True)
+        return self.A @ f, _plus(self.A @ df, self.F @ slopes + self._seen_slopes(x, felt=True))
 
     # the problem
 
     def _assemble(self) -> None:
         """Assemble the problem as `contact_problem.assembled` does, with its rates."""
         model, k = self.model, self.count
-        axes, start = np.empty((k, 3, 3)), np.zeros(3 * k + len(self.active))
-        for c in range(k):
-            write_axes(self.contacts.normal[c], axes[c])
-            start[3 * c : 3 * c + 3] = axes[c] @ self.last[0][self.contacts.candidate[c]]
+        start = np.zeros(len(self.G))
+        start[: 3 * k] = (self.axes @ self.last[0][self.contacts.candidate][:, :, None]).ravel()
         start[3 * k :] = self.last[1][self.active]
-        approach, self.dapproach = self.seen(self.free, self.dfree)
-        before, self.dbefore = self.seen(self.start.v.value, self.start.v.rates)
+        approach, self.dapproach = self.G @ self.free, _plus(self.G @ self.dfree, self._seen_slopes(self.free))
+        before = self.G @ self.start.v.value
         law = room_for_law(k, len(self.active))._replace(pyramid=model.settings.pyramid)
         write_law(model, RowMotion(self.contacts.candidate, self.active, self.gap, approach, before), law)
         self.normals = np.concatenate([np.arange(0, 3 * k, 3), np.arange(3 * k, len(law.bias))])
-        F = self._felt_jacobian()
-        A = np.ascontiguousarray(F @ self.base.da_dtau @ F.T)
-        problem = Problem(A, law.bias, law.friction, law.lower, law.upper, law.pyramid)
-        self.p = AssembledProblem(problem, approach, before, law, np.zeros((0, 2, 3, 6)), axes, start, self.active)
+        problem = Problem(self.A, law.bias, law.friction, law.lower, law.upper, law.pyramid)
+        self.p = AssembledProblem(problem, approach, before, law, np.zeros((0, 2, 3, 6)), self.axes, start, self.active)
         self.edge = EDGE * model.settings.tolerance * max(greatest_of(law.bias), greatest_of(approach))
+
+    @cached_property
+    def dbefore(self) -> Array:
+        """Rates (m, directions) of velocities at the start of the step."""
+        v = self.start.v
+        return _plus(self.G @ v.rates, self._seen_slopes(v.value))
 
     def _targets(self) -> Array:
         """Return which contacts and rows (k + n,) may close to a gap of zero: all but those that bounce, and dry friction."""
@@ -173,15 +178,8 @@ class ContactRates:
         db, targets = self.dapproach.copy(), self._targets()
         for r, i in enumerate(self.normals):
             if targets[r] and self.gap[r] > EDGE_OF_GAPS * self.model.settings.slop:
-                db[i] += self.dgap[r] / self.h
+                db[i, : self.dgap.shape[1]] += self.dgap[r] / self.h
         return db
-
-    def _felt_jacobian(self) -> Array:
-        F = np.zeros((3 * self.count, self.E.shape[1]))
-        for c, sides in enumerate(self.sides):
-            for s in sides:
-                F[3 * c : 3 * c + 3] += s.felt @ self.bodies.jacobian[s.body]
-        return np.vstack([F, self.E])
 
     def _rates_of(self, problem: Problem, f: Array, du: Array, dbound: Array | None = None) -> Array:
         """Return the rates of impulses that solve a problem, and record which of them are doubtful."""
@@ -199,7 +197,7 @@ class ContactRates:
         struck = settings.in_step and is_struck(p, STRUCK * settings.tolerance * greatest_of(p.problem.b))
         if not (p.law.restitution.any() or struck):
             force = self.impulses.force[:k]
-            self.f = np.concatenate([np.einsum("cij,cj->ci", p.axes, force).ravel(), self.impulses.next_row[self.active]])
+            self.f = np.concatenate([(p.axes @ force[:, :, None]).ravel(), self.impulses.next_row[self.active]])
             self.df = self._rates_of(p.problem, self.f, self.applied(self.f, zero)[1] + self._bias_rates())
         else:
             self._solve_with_impacts(zero)
@@ -248,11 +246,15 @@ class ContactRates:
 
     def struck(self) -> Array:
         """Rates of the change of velocity by impacts at the start of the step."""
-        return self.response(self.impact, self.dimpact)[1]
+        return self._changed(self.impact, self.dimpact)
 
     def velocity(self) -> Array:
         """Rates of the velocity with impulses, in the axes of the step's start."""
-        return self.dfree + self.response(self.f, self.df)[1]
+        return self.dfree + self._changed(self.f, self.df)
+
+    def _changed(self, f: Array, df: Array) -> Array:
+        """Return the rates of the change of velocity by impulses."""
+        return _plus(self.base.da_dtau @ (self.G.T @ df), self._response(f)[1])
 
     def displacement(self) -> Array:
         """Return rates of the displacement that separates overlapping bodies, as in `contact_solver.write_push`."""
@@ -266,7 +268,7 @@ class ContactRates:
         distance, far = np.maximum(self.gap[kept], farthest), self.gap[kept] < farthest
         self.doubtful[kept] |= np.abs(self.gap[kept] - farthest) <= EDGE_OF_GAPS * slop
         gap = distance + h * np.where(opens, opening, 0.0) + slop
-        dgap = np.where(far[:, None], 0.0, self.dgap[kept]) + h * np.where(opens[:, None], dopening, 0.0)
+        dgap = _plus(h * np.where(opens[:, None], dopening, 0.0), np.where(far[:, None], 0.0, self.dgap[kept]))
         A = self.p.problem.A[np.ix_(index, index)]
         none = np.zeros(0)
         bounds = np.zeros(len(kept)), np.full(len(kept), np.inf)
@@ -278,8 +280,8 @@ class ContactRates:
         pushing = np.flatnonzero(A.diagonal() * l > EDGE_OF_GAPS * slop)
         fixed = (self.applied(whole, dwhole)[1][index] + dgap)[pushing]
         dwhole[index[pushing]] = -np.linalg.lstsq(A[np.ix_(pushing, pushing)], fixed, rcond=1e-10)[0]
-        d, dd = self.response(whole, dwhole)
-        y, dy = self.joints.velocities(Rated(d, dd))
+        d, dd = self.base.da_dtau @ (self.G.T @ whole), self._changed(whole, dwhole)
+        y, dy = self.joints.times(d), _plus(self.joints.times(dd), self.joints.slopes(d))
         j, most = int(np.abs(y).argmax()), float(self.found.stages.touching.report[PARTING])
         if abs(y[j]) > most:
             shrink = most / abs(y[j])
@@ -293,3 +295,9 @@ class ContactRates:
         kinds = ["dry friction" if rows.friction[r] else "limit" for r in self.active]
         joints = [f"the {kind} of joint {self.found.forces.names[d]!r}" for kind, d in zip(kinds, self.dof, strict=True)]
         return tuple(name for name, doubt in zip([*touching, *joints], self.doubtful, strict=True) if doubt)
+
+
+def _plus(rates: Array, slopes: Array) -> Array:
+    """Add slopes to rates, whose first directions are those of q, and return these rates."""
+    rates[:, : slopes.shape[1]] += slopes
+    return rates

@@ -68,7 +68,7 @@ def _of_one(found: FoundStep) -> StepDerivatives:
     after, none, touched = Rated(step.after, free), model.no_rates, tuple[str, ...]()
     struck, displacement = Rated(step.struck, none), Rated(step.displacement, none)
     if s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0:
-        contacts = ContactRates(found, rates, free)
+        contacts = ContactRates(found, rates.start, free)
         after, struck = after._replace(rates=contacts.velocity()), struck._replace(rates=contacts.struck())
         if step.displacement.any():
             displacement = displacement._replace(rates=contacts.displacement())

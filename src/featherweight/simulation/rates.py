@@ -78,11 +78,13 @@ class JointMap:
         """Return S x."""
         return x if self.S is None else self.S @ x
 
+    def slopes(self, x: Array) -> Array:
+        """Return rates (n, directions) of S x for constant x (nv,)."""
+        return np.zeros_like(self.q.rates) if self.S is None else np.einsum("vrd,v->rd", self._slopes, x)
+
     def velocities(self, x: Rated) -> Rated:
         """Return S x (n,)."""
-        if self.S is None:
-            return x
-        return Rated(self.S @ x.value, self.S @ x.rates + np.einsum("vrd,v->rd", self._slopes, x.value))
+        return x if self.S is None else Rated(self.S @ x.value, self.S @ x.rates + self.slopes(x.value))
 
     def forces(self, f: Rated) -> Rated:
         """Return Sᵀ f (nv,)."""

@@ -1,6 +1,6 @@
 """Derivatives of contact geometry: points, normals and gaps of spheres, and the rows of velocities there.
 
-Rates are arrays whose last axis is directions, as in `rates`. The geometry is that of `detection`.
+Slopes are derivatives by q, on the last axis (nv,). The geometry is that of `detection`.
 """
 
 from __future__ import annotations
@@ -9,87 +9,87 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Array
+from ..array_types import Array, Integers
 from ..collision.collision_scene import HEIGHTS, PLANE, CollisionScene
-from ..collision.detection import ContactPoints, body_of
+from ..collision.detection import ContactPoints
 from ..collision.height_fields import MOST_PATCHES, field_patches
 from ..collision.round_contacts import SAME
-from ..contact.contact_problem import write_axes
 from .contact_stage import ContactStage
+
+PERMUTATIONS = np.zeros((3, 3, 3))
+PERMUTATIONS[[0, 1, 2], [2, 0, 1], [1, 2, 0]], PERMUTATIONS[[0, 1, 2], [1, 2, 0], [2, 0, 1]] = 1.0, -1.0
 
 
 class BodyRates(NamedTuple):
-    """Bodies that may touch: placements, Jacobians and rates.
-
-    Placements are (bodies, 4, 4). Jacobians (bodies, 6, nv) and the rates (bodies, 6, directions) of placements are velocities
-    in the bodies' axes.
-    """
+    """Bodies that may touch: placements (bodies, 4, 4), and Jacobians (bodies, 6, nv) of velocities in the bodies' axes."""
 
     placement: Array
     jacobian: Array
-    tangent: Array
 
 
 class GeometryRates(NamedTuple):
-    """Rates of one contact's point (3, directions), normal (3, directions) and gap (directions,).
-
-    `doubtful` if they jump nearby.
-    """
+    """Slopes of contacts: points and normals (contacts, 3, nv), and gaps (contacts, nv); `doubtful` where they jump nearby."""
 
     point: Array
     normal: Array
     gap: Array
-    doubtful: bool = False
+    doubtful: Array
 
 
-class SideRates(NamedTuple):
-    """Rows (3, 6) of one side of a contact, acting on its body's velocity, and their rates (3, 6, directions).
+class RowRates(NamedTuple):
+    """Rows (sides, 3, 6) of contacts that act on velocities of bodies, one side for each body, with slopes."""
 
-    `rows` are for impulses and approach, `felt` for the Delassus matrix. They differ for a body with a single contact point:
-    `felt` uses the point itself instead of its projection on the ground.
-    """
-
-    body: int
+    contact: Integers  # (sides,)
+    body: Integers  # (sides,)
     rows: Array
-    drows: Array
-    felt: Array
-    dfelt: Array
+    slopes: Array  # (sides, 3, 6, nv)
+
+    def of_contacts(self, sides: Array, count: int) -> Array:
+        """Return the sums (3 contacts, ...) of numbers (sides, 3, ...)."""
+        sums = np.zeros((count, *sides.shape[1:]))
+        np.add.at(sums, self.contact, sides)
+        return sums.reshape(3 * count, *sides.shape[2:])
+
+    def pulled(self, f: Array, bodies: int) -> tuple[Array, Array]:
+        """Return the forces (bodies, 6) of impulses f (3 contacts,) on bodies, and their slopes."""
+        own = f.reshape(-1, 3)[self.contact]
+        W, slopes = np.zeros((bodies, 6)), np.zeros((bodies, *self.slopes.shape[2:]))
+        np.add.at(W, self.body, (own[:, None] @ self.rows)[:, 0])
+        np.add.at(slopes, self.body, np.einsum("sr,srkv->skv", own, self.slopes))
+        return W, slopes
 
 
-def cross(a: Array, b: Array) -> Array:
-    """Return a x b of vectors on the first axis, by direction."""
-    if a.ndim < b.ndim:
-        a = a[:, None]
-    if b.ndim < a.ndim:
-        b = b[:, None]
-    return np.asarray(np.cross(a, b, axis=0))
+def skew(x: Array) -> Array:
+    """Return the matrices (..., 3, 3) of cross products with vectors x (..., 3)."""
+    return (x @ PERMUTATIONS.reshape(3, 9)).reshape(*x.shape, 3)
 
 
-def center_rates(scene: CollisionScene, s: int, bodies: BodyRates) -> tuple[Array, Array]:
-    """Return the centre of a sphere in the world frame, and its rates."""
-    b = int(scene.body[s])
-    R, t, c = bodies.placement[b, :3, :3], bodies.tangent[b], scene.placement[s, 9:]
-    return R @ c + bodies.placement[b, :3, 3], R @ (t[:3] + cross(t[3:], c))
+def centers(scene: CollisionScene, s: Array, bodies: BodyRates) -> tuple[Array, Array]:
+    """Return the centres (..., 3) of spheres in the world frame, with slopes."""
+    b, c = scene.body[s], scene.placement[s, 9:]
+    R, J = bodies.placement[b, :3, :3], bodies.jacobian[b]
+    x = (R @ c[..., None])[..., 0] + bodies.placement[b, :3, 3]
+    return x, R @ (J[..., :3, :] - skew(c) @ J[..., 3:, :])
 
 
-def geometry_rates(scene: CollisionScene, pair: int, contacts: ContactPoints, c: int, bodies: BodyRates) -> GeometryRates:
-    """Return the rates of contact c of a pair: a sphere and the ground of the simulation, or two spheres."""
-    n, gap = contacts.normal[c], float(contacts.gap[c])
-    s, t = (int(k) for k in scene.pair[pair])
-    x, dx = center_rates(scene, s, bodies)
-    if scene.kind[t] >= PLANE:
-        r = float(scene.size[s, 0])
-        dn, dgap, doubtful = np.zeros_like(dx), n @ dx, False
-        if scene.kind[t] == HEIGHTS:
-            dn, doubtful = _over_heights(scene, t, x, dx, (n, r + gap))
-        return GeometryRates(dx - n[:, None] * dgap - (r + gap) * dn, dn, dgap, doubtful)
-    y, dy = center_rates(scene, t, bodies)
-    apart = dx - dy
-    distance = float(np.linalg.norm(x - y))
-    dgap = n @ apart
-    dn = (apart - n[:, None] * dgap) / max(distance, 1e-300)
-    out = float(scene.size[t, 0]) + 0.5 * gap
-    return GeometryRates(dy + 0.5 * n[:, None] * dgap + out * dn, dn, dgap)
+def geometry_rates(scene: CollisionScene, pairs: Array, contacts: ContactPoints, bodies: BodyRates) -> GeometryRates:
+    """Return the slopes of contacts of pairs: a sphere and the ground of the simulation, or two spheres."""
+    n, gap, (s, t) = contacts.normal, contacts.gap, scene.pair[pairs].T
+    x, dx = centers(scene, s, bodies)
+    out, dn, doubtful = scene.size[s, 0] + gap, np.zeros_like(dx), np.zeros(len(gap), bool)
+    dgap = (n[:, None] @ dx)[:, 0]
+    point = dx - n[:, :, None] * dgap[:, None]
+    for c in np.flatnonzero(scene.kind[t] != PLANE):
+        if scene.kind[t[c]] == HEIGHTS:
+            dn[c], doubtful[c] = _over_heights(scene, int(t[c]), x[c], dx[c], (n[c], out[c]))
+            point[c] -= out[c] * dn[c]
+        else:
+            y, dy = centers(scene, t[c], bodies)
+            apart = dx[c] - dy
+            dgap[c] = n[c] @ apart
+            dn[c] = (apart - np.outer(n[c], dgap[c])) / max(float(np.linalg.norm(x[c] - y)), 1e-300)
+            point[c] = dy + 0.5 * np.outer(n[c], dgap[c]) + (scene.size[t[c], 0] + 0.5 * gap[c]) * dn[c]
+    return GeometryRates(point, dn, dgap, doubtful)
 
 
 def _over_heights(scene: CollisionScene, t: int, x: Array, dx: Array, contact: tuple[Array, float]) -> tuple[Array, bool]:
@@ -124,45 +124,46 @@ def _over_heights(scene: CollisionScene, t: int, x: Array, dx: Array, contact: t
 
 
 def axes_rates(axes: Array, dn: Array) -> Array:
-    """Return rates (3, 3, directions) of normal and tangents, as `write_axes` defines them."""
+    """Return slopes (3, 3, nv) of normal and tangents, as `write_axes` defines them."""
     n, t = axes[0], axes[1]
     e = np.eye(3)[0 if abs(n[0]) < 0.9 else 1]
     length = np.linalg.norm(e - n * (n @ e))
     raw = -(dn * (n @ e) + n[:, None] * (e @ dn))
     dt = (raw - t[:, None] * (t @ raw)) / length
-    return np.stack([dn, dt, cross(dn, t) + cross(n, dt)])
+    return np.stack([dn, dt, skew(n) @ dt - skew(t) @ dn])
 
 
-def side_rates(
-    stage: ContactStage, contacts: ContactPoints, c: int, bodies: BodyRates
-) -> tuple[GeometryRates, list[SideRates]]:
-    """Return the geometry of contact c, and its rows on either side."""
-    model, scene = stage.model, stage.scene
-    axes = np.empty((3, 3))
-    write_axes(contacts.normal[c], axes)
-    geometry = geometry_rates(scene, int(stage.touching.pairs[contacts.candidate[c]]), contacts, c, bodies)
-    daxes = axes_rates(axes, geometry.normal)
-    sides = []
-    for s in range(2):
-        body = int(body_of(contacts, c, s))
-        if body < 0:
-            continue
-        R, t = bodies.placement[body, :3, :3], bodies.tangent[body]
-        sign = 1.0 - 2.0 * s
-        y = sign * axes @ R
-        dy = np.stack([cross(y[k], t[3:]) + sign * R.T @ daxes[k] for k in range(3)])
-        p = R.T @ (contacts.point[c] - bodies.placement[body, :3, 3])
-        dp = cross(p, t[3:]) + R.T @ geometry.point - t[:3]
-        rows = _rows_at(p, dp, y, dy)
-        felt = rows
-        if model.width[body] == 3:
-            center = scene.placement[int(np.flatnonzero(scene.body == body)[0]), 9:]
-            felt = _rows_at(center, np.zeros_like(dp), y, dy)
-        sides.append(SideRates(body, *rows, *felt))
-    return geometry, sides
+def row_rates(
+    stage: ContactStage, contacts: ContactPoints, axes: Array, geometry: GeometryRates, bodies: BodyRates
+) -> tuple[RowRates, RowRates]:
+    """Return the rows of contacts with axes (contacts, 3, 3): for impulses and approach, and for the Delassus matrix.
+
+    They differ for a body with a single contact point: the latter use the point itself instead of its projection on the ground.
+    """
+    first, second = np.flatnonzero(contacts.a >= 0), np.flatnonzero(contacts.b >= 0)
+    contact = np.concatenate([first, second])
+    body = np.concatenate([contacts.a[first], contacts.b[second]])
+    sign = np.repeat([1.0, -1.0], [len(first), len(second)])[:, None, None]
+    R, o, J = bodies.placement[body, :3, :3], bodies.placement[body, :3, 3], bodies.jacobian[body]
+    Rt, turn = R.swapaxes(1, 2), J[:, 3:]
+    y = sign * axes[contact] @ R
+    dy = skew(y) @ turn[:, None]
+    for i, c in enumerate(contact):
+        if geometry.normal[c].any():
+            dy[i] += sign[i] * Rt[i] @ axes_rates(axes[c], geometry.normal[c])
+    p = (Rt @ (contacts.point[contact] - o)[:, :, None])[:, :, 0]
+    dp = skew(p) @ turn + Rt @ geometry.point[contact] - J[:, :3]
+    own = RowRates(contact, body, *_rows_at(p, dp, y, dy))
+    lone = np.flatnonzero(stage.model.width[body] == 3)
+    if not len(lone):
+        return own, own
+    for i in lone:
+        p[i], dp[i] = stage.scene.placement[np.flatnonzero(stage.scene.body == body[i])[0], 9:], 0.0
+    return own, RowRates(contact, body, *_rows_at(p, dp, y, dy))
 
 
 def _rows_at(p: Array, dp: Array, y: Array, dy: Array) -> tuple[Array, Array]:
-    """Return rows for velocities along y at a point p of a body, and their rates."""
-    turning = np.stack([cross(dp, y[k]) + cross(p, dy[k]) for k in range(3)])
-    return np.hstack([y, np.cross(p, y)]), np.concatenate([dy, turning], axis=1)
+    """Return rows for velocities along y at points p of bodies, with slopes."""
+    arm = skew(p)
+    turning = arm[:, None] @ dy - skew(y) @ dp[:, None]
+    return np.concatenate([y, -y @ arm], axis=2), np.concatenate([dy, turning], axis=2)
