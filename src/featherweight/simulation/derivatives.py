@@ -74,15 +74,15 @@ def _of_one(found: FoundStep) -> StepDerivatives:
             displacement = displacement._replace(rates=contacts.displacement())
         touched = contacts.names()
     doubtful = tuple(dict.fromkeys((*found.at_a_limit, *touched)))
+    start, nv = rates.start, found.robot.nv
     if smooth is None and model.end_slopes and displacement.rates is none:
-        A, B, *of_control = model.end_slopes(s.state.q, step.after, step.none, model.h, after.rates)
-        return StepDerivatives(A, B, of_control[0] if of_control else np.zeros((len(A), 0)), doubtful)
-    start = rates.start
-    if smooth is None:
-        end = State(*through(found.robot.step_functions.advance, start.q, after, displacement, model.h))
-    elif (step.after != step.free).any() or step.displacement.any():
-        end = State(rates.moved(0.5 * model.h * (start.v + struck + after) + displacement), after)
+        whole: Array = model.end_slopes(s.state.q, step.after, step.none, model.h, after.rates)
     else:
-        end = smooth._replace(v=after)
-    whole, nv = np.vstack([end.q.rates, end.v.rates]), found.robot.nv
+        if smooth is None:
+            end = State(*through(found.robot.step_functions.advance, start.q, after, displacement, model.h))
+        elif (step.after != step.free).any() or step.displacement.any():
+            end = State(rates.moved(0.5 * model.h * (start.v + struck + after) + displacement), after)
+        else:
+            end = smooth._replace(v=after)
+        whole = np.vstack([end.q.rates, end.v.rates])
     return StepDerivatives(whole[:, : 2 * nv], whole[:, 2 * nv : 3 * nv], whole[:, 3 * nv :], doubtful)

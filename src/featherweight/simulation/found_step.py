@@ -25,10 +25,8 @@ class FoundStep:
         """Return the slopes of forces at `point` (see `load_slopes`), in arrays that the next call overwrites."""
         slopes = self.table.slopes
         if slopes.write():
-            names, y = self.model.names, slopes.content
-            every = (*names.drives, *names.drives, *names.rows, *names.velocities)
-            ends = np.concatenate([y.control_ends, y.drive_ends, y.row_ends, y.tau_ends])
-            self.at_a_limit.update((f"{every[k]} at its limit", None) for k in np.flatnonzero(ends))
+            names = (self.model.limits[k] for k in np.flatnonzero(slopes.content.ends))
+            self.at_a_limit.update((f"{name} at its limit", None) for name in names)
         return slopes.content
 
     def velocity_slopes(self) -> Array:

@@ -35,7 +35,7 @@ AT_A_LIMIT = 1e-9  # relative distance from a limit below which a force or contr
 
 
 class LoadSlopes(NamedTuple):
-    """Slopes of the forces of rows, and the values that are at a limit (1, else 0), where a slope is one-sided."""
+    """Slopes of the forces of rows. `ends` marks the values at a limit by 1, in the order of `StepModel.limits`."""
 
     tau: Vector  # (nv,) of the force by that of the user: 1, or 0 beyond an effort
     position: Vector  # (rows,) by the coordinate
@@ -44,10 +44,7 @@ class LoadSlopes(NamedTuple):
     force: Vector  # (rows,) the forces of drives and springs
     free: Vector  # (nu,) 1 for drives within their limits, else 0
     within: Vector  # (rows,) 1 where the sum of the drives is within the efforts, else 0
-    control_ends: Vector  # (nu,)
-    drive_ends: Vector  # (nu,)
-    row_ends: Vector  # (rows,)
-    tau_ends: Vector  # (nv,)
+    ends: Vector  # controls (nu), drives (nu), efforts of rows and of independent joints (nv)
 
 
 class SlopesOfStages:
@@ -56,7 +53,7 @@ class SlopesOfStages:
     def __init__(self, stages: Table) -> None:
         s: RobotStages = stages.content
         nv, rows, nu = len(s.state.v), len(s.point.row_force), len(s.joints.drives.row)
-        sizes = {"tau": nv, "control": nu, "free": nu, "control_ends": nu, "drive_ends": nu, "tau_ends": nv}
+        sizes = {"tau": nv, "control": nu, "free": nu, "ends": 2 * nu + rows + nv}
         self.content = LoadSlopes(*(np.zeros(sizes.get(name, rows)) for name in LoadSlopes._fields))
         table = Table(self.content)
         self.write = prepared_call(WRITE_LOAD_SLOPES.for_tables(stages, table), stages.address, table.address, kept=table)
@@ -74,27 +71,30 @@ def write_load_slopes(s: RobotStages, y: LoadSlopes) -> int:
     clear(y.position)
     clear(y.velocity)
     clear(y.force)
+    clear(y.ends)
     if s.state.given[WITH_CONTROL]:
         write_drive_slopes(s, y, ahead)
     else:
         write_rows(s)
         write_given(s)
-        for numbers in (y.control, y.control_ends, y.drive_ends, y.row_ends):
-            clear(numbers)
+        clear(y.control)
     copy(p.given, p.load)
     add_springs(s, ahead)
     for r in range(len(springs.damping)):
         y.position[r] -= springs.stiffness[r]
         y.velocity[r] -= springs.damping[r] + ahead * springs.ahead[r] * springs.stiffness[r]
         y.force[r] += p.row_force[r]
+    first, count = len(y.ends) - len(y.tau), 0
     for i in range(len(y.tau)):
-        y.tau[i] = is_within(s.state.tau[i], s.joints.efforts[0, i], s.joints.efforts[1, i], y.tau_ends, i)
-    return int(total(y.control_ends) + total(y.drive_ends) + total(y.row_ends) + total(y.tau_ends))
+        y.tau[i] = is_within(s.state.tau[i], s.joints.efforts[0, i], s.joints.efforts[1, i], y.ends, first + i)
+    for i in range(len(y.ends)):
+        count += 1 if y.ends[i] > 0.0 else 0
+    return count
 
 
 def write_drive_slopes(s: RobotStages, y: LoadSlopes, ahead: float) -> None:
     """Write the forces `given`, and add the forces of drives and their slopes to those of rows."""
-    p, j, work, values = s.point, s.joints, s.joints.driving, s.joints.drives.values
+    p, j, work, values, nu = s.point, s.joints, s.joints.driving, s.joints.drives.values, len(y.free)
     write_rows(s)
     if s.numbers.driven:
         write_driven(j.drives, j.within, p.S, work, s.inertias.base_armature, s.inertias.armature)
@@ -107,24 +107,24 @@ def write_drive_slopes(s: RobotStages, y: LoadSlopes, ahead: float) -> None:
         write_given(s)
         copy(p.row_force, y.force)
     clear(p.row_force)
-    for k in range(len(y.free)):
+    for k in range(nu):
         gear, low, high = values[GEAR, k], values[LOW, k], values[HIGH, k]
-        y.control[k] = is_within(s.state.control[k], values[LEAST_CONTROL, k], values[MOST_CONTROL, k], y.control_ends, k)
+        y.control[k] = is_within(s.state.control[k], values[LEAST_CONTROL, k], values[MOST_CONTROL, k], y.ends, k)
         if s.numbers.driven:
             least, most = min(gear * low, gear * high), max(gear * low, gear * high)
             asked = gear * work.law[k] - work.inertia[k] * p.row_velocity[j.drives.row[k]]
-            y.free[k] = is_within(asked, least, most, y.drive_ends, k)
+            y.free[k] = is_within(asked, least, most, y.ends, nu + k)
             if work.inertia[k] > 0.0:
                 y.free[k] = 1.0 if work.side[k] == 0.0 else 0.0
             p.row_force[j.drives.row[k]] += limited(j.drives, k, asked)
         else:
-            y.free[k] = is_within(p.law[k], low, high, y.drive_ends, k)
+            y.free[k] = is_within(p.law[k], low, high, y.ends, nu + k)
             p.row_force[j.drives.row[k]] += gear * min(max(p.law[k], low), high)
     for r in range(len(y.within)):
-        y.within[r] = is_within(p.row_force[r], j.within[0, r], j.within[1, r], y.row_ends, r)
+        y.within[r] = is_within(p.row_force[r], j.within[0, r], j.within[1, r], y.ends, 2 * nu + r)
         if s.numbers.driven and work.stiff[r] > 0.0:
             y.within[r] = 1.0 if work.held[r] == 0.0 else 0.0
-    for k in range(len(y.free)):
+    for k in range(nu):
         gear, r = values[GEAR, k], j.drives.row[k]
         slope = gear * y.free[k] * y.within[r]
         y.control[k] *= slope * values[GAIN, k]
@@ -141,14 +141,6 @@ def is_within(x: float, low: float, high: float, ends: Vector, i: int) -> float:
 def is_at(x: float, bound: float) -> bool:
     """Return whether a number equals a bound, which may be infinite."""
     return abs(bound) < inf and abs(x - bound) <= AT_A_LIMIT * abs(bound)
-
-
-def total(x: Vector) -> float:
-    """Return the sum of a vector."""
-    sum = 0.0
-    for y in x:
-        sum += y
-    return sum
 
 
 WRITE_LOAD_SLOPES = CompiledLoop(write_load_slopes, numbers=0, what="the slopes of forces at joints")

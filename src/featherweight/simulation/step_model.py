@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,14 +22,6 @@ from .simulation_options import PART, ContactOptions
 from .smooth_motion import middle_armature, write_curved_rates
 
 WHOLE = 5.0  # total compilation time over that of planning the time step, or of comparing algorithms for contacts
-
-
-class NamesOfLimits(NamedTuple):
-    """Names for values at a limit."""
-
-    drives: list[str]  # (nu,)
-    rows: list[str]  # of joint rows
-    velocities: list[str]  # (nv,)
 
 
 class StepModel:
@@ -87,14 +78,11 @@ class StepModel:
     # derivatives of steps
 
     @cached_property
-    def names(self) -> NamesOfLimits:
-        """Names of drives, rows and velocities at a limit."""
-
-        def efforts(joints: Sequence[Any]) -> list[str]:
-            return [f"the effort of joint {j.name!r}" for j in joints for _ in range(j.v_slice.start, j.v_slice.stop)]
-
-        drives = [f"actuator {a.name!r}" for a in self.forces.actuators]
-        return NamesOfLimits(drives, efforts(self.robot.model.joints), efforts(self.robot.joints))
+    def limits(self) -> list[str]:
+        """Names of the values that limits bound: controls and forces of drives, forces at rows and at independent joints."""
+        drives, every = [f"actuator {a.name!r}" for a in self.forces.actuators], (*self.robot.model.joints, *self.robot.joints)
+        joints = [j.name for j in every for _ in range(j.v_slice.start, j.v_slice.stop)]
+        return [*drives, *drives, *(f"the effort of joint {name!r}" for name in joints)]
 
     @cached_property
     def stage_slopes(self) -> CompiledFunction[Any]:
