@@ -41,8 +41,8 @@ class Stage(NamedTuple):
 class ContactRates:
     """Rates of a step of one robot with contacts, joints near their limits, or dry friction.
 
-    `found` is the step, `start` the state before it, and `dfree` the rates of its velocity without contacts. Directions begin
-    with those of q; slopes are derivatives by q.
+    `found` is the step, `start` the state before it, and `dfree` the rates of its velocity without contacts. Slopes are
+    derivatives by q.
     """
 
     def __init__(self, found: FoundStep, start: State, dfree: Array) -> None:
@@ -56,8 +56,7 @@ class ContactRates:
         self._refuse_shapes()
         self.kinematics, self.impulses = t.kinematics, t.impulses
         self.active = active_rows(self.model, self.kinematics)
-        nv = found.robot.nv
-        self.joints = JointMap(found.forces, Rated(start.q.value, np.eye(nv)))
+        self.joints = JointMap(found.forces, Rated(start.q.value, np.eye(found.robot.nv)))
         self.base = self._pushed(step.none, np.zeros((len(found.robot.bodies), 6)))
         self._locate()
         self._assemble()
@@ -76,75 +75,66 @@ class ContactRates:
     # geometry and response of contacts
 
     def _locate(self) -> None:
-        nv, rows = self.found.robot.nv, self.model.rows
-        J = self._velocity_slopes(self.free)[1]
-        self.bodies = BodyRates(self.kinematics.placement, J)
+        k, rows, nv = self.count, self.model.rows, self.found.robot.nv
         self.dof, self.sign = rows.dof[self.active], rows.sign[self.active]
         S = np.eye(nv) if self.joints.S is None else self.joints.S
         self.E = self.sign[:, None] * S[self.dof]
         self.gap = np.concatenate([self.contacts.gap, self.kinematics.gap[self.active]])
-        self.axes, self.jumps, self.dgap = np.empty((self.count, 3, 3)), np.zeros(0, bool), self.E
-        if self.count:
+        self.axes, self.jumps, self.dgap = np.empty((k, 3, 3)), np.zeros(k, bool), self.E
+        self.G = self.F = self.E
+        if k:
             for n, axes in zip(self.contacts.normal, self.axes, strict=True):
                 write_axes(n, axes)
-            pairs = self.stage.touching.pairs[self.contacts.candidate]
+            pairs = self.stage.scene.pair[self.stage.touching.pairs[self.contacts.candidate]]
+            self.bodies = BodyRates(self.kinematics.placement, self._velocity_slopes(self.free)[1])
             geometry = geometry_rates(self.stage.scene, pairs, self.contacts, self.bodies)
-            self.rows, self.felt = row_rates(self.stage, self.contacts, self.axes, geometry, self.bodies)
+            self.rows, self.felt = row_rates(self.stage, pairs, self.contacts, self.axes, geometry, self.bodies)
             self.jumps, self.dgap = geometry.doubtful, np.vstack([geometry.gap, self.E])
-        self.G = self._jacobian(felt=False)
-        self.F = self.G if self.count == 0 or self.felt is self.rows else self._jacobian(felt=True)
+            self.G, self.F = (
+                np.vstack([r.of_contacts(r.rows @ self.bodies.jacobian[r.body], k), self.E]) for r in (self.rows, self.felt)
+            )
         self.A = np.ascontiguousarray(self.F @ self.base.da_dtau @ self.F.T)
 
-    def _velocity_slopes(self, x: Array) -> tuple[Array, Array]:
+    def _velocity_slopes(self, x: Array) -> Any:
         """Return the derivatives of body velocities (bodies, 6, nv) with respect to q and v, at velocities x."""
-        if not self.stage.bodies:
-            return (np.zeros((0, 6, len(x))),) * 2
-        D = self.stage.velocity_slopes(self.start.q.value, x)
-        return D[0], D[1]
+        return self.stage.velocity_slopes(self.start.q.value, x)
 
     def _pushed(self, tau: Array, external: Array) -> Any:
         """Return the derivatives of the acceleration by forces at joints and on bodies, at rest."""
         q, none = self.start.q.value, self.found.stages.step.none
         return self.found.model.impulse_slopes(q, none, tau, *self.found.armature, external_forces=external)
 
-    def _jacobian(self, felt: bool) -> Array:
-        """Return the map (m, nv) from velocities to those along contacts and joint rows."""
-        if not self.count:
-            return self.E
-        r = self.felt if felt else self.rows
-        return np.vstack([r.of_contacts(r.rows @ self.bodies.jacobian[r.body], self.count), self.E])
-
     def _seen_slopes(self, x: Array, felt: bool = False) -> Array:
         """Return the slopes (m, nv) of the velocities along contacts and joint rows, for velocities x (nv,)."""
-        turned = np.zeros(self.G.shape)
-        if self.count:
+        turned, k = np.zeros(self.G.shape), 3 * self.count
+        if k:
             r, (by_q, J) = self.felt if felt else self.rows, self._velocity_slopes(x)
             V = (J @ x)[r.body, None, None]
-            turned[: 3 * self.count] = r.of_contacts((V @ r.slopes)[:, :, 0] + r.rows @ by_q[r.body], self.count)
+            turned[:k] = r.of_contacts((V @ r.slopes)[:, :, 0] + r.rows @ by_q[r.body], self.count)
         if self.joints.S is not None:
-            turned[3 * self.count :] = self.sign[:, None] * self.joints.slopes(x)[self.dof]
+            turned[k:] = self.sign[:, None] * self.joints.slopes(x)[self.dof]
         return turned
 
-    def _response(self, f: Array, felt: bool = False) -> tuple[Array, Array]:
-        """Return the change of velocity M⁻¹ Jᵀ f (nv,) by impulses f (m,), and its slopes."""
-        jacobian, bodies, k = self.F if felt else self.G, len(self.stage.bodies), 3 * self.count
-        external, bent = np.zeros((len(self.found.robot.bodies), 6)), np.zeros(self.base.da_dq.shape)
+    def _response_slopes(self, f: Array, felt: bool = False) -> Array:
+        """Return the slopes (nv, nv) of the change of velocity M⁻¹ Jᵀ f by impulses f (m,)."""
+        k, external, pull = 3 * self.count, np.zeros((len(self.found.robot.bodies), 6)), np.zeros_like(self.base.da_dq)
         if k:
-            W, slopes = (self.felt if felt else self.rows).pulled(f[:k], bodies)
+            W, slopes = (self.felt if felt else self.rows).pulled(f[:k], len(self.stage.bodies))
             external[self.stage.numbers] = W / self.h
-            bent += np.einsum("bkv,bkd->vd", self.bodies.jacobian, slopes)
+            pull += np.einsum("bkv,bkd->vd", self.bodies.jacobian, slopes)
         if self.joints.S is not None:
             e = np.zeros(len(self.found.forces.names))
             np.add.at(e, self.dof, self.sign * f[k:])
-            bent += self.joints.forces(Rated(e, np.zeros((len(e), len(bent))))).rates
-        D = self._pushed(self.E.T @ f[k:] / self.h, external)
-        inverse = self.base.da_dtau
-        return inverse @ (f @ jacobian), self.h * (D.da_dq - self.base.da_dq) + inverse @ bent
+            pull += self.joints.forces(Rated(e, np.zeros((len(e), len(pull))))).rates
+        D = self._pushed(f[k:] @ self.E / self.h, external)
+        slopes_of_inertia: Array = self.h * (D.da_dq - self.base.da_dq)
+        return slopes_of_inertia + self.base.da_dtau @ pull
 
     def applied(self, f: Array, df: Array) -> tuple[Array, Array]:
         """Return A f, and its rates."""
-        x, slopes = self._response(f, felt=True)
-        return self.A @ f, _plus(self.A @ df, self.F @ slopes + self._seen_slopes(x, felt=True))
+        x = self.base.da_dtau @ (f @ self.F)
+        slopes = self.F @ self._response_slopes(f, felt=True) + self._seen_slopes(x, felt=True)
+        return self.A @ f, self.A @ df + slopes @ self.start.q.rates
 
     # the problem
 
@@ -154,8 +144,8 @@ class ContactRates:
         start = np.zeros(len(self.G))
         start[: 3 * k] = (self.axes @ self.last[0][self.contacts.candidate][:, :, None]).ravel()
         start[3 * k :] = self.last[1][self.active]
-        approach, self.dapproach = self.G @ self.free, _plus(self.G @ self.dfree, self._seen_slopes(self.free))
-        before = self.G @ self.start.v.value
+        approach, before = self.G @ self.free, self.G @ self.start.v.value
+        self.dapproach = self.G @ self.dfree + self._seen_slopes(self.free) @ self.start.q.rates
         law = room_for_law(k, len(self.active))._replace(pyramid=model.settings.pyramid)
         write_law(model, RowMotion(self.contacts.candidate, self.active, self.gap, approach, before), law)
         self.normals = np.concatenate([np.arange(0, 3 * k, 3), np.arange(3 * k, len(law.bias))])
@@ -166,8 +156,8 @@ class ContactRates:
     @cached_property
     def dbefore(self) -> Array:
         """Rates (m, directions) of velocities at the start of the step."""
-        v = self.start.v
-        return _plus(self.G @ v.rates, self._seen_slopes(v.value))
+        q, v = self.start
+        return self.G @ v.rates + self._seen_slopes(v.value) @ q.rates
 
     def _targets(self) -> Array:
         """Return which contacts and rows (k + n,) may close to a gap of zero: all but those that bounce, and dry friction."""
@@ -175,10 +165,8 @@ class ContactRates:
 
     def _bias_rates(self) -> Array:
         """Return rates (m, directions) of the problem's velocities at fixed impulses."""
-        db, targets = self.dapproach.copy(), self._targets()
-        for r, i in enumerate(self.normals):
-            if targets[r] and self.gap[r] > EDGE_OF_GAPS * self.model.settings.slop:
-                db[i, : self.dgap.shape[1]] += self.dgap[r] / self.h
+        db, closing = self.dapproach.copy(), self._targets() & (self.gap > EDGE_OF_GAPS * self.model.settings.slop)
+        db[self.normals[closing]] += self.dgap[closing] @ self.start.q.rates / self.h
         return db
 
     def _rates_of(self, problem: Problem, f: Array, du: Array, dbound: Array | None = None) -> Array:
@@ -254,7 +242,7 @@ class ContactRates:
 
     def _changed(self, f: Array, df: Array) -> Array:
         """Return the rates of the change of velocity by impulses."""
-        return _plus(self.base.da_dtau @ (self.G.T @ df), self._response(f)[1])
+        return self.base.da_dtau @ (self.G.T @ df) + self._response_slopes(f) @ self.start.q.rates
 
     def displacement(self) -> Array:
         """Return rates of the displacement that separates overlapping bodies, as in `contact_solver.write_push`."""
@@ -268,7 +256,7 @@ class ContactRates:
         distance, far = np.maximum(self.gap[kept], farthest), self.gap[kept] < farthest
         self.doubtful[kept] |= np.abs(self.gap[kept] - farthest) <= EDGE_OF_GAPS * slop
         gap = distance + h * np.where(opens, opening, 0.0) + slop
-        dgap = _plus(h * np.where(opens[:, None], dopening, 0.0), np.where(far[:, None], 0.0, self.dgap[kept]))
+        dgap = np.where(far[:, None], 0.0, self.dgap[kept]) @ self.start.q.rates + h * np.where(opens[:, None], dopening, 0.0)
         A = self.p.problem.A[np.ix_(index, index)]
         none = np.zeros(0)
         bounds = np.zeros(len(kept)), np.full(len(kept), np.inf)
@@ -281,7 +269,7 @@ class ContactRates:
         fixed = (self.applied(whole, dwhole)[1][index] + dgap)[pushing]
         dwhole[index[pushing]] = -np.linalg.lstsq(A[np.ix_(pushing, pushing)], fixed, rcond=1e-10)[0]
         d, dd = self.base.da_dtau @ (self.G.T @ whole), self._changed(whole, dwhole)
-        y, dy = self.joints.times(d), _plus(self.joints.times(dd), self.joints.slopes(d))
+        y, dy = self.joints.times(d), self.joints.times(dd) + self.joints.slopes(d) @ self.start.q.rates
         j, most = int(np.abs(y).argmax()), float(self.found.stages.touching.report[PARTING])
         if abs(y[j]) > most:
             shrink = most / abs(y[j])
@@ -295,9 +283,3 @@ class ContactRates:
         kinds = ["dry friction" if rows.friction[r] else "limit" for r in self.active]
         joints = [f"the {kind} of joint {self.found.forces.names[d]!r}" for kind, d in zip(kinds, self.dof, strict=True)]
         return tuple(name for name, doubt in zip([*touching, *joints], self.doubtful, strict=True) if doubt)
-
-
-def _plus(rates: Array, slopes: Array) -> Array:
-    """Add slopes to rates, whose first directions are those of q, and return these rates."""
-    rates[:, : slopes.shape[1]] += slopes
-    return rates

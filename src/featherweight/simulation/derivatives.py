@@ -58,30 +58,29 @@ def of_all_robots(many: list[StepDerivatives]) -> StepDerivatives:
 
 
 def _of_one(found: FoundStep) -> StepDerivatives:
-    model, s, step = found.model, found.stages, found.stages.step
-    rates, smooth = StepRates(found, State(*map(Rated, s.state[:2], model.directions))), None
+    model, s, step, nv = found.model, found.stages, found.stages.step, found.robot.nv
+    start = State(*map(Rated, s.state[:2], model.directions))
+    rates, smooth, contacts = StepRates(found, start), None, None
     if model.integrator == "semi-implicit":
         free = found.velocity_slopes() if model.velocity_slopes else rates.semi_implicit()
     else:
         smooth = rates.runge_kutta() if model.integrator == "rk4" else rates.midpoint()
         free = smooth.v.rates
-    after, none, touched = Rated(step.after, free), model.no_rates, tuple[str, ...]()
-    struck, displacement = Rated(step.struck, none), Rated(step.displacement, none)
+    after, displacement = Rated(step.after, free), None
     if s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0:
-        contacts = ContactRates(found, rates.start, free)
-        after, struck = after._replace(rates=contacts.velocity()), struck._replace(rates=contacts.struck())
-        if step.displacement.any():
-            displacement = displacement._replace(rates=contacts.displacement())
-        touched = contacts.names()
-    doubtful = tuple(dict.fromkeys((*found.at_a_limit, *touched)))
-    start, nv = rates.start, found.robot.nv
-    if smooth is None and model.end_slopes and displacement.rates is none:
+        contacts = ContactRates(found, start, free)
+        after = after._replace(rates=contacts.velocity())
+        displacement = Rated(step.displacement, contacts.displacement()) if step.displacement.any() else None
+    doubtful = tuple(dict.fromkeys((*found.at_a_limit, *(contacts.names() if contacts else ()))))
+    if smooth is None and displacement is None and model.end_slopes:
         whole: Array = model.end_slopes(s.state.q, step.after, step.none, model.h, after.rates)
     else:
+        parted = displacement or Rated(step.none, 0.0 * free)
         if smooth is None:
-            end = State(*through(found.robot.step_functions.advance, start.q, after, displacement, model.h))
-        elif (step.after != step.free).any() or step.displacement.any():
-            end = State(rates.moved(0.5 * model.h * (start.v + struck + after) + displacement), after)
+            end = State(*through(found.robot.step_functions.advance, start.q, after, parted, model.h))
+        elif contacts and (displacement or (step.after != step.free).any()):
+            struck = Rated(step.struck, contacts.struck())
+            end = State(rates.moved(0.5 * model.h * (start.v + struck + after) + parted), after)
         else:
             end = smooth._replace(v=after)
         whole = np.vstack([end.q.rates, end.v.rates])

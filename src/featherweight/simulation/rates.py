@@ -14,7 +14,7 @@ import numpy as np
 from ..array_types import Array
 from ..engine.function import CompiledFunction
 from ..model.tree import FLOATING, PLANAR, SPHERICAL
-from ..spatial.lie_jacobians import ad_se2, ad_se3, ad_so3, inverse_adjoint, right_jacobian
+from ..spatial.lie_jacobians import ad_se2, ad_se3, ad_so3, right_jacobian
 from .forces import ForcesAtJoints
 
 
@@ -53,8 +53,9 @@ ADJOINTS = {FLOATING: (ad_se3, 3, 6), SPHERICAL: (ad_so3, 0, 3), PLANAR: (ad_se2
 def exponential_slopes(kind: int, v: Array) -> tuple[Array, Array]:
     """Return the derivatives of q exp(v), as velocities there, by q and by v, which are the first of the numbers `v`."""
     ad, first, stop = ADJOINTS[kind]
-    matrix, angle = ad(v[:stop]), np.asarray(np.linalg.norm(v[first:stop]))
-    return inverse_adjoint(matrix, angle), right_jacobian(matrix, angle)
+    matrix = ad(v[:stop])
+    J = right_jacobian(matrix, np.asarray(np.linalg.norm(v[first:stop])))
+    return np.eye(stop) - matrix @ J, J  # exp(-ad) and (1 - exp(-ad))/ad
 
 
 def _listed(results: object) -> Any:
@@ -80,7 +81,7 @@ class JointMap:
 
     def slopes(self, x: Array) -> Array:
         """Return rates (n, directions) of S x for constant x (nv,)."""
-        return np.zeros_like(self.q.rates) if self.S is None else np.einsum("vrd,v->rd", self._slopes, x)
+        return 0.0 * self.q.rates if self.S is None else np.einsum("vrd,v->rd", self._slopes, x)
 
     def velocities(self, x: Rated) -> Rated:
         """Return S x (n,)."""

@@ -1,6 +1,6 @@
-"""Derivatives of contact geometry: points, normals and gaps of spheres, and the rows of velocities there.
+"""Derivatives by q of contact geometry: normals and gaps of spheres, and the rows of velocities there.
 
-Slopes are derivatives by q, on the last axis (nv,). The geometry is that of `detection`.
+Their last axis is q, in velocities (nv,). The geometry is that of `detection`.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ class BodyRates(NamedTuple):
 
 
 class GeometryRates(NamedTuple):
-    """Slopes of contacts: points and normals (contacts, 3, nv), and gaps (contacts, nv); `doubtful` where they jump nearby."""
+    """Derivatives of normals (contacts, 3, nv) and gaps (contacts, nv); `doubtful` (contacts,) where they jump nearby."""
 
-    point: Array
     normal: Array
     gap: Array
     doubtful: Array
 
 
 class RowRates(NamedTuple):
-    """Rows (sides, 3, 6) of contacts that act on velocities of bodies, one side for each body, with slopes."""
+    """Rows of contacts on the velocities of bodies, one side of a contact for each body, with their derivatives."""
 
     contact: Integers  # (sides,)
     body: Integers  # (sides,)
-    rows: Array
+    rows: Array  # (sides, 3, 6)
     slopes: Array  # (sides, 3, 6, nv)
 
     def of_contacts(self, sides: Array, count: int) -> Array:
@@ -51,7 +50,7 @@ class RowRates(NamedTuple):
         return sums.reshape(3 * count, *sides.shape[2:])
 
     def pulled(self, f: Array, bodies: int) -> tuple[Array, Array]:
-        """Return the forces (bodies, 6) of impulses f (3 contacts,) on bodies, and their slopes."""
+        """Return the forces (bodies, 6) of impulses f (3 contacts,) on bodies, and their derivatives."""
         own = f.reshape(-1, 3)[self.contact]
         W, slopes = np.zeros((bodies, 6)), np.zeros((bodies, *self.slopes.shape[2:]))
         np.add.at(W, self.body, (own[:, None] @ self.rows)[:, 0])
@@ -65,7 +64,7 @@ def skew(x: Array) -> Array:
 
 
 def centers(scene: CollisionScene, s: Array, bodies: BodyRates) -> tuple[Array, Array]:
-    """Return the centres (..., 3) of spheres in the world frame, with slopes."""
+    """Return the centres (..., 3) of spheres in the world frame, and their derivatives."""
     b, c = scene.body[s], scene.placement[s, 9:]
     R, J = bodies.placement[b, :3, :3], bodies.jacobian[b]
     x = (R @ c[..., None])[..., 0] + bodies.placement[b, :3, 3]
@@ -73,23 +72,18 @@ def centers(scene: CollisionScene, s: Array, bodies: BodyRates) -> tuple[Array, 
 
 
 def geometry_rates(scene: CollisionScene, pairs: Array, contacts: ContactPoints, bodies: BodyRates) -> GeometryRates:
-    """Return the slopes of contacts of pairs: a sphere and the ground of the simulation, or two spheres."""
-    n, gap, (s, t) = contacts.normal, contacts.gap, scene.pair[pairs].T
-    x, dx = centers(scene, s, bodies)
-    out, dn, doubtful = scene.size[s, 0] + gap, np.zeros_like(dx), np.zeros(len(gap), bool)
-    dgap = (n[:, None] @ dx)[:, 0]
-    point = dx - n[:, :, None] * dgap[:, None]
-    for c in np.flatnonzero(scene.kind[t] != PLANE):
-        if scene.kind[t[c]] == HEIGHTS:
-            dn[c], doubtful[c] = _over_heights(scene, int(t[c]), x[c], dx[c], (n[c], out[c]))
-            point[c] -= out[c] * dn[c]
+    """Return the derivatives for contacts of pairs (contacts, 2): a sphere and the ground of the simulation, or two spheres."""
+    x, dx = centers(scene, pairs[:, 0], bodies)
+    dn, doubtful = np.zeros_like(dx), np.zeros(len(x), bool)
+    for c in np.flatnonzero(scene.kind[pairs[:, 1]] != PLANE):
+        (s, t), n = pairs[c], contacts.normal[c]
+        if scene.kind[t] == HEIGHTS:
+            dn[c], doubtful[c] = _over_heights(scene, t, x[c], dx[c], (n, scene.size[s, 0] + contacts.gap[c]))
         else:
-            y, dy = centers(scene, t[c], bodies)
-            apart = dx[c] - dy
-            dgap[c] = n[c] @ apart
-            dn[c] = (apart - np.outer(n[c], dgap[c])) / max(float(np.linalg.norm(x[c] - y)), 1e-300)
-            point[c] = dy + 0.5 * np.outer(n[c], dgap[c]) + (scene.size[t[c], 0] + 0.5 * gap[c]) * dn[c]
-    return GeometryRates(point, dn, dgap, doubtful)
+            y, dy = centers(scene, t, bodies)
+            dx[c] -= dy
+            dn[c] = (dx[c] - np.outer(n, n @ dx[c])) / max(float(np.linalg.norm(x[c] - y)), 1e-300)
+    return GeometryRates(dn, (contacts.normal[:, None] @ dx)[:, 0], doubtful)
 
 
 def _over_heights(scene: CollisionScene, t: int, x: Array, dx: Array, contact: tuple[Array, float]) -> tuple[Array, bool]:
@@ -124,7 +118,7 @@ def _over_heights(scene: CollisionScene, t: int, x: Array, dx: Array, contact: t
 
 
 def axes_rates(axes: Array, dn: Array) -> Array:
-    """Return slopes (3, 3, nv) of normal and tangents, as `write_axes` defines them."""
+    """Return derivatives (3, 3, nv) of normal and tangents, as `write_axes` defines them."""
     n, t = axes[0], axes[1]
     e = np.eye(3)[0 if abs(n[0]) < 0.9 else 1]
     length = np.linalg.norm(e - n * (n @ e))
@@ -134,36 +128,36 @@ def axes_rates(axes: Array, dn: Array) -> Array:
 
 
 def row_rates(
-    stage: ContactStage, contacts: ContactPoints, axes: Array, geometry: GeometryRates, bodies: BodyRates
+    stage: ContactStage, pairs: Array, contacts: ContactPoints, axes: Array, geometry: GeometryRates, bodies: BodyRates
 ) -> tuple[RowRates, RowRates]:
     """Return the rows of contacts with axes (contacts, 3, 3): for impulses and approach, and for the Delassus matrix.
 
     They differ for a body with a single contact point: the latter use the point itself instead of its projection on the ground.
     """
-    first, second = np.flatnonzero(contacts.a >= 0), np.flatnonzero(contacts.b >= 0)
-    contact = np.concatenate([first, second])
-    body = np.concatenate([contacts.a[first], contacts.b[second]])
-    sign = np.repeat([1.0, -1.0], [len(first), len(second)])[:, None, None]
-    R, o, J = bodies.placement[body, :3, :3], bodies.placement[body, :3, 3], bodies.jacobian[body]
-    Rt, turn = R.swapaxes(1, 2), J[:, 3:]
-    y = sign * axes[contact] @ R
+    both = np.stack([contacts.a, contacts.b], axis=1)
+    contact, side = np.nonzero(both >= 0)
+    body, sphere = both[contact, side], pairs[contact, side]
+    R, J, center = bodies.placement[body, :3, :3], bodies.jacobian[body], stage.scene.placement[sphere, 9:]
+    Rt, turn, sign = R.swapaxes(1, 2), J[:, 3:], 1.0 - 2.0 * side
+    y = sign[:, None, None] * axes[contact] @ R
     dy = skew(y) @ turn[:, None]
     for i, c in enumerate(contact):
         if geometry.normal[c].any():
             dy[i] += sign[i] * Rt[i] @ axes_rates(axes[c], geometry.normal[c])
-    p = (Rt @ (contacts.point[contact] - o)[:, :, None])[:, :, 0]
-    dp = skew(p) @ turn + Rt @ geometry.point[contact] - J[:, :3]
+    p = (Rt @ (contacts.point[contact] - bodies.placement[body, :3, 3])[:, :, None])[:, :, 0]
+    out = ((center - p) * y[:, 0]).sum(axis=1)  # the point is at this distance from the centre, against the normal
+    share = np.where(both.min(axis=1) < 0, 1.0, 0.5)[contact]  # of the gap
+    dp = -(share[:, None] * geometry.gap[contact])[:, None] * y[:, 0, :, None] - out[:, None, None] * dy[:, 0]
     own = RowRates(contact, body, *_rows_at(p, dp, y, dy))
-    lone = np.flatnonzero(stage.model.width[body] == 3)
-    if not len(lone):
+    lone = stage.model.width[body] == 3
+    if not lone.any():
         return own, own
-    for i in lone:
-        p[i], dp[i] = stage.scene.placement[np.flatnonzero(stage.scene.body == body[i])[0], 9:], 0.0
+    p[lone], dp[lone] = center[lone], 0.0
     return own, RowRates(contact, body, *_rows_at(p, dp, y, dy))
 
 
 def _rows_at(p: Array, dp: Array, y: Array, dy: Array) -> tuple[Array, Array]:
-    """Return rows for velocities along y at points p of bodies, with slopes."""
+    """Return rows for velocities along y at points p of bodies, and their derivatives."""
     arm = skew(p)
     turning = arm[:, None] @ dy - skew(y) @ dp[:, None]
     return np.concatenate([y, -y @ arm], axis=2), np.concatenate([dy, turning], axis=2)

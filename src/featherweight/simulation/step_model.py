@@ -122,11 +122,6 @@ class StepModel:
         unit = np.eye(2 * nv, 3 * nv + self.forces.nu)
         return unit[:nv], unit[nv:]
 
-    @cached_property
-    def no_rates(self) -> Array:
-        """Rates of a constant (nv)."""
-        return np.zeros_like(self.directions[0])
-
     def joint_of(self, row: int) -> str:
         """Return the name of the joint of a velocity (nv,)."""
         return next(j.name for j in self.robot.joints if j.v_slice.start <= row < j.v_slice.stop)
