@@ -18,10 +18,10 @@ from ..contact.contact_solver import STRUCK, find_impulses_by, impulse_work, is_
 from ..contact.impulse_rates import ImpulseRates, ValueAndRates, restitution_rates
 from ..contact.impulses import Solution, greatest_of, solve_problem
 from ..contact.laws import PARTING_SPEED, RETURN_SPEED, Problem, RowMotion, room_for_law, write_law
+from ..contact.row_rates import BodyRates, geometry_rates, row_rates
 from .found_step import FoundStep
 from .rates import JointMap, Rated
 from .robot_stages import first_contacts
-from .row_rates import BodyRates, geometry_rates, row_rates
 from .stage_records import FOUND, PARTING, SOLVED
 from .step_rates import State
 
@@ -85,10 +85,11 @@ class ContactRates:
         if k:
             for n, axes in zip(self.contacts.normal, self.axes, strict=True):
                 write_axes(n, axes)
-            pairs = self.stage.scene.pair[self.stage.touching.pairs[self.contacts.candidate]]
-            self.bodies = BodyRates(self.kinematics.placement, self._velocity_slopes(self.free)[1])
-            geometry = geometry_rates(self.stage.scene, pairs, self.contacts, self.bodies)
-            self.rows, self.felt = row_rates(self.stage, pairs, self.contacts, self.axes, geometry, self.bodies)
+            scene = self.stage.scene
+            pairs = scene.pair[self.stage.touching.pairs[self.contacts.candidate]]
+            self.bodies = BodyRates(self.kinematics.placement, self._velocity_slopes(self.free)[1], self.model.width)
+            geometry = geometry_rates(scene, pairs, self.contacts, self.bodies)
+            self.rows, self.felt = row_rates(scene, pairs, self.contacts, self.axes, geometry, self.bodies)
             self.jumps, self.dgap = geometry.doubtful, np.vstack([geometry.gap, self.E])
             self.G, self.F = (
                 np.vstack([r.of_contacts(r.rows @ self.bodies.jacobian[r.body], k), self.E]) for r in (self.rows, self.felt)

@@ -8,7 +8,6 @@ from ..array_types import Array
 from .contact_stage import ContactStage
 from .load_slopes import LoadSlopes
 from .robot_tables import StagesTable
-from .stage_records import WITH_CONTROL
 from .step_model import StepModel
 
 
@@ -18,7 +17,6 @@ class FoundStep:
     def __init__(self, model: StepModel, contacts: ContactStage, table: StagesTable) -> None:
         self.model, self.contacts, self.table, self.stages = model, contacts, table, table.content
         self.robot, self.forces = model.robot, model.forces
-        self.controlled = bool(self.stages.state.given[WITH_CONTROL])
         self.at_a_limit = dict[str, None]()
 
     def slopes(self) -> LoadSlopes:

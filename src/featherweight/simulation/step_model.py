@@ -15,8 +15,8 @@ from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
 from ..model.types import JointType
 from ..robot.robot import Robot
+from ..robot.step_slopes import end_slopes, velocity_slopes
 from .forces import NO_ARMATURE, ForcesAtJoints
-from .free_step import end_slopes, velocity_slopes
 from .implicit_drives import has_implicit_drives
 from .simulation_options import PART, ContactOptions
 from .smooth_motion import middle_armature, write_curved_rates

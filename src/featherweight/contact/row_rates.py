@@ -14,17 +14,17 @@ from ..collision.collision_scene import HEIGHTS, PLANE, CollisionScene
 from ..collision.detection import ContactPoints
 from ..collision.height_fields import MOST_PATCHES, field_patches
 from ..collision.round_contacts import SAME
-from .contact_stage import ContactStage
 
 PERMUTATIONS = np.zeros((3, 3, 3))
 PERMUTATIONS[[0, 1, 2], [2, 0, 1], [1, 2, 0]], PERMUTATIONS[[0, 1, 2], [1, 2, 0], [2, 0, 1]] = 1.0, -1.0
 
 
 class BodyRates(NamedTuple):
-    """Bodies that may touch: placements (bodies, 4, 4), and Jacobians (bodies, 6, nv) of velocities in the bodies' axes."""
+    """Bodies that may touch: their placements, and Jacobians of velocities in the bodies' axes."""
 
-    placement: Array
-    jacobian: Array
+    placement: Array  # (bodies, 4, 4)
+    jacobian: Array  # (bodies, 6, nv)
+    width: Integers  # (bodies,) 3 for a body with a single contact point, else 6, as in `ContactModel`
 
 
 class GeometryRates(NamedTuple):
@@ -128,7 +128,7 @@ def axes_rates(axes: Array, dn: Array) -> Array:
 
 
 def row_rates(
-    stage: ContactStage, pairs: Array, contacts: ContactPoints, axes: Array, geometry: GeometryRates, bodies: BodyRates
+    scene: CollisionScene, pairs: Array, contacts: ContactPoints, axes: Array, geometry: GeometryRates, bodies: BodyRates
 ) -> tuple[RowRates, RowRates]:
     """Return the rows of contacts with axes (contacts, 3, 3): for impulses and approach, and for the Delassus matrix.
 
@@ -137,7 +137,7 @@ def row_rates(
     both = np.stack([contacts.a, contacts.b], axis=1)
     contact, side = np.nonzero(both >= 0)
     body, sphere = both[contact, side], pairs[contact, side]
-    R, J, center = bodies.placement[body, :3, :3], bodies.jacobian[body], stage.scene.placement[sphere, 9:]
+    R, J, center = bodies.placement[body, :3, :3], bodies.jacobian[body], scene.placement[sphere, 9:]
     Rt, turn, sign = R.swapaxes(1, 2), J[:, 3:], 1.0 - 2.0 * side
     y = sign[:, None, None] * axes[contact] @ R
     dy = skew(y) @ turn[:, None]
@@ -149,7 +149,7 @@ def row_rates(
     share = np.where(both.min(axis=1) < 0, 1.0, 0.5)[contact]  # of the gap
     dp = -(share[:, None] * geometry.gap[contact])[:, None] * y[:, 0, :, None] - out[:, None, None] * dy[:, 0]
     own = RowRates(contact, body, *_rows_at(p, dp, y, dy))
-    lone = stage.model.width[body] == 3
+    lone = bodies.width[body] == 3
     if not lone.any():
         return own, own
     p[lone], dp[lone] = center[lone], 0.0
