@@ -31,8 +31,7 @@ def velocity_slopes(robot: Robot, moving: Robot, drive_rows: Sequence[int], arma
     n, rows, nu = robot.nv, len(robot.model.tree.parent), len(drive_rows)
     dynamics = analytic(moving.forward_dynamics_derivatives).program
     if armature:
-        joints = [j.name for j in moving.model.joints if j.type is not JointType.FLOATING]
-        dynamics = with_armature_as_argument(moving, dynamics, joints)
+        dynamics = with_armature(moving, dynamics)
     parts = dynamics, JacobianProgram(robot.step_functions.free_velocity.program, "", ("v",)), *_joint_map(robot)
     sizes = {"h": (), "by_tau": (n,), "by_position": (rows,), "by_velocity": (rows,), "by_control": (nu,)}
     given = [Input(name, shape) for name, shape in sizes.items() if 0 not in shape]
@@ -40,6 +39,11 @@ def velocity_slopes(robot: Robot, moving: Robot, drive_rows: Sequence[int], arma
     result = Output(SLOPES, (n, 3 * n + nu))
     whole = KernelProgram(SLOPES, kernels.write_velocity_slopes, (tuple(drive_rows),), tuple(given), (result,))
     return _fitting(ComposedProgram("velocity_slopes", (*parts, whole), (SLOPES,), "", (), ORDER), robot)
+
+
+def with_armature(robot: Robot, program: Program) -> Program:
+    """Return a program of the robot with the armature of all joints as an argument, in the order of `robot.armature`."""
+    return with_armature_as_argument(robot, program, [j.name for j in robot.model.joints if j.type is not JointType.FLOATING])
 
 
 def _joint_map(robot: Robot) -> tuple[Program, ...]:

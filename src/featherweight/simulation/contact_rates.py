@@ -128,8 +128,8 @@ class ContactRates:
             np.add.at(e, self.dof, self.sign * f[k:])
             pull += self.joints.forces(Rated(e, np.zeros((len(e), len(pull))))).rates
         D = self._pushed(f[k:] @ self.E / self.h, external)
-        slopes_of_inertia: Array = self.h * (D.da_dq - self.base.da_dq)
-        return slopes_of_inertia + self.base.da_dtau @ pull
+        response: Array = self.h * (D.da_dq - self.base.da_dq) + self.base.da_dtau @ pull
+        return response
 
     def applied(self, f: Array, df: Array) -> tuple[Array, Array]:
         """Return A f, and its rates."""
@@ -158,7 +158,8 @@ class ContactRates:
     def dbefore(self) -> Array:
         """Rates (m, directions) of velocities at the start of the step."""
         q, v = self.start
-        return self.G @ v.rates + self._seen_slopes(v.value) @ q.rates
+        rates: Array = self.G @ v.rates + self._seen_slopes(v.value) @ q.rates
+        return rates
 
     def _targets(self) -> Array:
         """Return which contacts and rows (k + n,) may close to a gap of zero: all but those that bounce, and dry friction."""
@@ -166,7 +167,8 @@ class ContactRates:
 
     def _bias_rates(self) -> Array:
         """Return rates (m, directions) of the problem's velocities at fixed impulses."""
-        db, closing = self.dapproach.copy(), self._targets() & (self.gap > EDGE_OF_GAPS * self.model.settings.slop)
+        closing = self._targets() & (self.gap > EDGE_OF_GAPS * self.model.settings.slop)
+        db: Array = self.dapproach.copy()
         db[self.normals[closing]] += self.dgap[closing] @ self.start.q.rates / self.h
         return db
 
@@ -243,7 +245,8 @@ class ContactRates:
 
     def _changed(self, f: Array, df: Array) -> Array:
         """Return the rates of the change of velocity by impulses."""
-        return self.base.da_dtau @ (self.G.T @ df) + self._response_slopes(f) @ self.start.q.rates
+        rates: Array = self.base.da_dtau @ (self.G.T @ df) + self._response_slopes(f) @ self.start.q.rates
+        return rates
 
     def displacement(self) -> Array:
         """Return rates of the displacement that separates overlapping bodies, as in `contact_solver.write_push`."""

@@ -15,7 +15,7 @@ from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
 from ..model.types import JointType
 from ..robot.robot import Robot
-from ..robot.step_slopes import end_slopes, velocity_slopes
+from ..robot.step_slopes import end_slopes, velocity_slopes, with_armature
 from .forces import NO_ARMATURE, ForcesAtJoints
 from .implicit_drives import has_implicit_drives
 from .simulation_options import PART, ContactOptions
@@ -98,7 +98,7 @@ class StepModel:
 
     def _of_armature(self, function: CompiledFunction[Any]) -> CompiledFunction[Any]:
         """Return a function of the armature as well, if drives add to it."""
-        return self.moving.parametric(function, bodies=False) if self.driven else function
+        return CompiledFunction(with_armature(self.moving, function.program), "traced") if self.driven else function
 
     @cached_property
     def velocity_slopes(self) -> CompiledFunction[Any] | None:
