@@ -869,7 +869,7 @@ class Fleet:
 
     # derivatives
 
-    def attempt(self, i: int, inputs: Inputs) -> RobotStages:
+    def attempt(self, i: int, inputs: Inputs) -> StagesTable:
         """Return the stages after the step that robot i would take under inputs of one step, without taking it.
 
         Raises SimulationError if the step fails.
@@ -882,4 +882,4 @@ class Fleet:
         if not done:
             self._raise_errors()
             raise self._failure(i, self.time)
-        return self._tables[-1].content
+        return self._tables[-1]
