@@ -60,7 +60,7 @@ MOST_STEPS = 1000  # greatest number of steps in one call
 MOST_RECORDED = 256  # greatest number of states that are recorded in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
 BOUND = (  # attributes that belong to the arrays in use
-    "arrays", "_ready", "_own_inputs", "_given", "_single", "_goes_on_alone", "_many", "_run", "_one", "_alone", "_one_step",
+    "arrays", "_ready", "_own_inputs", "_given", "_single", "_many", "_run", "_one", "_alone", "_one_step",
     "_energy",
 )  # fmt: skip
 OF_WORK = "active", "taken", "status", "plan", "order", "energy"  # fields of `FleetStates` that describe the work on steps
@@ -290,7 +290,6 @@ class Fleet:
         """The inputs of a step, with the shapes of arrays that fit."""
         self._given = inputs.given
         self._single = robots == 1
-        self._goes_on_alone = robots == 1 and self.on_failure != "stop"
 
     def _begin(self) -> None:
         """Prepare the first steps, and warn about problematic starts."""
@@ -506,7 +505,7 @@ class Fleet:
             return False
         if not (self._ready and self._started):
             self._begin()
-        if self._goes_on_alone and steps <= MOST_STEPS:
+        if self._single and steps <= MOST_STEPS and not (self.on_failure == "stop" and self.failed.item(0)):
             self.failed[0] = False
             if steps == 1:  # as the plan is
                 if self._one_step() == 1:
