@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from time import perf_counter as time_now
 from typing import Any, NamedTuple
 
@@ -59,10 +58,7 @@ GRAIN = 4  # least number of robots in a thread's piece
 MOST_STEPS = 1000  # greatest number of steps in one call
 MOST_RECORDED = 256  # greatest number of states that are recorded in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
-BOUND = (  # attributes that belong to the arrays in use
-    "arrays", "_ready", "_own_inputs", "_given", "_single", "_many", "_run", "_one", "_alone", "_one_step",
-    "_energy",
-)  # fmt: skip
+KEPT_Q, KEPT_V = "states.kept_q", "states.kept_v"  # names of arrays of states that a rollout returns
 OF_WORK = "active", "taken", "status", "plan", "order", "energy"  # fields of `FleetStates` that describe the work on steps
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
     "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "arrays",
@@ -111,6 +107,7 @@ class Fleet:
         self.layout = self._layout(ROOM * (2 if contacts.settings.turning else 1))
         self._touching, self.told = touching, False  # `told`: whether warnings about the start were issued
         self._started = False  # whether the start of the last reset was checked
+        self._pointed: dict[str, Array] = {}  # arrays of a rollout, in place of arrays of the table `_many`
 
     def __getstate__(self) -> dict[str, object]:
         """Return all attributes except machine code and tables of addresses, which a copy makes for its own arrays."""
@@ -551,28 +548,32 @@ class Fleet:
         are errors, raises SimulationError: all robots are then at the state before the first failure.
         """
         self.revision += 1
-        if not self._ready:
-            self._bind(self._home)
-        a = self._home
-        states = a.states
+        if inputs.external is not None and not self._external:
+            self._allow_external()
+        if not (self._ready and self._started):
+            self._begin()
+        states, shared = self._home.states, self._home.inputs
         kept, robots = 1 + steps // every, len(states.q)
         q, v = out or (np.empty((robots, kept, states.q.shape[1])), np.empty((robots, kept, states.v.shape[1])))
         q[:, 0], v[:, 0] = states.q, states.v
-        if inputs.external is not None and not self._external:
-            self._allow_external()
-        zeros = (np.zeros((1, 1, *x.shape[2:])) for x in a.inputs[:3])
-        tau, control, external = (
-            np.ascontiguousarray(zero if x is None else x, np.float64) for x, zero in zip(inputs, zeros, strict=True)
-        )
-        flags = np.array([inputs.control is not None, inputs.external is not None])
-        used = FleetInputs(tau, control, external, flags)
+        shared.tau.fill(0.0)
+        shared.given[WITH_CONTROL], shared.given[WITH_FORCES] = inputs.control is not None, inputs.external is not None
+        given = {f"inputs.{name}": x for name, x in zip(Inputs._fields, inputs, strict=True) if x is not None}
         try:
             states.plan[EVERY] = every
-            with self._bound_to(a._replace(states=states._replace(kept_q=q, kept_v=v), inputs=used)):
-                self._run_all(steps)
+            self._pointed = {KEPT_Q: q, KEPT_V: v, **given}
+            self._point()
+            self._run_all(steps)
         finally:
             states.plan[UNTIL] = states.plan[EVERY] = 1
+            self._pointed = {}
+            self._many.point_back()
         return q, v
+
+    def _point(self) -> None:
+        """Let steps read the inputs of a rollout, and write its states."""
+        for name, x in self._pointed.items():
+            self._many.point(name, x)
 
     def record(self, steps: int, inputs: Inputs, every: int) -> Array:
         """Take steps of the only robot under constant inputs; return every `every`-th state after them (kept, block).
@@ -591,19 +592,6 @@ class Fleet:
             return self._home.states.kept_block[1 : 1 + steps // every]
         finally:
             plan[EVERY], plan[RECORDS] = 1, 0
-
-    @contextmanager
-    def _bound_to(self, arrays: FleetArrays) -> Iterator[None]:
-        """Use other arrays in the meantime."""
-        home, before = self._home, {name: x for name, x in vars(self).items() if name in BOUND}
-        self._bind(arrays)
-        try:
-            yield
-        finally:
-            if self._home is home and before["_ready"]:
-                vars(self).update(before)
-            else:
-                self._bind(self._home)
 
     def _run_all(self, steps: int) -> None:
         if not (self._ready and self._started):
@@ -825,29 +813,29 @@ class Fleet:
         """Record the state of one robot, if it is one of the recorded states."""
         states = self.arrays.states
         k, every = int(states.taken[i]), int(states.plan[EVERY])
-        if len(states.kept_q) and k % every == 0:
-            states.kept_q[i, k // every], states.kept_v[i, k // every] = states.q[i], states.v[i]
+        if self._pointed and k % every == 0:
+            self._pointed[KEPT_Q][i, k // every], self._pointed[KEPT_V][i, k // every] = states.q[i], states.v[i]
 
     def _keep_stopped(self, i: int, k: int) -> None:
         """Record the state of a robot that stopped after k steps for all later ones."""
         states = self.arrays.states
         later = k // int(states.plan[EVERY]) + 1
-        if len(states.kept_q):
-            states.kept_q[i, later:], states.kept_v[i, later:] = states.q[i], states.v[i]
+        if self._pointed:
+            self._pointed[KEPT_Q][i, later:], self._pointed[KEPT_V][i, later:] = states.q[i], states.v[i]
 
     def _make_room(self, room: int = 0) -> None:
         """Make room for more contacts: twice as many, or `room`."""
         layout, roomy = self.layout, self.state(False).with_room(room or 2 * self.room)
-        bound, home = self.arrays, self._home
+        home = self._home
         self._tables.clear()
         self.layout, self.block = roomy.layout, roomy.block
         made = self.new_arrays(self.block, len(roomy))
         work: dict[str, Any] = {name: getattr(home.states, name) for name in OF_WORK}
         work["kept_block"] = roomy.layout.moved(home.states.kept_block, layout)
         self._settle(made._replace(states=made.states._replace(**work), inputs=home.inputs))
-        kept: dict[str, Any] = {"kept_q": bound.states.kept_q, "kept_v": bound.states.kept_v}
-        self._bind(self._home._replace(states=self._home.states._replace(**kept), inputs=bound.inputs))
+        self._bind(self._home)
         self._compile()
+        self._point()
 
     # derivatives
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -569,7 +569,7 @@ class ForcesAtJoints:
         """Number of the actuator of each drive."""
         return np.repeat(np.arange(len(self.actuators)), [len(parts_of(a)) for a in self.actuators])
 
-    @property
+    @cached_property
     def nu(self) -> int:
         """Number of controls."""
         return sum(len(a.controls) for a in self.actuators)
