@@ -107,7 +107,7 @@ class Fleet:
         self.layout = self._layout(ROOM * (2 if contacts.settings.turning else 1))
         self._touching, self.told = touching, False  # `told`: whether warnings about the start were issued
         self._started = False  # whether the start of the last reset was checked
-        self._pointed: dict[str, Array] = {}  # arrays of a rollout, in place of arrays of the table `_many`
+        self._pointed: dict[str, Array] = {}  # see `_point`
 
     def __getstate__(self) -> dict[str, object]:
         """Return all attributes except machine code and tables of addresses, which a copy makes for its own arrays."""
@@ -280,7 +280,7 @@ class Fleet:
 
     def _bind(self, arrays: FleetArrays) -> None:
         """Use these arrays."""
-        self._ready = False
+        self._ready, self._pointed = False, {}
         self.arrays, inputs = arrays, arrays.inputs
         robots = len(arrays.states.q)
         self._own_inputs = [(x[0, 0] if len(x) == 1 else x[:, 0], (x.shape[2:], (robots, *x.shape[2:]))) for x in inputs[:3]]
@@ -558,21 +558,23 @@ class Fleet:
         q[:, 0], v[:, 0] = states.q, states.v
         shared.tau.fill(0.0)
         shared.given[WITH_CONTROL], shared.given[WITH_FORCES] = inputs.control is not None, inputs.external is not None
-        given = {f"inputs.{name}": x for name, x in zip(Inputs._fields, inputs, strict=True) if x is not None}
+        named = zip(Inputs._fields, inputs, strict=True)
+        given = {f"inputs.{name}": np.ascontiguousarray(x, np.float64) for name, x in named if x is not None}
         try:
             states.plan[EVERY] = every
-            self._pointed = {KEPT_Q: q, KEPT_V: v, **given}
-            self._point()
+            self._point({KEPT_Q: q, KEPT_V: v, **given})
             self._run_all(steps)
         finally:
             states.plan[UNTIL] = states.plan[EVERY] = 1
-            self._pointed = {}
-            self._many.point_back()
+            if self._pointed:
+                self._many.point_back()
+                self._pointed, self._ready = {}, self._many.content is self._home
         return q, v
 
-    def _point(self) -> None:
-        """Let steps read the inputs of a rollout, and write its states."""
-        for name, x in self._pointed.items():
+    def _point(self, arrays: dict[str, Array]) -> None:
+        """Let steps read and write other arrays for now, by their names in the table `_many`. Ctrl-C may leave them there."""
+        self._pointed, self._ready = arrays, not arrays
+        for name, x in arrays.items():
             self._many.point(name, x)
 
     def record(self, steps: int, inputs: Inputs, every: int) -> Array:
@@ -585,6 +587,8 @@ class Fleet:
             self._settle(self._home._replace(states=self._home.states._replace(kept_block=kept)))
             self._bind(self._home)
         self._give(*inputs)
+        if not (self._ready and self._started):
+            self._begin()
         plan = self._home.states.plan
         try:
             plan[EVERY], plan[RECORDS] = every, 1
@@ -594,8 +598,6 @@ class Fleet:
             plan[EVERY], plan[RECORDS] = 1, 0
 
     def _run_all(self, steps: int) -> None:
-        if not (self._ready and self._started):
-            self._begin()
         self._raise_errors()  # errors of a step that was tried before
         self.failures: dict[int, tuple[int, SimulationError]] = {}
         time, states = self.time, self.arrays.states
@@ -826,7 +828,7 @@ class Fleet:
     def _make_room(self, room: int = 0) -> None:
         """Make room for more contacts: twice as many, or `room`."""
         layout, roomy = self.layout, self.state(False).with_room(room or 2 * self.room)
-        home = self._home
+        home, pointed = self._home, self._pointed
         self._tables.clear()
         self.layout, self.block = roomy.layout, roomy.block
         made = self.new_arrays(self.block, len(roomy))
@@ -835,7 +837,7 @@ class Fleet:
         self._settle(made._replace(states=made.states._replace(**work), inputs=home.inputs))
         self._bind(self._home)
         self._compile()
-        self._point()
+        self._point(pointed)
 
     # derivatives
 
