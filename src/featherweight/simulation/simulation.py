@@ -82,7 +82,8 @@ class Rollout(RobotState):
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
 TIME = FINITE.worded("a finite number of seconds")
-OF_THIS_PROCESS = "_observers", "_pictures", "_apart"  # windows and other observers, pictures, the copy that makes rollouts
+OF_THIS_PROCESS = "_observers", "_pictures", "_copies"  # windows and other observers, pictures, copies that make rollouts
+MOST_COPIES = 4  # that make rollouts of different numbers of robots
 
 
 class Simulation(SuggestsNames):
@@ -379,7 +380,7 @@ class Simulation(SuggestsNames):
         if parameters is not None and self.robot.model.carried:
             raise NotImplementedError(f"inertial parameters of {self.robot.name}, with gravity compensation, cannot vary")
         self._fleet.vary(varied_arrays(self._fleet, given, parameters, armature))
-        vars(self).pop("_apart", None)
+        vars(self).pop("_copies", None)
 
     # moving
 
@@ -546,35 +547,31 @@ class Simulation(SuggestsNames):
         invalid arguments, before any robot moves, and SimulationError as `step` does.
         """
         check_count("every", every, 1)
-        arrays = {"tau": tau, "control": control, "external_forces": external_forces}
+        inputs = {"tau": tau, "control": control, "external_forces": external_forces}
         state = q if isinstance(q, State) else None
-        arrays |= {"q": q, "v": v} if state is None else {}
+        arrays = inputs if state is not None else inputs | {"q": q, "v": v}
         if state is not None and (v is not None or device is not None):
             raise ValueError("rollout: a State has its own velocity, and starts on this machine only; omit v and device")
-        if device is not None or not all(type(x) in TYPES for x in arrays.values()):
+        if device is not None or not TYPES.issuperset(map(type, arrays.values())):
             from .device_rollout import rolled_out  # only if there may be a device
 
             states = rolled_out(self._fleet, arrays, steps, every, device)
             if states is not None:
                 return Rollout.of(states, np.zeros(states[0].shape[0], bool), None)  # a failure is an error
-        if state is None:
-            q, v = self._plant.states(np.atleast_2d(numbers("q", q)), None if v is None else np.atleast_2d(numbers("v", v)))
+        q = q if state is not None else np.atleast_2d(numbers("q", q))
         robots = len(q)
-        given = [
-            None if x is None else numbers(n, x)
-            for n, x in (("tau", tau), ("control", control), ("external_forces", external_forces))
-        ]
-        sizes = (self.robot.nv,), (self.forces.nu,), (len(self.robot.bodies), 6)
-        named = zip(("tau", "control", "external_forces"), given, sizes, strict=True)
-        steps = check_inputs({name: (x, size) for name, x, size in named}, robots, steps)
-        if out is not None:
-            check_out(out, [(robots, 1 + steps // every, n) for n in (self.robot.nq, self.robot.nv)])
-        apart = self._apart
+        apart = self._apart(robots)
         if state is not None:
             apart.state = state
         else:
-            apart.reset(q, v)
+            apart.reset(q, None if v is None else np.atleast_2d(numbers("v", v)))
             apart._fleet.take_activations(self._fleet)
+        given = [None if x is None else numbers(name, x) for name, x in inputs.items()]
+        sizes = (self.robot.nv,), (self.forces.nu,), (len(self.robot.bodies), 6)
+        named = zip(inputs, given, sizes, strict=True)
+        steps = check_inputs({name: (x, size) for name, x, size in named}, robots, steps)
+        if out is not None:
+            check_out(out, [(robots, 1 + steps // every, n) for n in (self.robot.nq, self.robot.nv)])
         states = apart._fleet.roll_out(steps, Inputs(*given) if steps else Inputs(), every, out)
         return Rollout.of(states, apart.failed, apart.state)
 
@@ -593,15 +590,19 @@ class Simulation(SuggestsNames):
 
         Inputs are as in `step`. Raises SimulationError as `step` does.
         """
-        apart = self._apart
+        apart = self._apart(len(state) if type(state) is State else 1)
         apart.state = state
         apart.step(tau, control, external_forces, steps=steps)
         return apart.state
 
-    @cached_property
-    def _apart(self) -> Simulation:
-        """A copy of this simulation, which rollouts move."""
-        return copy.copy(self)
+    def _apart(self, robots: int) -> Simulation:
+        """Return a copy of this simulation, which rollouts of so many robots move; the last `MOST_COPIES` are kept."""
+        copies: dict[int, Simulation] = vars(self).setdefault("_copies", {})
+        if robots not in copies:
+            if len(copies) == MOST_COPIES:
+                del copies[next(iter(copies))]
+            copies[robots] = copy.copy(self)
+        return copies[robots]
 
     def __repr__(self) -> str:
         many = "" if self._fleet.single else f", {len(self._fleet.q)} robots"
