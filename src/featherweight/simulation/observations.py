@@ -25,9 +25,9 @@ from .fleet import Fleet
 from .forces import ForcesAtJoints
 from .observers import Observer, Pictures, SimulationView
 from .scene import Ground
-from .sensed_robots import Probes, SensedRobots
+from .sensed_robots import Probes
 from .sensor_history import SensorHistory
-from .sensor_measures import add_noise, clip, measured
+from .sensor_measures import add_noise, measure
 from .sensor_readings import SensorReadings
 from .step_model import StepModel
 
@@ -208,22 +208,26 @@ class Observations:
         """
         if noise is not None and not isinstance(noise, np.random.Generator):
             raise TypeError(f"noise must be a numpy.random.Generator, such as numpy.random.default_rng(); got {noise!r}")
-        readings = self._measured(self.robot.sensors)
+        probes = self._probes
+        robots = probes.of(self._fleet)
+        measure(robots)
+        if noise is None and self._history is None:
+            return (robots.first if self._single else robots.readings).copy()  # type: ignore[return-value]
+        readings = robots.values.copy()
         if self._history is not None:
             self._history.delay(self.time, readings)
         if noise is not None:
             add_noise(readings, self.robot.sensors, noise)
-            clip(readings, self.robot.sensors)
-        return SensorReadings(readings[0] if self._single else readings, self._probes.names)
+            np.clip(readings, -probes.cutoffs, probes.cutoffs, out=readings)
+        return SensorReadings(readings[0] if self._single else readings, probes.names)
 
     def _measured(self, sensors: Sequence[ModelSensor]) -> Array:
-        """Return readings (robots, nsensordata) of some sensors, clipped to their cutoffs, without noise and delays."""
-        probes = self._probes
-        robots = SensedRobots(probes, self._model, self._stage, self._fleet, self.forces, self.time)
-        groups = probes.groups if len(sensors) == len(self.robot.sensors) else probes.groups_of(sensors)
-        readings = measured(robots, groups)
-        clip(readings, sensors)
-        return readings
+        """Return readings (robots, nsensordata) of some sensors and zero for others, without noise and delays."""
+        robots = self._probes.of(self._fleet)
+        readings = np.zeros(robots.values.shape)
+        for s in sensors:
+            readings[:, s.slice] = 1.0
+        return np.where(readings > 0.0, measure(robots, sensors), 0.0) if sensors else readings
 
     def _sampled_step(self, history: SensorHistory, take_step: Callable[[], object]) -> None:
         """Take a step, and store the samples of its start and of the step. If anything interrupts it, nothing changes."""
@@ -242,7 +246,7 @@ class Observations:
 
     @cached_property
     def _probes(self) -> Probes:
-        return Probes(self.robot, self.ground)
+        return Probes(self._model, self._stage, self.ground)
 
     @exclusive
     @checked

@@ -2,74 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from math import inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ..array_types import Array
+from ..array_types import Booleans, Integers, Matrix
+from ..engine.loops.kernels import compiled
 from ..model.types import SensorZone, ShapeType
+from ..spatial import Vec3
 
-Span = tuple[Array, Array]  # first and last parameter of a ray inside a volume; last < first if the ray misses
+Span = tuple[float, float]  # first and last parameter of a ray inside a volume; last < first if the ray misses
 
-
-def is_inside(zone: SensorZone, points: Array) -> Array:
-    """Return whether points (..., 3) in the zone's frame are inside it or on its surface."""
-    kind, size = zone
-    x, y, z = np.moveaxis(np.abs(points), -1, 0)
-    if kind is ShapeType.BOX:
-        return np.asarray((2.0 * np.abs(points) <= np.array(size)).all(axis=-1))
-    if kind is ShapeType.CYLINDER:
-        return np.asarray((np.hypot(x, y) <= size[0]) & (2.0 * z <= size[1]))
-    if kind is ShapeType.CAPSULE:
-        beyond = np.maximum(z - 0.5 * size[1], 0.0)
-        return np.asarray(x * x + y * y + beyond * beyond <= size[0] ** 2)
-    radii = np.array(size if kind is ShapeType.ELLIPSOID else (size[0],) * 3)
-    return np.asarray(((points / radii) ** 2).sum(axis=-1) <= 1.0)
+BOX, CYLINDER, CAPSULE, ELLIPSOID = range(4)
+KINDS = {ShapeType.BOX: BOX, ShapeType.CYLINDER: CYLINDER, ShapeType.CAPSULE: CAPSULE}
 
 
-def is_met(zone: SensorZone, points: Array, directions: Array) -> Array:
-    """Return whether rays from points (..., 3) along directions (..., 3), in the zone's frame, hit it or start inside."""
-    kind, size = zone
-    if kind is ShapeType.BOX:
-        spans = [_common(_slab(points, directions, k, 0.5 * size[k]) for k in range(3))]
-    elif kind is ShapeType.CYLINDER:
-        spans = [_common((_slab(points, directions, 2, 0.5 * size[1]), _round(points, directions, (size[0], size[0], np.inf))))]
-    elif kind is ShapeType.CAPSULE:
-        up = np.array((0.0, 0.0, 0.5 * size[1]))
-        tube = _slab(points, directions, 2, 0.5 * size[1]), _round(points, directions, (size[0], size[0], np.inf))
-        balls = [_round(points + end, directions, (size[0],) * 3) for end in (-up, up)]
-        spans = [_common(tube), *balls]
-    else:
-        spans = [_round(points, directions, size if kind is ShapeType.ELLIPSOID else (size[0],) * 3)]
-    return np.asarray(np.any([(last >= first) & (last >= 0.0) for first, last in spans], axis=0))
+class Zones(NamedTuple):
+    """Volumes in the frames of sensors."""
+
+    kind: Integers  # (n,)
+    size: Matrix  # (n, 3) [m] half lengths of boxes, semi-axes of ellipsoids; radius and half length of others
 
 
-def _slab(points: Array, directions: Array, axis: int, half: float) -> Span:
-    """Return the span in which a ray is within ±half along an axis."""
-    x, d = points[..., axis], directions[..., axis]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        a, b = (-half - x) / d, (half - x) / d
-    within = np.abs(x) <= half
-    first = np.where(d == 0.0, np.where(within, -np.inf, np.inf), np.minimum(a, b))
-    return first, np.where(d == 0.0, np.where(within, np.inf, -np.inf), np.maximum(a, b))
+def zones_of(zones: Sequence[SensorZone]) -> Zones:
+    """Return the volumes of sensors."""
+    sizes = [_size(z) for z in zones]
+    return Zones(np.array([KINDS.get(z.type, ELLIPSOID) for z in zones], np.int64), np.array(sizes, float).reshape(-1, 3))
 
 
-def _round(points: Array, directions: Array, radii: ArrayLike) -> Span:
-    """Return the span in which a ray is within an ellipsoid; an infinite radius gives a cylinder."""
-    scale = 1.0 / np.array(radii)
-    p, d = points * scale, directions * scale
-    a, b, c = (d * d).sum(-1), (p * d).sum(-1), (p * p).sum(-1) - 1.0
+def _size(zone: SensorZone) -> tuple[float, float, float]:
+    if zone.type in (ShapeType.CYLINDER, ShapeType.CAPSULE):
+        return zone.size[0], 0.5 * zone.size[1], 0.0
+    x, y, z = zone.size if len(zone.size) == 3 else zone.size * 3
+    return (0.5 * x, 0.5 * y, 0.5 * z) if zone.type is ShapeType.BOX else (x, y, z)
+
+
+def is_inside(zones: Zones, k: int, p: Vec3) -> bool:
+    """Return whether a point in the frame of a zone is inside it or on its surface."""
+    kind, a, b, c = zones.kind[k], zones.size[k, 0], zones.size[k, 1], zones.size[k, 2]
+    x, y, z = abs(p.x), abs(p.y), abs(p.z)
+    if kind == BOX:
+        return bool(x <= a and y <= b and z <= c)
+    if kind == CYLINDER:
+        return bool(sqrt(x * x + y * y) <= a and z <= b)
+    if kind == CAPSULE:
+        beyond = max(z - b, 0.0)
+        return bool(x * x + y * y + beyond * beyond <= a * a)
+    return bool(x / a * (x / a) + y / b * (y / b) + z / c * (z / c) <= 1.0)
+
+
+@compiled
+def are_inside(zones: Zones, points: Matrix, inside: Booleans) -> None:
+    """Write whether points (n, 3) in the frame of the first zone are inside it or on its surface."""
+    for i in range(len(points)):
+        inside[i] = is_inside(zones, 0, Vec3(points[i, 0], points[i, 1], points[i, 2]))
+
+
+def is_met(zones: Zones, k: int, p: Vec3, d: Vec3) -> bool:
+    """Return whether a ray from p along d, in the frame of a zone, hits it or starts inside."""
+    kind, a, b, c = zones.kind[k], zones.size[k, 0], zones.size[k, 1], zones.size[k, 2]
+    if kind == BOX:
+        return is_ahead(common(common(slab(p.x, d.x, a), slab(p.y, d.y, b)), slab(p.z, d.z, c)))
+    if kind == ELLIPSOID:
+        return is_ahead(in_unit_ball(Vec3(p.x / a, p.y / b, p.z / c), Vec3(d.x / a, d.y / b, d.z / c)))
+    q, e = (1.0 / a) * p, (1.0 / a) * d
+    if is_ahead(common(slab(p.z, d.z, b), in_unit_ball(Vec3(q.x, q.y, 0.0), Vec3(e.x, e.y, 0.0)))):
+        return True
+    up = Vec3(0.0, 0.0, b / a)
+    return bool(kind == CAPSULE and (is_ahead(in_unit_ball(q - up, e)) or is_ahead(in_unit_ball(q + up, e))))
+
+
+def is_ahead(span: Span) -> bool:
+    """Return whether a ray is inside a volume somewhere."""
+    return span[1] >= span[0] and span[1] >= 0.0
+
+
+def slab(x: float, d: float, half: float) -> Span:
+    """Return the span in which a coordinate x + t d is within ±half."""
+    if d == 0.0:
+        return (-inf, inf) if abs(x) <= half else (inf, -inf)
+    a, b = (-half - x) / d, (half - x) / d
+    return min(a, b), max(a, b)
+
+
+def in_unit_ball(p: Vec3, d: Vec3) -> Span:
+    """Return the span in which a ray is within the unit ball."""
+    a, b, c = d.dot(d), p.dot(d), p.dot(p) - 1.0
+    if a == 0.0:
+        return (-inf, inf) if c <= 0.0 else (inf, -inf)
     square = b * b - a * c
-    with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.sqrt(np.maximum(square, 0.0))
-        first, last = (-b - root) / a, (-b + root) / a
-    along = a == 0.0
-    first = np.where(along, np.where(c <= 0.0, -np.inf, np.inf), np.where(square >= 0.0, first, np.inf))
-    return first, np.where(along, np.where(c <= 0.0, np.inf, -np.inf), np.where(square >= 0.0, last, -np.inf))
+    if square < 0.0:
+        return inf, -inf
+    root = sqrt(square)
+    return (-b - root) / a, (-b + root) / a
 
 
-def _common(spans: Iterable[Span]) -> Span:
-    """Return the span in which a ray is within all of several volumes."""
-    firsts, lasts = zip(*spans, strict=True)
-    return np.maximum.reduce(firsts), np.minimum.reduce(lasts)
+def common(a: Span, b: Span) -> Span:
+    """Return the span in which a ray is within both of two volumes."""
+    return max(a[0], b[0]), min(a[1], b[1])
