@@ -25,9 +25,10 @@ from .fleet import Fleet
 from .forces import ForcesAtJoints
 from .observers import Observer, Pictures, SimulationView
 from .scene import Ground
-from .sensed_robots import Probes
+from .sensed_robots import SensedRobots
 from .sensor_history import SensorHistory
 from .sensor_measures import add_noise, measure
+from .sensor_plan import SensorPlan
 from .sensor_readings import SensorReadings
 from .step_model import StepModel
 
@@ -208,26 +209,26 @@ class Observations:
         """
         if noise is not None and not isinstance(noise, np.random.Generator):
             raise TypeError(f"noise must be a numpy.random.Generator, such as numpy.random.default_rng(); got {noise!r}")
-        probes = self._probes
-        robots = probes.of(self._fleet)
-        measure(robots)
+        robots, sensors = self._probes, self.robot.sensors
+        measure(robots, sensors)
         if noise is None and self._history is None:
             return (robots.first if self._single else robots.readings).copy()  # type: ignore[return-value]
         readings = robots.values.copy()
         if self._history is not None:
             self._history.delay(self.time, readings)
         if noise is not None:
-            add_noise(readings, self.robot.sensors, noise)
-            np.clip(readings, -probes.cutoffs, probes.cutoffs, out=readings)
-        return SensorReadings(readings[0] if self._single else readings, probes.names)
+            add_noise(readings, sensors, noise)
+            np.clip(readings, -robots.plan.cutoffs, robots.plan.cutoffs, out=readings)
+        return SensorReadings(readings[0] if self._single else readings, robots.plan.names)
 
     def _measured(self, sensors: Sequence[ModelSensor]) -> Array:
         """Return readings (robots, nsensordata) of some sensors and zero for others, without noise and delays."""
-        robots = self._probes.of(self._fleet)
-        readings = np.zeros(robots.values.shape)
-        for s in sensors:
-            readings[:, s.slice] = 1.0
-        return np.where(readings > 0.0, measure(robots, sensors), 0.0) if sensors else readings
+        readings = np.zeros((len(self._fleet.q), len(self._probes.plan.cutoffs)))
+        if sensors:
+            measured = measure(self._probes, sensors)
+            for s in sensors:
+                readings[:, s.slice] = measured[:, s.slice]
+        return readings
 
     def _sampled_step(self, history: SensorHistory, take_step: Callable[[], object]) -> None:
         """Take a step, and store the samples of its start and of the step. If anything interrupts it, nothing changes."""
@@ -245,8 +246,8 @@ class Observations:
             raise
 
     @cached_property
-    def _probes(self) -> Probes:
-        return Probes(self._model, self._stage, self.ground)
+    def _probes(self) -> SensedRobots:
+        return SensedRobots(SensorPlan(self._model, self._stage, self.ground), self._fleet)
 
     @exclusive
     @checked

@@ -1,4 +1,4 @@
-"""Sensors of contacts, rays, distances and energies, which the compiled loop does not measure; noise and cutoffs.
+"""Measures of sensors that the compiled loop leaves to Python; noise.
 
 Meanings, signs and units are MuJoCo's (XML reference, chapter "sensor").
 """
@@ -7,143 +7,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ..array_types import Array
 from ..model.model import ModelSensor
 from ..model.model_sensors import FIELDS, SIZES, fields_of
-from ..model.types import ContactReduction, SensedKind, SensorField, SensorKind
+from ..model.types import SensedKind, SensorField, SensorKind
 from ..robot.collision.shape_queries import ShapeQueries
-from ..spatial.lie import quaternion_of_matrix
-from .sensed_contacts import TINY, ContactsOfStep
-from .sensed_robots import Group, SensedRobots, cross
+from .contact_sensors import ContactSensors
+from .sensed_robots import SensedRobots, cross
 from .sensor_plan import DIRECTIONS, QUATERNIONS, focal_length
-from .sensor_zones import are_inside, zones_of
 
-Measure = Callable[[SensedRobots, Group], Array]
+Measure = Callable[[SensedRobots, ModelSensor], Array]
 K = SensorKind
-CONTACT_FIELDS = FIELDS[K.CONTACT]
 
 
-# contacts
+def contact(robots: SensedRobots, s: ModelSensor) -> Array:
+    return robots.kept("contacts", partial(ContactSensors, robots)).read(s)
 
 
-def contacts_of(robots: SensedRobots) -> ContactsOfStep:
-    return robots.kept("contacts", partial(ContactsOfStep, robots))
+# rays
 
 
-def contact(robots: SensedRobots, g: Group) -> Array:
-    """Return data of some of the matching contacts; see `ContactReduction`."""
-    result = np.zeros((robots.robots, len(g.sensors), g.sensors[0].dim))
-    for k, s in enumerate(g.sensors):
-        chosen, sign = _matching(robots, s, g.frame[k])
-        data = _net_force if s.sensor.reduction is ContactReduction.NETFORCE else _of_contacts
-        robot, slot, found = data(robots, chosen, sign, s)
-        rows = np.concatenate([found[f].reshape(-1, SIZES[f]) for f in fields_of(s.sensor)], axis=1)
-        result[:, k].reshape(robots.robots, s.sensor.slots, -1)[robot, slot] = rows
-    return result
-
-
-def _matching(robots: SensedRobots, s: ModelSensor, frame: int) -> tuple[Array, Array]:
-    """Return numbers (n,) of the contacts between both ends of a sensor, and the signs (n,) of their normals."""
-    c, ends = contacts_of(robots).touching, (s.sensor.on, s.sensor.reference)
-    at, numbers = np.ones(len(c.robot), bool), robots.probes.plan.links
-    if s.sensor.zone is not None:
-        T = robots.then.placement[c.robot, frame]
-        points = np.einsum("kji,kj->ki", T[:, :3, :3], c.point - T[:, :3, 3])
-        are_inside(zones_of([s.sensor.zone]), points, at)
-    match = []  # (k, 2) for each end of the sensor
-    for links, shapes in zip(s.links, s.shapes, strict=True):
-        if links:
-            match.append(np.isin(c.sides, [numbers[x] for x in links if x in numbers]))
-        else:
-            match.append(np.isin(c.shapes, shapes) if shapes else np.ones(c.sides.shape, bool))
-    (a, b), (d, e) = match[0].T, match[1].T  # first end with the first and second object; the same for the second end
-    at &= (a & e) | (b & d)
-    forward = a & e if None not in ends else a if ends[0] is not None else e  # an end that is not given matches all
-    return np.flatnonzero(at), np.where(forward[at], 1.0, -1.0)
-
-
-ContactData = tuple[Array, Array, dict[SensorField, Array]]
-"""Robots and slots (n,) of contacts, and their data by field."""
-
-
-def _of_contacts(robots: SensedRobots, chosen: Array, sign: Array, s: ModelSensor) -> ContactData:
-    """Return data of the first contacts among (m,) for each robot, in order, with their normals times `sign` (m,)."""
-    c, how = contacts_of(robots).touching, s.sensor.reduction
-    if how is not ContactReduction.NONE:
-        key = c.distance if how is ContactReduction.MINDIST else -(c.force**2).sum(axis=1)
-        order = np.lexsort((key[chosen], c.robot[chosen]))
-        chosen, sign = chosen[order], sign[order]
-    robot = c.robot[chosen]  # in ascending order
-    slot = np.arange(len(robot)) - np.searchsorted(robot, robot)
-    kept = slot < s.sensor.slots
-    count = np.bincount(robot, minlength=robots.robots)[robot]
-    chosen, sign = chosen[kept], sign[kept, None]
-    turned = np.concatenate([np.ones((len(sign), 2)), sign], axis=1)  # rotates by half a turn about the second tangent
-    normal, tangent, _ = np.moveaxis(c.axes[chosen], 1, 0)
-    force, distance = turned * c.force[chosen], c.distance[chosen]
-    values = count[kept], force, 0.0 * force, distance, c.point[chosen], sign * normal, sign * tangent
-    data = dict(zip(CONTACT_FIELDS, values, strict=False))
-    if {SensorField.LINVEL, SensorField.ANGVEL} & {*s.sensor.data}:
-        linear, angular = np.moveaxis(contacts_of(robots).sliding[chosen], 1, 0)
-        data |= {SensorField.LINVEL: turned * linear, SensorField.ANGVEL: turned * angular}
-    return robot[kept], slot[kept], data
-
-
-def _net_force(robots: SensedRobots, chosen: Array, sign: Array, s: ModelSensor) -> ContactData:
-    """Return data of the total wrench of all contacts (m,) of each robot.
-
-    The reference point is the force-weighted mean of their points; axes are those of the world.
-    """
-    c = contacts_of(robots).touching
-    robot = c.robot[chosen]
-    force = np.einsum("kij,ki->kj", c.axes[chosen], sign[:, None] * c.force[chosen])
-    weight = np.linalg.norm(force, axis=1)
-
-    def total_of(x: Array) -> Array:
-        """Return sums (robots, ..) over contacts."""
-        sums = np.zeros((robots.robots, *x.shape[1:]))
-        np.add.at(sums, robot, x)
-        return sums
-
-    point = total_of(weight[:, None] * c.point[chosen]) / np.maximum(total_of(weight), TINY)[:, None]
-    torque, count = total_of(cross(c.point[chosen] - point[robot], force)), total_of(np.ones(len(robot)))
-    x, y = (np.broadcast_to(axis, point.shape) for axis in np.eye(3)[:2])
-    found = np.flatnonzero(count)
-    values = count, total_of(force), torque, 0.0 * count, point, x, y
-    data = {f: value[found] for f, value in zip(CONTACT_FIELDS, values, strict=False)}
-    return found, 0 * found, data
-
-
-# shapes
-
-
-def rangefinder(robots: SensedRobots, g: Group) -> Array:
+def rangefinder(robots: SensedRobots, s: ModelSensor) -> Array:
     """Return the distance along the site's z axis to the nearest shape that is not on the site's body; -1 without a hit.
 
     Other data of such a ray, and rays through each pixel of a camera, row by row, are also supported.
     """
-    now, rays, fields = robots.now, robots.probes.rays, [fields_of(s.sensor) for s in g.sensors]
-    own = [_rays_of(robots, s) for s in g.sensors]
+    data = robots.kept("rays", partial(_data_of_rays, robots))[s.index]
+    return np.concatenate([data[f] for f in fields_of(s.sensor)], axis=-1).reshape(robots.robots, -1)
+
+
+def _data_of_rays(robots: SensedRobots) -> dict[int, dict[SensorField, Array]]:
+    """Return the data (robots, rays, size) of the rays of all sensors, by the index of the sensor."""
+    sensors = [s for s in robots.plan.sensors if s.kind is K.RANGEFINDER]
+    own = [_rays_of(robots, s) for s in sensors]
     of_ray = np.repeat(np.arange(len(own)), [len(x) for x, _ in own])
-    T = now.placement[:, g.frame][:, of_ray]
-    R, p = T[..., :3, :3], T[..., :3, 3]
+    T = robots.now.placement[:, [robots.plan.number(s.frame, s.sensor.on) for s in sensors]][:, of_ray]
+    R, p, rays = T[..., :3, :3], T[..., :3, 3], robots.plan.rays
     starts, directions = (np.einsum("...ij,...j->...i", R, np.concatenate(x)) for x in zip(*own, strict=True))
     origins = p + starts
-    given = now.q, origins, directions, [None if (f := g.sensors[k].frame) is None else f.body for k in of_ray]
-    with_normals = any(SensorField.NORMAL in x for x in fields)
+    given = robots.now.q, origins, directions, [None if (f := sensors[k].frame) is None else f.body for k in of_ray]
+    with_normals = any(SensorField.NORMAL in s.sensor.data for s in sensors)
     distance, normals = rays.distances_and_normals(*given) if with_normals else (rays.distances(*given), directions)
     met, t = (distance >= 0.0)[..., None], distance[..., None]
     points = np.where(met, origins + t * directions, 0.0)
-    on_camera = np.array([_on_camera(s) for s in g.sensors])[of_ray, None]
+    on_camera = np.array([_on_camera(s) for s in sensors])[of_ray, None]
     depth = np.where(on_camera, -np.einsum("...i,...i->...", points - p, R[..., 2])[..., None], t)
     values = t, np.where(met, directions, 0.0), origins, points, np.where(met, normals, 0.0), np.where(met, depth, -1.0)
     data = dict(zip(FIELDS[K.RANGEFINDER], values, strict=True))
-    found = [np.concatenate([data[f][:, of_ray == k] for f in x], axis=-1) for k, x in enumerate(fields)]
-    return np.stack([x.reshape(robots.robots, -1) for x in found], axis=1)
+    return {s.index: {f: x[:, of_ray == k] for f, x in data.items()} for k, s in enumerate(sensors)}
 
 
 def _on_camera(s: ModelSensor) -> bool:
@@ -154,7 +68,7 @@ def _rays_of(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
     """Return origins and unit directions (rays, 3) of a sensor's rays, in its frame; cameras follow MuJoCo's convention."""
     if not _on_camera(s):
         return np.zeros((1, 3)), np.array([[0.0, 0.0, 1.0]])
-    c = robots.probes.plan.camera(s.sensor.on)
+    c = robots.plan.camera(s.sensor.on)
     width, height = c.resolution or (1, 1)
     row, column = (x.ravel() for x in np.mgrid[:height, :width] + 0.5)
     if c.orthographic:
@@ -168,100 +82,68 @@ def _rays_of(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
     return np.zeros(directions.shape), directions / np.linalg.norm(directions, axis=-1, keepdims=True)
 
 
-def _distances(robots: SensedRobots, g: Group) -> tuple[Array, Array, Array]:
-    """Return least distances (robots, sensors) between shapes, within cutoffs, with points (.., 2, 3) and normals (.., 3)."""
-    pairs = [[(i, j) for i in s.shapes[0] for j in s.shapes[1] if i != j] for s in g.sensors]
-    every = list(dict.fromkeys((min(p), max(p)) for each in pairs for p in each))
-    queries = _queries(robots, tuple(every))
-    reach = max(s.sensor.cutoff for s in g.sensors)
-    found, points, normals = queries.distances(robots.now.q, reach)
-    n = robots.robots
-    least, ends = np.empty((n, len(g.sensors))), np.zeros((n, len(g.sensors), 2, 3))
-    directions = np.zeros((n, len(g.sensors), 3))
-    for k, (s, each) in enumerate(zip(g.sensors, pairs, strict=True)):
-        columns = [every.index((min(p), max(p))) for p in each]
-        swapped = np.array([p[0] > p[1] for p in each])
-        best = found[:, columns].argmin(axis=1)
-        column, row = np.array(columns)[best], np.arange(n)
-        least[:, k] = np.minimum(found[row, column], s.sensor.cutoff)
-        back = swapped[best][:, None]
-        near = (found[row, column] < s.sensor.cutoff)[:, None]
-        ends[:, k] = np.where(near[..., None], np.where(back[..., None], points[row, column, ::-1], points[row, column]), 0.0)
-        directions[:, k] = np.where(near, np.where(back, -normals[row, column], normals[row, column]), 0.0)
-    return least, ends, directions
+# distances between shapes
 
 
-def _queries(robots: SensedRobots, pairs: tuple[tuple[int, int], ...]) -> ShapeQueries:
-    kept: dict[Any, ShapeQueries] = robots.probes.queries
-    if pairs not in kept:
-        kept[pairs] = ShapeQueries(robots.robot, pairs)
-    return kept[pairs]
+def _nearest(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array, Array]:
+    """Return the least distance (robots,) of shapes within the cutoff, with both points (.., 2, 3) and the normal (.., 3)."""
+    pairs = [(i, j) for i in s.shapes[0] for j in s.shapes[1] if i != j]
+    every = tuple(dict.fromkeys((min(p), max(p)) for p in pairs))
+    if every not in robots.plan.queries:
+        robots.plan.queries[every] = ShapeQueries(robots.robot, every)
+    found, points, normals = robots.plan.queries[every].distances(robots.now.q, s.sensor.cutoff)
+    columns, robot = np.array([every.index((min(p), max(p))) for p in pairs]), np.arange(robots.robots)
+    best = found[:, columns].argmin(axis=1)
+    at, back = (robot, columns[best]), np.array([p[0] > p[1] for p in pairs])[best][:, None]
+    near = (found[at] < s.sensor.cutoff)[:, None]
+    ends = np.where(near[..., None], np.where(back[..., None], points[at][:, ::-1], points[at]), 0.0)
+    return np.minimum(found[at], s.sensor.cutoff), ends, np.where(near, np.where(back, -normals[at], normals[at]), 0.0)
 
 
-def shape_distance(robots: SensedRobots, g: Group) -> Array:
-    return _distances(robots, g)[0][..., None]
+def nearest(robots: SensedRobots, s: ModelSensor, which: int) -> Array:
+    return robots.kept(("nearest", s.shapes, s.sensor.cutoff), partial(_nearest, robots, s))[which].reshape(robots.robots, -1)
 
 
-def shape_normal(robots: SensedRobots, g: Group) -> Array:
-    return _distances(robots, g)[2]
+# energies
 
 
-def shape_points(robots: SensedRobots, g: Group) -> Array:
-    ends = _distances(robots, g)[1]
-    return ends.reshape(*ends.shape[:2], 6)
-
-
-# the whole system
-
-
-def potential_energy(robots: SensedRobots, g: Group) -> Array:
+def potential_energy(robots: SensedRobots, s: ModelSensor) -> Array:
     """Return the energy of gravity and springs, including bodies at rest on the ground."""
     fleet = robots.fleet
     energy = np.asarray(fleet.with_own_inertias(robots.robot.potential_energy, fleet.q))
-    if robots.probes.model.passive:
+    if robots.plan.model.passive:
         energy = energy + fleet.spring_energy(fleet.q)
-    still = sum(-float(np.dot(robots.robot.gravity, tuple(p.inertia.moment))) for p in g.sensors[0].parts)
-    return _of_all(robots, g, energy + still)
+    return np.asarray(energy - sum(float(np.dot(robots.robot.gravity, tuple(p.inertia.moment))) for p in s.parts))[:, None]
 
 
-def kinetic_energy(robots: SensedRobots, g: Group) -> Array:
+def kinetic_energy(robots: SensedRobots, s: ModelSensor) -> Array:
     fleet = robots.fleet
-    return _of_all(robots, g, np.asarray(fleet.with_own_inertias(robots.robot.kinetic_energy, fleet.q, fleet.v)))
-
-
-def _of_all(robots: SensedRobots, g: Group, values: Array) -> Array:
-    return np.broadcast_to(values[:, None, None], (robots.robots, len(g.sensors), 1))
-
-
-def quaternions_of(R: Array) -> Array:
-    """Return unit quaternions (..., 4), (w, x, y, z) with w >= 0, of rotations (..., 3, 3) (Shepperd 1978)."""
-    q = quaternion_of_matrix(np.moveaxis(R, (-2, -1), (0, 1)))
-    return np.stack([q.s, *q.u], axis=-1)
+    return np.asarray(fleet.with_own_inertias(robots.robot.kinetic_energy, fleet.q, fleet.v))[:, None]
 
 
 MEASURES: dict[SensorKind, Measure] = {
     K.CONTACT: contact,
     K.RANGEFINDER: rangefinder,
-    K.DISTANCE: shape_distance,
-    K.NORMAL: shape_normal,
-    K.FROMTO: shape_points,
+    K.DISTANCE: partial(nearest, which=0),
+    K.FROMTO: partial(nearest, which=1),
+    K.NORMAL: partial(nearest, which=2),
     K.E_POTENTIAL: potential_energy,
     K.E_KINETIC: kinetic_energy,
 }
-"""The function of each kind that returns readings (robots, sensors, dim) of the sensors of the kind."""
+"""The function of each kind that returns the readings (robots, dim) of a sensor."""
 
 
-def measure(robots: SensedRobots, sensors: Sequence[ModelSensor] | None = None) -> Array:
+def measure(robots: SensedRobots, sensors: Sequence[ModelSensor]) -> Array:
     """Write the readings of all robots, clipped to their cutoffs, without noise and delays, and return them.
 
-    The array (robots, nsensordata) belongs to `robots`. Of kinds that the loop does not measure, only `sensors` are measured.
+    The array (robots, nsensordata) belongs to `robots`. Sensors that the loop does not measure only count if in `sensors`.
     """
-    probes = robots.probes
     robots.measure()
-    for g in probes.groups if sensors is None else probes.groups_of(sensors):
-        robots.values[:, g.columns.ravel()] = MEASURES[g.kind](robots, g).reshape(robots.robots, -1)
-    if probes.clips:
-        np.clip(robots.values, -probes.cutoffs, probes.cutoffs, out=robots.values)
+    for s in sensors:
+        if s.kind in MEASURES:
+            robots.values[:, s.slice] = MEASURES[s.kind](robots, s)
+    if robots.plan.clips:
+        np.clip(robots.values, -robots.plan.cutoffs, robots.plan.cutoffs, out=robots.values)
     return robots.values
 
 

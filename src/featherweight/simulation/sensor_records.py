@@ -5,42 +5,38 @@ A channel is a number that several kinds of sensors read, such as a coordinate, 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+import numpy as np
 
 from ..array_types import Array, Booleans, IntegerMatrix, Integers, Matrix, Tensor, Tensor4, Vector
+from ..collision.rays import RayShapes
 from ..engine.loops.kernels import MachineCall
 from .drive_inputs import DriveLaws
 from .forces import Drives
-from .sensor_zones import Zones
 
-POSITION, AXIS_X, AXIS_Y, AXIS_Z, LINEAR_VELOCITY, ANGULAR_VELOCITY, LINEAR_ACCELERATION, ANGULAR_ACCELERATION, FIELD = range(9)
-QUATERNION = 9
+POSITION, AXIS_X, AXIS_Y, AXIS_Z, LINEAR_VELOCITY, ANGULAR_VELOCITY, LINEAR_ACCELERATION, ANGULAR_ACCELERATION = range(8)
+QUATERNION, FIELD, PIXEL, INSIDE, TOUCH = range(8, 13)
+CENTER, VELOCITY, MOMENTUM, FORCE, TORQUE = range(5)  # quantities of subtrees
 NONE = -1
 
 
 class FrameSensors(NamedTuple):
     """Quantities of frames relative to references, in the axes of a third frame."""
 
-    quantity: Integers  # (n,)
+    quantity: Integers  # (n,) POSITION ...
     column: Integers  # (n,) of the first reading
     frame: Integers  # (n,) numbers of frames
     reference: Integers
     axes: Integers
-    field: Matrix  # (n, 3) magnetic field
-
-
-class PixelSensors(NamedTuple):
-    """Pixels (column, row) of points in the pictures of cameras."""
-
-    column: Integers  # (n,)
-    frame: Integers
-    camera: Integers  # frame of the camera
-    focal: Matrix  # (n, 2) [pixels]
+    link: Integers  # (n,) of the frame, among links that may touch
+    field: Matrix  # (n, 3) magnetic
+    focal: Matrix  # (n, 2) [pixels] of the picture of a reference that is a camera
     center: Matrix  # (n, 2) [pixels]
 
 
 class SumSensors(NamedTuple):
-    """Sums of channels, within bounds."""
+    """Sums of terms, within bounds."""
 
     column: Integers  # (n,)
     first: Integers  # (n,) range of the terms
@@ -50,21 +46,12 @@ class SumSensors(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Terms of `SumSensors`: a factor times a channel, times an entry of S at the start of the last step if it has a row."""
+    """Products of a factor and a channel and, for terms with a row, an entry of S at the start of the last step."""
 
     channel: Integers  # (n,)
     factor: Vector
     row: Integers  # NONE for no entry
     dof: Integers
-
-
-class Term(NamedTuple):
-    """A row of `Terms`."""
-
-    channel: int
-    factor: float = 1.0
-    row: int = NONE
-    dof: int = 0
 
 
 class LimitSensors(NamedTuple):
@@ -77,60 +64,26 @@ class LimitSensors(NamedTuple):
     upper: Vector
 
 
-class BallSensors(NamedTuple):
-    """Quaternions (w, x, y, z) of ball joints."""
-
-    column: Integers  # (n,)
-    channel: Integers  # of the first coordinate
-
-
-class InsideSensors(NamedTuple):
-    """Whether frames are inside of volumes."""
-
-    column: Integers  # (n,)
-    frame: Integers
-    reference: Integers  # frame of the volume
-
-
-class TouchSensors(NamedTuple):
-    """Sums of normal forces of contacts of links in volumes, or whose normals point into them."""
-
-    column: Integers  # (n,)
-    frame: Integers
-    link: Integers
-
-
-class Parts(NamedTuple):
-    """Parts of subtrees."""
-
-    frame: Integers  # (n,) of the body
-    body: Integers  # (n,) number of the moving body, NONE for the ground
-    row: Integers  # (n,) of the body among those that may touch, NONE for others and for parts of bodies
-    pushed: Integers  # (n,) number of the body if the user's forces act on the part, NONE otherwise
-    parameters: Matrix  # (n, 10) inertial parameters
-    varied: Integers  # (n,) number of the body whose parameters `vary` replaces, NONE otherwise
-
-
 class SubtreeSensors(NamedTuple):
-    """Motions of subtrees; a column is NONE for a quantity that is not measured."""
+    """Motions of subtrees, and forces and torques on subtrees from outside, at a frame and in its axes."""
 
-    center: Integers  # (n,)
-    velocity: Integers
-    momentum: Integers
-    first: Integers  # range of the parts
-    stop: Integers
-
-
-class LoadSensors(NamedTuple):
-    """Forces and torques on subtrees from outside, at a frame and in its axes; a column is NONE for what is not measured."""
-
-    force: Integers  # (n,)
-    torque: Integers
+    quantity: Integers  # (n,) CENTER ...
+    column: Integers
     frame: Integers
     first: Integers  # range of the parts
     stop: Integers
     first_link: Integers  # range of the links of incomplete bodies
     stop_link: Integers
+
+
+class Parts(NamedTuple):
+    """Parts of subtrees. A number is NONE where there is none."""
+
+    frame: Integers  # (n,) of the body
+    touching: Integers  # (n,) number of a whole body among those that may touch
+    pushed: Integers  # (n,) number of the body on which forces of the user act
+    varied: Integers  # (n,) number of the body whose parameters `vary` replaces
+    parameters: Matrix  # (n, 10) inertial parameters
 
 
 class TurningJoints(NamedTuple):
@@ -142,7 +95,7 @@ class TurningJoints(NamedTuple):
 
 
 class Channels(NamedTuple):
-    """First channels of the quantities that `SumSensors` add."""
+    """The first channels of quantities."""
 
     time: int
     q: int  # of all joints
@@ -150,10 +103,8 @@ class Channels(NamedTuple):
     impulse: int  # of joint rows
     drive: int  # forces before gears
     compensation: int  # gravity compensation
-    length: int  # of tendons
+    length: int  # of tendons, and lengths along which drives at frames act
     length_rate: int
-    reach: int  # lengths along which drives at frames act
-    reach_rate: int
     count: int
 
 
@@ -161,36 +112,31 @@ class SensorRecords(NamedTuple):
     """The sensors of a robot, by what they measure."""
 
     frames: FrameSensors
-    pixels: PixelSensors
+    zones: RayShapes  # volumes of `frames`
     sums: SumSensors
     terms: Terms
     limits: LimitSensors
-    balls: BallSensors
-    inside: InsideSensors
-    inside_zones: Zones
-    touch: TouchSensors
-    touch_zones: Zones
-    parts: Parts
     subtrees: SubtreeSensors
-    loads: LoadSensors
-    links: Integers  # links of `LoadSensors`
+    parts: Parts
+    links: Integers  # of `SubtreeSensors`
     sides: IntegerMatrix  # (candidates, 2) links of possible contacts
     turning: TurningJoints
     channels: Channels
     gravity: Vector  # (3,) [m/s²]
     step: float  # [s]
     driven: bool  # the step evaluates drives at its end
+    reads_contacts: bool
 
 
 class Instant(NamedTuple):
-    """Robots at an instant, with the motion of their sensors' frames; arrays of unused quantities have no frames."""
+    """Robots at an instant, with the motion of their sensors' frames in the world's axes."""
 
     q: Matrix  # (robots, nq)
     v: Matrix  # (robots, nv)
     a: Matrix  # (robots, nv)
     placement: Tensor4  # (robots, frames, 4, 4)
-    velocity: Tensor  # (robots, frames, 6) linear and angular, in the world's axes
-    acceleration: Tensor  # (robots, frames, 6) of origins as points, without gravity
+    velocity: Tensor  # (robots, frames, 6) linear and angular
+    acceleration: Tensor  # (robots, frames, 6) of origins as points, and angular; without gravity
 
     def arguments(self, order: int) -> tuple[Array, ...]:
         """Return the arguments and the results of the function of frames whose motion is needed to an order."""
@@ -198,7 +144,7 @@ class Instant(NamedTuple):
 
 
 class DrivesOfStep(NamedTuple):
-    """Drives in the last step."""
+    """Drives in the last step, or none if no sensor needs them."""
 
     drives: Drives
     laws: DriveLaws
@@ -220,9 +166,18 @@ class SensedFleet(NamedTuple):
     now: Instant
     then: Instant  # start of the last step, with its mean acceleration; robots without a step are held still
     drives: DrivesOfStep
-    spread: Tensor  # (robots, room, 3) impulses of contacts of robots with some that are not in the solver
+    spread: Tensor  # (robots, room, 3) impulses at contacts of robots with some that were not in the solver
     channels: Matrix  # (robots, channels)
     readings: Matrix  # (robots, nsensordata)
     joints_now: MachineCall  # q, v -> channels of all joints of a robot with loops
-    frames_now: MachineCall  # q, v, a -> placement, velocity, acceleration
+    frames_now: MachineCall  # see `Instant.arguments`
     frames_then: MachineCall
+
+
+def stacked(kind: Any, rows: list[dict[str, Any]]) -> Any:
+    """Return records from rows with values of their fields, by default zero."""
+    arrays = {}
+    for name, hint in get_type_hints(kind).items():
+        axes, dtype = (get_args(x) for x in get_args(hint))
+        arrays[name] = np.array([row.get(name, 0) for row in rows], *dtype) if rows else np.zeros([0] * len(axes), *dtype)
+    return kind(**arrays)
