@@ -212,7 +212,7 @@ class Observations:
         robots, sensors = self._probes, self.robot.sensors
         measure(robots, sensors)
         if noise is None and self._history is None:
-            return (robots.first if self._single else robots.readings).copy()  # type: ignore[return-value]
+            return (robots.first if self._single else robots.readings).copy()
         readings = robots.values.copy()
         if self._history is not None:
             self._history.delay(self.time, readings)

@@ -11,9 +11,9 @@ from ..array_types import Array
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import MachineCall, Table, machine_call
 from ..engine.loops.prepared_calls import prepared_call
-from ..model.inertial_parameters import carried
 from .fleet import Fleet
 from .forces import ordered_sum
+from .implicit_drives import drive_work
 from .sensor_loop import ALL, MEASURE, MEASURE_FLEET, PREPARE
 from .sensor_plan import SensorPlan
 from .sensor_readings import SensorReadings
@@ -47,7 +47,7 @@ class SensedRobots:
         self.values: Array = np.zeros((self.robots, len(plan.cutoffs)))
         self.content = SensedFleet(
             plan.records, self.now, self.then, self._drives(), np.zeros(self.home.contacts.force.shape),
-            np.zeros((self.robots, plan.channels.count)), self.values, NO_CALL, NO_CALL, NO_CALL,
+            np.zeros((self.robots, plan.channels.end)), self.values, NO_CALL, NO_CALL, NO_CALL,
         )  # fmt: skip
         self._in_stages = plan.in_stages or self.robots > 1 or any(f.address is None for f in functions)
         if not self._in_stages:
@@ -67,17 +67,18 @@ class SensedRobots:
 
     def _instant(self, q: Array, v: Array) -> Instant:
         n, frames = len(q), len(self.plan.frames)
-        return Instant(q, v, np.zeros(v.shape), np.zeros((n, frames, 4, 4)), np.zeros((n, frames, 6)), np.zeros((n, frames, 6)))
+        motions = np.zeros((n, frames, 6)), np.zeros((n, frames, 6))
+        return Instant(q, v, np.zeros((n, v.shape[1])), np.zeros((n, frames, 4, 4)), *motions)
 
     def _drives(self) -> DrivesOfStep:
-        forces, values, read = self.plan.forces, self.home.varied.drives, self.plan.has_drives
-        mapped, count = read and forces.mapped, len(forces.parts) if read else 0
-        lengths = forces.lengths.count if forces.lengths else 0
+        plan, forces = self.plan, self.plan.forces
+        lengths, mapped = forces.lengths.count if forces.lengths else 0, plan.has_drives and forces.mapped
         return DrivesOfStep(
-            forces.drives, forces.laws, values if len(values) else forces.drives.values[None],
+            forces.drives._replace(values=forces.drives.values.copy()), forces.laws,
             np.zeros((self.robots, self.robot.nq + lengths)) if mapped else self.then.q,
             np.zeros((self.robots if mapped else 0, forces.rows, self.robot.nv)), np.zeros(forces.rows), np.zeros(forces.nu),
-            np.zeros(count), np.zeros(forces.states), np.zeros(count), forces.joint_rows,
+            np.zeros(len(forces.parts)), np.zeros(forces.states), drive_work(self.robot, forces),
+            plan.records.step if plan.model.driven else 0.0,
         )  # fmt: skip
 
     def measure(self) -> None:
@@ -109,7 +110,7 @@ class SensedRobots:
             channels[:, c.length : c.length + count] = lengths[:, first : first + count]
             channels[:, c.length_rate : c.length_rate + count] = ordered_sum(S[:, row : row + count] * v[:, None])
         if plan.has_compensation:
-            force = robot.with_weights_of(carried(robot.model)).gravity_force(q0)
+            force = plan.carrying.gravity_force(q0)
             channels[:, c.compensation : c.length] = np.where(self.rested[:, None], 0.0, force)
         if len(x.drives.S):
             x.drives.coordinates[...], x.drives.S[...] = forces.all_coordinates(q0), forces.map(q0)

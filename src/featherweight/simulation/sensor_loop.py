@@ -14,10 +14,10 @@ from ..spatial.lie import quaternion_at, quaternion_of_matrix
 from . import sensor_records as of
 from .controllers import DrivesNow
 from .drive_inputs import write_drive_inputs
-from .forces import bound_laws, drive_armature, drive_law
+from .implicit_drives import GEAR, HIGH, LOW, begin_drives
 from .sensor_records import NONE, Instant, SensedFleet, SensorRecords
 from .sensor_zones import is_inside, is_met
-from .smooth_motion import copy
+from .smooth_motion import copy, copy_rows
 from .stage_records import WITH_CONTROL, WITH_FORCES, FleetArrays
 
 PREPARE, MEASURE, ALL = range(3)  # works of the loop
@@ -83,7 +83,8 @@ def write_turning(s: SensorRecords, k: int, q1: Vector, v1: Vector, then: Instan
 def measure(x: SensedFleet, many: FleetArrays, i: int) -> None:
     """Measure the sensors of a robot."""
     s, out, channel = x.records, x.readings[i], x.channels[i]
-    write_drive_forces(x, many, i)
+    if s.reads_drives:
+        write_drive_forces(x, many, i)
     for k in range(len(s.sums.column)):
         out[s.sums.column[k]] = sum_of_terms(s, k, channel, x.drives.S, i)
     for k in range(len(s.limits.column)):
@@ -103,27 +104,25 @@ def measure(x: SensedFleet, many: FleetArrays, i: int) -> None:
 
 def write_drive_forces(x: SensedFleet, many: FleetArrays, i: int) -> None:
     """Write the forces of the actuators' drives in the last step, before their gears; zero without controls."""
-    d, s, states, rested = x.drives, x.records, many.states, is_rested(many, i)
-    force = x.channels[i, s.channels.drive : s.channels.compensation]
+    d, c, states, then = x.drives, x.records.channels, many.states, x.then
+    force, acting = x.channels[i, c.drive : c.compensation], states.before_given[i, WITH_CONTROL] != 0
     for k in range(len(force)):
         force[k] = 0.0
-    if len(d.law) == 0 or rested or states.before_given[i, WITH_CONTROL] == 0:
+    if is_rested(many, i) or not acting:
         return
-    coordinates, values = d.coordinates[i], d.values[min(i, len(d.values) - 1)]
+    if len(many.varied.drives) > 0:
+        copy_rows(many.varied.drives[i], d.drives.values)
+    coordinates, values = d.coordinates[i], d.drives.values
     copy(states.before_control[i], d.control)
     for r in range(len(d.rates)):
-        d.rates[r] = rate_of_row(d.S, i, r, x.then.v[i])
+        d.rates[r] = rate_of_row(d.S, i, r, then.v[i])
     write_drive_inputs(d.laws, DrivesNow(d.control, states.before_act[i], coordinates, d.rates, d.inputs, d.act_rate))
-    for k in range(len(d.law)):
-        row, at, gear = d.drives.row[k], d.drives.at[k], values[0, k]
-        ends = s.driven and row < d.joint_rows
-        drive = gear, values[1, k], values[2, k], values[3, k], values[4, k], values[5, k], values[6, k], 0.0, 0.0
-        d.law[k] = drive_law(drive, d.inputs[k], coordinates[at], d.rates[row], s.step if ends else 0.0)
-        if ends and gear != 0.0:
-            d.law[k] -= drive_armature(drive, s.step) / gear * rate_of_row(d.S, i, row, x.then.a[i])
-    bound_laws(d.drives, d.law)
-    for k in range(len(d.law)):
-        force[k] = min(max(d.law[k], values[7, k]), values[8, k])
+    begin_drives(d.drives, d.ahead, d.inputs, coordinates, d.rates, d.work)
+    for k in range(len(force)):
+        law, gear = d.work.law[k], values[GEAR, k]
+        if d.work.inertia[k] > 0.0:
+            law -= d.work.inertia[k] / gear * rate_of_row(d.S, i, d.drives.row[k], then.a[i])
+        force[k] = min(max(law, values[LOW, k]), values[HIGH, k])
 
 
 def rate_of_row(S: Tensor, i: int, r: int, v: Vector) -> float:
@@ -303,7 +302,7 @@ def force_on_part(x: SensedFleet, many: FleetArrays, i: int, p: int, R: Mat3) ->
 
 def contacts_of(many: FleetArrays, i: int) -> int:
     """Return the number of contacts of a robot in its last step."""
-    return 0 if is_rested(many, i) else many.contacts.counts[i]  # type: ignore[no-any-return]
+    return 0 if is_rested(many, i) else many.contacts.counts[i]
 
 
 def force_of_contact(x: SensedFleet, many: FleetArrays, i: int, c: int) -> Vec3:

@@ -13,6 +13,7 @@ from ..array_types import Vector
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout
 from ..engine.program import Output
+from ..model.inertial_parameters import carried
 from ..model.model import CarriedPart, ModelSensor, MovingJoint
 from ..model.types import (
     WORLD,
@@ -117,7 +118,7 @@ class SensorPlan:
         return SensorRecords(
             frames, zones_of(self._zones), sums, terms, limits, subtrees, parts, np.array(self._held, np.int64), self._sides,
             stacked(of.TurningJoints, joints), self.channels,
-            np.array(robot.gravity, float), float(self.model.h), self.model.driven, reads_contacts,
+            np.array(robot.gravity, float), float(self.model.h), reads_contacts, self.has_drives,
         )  # fmt: skip
 
     def _add(self, kind: type, **row: Any) -> None:
@@ -157,6 +158,11 @@ class SensorPlan:
         return LengthFunctions(self.robot, length_table(self.robot, self.robot.tendons, self.reaches))
 
     @cached_property
+    def carrying(self) -> Any:
+        """The robot with the weights of gravity compensation."""
+        return self.robot.with_weights_of(carried(self.robot.model))
+
+    @cached_property
     def rays(self) -> ShapeRays:
         """All visible shapes, and the ground."""
         robot = self.robot
@@ -178,7 +184,7 @@ class SensorPlan:
 
     def _joint_channel(self, j: MovingJoint, rate: int) -> int:
         self.has_joints = True
-        return self.channels.v + j.v_slice.start if rate else self.channels.q + j.q_slice.start
+        return int(self.channels.v + j.v_slice.start if rate else self.channels.q + j.q_slice.start)
 
     def _length_channel(self, number: int, rate: int) -> int:
         self.has_lengths = True
@@ -259,9 +265,10 @@ class SensorPlan:
         """Record the violation of a limit, or the outward velocity there."""
         on, of_tendon, start = name_of(s), s.kind in OF_TENDONS, s.slice.start
         limited: Any = self.robot.tendons[on] if of_tendon else self.joints[on]
-        channel: Any = partial(*(self._length_channel, self.tendons.index(on)) if of_tendon else (self._joint_channel, limited))
+        channel: Any = self._length_channel if of_tendon else self._joint_channel
+        coordinate, velocity = (channel(self.tendons.index(on) if of_tendon else limited, k) for k in (0, 1))
         bounds = {"lower": limited.lower, "upper": limited.upper}
-        self._add(of.LimitSensors, column=start, coordinate=channel(0), rate=channel(1) if rate else NONE, **bounds)
+        self._add(of.LimitSensors, column=start, coordinate=coordinate, rate=velocity if rate else NONE, **bounds)
 
     def limit_force(self, s: ModelSensor) -> None:
         rows, tendons = self.stage.rows, [t.name for t in self.forces.tendons]

@@ -14,6 +14,7 @@ from ..collision.rays import RayShapes
 from ..engine.loops.kernels import MachineCall
 from .drive_inputs import DriveLaws
 from .forces import Drives
+from .implicit_drives import DriveWork
 
 POSITION, AXIS_X, AXIS_Y, AXIS_Z, LINEAR_VELOCITY, ANGULAR_VELOCITY, LINEAR_ACCELERATION, ANGULAR_ACCELERATION = range(8)
 QUATERNION, FIELD, PIXEL, INSIDE, TOUCH = range(8, 13)
@@ -105,7 +106,7 @@ class Channels(NamedTuple):
     compensation: int  # gravity compensation
     length: int  # of tendons, and lengths along which drives at frames act
     length_rate: int
-    count: int
+    end: int
 
 
 class SensorRecords(NamedTuple):
@@ -124,8 +125,8 @@ class SensorRecords(NamedTuple):
     channels: Channels
     gravity: Vector  # (3,) [m/s²]
     step: float  # [s]
-    driven: bool  # the step evaluates drives at its end
     reads_contacts: bool
+    reads_drives: bool
 
 
 class Instant(NamedTuple):
@@ -144,19 +145,18 @@ class Instant(NamedTuple):
 
 
 class DrivesOfStep(NamedTuple):
-    """Drives in the last step, or none if no sensor needs them."""
+    """Drives in the last step."""
 
-    drives: Drives
+    drives: Drives  # with the numbers of the robot that is measured
     laws: DriveLaws
-    values: Tensor  # (1 or robots, 9, drives)
     coordinates: Matrix  # (robots, nq + lengths) at its start
     S: Tensor  # (robots, rows, nv) at its start, or no rows if these are the independent velocities
     rates: Vector  # (rows,)
     control: Vector  # (nu,)
     inputs: Vector  # (drives,)
     act_rate: Vector  # (na,)
-    law: Vector  # (drives,)
-    joint_rows: int
+    work: DriveWork
+    ahead: float  # [s] after the start, where stiffness and damping are evaluated
 
 
 class SensedFleet(NamedTuple):
