@@ -209,23 +209,24 @@ class Observations:
         """
         if noise is not None and not isinstance(noise, np.random.Generator):
             raise TypeError(f"noise must be a numpy.random.Generator, such as numpy.random.default_rng(); got {noise!r}")
-        robots, sensors = self._probes, self.robot.sensors
-        measure(robots, sensors)
+        robots = self._probes
+        measure(robots, robots.plan.apart)
         if noise is None and self._history is None:
             return (robots.first if self._single else robots.readings).copy()
         readings = robots.values.copy()
         if self._history is not None:
             self._history.delay(self.time, readings)
         if noise is not None:
-            add_noise(readings, sensors, noise)
+            add_noise(readings, self.robot.sensors, noise)
             np.clip(readings, -robots.plan.cutoffs, robots.plan.cutoffs, out=readings)
         return SensorReadings(readings[0] if self._single else readings, robots.plan.names)
 
     def _measured(self, sensors: Sequence[ModelSensor]) -> Array:
         """Return readings (robots, nsensordata) of some sensors and zero for others, without noise and delays."""
-        readings = np.zeros((len(self._fleet.q), len(self._probes.plan.cutoffs)))
+        plan = self._probes.plan
+        readings = np.zeros((len(self._fleet.q), len(plan.cutoffs)))
         if sensors:
-            measured = measure(self._probes, sensors)
+            measured = measure(self._probes, [s for s in plan.apart if s in sensors])
             for s in sensors:
                 readings[:, s.slice] = measured[:, s.slice]
         return readings

@@ -92,9 +92,8 @@ def measure(x: SensedFleet, many: FleetArrays, i: int) -> None:
     for k in range(len(s.frames.column)):
         measure_frame(x, many, i, k)
     for k in range(len(s.subtrees.column)):
-        if s.subtrees.quantity[k] >= of.FORCE:
-            load, T = load_on_subtree(x, many, i, k), x.then.placement[i, s.subtrees.frame[k]]
-            write(seen_in(T, load.lin if s.subtrees.quantity[k] == of.FORCE else load.ang), out, s.subtrees.column[k])
+        if s.subtrees.quantity[k] == of.LOAD:
+            write_load(x, many, i, k)
         else:
             write(motion_of_subtree(x, many, i, k), out, s.subtrees.column[k])
 
@@ -263,10 +262,11 @@ def motion_of_subtree(x: SensedFleet, many: FleetArrays, i: int, k: int) -> Vec3
     return momentum.ang - center.cross(momentum.lin)
 
 
-def load_on_subtree(x: SensedFleet, many: FleetArrays, i: int, k: int) -> Force:
-    """Return the force on a subtree from outside, at the sensor: the rate of its momentum, minus weight and other forces."""
+def write_load(x: SensedFleet, many: FleetArrays, i: int, k: int) -> None:
+    """Write the force on a subtree from outside, at the sensor: the rate of its momentum, minus weight and other forces."""
     s, then, g = x.records.subtrees, x.then, Motion(Vec3(0.0, 0.0, 0.0), vector_at(x.records.gravity, 0))
-    load, site = Force(Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0)), column_of(then.placement[i, s.frame[k]], 3)
+    load, at = Force(Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0)), then.placement[i, s.frame[k]]
+    site = column_of(at, 3)
     for p in range(s.first[k], s.stop[k]):
         frame = x.records.parts.frame[p]
         T, w = then.placement[i, frame], vector_at(then.velocity[i, frame], 3)
@@ -282,7 +282,10 @@ def load_on_subtree(x: SensedFleet, many: FleetArrays, i: int, k: int) -> Force:
             sign += (1.0 if x.records.links[j] == side[0] else 0.0) - (1.0 if x.records.links[j] == side[1] else 0.0)
         pushed = Force(Vec3(0.0, 0.0, 0.0), sign * force_of_contact(x, many, i, c))
         load = load - pushed.translate(vector_at(many.contacts.point[i, c], 0) - site)
-    return load
+    if s.column[k] != NONE:
+        write(seen_in(at, load.lin), x.readings[i], s.column[k])
+    if s.torque[k] != NONE:
+        write(seen_in(at, load.ang), x.readings[i], s.torque[k])
 
 
 def force_on_part(x: SensedFleet, many: FleetArrays, i: int, p: int, R: Mat3) -> Force:

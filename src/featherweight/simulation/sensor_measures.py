@@ -133,15 +133,14 @@ MEASURES: dict[SensorKind, Measure] = {
 """The function of each kind that returns the readings (robots, dim) of a sensor."""
 
 
-def measure(robots: SensedRobots, sensors: Sequence[ModelSensor]) -> Array:
+def measure(robots: SensedRobots, apart: Sequence[ModelSensor]) -> Array:
     """Write the readings of all robots, clipped to their cutoffs, without noise and delays, and return them.
 
-    The array (robots, nsensordata) belongs to `robots`. Sensors that the loop does not measure only count if in `sensors`.
+    The array (robots, nsensordata) belongs to `robots`. Only those sensors `apart` that the loop does not measure are measured.
     """
     robots.measure()
-    for s in sensors:
-        if s.kind in MEASURES:
-            robots.values[:, s.slice] = MEASURES[s.kind](robots, s)
+    for s in apart:
+        robots.values[:, s.slice] = MEASURES[s.kind](robots, s)
     if robots.plan.clips:
         np.clip(robots.values, -robots.plan.cutoffs, robots.plan.cutoffs, out=robots.values)
     return robots.values

@@ -47,6 +47,8 @@ from .step_model import StepModel
 K = SensorKind
 GROUND_FRAME = Frame(WORLD, None)
 OF_TENDONS = K.TENDONLIMITPOS, K.TENDONLIMITVEL, K.TENDONLIMITFRC
+APART = (K.CONTACT, K.RANGEFINDER, K.DISTANCE, K.NORMAL, K.FROMTO, K.E_POTENTIAL, K.E_KINETIC)
+"""Kinds that the loop does not measure."""
 QUATERNIONS = (K.BALLQUAT, K.FRAMEQUAT)
 DIRECTIONS = (K.FRAMEXAXIS, K.FRAMEYAXIS, K.FRAMEZAXIS, K.NORMAL)
 BALL = SensorZone(ShapeType.SPHERE, (1.0,))  # for sensors without a volume
@@ -90,6 +92,7 @@ class SensorPlan:
             if s.kind in RECORDS:
                 RECORDS[s.kind](self, s)
         self.records = self._records()
+        self.apart = [s for s in self.sensors if s.kind in APART]
         names = {s.name: s.slice for s in reversed(self.sensors)}
         self.names = {s.name: names[s.name] for s in self.sensors}
         self.cutoffs: Vector = np.full(self.sensors[-1].slice.stop if self.sensors else 0, np.inf)
@@ -327,19 +330,28 @@ class SensorPlan:
     # subtrees of bodies
 
     def subtree(self, s: ModelSensor, quantity: int) -> None:
-        frame = self.number(s.frame) if quantity >= of.FORCE else 0
-        if quantity >= of.FORCE:
-            self.then = ACCELERATING
-        else:
-            self.now = max(self.now, PLACED if quantity == of.CENTER else MOVING)
-        if s.parts not in self._ranges:
-            first, held = len(self._rows.get(of.Parts, ())), len(self._held)
-            for p in s.parts:
+        """Record the motion of a subtree."""
+        self.now = max(self.now, PLACED if quantity == of.CENTER else MOVING)
+        self._add(of.SubtreeSensors, quantity=quantity, column=s.slice.start, **self._range_of(s.parts))
+
+    def load(self, s: ModelSensor, name: str) -> None:
+        """Record a force ("column") or a torque on a subtree, together with the other one if there is one."""
+        self.then, at = ACCELERATING, {"quantity": of.LOAD, "frame": self.number(s.frame), **self._range_of(s.parts)}
+        rows = self._rows.setdefault(of.SubtreeSensors, [])
+        alike = [x for x in rows if x | at == x and x[name] == NONE]
+        if not alike:
+            rows.append({"column": NONE, "torque": NONE} | at)
+        (alike or rows)[-1][name] = s.slice.start
+
+    def _range_of(self, parts: tuple[CarriedPart, ...]) -> dict[str, int]:
+        """Return the ranges of the records of parts, and of the links of incomplete bodies."""
+        if parts not in self._ranges:
+            every, first_link = self._rows.setdefault(of.Parts, []), len(self._held)
+            first = len(every)
+            for p in parts:
                 self._add_part(p)
-            parts = {"first": first, "stop": len(self._rows.get(of.Parts, ()))}
-            self._ranges[s.parts] = parts | {"first_link": held, "stop_link": len(self._held)}
-        column = s.slice.start
-        self._add(of.SubtreeSensors, quantity=quantity, column=column, frame=frame, **self._ranges[s.parts])
+            self._ranges[parts] = {"first": first, "stop": len(every), "first_link": first_link, "stop_link": len(self._held)}
+        return self._ranges[parts]
 
     def _add_part(self, p: CarriedPart) -> None:
         mass, moment, (xx, xy, xz, yy, yz, zz) = p.inertia
@@ -393,8 +405,8 @@ RECORDS: dict[SensorKind, Record] = {
     K.SUBTREECOM: partial(SensorPlan.subtree, quantity=of.CENTER),
     K.SUBTREELINVEL: partial(SensorPlan.subtree, quantity=of.VELOCITY),
     K.SUBTREEANGMOM: partial(SensorPlan.subtree, quantity=of.MOMENTUM),
-    K.FORCE: partial(SensorPlan.subtree, quantity=of.FORCE),
-    K.TORQUE: partial(SensorPlan.subtree, quantity=of.TORQUE),
+    K.FORCE: partial(SensorPlan.load, name="column"),
+    K.TORQUE: partial(SensorPlan.load, name="torque"),
     **dict.fromkeys((K.JOINTPOS, K.BALLQUAT, K.TENDONPOS, K.ACTUATORPOS), partial(SensorPlan.length, rate=0)),
     **dict.fromkeys((K.JOINTVEL, K.BALLANGVEL, K.TENDONVEL, K.ACTUATORVEL), partial(SensorPlan.length, rate=1)),
     **dict.fromkeys((K.JOINTLIMITPOS, K.TENDONLIMITPOS), partial(SensorPlan.limit, rate=0)),
@@ -407,7 +419,7 @@ RECORDS: dict[SensorKind, Record] = {
     K.RANGEFINDER: SensorPlan.ray,
     K.CONTACT: SensorPlan.contact,
 }
-"""Records of kinds, or notes of what they need. The loop measures all kinds but those of `sensor_measures.MEASURES`."""
+"""Records of kinds or, for kinds in `APART`, notes of what they need."""
 
 
 def name_of(s: ModelSensor) -> str:

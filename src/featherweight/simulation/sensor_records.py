@@ -18,7 +18,7 @@ from .implicit_drives import DriveWork
 
 POSITION, AXIS_X, AXIS_Y, AXIS_Z, LINEAR_VELOCITY, ANGULAR_VELOCITY, LINEAR_ACCELERATION, ANGULAR_ACCELERATION = range(8)
 QUATERNION, FIELD, PIXEL, INSIDE, TOUCH = range(8, 13)
-CENTER, VELOCITY, MOMENTUM, FORCE, TORQUE = range(5)  # quantities of subtrees
+CENTER, VELOCITY, MOMENTUM, LOAD = range(4)  # quantities of subtrees
 NONE = -1
 
 
@@ -66,10 +66,11 @@ class LimitSensors(NamedTuple):
 
 
 class SubtreeSensors(NamedTuple):
-    """Motions of subtrees, and forces and torques on subtrees from outside, at a frame and in its axes."""
+    """Motions of subtrees, and loads on subtrees from outside, at a frame and in its axes."""
 
     quantity: Integers  # (n,) CENTER ...
-    column: Integers
+    column: Integers  # of the motion or the force, or NONE
+    torque: Integers  # column, or NONE
     frame: Integers
     first: Integers  # range of the parts
     stop: Integers
