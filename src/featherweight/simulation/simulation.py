@@ -751,8 +751,7 @@ class Simulation(SuggestsNames):
         """
         if noise is not None and not isinstance(noise, np.random.Generator):
             raise TypeError(f"noise must be a numpy.random.Generator, such as numpy.random.default_rng(); got {noise!r}")
-        readings = self._sensors.readings(noise)
-        return SensorReadings(readings[0] if self._fleet.single else readings, self._sensors.probes.names)
+        return self._sensors.readings(noise)
 
     @exclusive
     @checked
