@@ -852,18 +852,19 @@ class Fleet:
 
     # derivatives
 
-    def attempt(self, i: int, inputs: Inputs) -> StagesTable:
-        """Return the stages after the step that robot i would take under inputs of one step, without taking it.
+    def attempts(self, inputs: Inputs) -> Iterator[StagesTable]:
+        """Yield the stages after the step that each robot would take under inputs of one step, without taking it.
 
-        Raises SimulationError if the step fails.
+        Raises SimulationError if a step fails.
         """
         self._give(*inputs)
-        if not self._ready:
-            self._compile()
-        while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
-            self._make_room()
-        one = self._tables[-1]
-        if not done:
-            failed = FailedStep(self.model, self.contacts, one, self.time)
-            raise failed.error(int(self.arrays.states.status[i]), i, len(self.q))
-        return one
+        for i in range(len(self.q)):
+            if not self._ready:
+                self._compile()
+            while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
+                self._make_room()
+            one = self._tables[-1]
+            if not done:
+                failed = FailedStep(self.model, self.contacts, one, self.time)
+                raise failed.error(int(self.arrays.states.status[i]), i, len(self.q))
+            yield one
