@@ -64,7 +64,7 @@ class Observations:
         if not math.isfinite(time):
             raise ValueError(f"time must be a finite number of seconds; got {time!r}")
         if self._history is not None:
-            self._history.shift(time - self.time)
+            self._history.shift(time - self._fleet.times)
         self._fleet.set_time(float(time))
 
     @exclusive
@@ -210,7 +210,7 @@ class Observations:
             raise TypeError(f"noise must be a numpy.random.Generator, such as numpy.random.default_rng(); got {noise!r}")
         readings = self._measured(self.robot.sensors)
         if self._history is not None:
-            self._history.delay(self.time, readings)
+            self._history.delay(self._fleet.times, readings)
         if noise is not None:
             add_noise(readings, self.robot.sensors, noise)
             clip(readings, self.robot.sensors)
@@ -219,7 +219,7 @@ class Observations:
     def _measured(self, sensors: Sequence[ModelSensor]) -> Array:
         """Return readings (robots, nsensordata) of some sensors, clipped to their cutoffs, without noise and delays."""
         probes = self._probes
-        robots = SensedRobots(probes, self._model, self._stage, self._fleet, self.forces, self.time)
+        robots = SensedRobots(probes, self._model, self._stage, self._fleet, self.forces, self._fleet.times)
         groups = probes.groups if len(sensors) == len(self.robot.sensors) else probes.groups_of(sensors)
         readings = measured(robots, groups)
         clip(readings, sensors)
@@ -227,14 +227,14 @@ class Observations:
 
     def _sampled_step(self, history: SensorHistory, take_step: Callable[[], object]) -> None:
         """Take a step, and store the samples of its start and of the step. If anything interrupts it, nothing changes."""
-        fleet, began, history = self._fleet, self.time, history.copy()
+        fleet, began, history = self._fleet, self._fleet.times, history.copy()
         readings, backup = self._measured(history.due(began, of_step=False)), fleet.backup()
         try:
             take_step()
             of_step = self._measured(history.due(began, of_step=True))
             history.insert(began, readings + of_step, ~fleet.failed)  # for each sensor one of the two is zero
             if fleet.on_failure == "reset" and fleet.failed.any():
-                history.begin(fleet.failed, self.time)
+                history.begin(fleet.failed, fleet.times[fleet.failed])
             self._history = history
         except BaseException:
             fleet.restore(backup)

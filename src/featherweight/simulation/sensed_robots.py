@@ -238,11 +238,11 @@ class SensedRobots:
     """Robots of a simulation as their sensors see them: `now`, and `then`, at the start of the last step."""
 
     def __init__(
-        self, probes: Probes, model: StepModel, stage: ContactStage, fleet: Fleet, forces: ForcesAtJoints, time: float
+        self, probes: Probes, model: StepModel, stage: ContactStage, fleet: Fleet, forces: ForcesAtJoints, times: Array
     ) -> None:
         self.probes, self.model, self.stage, self.fleet, self.forces = probes, model, stage, fleet, forces
         self.robot: Robot = model.robot
-        self.time, self.step = time, float(model.h)
+        self.times, self.step = times, float(model.h)
         self.now = Instant(probes, fleet.q, fleet.v)
         self.gravity = np.array(self.robot.gravity)
         self._kept: dict[Hashable, Any] = {}

@@ -520,7 +520,7 @@ def kinetic_energy(robots: SensedRobots, g: Group) -> Array:
 
 
 def clock(robots: SensedRobots, g: Group) -> Array:
-    return _of_all(robots, g, np.full(robots.robots, robots.time))
+    return _of_all(robots, g, robots.times)
 
 
 def _of_all(robots: SensedRobots, g: Group, values: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -425,8 +425,7 @@ class Simulation(SuggestsNames, StateOfRobots):
                 control = self._run_controlled(steps - steps % every, controller, control, external_forces, recorder, progress)
             while (done := progress.done) < steps:
                 if controller is not None:
-                    tau, *controls = given_forces(controller(self.time, self.q, self.v))
-                    control = controls[0] if controls else control
+                    tau, control = self._controlled(controller, control)
                     self.step(tau, control, external_forces)
                     done += 1
                 else:
@@ -454,8 +453,7 @@ class Simulation(SuggestsNames, StateOfRobots):
         fleet = self._fleet
         layout, kept, forces = fleet.layout, list[Array](), list[Array | None]()
         while (done := progress.done) < steps and self._single:
-            tau, *controls = given_forces(controller(fleet.time, self.q, self.v))
-            control = controls[0] if controls else control
+            tau, control = self._controlled(controller, control)
             if not fleet.step(tau, control, external):
                 fleet.step(*self._inputs(tau, control, external))
             if (done + 1) % recorder.every == 0:
@@ -468,6 +466,14 @@ class Simulation(SuggestsNames, StateOfRobots):
         if kept:
             recorder.add(self._records(np.array(kept), layout), forces)
         return control
+
+    def _controlled(self, controller: Controller, control: Any) -> tuple[Any, Any]:
+        """Return the joint forces of a controller, and its controls, or `control` if it returns none."""
+        robots = self._single, len(self._fleet.q)
+        tau, *controls = given_forces(controller(self._fleet.time, self.q, self.v))
+        if robots != (self._single, len(self._fleet.q)):
+            raise ValueError("the controller changed the number of robots of a simulation that runs")
+        return tau, controls[0] if controls else control
 
     def _show_observers(self) -> None:
         q, contacts = self._fleet.q[0], self.contacts()
@@ -564,14 +570,31 @@ class Simulation(SuggestsNames, StateOfRobots):
         steps = check_inputs({name: (x, size) for name, x, size in named}, robots, steps)
         if out is not None:
             check_out(out, [(robots, 1 + steps // every, n) for n in (self.robot.nq, self.robot.nv)])
-        apart = self._apart
         if state is not None:
-            apart.state = state
+            apart = self._apart_at(state)
         else:
+            apart = self._apart
             apart.reset(q, v)
             apart._fleet.take_activations(self._fleet)
-        states = apart._fleet.roll_out(steps, Inputs(*given) if steps else Inputs(), every, out)
-        return Rollout.of(states, apart.failed, apart.state)
+        states, failed = apart._roll_out(steps, Inputs(*given) if steps else Inputs(), every, out)
+        return Rollout.of(states, failed, apart.state)
+
+    def _roll_out(
+        self, steps: int, inputs: Inputs, every: int, out: tuple[Array, Array] | None
+    ) -> tuple[tuple[Array, Array], Booleans]:
+        """Take steps as `Fleet.roll_out` does, and store samples of sensors; return the states, and which robots failed."""
+        fleet, robots = self._fleet, len(self._fleet.q)
+        if self._history is None:
+            return fleet.roll_out(steps, inputs, every, out), self.failed
+        q, v = out or (np.empty((robots, 1 + steps // every, x.shape[1])) for x in (fleet.q, fleet.v))
+        q[:, 0], v[:, 0], failed = fleet.q, fleet.v, np.zeros(robots, bool)
+        for k in range(steps):
+            now = Inputs(*(None if x is None else np.broadcast_to(x[:, k], (robots, *x.shape[2:])) for x in inputs))
+            self._sampled_step(self._history, partial(fleet.step, *now))
+            failed |= fleet.failed
+            if (k + 1) % every == 0:
+                q[:, (k + 1) // every], v[:, (k + 1) // every] = fleet.q, fleet.v
+        return (q, v), failed
 
     @exclusive
     @knows_keywords
@@ -588,10 +611,17 @@ class Simulation(SuggestsNames, StateOfRobots):
 
         Inputs are as in `step`. Raises SimulationError as `step` does.
         """
-        apart = self._apart
-        apart.state = state
+        apart = self._apart_at(state)
         apart.step(tau, control, external_forces, steps=steps)
         return apart.state
+
+    def _apart_at(self, state: State) -> Simulation:
+        """Return the copy that rollouts move, at a state. Robots that fail restart where those of this simulation do."""
+        apart, (q, v) = self._apart, self._fleet.start
+        apart.state = state
+        moving = apart._fleet
+        moving.start = (q, v) if len(q) == len(state) else (moving.q.copy(), moving.v.copy())
+        return apart
 
     @cached_property
     def _apart(self) -> Simulation:

@@ -68,7 +68,7 @@ class StateOfRobots(Observations):
             raise ValueError(f"q and v must have 1 row, {len(some)} rows (chosen robots) or {robots} rows (all); got {len(q)}")
         self._fleet.reset_some(some, q, v)
         if self._history is not None:
-            self._history.begin(some, self.time)
+            self._history.begin(some, self._fleet.times[some])
 
     def _checked(self, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Array, Array]:
         q, v = states(self.robot, self._start_of_file() if q is None else q, v)
@@ -115,9 +115,19 @@ class StateOfRobots(Observations):
         It may come from another simulation of the same robot and scene with the same step length, and from another number of
         robots, each of which then becomes a robot of this simulation. Raises ValueError for the state of another robot, scene
         or step length, and for another number of robots than `vary` was given; this simulation then remains as it was. Robots
-        that had stopped (`on_failure="stop"`) go on from a state that is assigned.
+        that had stopped (`on_failure="stop"`) go on from a state that is assigned. Robots restart (`on_failure="reset"`) where
+        the last reset put them or, if a state changes their number, at that state's configuration and velocity.
         """
-        return self._fleet.state(self._single, self._history and self._history.copy())
+        lock = self._use.lock
+        try:  # as `exclusive`, which would take twice as long
+            if not lock.acquire(False):
+                self._use.refuse()
+            return self._fleet.state(self._single, self._history and self._history.copy())
+        finally:
+            try:  # noqa: SIM105
+                lock.release()
+            except RuntimeError:  # refused
+                pass
 
     @state.setter
     @exclusive
