@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import featherweight
+from featherweight import array_types
 
 ROOT = Path(featherweight.__file__).parent
 PATHS = {".".join(p.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): p for p in ROOT.rglob("*.py")}
@@ -144,14 +145,41 @@ def test_a_room_says_which_modules_others_use(name: str, imported: set[tuple[str
     assert doors == {b for a, b in imported if package(b) == name != package(a)}
 
 
-def test_functions_have_at_most_eight_parameters(nodes: list[Node]) -> None:
-    """Check all functions except those that users call with keywords, and commands."""
-    inits = {f: c.name for _, c in nodes if isinstance(c, ast.ClassDef) for f in c.body if getattr(f, "name", "") == "__init__"}
+def arguments_of(f: ast.FunctionDef) -> list[ast.arg]:
+    given = [*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs]
+    return [x for x in given if x.arg not in ("self", "cls")]
+
+
+def size(annotation: ast.AST | None) -> int:
+    """Return the number of elements of a tuple, of those of a union the greatest; 1 for anything else."""
+    if isinstance(annotation, ast.BinOp):
+        return max(size(annotation.left), size(annotation.right))
+    if not (isinstance(annotation, ast.Subscript) and isinstance(annotation.slice, ast.Tuple)):
+        return 1
+    elements = annotation.slice.elts
+    many = ast.unparse(annotation.value) != "tuple" or any(isinstance(x, ast.Constant) for x in elements)
+    return 1 if many else sum(map(size, elements))
+
+
+def is_kernel(f: ast.FunctionDef, records: set[str]) -> bool:
+    """Return whether a function takes only numbers, arrays and records of these, and no defaults that say what it does."""
+    words = {x.id for a in arguments_of(f) if a.annotation for x in ast.walk(a.annotation) if isinstance(x, ast.Name)}
+    return all(a.annotation for a in arguments_of(f)) and words <= records | NUMBERS
+
+
+NUMBERS = {"bool", "float", "int", "tuple", "Triple", "TripleLike", *(x for x in vars(array_types) if x[0].isupper())}
+
+
+def test_functions_have_few_parameters(nodes: list[Node]) -> None:
+    """Check that functions have at most 8, and kernels 12, which pass elements of tuples; users call the others by keyword."""
+    classes = [c for _, c in nodes if isinstance(c, ast.ClassDef)]
+    inits = {f: c.name for c in classes for f in c.body if getattr(f, "name", "") == "__init__"}
+    records = {c.name for c in classes if "NamedTuple" in map(ast.unparse, c.bases)}
     functions = [(module, node) for module, node in nodes if isinstance(node, ast.FunctionDef) and package(module) != "cli"]
     assert [
         f"{module}.{f.name}"
         for module, f in functions
-        if len({a.arg for a in [*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs]} - {"self", "cls"}) > 8
+        if sum(size(a.annotation) for a in arguments_of(f)) > (12 if is_kernel(f, records) else 8)
         if inits.get(f, f.name) not in CALLED_BY_KEYWORDS
     ] == []
 

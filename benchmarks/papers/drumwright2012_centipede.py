@@ -207,7 +207,7 @@ class Walk:
         self.simulation.reset(*self.gait.start())
         self.steps: list[float] = []
         self.spent = 0.0
-        self.inertia = clocked(self.simulation._stage.inertia, "of_set")
+        self.inertia = clocked(self.simulation._plant.contacts.inertia, "of_set")
         self.solver: list[float] = []
         self.sets: list[bytes] = []
         self.newton = 0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.collision.height_fields import MOST_PATCHES, field_patches
+from featherweight.collision.height_fields import MOST_PATCHES, FieldArrays, field_patches
 
 BALL = """<mujoco><asset><hfield name="h" nrow="{}" ncol="{}" size="1.5 1 0.5 0.1" elevation="{}"/></asset><worldbody>
 <geom type="hfield" hfield="h"/><body><freejoint/><geom size="{}" mass="1" margin="0.02"/></body></worldbody></mujoco>"""
@@ -18,7 +18,7 @@ BALL = """<mujoco><asset><hfield name="h" nrow="{}" ncol="{}" size="1.5 1 0.5 0.
 
 def patches(field: Any, c: Any, reach: float) -> np.ndarray:
     rows = np.zeros((MOST_PATCHES, 11))
-    return rows[: field_patches(field, tuple(c), reach, rows)]
+    return rows[: field_patches(FieldArrays(*field), tuple(c), reach, rows)]
 
 
 @pytest.mark.parametrize("radius", [0.001, 0.05, 0.3])

@@ -12,6 +12,8 @@ from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import write_axes, write_rows
 from featherweight.contact.contact_settings import ContactSettings
 from featherweight.contact.relative_rows import (
+    Columns,
+    RowsOfBody,
     add_rows_of_body,
     add_rows_of_contact,
     group_contacts,
@@ -123,7 +125,8 @@ class Bodies:
             for sign, body in zip((1.0, -1.0), pairs[c], strict=True):
                 if body < 0:
                     continue
-                rows, columns = (np.eye(wide)[self.begin[body] : self.begin[body + 1]].ravel(), 0, wide), (wide, 0, 0, wide)
+                rows = RowsOfBody(np.eye(wide)[self.begin[body] : self.begin[body + 1]].ravel(), 0, wide)
+                columns = Columns(wide, wide, 0, 0)
                 if own:
                     at = self.room.begin[g] - (1 + self.room.at[c]) * wide
                     write_rows(self.axes[c], self.point[c], self.T[body], sign, on_body)
@@ -186,7 +189,7 @@ def test_columns_of_a_body_have_their_places_in_a_group() -> None:
     room.width[0], T, numbers = 40, np.eye(4), rng.standard_normal(5 + 6 * 32)
     place_groups(3, 0, 1, room)
     for _ in range(2):
-        add_rows_of_body(-0.5, np.zeros(3), T, SIX, (numbers, 5, 32), (8, 24, 0, 16), 0, room)
+        add_rows_of_body(-0.5, np.zeros(3), T, SIX, RowsOfBody(numbers, 5, 32), Columns(16, 8, 24, 0), 0, room)
     Y, source = room.values[: 6 * 40].reshape(6, 40), numbers[5:].reshape(6, 32)
     np.testing.assert_allclose(Y[:, 24:32], -source[:, :8], rtol=1e-15)
     np.testing.assert_allclose(Y[:, 8:16], -source[:, 8:16], rtol=1e-15)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.simulation.forces import ForcesAtJoints
+from featherweight.simulation.forces_at_joints import forces_at_joints
 from oracles.states import Array, random_states
 
 
@@ -55,7 +55,7 @@ def beside_mujoco(
 
 def require_springs(robot: fw.Robot | fw.ClosedRobot, order: fw.MujocoOrder, data: Any, tolerance: float) -> None:
     """Check forces and energies of springs and dampers against MuJoCo at random states, mapped to the independent joints."""
-    forces, x, model = ForcesAtJoints(robot, robot.actuators), random_states(robot, 5), data.model
+    forces, x, model = forces_at_joints(robot, robot.actuators), random_states(robot, 5), data.model
     for q, v in zip(x.q, 3.0 * x.v, strict=True):
         data.qpos[:], data.qvel[:] = order.state(q, v)
         mujoco.mj_forward(model, data)

@@ -12,7 +12,7 @@ import pytest
 import featherweight as fw
 from featherweight.model.contact_rules import SOFT_HOLDS
 from featherweight.robot.not_simulated import not_simulated
-from featherweight.simulation.forces import ForcesAtJoints
+from featherweight.simulation.forces_at_joints import forces_at_joints
 from oracles.states import random_states
 from simulation.beside_mujoco import BesideMujoco
 from simulation.plain_python import plain_python
@@ -91,7 +91,7 @@ def test_plain_python_takes_the_same_steps() -> None:
 def test_moment_arms_are_rates_of_the_angle() -> None:
     """Check joints in a tree and in a loop; angles above π are measured the other way round."""
     for robot in (chain()[0], fw.load(LINKAGE, execution="interpreted")):
-        forces = ForcesAtJoints(robot, ())
+        forces = forces_at_joints(robot, ())
         rows, h = forces.joint_rows + np.arange(len(forces.balls)), 1e-6
         for q in random_states(robot, 3).q:
             S = forces.map(q)

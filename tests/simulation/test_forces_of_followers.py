@@ -11,7 +11,7 @@ import pytest
 import featherweight as fw
 from featherweight.robot.model_view import EQUAL_LIMITS
 from featherweight.robot.not_simulated import not_simulated
-from featherweight.simulation.forces import ForcesAtJoints
+from featherweight.simulation.forces_at_joints import ForcesAtJoints, forces_at_joints
 from oracles.mujoco_models import CRANK_ROD_AND_ROCKER
 from oracles.states import random_states
 
@@ -54,7 +54,7 @@ def test_springs_damping_armature_and_drives_of_followers_are_mujocos() -> None:
     """Check MuJoCo's passive and actuator forces at all joints, mapped to the independent joints, to rounding."""
     robot, model = fw.load(IN_PROPORTION, execution="interpreted"), mujoco.MjModel.from_xml_string(IN_PROPORTION)
     assert not_simulated(robot) == {}
-    forces, order, data = ForcesAtJoints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
+    forces, order, data = forces_at_joints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
     x = random_states(robot, 3)
     for q, v in zip(x.q, x.v, strict=True):
         S = require_mujocos_forces(forces, order, data, q, v, 1e-12)
@@ -74,7 +74,7 @@ def test_springs_and_drives_of_joints_that_a_loop_determines_are_mujocos() -> No
     text = LINKAGE.format(driven=names[0])
     robot, model = fw.load(text, execution="interpreted"), mujoco.MjModel.from_xml_string(text)
     assert not_simulated(robot) == {}
-    forces, order, data = ForcesAtJoints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
+    forces, order, data = forces_at_joints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
     assert np.isfinite(forces.lower).all() and np.isfinite(forces.upper).all()
     q = robot.configurations["qpos0"]
     for v in ([0.7], [-1.5]):
@@ -88,7 +88,7 @@ def test_springs_and_drives_of_joints_that_a_loop_determines_are_mujocos() -> No
 
 def test_spring_energy_of_followers_is_the_work_against_them() -> None:
     robot = fw.load(IN_PROPORTION, execution="interpreted")
-    forces, step = ForcesAtJoints(robot, ()), 1e-6
+    forces, step = forces_at_joints(robot, ()), 1e-6
     q = random_states(robot, 1).q[0]
     for k in range(robot.nv):
         there = [forces.spring_energy(robot.integrate(q, sign * step * np.eye(robot.nv)[k])) for sign in (1.0, -1.0)]
@@ -99,7 +99,7 @@ def test_spring_energy_of_followers_is_the_work_against_them() -> None:
 def test_limits_and_springs_of_mimic_joints_are_those_of_the_leader() -> None:
     """Check the limits -0.2 <= 0.1 - 2 q <= 0.4; a spring of 1000 at 0.1 - 2 q = 0.3 equals one of 4000 at q = -0.1."""
     robot = fw.load(URDF.format(inertial=INERTIAL), execution="interpreted")
-    forces = ForcesAtJoints(robot, ())
+    forces = forces_at_joints(robot, ())
     np.testing.assert_allclose([forces.lower[0], forces.upper[0]], [-0.15, 0.15], rtol=1e-15)
     np.testing.assert_allclose([forces.lower[0], forces.upper[0]], [robot.lower[0], robot.upper[0]], rtol=0)
     assert forces.of_springs(np.array([0.05]), np.zeros(1)) == pytest.approx([-4000 * 0.15], rel=1e-14)
@@ -115,7 +115,7 @@ def test_limits_of_a_mimic_joint_that_leave_its_leader_no_room_are_left_out_by_n
     if lower == upper:
         told[EQUAL_LIMITS] = "j2"
     assert robot.report() == told == not_simulated(robot)
-    forces = ForcesAtJoints(robot, ())
+    forces = forces_at_joints(robot, ())
     assert (forces.lower[0], forces.upper[0]) == (robot.lower[0], robot.upper[0]) == (0.0, 0.8)
     assert forces.left_out == ["j2"]
 
@@ -131,8 +131,8 @@ def test_a_follower_in_proportion_of_one_that_follows_by_a_square_is_named() -> 
     bodies = [fw.Body(f"b{k}", inertia) for k in range(4)]
     robot = fw.build(fw.describe(bodies, joints, couplings=follow), execution="interpreted")
     assert robot.report() == {}
-    forces = ForcesAtJoints(robot, ())
-    assert forces.stiffness.tolist() == [5.0, 5.0, 0.0, 0.0] and forces.lower[:2].tolist() == [-0.5, -0.5]
+    forces = forces_at_joints(robot, ())
+    assert forces.springs.stiffness.tolist() == [5.0, 5.0, 0.0, 0.0] and forces.lower[:2].tolist() == [-0.5, -0.5]
     q = np.array([0.3])
     np.testing.assert_allclose(forces.all_coordinates(q), [0.3, 0.39], rtol=1e-15)
     stretched = 5.0 * 0.3 + 5.0 * 0.39 * 1.6  # j0 and j3, and j1 and j2, which j0 moves at 1 + 2 q
@@ -142,7 +142,7 @@ def test_a_follower_in_proportion_of_one_that_follows_by_a_square_is_named() -> 
 def test_springs_limits_and_drives_of_a_follower_by_a_square_are_mujocos() -> None:
     robot, model = fw.load(BY_A_SQUARE, execution="interpreted"), mujoco.MjModel.from_xml_string(BY_A_SQUARE)
     assert robot.report() == {}
-    forces, order, data = ForcesAtJoints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
+    forces, order, data = forces_at_joints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
     row = next(j.v_slice.start for j in robot.model.joints if j.name == "c")
     x = random_states(robot, 3)
     for q, v in zip(x.q, x.v, strict=True):
@@ -166,7 +166,7 @@ def test_limits_of_a_follower_by_a_square_hold() -> None:
 
 def test_own_actuators_act_on_such_joints() -> None:
     robot = fw.load(BY_A_SQUARE, execution="interpreted")
-    tau = ForcesAtJoints(robot, [fw.Actuator("mine", "c")]).of_drives(robot.neutral(), np.zeros(robot.nv), np.ones(1))
+    tau = forces_at_joints(robot, [fw.Actuator("mine", "c")]).of_drives(robot.neutral(), np.zeros(robot.nv), np.ones(1))
     assert tau[0] != 0.0
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.robot.not_simulated import not_simulated
-from featherweight.simulation.forces import ForcesAtJoints
+from featherweight.simulation.forces_at_joints import forces_at_joints
 from oracles.states import random_states
 from simulation.beside_mujoco import require_motion, require_springs
 
@@ -116,7 +116,7 @@ def test_springs_of_a_free_joint_on_a_frame_of_its_own() -> None:
     rest = (0.1, 0.2, 0.3, 0.0, 0.6, 0.0, 0.8)
     joint = fw.Joint("j", fw.JointType.FLOATING, None, "b", at, stiffness=5.0, damping_poly=(1.0, 2.0), rest_pose=rest)
     robot = fw.build(fw.describe([body], [joint]), execution="interpreted")
-    forces, step = ForcesAtJoints(robot, ()), 1e-6
+    forces, step = forces_at_joints(robot, ()), 1e-6
     assert forces.spring_energy(np.array(rest)) == 0.0
     q = random_states(robot, 1).q[0]
     for k, e in enumerate(np.eye(6)):

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
 H = 1e-3
 STATUSES = {name: x for name, x in vars(step_status).items() if isinstance(x, int)}
 SIDES = (0.2, 0.3, 0.1)
+BALL = solid_ball(1.0, 0.1)
 
 
 class Refused(NamedTuple):
@@ -45,8 +46,12 @@ def box(v: Array | None = None, **contact: Any) -> fw.Simulation:
     )  # fmt: skip
 
 
-def no_number() -> Refused:
+def no_force() -> Refused:
     return Refused(fw.Simulation(arm(), H), 1, {"tau": [0.0, np.inf]}, "the joint force tau at joint 'elbow' is inf")
+
+
+def no_control() -> Refused:
+    return Refused(fw.Simulation(arm(), H), 1, {"control": [0.0, np.nan]}, "the control at number 1 is nan")
 
 
 def diverged() -> Refused:
@@ -63,7 +68,9 @@ def open_loops() -> Refused:
     lengths = (0.9, 0.8, 0.6, 0.4)
     robot = closed(four_bar(lengths))
     sim = fw.Simulation(robot, 0.05, "rk4", q=robot.close(four_bar_configuration(1.0, lengths)), v=[-1000.0])
-    return Refused(sim, 1, {}, r"four_bar: the loops cannot be closed(; \S+ is left open| from this guess; )")
+    return Refused(
+        sim, 1, {}, r"four_bar: the loops cannot be closed: the step opens them by \S+ m, and \S+ m of 'loop' is left"
+    )
 
 
 def no_velocity() -> Refused:
@@ -120,7 +127,20 @@ def limit() -> Refused:
     return Refused(fw.Simulation(robot, H, q=start), 200, {}, words)
 
 
-def no_state() -> Refused:
+def no_placement() -> Refused:
+    """Return two carts, one on the other, the sum of whose velocities is not finite."""
+    rails = [fw.Joint(x, fw.JointType.PRISMATIC, a, b, axis=X) for x, a, b in (("low", None, "cart"), ("high", "cart", "box"))]
+    robot = fw.build(fw.describe([fw.Body("cart", BALL), fw.Body("box", BALL)], rails))
+    sim = fw.Simulation(robot, H, v=[1.5e308, 1.5e308], spheres=[fw.ContactSphere("box", 0.1)], ground=fw.Plane())
+    return Refused(sim, 1, {}, "the placement or the velocity of a body that may touch is not finite")
+
+
+def no_configuration() -> Refused:
+    sim = fw.Simulation(cart(axis=X), 1.0, q=[1.7e308], v=[1e308])
+    return Refused(sim, 1, {}, "the configuration after the step at joint 'rail' is inf")
+
+
+def no_velocity_after_step() -> Refused:
     """Return a ball that turns by an angle whose square is not finite."""
     sim = fw.Simulation(free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY), H, v=[0.0, 0.0, 0.0, 0.0, 0.0, 1e200])
     return Refused(sim, 1, {}, "the velocity after the step at joint 'free0' is nan")
@@ -140,8 +160,8 @@ def gain() -> Refused:
 SCENES: dict[str, Callable[[], Refused]] = {
     f.__name__.upper(): f
     for f in (
-        no_number, diverged, unsettled, open_loops, no_velocity, too_deep, unsolved, no_velocity_after_contact, limit, no_state,
-        too_fast, gain,
+        no_force, no_control, diverged, unsettled, open_loops, no_velocity, no_placement, too_deep, unsolved,
+        no_velocity_after_contact, limit, no_velocity_after_step, no_configuration, too_fast, gain,
     )
 }  # fmt: skip
 

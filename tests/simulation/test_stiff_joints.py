@@ -115,7 +115,7 @@ def test_steps_solve_the_equations_of_the_rule(number: int) -> None:
         driven = forces.limited(forces.of_drives(middle, w, m.control[0]))
         passive = forces.of_springs(middle, w)
         a = robot.forward_dynamics(middle, w, driven + passive)
-        return float(w @ (driven - forces.damping * w)), after - v - h * a - g * w, w
+        return float(w @ (driven - forces.springs.damping * w)), after - v - h * a - g * w, w
 
     def equations(x: Array) -> Array:
         work, lack, w = power_and_lack(x)

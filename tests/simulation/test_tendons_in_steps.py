@@ -11,7 +11,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.robot.not_simulated import not_simulated
-from featherweight.simulation.forces import ForcesAtJoints
+from featherweight.simulation.forces_at_joints import forces_at_joints
 from simulation.beside_mujoco import BesideMujoco
 
 BODIES = """<site name="s0" pos="0 0 1.2"/>
@@ -99,7 +99,7 @@ def test_limits_and_dry_friction_of_tendons_are_mujocos() -> None:
 def test_joint_forces_are_mujocos() -> None:
     file = text("Euler", joint='stiffness="2" damping=".1"', **SPRINGS)
     robot, model = fw.load(file, execution="interpreted"), mujoco.MjModel.from_xml_string(file)
-    forces, order, data = ForcesAtJoints(robot, robot.actuators, 0.001), fw.MujocoOrder(robot, model), mujoco.MjData(model)
+    forces, order, data = forces_at_joints(robot, robot.actuators, 0.001), fw.MujocoOrder(robot, model), mujoco.MjData(model)
     rng = np.random.default_rng(0)
     for _ in range(100):
         q, v, u = robot.random_configuration(rng), rng.normal(size=robot.nv), rng.normal(size=forces.nu)

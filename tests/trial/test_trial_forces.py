@@ -11,7 +11,7 @@ import numpy as np
 import featherweight as fw
 from featherweight.robot.left_out_at_joints import EFFORTS_OF_FOLLOWERS, SPRINGS_OF_SEVERAL
 from featherweight.robot.not_simulated import not_simulated
-from featherweight.simulation.forces import ForcesAtJoints
+from featherweight.simulation.forces_at_joints import forces_at_joints
 from trial.conftest import Rounds
 from trial.drawn_files import drawn_file
 
@@ -41,7 +41,7 @@ def _compare(robot: fw.Robot, model: Any, rng: np.random.Generator, text: str) -
     """Compare joint forces, mapped to the independent velocities; return the number of compared kinds."""
     order, forces, data, named = (
         fw.MujocoOrder(robot, model),
-        ForcesAtJoints(robot, robot.actuators),
+        forces_at_joints(robot, robot.actuators),
         mujoco.MjData(model),
         not_simulated(robot),
     )

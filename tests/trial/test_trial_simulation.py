@@ -161,7 +161,8 @@ def check_step(scene: Scene, sim: fw.Simulation, before: tuple[Array, Array, flo
     tau = sim.forces.limited(scene.tau)
     work = h * np.maximum(np.maximum(tau * v, tau * sim.v), 0.0).sum()
     weight = robot.mass * float(np.linalg.norm(robot.gravity))
-    springs = sim.forces.stiffness * (np.abs(q[sim.forces.at] - sim.forces.rest) + pushed)
+    s = sim.forces.springs
+    springs = s.stiffness * (np.abs(q[sim.forces.at] - s.rest) + pushed)
     touched = scene.lowest < 0.0 or len(sim.contacts()[1]) > 0
     lifted = pushed * (weight + float(np.where(springs > 0.0, springs, 0.0).sum())) if touched else 0.0
     least = weight**2 * h * h / robot.mass + 1e-9 * (1.0 + abs(energy))

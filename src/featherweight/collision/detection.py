@@ -22,7 +22,7 @@ from .ground_contacts import (
     hull_plane,
     point_plane,
 )  # fmt: skip
-from .height_fields import balls_on_heights
+from .height_fields import FieldArrays, balls_on_heights
 from .hulls import searched_hull
 from .round_contacts import (
     ball_ball,
@@ -169,7 +169,7 @@ def contacts_of_pair(scene: CollisionScene, a: int, b: int, reach: float, work: 
 def contacts_on_heights(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork) -> int:
     """Write the contacts of a shape's balls with a height field."""
     fields, f = scene.fields, scene.data[b, 0]
-    field = fields.heights, fields.grid[f], fields.edges[f]
+    field = FieldArrays(fields.heights, fields.grid[f], fields.edges[f])
     balls = scene.balls[scene.data[a, 1] : scene.data[a, 2]]
     return balls_on_heights(work.placement[a], balls, work.placement[b], field, reach, work.patches, work.found)
 

@@ -24,8 +24,8 @@ def gap_to_field(table: PairTable, a: int, b: int, bounds: tuple[float, float], 
     """Return the gap of shape a and height field b (see `pair_gaps`)."""
     most, enough = bounds
     f = table.data[b, 0]
-    field = table.fields.heights, table.fields.grid[f], table.fields.edges[f]
-    grid, edges = field[1], field[2]
+    field = FieldArrays(table.fields.heights, table.fields.grid[f], table.fields.edges[f])
+    grid, edges = field.grid, field.edges
     shape, radius = convex_shape(table, a, work), table.radius[a]
     c = seen_from(work.placement[b], position_of(work.placement[a]))
     # start with the cell below the centre, because most others are farther
@@ -87,7 +87,7 @@ def write_prism(field: FieldArrays, triangle: tuple[int, int, int], P: Vector, w
     """
     i, j, k = triangle
     u, w, x = vertex_of(field, i, j), vertex_of(field, i + 1, j + 1), vertex_of(field, i + 1 - k, j + k)
-    base = -field[2][5]
+    base = -field.edges[5]
     m = (u[0] + w[0] + x[0]) / 3.0, (u[1] + w[1] + x[1]) / 3.0, 0.5 * ((u[2] + w[2] + x[2]) / 3.0 + base)
     square = 0.0
     for n in range(CORNERS):

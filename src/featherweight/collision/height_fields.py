@@ -1,9 +1,9 @@
 """Contacts of balls with height fields.
 
 A height field is a solid within the edges of its grid: above its base and below its surface. Each cell of the grid has two
-triangles, which share the diagonal from its corner (i, j) to (i + 1, j + 1), as in MuJoCo. A field is (heights, grid, edges).
-`grid` (3,) has the index of its first height, and the numbers of heights along x and y. `edges` (6,) are x and y of the first
-height, both spacings, the greatest height, and the depth of the base below z = 0.
+triangles, which share the diagonal from its corner (i, j) to (i + 1, j + 1), as in MuJoCo. `grid` (3,) has the index of its
+first height, and the numbers of heights along x and y. `edges` (6,) are x and y of the first height, both spacings, the
+greatest height, and the depth of the base below z = 0.
 
 A ball outside touches the solid where the distance from its centre has a local minimum, at a face, an edge or a vertex:
 
@@ -17,16 +17,23 @@ through a wall or the base. A row of `patches` has the point, the normal, the di
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from ..array_types import Integers, Matrix, Vector
 from .round_contacts import SAME, put
 from .triples import Triple, TripleLike, along, inner, length_of, minus, placed, seen_from, times, turned
 
 MOST_PATCHES = 4  # greatest number of contacts of one ball; the nearest are kept
-GridNumbers = Integers | tuple[int, ...]
-FieldArrays = tuple[Vector, GridNumbers, Vector]  # heights, grid, edges
-
 INEXACT = 1e-9  # distance outside a triangle, relative to a cell, that counts as inside
+GridNumbers = Integers | tuple[int, ...]
+
+
+class FieldArrays(NamedTuple):
+    """A height field."""
+
+    heights: Vector
+    grid: GridNumbers
+    edges: Vector
 
 
 def normal_and_height(
@@ -172,7 +179,7 @@ def triangle_patches(field: FieldArrays, i: int, j: int, c: TripleLike, reach: f
 
 def edge_patches(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float, patches: Matrix, count: int) -> int:
     """Write patches for the edges from vertex (i, j) along x, along y and along the diagonal; return the new count."""
-    grid = field[1]
+    grid = field.grid
     last, end = grid[1] - 1, grid[2] - 1
     for k in range(3):
         u, w = 1 - (k == 1), 1 - (k == 0)
@@ -200,7 +207,7 @@ def edge_patches(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float
 
 def vertex_patch(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float, patches: Matrix, count: int) -> int:
     """Write the patch for vertex (i, j), if there is one; return the new count."""
-    grid = field[1]
+    grid = field.grid
     p = vertex_of(field, i, j)
     distance = length_of(minus(c, p))
     if not 0.0 < distance < reach:
@@ -217,7 +224,7 @@ def vertex_patch(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float
 
 def is_beside(field: FieldArrays, i: int, j: int, c: TripleLike, p: TripleLike) -> bool:
     """Return whether moving from p towards vertex (i, j) does not come nearer to c, or there is no such vertex."""
-    if i < 0 or j < 0 or i >= field[1][1] or j >= field[1][2]:
+    if i < 0 or j < 0 or i >= field.grid[1] or j >= field.grid[2]:
         return True
     way = minus(vertex_of(field, i, j), p)
     return inner(minus(c, p), way) <= INEXACT * inner(way, way)

@@ -26,6 +26,8 @@ from .inverse_factor import ContactGeometry, InverseFactors, InverseWork, factor
 from .joint_rows import is_active
 from .laws import COULOMB, PYRAMIDS, RIGID, ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
 from .relative_rows import (
+    Columns,
+    RowsOfBody,
     add_rows_of_body,
     add_rows_of_contact,
     group_contacts,
@@ -492,7 +494,7 @@ def factor_of_rows(
         for s in range(2):
             body = body_of(contacts, c, s)
             if body >= 0 and (own or first):
-                source, columns = (L, place[begin[body]] * stride, stride), (stride, 0, 0, stride)
+                source, columns = RowsOfBody(L, place[begin[body]] * stride, stride), Columns(stride, stride, 0, 0)
                 if own:
                     at = room.begin[g] - (1 + room.at[c]) * stride
                     add_rows_of_contact(geometry.rows[c, s], model.width[body], source, columns, at, stride, room.values)

@@ -19,6 +19,8 @@ from .branches import BranchPaths, padded
 from .contact_model import ContactModel
 from .relative_rows import (
     OF_JOINTS,
+    Columns,
+    RowsOfBody,
     add_rows_of_body,
     add_rows_of_contact,
     has_own_rows,
@@ -226,8 +228,8 @@ def write_rows_of_contact(
             if not work.there[body]:
                 write_rows_of_body(body, model, factors, work)
             b = model.branch[body]
-            width, source = branches.width[b], (work.numbers, work.source[body] * widest, widest)
-            columns = width - shared_width(branches, other, b), before, before - width, width
+            width, source = branches.width[b], RowsOfBody(work.numbers, work.source[body] * widest, widest)
+            columns = Columns(width, width - shared_width(branches, other, b), before, before - width)
             if own:
                 add_rows_of_contact(geometry.rows[c, s], model.width[body], source, columns, begin, wide, room.values)
             else:

@@ -11,6 +11,8 @@ contacts have the rows of their contacts.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..array_types import Integers, Matrix, Tensor, Vector
 from ..collision.detection import ContactPoints, body_of
 from .contact_model import ContactModel
@@ -92,29 +94,40 @@ def write_ends(contacts: ContactPoints, axes: Tensor, c: int, first: int, room: 
         at += rows
 
 
-def add_rows_of_body(
-    sign: float, point: Vector, T: Matrix, width: int, source: tuple[Vector, int, int], columns: tuple[int, int, int, int],
-    g: int, room: RowFactorWork,
-) -> None:  # fmt: skip
-    """Add `sign` times the velocity of a body at a point to Y of a group.
+class RowsOfBody(NamedTuple):
+    """Rows of a body, in its axes and at its origin, which lie in an array at equal distances."""
 
-    `source` are the rows of the body, in its axes and at its origin: numbers, start and row distance. `columns` are the number
-    of the first columns, their shift, the shift of the others, and the number of all columns.
-    """
-    numbers, at, stride = source
+    numbers: Vector
+    begin: int
+    stride: int
+
+
+class Columns(NamedTuple):
+    """Columns of a body's rows, and where they go: the first ones are shifted by another distance than the others."""
+
+    width: int
+    first: int  # number of the first ones
+    near: int  # their shift
+    far: int  # shift of the others
+
+
+def add_rows_of_body(
+    sign: float, point: Vector, T: Matrix, width: int, source: RowsOfBody, columns: Columns, g: int, room: RowFactorWork
+) -> None:
+    """Add `sign` times the velocity of a body at a point to Y of a group."""
     values, begin, wide, rows = room.values, room.begin[g], room.width[g], room.rows[g]
     x, y, z = point[0] - T[0, 3], point[1] - T[1, 3], point[2] - T[2, 3]
     for i in range(3):
         factors = sign * T[i, 0], sign * T[i, 1], sign * T[i, 2]
-        add_multiples(values, begin + i * wide, factors, numbers, at, stride, columns)
+        add_multiples(values, begin + i * wide, factors, source, 0, columns)
         if width == 6:  # for angular velocity w: w x (x, y, z), and w
-            row, (j, k), (u, v) = at + 3 * stride, ((i + 1) % 3, (i + 2) % 3), arms(i, x, y, z)
+            (j, k), (u, v) = ((i + 1) % 3, (i + 2) % 3), arms(i, x, y, z)
             across = (
                 sign * (T[j, 0] * v - T[k, 0] * u), sign * (T[j, 1] * v - T[k, 1] * u), sign * (T[j, 2] * v - T[k, 2] * u)
             )  # fmt: skip
-            add_multiples(values, begin + i * wide, across, numbers, row, stride, columns)
+            add_multiples(values, begin + i * wide, across, source, 3, columns)
             if rows == 6:
-                add_multiples(values, begin + (3 + i) * wide, factors, numbers, row, stride, columns)
+                add_multiples(values, begin + (3 + i) * wide, factors, source, 3, columns)
 
 
 def arms(i: int, x: float, y: float, z: float) -> tuple[float, float]:
@@ -123,28 +136,25 @@ def arms(i: int, x: float, y: float, z: float) -> tuple[float, float]:
 
 
 def add_rows_of_contact(
-    rows: Matrix, width: int, source: tuple[Vector, int, int], columns: tuple[int, int, int, int], begin: int, wide: int,
-    values: Vector,
-) -> None:  # fmt: skip
+    rows: Matrix, width: int, source: RowsOfBody, columns: Columns, begin: int, wide: int, values: Vector
+) -> None:
     """Add the contribution of a body with `width` rows to a contact's own three rows; `rows` (3, 6) are those on the body."""
-    numbers, at, stride = source
     for i in range(3):
         for k in range(0, width, 3):
             factors = rows[i, k], rows[i, k + 1], rows[i, k + 2]
-            add_multiples(values, begin + i * wide, factors, numbers, at + k * stride, stride, columns)
+            add_multiples(values, begin + i * wide, factors, source, k, columns)
 
 
 def add_multiples(
-    values: Vector, begin: int, factors: tuple[float, float, float], numbers: Vector, row: int, stride: int,
-    columns: tuple[int, int, int, int],
-) -> None:  # fmt: skip
-    """Add multiples of three rows to one row: to its first columns, and to the others."""
-    first, near, far, count = columns
-    x, y, z = factors
+    values: Vector, begin: int, factors: tuple[float, float, float], source: RowsOfBody, row: int, columns: Columns
+) -> None:
+    """Add multiples of three rows of a body, from `row` on, to one row of values."""
+    numbers, stride, (x, y, z) = source.numbers, source.stride, factors
+    first, count, row_at = columns.first, columns.width, source.begin + row * stride
     for part in range(2):
-        start, stop, into = (0, min(first, count), begin + near) if part == 0 else (first, count, begin + far)
+        start, stop, into = (0, min(first, count), begin + columns.near) if part == 0 else (first, count, begin + columns.far)
         for j in range(start, stop):
-            at = row + j
+            at = row_at + j
             values[into + j] += x * numbers[at] + y * numbers[at + stride] + z * numbers[at + 2 * stride]
 
 

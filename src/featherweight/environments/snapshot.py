@@ -19,7 +19,7 @@ from ..robot.qpos_qvel import QposQvel
 from ..robot.robot import Robot
 from ..simulation import Simulation
 from ..simulation.defaults import of_the_file
-from ..simulation.forces import ForcesAtJoints
+from ..simulation.forces_at_joints import forces_at_joints
 from .contact_forces import Forces
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class Links:
         self.timestep, _ = of_the_file(robot, None, None)  # [s]
         self.robot, self.order = robot, QposQvel.in_own_order(robot)
         self.home = self.order.qpos(home_of(robot))  # (nq,)
-        self.actuators = ForcesAtJoints(robot, robot.actuators)
+        self.actuators = forces_at_joints(robot, robot.actuators)
         self.called: dict[int, CompiledFunction[Any]] = {}  # by address: functions that compiled tasks call, kept alive here
         self._inertia = {body.name: body.inertia for body in description.bodies}
 

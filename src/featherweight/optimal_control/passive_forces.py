@@ -22,7 +22,8 @@ from ..model.types import JointType
 from ..names import listed
 from ..robot.parametric import ARMATURE, with_armature_as_argument
 from ..robot.robot import Robot
-from ..simulation.forces import ForcesAtJoints, is_bent
+from ..simulation.force_rows import is_bent
+from ..simulation.forces_at_joints import ForcesAtJoints, forces_at_joints
 
 LOAD, FIRST = "load", ("q", "v", "tau", "h")
 
@@ -34,10 +35,10 @@ class PassiveForces:
     """
 
     def __init__(self, robot: Robot) -> None:
-        self.robot, forces = robot, ForcesAtJoints(robot, ())
+        self.robot, forces = robot, forces_at_joints(robot, ())
         rows, of_row = forces.joint_rows, forces.names
-        self.damping = tuple(map(float, forces.damping[:rows]))
-        stiffness = forces.stiffness[:rows].copy()
+        self.damping = tuple(map(float, forces.springs.damping[:rows]))
+        stiffness = forces.springs.stiffness[:rows].copy()
         self.springs: tuple[Spring, ...] = tuple(self._springs(forces, stiffness))
         self.own = {
             j.name: (self.damping[j.v_slice.start], float(stiffness[j.v_slice.start]))
@@ -45,7 +46,7 @@ class PassiveForces:
             if self.damping[j.v_slice.start] != 0.0 or stiffness[j.v_slice.start] != 0.0
         }
         """Damping and stiffness of joints that have them."""
-        placed = {of_row[r] for r in range(rows) if forces.stiffness[r] != stiffness[r]}
+        placed = {of_row[r] for r in range(rows) if forces.springs.stiffness[r] != stiffness[r]}
         placed |= {j.name for j in forces.free if j.stiffness}
         tendons = {t.name for t in forces.tendons}
         kinds = {
@@ -64,7 +65,7 @@ class PassiveForces:
             k, ball = float(stiffness[whole.v_slice.start]), whole.type is JointType.SPHERICAL
             if j.independent and (ball or whole.type.nv == 1):
                 if k != 0.0:
-                    yield Spring(j.v_slice.start, j.q_slice.start, ball, k, float(forces.rest[whole.v_slice.start]))
+                    yield Spring(j.v_slice.start, j.q_slice.start, ball, k, float(forces.springs.rest[whole.v_slice.start]))
             else:
                 stiffness[whole.v_slice] = 0.0
 

@@ -86,6 +86,13 @@ class ClosedStepFunctions(StepFunctions):
             first += constraint_count(c)
         return np.concatenate(solved)
 
+    def loop_of_residual(self, k: int) -> tuple[str, str]:
+        """Return the name of the loop to which entry k of `residual` belongs, and its unit."""
+        gaps = [self._loops.assemblies[c.rows] for c in self._loops.mechanism.clusters if c.rows in self._loops.assemblies]
+        rows = [(a.gap, row) for a in gaps for row in a.solved]
+        gap, row = rows[k]
+        return gap.names[gap.loop_of_row[row]], "m" if gap.is_length[row] else "rad"
+
     @cached_property
     def constraints(self) -> int:
         """The number of constraint rows of all loops."""

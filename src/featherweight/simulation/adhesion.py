@@ -13,7 +13,8 @@ import numpy as np
 
 from ..array_types import BooleanMatrix, Integers, Matrix, Tensor, Vector
 from ..collision.detection import ContactPoints
-from .forces import Drives, ForcesAtJoints, drive_force
+from .forces import Drives, drive_force
+from .forces_at_joints import ForcesAtJoints
 
 
 class Adhesion(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array
-from ..checks import ARRAY, NONNEGATIVE, POSITIVE, SWITCH, argument, object_of, one_of, shown, whole
+from ..checks import ARRAY, FUNCTION, NONNEGATIVE, NOTHING, POSITIVE, SWITCH, argument, either, object_of, one_of, shown, whole
 from ..engine.backends.host_arrays import HostArrays
 from ..model.model import MovingJoint
 from ..model.types import JointType
@@ -160,6 +160,10 @@ def of_robots(name: str, x: object, size: tuple[int, ...], robots: int) -> Array
 
 def check_choice(name: str, choice: object, choices: Sequence[str]) -> None:
     argument(name, choice, one_of(choices))
+
+
+Controller = Callable[[float, Array, Array], Any]
+CONTROLLER = either([FUNCTION, NOTHING]).worded("a function of time, q and v, or None")
 
 
 def given_forces(answer: object) -> tuple[Any, Any] | tuple[Any]:

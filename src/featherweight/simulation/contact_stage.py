@@ -15,7 +15,7 @@ from ..contact.laws import RIGID
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
 from .contact_inertia import ContactInertia, MappedRows, Method
-from .forces import ForcesAtJoints
+from .forces_at_joints import ForcesAtJoints
 from .inverse_weights import yielding_numbers
 from .scene import TouchingParts
 from .scene_building import OVERLAP, Links, make_scene

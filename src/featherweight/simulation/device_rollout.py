@@ -24,7 +24,6 @@ from .fleet import Fleet, Inputs
 from .fleet_loop import keep, run
 from .robot_tables import calls_of_robot
 from .stage_records import CallsOfRobot, FleetArrays, FleetInputs, RobotStages, VariedArrays
-from .state_of_robots import StateOfRobots
 from .step_status import NO_ROOM, TAKEN
 
 Rows = Sequence[tuple[int, int]]  # arrays on a device: address of the first row, and row stride in elements
@@ -35,29 +34,29 @@ INPUTS = ("tau", "control", "external_forces")  # in the order of `Inputs`
 
 
 def rolled_out(
-    simulation: StateOfRobots, arrays: Mapping[str, Any], steps: int | None, every: int, device: str | None
+    fleet: Fleet, arrays: Mapping[str, Any], steps: int | None, every: int, device: str | None
 ) -> tuple[Any, Any] | None:
     """Return the states of `Simulation.rollout` on the device of its arrays, or on the named device; None on this machine."""
     given = {name: x for name, x in arrays.items() if x is not None}
     place = place_of("rollout", [(x, name) for name, x in given.items()], device)
     if place is None:
         return None
-    _require_that_devices_can(simulation)
+    _require_that_devices_can(fleet)
     if place.library is None:
         v = given.get("v")
         states = np.atleast_2d(numbers("q", given["q"])), None if v is None else np.atleast_2d(numbers("v", v))
-        given["q"], given["v"] = simulation._checked(*states)
+        given["q"], given["v"] = fleet.plant.states(*states)
         given |= {name: numbers(name, given[name]) for name in INPUTS if name in given}
     else:
-        there = place.executable(RolloutOnDevice(simulation, {}, 0, 1))  # any number of steps, to inspect the arrays only
+        there = place.executable(RolloutOnDevice(fleet, {}, 0, 1))  # any number of steps, to inspect the arrays only
         given = {name: there.array(x, f"rollout: {name}") for name, x in given.items()}
-        _check_states(simulation, given)
-    sizes = dict(zip(INPUTS, _sizes(simulation), strict=True))
+        _check_states(fleet, given)
+    sizes = dict(zip(INPUTS, _sizes(fleet), strict=True))
     robots = int(given["q"].shape[0]) if given["q"].ndim > 1 else 1
     steps = check_inputs({name: (given.get(name), sizes[name]) for name in INPUTS}, robots, steps)
     if steps == 0:
         given = {name: x for name, x in given.items() if name not in INPUTS}
-    call = RolloutOnDevice(simulation, {name: x.shape for name, x in given.items()}, steps, every)
+    call = RolloutOnDevice(fleet, {name: x.shape for name, x in given.items()}, steps, every)
     q, v = place.executable(call).run([given[x.name] for x in call.program.inputs], (robots,), FLOAT, None, None)
     call.raise_failure(robots)
     return q, v
@@ -95,10 +94,10 @@ class RolloutOnDevice:
     `shapes` are those of the given arguments; all other arguments are zero.
     """
 
-    def __init__(self, simulation: StateOfRobots, shapes: Mapping[str, tuple[int, ...]], steps: int, every: int) -> None:
-        self.simulation, self.steps, self.every, self.kept = simulation, steps, every, 1 + steps // every
-        nq, nv = simulation.robot.nq, simulation.robot.nv
-        cores = {"q": (nq,), "v": (nv,)} | {n: (steps, *size) for n, size in zip(INPUTS, _sizes(simulation), strict=True)}
+    def __init__(self, fleet: Fleet, shapes: Mapping[str, tuple[int, ...]], steps: int, every: int) -> None:
+        self.fleet, self.steps, self.every, self.kept = fleet, steps, every, 1 + steps // every
+        nq, nv = fleet.plant.robot.nq, fleet.plant.robot.nv
+        cores = {"q": (nq,), "v": (nv,)} | {n: (steps, *size) for n, size in zip(INPUTS, _sizes(fleet), strict=True)}
         inputs = tuple(Input(name, cores[name]) for name in cores if name in shapes)
         self.program = RolloutShapes("rollout", inputs, (Output("q", (self.kept, nq)), Output("v", (self.kept, nv))))
         self.failed: Failed | None = None
@@ -106,24 +105,24 @@ class RolloutOnDevice:
 
     def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Rows) -> None:
         """Roll out robots, and wait for them. Each argument and result has an address and a row stride in elements."""
-        fleet = _copy_of(self.simulation._fleet, self.simulation._fleet.varied)
+        fleet = _copy_of(self.fleet, self.fleet.varied)
         scene = fleet.contacts.scene
         enabled = scene.enabled.copy()
         try:
             if fleet.contacts.touching.drawn.any():  # as on this machine, shapes that overlap on the first robot never touch
                 if self.done == 0:
                     first = self._rows_of_robot(device, stream, rows, 0)
-                    fleet.reset(first["q"][None], first.get("v", np.zeros(self.simulation.robot.nv))[None])
+                    fleet.reset(first["q"][None], first.get("v", np.zeros(self.fleet.plant.robot.nv))[None])
                     self._enabled = scene.enabled.copy()
                 scene.enabled[:] = self._enabled
             begin = 0
             while begin < states:
-                loop = loop_of(self.simulation, fleet)
+                loop = loop_of(fleet)
                 count = min(states - begin, max(device.free_bytes() // 2 // loop.own_bytes, 1))
                 some = [(address + 8 * step * begin, step) for address, step in rows]
                 status, taken = self._launch_some(loop, fleet, (device, stream), count, some)
                 if (status == NO_ROOM).any():
-                    roomy = fleet.state(False).with_room(2 * fleet.room)
+                    roomy = fleet.state().with_room(2 * fleet.room)
                     fleet.layout, fleet.block = roomy.layout, roomy.block
                     continue
                 if (status != TAKEN).any():
@@ -141,7 +140,7 @@ class RolloutOnDevice:
     ) -> tuple[Array, Array]:
         """Roll out robots whose stages fit in memory together; return their status, and the number of steps each took."""
         device, stream = where
-        robot, some = self.simulation.robot, slice(self.done, self.done + count)
+        robot, some = self.fleet.plant.robot, slice(self.done, self.done + count)
         part = _copy_of(fleet, VariedArrays(*(x[some] for x in fleet.varied)))
         arrays = part.new_arrays(part.layout.block(count), count)
         arrays.states.deepest[:] = part.model.deepest_start
@@ -168,7 +167,7 @@ class RolloutOnDevice:
 
         states = arrays.states._replace(
             q=dense("q", (robot.nq,), own=True),
-            plan=np.array([self.steps, self.every]),
+            plan=np.array([self.steps, self.every, 0, 0]),  # UNTIL, EVERY, SINCE, RECORDS
             **{
                 f"kept_{y.name}": there((count, *y.shape), address)
                 for y, (address, _) in zip(self.program.outputs, rows[len(given) :], strict=True)
@@ -177,7 +176,7 @@ class RolloutOnDevice:
         if "v" in given:
             states = states._replace(v=dense("v", (robot.nv,), own=True))
         inputs = dict(zip(("tau", "control", "external"), INPUTS, strict=True))
-        cores = dict(zip(INPUTS, _sizes(self.simulation), strict=True))
+        cores = dict(zip(INPUTS, _sizes(self.fleet), strict=True))
         made: Any = {
             field: dense(name, (self.steps, *cores[name])) if name in given else np.zeros((1, 1, *cores[name]))
             for field, name in inputs.items()
@@ -205,8 +204,8 @@ class RolloutOnDevice:
         if self.failed is None:
             return
         i, step, given = self.failed
-        fleet = _copy_of(self.simulation._fleet, VariedArrays(*(x[i : i + 1] for x in self.simulation._fleet.varied)))
-        fleet.reset(given["q"][None], given.get("v", np.zeros(self.simulation.robot.nv))[None])
+        fleet = _copy_of(self.fleet, VariedArrays(*(x[i : i + 1] for x in self.fleet.varied)))
+        fleet.reset(given["q"][None], given.get("v", np.zeros(self.fleet.plant.robot.nv))[None])
         inputs = Inputs(*(given[name][None, : step + 1] if name in given else None for name in INPUTS))
         try:
             fleet.roll_out(step + 1, inputs)
@@ -215,24 +214,23 @@ class RolloutOnDevice:
         raise RuntimeError(f"robot {i} fails at step {step} on the device, but not on this machine")
 
 
-def _sizes(simulation: StateOfRobots) -> tuple[tuple[int, ...], ...]:
+def _sizes(fleet: Fleet) -> tuple[tuple[int, ...], ...]:
     """The shapes of the inputs of one step."""
-    robot = simulation.robot
-    return (robot.nv,), (simulation._model.forces.nu,), (len(robot.bodies), 6)
+    robot = fleet.plant.robot
+    return (robot.nv,), (fleet.model.forces.nu,), (len(robot.bodies), 6)
 
 
 def _copy_of(fleet: Fleet, varied: VariedArrays) -> Fleet:
     """Return a fleet with its own arrays, for robots with these variations."""
     other = copy.copy(fleet)
-    other.varied = varied
+    other.varied, other.device_loops = varied, fleet.device_loops
     return other
 
 
-def loop_of(simulation: StateOfRobots, fleet: Fleet | None = None) -> DeviceLoop:
+def loop_of(fleet: Fleet) -> DeviceLoop:
     """Return the kernel for the current stages of a fleet, cached while they have the same form."""
-    fleet = fleet or simulation._fleet
     has_bodies = len(fleet.varied.parameters) > 0
-    kept: dict[Any, DeviceLoop] = vars(simulation).setdefault("_device_loops", {})
+    kept: dict[Any, DeviceLoop] = fleet.device_loops
     key = fleet.room, has_bodies, fleet.contacts.scene.enabled.tobytes()
     if key not in kept:
         content, twin = fleet._new_stages(), fleet._new_stages()
@@ -250,23 +248,23 @@ def loop_of(simulation: StateOfRobots, fleet: Fleet | None = None) -> DeviceLoop
 # checks
 
 
-def _require_that_devices_can(simulation: StateOfRobots) -> None:
+def _require_that_devices_can(fleet: Fleet) -> None:
     """Raise NotImplementedError for features that the kernels lack, with a remedy."""
-    robot, name = simulation.robot, f"{simulation.robot.name}: a rollout on a device"
+    robot, name = fleet.plant.robot, f"{fleet.plant.robot.name}: a rollout on a device"
     if robot.forward_dynamics.execution != "traced":
         raise NotImplementedError(f"{name} needs a robot whose forward_dynamics is traced, which this one's is not; {HERE}")
-    if simulation._stage.inertia.by_sets:
+    if fleet.contacts.inertia.by_sets:
         raise NotImplementedError(
             f"{name} does not support Delassus matrices made for the touching bodies, which this robot needs; {HERE}"
         )
-    if simulation.on_failure != "raise":
+    if fleet.on_failure != "raise":
         raise NotImplementedError(f"{name} supports only on_failure='raise'; change it, or {HERE}")
 
 
-def _check_states(simulation: StateOfRobots, given: Mapping[str, Any]) -> None:
+def _check_states(fleet: Fleet, given: Mapping[str, Any]) -> None:
     """Check the shapes of states on a device, whose values are not read."""
     q, v = given["q"], given.get("v")
-    for name, x, n in (("q", q, simulation.robot.nq), ("v", v, simulation.robot.nv)):
+    for name, x, n in (("q", q, fleet.plant.robot.nq), ("v", v, fleet.plant.robot.nv)):
         if x is not None and (x.ndim not in (1, 2) or x.shape[-1] != n or 0 in x.shape):
             raise ValueError(f"{name} must have shape (robots, {n}); got {x.shape}")
     if v is not None and q.shape[:-1] != v.shape[:-1]:

@@ -14,7 +14,6 @@ import numpy as np
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
 from ..collision.detection import ContactPoints
 from ..contact.contact_solver import SolverReport
-from ..contact.laws import RIGID
 from ..contact.spread_impulses import closed_contacts, spread_impulses
 from ..engine.compilation_messages import WHOLE
 from ..engine.function import CompiledFunction
@@ -23,13 +22,14 @@ from ..engine.loops.prepared_calls import prepared_call
 from ..engine.progress import Progress
 from ..engine.threads import processors, share_out
 from ..model.model_sensors import OF_LAST_STEP
+from .arguments import of_robots
 from .contact_arrays import ContactArrays
-from .contact_stage import ContactStage
 from .failure import SimulationError
 from .fleet_loop import ATTEMPT, ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
 from .fleet_vectors import FleetVectors
 from .overlaps import overlaps, warn_of_overlaps
+from .plant import Plant
 from .robot_tables import StagesTable, new_stages, stages_table
 from .sensor_history import SensorHistory
 from .stage_records import (
@@ -50,8 +50,7 @@ from .stage_records import (
     VariedArrays,
 )  # fmt: skip
 from .state import Field, State, StateLayout, time_of
-from .step_failures import FailedStep
-from .step_model import StepModel
+from .step_failures import Failure
 from .step_status import NO_ROOM, TAKEN
 
 ROOM = 16  # initial room for contacts of a robot
@@ -60,12 +59,21 @@ MOST_STEPS = 1000  # greatest number of steps in one call
 MOST_RECORDED = 256  # greatest number of states that are recorded in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
 BOUND = (  # attributes that belong to the arrays in use
-    "arrays", "_ready", "_own_inputs", "_given", "_single", "_goes_on_alone", "_many", "_run", "_one", "_alone", "_one_step",
+    "arrays", "_ready", "_own_inputs", "_given", "_lone", "_goes_on_alone", "_many", "_run", "_one", "_alone", "_one_step",
     "_energy",
 )  # fmt: skip
-OF_WORK = "active", "taken", "status", "plan", "order", "energy"  # fields of `FleetStates` that describe the work on steps
-OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
-    "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "arrays",
+OF_WORK = (
+    "active",
+    "taken",
+    "status",
+    "culprit",
+    "symptoms",
+    "plan",
+    "order",
+    "energy",
+)  # fields of `FleetStates` that describe the work on steps
+OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`, and loops on devices
+    "device_loops",    "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "arrays",
     "_home", "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
 )  # fmt: skip
 
@@ -97,10 +105,12 @@ class Fleet:
     `failed` marks the robots whose step failed. `revision` changes with the states and with the values of `vary`.
     """
 
-    def __init__(self, model: StepModel, contacts: ContactStage, touching: bool, threads: int | None, on_failure: str) -> None:
-        self.model, self.contacts, self.threads, self.on_failure = model, contacts, threads, on_failure
+    def __init__(self, plant: Plant, threads: int | None, on_failure: str) -> None:
+        self.plant, self.threads, self.on_failure = plant, threads, on_failure
+        self.model, self.contacts = model, contacts = plant.model, plant.contacts
         self._external = model.in_fluid or bool(model.forces.sticky)  # whether forces on bodies are possible
         self._tables: deque[StagesTable] = deque()
+        self.device_loops: dict[Any, Any] = {}  # kernels of rollouts on devices, see `device_rollout`
         self.stages_layout: Layout | None = None  # that of all tables of this robot and scene
         self.arrays_layout: Layout | None = None  # that of the arrays of any robots
         self.varied = VariedArrays.none()
@@ -109,7 +119,7 @@ class Fleet:
         self._drawn = bool(contacts.touching.drawn.any())  # whether a reset may exclude pairs of shapes that overlap
         self._remembers = any(s.kind in OF_LAST_STEP for s in model.robot.sensors)
         self.layout = self._layout(ROOM * (2 if contacts.settings.turning else 1))
-        self._touching, self.told = touching, False  # `told`: whether warnings about the start were issued
+        self.told = False  # whether warnings about the start were issued
         self._started = False  # whether the start of the last reset was checked
 
     def __getstate__(self) -> dict[str, object]:
@@ -120,7 +130,7 @@ class Fleet:
     def __setstate__(self, state: dict[str, Any]) -> None:
         block = state.pop("block")
         vars(self).update(state)
-        self._tables = deque()
+        self._tables, self.device_loops = deque(), {}
         self._use(block, len(block) // self.layout.size)
 
     # states
@@ -160,16 +170,19 @@ class Fleet:
             }  # fmt: skip
         return StateLayout(kind, fields, room, model.h)
 
-    def reset(self, q: Matrix, v: Matrix, time: float = 0.0) -> None:
-        """Start at these states. An error, or Ctrl-C, leaves the fleet as it was."""
+    def reset(self, q: Array, v: Array, time: float = 0.0) -> None:
+        """Start at states (nq,) and (nv,), or (robots, nq) and (robots, nv). After an error, the fleet is as it was."""
         self.revision += 1
         enabled, drawn = self.contacts.scene.enabled, self._drawn
-        before, robots = vars(self).copy(), len(q)
+        before, single = vars(self).copy(), q.ndim == 1
+        q, v = np.atleast_2d(q), np.atleast_2d(v)
+        robots = len(q)
         kept = self.backup() if "_home" in before else None
         enabled_before = enabled.copy() if drawn else enabled
         try:
             if not kept or robots != len(self.q):
                 self._use(self.layout.block(robots), robots)
+            self.single = single
             self.block.fill(0.0)
             self.start, self.failed, states = (q.copy(), v.copy()), np.zeros(robots, bool), self._home.states
             states.q[:], states.v[:], states.set_time[:], states.deepest[:] = q, v, time, self.model.deepest_start
@@ -186,10 +199,10 @@ class Fleet:
                 self.restore(kept)
             raise
 
-    def begin_as_drawn(self, q: Vector) -> None:
-        """Exclude permanently the pairs of shapes of a robot that overlap at q (nq,), the file's configuration."""
+    def begin_as_drawn(self) -> None:
+        """Exclude permanently the pairs of shapes that overlap in the file's configuration."""
         if self._drawn:
-            self.reset(q[None], np.zeros((1, self.model.robot.nv)))
+            self.reset(self.model.robot.start(), np.zeros(self.model.robot.nv))
             self._enabled = self.contacts.scene.enabled.copy()
 
     @property
@@ -277,7 +290,8 @@ class Fleet:
         return FleetArrays(
             FleetStates(
                 **(nothing | states), active=np.ones(robots, bool), taken=np.zeros(robots, np.int64),
-                status=np.zeros(robots, np.int64), plan=np.array([1, 1, 1, 0]), order=np.arange(robots),
+                status=np.zeros(robots, np.int64), culprit=np.zeros(robots, np.int64), symptoms=np.zeros((robots, 3)),
+                plan=np.array([1, 1, 1, 0]), order=np.arange(robots),
                 energy=np.zeros(robots), block=block, kept_block=none,
             ),
             FleetInputs(
@@ -296,7 +310,7 @@ class Fleet:
         self._own_inputs = [(x[0, 0] if len(x) == 1 else x[:, 0], (x.shape[2:], (robots, *x.shape[2:]))) for x in inputs[:3]]
         """The inputs of a step, with the shapes of arrays that fit."""
         self._given = inputs.given
-        self._single = robots == 1
+        self._lone = robots == 1
         self._goes_on_alone = robots == 1 and self.on_failure != "stop"
 
     def _begin(self) -> None:
@@ -307,8 +321,7 @@ class Fleet:
             self.model.robot.warn_where_irregular(self.q, masses=not self.told)
         if not self.told:
             self.told, model = True, self.model
-            parts = model.deepest_start == math.inf and self.contacts.settings.law == RIGID
-            if self._touching and parts:
+            if model.deepest_start == math.inf and self.plant.holds_rigidly:
                 warn_of_overlaps(model.robot.name, overlaps(self.contacts, *self.look()))
         self._started = True
 
@@ -379,7 +392,7 @@ class Fleet:
         if not robot.model.carried:  # steps know the energy without that of gravity compensation only
             if not self._ready:
                 self._compile()
-            done = self._energy() if self._single else self._work(ENERGY, 0, len(q))
+            done = self._energy() if self._lone else self._work(ENERGY, 0, len(q))
             if done == len(q):
                 return self._home.states.energy.copy()
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
@@ -506,32 +519,38 @@ class Fleet:
 
     # steps
 
-    def step(self, tau: Any, control: Any, external: Any, steps: int = 1) -> bool:
-        """Take steps under joint forces, controls and forces on bodies of all robots. Return False for unfit inputs."""
+    def inputs(self, tau: Any, control: Any, external: Any) -> Inputs:
+        """Return the inputs of a step as arrays (...) or (robots, ...). Raises ValueError for unfit ones."""
+        robot, robots = self.model.robot, len(self.q)
+        sizes = {"tau": (robot.nv,), "control": (self.model.forces.nu,), "external_forces": (len(robot.bodies), 6)}
+        given = zip(sizes.items(), (tau, control, external), strict=True)
+        return Inputs(*(None if x is None else of_robots(name, x, size, robots) for (name, size), x in given))
+
+    def step(self, tau: Any, control: Any, external: Any, steps: int = 1) -> None:
+        """Take steps under joint forces, controls and forces on bodies of all robots. Raises ValueError for unfit inputs."""
         self.revision += 1
         if not self._give(tau, control, external):
-            return False
+            self._give(*self.inputs(tau, control, external))
         if not (self._ready and self._started):
             self._begin()
         if self._goes_on_alone and steps <= MOST_STEPS:
             self.failed[0] = False
             if steps == 1:  # as the plan is
                 if self._one_step() == 1:
-                    return True
+                    return
             else:
                 states = self._home.states
                 states.plan[UNTIL] = steps
                 try:
                     if self._one_step() == 1:
-                        return True
+                        return
                     steps -= states.taken.item(0)
                 finally:
                     states.plan[UNTIL] = 1
         self._run_all(steps)
-        return True
 
     def _give(self, tau: Any, control: Any, external: Any) -> bool:
-        """Set the inputs of steps, None for none; return whether they fit."""
+        """Set the inputs of steps, None for none; return False for shapes and types that need conversion, or a message."""
         if external is not None and not self._external:
             self._allow_external()
         (own_tau, shapes), (own_control, of_control), (own_external, of_external) = self._own_inputs
@@ -620,7 +639,7 @@ class Fleet:
         self.failures: dict[int, tuple[int, SimulationError]] = {}
         time, states = self.time, self.arrays.states
         try:
-            if self._single:
+            if self._lone:
                 self._run_alone(steps, time)
             else:
                 self._run_many(steps, time)
@@ -655,7 +674,7 @@ class Fleet:
 
     def backup(self) -> tuple[State, Array]:
         """Return a copy of the states, and which robots failed, for `restore`."""
-        return self.state(False), self.failed.copy()
+        return self.state(), self.failed.copy()
 
     def restore(self, backup: tuple[State, Array]) -> None:
         """Return to the state of a backup, however often Ctrl-C strikes; there may be room for more contacts now."""
@@ -669,10 +688,10 @@ class Fleet:
             except KeyboardInterrupt:
                 pass
 
-    def state(self, single: bool, history: SensorHistory | None = None) -> State:
+    def state(self, history: SensorHistory | None = None) -> State:
         """Return a copy of the states of all robots."""
         return State(
-            self.layout, self.block.copy(), single, history, self.contacts.scene.enabled.copy() if self._drawn else None
+            self.layout, self.block.copy(), self.single, history, self.contacts.scene.enabled.copy() if self._drawn else None
         )
 
     def take_activations(self, other: Fleet) -> None:
@@ -702,6 +721,7 @@ class Fleet:
         else:
             self._use(state.block.copy(), len(state))
             self.start, self.failed = (self.q.copy(), self.v.copy()), np.zeros(len(state), bool)
+        self.single = state.single
         if state.enabled is not None:
             self.contacts.scene.enabled[:] = state.enabled
 
@@ -796,7 +816,7 @@ class Fleet:
                 tried = self.room
             elif status != TAKEN:
                 k = int(states.taken[i])
-                error = self._failure(i, k, time + k * self.model.h)
+                error = self._failure(i, time + k * self.model.h)
                 self.failed[i] = True
                 self.failures[i] = k, error
                 if self.on_failure != "reset":
@@ -809,14 +829,11 @@ class Fleet:
                 self._keep(i)
             self._work(RUN, i, i + 1)
 
-    def _failure(self, i: int, k: int, time: float) -> SimulationError:
-        """Attempt step k of robot i again, alone, to get the message of its failure."""
-        one, many, states = self._last_table(), self._many, self.arrays.states
-        plan, active = states.plan[UNTIL], states.active[i]
-        states.taken[i], states.plan[UNTIL], states.active[i] = k, k + 1, True
-        self._run(one.address, many.address, i, i + 1, RUN)
-        states.plan[UNTIL], states.active[i] = plan, active
-        return FailedStep(self.model, self.contacts, one, time).error(int(states.status[i]), i, len(states.q))
+    def _failure(self, i: int, time: float) -> SimulationError:
+        """Return the error of the last step of robot i."""
+        x = self.arrays.states
+        failure = Failure(int(x.status[i]), int(x.culprit[i]), x.symptoms[i], x.q[i], time, i, len(x.q))
+        return failure.error(self.model, self.contacts)
 
     def _raise_errors(self) -> None:
         """Raise the first exception of a Python function, from any thread, and discard the others."""
@@ -847,7 +864,7 @@ class Fleet:
 
     def _make_room(self, room: int = 0) -> None:
         """Make room for more contacts: twice as many, or `room`."""
-        layout, roomy = self.layout, self.state(False).with_room(room or 2 * self.room)
+        layout, roomy = self.layout, self.state().with_room(room or 2 * self.room)
         bound, home = self.arrays, self._home
         self._tables.clear()
         self.layout, self.block = roomy.layout, roomy.block
@@ -871,8 +888,7 @@ class Fleet:
             self._compile()
         while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
             self._make_room()
-        one = self._tables[-1]
         if not done:
-            failed = FailedStep(self.model, self.contacts, one, self.time)
-            raise failed.error(int(self.arrays.states.status[i]), i, len(self.q))
-        return one.content
+            self._raise_errors()
+            raise self._failure(i, self.time)
+        return self._tables[-1].content

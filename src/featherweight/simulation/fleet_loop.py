@@ -22,7 +22,8 @@ from .stage_records import (
     RobotStages,
 )
 from .step import take_step, try_step
-from .step_status import NO_NUMBER, NO_ROOM, TAKEN
+from .step_failures import note_failure
+from .step_status import NO_CONTROL, NO_FORCE, NO_ROOM, TAKEN
 
 RUN, STEP, ATTEMPT, LOOK, ENERGY, IMPULSES = range(6)
 
@@ -105,7 +106,8 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
         if len(states.kept_block) > 0 and states.plan[RECORDS] > 0 and k % states.plan[EVERY] == 0:
             store_robot(one, many, i)
             copy(states.block, states.kept_block[k // states.plan[EVERY]])
-    states.taken[i], states.status[i] = k, status
+    states.taken[i] = k
+    note_status(one, many, i, status)
     store_robot(one, many, i)
     return 1 if k == steps else 0
 
@@ -130,23 +132,32 @@ def attempt(one: RobotStages, many: FleetArrays, i: int) -> int:
     """Compute the next step of robot i, leaving all results in the stages. Return 1 if it succeeds."""
     load_robot(one, many, i)
     load_inputs(one, many, i, 0)
-    fit = inputs_are_numbers(one)
-    status = try_step(one) if fit else NO_NUMBER
-    many.states.status[i] = status
+    status = judge_inputs(one)
+    if status == TAKEN:
+        status = try_step(one)
+    note_status(one, many, i, status)
     return 1 if status == TAKEN else 0
 
 
 def take_step_of(one: RobotStages, many: FleetArrays, i: int, k: int) -> int:
     """Take step k of robot i."""
     load_inputs(one, many, i, k)
-    if not inputs_are_numbers(one):
-        return NO_NUMBER
-    return take_step(one)
+    status = judge_inputs(one)
+    return take_step(one) if status == TAKEN else status
 
 
-def inputs_are_numbers(one: RobotStages) -> bool:
-    """Return whether joint forces and controls are finite."""
-    return all_finite(one.state.tau) and all_finite(one.state.control)
+def judge_inputs(one: RobotStages) -> int:
+    """Check that joint forces and controls are finite."""
+    if not all_finite(one.state.tau):
+        return NO_FORCE
+    return TAKEN if all_finite(one.state.control) else NO_CONTROL
+
+
+def note_status(one: RobotStages, many: FleetArrays, i: int, status: int) -> None:
+    """Store the status of the last step of robot i, and the numbers of the message if it failed."""
+    many.states.status[i] = status
+    if status != TAKEN:
+        many.states.culprit[i] = note_failure(one, status, many.states.symptoms[i])
 
 
 def keep(many: FleetArrays, i: int, k: int, q: Vector, v: Vector) -> None:

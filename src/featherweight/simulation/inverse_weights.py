@@ -11,7 +11,7 @@ from ..model.model import HeldLoop
 from ..model.types import PYRAMIDAL, Coupling, Frame, Pose
 from ..robot.robot import Robot
 from ..robot.tendons.tendon_table import HeldRow
-from .forces import ForcesAtJoints
+from .forces_at_joints import ForcesAtJoints
 from .scene_building import TouchingScene
 
 
@@ -33,7 +33,7 @@ def yielding_numbers(
             softness.append(row.by.loop.softness if isinstance(row.by, HeldLoop) else row.by.softness)
             of_dofs[dof] = weight_of_held(robot, start, row, inverse, of_dofs)
         else:
-            softness.append((forces.friction_softness if friction else forces.limit_softness)[dof])
+            softness.append((forces.softness("friction") if friction else forces.softness("limit"))[dof])
     edges = 4.0 + 2.0 * (touching.turning > 0.0).sum(axis=1)
     first = np.ones(len(weights))
     if len(touching.tangents):

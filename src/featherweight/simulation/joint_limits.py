@@ -10,7 +10,7 @@ from ..array_types import Array
 from ..contact.laws import RETURN_SPEED
 from ..model.editing.notes import warn_caller
 from ..robot.robot import Robot
-from .forces import ForcesAtJoints
+from .forces_at_joints import ForcesAtJoints
 from .simulation_options import ALL
 
 FAR = 0.2

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..array_types import Array
 from ..engine.function import CompiledFunction
-from .forces import ForcesAtJoints
+from .forces_at_joints import ForcesAtJoints
 
 
 class Rated(NamedTuple):

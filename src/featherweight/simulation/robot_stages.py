@@ -67,7 +67,19 @@ from .stage_records import (
     RobotStages,
     TouchingRecord,
 )
-from .step_status import GAIN, LIMIT, NO_ROOM, NO_STATE, NO_VELOCITY, TAKEN, TOO_DEEP, TOO_FAST, UNSOLVED
+from .step_status import (
+    GAIN,
+    LIMIT,
+    NO_CONFIGURATION,
+    NO_PLACEMENT,
+    NO_ROOM,
+    NO_VELOCITY,
+    NO_VELOCITY_AFTER_STEP,
+    TAKEN,
+    TOO_DEEP,
+    TOO_FAST,
+    UNSOLVED,
+)
 
 WITH_ROWS, OF_BODIES, OF_SETS, BY_INVERSE = range(4)  # kinds of Delassus matrices in `ContactInertiaRecord`
 UNKNOWN = -1  # number of contacts that count, before redundant ones are left out
@@ -98,7 +110,7 @@ def detect(s: RobotStages) -> int:
     call_machine(s.calls.placement)
     call_machine(s.calls.velocity)
     if not all_finite(t.kinematics.velocity[0]) or not all_finite(t.kinematics.placement[0, 0]):
-        return NO_STATE
+        return NO_PLACEMENT
     count = find_touching(t)
     t.counts[FOUND] = count
     if count < 0:
@@ -504,8 +516,10 @@ def limits_are_attainable(s: RobotStages) -> bool:
 def judge_end(s: RobotStages) -> int:
     """Check that the end of the step is finite and that no energy was gained (see `energy_guard`)."""
     step, h = s.step, s.numbers.step
-    if not all_finite(step.ahead) or not all_finite(step.end):
-        return NO_STATE
+    if not all_finite(step.end):
+        return NO_VELOCITY_AFTER_STEP
+    if not all_finite(step.ahead):
+        return NO_CONFIGURATION
     if not limits_are_attainable(s):
         return LIMIT
     farthest = max(h * greatest_of(step.after), greatest_of(step.displacement))

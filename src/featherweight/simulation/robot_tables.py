@@ -24,7 +24,8 @@ from .adhesion import adhesion_of
 from .contact_stage import ContactStage
 from .drag import drag_parts
 from .drive_inputs import DriveLaws
-from .forces import ForcesAtJoints, Springs
+from .forces import Springs
+from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import drive_work
 from .smooth_motion import INTEGRATORS
 from .stage_records import (

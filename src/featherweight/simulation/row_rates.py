@@ -12,7 +12,7 @@ import numpy as np
 from ..array_types import Array
 from ..collision.collision_scene import HEIGHTS, PLANE, CollisionScene
 from ..collision.detection import ContactPoints, body_of
-from ..collision.height_fields import MOST_PATCHES, field_patches
+from ..collision.height_fields import MOST_PATCHES, FieldArrays, field_patches
 from ..collision.round_contacts import SAME
 from ..contact.contact_problem import write_axes
 from .contact_stage import ContactStage
@@ -100,7 +100,7 @@ def _over_heights(scene: CollisionScene, t: int, x: Array, dx: Array, contact: t
     """
     n, distance = contact
     f = int(scene.data[t, 0])
-    field = scene.fields.heights, tuple(int(k) for k in scene.fields.grid[f]), scene.fields.edges[f]
+    field = FieldArrays(scene.fields.heights, tuple(int(k) for k in scene.fields.grid[f]), scene.fields.edges[f])
     R, o = scene.placement[t, :9].reshape(3, 3), scene.placement[t, 9:]
 
     def touched(at: Array) -> Array:

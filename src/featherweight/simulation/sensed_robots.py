@@ -23,12 +23,10 @@ from ..robot.collision.shape_rays import RayPart, ShapeRays, ray_part
 from ..robot.robot import Robot
 from ..robot.tendons.length_functions import LengthFunctions
 from ..robot.tendons.tendon_table import length_table
-from .contact_stage import ContactStage
 from .fleet import Fleet
-from .forces import ForcesAtJoints, bound_laws, drive_armature, drive_law
+from .forces import bound_laws, drive_armature, drive_law
 from .scene import Ground
 from .scene_building import ground_part
-from .step_model import StepModel
 
 T = TypeVar("T")
 
@@ -237,12 +235,10 @@ def _mapped(S: Array | None, v: Array) -> Array:
 class SensedRobots:
     """Robots of a simulation as their sensors see them: `now`, and `then`, at the start of the last step."""
 
-    def __init__(
-        self, probes: Probes, model: StepModel, stage: ContactStage, fleet: Fleet, forces: ForcesAtJoints, times: Array
-    ) -> None:
-        self.probes, self.model, self.stage, self.fleet, self.forces = probes, model, stage, fleet, forces
-        self.robot: Robot = model.robot
-        self.times, self.step = times, float(model.h)
+    def __init__(self, probes: Probes, fleet: Fleet) -> None:
+        self.probes, self.fleet = probes, fleet
+        self.model, self.stage, self.forces, self.robot = fleet.model, fleet.contacts, fleet.model.forces, fleet.model.robot
+        self.times, self.step = fleet.times, fleet.model.h
         self.now = Instant(probes, fleet.q, fleet.v)
         self.gravity = np.array(self.robot.gravity)
         self._kept: dict[Hashable, Any] = {}

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..array_types import Array, Booleans, Matrix
-from ..checks import FUNCTION, NOTHING, argument, either
-from ..contact.contact_settings import ContactSettings
-from ..contact.laws import COULOMB, PYRAMIDS, RIGID
+from ..array_types import Array, Booleans
+from ..checks import FINITE, WHOLE, PositiveCount, argument, checked
 from ..engine.backends.host_arrays import TYPES
 from ..engine.exclusive import Use, exclusive
+from ..engine.function import CompiledFunction
 from ..engine.progress import Progress
 from ..engine.threads import check_threads
 from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..names import SuggestsNames, knows_keywords
+from ..providers import provided
 from ..robot.model_view import EQUAL_LIMITS
 from ..robot.mujoco_order import RobotState
 from ..robot.robot import Robot
-from ..robot.trajectory import Recorded, Recorder, Trajectory, joint_names
+from ..robot.trajectory import Trajectory
+from ..summaries import Several, SeveralListed
 from .arguments import (
+    CONTROLLER,
+    Controller,
     check_choice,
     check_count,
     check_duration,
@@ -37,31 +41,27 @@ from .arguments import (
     check_robot,
     check_step,
     check_switches,
-    given_forces,
+    chosen_robots,
     ground_of,
+    named_configuration,
     numbers,
-    of_robots,
     pairs_of,
     parts_of,
 )  # fmt: skip
-from .contact_stage import ContactStage
-from .defaults import law_of, of_the_file, shapes_have_something_to_touch, warn_of_explicit_drives, warn_of_what_is_left_out
+from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
+from .defaults import of_the_file, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, of_all_robots, step_derivatives
-from .fleet import MOST_RECORDED, Fleet, Inputs
-from .forces import ForcesAtJoints
-from .joint_limits import JointLimits
-from .observers import Observer
-from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
+from .fleet import Fleet, Inputs
+from .observers import Observer, Pictures, SimulationView
+from .plant import Touchable, plant_of
+from .recording import Recording, controlled, read_only
+from .scene import ContactSphere, Ground
+from .sensor_readings import SensorReadings
+from .simulated_sensors import SimulatedSensors
 from .simulation_options import ContactOptions, JointOptions
-from .stage_records import FleetContacts
-from .state import State, StateLayout, time_of
-from .state_of_robots import StateOfRobots
+from .state import State
 from .step_function import StepFunction
-from .step_model import StepModel
 from .variation import varied_arrays
-
-Controller = Callable[[float, Array, Array], Any]
-CONTROLLER = either([FUNCTION, NOTHING]).worded("a function of time, q and v, or None")
 
 
 class Rollout(RobotState):
@@ -79,18 +79,12 @@ class Rollout(RobotState):
 
 
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
-NO_CONTACTS = np.zeros((0, 3))
 ON_FAILURE = ("raise", "stop", "reset")
-OF_THIS_PROCESS = (
-    "_observers",
-    "_pictures",
-    "_device_loops",
-    "_probes",
-    "_apart",
-)  # windows and other observers, pictures, code on devices, the copy that makes rollouts
+TIME = FINITE.worded("a finite number of seconds")
+OF_THIS_PROCESS = "_observers", "_pictures", "_apart"  # windows and other observers, pictures, the copy that makes rollouts
 
 
-class Simulation(SuggestsNames, StateOfRobots):
+class Simulation(SuggestsNames):
     """The motion of a robot, or of many identical robots, with contacts.
 
     The state is `time` [s], `q` (..., nq) and `v` (..., nv). For many robots at once, q and v have a leading axis. Quaternions
@@ -180,47 +174,18 @@ class Simulation(SuggestsNames, StateOfRobots):
         check_pairs(pairs, spheres, ground)
         check_choice("on_failure", on_failure, ON_FAILURE)
         check_threads("Simulation", threads)
-        if shapes is None:
-            shapes = not spheres and shapes_have_something_to_touch(robot, ground)
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
+        touchable = Touchable(spheres, pairs, ground, shapes)
+        self._plant = plant = plant_of(robot, actuators, float(step), integrator, touchable, contact, joints)
+        self.robot, self.step_size, self.integrator = robot, plant.model.h, integrator
+        self.forces, self.ground, self.on_failure = plant.forces, ground, on_failure
         self._use = Use(f"the simulation of {robot.name!r}", "make one for each thread, such as copy.copy(simulation)")
-        self.robot, self.step_size, self.integrator = robot, float(step), integrator
-        self.forces = ForcesAtJoints(robot, actuators, float(step))
-        self.ground, self.on_failure = ground, on_failure
-        passive = joints.passive and self.forces.smooth
-        self._model = model = StepModel(robot, self.step_size, integrator, self.forces, passive, contact)
-        by_name = isinstance(contact.delassus, str)
-        model.bent = model.bent and by_name
-        if model.has_drives and not (model.driven and by_name):
-            model.driven = False
-            warn_of_explicit_drives(robot, "it is too large" if by_name else "delassus of ContactOptions is a function")
-        self._limits = limits = JointLimits(robot, self.forces, joints.limits)
-        law, cones = law_of(contact.law, robot)
-        parts = TouchingParts(
-            spheres, pairs, ground, shapes, contact.friction, contact.restitution, limits.lower, limits.upper,
-            joint_friction=joints.friction and bool(self.forces.friction.any()), file_axes=cones == PYRAMIDS,
-            least_friction=LEAST_FRICTION if cones != COULOMB else 0.0,
-        )  # fmt: skip
-        settings = ContactSettings(
-            step=float(step), margin=float(contact.margin), slop=float(contact.slop),
-            bounce=float(max(contact.bounce, 2.0 * step * math.hypot(*robot.gravity))), tolerance=float(contact.tolerance),
-            pyramid=bool(contact.pyramid), in_step=integrator != "semi-implicit",
-            law=law,
-            cones=cones,
-            rounds=robot.model.noslip if cones != COULOMB else 0,
-        )  # fmt: skip
-        if self.forces.held_rows and law == RIGID:
-            raise ValueError(
-                f"{robot.name}: its equalities are compliant, and contact={contact.law!r} holds rigidly; take "
-                'contact="as in the file" or "compliant", or load the robot with equalities="exact"'
-            )
-        self._touching = bool(spheres or limits.any or parts.joint_friction or shapes or self.forces.held_rows)
         self._observers: list[Observer] = []
-        with model.wait:
-            self._stage = ContactStage(model.moving, self.forces, parts, settings, contact.delassus)
-            self._fleet = Fleet(model, self._stage, self._touching, threads, on_failure)
-            if self._stage.touching.drawn.any():
-                self._fleet.begin_as_drawn(robot.start())
+        self._pictures: Pictures | None = None
+        with plant.model.wait:
+            self._fleet = Fleet(plant, threads, on_failure)
+            self._sensors = SimulatedSensors(self._fleet)
+            self._fleet.begin_as_drawn()
             self.reset(q, v)
 
     # copies
@@ -237,17 +202,156 @@ class Simulation(SuggestsNames, StateOfRobots):
     @exclusive
     def _snapshot(self, memo: dict[int, object]) -> dict[str, object]:
         """Return copies of all attributes except those that belong to this process, and of those that are constant."""
-        model, fleet = self._model, self._fleet
-        constant = self.robot, model.moving, model.wait, self.forces, self._limits, self.ground
+        plant, fleet = self._plant, self._fleet
+        constant = self.robot, plant.model, plant.model.wait, plant.forces, plant.limits, self.ground
         memo |= {id(x): x for x in (*constant, fleet.layout, fleet.varied, fleet.stages_layout, fleet.arrays_layout)}
-        memo |= {id(model): copy.copy(model), id(self._stage): self._stage.copied()}
+        memo |= {id(plant.contacts): (contacts := plant.contacts.copied()), id(plant): replace(plant, contacts=contacts)}
         own = {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS}
-        return copy.deepcopy(own | {"_observers": []}, memo)
+        return copy.deepcopy(own | {"_observers": [], "_pictures": None}, memo)
 
     def __copy__(self) -> Simulation:
         return copy.deepcopy(self)
 
-    # # variation of robots
+    # the state
+
+    @exclusive
+    @knows_keywords
+    def reset(
+        self, q: ArrayLike | None = None, v: ArrayLike | None = None, time: float = 0.0, *, which: ArrayLike | None = None
+    ) -> None:
+        """Start again at a configuration q (..., nq), or a named one ("home"), and velocity v (..., nv), zero by default.
+
+        The default of q is the file's initial configuration (`Robot.start`). Joints slightly beyond their limits are moved back
+        (see `Simulation`).
+
+        `which`, (robots,) bool or numbers of robots, resets only some of many robots, with one state for each or one for all.
+        Time, and the states of all other robots, do not change.
+
+        Raises ValueError for wrong shapes, non-finite numbers, quaternions without unit length (errors up to 1e-3 are
+        normalized), open loops, joints far beyond their limits, and unknown names.
+        """
+        if isinstance(q, str):
+            q = named_configuration(self.robot, q)
+        q, v = self._plant.states(q, v)
+        argument("time", time, TIME)
+        if which is None:
+            self._fleet.reset(q, v, float(time))
+            self._sensors.begin(len(self._fleet.q), float(time))
+            return
+        robots = len(self._fleet.q)
+        some = chosen_robots(which, robots)
+        if q.ndim > 1 and len(q) == robots != len(some):
+            q, v = q[some], v[some]
+        if q.ndim > 1 and len(q) != len(some):
+            raise ValueError(f"q and v must have 1 row, {len(some)} rows (chosen robots) or {robots} rows (all); got {len(q)}")
+        self._fleet.reset_some(some, q, v)
+        if self._sensors.history is not None:
+            self._sensors.history.begin(some, self._fleet.times[some])
+
+    @property
+    def steps(self) -> int:
+        """The number of steps since the reset."""
+        return self._fleet.steps
+
+    @property
+    def time(self) -> float:
+        """The time of the state [s]. You may assign another one."""
+        return self._fleet.time
+
+    @time.setter
+    @exclusive
+    def time(self, time: float) -> None:
+        if not math.isfinite(time):
+            raise ValueError(f"time must be a finite number of seconds; got {time!r}")
+        if self._sensors.history is not None:
+            self._sensors.history.shift(time - self._fleet.times)
+        self._fleet.set_time(float(time))
+
+    @property
+    def q(self) -> Array:
+        """The configuration, (nq,) or (robots, nq), read-only. You may assign a new one, as in `reset`."""
+        return read_only(self._fleet.first_q if self._fleet.single else self._fleet.q)
+
+    @q.setter
+    @exclusive
+    def q(self, q: ArrayLike | None) -> None:
+        self._put(q, self.v)
+
+    @property
+    def v(self) -> Array:
+        """The velocity, (nv,) or (robots, nv), read-only. You may assign a new one."""
+        return read_only(self._fleet.first_v if self._fleet.single else self._fleet.v)
+
+    @v.setter
+    @exclusive
+    def v(self, v: ArrayLike | None) -> None:
+        self._put(self.q, v)
+
+    @property
+    def state(self) -> State:
+        """The state as a value, which later steps do not change (see `State`). You may assign one, to continue from there.
+
+        It may come from another simulation of the same robot and scene with the same step length, and from another number of
+        robots, each of which then becomes a robot of this simulation. Raises ValueError for the state of another robot, scene
+        or step length, and for another number of robots than `vary` was given; this simulation then remains as it was. Robots
+        that had stopped (`on_failure="stop"`) go on from a state that is assigned. Robots restart (`on_failure="reset"`) where
+        the last reset put them or, if a state changes their number, at that state's configuration and velocity.
+        """
+        lock = self._use.lock
+        try:  # as `exclusive`, which would take twice as long
+            if not lock.acquire(False):
+                self._use.refuse()
+            history = self._sensors.history
+            return self._fleet.state(history and history.copy())
+        finally:
+            try:  # noqa: SIM105
+                lock.release()
+            except RuntimeError:  # refused
+                pass
+
+    @state.setter
+    @exclusive
+    def state(self, state: State) -> None:
+        self._fleet.put_state(state)
+        self._sensors.history = state.history and state.history.copy()
+
+    @property
+    def activation(self) -> Array:
+        """Activations of the actuators that have one, (na,) or (robots, na), in the order of `robot.actuators`.
+
+        They start at zero. You may assign new ones: one row for each robot, or (na,) for all. Raises ValueError for wrong
+        shapes and for non-finite numbers.
+        """
+        return read_only(self._fleet.activation[0] if self._fleet.single else self._fleet.activation)
+
+    @activation.setter
+    @exclusive
+    def activation(self, activation: ArrayLike | None) -> None:
+        given, shape = numbers("activation", activation), self._fleet.activation.shape
+        if given.shape not in (shape[1:], shape) or not np.isfinite(given).all():
+            raise ValueError(f"activation must be finite numbers of shape {shape[1:]} or {shape}; got shape {given.shape}")
+        self._fleet.revision += 1
+        self._fleet.activation[:] = given
+
+    def _put(self, q: ArrayLike | None, v: ArrayLike | None) -> None:
+        """Continue from another state of the same number of robots, without resetting the time."""
+        q, v = self._plant.states(q, v)
+        if q.shape != self.q.shape:
+            raise ValueError(f"q and v must have rows for all robots: shapes {self.q.shape} and {self.v.shape}")
+        self._fleet.put(*((q[None], v[None]) if self._fleet.single else (q, v)))
+
+    @property
+    def revision(self) -> int:
+        """A counter of changes of the state and of `vary`; results computed at an older revision are outdated."""
+        return self._fleet.revision
+
+    @property
+    def failed(self) -> Booleans:
+        """Return whether each robot (robots,) failed in the last step; with `on_failure="stop"`, whether it has stopped."""
+        failed: Booleans = self._fleet.failed.copy()
+        return failed
+
+    # variation of robots
 
     @exclusive
     @knows_keywords
@@ -309,34 +413,15 @@ class Simulation(SuggestsNames, StateOfRobots):
                 self._use.refuse()
             if type(steps) is not int or steps < 1:
                 check_count("steps", steps, 1)
-            if self._history is not None:
-                self._sampled_steps(steps, tau, control, external_forces)
-            elif not self._fleet.step(tau, control, external_forces, steps):
-                self._fleet.step(*self._inputs(tau, control, external_forces), steps)
+            if self._sensors.history is None:
+                self._fleet.step(tau, control, external_forces, steps)
+            else:
+                self._sensors.sample(tau, control, external_forces, steps)
         finally:
             try:  # noqa: SIM105
                 lock.release()
             except RuntimeError:  # refused
                 pass
-
-    def _sampled_steps(
-        self, steps: int, tau: ArrayLike | None, control: ArrayLike | None, external_forces: ArrayLike | None
-    ) -> None:
-        """Take steps of which sensors store samples."""
-
-        def take_step() -> None:
-            if not self._fleet.step(tau, control, external_forces):
-                self._fleet.step(*self._inputs(tau, control, external_forces))
-
-        for _ in range(steps):
-            assert self._history is not None
-            self._sampled_step(self._history, take_step)
-
-    def _inputs(self, tau: ArrayLike | None, control: ArrayLike | None, external: ArrayLike | None) -> Inputs:
-        """Return the inputs of a step as arrays (...) or (robots, ...). Raises ValueError for unfit ones."""
-        sizes = {"tau": (self.robot.nv,), "control": (self.forces.nu,), "external_forces": (len(self.robot.bodies), 6)}
-        given = zip(sizes.items(), (tau, control, external), strict=True)
-        return Inputs(*(None if x is None else of_robots(name, x, size, len(self._fleet.q)) for (name, size), x in given))
 
     @exclusive
     def derivatives(self, tau: ArrayLike | None = None, control: ArrayLike | None = None) -> StepDerivatives:
@@ -354,15 +439,15 @@ class Simulation(SuggestsNames, StateOfRobots):
         contacts, and joints that loops determine in part.
         """
         self._fleet.require_alike("derivatives of a step")
-        if not self._holds_rigidly:
+        if not self._plant.holds_rigidly:
             raise NotImplementedError("derivatives of a step with compliant contacts are not implemented; use contact='rigid'")
-        if self._stage.settings.turning:
+        if self._plant.contacts.settings.turning:
             raise NotImplementedError("derivatives of a step with friction against spinning or rolling are not implemented")
-        if self.forces.turning_springs and self._model.passive:
+        if self.forces.turning_springs and self._plant.model.passive:
             raise NotImplementedError(
                 f"derivatives of a step of {self.robot.name} with springs of ball joints or free joints are not implemented"
             )
-        if len(self.forces.springs.bent) and self._model.passive:
+        if len(self.forces.springs.bent) and self._plant.model.passive:
             what = "nonlinear springs or dampers (stiffness_poly, damping_poly)"
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not implemented")
         if not self.forces.plain:
@@ -372,10 +457,10 @@ class Simulation(SuggestsNames, StateOfRobots):
             raise NotImplementedError(
                 f"derivatives of a step of {self.robot.name} with gravity compensation are not implemented"
             )
-        if self._model.in_fluid:
+        if self._plant.model.in_fluid:
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} in a fluid are not implemented")
-        many = step_derivatives(self._fleet, self._inputs(tau, control, None))
-        return many[0] if self._single else of_all_robots(many)
+        many = step_derivatives(self._fleet, self._fleet.inputs(tau, control, None))
+        return many[0] if self._fleet.single else of_all_robots(many)
 
     @exclusive
     def step_function(self) -> StepFunction:
@@ -414,109 +499,31 @@ class Simulation(SuggestsNames, StateOfRobots):
         check_duration(duration, every)
         argument("controller", controller, CONTROLLER)
         steps = round(duration / self.step_size)
-        recorder = Recorder(self._recorded, every)
-        inputs = self._inputs(tau, control, external_forces)
+        inputs, history = self._fleet.inputs(tau, control, external_forces), self._sensors.history
         progress = Progress(f"simulation of {self.robot.name!r}, {duration:g} s", steps)
-        plain = self._single and self._history is None and not self._observers
+        record = Recording(self._fleet, every, progress)
+        plain = self._fleet.single and history is None and not self._observers
         with progress:
             if plain and controller is None and self.on_failure == "raise":  # else the states of failed steps count, too
-                self._run_in_loop(steps - steps % every, inputs, recorder, progress)
+                record.run(steps - steps % every, inputs)
             elif plain and controller is not None:
-                control = self._run_controlled(steps - steps % every, controller, control, external_forces, recorder, progress)
+                control = record.run_controlled(steps - steps % every, controller, control, external_forces)
             while (done := progress.done) < steps:
+                count = 1
                 if controller is not None:
-                    tau, control = self._controlled(controller, control)
+                    tau, control = controlled(self._fleet, controller, control)
                     self.step(tau, control, external_forces)
-                    done += 1
                 else:
-                    done += self._steps(min(every - done % every, steps - done), inputs)
-                recorder.note(done, tau, last=done == steps)
+                    count = 1 if history is not None else min(every - done % every, steps - done)
+                    self.step(*inputs, steps=count)
+                record.recorder.note(done + count, tau, last=done + count == steps)
                 if self._observers:
                     self._show_observers()
-                progress.advance(done - progress.done)
-        trajectory = recorder.trajectory(self.robot, self._joint_names, self.ground)
-        for observer in self._open_observers() if self._single else ():
+                progress.advance(count)
+        trajectory = record.trajectory
+        for observer in self._open_observers() if self._fleet.single else ():
             observer.play(trajectory, start=False)
         return trajectory
-
-    def _run_in_loop(self, steps: int, inputs: Inputs, recorder: Recorder, progress: Progress) -> None:
-        """Take steps of one robot under constant inputs; the compiled loop records states."""
-        while (done := progress.done) < steps:
-            count = min(MOST_RECORDED * recorder.every, steps - done)
-            recorder.add(self._records(self._fleet.record(count, inputs, recorder.every), self._fleet.layout))
-            progress.advance(count)
-
-    def _run_controlled(
-        self, steps: int, controller: Controller, control: Any, external: Any, recorder: Recorder, progress: Progress
-    ) -> Any:
-        """Take steps of one robot with a controller, and copy states, which are read later; return the last control."""
-        fleet = self._fleet
-        layout, kept, forces = fleet.layout, list[Array](), list[Array | None]()
-        while (done := progress.done) < steps and self._single:
-            tau, control = self._controlled(controller, control)
-            if not fleet.step(tau, control, external):
-                fleet.step(*self._inputs(tau, control, external))
-            if (done + 1) % recorder.every == 0:
-                if fleet.layout is not layout or len(kept) == MOST_RECORDED:
-                    recorder.add(self._records(np.array(kept), layout), forces)
-                    layout, kept, forces = fleet.layout, [], []
-                kept.append(fleet.block.copy())
-                forces.append(None if tau is None else np.array(tau, dtype=float))
-            progress.advance()
-        if kept:
-            recorder.add(self._records(np.array(kept), layout), forces)
-        return control
-
-    def _controlled(self, controller: Controller, control: Any) -> tuple[Any, Any]:
-        """Return the joint forces of a controller, and its controls, or `control` if it returns none."""
-        robots = self._single, len(self._fleet.q)
-        tau, *controls = given_forces(controller(self._fleet.time, self.q, self.v))
-        if robots != (self._single, len(self._fleet.q)):
-            raise ValueError("the controller changed the number of robots of a simulation that runs")
-        return tau, controls[0] if controls else control
-
-    def _show_observers(self) -> None:
-        q, contacts = self._fleet.q[0], self.contacts()
-        for observer in self._open_observers():
-            try:
-                observer.live(q, contacts.points, contacts.forces)
-            except RuntimeError:
-                if not observer.closed:  # since the list was made, by another thread
-                    raise
-
-    def _recorded(self) -> tuple[float, Array, Array, Matrix, Matrix]:
-        """Return time, states, and points and forces of the first robot's contacts."""
-        fleet = self._fleet
-        q, v = (fleet.first_q, fleet.first_v) if self._single else (fleet.q, fleet.v)
-        points = forces = NO_CONTACTS
-        if fleet.home.contacts.counts.item(0) > 0:
-            _, points, impulses = fleet.contacts_of(0)
-            points, forces = points.copy(), impulses / self.step_size
-        return fleet.time, q.copy(), v.copy(), points, forces
-
-    def _records(self, blocks: Array, layout: StateLayout) -> Recorded:
-        """Return recorded states (k, block) of one robot with their contacts."""
-        fleet, x = self._fleet, layout.rows(blocks)
-        counts, contacts = x["counts"], FleetContacts(**{name: x[name] for name in FleetContacts._fields})
-        exist = np.arange(layout.room) < counts[:, None]
-        for i in np.flatnonzero(x["solved"] < counts):
-            x["force"][i, : counts[i]] = fleet.contacts_of(int(i), contacts)[2]
-        times = time_of(x["set_time"], x["steps"], x["set_step"], self.step_size)
-        return Recorded(
-            times, x["q"].copy(), x["v"].copy(), counts.copy(), x["point"][exist], x["force"][exist] / self.step_size
-        )
-
-    @cached_property
-    def _joint_names(self) -> tuple[str, ...]:
-        return joint_names(self.robot)
-
-    def _steps(self, steps: int, inputs: Inputs) -> int:
-        """Take between 1 and `steps` steps under constant inputs, and return their number."""
-        if self._history is None:
-            self._fleet.step(*inputs, steps)
-            return steps
-        self._sampled_step(self._history, lambda: self._fleet.step(*inputs))
-        return 1
 
     @exclusive
     @knows_keywords
@@ -555,11 +562,11 @@ class Simulation(SuggestsNames, StateOfRobots):
         if device is not None or not all(type(x) in TYPES for x in arrays.values()):
             from .device_rollout import rolled_out  # only if there may be a device
 
-            states = rolled_out(self, arrays, steps, every, device)
+            states = rolled_out(self._fleet, arrays, steps, every, device)
             if states is not None:
                 return Rollout.of(states, np.zeros(states[0].shape[0], bool), None)  # a failure is an error
         if state is None:
-            q, v = self._checked(np.atleast_2d(numbers("q", q)), None if v is None else np.atleast_2d(numbers("v", v)))
+            q, v = self._plant.states(np.atleast_2d(numbers("q", q)), None if v is None else np.atleast_2d(numbers("v", v)))
         robots = len(q)
         given = [
             None if x is None else numbers(n, x)
@@ -576,25 +583,10 @@ class Simulation(SuggestsNames, StateOfRobots):
             apart = self._apart
             apart.reset(q, v)
             apart._fleet.take_activations(self._fleet)
-        states, failed = apart._roll_out(steps, Inputs(*given) if steps else Inputs(), every, out)
-        return Rollout.of(states, failed, apart.state)
-
-    def _roll_out(
-        self, steps: int, inputs: Inputs, every: int, out: tuple[Array, Array] | None
-    ) -> tuple[tuple[Array, Array], Booleans]:
-        """Take steps as `Fleet.roll_out` does, and store samples of sensors; return the states, and which robots failed."""
-        fleet, robots = self._fleet, len(self._fleet.q)
-        if self._history is None:
-            return fleet.roll_out(steps, inputs, every, out), self.failed
-        q, v = out or (np.empty((robots, 1 + steps // every, x.shape[1])) for x in (fleet.q, fleet.v))
-        q[:, 0], v[:, 0], failed = fleet.q, fleet.v, np.zeros(robots, bool)
-        for k in range(steps):
-            now = Inputs(*(None if x is None else np.broadcast_to(x[:, k], (robots, *x.shape[2:])) for x in inputs))
-            self._sampled_step(self._history, partial(fleet.step, *now))
-            failed |= fleet.failed
-            if (k + 1) % every == 0:
-                q[:, (k + 1) // every], v[:, (k + 1) // every] = fleet.q, fleet.v
-        return (q, v), failed
+        inputs = Inputs(*given) if steps else Inputs()
+        if apart._sensors.history is not None:
+            return Rollout.of(*apart._sensors.roll_out(steps, inputs, every, out), apart.state)
+        return Rollout.of(apart._fleet.roll_out(steps, inputs, every, out), apart.failed, apart.state)
 
     @exclusive
     @knows_keywords
@@ -629,5 +621,196 @@ class Simulation(SuggestsNames, StateOfRobots):
         return copy.copy(self)
 
     def __repr__(self) -> str:
-        many = "" if self._single else f", {len(self._fleet.q)} robots"
+        many = "" if self._fleet.single else f", {len(self._fleet.q)} robots"
         return f"<Simulation of {self.robot.name!r}: t={self.time:g} s, step={self.step_size:g} s, {self.integrator}{many}>"
+
+    # what can be observed
+
+    @exclusive
+    def energy(self) -> Any:
+        """Return the kinetic, potential and spring energy [J], () or (robots,), with each robot's parameters (`vary`)."""
+        total = self._fleet.energy()
+        return float(total[0]) if self._fleet.single else total
+
+    @exclusive
+    def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Array | slice = slice(None)) -> Any:
+        """Evaluate a function of the robot for some robots, each with its own inertias if `vary` made them different."""
+        return self._fleet.with_own_inertias(function, *arguments, which=which)
+
+    def varied(self, name: str, which: Array | slice = slice(None)) -> Array | None:
+        """Return the values that `vary` gave to some robots, by the name of a field of `VariedArrays`.
+
+        It is None without variation.
+        """
+        x: Array = getattr(self._fleet.varied, name)
+        return x[which] if len(x) else None
+
+    @property
+    def opened(self) -> float:
+        """The greatest residual of loop constraints at the end of the last step, before the correction."""
+        return float(self._fleet.opened)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Joints whose springs or limits are not simulated, because they follow others and have no coordinate of their own."""
+        return tuple(self.forces.left_out)
+
+    @property
+    def excluded_pairs(self) -> tuple[tuple[str | None, str | None], ...]:
+        """Pairs of links whose shapes never touch, because they overlap in the file's configuration or at the start.
+
+        This applies only to files without contact rules. None is the world.
+        """
+        return Several(self._plant.contacts.excluded)
+
+    @exclusive
+    @knows_keywords
+    def contacts(self, robot: int = 0) -> ContactsOfRobot:
+        """Return points (k, 3) [m], forces (k, 3) [N] and names of one robot's contacts in the last step.
+
+        Points and forces are in the world frame; forces act on the first of the two bodies. The forces at the contacts of a
+        patch are approximately those of least norm with the wrench that the solver found.
+        """
+        self._require_robot(robot)
+        candidates, points, impulses = self._fleet.contacts_of(robot)
+        every = self._plant.contacts.names
+        names = [every[c] for c in candidates.tolist()]
+        return ContactsOfRobot(points.copy(), impulses / self.step_size, names)
+
+    def _require_robot(self, robot: int) -> None:
+        """Raise an error for a number that is none of a robot."""
+        robots, number = len(self._fleet.q), robot if type(robot) is int else argument("robot", robot, WHOLE)
+        if not -robots <= number < robots:
+            raise IndexError(f"robot must be a number from 0 to {robots - 1}; got {robot}")
+
+    @exclusive
+    def contacts_of_many(self, which: Array | Sequence[int] | slice = slice(None)) -> ManyContacts:
+        """Return the last step's contacts of all robots, or of some: numbers (k,), a mask (robots,) or a slice."""
+        if not isinstance(which, slice):
+            which = chosen_robots(which, len(self._fleet.q))
+        arrays: ContactArrays = self._fleet.spread_contacts(which)
+        return arrays.together(which, self.step_size)
+
+    @property
+    def contact_arrays(self) -> ContactArrays:
+        """The stored contacts of all robots in the last step, with a fixed number of places for each robot.
+
+        Later steps overwrite them. Impulses are those of the solver: zero at contacts inside a patch (see `contacts`).
+        """
+        return self._fleet.contact_arrays()
+
+    @property
+    def fleet_arrays(self) -> Any:
+        """The memory of states, inputs and contacts of all robots, for compiled kernels.
+
+        Other arrays replace it when all robots are reset together, or need room for more contacts.
+        """
+        return self._fleet.home
+
+    @cached_property
+    def touching_links(self) -> list[tuple[str | None, str | None]]:
+        """The two links, or frames of spheres, of each possible contact point; None is the world.
+
+        Contact forces act on the first link.
+        """
+        return SeveralListed(self._plant.contacts.touching.links)
+
+    @property
+    @exclusive
+    def contact_forces(self) -> Array:
+        """Return the forces of the last step's contacts on each body, (nbodies, 6) or (robots, nbodies, 6).
+
+        A row is force [N], and torque [N m] about the origin of the body's frame in the file, in that frame.
+        """
+        forces = self._fleet.contact_wrenches() / self.step_size
+        return np.asarray(forces[0] if self._fleet.single else forces)
+
+    @property
+    @exclusive
+    def limit_forces(self) -> Array:
+        """Return the forces of joint limits and dry friction in the last step, (n,) or (robots, n).
+
+        n counts the degrees of freedom of all joints.
+        """
+        forces = self._fleet.row_impulses() / self.step_size
+        return np.asarray(forces[0] if self._fleet.single else forces)
+
+    @property
+    def solver(self) -> dict[str, Any]:
+        """Statistics of the contact solver in the last step: Newton and interior-point steps, and residual [m/s].
+
+        The values are maxima over all robots. "inexact_steps" counts steps of all robots since the last reset whose residual
+        exceeded the tolerance of `ContactOptions`, but was below 1e6 times it. A step with a larger residual fails.
+        """
+        residual, newton_steps, interior_steps, inexact = self._fleet.solver_work()
+        return {
+            "newton_steps": int(newton_steps), "interior_steps": int(interior_steps), "residual": float(residual),
+            "inexact_steps": inexact,
+        }  # fmt: skip
+
+    @exclusive
+    @knows_keywords
+    def sensors(self, noise: np.random.Generator | None = None) -> SensorReadings:
+        """Return readings of the file's sensors, (nsensordata,) or (robots, nsensordata), by name: `sensors()["imu_gyro"]`.
+
+        Order, signs and units are those of MuJoCo's `sensordata` (XML reference, chapter "sensor"), including quaternions (w,
+        x, y, z). `robot.sensors` lists the sensors with their slices. Positions, velocities and energies refer to the current
+        state. Accelerations and forces (touch, contact, accelerometer, force, torque, framelinacc, frameangacc, actuatorfrc,
+        jointactuatorfrc, jointlimitfrc) are means over the last step. In this step the velocity changed from v to v+ at the
+        acceleration (v+ - v) / h, including impulses of contacts and impacts; the axes are those at the start of the step.
+        Before its first step from a state, a robot reads as if it were held still, by forces that no sensor measures.
+
+        Sensors with a delay or an interval return earlier samples, which are zero before the start of the simulation.
+
+        Readings are clipped to ±cutoff. With a `noise` generator, they have Gaussian noise with the file's standard deviations,
+        applied before clipping; directions and quaternions keep unit length.
+        """
+        if noise is not None and not isinstance(noise, np.random.Generator):
+            raise TypeError(f"noise must be a numpy.random.Generator, such as numpy.random.default_rng(); got {noise!r}")
+        readings = self._sensors.readings(noise)
+        return SensorReadings(readings[0] if self._fleet.single else readings, self._sensors.probes.names)
+
+    @exclusive
+    @checked
+    def render(
+        self, width: PositiveCount = 640, height: PositiveCount = 480, robot: int | None = None, camera: str | None = None
+    ) -> Array:
+        """Draw a picture of all robots side by side, or of `robot`, as numbers 0 to 255 of shape (height, width, 3).
+
+        No display is needed. `camera` names one of `robot.cameras`; with several robots, it is the first robot's. Without
+        `camera`, the picture shows the position of the robots at the first such call. Raises ImportError without the packages
+        of the extra `render`, IndexError for an unknown robot, and ValueError for an unknown camera.
+        """
+        if robot is not None:
+            self._require_robot(robot)
+        if self._pictures is None:
+            self._pictures = provided("Simulation.render")()
+        return self._pictures.frame(self, (width, height), robot, camera)
+
+    def view(self, host: str = "127.0.0.1", port: int | None = None) -> SimulationView:
+        """Serve a page that shows the robot (the first of many) in the browser, at `.url`; print the URL on standard error.
+
+        `run` moves the robot on the page, and loads its motion into the page's timeline. The page ends with `.close()` or with
+        the program. Only this machine can see it unless `host` says otherwise. `port` is as in `Window`. The page is a `Window`
+        that watches this simulation. Raises ImportError without viser.
+        """
+        opened: SimulationView = provided("Simulation.view")(self, host, port)
+        return opened
+
+    def watch(self, observer: Observer) -> None:
+        """Add an observer of `run`. It receives each recorded state, and at the end the motion."""
+        self._observers.append(observer)
+
+    def _show_observers(self) -> None:
+        q, contacts = self._fleet.q[0], self.contacts()
+        for observer in self._open_observers():
+            try:
+                observer.live(q, contacts.points, contacts.forces)
+            except RuntimeError:
+                if not observer.closed:  # since the list was made, by another thread
+                    raise
+
+    def _open_observers(self) -> list[Observer]:
+        """Return the observers that are not closed."""
+        self._observers = [x for x in self._observers if not x.closed]
+        return self._observers

@@ -35,7 +35,6 @@ from .controllers import DrivesNow
 from .drag import add_drag
 from .drive_inputs import next_activation, reanchor, shift_delayed, write_drive_inputs
 from .forces import (
-    ForcesAtJoints,
     Numbers,
     Springs,
     add_bent_forces,
@@ -49,6 +48,7 @@ from .forces import (
     stretch_of_row,
     write_row_forces,
 )
+from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
 from .stage_records import KEPT_STEPS, KINETIC, POTENTIAL, WITH_CONTROL, WITH_FORCES, RobotStages
 from .step_status import DIVERGED, OPEN_LOOPS, TAKEN, UNSETTLED
@@ -77,7 +77,7 @@ def middle_armature(forces: ForcesAtJoints, h: float, passive: bool, given: Mapp
     `given` has damping and stiffness (..., n) and drives (..., 9, k) that replace the robot's.
     """
     given = given or {}
-    damping, stiffness = (given.get(name, getattr(forces, name)) for name in ("damping", "stiffness"))
+    damping, stiffness = (given.get(name, getattr(forces.springs, name)) for name in ("damping", "stiffness"))
     drives = given.get("drives", forces.drives.values)
     half = 0.5 * h
     shape = np.broadcast_shapes(damping.shape, stiffness.shape, (*drives.shape[:-2], damping.shape[-1]))

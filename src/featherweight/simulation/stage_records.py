@@ -296,6 +296,8 @@ class FleetStates(NamedTuple):
     set_time: Vector  # (robots,) [s] a time, and the number of steps at which it was set
     set_step: Integers  # (robots,)
     status: Integers  # (robots,) reason why the next step failed, as in `step`
+    culprit: Integers  # (robots,) number of the element that made it fail, and SYMPTOMS numbers that say how (`note_failure`)
+    symptoms: Matrix  # (robots, 3)
     plan: Integers  # (4,) UNTIL which number steps are taken, SINCE which; EVERY which states are kept; whether it RECORDS
     kept_q: Tensor  # (robots, kept, nq)
     kept_v: Tensor  # (robots, kept, nv)

@@ -1,147 +1,189 @@
-"""Messages for steps that fail: from a status and the arrays of the failed attempt to a SimulationError."""
+"""Failed steps: what a kernel notes of them, and the words that this makes."""
 
 from __future__ import annotations
 
+from math import inf
+from typing import NamedTuple
+
 import numpy as np
 
-from ..array_types import Array
+from ..array_types import Array, Vector
 from ..contact.impulses import greatest_of
-from ..engine.loops.kernels import call_machine
 from . import step_status
 from .contact_stage import ContactStage
 from .failure import SimulationError
-from .robot_tables import StagesTable
 from .smooth_motion import MIDPOINT_ITERATIONS, energies
 from .stage_records import ALLOWED, FOUND, RESIDUAL, RobotStages
 from .step_model import StepModel
+from .step_status import (
+    GAIN,
+    LIMIT,
+    NO_CONFIGURATION,
+    NO_CONTROL,
+    NO_FORCE,
+    NO_VELOCITY,
+    NO_VELOCITY_AFTER_CONTACT,
+    NO_VELOCITY_AFTER_STEP,
+    OPEN_LOOPS,
+    TOO_DEEP,
+    TOO_FAST,
+    UNSETTLED,
+    UNSOLVED,
+)
 
 LOST = 6  # digits that accelerations lose at the start of a step, if this is worth a mention
+NOT_FINITE = {
+    NO_FORCE: "joint force tau", NO_CONTROL: "control", NO_VELOCITY: "velocity",
+    NO_VELOCITY_AFTER_CONTACT: "velocity after contact", NO_VELOCITY_AFTER_STEP: "velocity after the step",
+    NO_CONFIGURATION: "configuration after the step",
+}  # fmt: skip
 
 
-class FailedStep:
-    """A failed step of one robot, with the arrays of the attempt."""
+def note_failure(s: RobotStages, status: int, symptoms: Vector) -> int:
+    """Write the numbers that tell how a step failed; return the number of the element that made it fail.
 
-    def __init__(self, model: StepModel, contacts: ContactStage, table: StagesTable, time: float) -> None:
-        self.model, self.contacts, self.table, self.time = model, contacts, table, time
-        self.stages: RobotStages = table.content
+    The elements are contact candidates, rows of limits or of loops, coordinates, controls and velocities.
+    """
+    step, t = s.step, s.touching
+    if status == NO_FORCE:
+        return note_not_finite(s.state.tau, symptoms)
+    if status == NO_CONTROL:
+        return note_not_finite(s.state.control, symptoms)
+    if status == NO_VELOCITY:
+        return note_not_finite(step.free, symptoms)
+    if status == NO_VELOCITY_AFTER_CONTACT:
+        return note_not_finite(step.after, symptoms)
+    if status == NO_VELOCITY_AFTER_STEP:
+        return note_not_finite(step.end, symptoms)
+    if status == NO_CONFIGURATION:
+        return note_not_finite(step.ahead, symptoms)
+    if status == OPEN_LOOPS:
+        symptoms[1] = s.loops.opened[0]
+        return note_greatest(s.loops.residual, 1.0, symptoms)
+    if status == UNSETTLED:
+        scale = greatest_of(s.state.v) + greatest_of(step.free) + s.numbers.step * max(1.0, s.numbers.gravity)
+        return note_greatest(s.midpoint.left, 1.0 / scale, symptoms)
+    if status == TOO_DEEP:
+        deepest = 0
+        for c in range(t.counts[FOUND]):
+            deepest = c if t.contacts.gap[c] < t.contacts.gap[deepest] else deepest
+        symptoms[0] = -t.contacts.gap[deepest]
+        return t.contacts.candidate[deepest]  # type: ignore[no-any-return]
+    if status == UNSOLVED:
+        symptoms[0], symptoms[1] = t.report[RESIDUAL], t.report[ALLOWED]
+        return t.counts[FOUND]  # type: ignore[no-any-return]
+    if status == LIMIT:
+        row = 0
+        for r in range(len(t.kinematics.gap)):
+            row = r if t.kinematics.gap[r] < t.kinematics.gap[row] else row
+        symptoms[0], symptoms[1] = s.point.coordinates[t.model.rows.at[row]], t.counts[FOUND]
+        return row
+    if status == TOO_FAST:
+        return note_greatest(step.after, s.numbers.step, symptoms)
+    if status == GAIN:
+        place = note_greatest(step.after, s.numbers.step, symptoms)
+        kinetic, potential = energies(s, s.state.q, s.state.v)
+        symptoms[1] = kinetic + potential
+        kinetic, potential = energies(s, step.ahead, step.end)
+        symptoms[2] = kinetic + potential
+        return place
+    return 0
 
-    def error(self, status: int, robot: int, robots: int) -> SimulationError:
-        """Return the error for a status. Raises the exception of a Python function that failed in the step."""
-        for error in self.table.errors:
-            self.table.errors.clear()
-            raise error
-        s = self.stages
-        match status:
-            case step_status.NO_NUMBER:
-                tau, control = s.state.tau, s.state.control
-                what = self._not_finite("joint force tau", tau) or self._not_finite("control", control)
+
+def note_not_finite(x: Vector, symptoms: Vector) -> int:
+    """Write the first number that is not finite, and return its place."""
+    place = len(x) - 1
+    for k in range(len(x)):
+        place = min(place, k) if not abs(x[k]) < inf else place
+    symptoms[0] = x[place]
+    return place
+
+
+def note_greatest(x: Vector, scale: float, symptoms: Vector) -> int:
+    """Write the greatest magnitude times a scale, and return its place."""
+    place = 0
+    for k in range(len(x)):
+        place = k if abs(x[k]) > abs(x[place]) else place
+    symptoms[0] = scale * abs(x[place])
+    return place
+
+
+class Failure(NamedTuple):
+    """A failed step of robot `robot` of `robots`, from q (nq,): its status, and what `note_failure` noted."""
+
+    status: int
+    culprit: int
+    symptoms: Array
+    q: Array
+    time: float
+    robot: int
+    robots: int
+
+    def error(self, model: StepModel, contacts: ContactStage) -> SimulationError:
+        """Return the error for the step."""
+        found = model.robot.irregular(self.q[None], LOST) if np.isfinite(self.q).all() else None
+        near = "" if found is None else f"; the step begins {found[1]}"
+        return SimulationError(self._words(model, contacts) + near, self.time, self.robot, self.robots)
+
+    def _words(self, model: StepModel, contacts: ContactStage) -> str:
+        k, (x, y, z), h = self.culprit, self.symptoms.tolist(), model.h
+        match self.status:
             case step_status.DIVERGED:
-                what = "the iteration of the implicit midpoint rule diverges; use a shorter step"
+                return "the iteration of the implicit midpoint rule diverges; use a shorter step"
             case step_status.UNSETTLED:
-                what = self._unsettled()
+                return (
+                    f"the implicit midpoint rule does not converge: iteration {MIDPOINT_ITERATIONS} still changes {x:.2g} of "
+                    "the velocity; use a shorter step"
+                )
             case step_status.OPEN_LOOPS:
-                what = self._open_loops()
-            case step_status.NO_VELOCITY:
-                what = self._not_finite("velocity", s.step.free)
-            case step_status.NO_VELOCITY_AFTER_CONTACT:
-                what = self._not_finite("velocity after contact", s.step.after)
-            case step_status.NO_STATE:
-                after = self._not_finite("velocity after the step", s.step.end)
-                what = after or self._not_finite("configuration after the step", s.step.ahead)
+                opened = f"{model.robot.name}: the loops cannot be closed: the step opens them by {y:.3g} m"
+                return f"{opened}, and {self._open_loop(model, x)}; use a shorter step"
+            case step_status.NO_PLACEMENT:
+                return "the placement or the velocity of a body that may touch is not finite"
             case step_status.TOO_DEEP:
-                what = self._too_deep()
+                name = contacts.names[k]
+                what = f"{name} overlap by" if " and the " in name else f"{name} penetrates the ground by"
+                return f"{what} {x:.3g} m, more than {model.max_penetration:g} m (max_penetration of ContactOptions)"
             case step_status.UNSOLVED:
-                what = self._unsolved()
+                return (
+                    f"the contact solver did not converge: the residual of Coulomb's law is {x:.3g} m/s for {k} contacts, "
+                    f"{y:.3g} allowed; use a shorter step or a larger tolerance"
+                )
             case step_status.LIMIT:
-                what = self._limit()
+                rows, dof = contacts.rows, int(contacts.rows.dof[k])
+                which, loops = "lower" if rows.sign[k] > 0.0 else "upper", model.robot.loops_of(dof)  # type: ignore[attr-defined]
+                return (
+                    f"joint {model.forces.names[dof]!r} is at {x:.4g}, beyond its {which} limit {rows.bound[k]:.4g}, and loops "
+                    f"({loops}){' and contacts' if y else ''} do not let it come back; start from a closed configuration "
+                    "within limits (robot.random_configuration() searches for one), or disable limits "
+                    "(joints=featherweight.JointOptions(limits=False))"
+                )
             case step_status.TOO_FAST:
-                what = self._too_fast()
-            case _:
-                what = self._gain()
-        return SimulationError(what + self._irregular(), self.time, robot, robots)
+                return (
+                    f"joint {model.joint_of(k)!r} moves by {x:.3g} rad or m in the step, at {x / h:.3g} rad/s or m/s: the "
+                    "motion diverges. Forces of a feedback controller (a PD law, for example) are constant during a step; "
+                    "replace them by drives, which the step evaluates at its end (actuators=featherweight.PD(...)), or use a "
+                    "shorter step"
+                )
+            case step_status.GAIN:
+                return (
+                    f"the step gains energy without the work of a force: {y:.6g} J before it, {z:.6g} J after; "
+                    f"joint {model.joint_of(k)!r} moves by {x:.3g} rad or m in it; use a shorter step"
+                )
+        return f"the {NOT_FINITE[self.status]} at {self._place(model)} is {x}"
 
-    def _irregular(self) -> str:
-        """Return the end of the message for a step that begins near a singular configuration."""
-        q = self.stages.state.q
-        found = self.model.robot.irregular(q[None], LOST) if np.isfinite(q).all() else None
-        return "" if found is None else f"; the step begins {found[1]}"
+    def _place(self, model: StepModel) -> str:
+        """Return the words for a coordinate, a velocity or a control."""
+        of_coordinates = self.status == NO_CONFIGURATION
+        for j in model.robot.joints if self.status != NO_CONTROL else ():
+            rows = j.q_slice if of_coordinates else j.v_slice
+            if rows.start <= self.culprit < rows.stop:
+                return f"joint {j.name!r}"
+        return f"number {self.culprit}"
 
-    def _not_finite(self, what: str, x: Array) -> str:
-        places = np.flatnonzero(~np.isfinite(x))
-        if not len(places):
-            return ""
-        place = int(places[0])
-        name = f"number {place}"
-        for j in self.model.robot.joints if what != "control" else ():
-            rows = j.q_slice if what.startswith("configuration") else j.v_slice
-            if rows.start <= place < rows.stop:
-                name = f"joint {j.name!r}"
-        return f"the {what} at {name} is {x[place]}"
-
-    def _unsettled(self) -> str:
-        s = self.stages
-        scale = greatest_of(s.state.v) + greatest_of(s.step.free) + s.numbers.step * max(1.0, s.numbers.gravity)
-        change = greatest_of(s.midpoint.left) / scale
-        return (
-            f"the implicit midpoint rule does not converge: iteration {MIDPOINT_ITERATIONS} still changes {change:.2g} of the "
-            "velocity; use a shorter step"
-        )
-
-    def _open_loops(self) -> str:
-        """Close the loops again with the robot's own function, whose message names the open loops."""
-        calls = self.stages.calls
-        call_machine(calls.advance if self.model.integrator == "semi-implicit" else calls.integrate)
-        try:
-            self.model.robot.close(self.stages.point.x, attempts=0)  # type: ignore[attr-defined]
-        except ValueError as error:
-            return str(error)
-        return f"{self.model.robot.name}: the loops cannot be closed; the residual is {self.stages.loops.opened[0]:.3g}"
-
-    def _too_deep(self) -> str:
-        t, most = self.stages.touching, self.model.max_penetration
-        c = int(t.contacts.gap[: t.counts[FOUND]].argmin())
-        name, deep = self.contacts.names[int(t.contacts.candidate[c])], f"{-t.contacts.gap[c]:.3g} m"
-        what = f"{name} overlap by {deep}" if " and the " in name else f"{name} penetrates the ground by {deep}"
-        return f"{what}, more than {most:g} m (max_penetration of ContactOptions)"
-
-    def _unsolved(self) -> str:
-        report = self.stages.touching.report
-        residual, allowed = report[RESIDUAL], report[ALLOWED]
-        return (
-            f"the contact solver did not converge: the residual of Coulomb's law is {residual:.3g} m/s for "
-            f"{self.stages.touching.counts[FOUND]} contacts, {allowed:.3g} allowed; use a shorter step or a larger tolerance"
-        )
-
-    def _limit(self) -> str:
-        """Return the message for a joint of a loop beyond its limit."""
-        t, q, robot, names = self.stages.touching, self.stages.point.coordinates, self.model.robot, self.model.forces.names
-        rows = t.model.rows
-        row = int(t.kinematics.gap.argmin())
-        dof, which, x = int(rows.dof[row]), "lower" if rows.sign[row] > 0.0 else "upper", float(q[rows.at[row]])
-        return (
-            f"joint {names[dof]!r} is at {x:.4g}, beyond its {which} limit {rows.bound[row]:.4g}, and loops "
-            f"({robot.loops_of(dof)}){' and contacts' if t.counts[FOUND] else ''} do not let it come back; "  # type: ignore[attr-defined]
-            "start from a closed configuration within limits (robot.random_configuration() searches for one), or disable "
-            "limits (joints=featherweight.JointOptions(limits=False))"
-        )
-
-    def _fastest(self) -> tuple[str, float]:
-        """Return the joint that moves farthest in the step, and its displacement."""
-        turn = self.model.h * np.abs(self.stages.step.after)
-        return self.model.joint_of(int(turn.argmax())), float(turn.max())
-
-    def _too_fast(self) -> str:
-        name, turn = self._fastest()
-        return (
-            f"joint {name!r} moves by {turn:.3g} rad or m in the step, at {turn / self.model.h:.3g} rad/s or m/s: the "
-            "motion diverges. Forces of a feedback controller (a PD law, for example) are constant during a step; replace them "
-            "by drives, which the step evaluates at its end (actuators=featherweight.PD(...)), or use a shorter step"
-        )
-
-    def _gain(self) -> str:
-        s, (name, turn) = self.stages, self._fastest()
-        before, after = (sum(energies(s, q, v)) for q, v in ((s.state.q.copy(), s.state.v.copy()), (s.step.ahead, s.step.end)))
-        return (
-            f"the step gains energy without the work of a force: {before:.6g} J before it, {after:.6g} J after; "
-            f"joint {name!r} moves by {turn:.3g} rad or m in it; use a shorter step"
-        )
+    def _open_loop(self, model: StepModel, left: float) -> str:
+        """Return the words for the loop that is open most, by `left`, after attempts to close all."""
+        if left < model.robot.step_functions.closing_tolerance:
+            return "they close only in another assembly than that of the start"
+        loop, unit = model.robot.step_functions.loop_of_residual(self.culprit)  # type: ignore[attr-defined]
+        return f"{left:.3g} {unit} of {loop!r} is left open"

@@ -13,7 +13,8 @@ from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
 from ..model.types import JointType
 from ..robot.robot import Robot
-from .forces import NO_ARMATURE, ForcesAtJoints
+from .forces import NO_ARMATURE
+from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import has_implicit_drives
 from .simulation_options import PART, ContactOptions
 from .smooth_motion import middle_armature, write_curved_rates
@@ -53,9 +54,10 @@ class StepModel:
             own = {j.name: j.armature for j in robot.model.joints}
             self.moving = robot.with_armature({name: own[name] + float(x) for name, x in first.items()})
         self.has_drives = integrator == "semi-implicit" and has_implicit_drives(forces, h)
-        self.driven = self.has_drives and robot.forward_dynamics.execution == "traced"
+        by_name = isinstance(contact.delassus, str)
+        self.driven = self.has_drives and by_name and robot.forward_dynamics.execution == "traced"
         bent = passive and integrator == "semi-implicit" and bool((forces.springs.bent_joint != NO_ARMATURE).any())
-        self.bent = bent and robot.forward_dynamics.execution == "traced"
+        self.bent = bent and by_name and robot.forward_dynamics.execution == "traced"
         self.looped = robot.closed and bool(robot.loop_rows)  # type: ignore[attr-defined]  # couplings cannot open
         self.least_energy = robot.mass * float(np.dot(robot.gravity, robot.gravity)) * h * h
 

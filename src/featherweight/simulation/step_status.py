@@ -1,10 +1,11 @@
-"""Reasons for the failure of a step, as numbers that compiled functions return; `step_failures` has the messages."""
+"""Reasons for the failure of a step, as numbers that compiled functions return; `step_failures` has the words."""
 
 from __future__ import annotations
 
 (
     TAKEN,
-    NO_NUMBER,  # a force or control that is not finite
+    NO_FORCE,  # a joint force of the user that is not finite
+    NO_CONTROL,  # a control that is not finite
     DIVERGED,  # divergence of the midpoint rule's iteration
     UNSETTLED,
     OPEN_LOOPS,  # loops that cannot be closed
@@ -14,7 +15,9 @@ from __future__ import annotations
     UNSOLVED,  # no solution of the contact problem
     NO_VELOCITY_AFTER_CONTACT,
     LIMIT,  # a joint of a loop beyond its limit
-    NO_STATE,  # a state that is not finite
+    NO_PLACEMENT,  # bodies whose placements or velocities are not finite
+    NO_VELOCITY_AFTER_STEP,
+    NO_CONFIGURATION,  # a configuration that is not finite
     TOO_FAST,
     GAIN,  # gain of energy
-) = range(14)
+) = range(17)

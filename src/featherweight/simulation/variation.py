@@ -24,7 +24,7 @@ def varied_arrays(
     Raises as `Simulation.vary` does.
     """
     forces, contacts, robots = fleet.model.forces, fleet.contacts, len(fleet.q)
-    n = len(forces.damping)
+    n = len(forces.springs.damping)
     sizes = {"friction": 1, "joint_friction": n, "damping": n, "stiffness": n, "gains": len(forces.actuators)}
     factor = {name: _factors(name, x, robots, sizes[name], forces) for name, x in given.items() if x is not None}
     varied: dict[str, Array] = {}
@@ -39,7 +39,7 @@ def varied_arrays(
     passive = fleet.model.passive
     for name in ("damping", "stiffness"):
         if name in factor and passive:
-            varied[name] = factor[name] * getattr(forces, name)
+            varied[name] = factor[name] * getattr(forces.springs, name)
     springs = forces.springs
     if passive and len(springs.bent) and {"damping", "stiffness"} & set(factor):
         varied["bends"] = np.tile(springs.bends, (robots, 1, 1))
@@ -93,7 +93,7 @@ def _inertias(
                 L[:, j.v_slice] = model.middle_armature[j.v_slice]
         moving, more = own + L[:, rows], {"middle_armature": L}
     elif model.passive and model.integrator == "semi-implicit":
-        damping, stiffness = (varied.get(name, getattr(forces, name)[None]) for name in ("damping", "stiffness"))
+        damping, stiffness = (varied.get(name, getattr(forces.springs, name)[None]) for name in ("damping", "stiffness"))
         moving = own + h * damping[:, rows] + h * h * stiffness[:, rows]
     return more | {"parameters": bodies, "own_armature": own, "armature": np.broadcast_to(moving, own.shape)}
 

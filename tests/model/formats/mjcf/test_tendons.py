@@ -12,7 +12,7 @@ import pytest
 import featherweight as fw
 from featherweight import ModelError, ModelWarning
 from featherweight.model.formats.registry import load_description
-from featherweight.simulation.forces import ForcesAtJoints
+from featherweight.simulation.forces_at_joints import forces_at_joints
 
 WEIGHT = '<inertial pos="0.1 0.2 0.3" mass="1" diaginertia="0.1 0.2 0.25"/>'
 BODIES = f"""
@@ -148,7 +148,7 @@ def test_forces_of_tendons_of_one_joint_are_mujocos(tmp_path: Path) -> None:
     assert isinstance(robot, fw.ClosedRobot)
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
-    forces = ForcesAtJoints(robot, robot.actuators)
+    forces = forces_at_joints(robot, robot.actuators)
     rng = np.random.default_rng(1)
     for _ in range(5):
         q, v, u = robot.random_configuration(rng), rng.normal(size=robot.nv), rng.normal(size=3)

@@ -1,0 +1,354 @@
+"""Forces of joints' own properties, tendons and drives, as records made from a robot and its actuators."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..array_types import Array, Matrix, Vector
+from ..model.types import Actuator, JointType
+from ..robot.left_out_at_joints import OF_JOINTS
+from ..robot.robot import Robot
+from .controllers import parts_of
+from .drive_inputs import DriveLaws, is_curved, laws_of
+from .force_rows import ForceRows, force_rows, independent_rows
+from .forces import (
+    NO_ARMATURE,
+    NO_TURNS,
+    DriveRows,
+    Drives,
+    Springs,
+    add_drive_forces,
+    bent_damper_force,
+    bent_energy,
+    bent_spring_force,
+    coordinate_of_row,
+    ordered_sum,
+    spring_force,
+    write_inputs_of_many,
+)
+
+TURNING = JointType.SPHERICAL, JointType.FLOATING
+
+
+@dataclass(frozen=True, eq=False)
+class ForcesAtJoints(ForceRows):
+    """Forces along rows, by damping and springs, dry friction, limits and drives."""
+
+    springs: Springs
+    friction: Vector  # (rows,)
+    lower: Vector  # (rows,) limits
+    upper: Vector
+    drives: Drives
+    drive_rows: DriveRows
+    laws: DriveLaws
+    compensating: Vector  # (nv,) 1 where a drive compensates gravity within bounds, else 0; (0,) without such drives
+
+    @cached_property
+    def smooth(self) -> bool:
+        """Return whether there are springs or dampers."""
+        s = self.springs
+        return bool(s.damping.any() or s.stiffness.any() or len(s.bent))
+
+    @property
+    def turning_springs(self) -> bool:
+        """Return whether springs act on rotations."""
+        return len(self.springs.turning) > 0
+
+    @property
+    def plain(self) -> bool:
+        """Return whether all forces act at joints with their own coordinates, by linear laws; other forces have no
+        derivatives.
+        """
+        curved = len(self.laws.curves.drive) or len(self.laws.controllers.drive)
+        return self.lengths is None and not self.states and not curved and not self.sticky
+
+    @property
+    def na(self) -> int:
+        """Number of activations."""
+        return len(self.laws.activations.drive)
+
+    @cached_property
+    def states(self) -> int:
+        """Number of activations and states of delays."""
+        return self.na + int(self.laws.delays.samples.sum())
+
+    @property
+    def left_out(self) -> list[str]:
+        """Joints whose springs or limits are not simulated."""
+        return sorted({name for kind in OF_JOINTS for name in self.robot.left_out_at_joints.get(kind, ())})
+
+    def softness(self, of: str) -> list[Any]:
+        """Return the softness of "limit" or "friction" of joints and lengths."""
+        return [getattr(x, f"{of}_softness") for x in self.owners]
+
+    def coordinates_of_rows(self, q: Array) -> Array:
+        """Return the coordinates (..., rows) of all rows that springs may act on (see `coordinate_of_row`)."""
+        coordinates: Array = self.all_coordinates(q)[..., self.springs.at]
+        if self.turning_springs:
+            flat, turned = q.reshape(-1, q.shape[-1]), coordinates.reshape(-1, coordinates.shape[-1])
+            for r in np.flatnonzero(self.springs.quaternion >= 0):
+                turned[:, r] = [coordinate_of_row(self.springs, x, int(r)) for x in flat]
+        return coordinates
+
+    def of_springs(self, q: Array, v: Array, ahead: float = 0.0) -> Array:
+        """Return forces (..., nv) of damping and springs; springs act at the coordinates that v leads to in `ahead` seconds."""
+        S = self.map(q)
+        rates = v if S is None else ordered_sum(S * v[..., None, :])
+        s, x = self.springs, self.coordinates_of_rows(q)
+        rest = np.minimum(np.maximum(x, s.rest), s.rest + s.slack)
+        force: Array = spring_force((s.damping, s.stiffness, rest), x, rates, ahead * s.ahead)
+        for r, bend in zip(s.bent, s.bends.T, strict=True):
+            spring = bent_spring_force(bend, (x - rest)[..., r], self._extents(x - rest, r))
+            force[..., r] += spring + bent_damper_force(bend, rates[..., r])
+        return force if S is None else ordered_sum(np.swapaxes(S, -1, -2) * force[..., None, :])
+
+    def _extents(self, stretched: Array, row: Any) -> Array:
+        """Return `extent_of_row` (...) for the stretches (..., rows) of all rows."""
+        first, whole = int(row - self.springs.axis[row]), self.springs.axis[row] >= 0
+        return np.asarray(np.linalg.norm(stretched[..., first : first + 3], axis=-1) if whole else stretched[..., row])
+
+    def spring_energy(self, q: Array, stiffness: Array | None = None, bends: Array | None = None) -> Array:
+        """Return the energy (...) [J] of the springs at q (..., nq).
+
+        `stiffness` (..., rows) and the nonlinear coefficients `bends` (..., 4, m) default to the robot's.
+        """
+        s = self.springs
+        r = np.flatnonzero(s.stiffness)
+        k = (s.stiffness if stiffness is None else stiffness)[..., r]
+        x = self.coordinates_of_rows(q)
+        stretched = x - np.minimum(np.maximum(x, s.rest), s.rest + s.slack)
+        energy = ordered_sum(0.5 * k * stretched[..., r] * stretched[..., r])
+        for row, bend in zip(s.bent, np.moveaxis(s.bends if bends is None else bends, -1, 0), strict=True):
+            energy = energy + bent_energy(bend.T, stretched[..., row], self._extents(stretched, row))
+        return energy
+
+    def drive_inputs(self, x: Array, rates: Array, control: Array, activation: Array) -> Array:
+        """Return inputs (robots, drives) for controls (robots, nu) and activations (robots, na).
+
+        x and `rates` (robots, rows) are coordinates and velocities of all rows.
+        """
+        if self.plain:
+            return control
+        inputs = np.zeros((len(control), len(self.parts)))
+        u, a, x, rates = (np.array(y, np.float64, order="C") for y in (control, activation, x, rates))
+        write_inputs_of_many(self.laws, u, a, x, rates, inputs, np.zeros(a.shape))
+        return inputs
+
+    def of_drives(
+        self, q: Array, v: Array, control: Array, values: Array | None = None, activation: Array | None = None
+    ) -> Array:
+        """Return joint forces (..., nv) of the actuators for controls (..., nu), within the joints' efforts.
+
+        `values` (robots, 9, drives) default to the robot's numbers, and activations (..., na) to zero.
+        """
+        S, batch = self.map(q), q.shape[:-1]
+        rates = v if S is None else ordered_sum(S * v[..., None, :])
+        act = np.zeros((*batch, self.states)) if activation is None else activation
+        q = self.all_coordinates(q)
+        given = (q, rates, control, act)
+        if any(x.shape[:-1] != batch for x in given):
+            batch = np.broadcast_shapes(*(x.shape[:-1] for x in given))
+            given = tuple(np.broadcast_to(x, (*batch, x.shape[-1])) for x in given)  # type: ignore[assignment]
+        of_rows = np.zeros((*batch, rates.shape[-1]))
+        many = int(np.prod(batch))
+        x, w, u, a = (np.ascontiguousarray(x, np.float64).reshape(many, x.shape[-1]) for x in given)
+        numbers = self.drives.values[None] if values is None else np.ascontiguousarray(values)
+        u = self.drive_inputs(x, w, u, a)
+        flat = of_rows.reshape(many, rates.shape[-1])
+        add_drive_forces(self.drives, numbers, x, w, u, np.zeros(len(self.parts)), flat)
+        to, n = self.drive_rows, self.joint_rows
+        if S is not None:
+            for length, joint, arm in zip(to.length, to.joint, to.arm, strict=True):
+                of_rows[..., joint] += arm * of_rows[..., length]
+            of_rows[..., to.length] = 0.0
+            of_rows[..., to.row] += ordered_sum(np.swapaxes(S[..., n:, :], -1, -2) * of_rows[..., None, n:])
+        force = np.minimum(np.maximum(of_rows[..., :n], to.efforts[0]), to.efforts[1])
+        return force if S is None else ordered_sum(np.swapaxes(S[..., :n, :], -1, -2) * force[..., None, :])
+
+    def limited(self, tau: Array) -> Array:
+        """Return tau (..., nv) clipped to the efforts of independent joints."""
+        least, most = self.robot.effort_bounds
+        return np.minimum(np.maximum(tau, least), most)
+
+    def implicit_armature(self, step: float) -> dict[str, float]:
+        """Return the armature that represents damping and springs at the end of a step: + h d + h² k."""
+        more = step * self.springs.damping + step * step * self.springs.stiffness
+        first = {j.name: j.v_slice.start for j in self.robot.model.joints}
+        return {j.name: j.armature + float(more[first[j.name]]) for j in self.robot.model.joints if more[first[j.name]] > 0.0}
+
+
+def forces_at_joints(robot: Robot, actuators: Iterable[Actuator], step: float = 0.0) -> ForcesAtJoints:
+    """Return the forces of a robot with actuators, whose delays count steps [s]."""
+    x = force_rows(robot, actuators)
+    lower, upper = limits_of(x)
+    drives = drives_of(x)
+    laws = laws_of(x.actuators, drives.values[0], drives.row, drives.at, step)
+    return ForcesAtJoints(
+        **{f.name: getattr(x, f.name) for f in fields(x)},
+        springs=springs_of(x), friction=x.moved_to_places(x.each("friction")), lower=lower, upper=upper, drives=drives,
+        drive_rows=drive_rows_of(x), laws=laws, compensating=compensating(robot),
+    )  # fmt: skip
+
+
+def limits_of(x: ForceRows) -> tuple[Vector, Vector]:
+    """Return the lower and upper limits (rows,) of rows with coordinates; those of followers are limits of their leaders."""
+    own, joints = x.at >= 0, x.joint_rows
+    own[[p.row for p in x.robot.proportions() if p.row not in x.on_leaders]] = False
+    lower, upper = np.full(x.rows, -np.inf), np.full(x.rows, np.inf)
+    for goal, of_joints, name in zip((lower, upper), x.robot.row_limits(), ("lower", "upper"), strict=True):
+        of_lengths = [getattr(t, name) for t in (*x.tendons, *x.balls)]
+        goal[: joints + len(of_lengths)] = [*of_joints, *of_lengths]
+    return np.where(own, lower, -np.inf), np.where(own, upper, np.inf)
+
+
+# springs
+
+
+def springs_of(x: ForceRows) -> Springs:
+    """Return damping and springs of joints and tendons."""
+    damping, stiffness, bends = x.each("damping"), x.moved_to_places(x.each("stiffness")), x.moved_to_places(bends_of(x))
+    slack, ahead = np.zeros(x.rows), np.where(np.arange(x.rows) < x.joint_rows, 1.0, 0.0)
+    rest = np.array([*(j.rest for j in x.joint_of_row), *[0.0] * (x.rows - x.joint_rows)], float)
+    for r, t in enumerate(x.tendons, x.joint_rows):
+        rest[r], slack[r] = t.rest[0], t.rest[1] - t.rest[0]
+    for (rows, _), j in zip(x.rows_of_places(), x.free, strict=True):
+        rest[rows], ahead[j.v_slice] = j.rest_pose[:3] or 0.0, 0.0
+    move_to_leaders(x, stiffness, rest)
+    quaternion, axis = quaternions_of(x, stiffness + np.abs(bends[:2]).sum(axis=0))
+    measured = (x.at >= 0) | (quaternion >= 0)
+    stiffness[~measured] = bends[:2, ~measured] = 0.0
+    bent = np.flatnonzero(bends.any(axis=0))
+    return Springs(
+        damping, stiffness, rest, slack, ahead, np.maximum(x.at, 0), quaternion, axis, np.flatnonzero(quaternion >= 0),
+        bent, bends[:, bent].copy(), rest_turns(x), joints_with_armature(x)[bent],
+    )  # fmt: skip
+
+
+def bends_of(x: ForceRows) -> Matrix:
+    """Return nonlinear coefficients (4, rows) of springs and dampers."""
+    owners: list[Any] = [*x.joint_of_row, *x.tendons]
+    values = [(*y.stiffness_poly, *y.damping_poly) for y in owners]
+    return np.array([*values, *[(0.0,) * 4] * (x.rows - len(values))]).reshape(-1, 4).T.copy()
+
+
+def move_to_leaders(x: ForceRows, k: Vector, rest: Vector) -> None:
+    """Move the springs of joints that follow another in proportion to the leaders.
+
+    1/2 k (s x + o - r)² becomes 1/2 k s² (x - (r - o) / s)². Two springs on one coordinate are one spring, up to a constant
+    energy.
+    """
+    for row, leader, slope, offset in x.robot.proportions():
+        if k[row] and row in x.on_leaders:
+            more = k[row] * slope * slope
+            rest[leader] = (k[leader] * rest[leader] + more * (rest[row] - offset) / slope) / (k[leader] + more)
+            k[leader] += more
+            k[row] = 0.0
+
+
+def quaternions_of(x: ForceRows, springs: Vector) -> tuple[Array, Array]:
+    """Return indices of quaternions of ball and free joints with springs, by rows (n,), and components of vectors."""
+    quaternion, axis = np.full(x.rows, -1), np.full(x.rows, -1)
+    for whole, j in zip(x.robot.model.joints, x.robot.joints, strict=True):
+        rows = slice(whole.v_slice.stop - 3, whole.v_slice.stop)
+        if whole.type in TURNING and j.q_slice.stop > j.q_slice.start and springs[rows.start] > 0.0:
+            quaternion[rows], axis[rows] = j.q_slice.stop - 4, np.arange(3)
+    for rows, _ in x.rows_of_places():
+        axis[rows] = np.arange(3)
+    return quaternion, axis
+
+
+def rest_turns(x: ForceRows) -> Matrix:
+    """Return the quaternions (n, 4) at which springs of rotations are at rest, unless all are at zero."""
+    turns = np.tile([0.0, 0.0, 0.0, 1.0], (x.rows, 1))
+    for j in x.free:
+        if j.rest_pose:
+            turns[j.v_slice] = np.array(j.rest_pose[3:]) / np.linalg.norm(j.rest_pose[3:])
+    return turns if (turns != (0.0, 0.0, 0.0, 1.0)).any() else NO_TURNS
+
+
+def joints_with_armature(x: ForceRows) -> Array:
+    """Return the index of each row's joint among those with armature (n,), for joints with one degree of freedom."""
+    joint = np.full(x.rows, NO_ARMATURE)
+    for k, j in enumerate(j for j in x.robot.model.joints if j.type is not JointType.FLOATING):
+        if j.type.nv == 1:
+            joint[j.v_slice.start] = k
+    return joint
+
+
+# drives
+
+
+def drives_of(x: ForceRows) -> Drives:
+    """Return the drives on the rows of their joints, tendons and frames.
+
+    A drive on a joint that follows another in proportion acts on the leader, with a different gear.
+    """
+    row = {j.name: j.v_slice.start for j in reversed(x.robot.model.joints)}
+    tendons = {t.name: r for r, t in enumerate(x.tendons, x.joint_rows)}
+    frames = itertools.count(x.joint_rows + len(x.tendons) + len(x.balls) + 3 * len(x.free))
+    leaders = {p.row: p for p in x.robot.proportions()}
+    places, numbers = [], []
+    for a, whole in ((part, owner) for owner in x.actuators for part in parts_of(owner)):
+        gear, b0, g0 = a.gear, a.bias[0], a.gain
+        if a.adhesion is not None:  # has no row: see `adhesion`
+            places.append(0)
+            numbers.append((0.0, a.gain, a.bias[0], 0.0, 0.0, *a.control, *a.force))
+            continue
+        if a.at is not None:
+            r = next(frames)
+        elif a.tendon is not None:
+            r = tendons.get(a.tendon, -1)
+        else:
+            r = row.get(a.joint or "", -1)
+            while r in leaders and x.at[r] < 0:
+                _, r, slope, offset = leaders[r]
+                gear, b0, g0 = gear * slope, b0 + a.bias[1] * gear * offset, g0 + a.slopes[0] * gear * offset
+        if r < 0 or x.at[r] < 0:
+            problem = "which is neither a joint with one coordinate nor a tendon"
+            remedy = "use one of " + ", ".join(dict.fromkeys(x.names[k] for k in np.flatnonzero(x.at >= 0)))
+            raise ValueError(f"actuator {a.name!r} is on {a.tendon or a.joint!r}, {problem}; {remedy}")
+        places.append(r)
+        linear = (g0, b0, *a.bias[1:]) if not is_curved(whole) else (1.0, 0.0, 0.0, 0.0)
+        control = a.control if not is_curved(whole) and a.activation is None else (-np.inf, np.inf)
+        numbers.append((gear, *linear, *control, *a.force))
+    rows, values = np.array(places, dtype=np.int64), np.array(numbers, dtype=float).reshape(len(numbers), 9).T.copy()
+    bounds = {t.name: t.force for t in x.tendons if np.isfinite(t.force).any()}
+    numbers_of = {name: b for b, name in enumerate(bounds)}
+    bound = [numbers_of.get(a.tendon or "", -1) if part == 0 else -1 for a in x.actuators for part in range(len(parts_of(a)))]
+    bounded = np.array([*bounds.values()], float).reshape(-1, 2)
+    return Drives(rows, np.maximum(x.at[rows], 0), values, np.array(bound, np.int64), bounded)
+
+
+def drive_rows_of(x: ForceRows) -> DriveRows:
+    """Return the map from forces of drives to the rows of joints."""
+    robot = x.robot
+    row = {j.name: j.v_slice.start for j in reversed(robot.model.joints)}
+    pulled = {a.tendon for a in x.actuators} if robot.closed else set()
+    terms = [
+        (r, row[name], arm)
+        for r, t in enumerate(x.tendons, x.joint_rows)
+        for name, arm in t.terms
+        if t.name in pulled and not t.path
+    ]
+    efforts = np.array([j.efforts for j in robot.model.joints for _ in range(j.type.nv)], float).reshape(-1, 2)
+    length, joint = (np.array([term[i] for term in terms], np.int64) for i in range(2))
+    arms = np.array([arm for _, _, arm in terms], float)
+    return DriveRows(x.joint_rows, independent_rows(robot), length, joint, arms, efforts.T.copy())
+
+
+def compensating(robot: Robot) -> Vector:
+    """Return 1 for each independent velocity (nv,) whose drive compensates gravity within bounds, else 0.
+
+    The array is empty if there is no such drive.
+    """
+    own = np.zeros(robot.nv)
+    for whole, j in zip(robot.model.joints, robot.joints, strict=True):
+        own[j.v_slice] = whole.drive_compensates
+    own *= np.isfinite(robot.effort_bounds).any(axis=0)
+    return own if robot.model.carried and own.any() else np.zeros(0)

@@ -1,0 +1,119 @@
+"""The constant part of a simulation: the robot and how it moves, its scene, contact law and limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from numpy.typing import ArrayLike
+
+from ..array_types import Array
+from ..contact.contact_settings import ContactSettings
+from ..contact.laws import COULOMB, PYRAMIDS, RIGID
+from ..model.types import Actuator
+from ..robot.robot import Robot
+from .arguments import states
+from .contact_stage import ContactStage
+from .defaults import law_of, shapes_have_something_to_touch, warn_of_explicit_drives
+from .forces_at_joints import ForcesAtJoints, forces_at_joints
+from .joint_limits import JointLimits
+from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
+from .simulation_options import ContactOptions, JointOptions
+from .step_model import StepModel
+
+CLOSED = 1e-6  # [m, sines of angles] greatest opening of loops at a start
+
+
+@dataclass(frozen=True, eq=False)
+class Touchable:
+    """Parts that may touch: spheres and pairs of these, shapes of the file (None for those that can), and a ground."""
+
+    spheres: tuple[ContactSphere, ...]
+    pairs: tuple[tuple[int, int], ...]
+    ground: Ground | None
+    shapes: bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class Plant:
+    """A robot in its scene. A reset may exclude pairs of shapes of `contacts`, which copies do not share."""
+
+    model: StepModel
+    contacts: ContactStage
+    limits: JointLimits
+    ground: Ground | None
+
+    @property
+    def robot(self) -> Robot:
+        return self.model.robot
+
+    @property
+    def forces(self) -> ForcesAtJoints:
+        return self.model.forces
+
+    @cached_property
+    def holds_rigidly(self) -> bool:
+        """Return whether contacts and limits are rigid."""
+        return self.contacts.settings.law == RIGID
+
+    @property
+    def start(self) -> Array:
+        """The default initial configuration (nq,); compliant limits may be violated."""
+        return self.robot.start(within_limits=self.holds_rigidly)
+
+    def states(self, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Array, Array]:
+        """Return states (..., nq) and (..., nv) as new arrays. Raises ValueError for those from which no step can be taken."""
+        q, v = states(self.robot, self.start if q is None else q, v)
+        if self.model.looped:
+            opening = float(self.robot.opening(q).max())  # type: ignore[attr-defined]
+            if opening > CLOSED:
+                raise ValueError(f"q: loops are open by {opening:.3g}; close them with robot.close(q)")
+        if self.holds_rigidly:
+            self.limits.check(q)
+        return q, v
+
+    def copied(self) -> Plant:
+        """Return a plant for another simulation of the same robot and scene."""
+        return replace(self, contacts=self.contacts.copied())
+
+
+def plant_of(
+    robot: Robot,
+    actuators: Sequence[Actuator],
+    step: float,
+    integrator: str,
+    touchable: Touchable,
+    contact: ContactOptions,
+    joints: JointOptions,
+) -> Plant:
+    """Return the plant of a robot for steps [s]."""
+    forces = forces_at_joints(robot, actuators, step)
+    model = StepModel(robot, step, integrator, forces, joints.passive and forces.smooth, contact)
+    if model.has_drives and not model.driven:
+        why = "it is too large" if isinstance(contact.delassus, str) else "delassus of ContactOptions is a function"
+        warn_of_explicit_drives(robot, why)
+    limits = JointLimits(robot, forces, joints.limits)
+    law, cones = law_of(contact.law, robot)
+    if forces.held_rows and law == RIGID:
+        raise ValueError(
+            f"{robot.name}: its equalities are compliant, and contact={contact.law!r} holds rigidly; take "
+            'contact="as in the file" or "compliant", or load the robot with equalities="exact"'
+        )
+    shapes = touchable.shapes
+    if shapes is None:
+        shapes = not touchable.spheres and shapes_have_something_to_touch(robot, touchable.ground)
+    parts = TouchingParts(
+        touchable.spheres, touchable.pairs, touchable.ground, shapes, contact.friction, contact.restitution, limits.lower,
+        limits.upper, joint_friction=joints.friction and bool(forces.friction.any()), file_axes=cones == PYRAMIDS,
+        least_friction=LEAST_FRICTION if cones != COULOMB else 0.0,
+    )  # fmt: skip
+    settings = ContactSettings(
+        step=step, margin=float(contact.margin), slop=float(contact.slop),
+        bounce=float(max(contact.bounce, 2.0 * step * math.hypot(*robot.gravity))), tolerance=float(contact.tolerance),
+        pyramid=bool(contact.pyramid), in_step=integrator != "semi-implicit", law=law, cones=cones,
+        rounds=robot.model.noslip if cones != COULOMB else 0,
+    )  # fmt: skip
+    with model.wait:
+        return Plant(model, ContactStage(model.moving, forces, parts, settings, contact.delassus), limits, touchable.ground)

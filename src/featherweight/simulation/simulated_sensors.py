@@ -1,0 +1,91 @@
+"""The sensors of a simulation: readings of its state and of its last step, and samples of those that are delayed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..array_types import Array, Booleans, Tensor
+from ..model.model import ModelSensor
+from .fleet import Fleet, Inputs
+from .sensed_robots import Probes, SensedRobots
+from .sensor_history import SensorHistory
+from .sensor_measures import add_noise, clip, measured
+
+
+class SimulatedSensors:
+    """The sensors of the robots of a fleet. `history` has the samples of those that do not measure in each step, if any."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet, self.sensors = fleet, fleet.plant.robot.sensors
+        self.history: SensorHistory | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return all attributes except compiled functions."""
+        return {name: x for name, x in vars(self).items() if name != "probes"}
+
+    @cached_property
+    def probes(self) -> Probes:
+        """The frames that sensors need, and functions of these."""
+        return Probes(self.fleet.plant.robot, self.fleet.plant.ground)
+
+    def begin(self, robots: int, time: float) -> None:
+        """Forget all samples."""
+        sampled = any(s.sensor.sampling is not None for s in self.sensors)
+        self.history = SensorHistory(self.sensors, robots, self.fleet.model.h, time) if sampled else None
+
+    def readings(self, noise: np.random.Generator | None) -> Array:
+        """Return readings (robots, nsensordata) of all sensors."""
+        readings = self.measured(self.sensors)
+        if self.history is not None:
+            self.history.delay(self.fleet.times, readings)
+        if noise is not None:
+            add_noise(readings, self.sensors, noise)
+            clip(readings, self.sensors)
+        return readings
+
+    def measured(self, sensors: Sequence[ModelSensor]) -> Array:
+        """Return readings (robots, nsensordata) of some sensors, clipped to their cutoffs, without noise and delays."""
+        robots = SensedRobots(self.probes, self.fleet)
+        groups = self.probes.groups if len(sensors) == len(self.sensors) else self.probes.groups_of(sensors)
+        readings = measured(robots, groups)
+        clip(readings, sensors)
+        return readings
+
+    def roll_out(
+        self, steps: int, inputs: Inputs, every: int, out: tuple[Tensor, Tensor] | None
+    ) -> tuple[tuple[Tensor, Tensor], Booleans]:
+        """Take steps as `Fleet.roll_out` does, and store samples; return the states, and which robots failed."""
+        fleet, robots = self.fleet, len(self.fleet.q)
+        q, v = out or (np.empty((robots, 1 + steps // every, x.shape[1])) for x in (fleet.q, fleet.v))
+        q[:, 0], v[:, 0], failed = fleet.q, fleet.v, np.zeros(robots, bool)
+        for k in range(steps):
+            self._sample_step(*(None if x is None else np.broadcast_to(x[:, k], (robots, *x.shape[2:])) for x in inputs))
+            failed |= fleet.failed
+            if (k + 1) % every == 0:
+                q[:, (k + 1) // every], v[:, (k + 1) // every] = fleet.q, fleet.v
+        return (q, v), failed
+
+    def sample(self, tau: Any, control: Any, external: Any, steps: int) -> None:
+        """Take steps, and store samples."""
+        for _ in range(steps):
+            self._sample_step(tau, control, external)
+
+    def _sample_step(self, tau: Any, control: Any, external: Any) -> None:
+        """Take a step, and store the samples of its start and of the step. If anything interrupts it, nothing changes."""
+        assert self.history is not None
+        fleet, began, history = self.fleet, self.fleet.times, self.history.copy()
+        readings, backup = self.measured(history.due(began, of_step=False)), fleet.backup()
+        try:
+            fleet.step(tau, control, external)
+            of_step = self.measured(history.due(began, of_step=True))
+            history.insert(began, readings + of_step, ~fleet.failed)  # for each sensor one of the two is zero
+            if fleet.on_failure == "reset" and fleet.failed.any():
+                history.begin(fleet.failed, fleet.times[fleet.failed])
+            self.history = history
+        except BaseException:
+            fleet.restore(backup)
+            raise
