@@ -6,8 +6,8 @@ All take random actions of the same task with the same time steps, in double pre
 own way. A step of the environment is 4 or 5 steps of the simulation (`frame_skip`). Contacts are rigid here and compliant in
 MuJoCo. Gymnasium's environments run one after the other ("sync") or in one process each ("async", for at most 64 robots).
 EnvPool runs MuJoCo in its own threads, by an interpreter that has it (`--envpool venv/bin/python`) and needs nothing else.
-Rates are medians of alternating rounds. `--alone` compares single environments (`gymnasium.make`) by processor time, which
-depends less on other programs.
+Rates are medians of alternating rounds. `--alone` compares the times of steps of single environments (`gymnasium.make`), which
+take turns: medians, 99th percentiles and the longest times.
 
 Published frame rates of EnvPool for MuJoCo's Ant-v3, with 5 frames per step (its README, https://pypi.org/project/envpool/):
 66,622 frames per second (synchronous) and 105,126 (asynchronous) on a laptop with 12 processors, and 3,134,287 on 256
@@ -32,6 +32,7 @@ from measure import machine, markdown
 import featherweight.environments  # noqa: F401  # registers featherweight/...
 
 MOST_PROCESSES = 64
+TURN = 100  # steps of a single environment in a row
 COLUMNS = ("featherweight", "Gymnasium, sync", "Gymnasium, async", "EnvPool")
 Run = Callable[[float], float]  # least time [s] -> steps per second
 
@@ -71,24 +72,22 @@ def stepping(open_until: ExitStack, envs: Any) -> Run:
     return run
 
 
-def stepping_alone(open_until: ExitStack, env: Any) -> Run:
-    """Return steps per second of processor time of one environment with random actions and resets."""
-    open_until.callback(env.close)
-    rng, space = np.random.default_rng(0), env.action_space
-    actions = rng.uniform(space.low, space.high, (64, *space.shape)).astype(np.float32)
+class Alone:
+    """One environment with random actions and resets, and the times of its steps [s]."""
 
-    def run(seconds: float) -> float:
+    def __init__(self, env: Any) -> None:
+        rng, space = np.random.default_rng(0), env.action_space
+        self.env, self.times = env, list[float]()
+        self.actions = rng.uniform(space.low, space.high, (TURN, *space.shape)).astype(np.float32)
         env.reset(seed=0)
-        begun, steps = time.process_time(), 0
-        while steps == 0 or time.process_time() - begun < seconds:
-            _, _, terminated, truncated, _ = env.step(actions[steps % 64])
-            if terminated or truncated:
-                env.reset()
-            steps += 1
-        return steps / (time.process_time() - begun)
 
-    run(0.0)
-    return run
+    def take_turn(self) -> None:
+        for action in self.actions:
+            begun = time.perf_counter()
+            _, _, terminated, truncated, _ = self.env.step(action)
+            self.times.append(time.perf_counter() - begun)
+            if terminated or truncated:
+                self.env.reset()
 
 
 def stepping_envpool(open_until: ExitStack, python: str, name: str, robots: int) -> Run:
@@ -128,15 +127,21 @@ def rates(runs: dict[str, Run], seconds: float, rounds: int = 5) -> dict[str, fl
 
 
 def alone(tasks: list[str], seconds: float) -> str:
-    """Return a table of step times and their ratio."""
+    """Return a table of step times and their ratios."""
     rows = []
     for name in tasks:
-        with ExitStack() as open_until:
-            made = {"ours": f"featherweight/{name}-v0", "theirs": f"{name}-v5"}
-            found = rates({who: stepping_alone(open_until, gymnasium.make(id)) for who, id in made.items()}, seconds, rounds=7)
-        times = {who: 1e6 / rate for who, rate in found.items()}
-        rows.append([name, *(f"{x:.0f}" for x in times.values()), f"{times['ours'] / times['theirs']:.2f}"])
-    return markdown(["one environment, µs per step", "featherweight", "Gymnasium", "ratio"], rows)
+        ours, theirs = (Alone(gymnasium.make(id)) for id in (f"featherweight/{name}-v0", f"{name}-v5"))
+        for run in (ours, theirs):  # without the first steps, which compile
+            run.take_turn()
+            run.times.clear()
+        while sum(ours.times) + sum(theirs.times) < seconds:
+            ours.take_turn()
+            theirs.take_turn()
+        both = (1e6 * np.quantile(run.times, (0.5, 0.99, 1.0)) for run in (ours, theirs))
+        rows.append([name, *(f"{a:.0f} / {b:.0f}, {a / b:.2f}" for a, b in zip(*both, strict=True))])
+        for run in (ours, theirs):
+            run.env.close()
+    return markdown(["one environment, µs per step, ours / Gymnasium's, ratio", "median", "99 %", "longest"], rows)
 
 
 def main() -> None:

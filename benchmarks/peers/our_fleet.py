@@ -35,7 +35,7 @@ class OurFleet:
     @property
     def in_lanes(self) -> bool:
         """Return whether robots step in vector lanes."""
-        return bool(self.sim._apart._fleet.vectors.ready(len(self.q)))
+        return bool(self.sim._apart(len(self.q))._fleet.vectors.ready(len(self.q)))
 
     @property
     def contacts(self) -> float:

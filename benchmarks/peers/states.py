@@ -1,4 +1,4 @@
-"""How far motions that continue from a saved state deviate from the motion that was not interrupted, ours and MuJoCo's.
+"""Deviations of motions that continue from a saved state from the motion that was not interrupted, ours and MuJoCo's.
 
     python benchmarks/peers/states.py [--robots 64]
 

@@ -21,6 +21,7 @@ from featherweight import (
 from featherweight.model.model_sensors import DIMENSIONS
 from featherweight.model.types import Sensed, SensedKind, Sensor, SensorField, SensorKind, SensorSampling
 from featherweight.simulation.sensor_measures import MEASURES
+from featherweight.simulation.sensor_plan import APART, RECORDS
 
 K, F = SensorKind, SensorField
 SOLID = Inertia(1.0, (0.0, 0.0, 0.1), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
@@ -54,7 +55,9 @@ def test_choices_that_a_sensor_does_not_have_are_refused(sensor: Sensor, message
 
 
 def test_every_kind_has_a_dimension_and_a_function() -> None:
-    assert DIMENSIONS.keys() == MEASURES.keys() == {*SensorKind}
+    assert DIMENSIONS.keys() == {*SensorKind}
+    assert MEASURES.keys() == {*APART}
+    assert RECORDS.keys() | {*APART} == {*SensorKind}
 
 
 def test_sensors_of_descriptions_made_in_python_are_measured() -> None:

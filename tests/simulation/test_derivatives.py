@@ -10,8 +10,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
+from featherweight.engine import program_trace
 from featherweight.model.types import WORLD, Actuator
-from featherweight.robots import mini_cheetah
+from featherweight.robots import linkages, mini_cheetah
 from featherweight.simulation.derivatives import StepDerivatives
 from oracles.mechanisms import MECHANISMS, closed
 from oracles.states import Array
@@ -168,6 +169,65 @@ def test_forces_at_their_limits_are_doubtful_and_beyond_have_no_effect() -> None
     assert agreed(sim, [0.7], [1.3], control=np.array([0.5])).B_control.any()
     assert not agreed(sim, [0.7], [1.3], control=np.array([0.9])).B_control.any()
     assert sim.derivatives(control=[1.0]).doubtful == ("actuator 'motor' at its limit",)
+
+
+def driven_linkage(gain: float, effort: float, integrator: str) -> fw.Simulation:
+    """Return a linkage with servos at three joints, two of which move with the first, and the same effort at each."""
+    d = linkages.four_bar()
+    robot = fw.build(dataclasses.replace(d, joints=tuple(dataclasses.replace(j, effort=effort) for j in d.joints)))
+    drives = [Actuator(f"servo {j.name}", j.name, gain=gain, bias=(0.0, -gain, -0.01 * gain)) for j in d.joints[:3]]
+    q = linkages.four_bar_configuration(1.0)
+    return fw.Simulation(robot, H, integrator, q=q, actuators=drives, joints=fw.JointOptions(limits=False, friction=False))
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("effort", [np.inf, 3.0])
+@pytest.mark.parametrize("gain", [1.0, 30.0, 300.0])
+def test_drives_at_all_joints_of_a_loop(gain: float, effort: float, integrator: str) -> None:
+    """Check that efforts bound the drives of each joint, also of one that a loop moves."""
+    sim = driven_linkage(gain, effort, integrator)
+    control = sim.q[:3] + min(1.0, 30.0 / gain) * np.array([0.05, -0.5, 0.2])
+    derivatives = agreed(sim, sim.q, [0.3], np.array([0.1]), control)
+    held = np.abs(derivatives.B_control[-1]) < 1e-15
+    assert derivatives.doubtful == () and held.any() == (effort < np.inf and gain > 1.0) and not held.all()
+
+
+def test_drives_without_a_gear_have_no_effect() -> None:
+    """Check drives of gear zero beside others on their joint, evaluated at the start and at the end of the step."""
+    none = [Actuator("none", "pivot", gear=0.0, gain=3.0), Actuator("bounded", "pivot", gear=0.0, force=(-1.0, 1.0))]
+    for bias in ((0.1, 0.0, 0.0), (0.1, -5.0, -0.2)):
+        drive = Actuator("motor", "pivot", gear=2.0, gain=3.0, bias=bias)
+        alone, several = (fw.Simulation(pendulum(effort=5.0), 0.01, actuators=x) for x in ([drive], [drive, *none]))
+        given = agreed(several, [0.7], [1.3], control=np.array([0.3, 0.2, 0.1]))
+        expected = agreed(alone, [0.7], [1.3], control=np.array([0.3]))
+        np.testing.assert_array_equal(given.A, expected.A)
+        np.testing.assert_array_equal(given.B_control, expected.B_control @ [[1.0, 0.0, 0.0]])
+
+
+def test_steps_too_large_for_one_function_are_differentiated_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check the same Jacobians, in the air and on the ground, with drives that the step evaluates at its end."""
+    shape = fw.generators.random_tree(3, seed=4, joint_types=("revolute", "floating"))
+    hinge = next(j.name for j in shape.joints if j.type is HINGE)
+    drive = Actuator("servo", hinge, gain=20.0, bias=(0.0, -20.0, -1.0))
+
+    def derivatives(height: float, one: bool) -> StepDerivatives:
+        robot = fw.build(with_springs(shape))
+        last, q = robot.bodies[-1].name, robot.random_configuration(1)
+        ground = fw.Plane((0.0, 0.0, robot.frame_placement(last)(q)[2, 3] - height))
+        spheres = [fw.ContactSphere(last, 0.05)]
+        sim = fw.Simulation(robot, H, spheres=spheres, ground=ground, contact=tight(), actuators=[drive], q=q)
+        sim.v = np.linspace(-1.0, 1.0, robot.nv)
+        assert sim._plant.model.driven and sim._plant.model.passive
+        assert [x is not None for x in (sim._plant.model.velocity_slopes, sim._plant.model.end_slopes)] == [one, one]
+        return sim.derivatives(np.linspace(0.0, 1.0, robot.nv), [0.3])
+
+    expected = [derivatives(height, True) for height in (1.0, 0.0499)]
+    monkeypatch.setattr(program_trace, "NODE_BUDGET", 2500)
+    for height, whole in zip((1.0, 0.0499), expected, strict=True):
+        parts = derivatives(height, False)
+        for x, y in zip(parts[:3], whole[:3], strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12 * np.abs(y).max())
+        assert parts.doubtful == whole.doubtful
 
 
 def test_a_pendulum_at_rest_at_the_bottom_by_the_midpoint_rule() -> None:

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 import featherweight as fw
+from featherweight.engine.loops.kernels import Table
 from featherweight.identification import random_parameters
 from featherweight.simulation import fleet
 from simulation.scenes import boxes, corners, free_bodies, pendulum, solid_box
@@ -200,6 +201,28 @@ def test_rollouts_change_nothing_even_if_they_fail(robots: int) -> None:
             np.testing.assert_array_equal(x, y)
         sim.run(0.1)
         other.run(0.1)
+
+
+def test_rollouts_of_numbers_of_robots_that_were_there_before_make_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check rollouts of other lengths, with other inputs and in another order of memory, and a step in between."""
+    sim, twin, rng = falling(1), falling(1), np.random.default_rng(0)
+    made: list[Table] = []
+
+    def table(*content: Any) -> Table:
+        made.append(Table(*content))
+        return made[-1]
+
+    monkeypatch.setattr(fleet, "Table", table)
+    for robots, steps, shared in ((3, 4, False), (1, 4, False), (3, 4, True), (3, 7, False), (1, 2, False)):
+        start, v = np.repeat(twin.q, robots, axis=0), np.zeros((robots, 6))
+        tau = np.asarray(rng.uniform(-1.0, 1.0, (1 if shared else robots, steps, 6)), order="F")
+        states = sim.rollout(start, v, tau=tau)
+        for i in range(robots):
+            twin.reset(start[i : i + 1], v[i : i + 1])
+            for k in range(steps):
+                twin.step(tau[0 if shared else i, k])
+                np.testing.assert_array_equal(states.q[i, k + 1], twin.q[0])
+    assert len(made) == 1 + len({1, 3})  # for `twin`, and for each number of robots
 
 
 def test_rollouts_have_the_parameters_of_the_simulation() -> None:

@@ -104,6 +104,16 @@ def test_a_rollout_ends_between_two_steps() -> None:
         assert np.array_equal(sim.q, states.q[:, sim.steps]) and sim.time == sim.steps * sim.step_size
 
 
+@pytest.mark.parametrize("kind", ["one robot", "several robots"])
+def test_rollouts_and_steps_after_an_interrupted_rollout_are_as_without_it(kind: str) -> None:
+    sim, twin = SIMULATIONS[kind](), SIMULATIONS[kind]()
+    push = np.random.default_rng(0).uniform(-1.0, 1.0, (1, 3, sim.robot.nv))
+    steps, step = twin.rollout(sim.state, tau=push), twin.advance(sim.state)
+    for _ in interrupted_everywhere(lambda: sim.rollout(sim.state, tau=push), 7):
+        assert sim.advance(sim.state) == step
+        assert sim.rollout(sim.state, tau=push).final == steps.final
+
+
 def test_a_reset_is_complete_or_has_not_begun() -> None:
     sim, before, after = (boxes([0.11, 0.2]) for _ in range(3))
     start, sim_q = after.q[0] + [0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0], sim.q

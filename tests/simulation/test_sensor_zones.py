@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from featherweight.model.types import SensorZone, ShapeType
-from featherweight.simulation.sensor_zones import is_inside, is_met
+from featherweight.simulation.sensor_zones import are_inside, is_met, zones_of
 
 ZONES = {
     ShapeType.SPHERE: ((0.7,), (0.7, 0, 0), mujoco.mjtGeom.mjGEOM_SPHERE),
@@ -24,7 +24,7 @@ def test_rays_and_points_are_where_they_are_in_mujoco(kind: ShapeType) -> None:
     points, directions = rng.uniform(-1, 1, (2000, 3)), rng.standard_normal((2000, 3))
     directions[:300] = np.eye(3)[rng.integers(0, 3, 300)] * rng.choice((-1.0, 1.0), (300, 1))  # along faces and axes
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    zone = SensorZone(kind, size)
+    zones = zones_of([SensorZone(kind, size)])
 
     def meets(point: object, direction: object) -> bool:
         eye = np.eye(3).ravel()
@@ -33,6 +33,9 @@ def test_rays_and_points_are_where_they_are_in_mujoco(kind: ShapeType) -> None:
 
     ahead = np.array([meets(p, d) for p, d in zip(points, directions, strict=True)])
     behind = np.array([meets(p, -d) for p, d in zip(points, directions, strict=True)])
-    np.testing.assert_array_equal(is_met(zone, points, directions), ahead)
-    np.testing.assert_array_equal(is_inside(zone, points), ahead & behind)
+    met = [is_met(zones, 0, p, d) for p, d in zip(points.tolist(), directions.tolist(), strict=True)]
+    np.testing.assert_array_equal(met, ahead)
+    inside = np.zeros(len(points), bool)
+    are_inside(zones, points, inside)
+    np.testing.assert_array_equal(inside, ahead & behind)
     assert 0.05 < (ahead & behind).mean() < ahead.mean() < 0.9

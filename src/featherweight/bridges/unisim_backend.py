@@ -29,7 +29,7 @@ from ..robot.build import load
 from ..robot.mujoco_order import MujocoOrder, RobotState
 from ..robot.robot import Robot
 from ..simulation import Simulation
-from ..simulation.sensor_measures import quaternions_of
+from ..spatial.lie import quaternion_of_matrix
 
 STATE = ("qpos", "qvel", "ctrl")
 COMPOSED = ("fragment_files", "terrain", "fixed_variant_plan", "entity_assets", "entity_variant")  # fields of SceneCfg
@@ -339,7 +339,9 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # mypy doe
         self.get_body_ids(names)  # raises ValueError for an unknown name
         q, v = self.simulation.q, self.simulation.v
         places, velocities = self.robot.frame_placement(names)(q), self.robot.frame_velocity(names)(q, v)
-        parts = places[..., :3, 3], quaternions_of(places[..., :3, :3]), velocities[..., :3], velocities[..., 3:]
+        turned = quaternion_of_matrix(np.moveaxis(places[..., :3, :3], (-2, -1), (0, 1)))
+        quaternions = np.stack([turned.s, *turned.u], axis=-1)
+        parts = places[..., :3, 3], quaternions, velocities[..., :3], velocities[..., 3:]
         return TrackedBodyStateViews(tuple(names), *(_tensor(x, device) for x in parts))
 
     # playback

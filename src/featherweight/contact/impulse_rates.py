@@ -85,8 +85,11 @@ class ImpulseRates:
 class RatesOfRows(Protocol):
     """Rates of the velocities of contact and joint rows, in all directions."""
 
-    dbefore: Matrix  # (m, directions) rates of velocities at the start of the step
-    dapproach: Matrix  # (m, directions) rates of velocities at its end, without impulses
+    dapproach: Matrix  # (m, directions) rates of velocities at the end of the step, without impulses
+
+    @property
+    def dbefore(self) -> Matrix:
+        """Rates (m, directions) of velocities at its start."""
 
     def applied(self, f: Vector, df: Matrix) -> ValueAndRates:
         """Return the change of velocities by impulses, A f, and its rates."""

@@ -16,7 +16,7 @@ from ..engine.threads import processors, share_out
 from ..simulation.stage_records import FleetArrays
 from .compiled_task import CompiledTask
 from .episode_loop import ACT, ARRIVE, BEGIN, OBSERVE, WORK_ON_EPISODES, Episode, Episodes, Now
-from .moved import Moved
+from .moved import Moved, Told
 from .parallel_robots import EVERY, ParallelRobots
 from .reset_noise import ResetNoise
 from .task import Terms
@@ -39,14 +39,14 @@ class CompiledEpisodes:
 
     def __init__(self, task: CompiledTask, robots: ParallelRobots) -> None:
         self.task, self.robots = task, robots
-        self._size = len(robots.simulation.q)
+        self._size, self._facts = len(robots.simulation.q), (*task.told, *task.terms)
         one = self._episode()
         n, now = self._size, one.now
         self.arrays = Episodes(
-            which=np.zeros(n, np.int64), action=np.zeros((n, len(now.action))), control=np.zeros((n, len(now.control))),
+            which=np.zeros(n, np.int64), action=np.zeros((n, len(now.action))), control=robots.control,
             memory=np.zeros((n, len(now.memory))), drawn=np.zeros((n, 2), np.int64),
-            seen=np.zeros((n, task.seen(robots.links))), terms=np.zeros((n, len(task.terms))), reward=np.zeros(n),
-            told=np.zeros((n, len(task.told))), ended=np.zeros(n, bool),
+            seen=np.zeros((n, task.seen(robots.links))), facts=np.zeros((n, len(self._facts))), told=len(task.told),
+            reward=np.zeros(n), ended=np.zeros(n, bool),
         )  # fmt: skip
         self._bound: _Bound | None = None
 
@@ -59,11 +59,10 @@ class CompiledEpisodes:
         task, links, a = self.task, self.robots.links, self.arrays
         qpos, qvel = task.beginning(links.home, links.robot.nv, noise, which)
         self.robots.begin(which, qpos, qvel)
-        a.control[which] = 0.0
         a.drawn[which, 0], a.drawn[which, 1] = noise.keys(which), task.drawn_at_first
         self._work_on(which, BEGIN)
-        told = a.told[which]
-        return {name: told[:, k] for k, name in enumerate(task.told[: task.places])}
+        facts = a.facts[which]
+        return {name: facts[:, k] for k, name in enumerate(task.told[: task.places])}
 
     def observe(self, which: Array | slice = EVERY) -> Array:
         """Return the observations (k, numbers) of robots in their current states."""
@@ -71,25 +70,23 @@ class CompiledEpisodes:
         self._work_on(numbers, OBSERVE)
         return self.arrays.seen[numbers]
 
-    def advance(self, action: Array) -> Moved:
-        """Take a step of the environment under actions (robots, actions)."""
-        self.act(action)
-        return self.arrive(self.robots.advance(self.arrays.control, self.task.frame_skip))
+    def advance(self, action: Array) -> Moved | None:
+        """Take a step of the environment under actions (robots, actions), or none if an action is not finite."""
+        return self.arrive(self.robots.advance(self.task.frame_skip)) if self.act(action) else None
 
-    def act(self, action: Array) -> None:
-        """Compute the controls (robots, nu) for actions (robots, actions)."""
+    def act(self, action: Array) -> bool:
+        """Compute the controls (robots, nu) for actions (robots, actions); return whether all actions are finite."""
         self.arrays.action[...] = action
         self._prepare()
-        self._act()
+        return self._act() == self._size
 
     def arrive(self, failed: Array) -> Moved:
         """Evaluate the result of a step in which some robots, `failed` (robots,), failed."""
         self._prepare()
         self._arrive()
-        a, task = self.arrays, self.task
-        info = dict(zip((*task.told, *task.terms), (*a.told.T.copy(), *a.terms.T.copy()), strict=True))
-        info["simulation_failed"] = failed
-        return Moved(a.seen.copy(), a.reward.copy(), a.ended | failed, info)
+        a = self.arrays
+        told = Told(self._facts, a.facts, {"simulation_failed": failed})
+        return Moved(a.seen.copy(), a.reward.copy(), a.ended | failed, told)
 
     def _work_on(self, which: Array, work: int) -> None:
         """Work on robots (k,)."""
@@ -110,7 +107,7 @@ class CompiledEpisodes:
         self._run = WORK_ON_EPISODES.for_tables(one, bound.many, bound.robots)
         self._act, self._arrive = self._whole(ACT), self._whole(ARRIVE)
 
-    def _whole(self, work: int) -> Callable[[], Any]:
+    def _whole(self, work: int) -> Callable[[], int]:
         """Return the call that works on all robots."""
         if self._size > FEW:
             return partial(self._share, work, self._size)
@@ -118,9 +115,10 @@ class CompiledEpisodes:
         tables = self._ones[0], self._bound.many, self._bound.robots
         return prepared_call(self._run, *(t.address for t in tables), 0, self._size, work, kept=tables)
 
-    def _share(self, work: int, count: int) -> None:
-        """Work on the first `count` robots, or on the robots in `which`, with as many threads as pay off."""
+    def _share(self, work: int, count: int) -> int:
+        """Work on the first `count` robots, or on the robots in `which`, with as many threads as pay off; return the sum."""
         assert self._bound is not None
+        done: list[int] = []
         many, robots = self._bound.many.address, self._bound.robots.address
 
         def piece(first: int, stop: int) -> None:
@@ -128,10 +126,11 @@ class CompiledEpisodes:
                 one = self._ones.pop()
             except IndexError:
                 one = Table(self._episode())
-            self._run(one.address, many, robots, first, stop, work)
+            done.append(self._run(one.address, many, robots, first, stop, work))
             self._ones.append(one)
 
         share_out(piece, count, 1 if count <= FEW else self.robots.threads or processors(), GRAIN)
+        return sum(done)
 
     def _episode(self) -> Episode:
         """Return the data of one thread."""

@@ -3,7 +3,7 @@
 The text of a task is a named tuple of numbers, workspace arrays and calls of the robot's functions, with these methods:
 
     begin(now)                 start of an episode: write the memory of the task
-    act(now)                   before the steps: write controls from the action, store what rewards need
+    act(now)                   before the steps: write controls from the action, store what rewards need; may run again
     measure(now, fleet, i)     compute what the methods below share, also at the start of an episode; i is the robot's number
     observe(now, seen)         write the observation
     reward(now, terms)         write the terms of the reward
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from ..array_types import Booleans, IntegerMatrix, Integers, Matrix, Vector
 from ..engine.loops.kernels import CompiledLoop
 from ..robot.qpos_qvel import OrderArrays, write_qpos, write_qvel
+from ..simulation.robot_stages import all_finite
 from ..simulation.smooth_motion import clear, copy, copy_rows
 from ..simulation.stage_records import FleetArrays
 
@@ -58,14 +59,20 @@ class Episodes(NamedTuple):
     memory: Matrix
     drawn: IntegerMatrix
     seen: Matrix
-    terms: Matrix
+    facts: Matrix  # entries of `info`, then terms of the reward
+    told: int  # count of the entries of `info`
     reward: Vector
-    told: Matrix
     ended: Booleans
 
 
 def work_on_episodes(one: Episode, many: Episodes, fleet: FleetArrays, first: int, stop: int, work: int) -> int:
-    """Do one kind of work for robots first to stop, or for the entries first to stop of `which`."""
+    """Do one kind of work for robots first to stop, or for the entries first to stop of `which`; return their number.
+
+    ACT does nothing, and returns 0, if an action is not finite.
+    """
+    for k in range(first, stop if work == ACT else first):
+        if not all_finite(many.action[k]):
+            return 0
     for k in range(first, stop):
         i = many.which[k] if work >= BEGIN else k
         load(one, many, fleet, i)
@@ -78,16 +85,17 @@ def work_on_episodes(one: Episode, many: Episodes, fleet: FleetArrays, first: in
                 one.task.begin(one.now)
             one.task.measure(one.now, fleet, i)
             one.task.observe(one.now, many.seen[i])
-            one.task.tell(one.now, many.told[i])
+            told, terms = many.facts[i, : many.told], many.facts[i, many.told :]
+            one.task.tell(one.now, told)
             if work == ARRIVE:
-                one.task.reward(one.now, many.terms[i])
-                many.reward[i] = one.task.total(many.terms[i])
+                one.task.reward(one.now, terms)
+                many.reward[i] = one.task.total(terms)
                 many.ended[i] = one.task.ended(one.now)
                 one.task.remember(one.now)
         if work != OBSERVE:
             copy(one.now.memory, many.memory[i])
             many.drawn[i, 1] = one.now.drawn[1]
-    return 0
+    return stop - first
 
 
 def load(one: Episode, many: Episodes, fleet: FleetArrays, i: int) -> None:

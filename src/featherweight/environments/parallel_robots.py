@@ -43,7 +43,7 @@ class ParallelRobots:
         if root is not None:
             self._lift(home, root)
         self._require_clear(description)
-        self.control = np.zeros((robots, len(robot.controls)))
+        self.control = np.zeros((robots, len(robot.controls)))  # of the next steps
         self.touching_links = self._numbers_of_touching_links()
 
     def _lift(self, home: Array, root: MovingJoint) -> None:
@@ -68,13 +68,11 @@ class ParallelRobots:
     def begin(self, which: Array, qpos: Array, qvel: Array) -> None:
         """Place robots (k,) at qpos (k, nq), qvel (k, nv), without contacts."""
         self.simulation.reset(*self.links.order.back(qpos, qvel), which=which)
-        self.control = self.control.copy()  # snapshots have the array
         self.control[which] = 0.0
 
-    def advance(self, control: Array, steps: int) -> Array:
-        """Take steps under controls (robots, nu). Return which robots (robots,) failed and stopped."""
-        self.control = control.copy()
-        self.simulation.step(control=self.control, steps=steps)
+    def advance(self, steps: int) -> Array:
+        """Take steps under `control`. Return which robots (robots,) failed and stopped."""
+        self.simulation.step(None, self.control, steps=steps)
         return self.simulation.failed
 
     def snapshot(self, which: Array | slice = EVERY, forces: bool = False) -> Snapshot:
@@ -82,7 +80,7 @@ class ParallelRobots:
         q, v = self.simulation.q, self.simulation.v
         if which is not EVERY:
             q, v = q[which], v[which]
-        felt, control = (self._forces(which), self.control[which]) if forces else (None, None)
+        felt, control = (self._forces(which), self.control[which].copy()) if forces else (None, None)
         now = Snapshot(self.links, q, v, felt, control, (self.simulation, which))
         if forces:
             _ = now.cfrc_ext  # found before a later step writes to the arrays of contacts

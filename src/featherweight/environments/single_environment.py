@@ -51,8 +51,7 @@ class RobotEnv(Env[Vector, Vector]):
     def step(self, action: Array) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
         """Take a step; return observation, reward, whether the episode has terminated, False, and `info`."""
         observation, reward, terminated, told = self.vector.advance(real_array("action", action)[None])
-        info = {name: x[0] for name, x in told.items()}
-        return observation[0], float(reward[0]), bool(terminated[0]), False, info
+        return observation[0], reward.item(), terminated.item(), False, told.of(0)
 
     def render(self) -> Array | None:
         """Return a picture of the current state, with `render_mode` "rgb_array"; otherwise None."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..array_types import Array
-from .moved import Moved
+from .moved import Moved, Told
 from .parallel_robots import EVERY, ParallelRobots
 from .reset_noise import ResetNoise
 from .snapshot import Snapshot
@@ -29,15 +29,19 @@ class SnapshotEpisodes:
         """Return the observations (k, ...) of robots in their current states."""
         return self._observation(self.robots.snapshot(which, self.task.asks_for_forces))
 
-    def advance(self, action: Array) -> Moved:
-        """Take a step of the environment under actions (robots, actions)."""
+    def advance(self, action: Array) -> Moved | None:
+        """Take a step of the environment under actions (robots, actions), or none if an action is not finite."""
+        if not np.isfinite(action).all():
+            return None
         task, before = self.task, self._before()
-        failed = self.robots.advance(action, task.frame_skip)
+        self.robots.control[...] = action
+        failed = self.robots.advance(task.frame_skip)
         after = self.robots.snapshot(forces=task.asks_for_forces)
         self._last = after, self.robots.simulation.revision
         terms = task.rewards(before, after, action)
         told = {**task.whereabouts(after), **task.motion(before, after), **terms, "simulation_failed": failed}
-        return Moved(self._observation(after), _sum(terms, len(failed)), task.terminated(after) | failed, told)
+        rewards, numbers = _sum(terms, len(failed)), np.zeros((len(failed), 0))
+        return Moved(self._observation(after), rewards, task.terminated(after) | failed, Told((), numbers, told))
 
     def _before(self) -> Snapshot:
         """Return the snapshot before a step: the one after the last step, unless the state has changed since."""

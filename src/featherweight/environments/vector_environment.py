@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from inspect import signature
 from typing import Annotated, Any
 
 import numpy as np
@@ -54,7 +55,6 @@ TASKS: dict[str, type[Task]] = {
 }
 
 
-KEYWORDS = "num_envs", "max_episode_steps", "autoreset_mode", "integrator", "threads", "render_mode", "size", "camera_name"
 AT_LEAST_ONE = whole(1).worded("at least 1, a whole number")
 SEEDS = either([whole(0), list_of(either([whole(0), NOTHING])), NOTHING]).worded(
     "a whole number of at least 0, such a number or None for each environment, or None"
@@ -125,6 +125,7 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         self.single_action_space = Box(*self.task.action_bounds(self.robots.links), dtype=np.float32)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
+        self._shape = self.action_space.shape
         self._noise: ResetNoise | None = None
         self._elapsed = np.zeros(num_envs, np.int64)
         self._ended = np.zeros(num_envs, bool)
@@ -208,7 +209,8 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         Gymnasium defines these results. Actuators clip actions to their range; costs of controls do not. Raises ValueError for
         actions of the wrong shape and for non-finite actions.
         """
-        observation, reward, terminated, told = self.advance(actions)
+        observation, reward, terminated, all_told = self.advance(real_array("actions", actions))
+        told = all_told.arrays()
         self._elapsed += 1
         truncated = self._elapsed >= (self.max_episode_steps or np.inf)
         between = None
@@ -222,14 +224,14 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         return observation, reward, terminated, truncated, self._with_resets(observation, told, beginning.copy())
 
     @exclusive
-    def advance(self, actions: Array) -> Moved:
+    def advance(self, actions: Matrix) -> Moved:
         """Take a step of all robots as `step` does, without ending or beginning episodes."""
-        actions = real_array("actions", actions)
-        if actions.shape != self.action_space.shape or not np.logical_and.reduce(np.isfinite(actions), axis=None):
-            raise ValueError(f"actions must be finite numbers of shape {self.action_space.shape}; got {shown(actions)}")
         if self._noise is None:
             raise ValueError("call reset() before step()")
-        return self.episodes.advance(actions)
+        moved = self.episodes.advance(actions) if actions.shape == self._shape else None
+        if moved is None:
+            raise ValueError(f"actions must be finite numbers of shape {self._shape}; got {shown(actions)}")
+        return moved
 
     def _with_resets(self, observation: Matrix, told: Terms, beginning: Booleans) -> dict[str, Any]:
         """Begin the episodes that are due, write their first observations, and return `info`."""
@@ -282,7 +284,8 @@ def the_task(task: str | Task, parameters: dict[str, Any]) -> Task:
     kind = TASKS[task] if isinstance(task, str) else type(task)
     names = [f.name for f in fields(kind)]
     if unknown := [name for name in parameters if name not in names]:
-        meant = hint(unknown[0], (*names, *KEYWORDS))
+        *own, _ = signature(RobotVectorEnv).parameters
+        meant = hint(unknown[0], (*names, *own))
         raise TypeError(f"{kind.__name__} has no {', '.join(unknown)}; it has {', '.join(names)}{meant}")
-    own = {} if isinstance(task, str) else {name: getattr(task, name) for name in names}
-    return kind(**{**own, **parameters})
+    given = {} if isinstance(task, str) else {name: getattr(task, name) for name in names}
+    return kind(**{**given, **parameters})

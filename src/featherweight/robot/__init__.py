@@ -27,6 +27,7 @@ Other rooms use these modules:
     parametric                              inertias as arguments
     qpos_qvel                               MuJoCo's order in kernels
     robot                                   the class
+    step_slopes                             derivatives of time steps
     system                                  a robot without its functions
     tendons.length_functions                lengths at configurations
     tendons.lengths                         lengths in kernels

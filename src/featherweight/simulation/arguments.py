@@ -104,6 +104,8 @@ def check_duration(duration: float, every: int) -> None:
 
 def check_count(name: str, count: object, least: int) -> int:
     """Return a whole number of at least `least`. Raises ValueError for other numbers."""
+    if type(count) is int and count >= least:
+        return count
     number: int = argument(name, count, whole(least).worded(f"at least {least}, a whole number"))
     return number
 
@@ -135,7 +137,7 @@ def check_out(out: Any, shapes: Sequence[tuple[int, ...]]) -> None:
 
 
 def numbers(name: str, x: object) -> Array:
-    """Return a copy of an array of real numbers."""
+    """Return a copy, in C order, of an array of real numbers."""
     try:
         given = HostArrays().array(x, name)
     except TypeError as error:
@@ -143,7 +145,7 @@ def numbers(name: str, x: object) -> Array:
     try:
         if given.dtype.kind in "cSUMm" or (given.dtype.kind == "b" and given.ndim == 0):
             raise TypeError(f"its type is {given.dtype}")
-        return np.array(given, dtype=np.float64)
+        return np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of real numbers: {error}") from None
 

@@ -6,7 +6,8 @@ sliding, open or bouncing.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,12 +18,12 @@ from ..contact.contact_solver import STRUCK, find_impulses_by, impulse_work, is_
 from ..contact.impulse_rates import ImpulseRates, ValueAndRates, restitution_rates
 from ..contact.impulses import Solution, greatest_of, solve_problem
 from ..contact.laws import PARTING_SPEED, RETURN_SPEED, Problem, RowMotion, room_for_law, write_law
+from ..contact.row_rates import BodyRates, geometry_rates, row_rates
 from .found_step import FoundStep
 from .rates import JointMap, Rated
 from .robot_stages import first_contacts
-from .row_rates import BodyRates, side_rates
 from .stage_records import FOUND, PARTING, SOLVED
-from .step_rates import StepRates
+from .step_rates import State
 
 EDGE = 1e2  # distance from another state, in units of the solver's residual, below which a contact is doubtful
 EDGE_OF_GAPS = 1e-3  # distance from a change of a gap's effect, in units of slop, below which the gap counts as without effect
@@ -40,22 +41,23 @@ class Stage(NamedTuple):
 class ContactRates:
     """Rates of a step of one robot with contacts, joints near their limits, or dry friction.
 
-    `found` is the step, and `motion` its smooth part.
+    `found` is the step, `start` the state before it, and `dfree` the rates of its velocity without contacts. Slopes are
+    derivatives by q.
     """
 
-    def __init__(self, found: FoundStep, motion: StepRates, dfree: Array) -> None:
+    def __init__(self, found: FoundStep, start: State, dfree: Array) -> None:
         t, step = found.stages.touching, found.stages.step
-        self.found, self.motion, self.stage = found, motion, found.contacts
+        self.found, self.start, self.stage = found, start, found.contacts
         self.last = t.impulses.last_force, t.impulses.last_row
-        self.start, self.h, self.model = motion.start, found.model.h, t.model
+        self.h, self.model = found.model.h, t.model
         self.free, self.dfree = step.free.copy(), dfree
         self.count = int(t.counts[SOLVED] if t.counts[FOUND] else 0)
         self.contacts = first_contacts(t.contacts, self.count)
         self._refuse_shapes()
         self.kinematics, self.impulses = t.kinematics, t.impulses
         self.active = active_rows(self.model, self.kinematics)
-        self.joints = JointMap(found.forces, self.start.q)
-        self.base = motion.dynamics(self.start.q.value, 0.0 * self.start.v.value, 0.0 * self.start.v.value)
+        self.joints = JointMap(found.forces, Rated(start.q.value, np.eye(found.robot.nv)))
+        self.base = self._pushed(step.none, np.zeros((len(found.robot.bodies), 6)))
         self._locate()
         self._assemble()
         self._solve()
@@ -73,91 +75,91 @@ class ContactRates:
     # geometry and response of contacts
 
     def _locate(self) -> None:
-        nv, columns = self.start.q.rates.shape
-        jacobian = np.zeros((0, 6, nv))
-        if self.stage.bodies:
-            jacobian = self._velocity_slopes(self.free)[1]
-        self.bodies = BodyRates(self.kinematics.placement, jacobian, jacobian @ self.start.q.rates)
-        sides = [side_rates(self.stage, self.contacts, c, self.bodies) for c in range(self.count)]
-        self.sides = [s for _, s in sides]
-        rows = self.model.rows
+        k, rows, nv = self.count, self.model.rows, self.found.robot.nv
         self.dof, self.sign = rows.dof[self.active], rows.sign[self.active]
         S = np.eye(nv) if self.joints.S is None else self.joints.S
         self.E = self.sign[:, None] * S[self.dof]
         self.gap = np.concatenate([self.contacts.gap, self.kinematics.gap[self.active]])
-        self.jumps = np.array([g.doubtful for g, _ in sides], bool)
-        moving = np.array([g.gap for g, _ in sides]).reshape(-1, columns)
-        self.dgap = np.vstack([moving, self.E @ self.start.q.rates])
+        self.axes, self.jumps, self.dgap = np.empty((k, 3, 3)), np.zeros(k, bool), self.E
+        self.G = self.F = self.E
+        if k:
+            for n, axes in zip(self.contacts.normal, self.axes, strict=True):
+                write_axes(n, axes)
+            scene = self.stage.scene
+            pairs = scene.pair[self.stage.touching.pairs[self.contacts.candidate]]
+            self.bodies = BodyRates(self.kinematics.placement, self._velocity_slopes(self.free)[1], self.model.width)
+            geometry = geometry_rates(scene, pairs, self.contacts, self.bodies)
+            self.rows, self.felt = row_rates(scene, pairs, self.contacts, self.axes, geometry, self.bodies)
+            self.jumps, self.dgap = geometry.doubtful, np.vstack([geometry.gap, self.E])
+            self.G, self.F = (
+                np.vstack([r.of_contacts(r.rows @ self.bodies.jacobian[r.body], k), self.E]) for r in (self.rows, self.felt)
+            )
+        self.A = np.ascontiguousarray(self.F @ self.base.da_dtau @ self.F.T)
 
-    def _velocity_slopes(self, x: Array) -> tuple[Array, Array]:
+    def _velocity_slopes(self, x: Array) -> Any:
         """Return the derivatives of body velocities (bodies, 6, nv) with respect to q and v, at velocities x."""
-        D = self.stage.body_velocities.derivative("q", "v")(self.start.q.value, x)
-        return D[0], D[1]
+        return self.stage.velocity_slopes(self.start.q.value, x)
 
-    def seen(self, x: Array, dx: Array, felt: bool = False) -> tuple[Array, Array]:
-        """Return the velocities (m,) along contacts and joint rows for velocities x (nv,), and their rates."""
-        m = 3 * self.count + len(self.active)
-        u, du = np.zeros(m), np.zeros((m, dx.shape[1]))
-        if self.stage.bodies:
-            by_q, J = self._velocity_slopes(x)
-            V, dV = J @ x, by_q @ self.start.q.rates + J @ dx
-            for c, sides in enumerate(self.sides):
-                at = slice(3 * c, 3 * c + 3)
-                for s in sides:
-                    rows, drows = (s.felt, s.dfelt) if felt else (s.rows, s.drows)
-                    u[at] += rows @ V[s.body]
-                    du[at] += np.einsum("rkd,k->rd", drows, V[s.body]) + rows @ dV[s.body]
-        y, dy = self.joints.velocities(Rated(x, dx))
-        u[3 * self.count :], du[3 * self.count :] = self.sign * y[self.dof], self.sign[:, None] * dy[self.dof]
-        return u, du
+    def _pushed(self, tau: Array, external: Array) -> Any:
+        """Return the derivatives of the acceleration by forces at joints and on bodies, at rest."""
+        q, none = self.start.q.value, self.found.stages.step.none
+        return self.found.model.impulse_slopes(q, none, tau, *self.found.armature, external_forces=external)
 
-    def response(self, f: Array, df: Array, felt: bool = False) -> tuple[Array, Array]:
-        """Return the change of velocity M⁻¹ Jᵀ f (nv,) by impulses f (m,), and its rates."""
-        columns = df.shape[1]
-        W, dW = np.zeros((len(self.stage.bodies), 6)), np.zeros((len(self.stage.bodies), 6, columns))
-        for c, sides in enumerate(self.sides):
-            own, down = f[3 * c : 3 * c + 3], df[3 * c : 3 * c + 3]
-            for s in sides:
-                rows, drows = (s.felt, s.dfelt) if felt else (s.rows, s.drows)
-                W[s.body] += own @ rows
-                dW[s.body] += np.einsum("r,rkd->kd", own, drows) + rows.T @ down
-        n = len(self.found.forces.names)
-        e, de = np.zeros(n), np.zeros((n, columns))
-        np.add.at(e, self.dof, self.sign * f[3 * self.count :])
-        np.add.at(de, self.dof, self.sign[:, None] * df[3 * self.count :])
-        tau, dtau = self.joints.forces(Rated(e, de))
-        external = np.zeros((len(self.found.robot.bodies), 6))
-        external[self.stage.numbers] = W / self.h
-        D = self.motion.dynamics(self.start.q.value, 0.0 * self.start.v.value, tau / self.h, external)
-        J, Minv = self.bodies.jacobian, self.base.da_dtau
-        x: Array = Minv @ (np.einsum("bkv,bk->v", J, W) + tau)
-        dx = self.h * (D.da_dq - self.base.da_dq) @ self.start.q.rates + Minv @ (np.einsum("bkv,bkd->vd", J, dW) + dtau)
-        return x, dx
+    def _seen_slopes(self, x: Array, felt: bool = False) -> Array:
+        """Return the slopes (m, nv) of the velocities along contacts and joint rows, for velocities x (nv,)."""
+        turned, k = np.zeros(self.G.shape), 3 * self.count
+        if k:
+            r, (by_q, J) = self.felt if felt else self.rows, self._velocity_slopes(x)
+            V = (J @ x)[r.body, None, None]
+            turned[:k] = r.of_contacts((V @ r.slopes)[:, :, 0] + r.rows @ by_q[r.body], self.count)
+        if self.joints.S is not None:
+            turned[k:] = self.sign[:, None] * self.joints.slopes(x)[self.dof]
+        return turned
+
+    def _response_slopes(self, f: Array, felt: bool = False) -> Array:
+        """Return the slopes (nv, nv) of the change of velocity M⁻¹ Jᵀ f by impulses f (m,)."""
+        k, external, pull = 3 * self.count, np.zeros((len(self.found.robot.bodies), 6)), np.zeros_like(self.base.da_dq)
+        if k:
+            W, slopes = (self.felt if felt else self.rows).pulled(f[:k], len(self.stage.bodies))
+            external[self.stage.numbers] = W / self.h
+            pull += np.einsum("bkv,bkd->vd", self.bodies.jacobian, slopes)
+        if self.joints.S is not None:
+            e = np.zeros(len(self.found.forces.names))
+            np.add.at(e, self.dof, self.sign * f[k:])
+            pull += self.joints.forces(Rated(e, np.zeros((len(e), len(pull))))).rates
+        D = self._pushed(f[k:] @ self.E / self.h, external)
+        response: Array = self.h * (D.da_dq - self.base.da_dq) + self.base.da_dtau @ pull
+        return response
 
     def applied(self, f: Array, df: Array) -> tuple[Array, Array]:
         """Return A f, and its rates."""
-        return self.seen(*self.response(f, df, felt=True), felt=True)
+        x = self.base.da_dtau @ (f @ self.F)
+        slopes = self.F @ self._response_slopes(f, felt=True) + self._seen_slopes(x, felt=True)
+        return self.A @ f, self.A @ df + slopes @ self.start.q.rates
 
     # the problem
 
     def _assemble(self) -> None:
         """Assemble the problem as `contact_problem.assembled` does, with its rates."""
         model, k = self.model, self.count
-        axes, start = np.empty((k, 3, 3)), np.zeros(3 * k + len(self.active))
-        for c in range(k):
-            write_axes(self.contacts.normal[c], axes[c])
-            start[3 * c : 3 * c + 3] = axes[c] @ self.last[0][self.contacts.candidate[c]]
+        start = np.zeros(len(self.G))
+        start[: 3 * k] = (self.axes @ self.last[0][self.contacts.candidate][:, :, None]).ravel()
         start[3 * k :] = self.last[1][self.active]
-        approach, self.dapproach = self.seen(self.free, self.dfree)
-        before, self.dbefore = self.seen(self.start.v.value, self.start.v.rates)
+        approach, before = self.G @ self.free, self.G @ self.start.v.value
+        self.dapproach = self.G @ self.dfree + self._seen_slopes(self.free) @ self.start.q.rates
         law = room_for_law(k, len(self.active))._replace(pyramid=model.settings.pyramid)
         write_law(model, RowMotion(self.contacts.candidate, self.active, self.gap, approach, before), law)
         self.normals = np.concatenate([np.arange(0, 3 * k, 3), np.arange(3 * k, len(law.bias))])
-        F = self._felt_jacobian()
-        A = np.ascontiguousarray(F @ self.base.da_dtau @ F.T)
-        problem = Problem(A, law.bias, law.friction, law.lower, law.upper, law.pyramid)
-        self.p = AssembledProblem(problem, approach, before, law, np.zeros((0, 2, 3, 6)), axes, start, self.active)
+        problem = Problem(self.A, law.bias, law.friction, law.lower, law.upper, law.pyramid)
+        self.p = AssembledProblem(problem, approach, before, law, np.zeros((0, 2, 3, 6)), self.axes, start, self.active)
         self.edge = EDGE * model.settings.tolerance * max(greatest_of(law.bias), greatest_of(approach))
+
+    @cached_property
+    def dbefore(self) -> Array:
+        """Rates (m, directions) of velocities at the start of the step."""
+        q, v = self.start
+        rates: Array = self.G @ v.rates + self._seen_slopes(v.value) @ q.rates
+        return rates
 
     def _targets(self) -> Array:
         """Return which contacts and rows (k + n,) may close to a gap of zero: all but those that bounce, and dry friction."""
@@ -165,18 +167,10 @@ class ContactRates:
 
     def _bias_rates(self) -> Array:
         """Return rates (m, directions) of the problem's velocities at fixed impulses."""
-        db, targets = self.dapproach.copy(), self._targets()
-        for r, i in enumerate(self.normals):
-            if targets[r] and self.gap[r] > EDGE_OF_GAPS * self.model.settings.slop:
-                db[i] += self.dgap[r] / self.h
+        closing = self._targets() & (self.gap > EDGE_OF_GAPS * self.model.settings.slop)
+        db: Array = self.dapproach.copy()
+        db[self.normals[closing]] += self.dgap[closing] @ self.start.q.rates / self.h
         return db
-
-    def _felt_jacobian(self) -> Array:
-        F = np.zeros((3 * self.count, self.E.shape[1]))
-        for c, sides in enumerate(self.sides):
-            for s in sides:
-                F[3 * c : 3 * c + 3] += s.felt @ self.bodies.jacobian[s.body]
-        return np.vstack([F, self.E])
 
     def _rates_of(self, problem: Problem, f: Array, du: Array, dbound: Array | None = None) -> Array:
         """Return the rates of impulses that solve a problem, and record which of them are doubtful."""
@@ -194,7 +188,7 @@ class ContactRates:
         struck = settings.in_step and is_struck(p, STRUCK * settings.tolerance * greatest_of(p.problem.b))
         if not (p.law.restitution.any() or struck):
             force = self.impulses.force[:k]
-            self.f = np.concatenate([np.einsum("cij,cj->ci", p.axes, force).ravel(), self.impulses.next_row[self.active]])
+            self.f = np.concatenate([(p.axes @ force[:, :, None]).ravel(), self.impulses.next_row[self.active]])
             self.df = self._rates_of(p.problem, self.f, self.applied(self.f, zero)[1] + self._bias_rates())
         else:
             self._solve_with_impacts(zero)
@@ -243,11 +237,16 @@ class ContactRates:
 
     def struck(self) -> Array:
         """Rates of the change of velocity by impacts at the start of the step."""
-        return self.response(self.impact, self.dimpact)[1]
+        return self._changed(self.impact, self.dimpact)
 
     def velocity(self) -> Array:
         """Rates of the velocity with impulses, in the axes of the step's start."""
-        return self.dfree + self.response(self.f, self.df)[1]
+        return self.dfree + self._changed(self.f, self.df)
+
+    def _changed(self, f: Array, df: Array) -> Array:
+        """Return the rates of the change of velocity by impulses."""
+        rates: Array = self.base.da_dtau @ (self.G.T @ df) + self._response_slopes(f) @ self.start.q.rates
+        return rates
 
     def displacement(self) -> Array:
         """Return rates of the displacement that separates overlapping bodies, as in `contact_solver.write_push`."""
@@ -261,7 +260,7 @@ class ContactRates:
         distance, far = np.maximum(self.gap[kept], farthest), self.gap[kept] < farthest
         self.doubtful[kept] |= np.abs(self.gap[kept] - farthest) <= EDGE_OF_GAPS * slop
         gap = distance + h * np.where(opens, opening, 0.0) + slop
-        dgap = np.where(far[:, None], 0.0, self.dgap[kept]) + h * np.where(opens[:, None], dopening, 0.0)
+        dgap = np.where(far[:, None], 0.0, self.dgap[kept]) @ self.start.q.rates + h * np.where(opens[:, None], dopening, 0.0)
         A = self.p.problem.A[np.ix_(index, index)]
         none = np.zeros(0)
         bounds = np.zeros(len(kept)), np.full(len(kept), np.inf)
@@ -273,8 +272,8 @@ class ContactRates:
         pushing = np.flatnonzero(A.diagonal() * l > EDGE_OF_GAPS * slop)
         fixed = (self.applied(whole, dwhole)[1][index] + dgap)[pushing]
         dwhole[index[pushing]] = -np.linalg.lstsq(A[np.ix_(pushing, pushing)], fixed, rcond=1e-10)[0]
-        d, dd = self.response(whole, dwhole)
-        y, dy = self.joints.velocities(Rated(d, dd))
+        d, dd = self.base.da_dtau @ (self.G.T @ whole), self._changed(whole, dwhole)
+        y, dy = self.joints.times(d), self.joints.times(dd) + self.joints.slopes(d) @ self.start.q.rates
         j, most = int(np.abs(y).argmax()), float(self.found.stages.touching.report[PARTING])
         if abs(y[j]) > most:
             shrink = most / abs(y[j])

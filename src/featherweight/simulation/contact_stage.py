@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,11 @@ class ContactStage:
             self.model = self.model._replace(settings=settings)
         self.body_placements: Any = robot.frame_placement(self.bodies) if self.bodies else None
         self.body_velocities: Any = robot.frame_velocity(self.bodies, "local") if self.bodies else None
+
+    @cached_property
+    def velocity_slopes(self) -> Any:
+        """Derivatives (bodies, 6, nv) of `body_velocities` by q and v."""
+        return self.body_velocities.derivative("q", "v")
 
     def _contacts_of_bodies(self) -> list[BilateralContact]:
         """Return the rows of each body: three of its single contact point, or all six."""

@@ -15,8 +15,8 @@ from .contact_rates import ContactRates
 from .fleet import Fleet, Inputs
 from .found_step import FoundStep
 from .rates import Rated, through
-from .stage_records import FOUND, NEAR, WITH_CONTROL
-from .step_rates import Given, State, StepRates
+from .stage_records import FOUND, NEAR
+from .step_rates import State, StepRates
 
 
 @summarized
@@ -58,31 +58,30 @@ def of_all_robots(many: list[StepDerivatives]) -> StepDerivatives:
 
 
 def _of_one(found: FoundStep) -> StepDerivatives:
-    nv, nu = found.robot.nv, found.forces.nu
-    s, step = found.stages, found.stages.step
-    dq, dv, dtau, dcontrol = np.split(np.eye(3 * nv + nu), [nv, 2 * nv, 3 * nv])
-    start = State(Rated(s.state.q, dq), Rated(s.state.v, dv))
-    control = Rated(s.state.control, dcontrol) if s.state.given[WITH_CONTROL] else None
-    rates, smooth = StepRates(found, start, Given(Rated(s.state.tau, dtau), control)), None
-    if found.model.integrator == "semi-implicit":
-        free = rates.semi_implicit()
+    model, s, step, nv = found.model, found.stages, found.stages.step, found.robot.nv
+    start = State(*map(Rated, s.state[:2], model.directions))
+    rates, smooth, contacts = StepRates(found, start), None, None
+    if model.integrator == "semi-implicit":
+        free = found.velocity_slopes() if model.velocity_slopes else rates.semi_implicit()
     else:
-        smooth = rates.runge_kutta() if found.model.integrator == "rk4" else rates.midpoint()
-        free = smooth.v
-    after, none, touched = Rated(step.after, free.rates), np.zeros_like(free.rates), tuple[str, ...]()
-    struck, displacement = Rated(step.struck, none), Rated(step.displacement, none)
+        smooth = rates.runge_kutta() if model.integrator == "rk4" else rates.midpoint()
+        free = smooth.v.rates
+    after, displacement = Rated(step.after, free), None
     if s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0:
-        contacts = ContactRates(found, rates, free.rates)
-        after, struck = after._replace(rates=contacts.velocity()), struck._replace(rates=contacts.struck())
-        if step.displacement.any():
-            displacement = displacement._replace(rates=contacts.displacement())
-        touched = contacts.names()
-    if smooth is not None and not ((step.after != step.free).any() or step.displacement.any()):
-        end = smooth._replace(v=after)
-    elif smooth is not None:
-        end = State(rates.moved(0.5 * rates.h * (start.v + struck + after) + displacement), after)
+        contacts = ContactRates(found, start, free)
+        after = after._replace(rates=contacts.velocity())
+        displacement = Rated(step.displacement, contacts.displacement()) if step.displacement.any() else None
+    doubtful = tuple(dict.fromkeys((*found.at_a_limit, *(contacts.names() if contacts else ()))))
+    if smooth is None and displacement is None and model.end_slopes:
+        whole: Array = model.end_slopes(s.state.q, step.after, step.none, model.h, after.rates)
     else:
-        end = State(*through(found.robot.step_functions.advance, start.q, after, displacement, rates.h))
-    whole = np.vstack([end.q.rates, end.v.rates])
-    doubtful = tuple(dict.fromkeys((*rates.at_an_end, *touched)))
+        parted = displacement or Rated(step.none, 0.0 * free)
+        if smooth is None:
+            end = State(*through(found.robot.step_functions.advance, start.q, after, parted, model.h))
+        elif contacts and (displacement or (step.after != step.free).any()):
+            struck = Rated(step.struck, contacts.struck())
+            end = State(rates.moved(0.5 * model.h * (start.v + struck + after) + parted), after)
+        else:
+            end = smooth._replace(v=after)
+        whole = np.vstack([end.q.rates, end.v.rates])
     return StepDerivatives(whole[:, : 2 * nv], whole[:, 2 * nv : 3 * nv], whole[:, 3 * nv :], doubtful)

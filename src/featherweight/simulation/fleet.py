@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from time import perf_counter as time_now
 from typing import Any, NamedTuple
 
@@ -58,22 +57,12 @@ GRAIN = 4  # least number of robots in a thread's piece
 MOST_STEPS = 1000  # greatest number of steps in one call
 MOST_RECORDED = 256  # greatest number of states that are recorded in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
-BOUND = (  # attributes that belong to the arrays in use
-    "arrays", "_ready", "_own_inputs", "_given", "_lone", "_goes_on_alone", "_many", "_run", "_one", "_alone", "_one_step",
-    "_energy",
+KEPT_Q, KEPT_V = "states.kept_q", "states.kept_v"  # names of arrays of states that a rollout returns
+OF_WORK = (  # fields of `FleetStates` that describe the work on steps
+    "active", "taken", "status", "culprit", "symptoms", "plan", "order", "energy",
 )  # fmt: skip
-OF_WORK = (
-    "active",
-    "taken",
-    "status",
-    "culprit",
-    "symptoms",
-    "plan",
-    "order",
-    "energy",
-)  # fields of `FleetStates` that describe the work on steps
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`, and loops on devices
-    "device_loops",    "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "arrays",
+    "device_loops", "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "arrays",
     "_home", "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
 )  # fmt: skip
 
@@ -121,6 +110,7 @@ class Fleet:
         self.layout = self._layout(ROOM * (2 if contacts.settings.turning else 1))
         self.told = False  # whether warnings about the start were issued
         self._started = False  # whether the start of the last reset was checked
+        self._pointed: dict[str, Array] = {}  # see `_point`
 
     def __getstate__(self) -> dict[str, object]:
         """Return all attributes except machine code and tables of addresses, which a copy makes for its own arrays."""
@@ -304,14 +294,13 @@ class Fleet:
 
     def _bind(self, arrays: FleetArrays) -> None:
         """Use these arrays."""
-        self._ready = False
+        self._ready, self._pointed = False, {}
         self.arrays, inputs = arrays, arrays.inputs
         robots = len(arrays.states.q)
         self._own_inputs = [(x[0, 0] if len(x) == 1 else x[:, 0], (x.shape[2:], (robots, *x.shape[2:]))) for x in inputs[:3]]
         """The inputs of a step, with the shapes of arrays that fit."""
         self._given = inputs.given
         self._lone = robots == 1
-        self._goes_on_alone = robots == 1 and self.on_failure != "stop"
 
     def _begin(self) -> None:
         """Prepare the first steps, and warn about problematic starts."""
@@ -533,7 +522,7 @@ class Fleet:
             self._give(*self.inputs(tau, control, external))
         if not (self._ready and self._started):
             self._begin()
-        if self._goes_on_alone and steps <= MOST_STEPS:
+        if self._lone and steps <= MOST_STEPS and not (self.on_failure == "stop" and self.failed.item(0)):
             self.failed[0] = False
             if steps == 1:  # as the plan is
                 if self._one_step() == 1:
@@ -578,28 +567,34 @@ class Fleet:
         are errors, raises SimulationError: all robots are then at the state before the first failure.
         """
         self.revision += 1
-        if not self._ready:
-            self._bind(self._home)
-        a = self._home
-        states = a.states
+        if inputs.external is not None and not self._external:
+            self._allow_external()
+        if not (self._ready and self._started):
+            self._begin()
+        states, shared = self._home.states, self._home.inputs
         kept, robots = 1 + steps // every, len(states.q)
         q, v = out or (np.empty((robots, kept, states.q.shape[1])), np.empty((robots, kept, states.v.shape[1])))
         q[:, 0], v[:, 0] = states.q, states.v
-        if inputs.external is not None and not self._external:
-            self._allow_external()
-        zeros = (np.zeros((1, 1, *x.shape[2:])) for x in a.inputs[:3])
-        tau, control, external = (
-            np.ascontiguousarray(zero if x is None else x, np.float64) for x, zero in zip(inputs, zeros, strict=True)
-        )
-        flags = np.array([inputs.control is not None, inputs.external is not None])
-        used = FleetInputs(tau, control, external, flags)
+        shared.tau.fill(0.0)
+        shared.given[WITH_CONTROL], shared.given[WITH_FORCES] = inputs.control is not None, inputs.external is not None
+        named = zip(Inputs._fields, inputs, strict=True)
+        given = {f"inputs.{name}": np.ascontiguousarray(x, np.float64) for name, x in named if x is not None}
         try:
             states.plan[EVERY] = every
-            with self._bound_to(a._replace(states=states._replace(kept_q=q, kept_v=v), inputs=used)):
-                self._run_all(steps)
+            self._point({KEPT_Q: q, KEPT_V: v, **given})
+            self._run_all(steps)
         finally:
             states.plan[UNTIL] = states.plan[EVERY] = 1
+            if self._pointed:
+                self._many.point_back()
+                self._pointed, self._ready = {}, self._many.content is self._home
         return q, v
+
+    def _point(self, arrays: dict[str, Array]) -> None:
+        """Let steps read and write other arrays for now, by their names in the table `_many`. Ctrl-C may leave them there."""
+        self._pointed, self._ready = arrays, not arrays
+        for name, x in arrays.items():
+            self._many.point(name, x)
 
     def record(self, steps: int, inputs: Inputs, every: int) -> Array:
         """Take steps of the only robot under constant inputs; return every `every`-th state after them (kept, block).
@@ -611,6 +606,8 @@ class Fleet:
             self._settle(self._home._replace(states=self._home.states._replace(kept_block=kept)))
             self._bind(self._home)
         self._give(*inputs)
+        if not (self._ready and self._started):
+            self._begin()
         plan = self._home.states.plan
         try:
             plan[EVERY], plan[RECORDS] = every, 1
@@ -619,22 +616,7 @@ class Fleet:
         finally:
             plan[EVERY], plan[RECORDS] = 1, 0
 
-    @contextmanager
-    def _bound_to(self, arrays: FleetArrays) -> Iterator[None]:
-        """Use other arrays in the meantime."""
-        home, before = self._home, {name: x for name, x in vars(self).items() if name in BOUND}
-        self._bind(arrays)
-        try:
-            yield
-        finally:
-            if self._home is home and before["_ready"]:
-                vars(self).update(before)
-            else:
-                self._bind(self._home)
-
     def _run_all(self, steps: int) -> None:
-        if not (self._ready and self._started):
-            self._begin()
         self._raise_errors()  # errors of a step that was tried before
         self.failures: dict[int, tuple[int, SimulationError]] = {}
         time, states = self.time, self.arrays.states
@@ -852,33 +834,33 @@ class Fleet:
         """Record the state of one robot, if it is one of the recorded states."""
         states = self.arrays.states
         k, every = int(states.taken[i]), int(states.plan[EVERY])
-        if len(states.kept_q) and k % every == 0:
-            states.kept_q[i, k // every], states.kept_v[i, k // every] = states.q[i], states.v[i]
+        if self._pointed and k % every == 0:
+            self._pointed[KEPT_Q][i, k // every], self._pointed[KEPT_V][i, k // every] = states.q[i], states.v[i]
 
     def _keep_stopped(self, i: int, k: int) -> None:
         """Record the state of a robot that stopped after k steps for all later ones."""
         states = self.arrays.states
         later = k // int(states.plan[EVERY]) + 1
-        if len(states.kept_q):
-            states.kept_q[i, later:], states.kept_v[i, later:] = states.q[i], states.v[i]
+        if self._pointed:
+            self._pointed[KEPT_Q][i, later:], self._pointed[KEPT_V][i, later:] = states.q[i], states.v[i]
 
     def _make_room(self, room: int = 0) -> None:
         """Make room for more contacts: twice as many, or `room`."""
         layout, roomy = self.layout, self.state().with_room(room or 2 * self.room)
-        bound, home = self.arrays, self._home
+        home, pointed = self._home, self._pointed
         self._tables.clear()
         self.layout, self.block = roomy.layout, roomy.block
         made = self.new_arrays(self.block, len(roomy))
         work: dict[str, Any] = {name: getattr(home.states, name) for name in OF_WORK}
         work["kept_block"] = roomy.layout.moved(home.states.kept_block, layout)
         self._settle(made._replace(states=made.states._replace(**work), inputs=home.inputs))
-        kept: dict[str, Any] = {"kept_q": bound.states.kept_q, "kept_v": bound.states.kept_v}
-        self._bind(self._home._replace(states=self._home.states._replace(**kept), inputs=bound.inputs))
+        self._bind(self._home)
         self._compile()
+        self._point(pointed)
 
     # derivatives
 
-    def attempt(self, i: int, inputs: Inputs) -> RobotStages:
+    def attempt(self, i: int, inputs: Inputs) -> StagesTable:
         """Return the stages after the step that robot i would take under inputs of one step, without taking it.
 
         Raises SimulationError if the step fails.
@@ -891,4 +873,4 @@ class Fleet:
         if not done:
             self._raise_errors()
             raise self._failure(i, self.time)
-        return self._tables[-1].content
+        return self._tables[-1]

@@ -60,7 +60,7 @@ class ForcesAtJoints(ForceRows):
         """Return whether springs act on rotations."""
         return len(self.springs.turning) > 0
 
-    @property
+    @cached_property
     def plain(self) -> bool:
         """Return whether all forces act at joints with their own coordinates, by linear laws; other forces have no
         derivatives.

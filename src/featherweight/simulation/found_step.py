@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+import numpy as np
 
 from ..array_types import Array
-from ..engine.function import CompiledFunction
 from .contact_stage import ContactStage
-from .implicit_drives import DriveWork
-from .stage_records import WITH_CONTROL, RobotStages
+from .load_slopes import LoadSlopes
+from .robot_tables import StagesTable
 from .step_model import StepModel
 
 
 class FoundStep:
-    """Arrays of a step, and functions of the robot with its parameters in the step."""
+    """Arrays of a step, and the slopes of the forces at joints; `at_a_limit` collects the names of values at a limit."""
 
-    def __init__(self, model: StepModel, contacts: ContactStage, stages: RobotStages) -> None:
-        self.model, self.contacts, self.stages = model, contacts, stages
+    def __init__(self, model: StepModel, contacts: ContactStage, table: StagesTable) -> None:
+        self.model, self.contacts, self.table, self.stages = model, contacts, table, table.content
         self.robot, self.forces = model.robot, model.forces
+        self.at_a_limit = dict[str, None]()
+
+    def slopes(self) -> LoadSlopes:
+        """Return the slopes of forces at `point` (see `load_slopes`), in arrays that the next call overwrites."""
+        slopes = self.table.slopes
+        if slopes.write():
+            names = (self.model.limits[k] for k in np.flatnonzero(slopes.content.ends))
+            self.at_a_limit.update((f"{name} at its limit", None) for name in names)
+        return slopes.content
+
+    def velocity_slopes(self) -> Array:
+        """Return the rates of the velocity after a semi-implicit step without impulses, by one compiled function."""
+        y, s, step = self.slopes(), self.stages, self.stages.step
+        given = s.state.q, s.state.v, s.point.load, step.acceleration, self.model.h, y.tau, y.position, y.velocity
+        more = (y.control,) * (self.forces.nu > 0) + (y.force,) * self.robot.closed + self.armature
+        slopes: Array = self.model.velocity_slopes(*given, *more)  # type: ignore[misc]
+        return slopes
 
     @property
-    def driving(self) -> DriveWork | None:
-        """Drives that the step evaluates at its end."""
-        return self.stages.joints.driving if self.model.driven and self.stages.state.given[WITH_CONTROL] else None
-
-    def at_armature(self, function: CompiledFunction[Any], *arguments: Array, **more: Any) -> Any:
-        """Evaluate a function of the moving robot with the armature of the step."""
-        if not self.model.driven:
-            return function(*arguments, **more)
-        parametric = self.model.moving.parametric(function, bodies=False)
-        given = arguments if parametric is function else (*arguments, self.stages.inertias.armature)
-        return parametric(*given, **more)
+    def armature(self) -> tuple[Array, ...]:
+        """The armature of the step, as a further argument of functions of the robot, if drives add to it."""
+        return (self.stages.inertias.armature,) if self.model.driven else ()

@@ -13,6 +13,8 @@ import numpy as np
 
 from ..array_types import Array
 from ..engine.function import CompiledFunction
+from ..model.tree import FLOATING, PLANAR, SPHERICAL
+from ..spatial.lie_jacobians import ad_se2, ad_se3, ad_so3, right_jacobian
 from .forces_at_joints import ForcesAtJoints
 
 
@@ -44,6 +46,18 @@ def through(function: CompiledFunction[Any], *arguments: Any) -> list[Rated]:
     return [Rated(y, sum(next(slopes) @ rates for rates in moving.values())) for y in _listed(function(*values))]
 
 
+ADJOINTS = {FLOATING: (ad_se3, 3, 6), SPHERICAL: (ad_so3, 0, 3), PLANAR: (ad_se2, 2, 3)}
+"""Of each kind of joint whose velocities do not commute: ad, and the range of rotations in its velocity."""
+
+
+def exponential_slopes(kind: int, v: Array) -> tuple[Array, Array]:
+    """Return the derivatives of q exp(v), as velocities there, by q and by v, which are the first of the numbers `v`."""
+    ad, first, stop = ADJOINTS[kind]
+    matrix = ad(v[:stop])
+    J = right_jacobian(matrix, np.asarray(np.linalg.norm(v[first:stop])))
+    return np.eye(stop) - matrix @ J, J  # exp(-ad) and (1 - exp(-ad))/ad
+
+
 def _listed(results: object) -> Any:
     return results if isinstance(results, tuple) else (results,)
 
@@ -65,11 +79,13 @@ class JointMap:
         """Return S x."""
         return x if self.S is None else self.S @ x
 
+    def slopes(self, x: Array) -> Array:
+        """Return rates (n, directions) of S x for constant x (nv,)."""
+        return 0.0 * self.q.rates if self.S is None else np.einsum("vrd,v->rd", self._slopes, x)
+
     def velocities(self, x: Rated) -> Rated:
         """Return S x (n,)."""
-        if self.S is None:
-            return x
-        return Rated(self.S @ x.value, self.S @ x.rates + np.einsum("vrd,v->rd", self._slopes, x.value))
+        return x if self.S is None else Rated(self.S @ x.value, self.S @ x.rates + self.slopes(x.value))
 
     def forces(self, f: Rated) -> Rated:
         """Return Sᵀ f (nv,)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from .drive_inputs import DriveLaws
 from .forces import Springs
 from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import drive_work
+from .load_slopes import SlopesOfStages
 from .smooth_motion import INTEGRATORS
 from .stage_records import (
     FOUND,
@@ -71,6 +73,11 @@ class StagesTable(Table):
     ) -> None:
         super().__init__(content, layout)
         self.kept, self.errors = calls, errors
+
+    @cached_property
+    def slopes(self) -> SlopesOfStages:
+        """Slopes of the forces at joints at these stages."""
+        return SlopesOfStages(self)
 
 
 def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bool) -> RobotStages:

@@ -11,9 +11,11 @@ import numpy as np
 from ..array_types import Array, Booleans, Tensor
 from ..model.model import ModelSensor
 from .fleet import Fleet, Inputs
-from .sensed_robots import Probes, SensedRobots
+from .sensed_robots import SensedRobots
 from .sensor_history import SensorHistory
-from .sensor_measures import add_noise, clip, measured
+from .sensor_measures import add_noise, measure
+from .sensor_plan import SensorPlan
+from .sensor_readings import SensorReadings
 
 
 class SimulatedSensors:
@@ -25,34 +27,41 @@ class SimulatedSensors:
 
     def __getstate__(self) -> dict[str, object]:
         """Return all attributes except compiled functions."""
-        return {name: x for name, x in vars(self).items() if name != "probes"}
+        return {name: x for name, x in vars(self).items() if name != "robots"}
 
     @cached_property
-    def probes(self) -> Probes:
-        """The frames that sensors need, and functions of these."""
-        return Probes(self.fleet.plant.robot, self.fleet.plant.ground)
+    def robots(self) -> SensedRobots:
+        """The robots as the sensors see them."""
+        plant = self.fleet.plant
+        return SensedRobots(SensorPlan(plant.model, plant.contacts, plant.ground), self.fleet)
 
     def begin(self, robots: int, time: float) -> None:
         """Forget all samples."""
         sampled = any(s.sensor.sampling is not None for s in self.sensors)
         self.history = SensorHistory(self.sensors, robots, self.fleet.model.h, time) if sampled else None
 
-    def readings(self, noise: np.random.Generator | None) -> Array:
-        """Return readings (robots, nsensordata) of all sensors."""
-        readings = self.measured(self.sensors)
+    def readings(self, noise: np.random.Generator | None) -> SensorReadings:
+        """Return readings of all sensors, (nsensordata,) or (robots, nsensordata)."""
+        robots, single = self.robots, self.fleet.single
+        measure(robots, robots.plan.apart)
+        if noise is None and self.history is None:
+            return (robots.first if single else robots.readings).copy()
+        readings = robots.values.copy()
         if self.history is not None:
             self.history.delay(self.fleet.times, readings)
         if noise is not None:
             add_noise(readings, self.sensors, noise)
-            clip(readings, self.sensors)
-        return readings
+            np.clip(readings, -robots.plan.cutoffs, robots.plan.cutoffs, out=readings)
+        return SensorReadings(readings[0] if single else readings, robots.plan.names)
 
     def measured(self, sensors: Sequence[ModelSensor]) -> Array:
-        """Return readings (robots, nsensordata) of some sensors, clipped to their cutoffs, without noise and delays."""
-        robots = SensedRobots(self.probes, self.fleet)
-        groups = self.probes.groups if len(sensors) == len(self.sensors) else self.probes.groups_of(sensors)
-        readings = measured(robots, groups)
-        clip(readings, sensors)
+        """Return readings (robots, nsensordata) of some sensors and zero for others, without noise and delays."""
+        plan = self.robots.plan
+        readings = np.zeros((len(self.fleet.q), len(plan.cutoffs)))
+        if sensors:
+            measured = measure(self.robots, [s for s in plan.apart if s in sensors])
+            for s in sensors:
+                readings[:, s.slice] = measured[:, s.slice]
         return readings
 
     def roll_out(

@@ -81,7 +81,8 @@ class Rollout(RobotState):
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
 TIME = FINITE.worded("a finite number of seconds")
-OF_THIS_PROCESS = "_observers", "_pictures", "_apart"  # windows and other observers, pictures, the copy that makes rollouts
+OF_THIS_PROCESS = "_observers", "_pictures", "_copies"  # windows and other observers, pictures, copies that make rollouts
+MOST_COPIES = 4  # that make rollouts of different numbers of robots
 
 
 class Simulation(SuggestsNames):
@@ -388,7 +389,7 @@ class Simulation(SuggestsNames):
         if parameters is not None and self.robot.model.carried:
             raise NotImplementedError(f"inertial parameters of {self.robot.name}, with gravity compensation, cannot vary")
         self._fleet.vary(varied_arrays(self._fleet, given, parameters, armature))
-        vars(self).pop("_apart", None)
+        vars(self).pop("_copies", None)
 
     # moving
 
@@ -554,39 +555,35 @@ class Simulation(SuggestsNames):
         invalid arguments, before any robot moves, and SimulationError as `step` does.
         """
         check_count("every", every, 1)
-        arrays = {"tau": tau, "control": control, "external_forces": external_forces}
+        inputs = {"tau": tau, "control": control, "external_forces": external_forces}
         state = q if isinstance(q, State) else None
-        arrays |= {"q": q, "v": v} if state is None else {}
+        arrays = inputs if state is not None else inputs | {"q": q, "v": v}
         if state is not None and (v is not None or device is not None):
             raise ValueError("rollout: a State has its own velocity, and starts on this machine only; omit v and device")
-        if device is not None or not all(type(x) in TYPES for x in arrays.values()):
+        if device is not None or not TYPES.issuperset(map(type, arrays.values())):
             from .device_rollout import rolled_out  # only if there may be a device
 
             states = rolled_out(self._fleet, arrays, steps, every, device)
             if states is not None:
                 return Rollout.of(states, np.zeros(states[0].shape[0], bool), None)  # a failure is an error
-        if state is None:
-            q, v = self._plant.states(np.atleast_2d(numbers("q", q)), None if v is None else np.atleast_2d(numbers("v", v)))
+        q = q if state is not None else np.atleast_2d(numbers("q", q))
         robots = len(q)
-        given = [
-            None if x is None else numbers(n, x)
-            for n, x in (("tau", tau), ("control", control), ("external_forces", external_forces))
-        ]
-        sizes = (self.robot.nv,), (self.forces.nu,), (len(self.robot.bodies), 6)
-        named = zip(("tau", "control", "external_forces"), given, sizes, strict=True)
-        steps = check_inputs({name: (x, size) for name, x, size in named}, robots, steps)
-        if out is not None:
-            check_out(out, [(robots, 1 + steps // every, n) for n in (self.robot.nq, self.robot.nv)])
         if state is not None:
             apart = self._apart_at(state)
         else:
-            apart = self._apart
-            apart.reset(q, v)
+            apart = self._apart(robots)
+            apart.reset(q, None if v is None else np.atleast_2d(numbers("v", v)))
             apart._fleet.take_activations(self._fleet)
-        inputs = Inputs(*given) if steps else Inputs()
+        given = [None if x is None else numbers(name, x) for name, x in inputs.items()]
+        sizes = (self.robot.nv,), (self.forces.nu,), (len(self.robot.bodies), 6)
+        named = zip(inputs, given, sizes, strict=True)
+        steps = check_inputs({name: (x, size) for name, x, size in named}, robots, steps)
+        if out is not None:
+            check_out(out, [(robots, 1 + steps // every, n) for n in (self.robot.nq, self.robot.nv)])
+        what = Inputs(*given) if steps else Inputs()
         if apart._sensors.history is not None:
-            return Rollout.of(*apart._sensors.roll_out(steps, inputs, every, out), apart.state)
-        return Rollout.of(apart._fleet.roll_out(steps, inputs, every, out), apart.failed, apart.state)
+            return Rollout.of(*apart._sensors.roll_out(steps, what, every, out), apart.state)
+        return Rollout.of(apart._fleet.roll_out(steps, what, every, out), apart.failed, apart.state)
 
     @exclusive
     @knows_keywords
@@ -608,17 +605,21 @@ class Simulation(SuggestsNames):
         return apart.state
 
     def _apart_at(self, state: State) -> Simulation:
-        """Return the copy that rollouts move, at a state. Robots that fail restart where those of this simulation do."""
-        apart, (q, v) = self._apart, self._fleet.start
+        """Return a copy that rollouts move, at a state. Robots that fail restart where those of this simulation do."""
+        apart, (q, v) = self._apart(len(state) if type(state) is State else 1), self._fleet.start
         apart.state = state
         moving = apart._fleet
         moving.start = (q, v) if len(q) == len(state) else (moving.q.copy(), moving.v.copy())
         return apart
 
-    @cached_property
-    def _apart(self) -> Simulation:
-        """A copy of this simulation, which rollouts move."""
-        return copy.copy(self)
+    def _apart(self, robots: int) -> Simulation:
+        """Return a copy of this simulation, which rollouts of so many robots move; the last `MOST_COPIES` are kept."""
+        copies: dict[int, Simulation] = vars(self).setdefault("_copies", {})
+        if robots not in copies:
+            if len(copies) == MOST_COPIES:
+                del copies[next(iter(copies))]
+            copies[robots] = copy.copy(self)
+        return copies[robots]
 
     def __repr__(self) -> str:
         many = "" if self._fleet.single else f", {len(self._fleet.q)} robots"
@@ -767,8 +768,7 @@ class Simulation(SuggestsNames):
         """
         if noise is not None and not isinstance(noise, np.random.Generator):
             raise TypeError(f"noise must be a numpy.random.Generator, such as numpy.random.default_rng(); got {noise!r}")
-        readings = self._sensors.readings(noise)
-        return SensorReadings(readings[0] if self._fleet.single else readings, self._sensors.probes.names)
+        return self._sensors.readings(noise)
 
     @exclusive
     @checked

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from ..engine.compilation_messages import Wait
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
 from ..model.types import JointType
 from ..robot.robot import Robot
+from ..robot.step_slopes import end_slopes, velocity_slopes, with_armature
 from .forces import NO_ARMATURE
 from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import has_implicit_drives
@@ -73,6 +76,53 @@ class StepModel:
         inputs, result = (Input("u", (self.robot.nv,)), Input("v", (self.robot.nv,))), Output("k", (self.robot.nv,))
         program = KernelProgram("rate", write_curved_rates, (self.curved,), inputs, (result,))
         return CompiledFunction(program, self.robot.execution) if self.curved else None
+
+    # derivatives of steps
+
+    @cached_property
+    def limits(self) -> list[str]:
+        """Names of the values that limits bound: controls and forces of drives, forces at rows and at independent joints."""
+        drives, every = [f"actuator {a.name!r}" for a in self.forces.actuators], (*self.robot.model.joints, *self.robot.joints)
+        joints = [j.name for j in every for _ in range(j.v_slice.start, j.v_slice.stop)]
+        return [*drives, *drives, *(f"the effort of joint {name!r}" for name in joints)]
+
+    @cached_property
+    def stage_slopes(self) -> CompiledFunction[Any]:
+        """Derivatives of the acceleration at a state within the step by q, v and joint forces."""
+        robot = self.moving if self.integrator == "semi-implicit" else self.robot
+        return self._of_armature(robot.forward_dynamics.derivative("q", "v", "tau"))
+
+    @cached_property
+    def impulse_slopes(self) -> CompiledFunction[Any]:
+        """The same with forces on bodies, and the inertia that applies to impulses."""
+        pushed = self.moving.forward_dynamics.variant("external_forces")
+        return self._of_armature(pushed.derivative("q", "v", "tau"))
+
+    def _of_armature(self, function: CompiledFunction[Any]) -> CompiledFunction[Any]:
+        """Return a function of the armature as well, if drives add to it."""
+        return CompiledFunction(with_armature(self.moving, function.program), "traced") if self.driven else function
+
+    @cached_property
+    def velocity_slopes(self) -> CompiledFunction[Any] | None:
+        """Derivatives of the velocity after a semi-implicit step without impulses; None if one function would be too large."""
+        return velocity_slopes(self.robot, self.moving, self.forces.drives.row.tolist(), self.driven)
+
+    @cached_property
+    def end_slopes(self) -> CompiledFunction[Any] | None:
+        """Derivatives of the state after a semi-implicit step, from those of its velocity; None if they are too large."""
+        return end_slopes(self.robot, self.forces.nu)
+
+    @cached_property
+    def directions(self) -> tuple[Array, ...]:
+        """Rates of q and v along the directions of derivatives: by q, v, tau and controls.
+
+        Raises NotImplementedError for joints that loops determine in part.
+        """
+        if self.robot.closed:
+            self.robot.require_whole_joints()  # type: ignore[attr-defined]
+        nv = self.robot.nv
+        unit = np.eye(2 * nv, 3 * nv + self.forces.nu)
+        return unit[:nv], unit[nv:]
 
     def joint_of(self, row: int) -> str:
         """Return the name of the joint of a velocity (nv,)."""

@@ -71,12 +71,14 @@ def quaternion_of_matrix(R: Any) -> Quaternion:
         (c + g, f + h, 1.0 + i - a - e, z),
         (x, y, z, 1.0 + a + e + i),
     )
-    diagonal = [row[k] for k, row in enumerate(rows)]
     if isinstance(a, np.ndarray):
-        best = np.argmax(diagonal, axis=0)
+        best = np.argmax([row[k] for k, row in enumerate(rows)], axis=0)
         x, y, z, s = (np.choose(best, column) for column in rows)
     else:
-        x, y, z, s = rows[diagonal.index(max(diagonal))]
+        k = 0
+        for j in range(1, 4):
+            k = j if rows[j][j] > rows[k][k] else k
+        x, y, z, s = rows[k]
     return Quaternion(Vec3(x, y, z), s).normalized().upright()
 
 

@@ -101,7 +101,10 @@ class DeviceLoop(DeviceKernels):
         own.put(self._template.view(np.uint8)[head:])
         self._template[: table.layout.words] = table.words
         inner, outer = [], []  # words that are addresses in the thread's own memory, and in shared memory
-        for word in [*table.layout.addresses(), *(w for x in calls.pointers for w in _words_of(x, own, head))]:
+        for word in [
+            *(at for _, _, at in table.layout.arrays()),
+            *(w for x in calls.pointers for w in _words_of(x, own, head)),
+        ]:
             address = int(self._template[word])
             place, other = own.place(address), self._shared.place(address)
             self._template[word] = 0  # an empty array
@@ -147,7 +150,7 @@ class DeviceLoop(DeviceKernels):
         try:
             base = int(memory.handle)
             words = table.words
-            for word in table.layout.addresses():
+            for _, _, word in table.layout.arrays():
                 address = int(words[word])
                 place = spans.place(address)
                 words[word] = there.get(address, 0 if place is None else base + int(ends[0]) + place)

@@ -1,0 +1,184 @@
+"""Records of sensors for the compiled loop: what each sensor measures, by numbers of frames, channels and bodies.
+
+A channel is a number that several kinds of sensors read, such as a coordinate, a velocity or the force of a drive.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+import numpy as np
+
+from ..array_types import Array, Booleans, IntegerMatrix, Integers, Matrix, Tensor, Tensor4, Vector
+from ..collision.rays import RayShapes
+from ..engine.loops.kernels import MachineCall
+from .drive_inputs import DriveLaws
+from .forces import Drives
+from .implicit_drives import DriveWork
+
+POSITION, AXIS_X, AXIS_Y, AXIS_Z, LINEAR_VELOCITY, ANGULAR_VELOCITY, LINEAR_ACCELERATION, ANGULAR_ACCELERATION = range(8)
+QUATERNION, FIELD, PIXEL, INSIDE, TOUCH = range(8, 13)
+CENTER, VELOCITY, MOMENTUM, LOAD = range(4)  # quantities of subtrees
+NONE = -1
+
+
+class FrameSensors(NamedTuple):
+    """Quantities of frames relative to references, in the axes of a third frame."""
+
+    quantity: Integers  # (n,) POSITION ...
+    column: Integers  # (n,) of the first reading
+    frame: Integers  # (n,) numbers of frames
+    reference: Integers
+    axes: Integers
+    link: Integers  # (n,) of the frame, among links that may touch
+    field: Matrix  # (n, 3) magnetic
+    focal: Matrix  # (n, 2) [pixels] of the picture of a reference that is a camera
+    center: Matrix  # (n, 2) [pixels]
+
+
+class SumSensors(NamedTuple):
+    """Sums of terms, within bounds."""
+
+    column: Integers  # (n,)
+    first: Integers  # (n,) range of the terms
+    stop: Integers
+    lower: Vector
+    upper: Vector
+
+
+class Terms(NamedTuple):
+    """Products of a factor and a channel and, for terms with a row, an entry of S at the start of the last step."""
+
+    channel: Integers  # (n,)
+    factor: Vector
+    row: Integers  # NONE for no entry
+    dof: Integers
+
+
+class LimitSensors(NamedTuple):
+    """Violations of limits: distances, or outward velocities for those with a rate."""
+
+    column: Integers  # (n,)
+    coordinate: Integers  # channel
+    rate: Integers  # channel, or NONE
+    lower: Vector
+    upper: Vector
+
+
+class SubtreeSensors(NamedTuple):
+    """Motions of subtrees, and loads on subtrees from outside, at a frame and in its axes."""
+
+    quantity: Integers  # (n,) CENTER ...
+    column: Integers  # of the motion or the force, or NONE
+    torque: Integers  # column, or NONE
+    frame: Integers
+    first: Integers  # range of the parts
+    stop: Integers
+    first_link: Integers  # range of the links of incomplete bodies
+    stop_link: Integers
+
+
+class Parts(NamedTuple):
+    """Parts of subtrees. A number is NONE where there is none."""
+
+    frame: Integers  # (n,) of the body
+    touching: Integers  # (n,) number of a whole body among those that may touch
+    pushed: Integers  # (n,) number of the body on which forces of the user act
+    varied: Integers  # (n,) number of the body whose parameters `vary` replaces
+    parameters: Matrix  # (n, 10) inertial parameters
+
+
+class TurningJoints(NamedTuple):
+    """Floating and planar joints, whose linear velocities are stepped in the axes of the start (see `integration`)."""
+
+    planar: Booleans  # (n,)
+    q: Integers  # (n,) first coordinate
+    v: Integers  # (n,) first velocity
+
+
+class Channels(NamedTuple):
+    """The first channels of quantities."""
+
+    time: int
+    q: int  # of all joints
+    v: int
+    impulse: int  # of joint rows
+    drive: int  # forces before gears
+    compensation: int  # gravity compensation
+    length: int  # of tendons, and lengths along which drives at frames act
+    length_rate: int
+    end: int
+
+
+class SensorRecords(NamedTuple):
+    """The sensors of a robot, by what they measure."""
+
+    frames: FrameSensors
+    zones: RayShapes  # volumes of `frames`
+    sums: SumSensors
+    terms: Terms
+    limits: LimitSensors
+    subtrees: SubtreeSensors
+    parts: Parts
+    links: Integers  # of `SubtreeSensors`
+    sides: IntegerMatrix  # (candidates, 2) links of possible contacts
+    turning: TurningJoints
+    channels: Channels
+    gravity: Vector  # (3,) [m/s²]
+    step: float  # [s]
+    reads_contacts: bool
+    reads_drives: bool
+
+
+class Instant(NamedTuple):
+    """Robots at an instant, with the motion of their sensors' frames in the world's axes."""
+
+    q: Matrix  # (robots, nq)
+    v: Matrix  # (robots, nv)
+    a: Matrix  # (robots, nv)
+    placement: Tensor4  # (robots, frames, 4, 4)
+    velocity: Tensor  # (robots, frames, 6) linear and angular
+    acceleration: Tensor  # (robots, frames, 6) of origins as points, and angular; without gravity
+
+    def arguments(self, order: int) -> tuple[Array, ...]:
+        """Return the arguments and the results of the function of frames whose motion is needed to an order."""
+        return *(self.q, self.v, self.a)[:order], *(self.placement, self.velocity, self.acceleration)[:order]
+
+
+class DrivesOfStep(NamedTuple):
+    """Drives in the last step."""
+
+    drives: Drives  # with the numbers of the robot that is measured
+    laws: DriveLaws
+    coordinates: Matrix  # (robots, nq + lengths) at its start
+    S: Tensor  # (robots, rows, nv) at its start, or no rows if these are the independent velocities
+    rates: Vector  # (rows,)
+    control: Vector  # (nu,)
+    inputs: Vector  # (drives,)
+    act_rate: Vector  # (na,)
+    work: DriveWork
+    ahead: float  # [s] after the start, where stiffness and damping are evaluated
+
+
+class SensedFleet(NamedTuple):
+    """All data of the sensors of a fleet."""
+
+    records: SensorRecords
+    now: Instant
+    then: Instant  # start of the last step, with its mean acceleration; robots without a step are held still
+    drives: DrivesOfStep
+    spread: Tensor  # (robots, room, 3) impulses at contacts of robots with some that were not in the solver
+    channels: Matrix  # (robots, channels)
+    readings: Matrix  # (robots, nsensordata)
+    joints_now: MachineCall  # q, v -> channels of all joints of a robot with loops
+    frames_now: MachineCall  # see `Instant.arguments`
+    frames_then: MachineCall
+
+
+def stacked(kind: Any, rows: list[dict[str, Any]]) -> Any:
+    """Return records from rows with values of their fields, by default zero."""
+    arrays = {}
+    for name, hint in get_type_hints(kind).items():
+        axes, dtype = (get_args(x) for x in get_args(hint))
+        arrays[name] = np.array([row.get(name, 0) for row in rows], *dtype) if rows else np.zeros([0] * len(axes), *dtype)
+    return kind(**arrays)
