@@ -14,8 +14,10 @@ from engine.backends.cuda.host_device import Array, HostDevice, needs_fma, seen
 from engine.backends.cuda.ptx_text import assert_rounded_as_here
 from featherweight.engine.backends.cuda.code import assembly
 from featherweight.engine.backends.cuda.device_array import DeviceArray
+from featherweight.engine.backends.cuda.device_loop import DeviceLoop
 from featherweight.model.generators import chain
-from featherweight.simulation import device_rollout, fleet
+from featherweight.simulation import fleet
+from simulation.made import made
 from simulation.scenes import HINGE, NOTHING, SLIDE, X, Y, Z, cart, corners, free_bodies, solid_ball, solid_box
 
 pytestmark = [needs_fma, pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")]
@@ -157,7 +159,9 @@ def test_memory_and_contacts_grow_as_needed(device: HostDevice, monkeypatch: pyt
     sim = box()
     q, v = states(sim, 5)
     expected = sim.rollout(q, v, steps=60)
-    own = device_rollout.loop_of(sim._fleet).own_bytes
+    with made(DeviceLoop) as loops:
+        sim.rollout(q, v, steps=1, device="cuda")
+    own = loops[0].own_bytes
     device.free = 4 * own
     device.launches.clear()
     there = sim.rollout(q, v, steps=60, device="cuda")
@@ -243,5 +247,8 @@ def test_arrays_of_wrong_shapes_places_and_types() -> None:
 
 def test_rounding_of_a_whole_step_is_that_of_this_machine() -> None:
     """Check the rounding of a step; `benchmarks/gpu/step_kernels.py` runs NVIDIA's assembler on it, which takes a minute."""
-    text = assembly(device_rollout.loop_of(box()._fleet).module(), (9, 0), loops=True).decode()
+    sim = box()
+    with made(DeviceLoop) as loops:
+        sim.rollout(*states(sim), steps=1, device="cuda")
+    text = assembly(loops[0].module(), (9, 0), loops=True).decode()
     assert_rounded_as_here(text, 5000)

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import mujoco
 import numpy as np
 import pytest
@@ -174,6 +175,147 @@ def test_what_sensors_remember_belongs_to_the_state() -> None:
     other.state = saved.repeated(3)
     other.step(control=[5.0])
     np.testing.assert_array_equal(other.sensors(), np.tile(after, (3, 1)))
+
+
+def test_rollouts_store_samples_of_sensors() -> None:
+    """Check the last state of a rollout, whose sensors remember the same as after steps, and the states in between."""
+    sim = fw.Simulation(fw.load(sampled_sensors()), q=np.zeros((2, 2)), on_failure="stop")
+    sim.run(0.04, control=[0.5])
+    controls = np.random.default_rng(0).normal(size=(2, 9, 1))
+    tau = np.zeros((1, 9, 2))
+    tau[0, 7] = np.nan
+    given: list[dict[str, Any]] = [{"control": controls}, {"control": controls[:1]}, {"control": controls, "tau": tau}]
+    for inputs in given:
+        found, q = sim.rollout(sim.state, every=2, **inputs), [sim.q]
+        twin = copy.copy(sim)
+        twin.state = sim.state
+        for k in range(9):
+            now: dict[str, Any] = {name: np.broadcast_to(x[:, k], (2, x.shape[2])) for name, x in inputs.items()}
+            twin.step(**now)
+            q += [twin.q] if k % 2 else []
+        assert found.final == twin.state
+        np.testing.assert_array_equal(found.q, np.swapaxes(q, 0, 1))
+        np.testing.assert_array_equal(found.failed, twin.failed)
+        assert found.failed.all() == ("tau" in inputs)
+
+
+def test_sensors_of_robots_at_different_times_are_those_of_each_alone() -> None:
+    """Check delays, periods and clocks in a fleet whose robots have taken different numbers of steps."""
+    sim = fw.Simulation(fw.load(sampled_sensors()))
+    begins = []
+    for steps in (20, 3, 1):
+        begins.append(sim.state)
+        sim.run(steps * sim.step_size, control=[0.5])
+    begins.append(sim.state)
+    fleet = fw.Simulation(sim.robot, q=np.zeros((4, 2)))
+    many = fleet.state
+    for i, begin in enumerate(begins):
+        many[i] = begin
+    fleet.state = many
+    for _ in range(13):
+        fleet.step(control=[-0.7])
+    for i, begin in enumerate(begins):
+        sim.state = begin
+        sim.step(control=[-0.7], steps=13)
+        assert fleet.state[i] == sim.state
+        np.testing.assert_array_equal(fleet.sensors()[i], sim.sensors())
+    fleet.reset(np.zeros(2), which=[1, 3])
+    for i in (1, 3):
+        before = fleet.state[i].time
+        sim.reset(time=before)
+        np.testing.assert_array_equal(fleet.sensors()[i], sim.sensors())
+    fleet.time = 5.0
+    assert {fleet.state[i].time for i in range(4)} == {5.0}
+
+
+def test_copies_of_states_share_nothing() -> None:
+    sim = fw.Simulation(fw.load(sampled_sensors()))
+    other = sim.state
+    sim.run(0.1, control=[0.5])
+    state, kept = sim.state, pickle.loads(pickle.dumps(sim.state))
+    copies = [copy.copy(state), copy.deepcopy(state), state[0], state[:], state.with_room(2 * state.layout.room)]
+    for each in copies:
+        assert each == state
+        each[0] = other
+        assert each == other != state
+    assert state == kept
+
+
+def test_a_state_of_no_robots_is_refused() -> None:
+    """Check that it serves to replace the states of no robots, and that a simulation does not take it."""
+    sim = boxes([0.3, 0.2])
+    before, none = sim.state, np.zeros(2, bool)
+    state = sim.state
+    state[none] = state[none]
+    assert state == before and len(state[none]) == 0
+    for refused in (lambda: setattr(sim, "state", state[none]), lambda: sim.advance(state[none])):
+        with pytest.raises(ValueError, match="no robots"):
+            refused()
+    assert sim.state == before
+    sim.step()
+
+
+@pytest.mark.parametrize("robots", [2, 3])
+def test_robots_that_fail_in_a_rollout_restart_where_the_simulation_does(robots: int) -> None:
+    """Check the start of the last reset or, for another number of robots, that of the rollout, whatever ran before."""
+    sim, tau = boxes([0.3, 0.4], on_failure="reset"), np.zeros((robots, 6, 6))
+    tau[1, 2, 0] = np.nan
+    for x in (0.0, 1.0, 2.0):
+        q = sim.robot.neutral()
+        q[:3] = x, 0.0, 0.5
+        sim.reset(np.tile(q, (2, 1)))
+        sim.step(steps=5)
+        begin = sim.state[[0, 1, 1][:robots]]
+        found = sim.rollout(begin, tau=tau)
+        assert found.failed.tolist() == [False, True, False][:robots]
+        np.testing.assert_array_equal(found.q[1, 3], q if robots == 2 else begin.q[1])
+        if robots == 2:
+            for k in range(6):
+                sim.step(tau[:, k])
+            assert found.final == sim.state
+
+
+@pytest.mark.parametrize("change", ["state", "reset"])
+def test_a_controller_cannot_change_the_number_of_robots(change: str) -> None:
+    sim = boxes([0.3])
+    many = sim.state.repeated(2)
+    sim.state = sim.state[0]
+
+    def controller(time: float, q: Array, v: Array) -> Array:
+        if sim.steps == 4:
+            sim.reset(many.q) if change == "reset" else setattr(sim, "state", many)
+        return np.zeros(6)
+
+    with pytest.raises(ValueError, match="the controller changed the number of robots"):
+        sim.run(0.01, controller)
+    sim.state = many
+    sim.run(0.01)
+    assert len(sim.state) == 2
+
+
+def test_a_state_of_another_version_is_refused() -> None:
+    sim = boxes([0.3])
+    other = pickle.loads(pickle.dumps(sim.state))
+    other.layout.kind = other.layout.kind[:-1]
+    with pytest.raises(ValueError, match="another version of Featherweight"):
+        sim.state = other
+    assert sim.state != other
+
+
+WAYS = [(how, law) for how in ("semi-implicit", "rk4", "midpoint") for law in ("rigid", "compliant", "as in the file")]
+
+
+def test_a_state_goes_on_with_any_integrator_and_contact_law() -> None:
+    """Check that a robot on the ground moves as from its configuration and velocity, to the solver's tolerance in two steps."""
+    robot = fw.load(gymnasium.__path__[0] + "/envs/mujoco/assets/hopper.xml")
+    ways = [fw.Simulation(robot, 0.002, how, contact=law) for how, law in WAYS]
+    for sim in ways:
+        sim.step(control=[0.3, -0.4, 0.5], steps=500)
+        assert len(sim.contacts().points) > 0
+    for begin in [sim.state for sim in ways]:
+        for sim in ways:
+            found, anew = sim.rollout(begin, steps=2), sim.rollout(begin.q, begin.v, steps=2)
+            np.testing.assert_allclose(found.v, anew.v, atol=10.0 * fw.ContactOptions().tolerance * abs(found.v).max())
 
 
 def test_a_state_of_another_scene_is_refused() -> None:

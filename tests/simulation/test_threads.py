@@ -16,6 +16,7 @@ import featherweight as fw
 from engine.used import REFUSED, used_by_another_thread
 from simulation.scenes import boxes, corners, free_bodies, pendulum, solid_box
 
+STATE = boxes([0.11, 0.2]).state
 CALLS: dict[str, Callable[[fw.Simulation], object]] = {
     "step": lambda sim: sim.step(),
     "run": lambda sim: sim.run(0.01),
@@ -36,6 +37,9 @@ CALLS: dict[str, Callable[[fw.Simulation], object]] = {
     "q": lambda sim: setattr(sim, "q", sim.q),
     "v": lambda sim: setattr(sim, "v", sim.v),
     "activation": lambda sim: setattr(sim, "activation", sim.activation),
+    "state": lambda sim: sim.state,
+    "set the state": lambda sim: setattr(sim, "state", STATE),
+    "advance": lambda sim: sim.advance(STATE),
     "copy": copy.copy,
     "pickle": pickle.dumps,
 }

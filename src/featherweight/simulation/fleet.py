@@ -206,6 +206,13 @@ class Fleet:
         states = self._home.states
         return float(time_of(states.set_time.item(0), states.steps.item(0), states.set_step.item(0), self.model.h))
 
+    @property
+    def times(self) -> Vector:
+        """The time of each robot (robots,) [s]; they differ if robots came from states at different times."""
+        states = self._home.states
+        times: Vector = time_of(states.set_time, states.steps, states.set_step, self.model.h)
+        return times
+
     def set_time(self, time: float) -> None:
         """Set the time of the states, which go on."""
         self.revision += 1
@@ -691,6 +698,8 @@ class Fleet:
         if len(state.block) == len(self.block):
             self.block[:] = state.block
             self.failed.fill(False)
+        elif not len(state):
+            raise ValueError("a state of no robots cannot continue")
         else:
             self._use(state.block.copy(), len(state))
             self.start, self.failed = (self.q.copy(), self.v.copy()), np.zeros(len(state), bool)

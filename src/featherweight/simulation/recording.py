@@ -43,8 +43,7 @@ class Recording:
         fleet, recorder = self.fleet, self.recorder
         layout, kept, forces = fleet.layout, list[Array](), list[Array | None]()
         while (done := self.progress.done) < steps and fleet.single:
-            tau, *controls = given_forces(controller(fleet.time, read_only(fleet.first_q), read_only(fleet.first_v)))
-            control = controls[0] if controls else control
+            tau, control = controlled(fleet, controller, control)
             fleet.step(tau, control, external)
             if (done + 1) % recorder.every == 0:
                 if fleet.layout is not layout or len(kept) == MOST_RECORDED:
@@ -76,6 +75,16 @@ class Recording:
             x["force"][i, : counts[i]] = fleet.contacts_of(int(i), contacts)[2]
         times = time_of(x["set_time"], x["steps"], x["set_step"], h)
         return Recorded(times, x["q"].copy(), x["v"].copy(), counts.copy(), x["point"][exist], x["force"][exist] / h)
+
+
+def controlled(fleet: Fleet, controller: Controller, control: Any) -> tuple[Any, Any]:
+    """Return the joint forces of a controller, and its controls, or `control` if it returns none."""
+    single, robots = fleet.single, len(fleet.q)
+    q, v = (fleet.first_q, fleet.first_v) if single else (fleet.q, fleet.v)
+    tau, *controls = given_forces(controller(fleet.time, read_only(q), read_only(v)))
+    if (single, robots) != (fleet.single, len(fleet.q)):
+        raise ValueError("the controller changed the number of robots of a simulation that runs")
+    return tau, controls[0] if controls else control
 
 
 def read_only(x: Array) -> Array:

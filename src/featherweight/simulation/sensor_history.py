@@ -51,54 +51,57 @@ class SampledSensor:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def begin(self, which: Array | slice, time: float) -> None:
-        """Set the samples of robots before `time` to zero."""
+    def begin(self, which: Array | slice, time: float | Array) -> None:
+        """Set the samples of robots before `time`, () or (some,), to zero."""
         n, step, period = self.sampling.samples, self.step, self.sampling.period
         first = (self.sampling.phase or -period) if period else -step
         ages = first - np.arange(n - 1, -1, -1) * (period or step)
-        self.times[which] = time + np.ceil(ages / step - ROUNDING) * step
+        self.times[which] = np.reshape(time, (-1, 1)) + np.ceil(ages / step - ROUNDING) * step
         self.last[which], self.values[which], self.has_held[which] = time + first, 0.0, False
 
-    def due(self, time: float) -> Array:
-        """Return which robots (robots,) take a sample in a step that starts at `time`."""
+    def due(self, time: Array) -> Array:
+        """Return which robots (robots,) take a sample in a step that starts at times (robots,)."""
         period = self.sampling.period
         return self.last + period <= time + self.same if period else np.ones(len(self.last), bool)
 
-    def insert(self, time: float, value: Array, moved: Array) -> None:
-        """Store samples (robots, dim) of the robots that moved in a step from `time`, and are due."""
+    def insert(self, time: Array, value: Array, moved: Array) -> None:
+        """Store samples (robots, dim) of the robots that moved in a step from times (robots,), and are due."""
         if self.sampling.delay:
             self.held[moved] = self._at(time - self.sampling.delay)[moved]
         due = self.due(time) & moved
         self.last[due] += self.sampling.period
-        self.times[due] = np.concatenate([self.times[due, 1:], np.full((np.count_nonzero(due), 1), time)], axis=1)
+        self.times[due] = np.concatenate([self.times[due, 1:], time[due, None]], axis=1)
         self.values[due] = np.concatenate([self.values[due, 1:], value[due, None]], axis=1)
         if not self.sampling.delay:
             self.held[moved] = self.values[moved, -1]
         self.has_held |= moved
 
-    def read(self, time: float, present: Array) -> Array:
-        """Return readings (robots, dim); `present` is the measurement without delay."""
+    def read(self, time: Array, present: Array) -> Array:
+        """Return readings (robots, dim) at times (robots,); `present` is the measurement without delay."""
         if self.sampling.delay:
             now = self._at(time - self.sampling.delay)
         else:
             now = np.where(self.due(time)[:, None], present, self.values[:, -1])
         return np.where((self.of_step & self.has_held)[:, None], self.held, now)
 
-    def _at(self, time: float) -> Array:
+    def _at(self, time: Array) -> Array:
         return read_samples(self.times, self.values, time, self.sampling.interpolation, self.same)
 
 
-def read_samples(times: Array, values: Array, time: float, how: SampleInterpolation, same: float) -> Array:
-    """Return values (robots, dim) at a time, from samples at times (robots, n); times that differ by at most `same` are equal.
+def read_samples(times: Array, values: Array, time: float | Array, how: SampleInterpolation, same: float) -> Array:
+    """Return values (robots, dim) at a time, () or (robots,), from samples at times (robots, n).
+
+    Times that differ by at most `same` are equal.
 
     Beyond all samples, the value is that of the nearest sample.
     """
     n, robots = times.shape[1], np.arange(len(times))
+    time = np.broadcast_to(time, len(times))
 
     def span_of(a: Array, b: Array) -> Array:
         return np.asarray(np.where(a == b, 1.0, times[robots, b] - times[robots, a])[:, None])
 
-    after = (times < time - same).sum(axis=1)  # the first sample not before `time`
+    after = (times < time[:, None] - same).sum(axis=1)  # the first sample not before `time`
     high, low = np.minimum(after, n - 1), np.maximum(after - 1, 0)
     exact = (after == n) | (after == 0) | (times[robots, high] <= time + same)
     end, start = values[robots, high], values[robots, low]
@@ -148,28 +151,28 @@ class SensorHistory:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def shift(self, seconds: float) -> None:
-        """Move the samples in time."""
+    def shift(self, seconds: Array) -> None:
+        """Move the samples of robots in time by seconds (robots,)."""
         for x in self.sampled:
-            x.times += seconds
+            x.times += seconds[:, None]
             x.last += seconds
 
-    def begin(self, which: Array | slice, time: float) -> None:
-        """Restart robots at a time."""
+    def begin(self, which: Array | slice, time: float | Array) -> None:
+        """Restart robots at a time, () or (some,)."""
         for x in self.sampled:
             x.begin(which, time)
 
-    def due(self, time: float, of_step: bool) -> list[ModelSensor]:
-        """Return the sensors that take a sample in a step that starts at `time`, of the last step or of its start."""
+    def due(self, time: Array, of_step: bool) -> list[ModelSensor]:
+        """Return the sensors that take a sample in a step from times (robots,), of the last step or of its start."""
         pairs = zip(self.sensors, self.sampled, strict=True)
         return [s for s, x in pairs if x.of_step is of_step and x.due(time).any()]
 
-    def insert(self, time: float, readings: Array, moved: Array) -> None:
-        """Store samples of readings (robots, nsensordata) of a step that started at `time`, for the robots that took it."""
+    def insert(self, time: Array, readings: Array, moved: Array) -> None:
+        """Store samples of readings (robots, nsensordata) of a step from times (robots,), for the robots that took it."""
         for x in self.sampled:
             x.insert(time, readings[:, x.slice], moved)
 
-    def delay(self, time: float, readings: Array) -> None:
-        """Replace measurements by the delayed readings at `time`, in `readings` (robots, nsensordata)."""
+    def delay(self, time: Array, readings: Array) -> None:
+        """Replace measurements by the delayed readings at times (robots,), in `readings` (robots, nsensordata)."""
         for x in self.sampled:
             readings[:, x.slice] = x.read(time, readings[:, x.slice])

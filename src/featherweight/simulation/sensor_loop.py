@@ -50,7 +50,7 @@ def prepare(x: SensedFleet, many: FleetArrays, i: int) -> None:
     """Write the channels of the states, and the start of the last step with its mean acceleration, including impulses."""
     start, step, then, states = x.records.channels, x.records.step, x.then, many.states
     rested, channel = is_rested(many, i), x.channels[i]
-    channel[start.time] = states.set_time[0] + (states.steps[0] - states.set_step[0]) * step
+    channel[start.time] = states.set_time[i] + (states.steps[i] - states.set_step[i]) * step
     if start.v - start.q == states.q.shape[1]:
         copy(states.q[i], channel[start.q : start.v])
         copy(states.v[i], channel[start.v : start.impulse])

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..array_types import Array
+from ..array_types import Array, Booleans, Tensor
 from ..model.model import ModelSensor
-from .fleet import Fleet
+from .fleet import Fleet, Inputs
 from .sensed_robots import SensedRobots
 from .sensor_history import SensorHistory
 from .sensor_measures import add_noise, measure
@@ -48,7 +48,7 @@ class SimulatedSensors:
             return (robots.first if single else robots.readings).copy()
         readings = robots.values.copy()
         if self.history is not None:
-            self.history.delay(self.fleet.time, readings)
+            self.history.delay(self.fleet.times, readings)
         if noise is not None:
             add_noise(readings, self.sensors, noise)
             np.clip(readings, -robots.plan.cutoffs, robots.plan.cutoffs, out=readings)
@@ -64,6 +64,20 @@ class SimulatedSensors:
                 readings[:, s.slice] = measured[:, s.slice]
         return readings
 
+    def roll_out(
+        self, steps: int, inputs: Inputs, every: int, out: tuple[Tensor, Tensor] | None
+    ) -> tuple[tuple[Tensor, Tensor], Booleans]:
+        """Take steps as `Fleet.roll_out` does, and store samples; return the states, and which robots failed."""
+        fleet, robots = self.fleet, len(self.fleet.q)
+        q, v = out or (np.empty((robots, 1 + steps // every, x.shape[1])) for x in (fleet.q, fleet.v))
+        q[:, 0], v[:, 0], failed = fleet.q, fleet.v, np.zeros(robots, bool)
+        for k in range(steps):
+            self._sample_step(*(None if x is None else np.broadcast_to(x[:, k], (robots, *x.shape[2:])) for x in inputs))
+            failed |= fleet.failed
+            if (k + 1) % every == 0:
+                q[:, (k + 1) // every], v[:, (k + 1) // every] = fleet.q, fleet.v
+        return (q, v), failed
+
     def sample(self, tau: Any, control: Any, external: Any, steps: int) -> None:
         """Take steps, and store samples."""
         for _ in range(steps):
@@ -72,14 +86,14 @@ class SimulatedSensors:
     def _sample_step(self, tau: Any, control: Any, external: Any) -> None:
         """Take a step, and store the samples of its start and of the step. If anything interrupts it, nothing changes."""
         assert self.history is not None
-        fleet, began, history = self.fleet, self.fleet.time, self.history.copy()
+        fleet, began, history = self.fleet, self.fleet.times, self.history.copy()
         readings, backup = self.measured(history.due(began, of_step=False)), fleet.backup()
         try:
             fleet.step(tau, control, external)
             of_step = self.measured(history.due(began, of_step=True))
             history.insert(began, readings + of_step, ~fleet.failed)  # for each sensor one of the two is zero
             if fleet.on_failure == "reset" and fleet.failed.any():
-                history.begin(fleet.failed, fleet.time)
+                history.begin(fleet.failed, fleet.times[fleet.failed])
             self.history = history
         except BaseException:
             fleet.restore(backup)

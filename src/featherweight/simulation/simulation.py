@@ -42,7 +42,6 @@ from .arguments import (
     check_step,
     check_switches,
     chosen_robots,
-    given_forces,
     ground_of,
     named_configuration,
     numbers,
@@ -55,7 +54,7 @@ from .derivatives import StepDerivatives, of_all_robots, step_derivatives
 from .fleet import Fleet, Inputs
 from .observers import Observer, Pictures, SimulationView
 from .plant import Touchable, plant_of
-from .recording import Recording, read_only
+from .recording import Recording, controlled, read_only
 from .scene import ContactSphere, Ground
 from .sensor_readings import SensorReadings
 from .simulated_sensors import SimulatedSensors
@@ -248,7 +247,7 @@ class Simulation(SuggestsNames):
             raise ValueError(f"q and v must have 1 row, {len(some)} rows (chosen robots) or {robots} rows (all); got {len(q)}")
         self._fleet.reset_some(some, q, v)
         if self._sensors.history is not None:
-            self._sensors.history.begin(some, self.time)
+            self._sensors.history.begin(some, self._fleet.times[some])
 
     @property
     def steps(self) -> int:
@@ -266,7 +265,7 @@ class Simulation(SuggestsNames):
         if not math.isfinite(time):
             raise ValueError(f"time must be a finite number of seconds; got {time!r}")
         if self._sensors.history is not None:
-            self._sensors.history.shift(time - self.time)
+            self._sensors.history.shift(time - self._fleet.times)
         self._fleet.set_time(float(time))
 
     @property
@@ -296,10 +295,20 @@ class Simulation(SuggestsNames):
         It may come from another simulation of the same robot and scene with the same step length, and from another number of
         robots, each of which then becomes a robot of this simulation. Raises ValueError for the state of another robot, scene
         or step length, and for another number of robots than `vary` was given; this simulation then remains as it was. Robots
-        that had stopped (`on_failure="stop"`) go on from a state that is assigned.
+        that had stopped (`on_failure="stop"`) go on from a state that is assigned. Robots restart (`on_failure="reset"`) where
+        the last reset put them or, if a state changes their number, at that state's configuration and velocity.
         """
-        history = self._sensors.history
-        return self._fleet.state(history and history.copy())
+        lock = self._use.lock
+        try:  # as `exclusive`, which would take twice as long
+            if not lock.acquire(False):
+                self._use.refuse()
+            history = self._sensors.history
+            return self._fleet.state(history and history.copy())
+        finally:
+            try:  # noqa: SIM105
+                lock.release()
+            except RuntimeError:  # refused
+                pass
 
     @state.setter
     @exclusive
@@ -503,8 +512,7 @@ class Simulation(SuggestsNames):
             while (done := progress.done) < steps:
                 count = 1
                 if controller is not None:
-                    tau, *controls = given_forces(controller(self.time, self.q, self.v))
-                    control = controls[0] if controls else control
+                    tau, control = controlled(self._fleet, controller, control)
                     self.step(tau, control, external_forces)
                 else:
                     count = 1 if history is not None else min(every - done % every, steps - done)
@@ -560,10 +568,10 @@ class Simulation(SuggestsNames):
                 return Rollout.of(states, np.zeros(states[0].shape[0], bool), None)  # a failure is an error
         q = q if state is not None else np.atleast_2d(numbers("q", q))
         robots = len(q)
-        apart = self._apart(robots)
         if state is not None:
-            apart.state = state
+            apart = self._apart_at(state)
         else:
+            apart = self._apart(robots)
             apart.reset(q, None if v is None else np.atleast_2d(numbers("v", v)))
             apart._fleet.take_activations(self._fleet)
         given = [None if x is None else numbers(name, x) for name, x in inputs.items()]
@@ -572,8 +580,10 @@ class Simulation(SuggestsNames):
         steps = check_inputs({name: (x, size) for name, x, size in named}, robots, steps)
         if out is not None:
             check_out(out, [(robots, 1 + steps // every, n) for n in (self.robot.nq, self.robot.nv)])
-        states = apart._fleet.roll_out(steps, Inputs(*given) if steps else Inputs(), every, out)
-        return Rollout.of(states, apart.failed, apart.state)
+        what = Inputs(*given) if steps else Inputs()
+        if apart._sensors.history is not None:
+            return Rollout.of(*apart._sensors.roll_out(steps, what, every, out), apart.state)
+        return Rollout.of(apart._fleet.roll_out(steps, what, every, out), apart.failed, apart.state)
 
     @exclusive
     @knows_keywords
@@ -590,10 +600,17 @@ class Simulation(SuggestsNames):
 
         Inputs are as in `step`. Raises SimulationError as `step` does.
         """
-        apart = self._apart(len(state) if type(state) is State else 1)
-        apart.state = state
+        apart = self._apart_at(state)
         apart.step(tau, control, external_forces, steps=steps)
         return apart.state
+
+    def _apart_at(self, state: State) -> Simulation:
+        """Return a copy that rollouts move, at a state. Robots that fail restart where those of this simulation do."""
+        apart, (q, v) = self._apart(len(state) if type(state) is State else 1), self._fleet.start
+        apart.state = state
+        moving = apart._fleet
+        moving.start = (q, v) if len(q) == len(state) else (moving.q.copy(), moving.v.copy())
+        return apart
 
     def _apart(self, robots: int) -> Simulation:
         """Return a copy of this simulation, which rollouts of so many robots move; the last `MOST_COPIES` are kept."""

@@ -79,6 +79,8 @@ class StateLayout:
         """Raise an error for anything but a state of this robot and scene."""
         if not isinstance(state, State):
             raise TypeError(f"a state must be a featherweight.State, such as simulation.state; got {shown(state)}")
+        if [what for what, _ in self.kind] != [what for what, _ in state.layout.kind]:
+            raise ValueError("the state was pickled by another version of Featherweight")
         for (what, own), (_, other) in zip(self.kind, state.layout.kind, strict=True):
             if own != other:
                 raise ValueError(f"the state belongs to another robot or scene: {what}: {other!r} instead of {own!r}")
@@ -118,6 +120,9 @@ class State:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return State, (self.layout, self.block, self.single, self.history, self.enabled)
+
+    def __copy__(self) -> State:
+        return State(self.layout, self.block.copy(), self.single, self.history and self.history.copy(), self.enabled)
 
     def __len__(self) -> int:
         return len(self.block) // self.layout.size
@@ -205,7 +210,7 @@ class State:
         if room == self.layout.room:
             return self
         layout = self.layout.with_room(room)
-        other = State(layout, layout.block(len(self)), self.single, self.history, self.enabled)
+        other = State(layout, layout.block(len(self)), self.single, self.history and self.history.copy(), self.enabled)
         copy_what_fits(self.arrays, other.arrays)
         return other
 
