@@ -206,8 +206,13 @@ def test_rollouts_change_nothing_even_if_they_fail(robots: int) -> None:
 def test_rollouts_of_numbers_of_robots_that_were_there_before_make_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check rollouts of other lengths, with other inputs and in another order of memory, and a step in between."""
     sim, twin, rng = falling(1), falling(1), np.random.default_rng(0)
-    made: list[Any] = []
-    monkeypatch.setattr(fleet, "Table", lambda *content: made.append(content) or Table(*content))
+    made: list[Table] = []
+
+    def counted(*content: Any) -> Table:
+        made.append(Table(*content))
+        return made[-1]
+
+    monkeypatch.setattr(fleet, "Table", counted)
     for robots, steps, shared in ((3, 4, False), (1, 4, False), (3, 4, True), (3, 7, False), (1, 2, False)):
         start, v = np.repeat(twin.q, robots, axis=0), np.zeros((robots, 6))
         tau = np.asarray(rng.uniform(-1.0, 1.0, (1 if shared else robots, steps, 6)), order="F")

@@ -563,8 +563,7 @@ class Simulation(SuggestsNames, StateOfRobots):
             apart._fleet.take_activations(self._fleet)
         given = [None if x is None else numbers(name, x) for name, x in inputs.items()]
         sizes = (self.robot.nv,), (self.forces.nu,), (len(self.robot.bodies), 6)
-        named = zip(inputs, given, sizes, strict=True)
-        steps = check_inputs({name: (x, size) for name, x, size in named}, robots, steps)
+        steps = check_inputs(zip(inputs, given, sizes, strict=True), robots, steps)
         if out is not None:
             check_out(out, [(robots, 1 + steps // every, n) for n in (self.robot.nq, self.robot.nv)])
         states = apart._fleet.roll_out(steps, Inputs(*given) if steps else Inputs(), every, out)
