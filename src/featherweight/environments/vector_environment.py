@@ -209,7 +209,7 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         Gymnasium defines these results. Actuators clip actions to their range; costs of controls do not. Raises ValueError for
         actions of the wrong shape and for non-finite actions.
         """
-        observation, reward, terminated, all_told = self.advance(real_array("actions", actions))
+        observation, reward, terminated, all_told = self.advance(real_numbers("actions", actions))
         told = all_told.arrays()
         self._elapsed += 1
         truncated = self._elapsed >= (self.max_episode_steps or np.inf)
@@ -224,8 +224,8 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         return observation, reward, terminated, truncated, self._with_resets(observation, told, beginning.copy())
 
     @exclusive
-    def advance(self, actions: Matrix) -> Moved:
-        """Take a step of all robots as `step` does, without ending or beginning episodes."""
+    def advance(self, actions: Array) -> Moved:
+        """Take a step of all robots under an array of actions, as `step` does, without ending or beginning episodes."""
         if self._noise is None:
             raise ValueError("call reset() before step()")
         moved = self.episodes.advance(actions) if actions.shape == self._shape else None
@@ -255,6 +255,11 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
             info[name] = values = np.zeros(self.num_envs, x.dtype)
             values[which], info[f"_{name}"] = x, has.copy()
         return info
+
+
+def real_numbers(what: str, x: object) -> Array:
+    """Return an array of real numbers of any type. Raises ValueError, which begins with `what`, for other objects."""
+    return x if type(x) is np.ndarray and x.dtype.kind in "fiu" else real_array(what, x)
 
 
 def joystick_commands(envs: RobotVectorEnv) -> Matrix:
