@@ -214,11 +214,11 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         self._elapsed += 1
         truncated = self._elapsed >= (self.max_episode_steps or np.inf)
         between = None
-        if self.autoreset_mode is AutoresetMode.NEXT_STEP and self._ended.any():
+        if self.autoreset_mode is AutoresetMode.NEXT_STEP and np.count_nonzero(self._ended):
             between, going_on = self._ended, ~self._ended
             reward, terminated, truncated = np.where(between, 0.0, reward), terminated & going_on, truncated & going_on
         self._ended = terminated | truncated
-        beginning = self._ended if self.autoreset_mode is AutoresetMode.SAME_STEP and self._ended.any() else between
+        beginning = self._ended if self.autoreset_mode is AutoresetMode.SAME_STEP and np.count_nonzero(self._ended) else between
         if beginning is None:
             return observation, reward, terminated, truncated, self._info(told)
         return observation, reward, terminated, truncated, self._with_resets(observation, told, beginning.copy())
@@ -252,8 +252,12 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         has[which] = True
         info: dict[str, Any] = {}
         for name, x in terms.items():
-            info[name] = values = np.zeros(self.num_envs, x.dtype)
-            values[which], info[f"_{name}"] = x, has.copy()
+            if which is EVERY:
+                values = x.copy()
+            else:
+                values = np.zeros(self.num_envs, x.dtype)
+                values[which] = x
+            info[name], info[f"_{name}"] = values, has.copy()
         return info
 
 
