@@ -88,7 +88,7 @@ OF_THIS_PROCESS = (
     "_probes",
     "_copies",
 )  # windows and other observers, pictures, code on devices, copies that make rollouts
-MOST_COPIES = 4  # that make rollouts of different numbers of robots
+MOST_COPIES, FEW = 4, 256  # copies for different numbers of robots; greatest number that has a copy of its own
 
 
 class Simulation(SuggestsNames, StateOfRobots):
@@ -592,11 +592,12 @@ class Simulation(SuggestsNames, StateOfRobots):
     def _apart(self, robots: int) -> Simulation:
         """Return a copy of this simulation, which rollouts of so many robots move; the last `MOST_COPIES` are kept."""
         copies: dict[int, Simulation] = vars(self).setdefault("_copies", {})
-        if robots not in copies:
+        kind = robots if robots <= FEW else 0  # one copy for all large numbers, because of its memory
+        if kind not in copies:
             if len(copies) == MOST_COPIES:
                 del copies[next(iter(copies))]
-            copies[robots] = copy.copy(self)
-        return copies[robots]
+            copies[kind] = copy.copy(self)
+        return copies[kind]
 
     def __repr__(self) -> str:
         many = "" if self._single else f", {len(self._fleet.q)} robots"
