@@ -162,13 +162,13 @@ def test_a_failure_leaves_no_trace_of_its_step(monkeypatch: pytest.MonkeyPatch) 
     rooms = set()
     for _ in range(150):
         before, wrenches = sim.contacts_of_many(slice(None)), sim.contact_forces
-        had = sim.state.layout.room
+        had = sim._fleet.room
         with pytest.raises(fw.SimulationError, match="robot 1 of 3"):
             sim.step(bad(sim))
         for x, y in zip(before, sim.contacts_of_many(slice(None)), strict=True):
             np.testing.assert_array_equal(x, y)
         np.testing.assert_array_equal(sim.contact_forces, wrenches)
-        rooms.add((had, sim.state.layout.room))
+        rooms.add((had, sim._fleet.room))
         sim.step()
         sound.step()
         np.testing.assert_array_equal(sim.q, sound.q)
@@ -208,11 +208,11 @@ def test_rollouts_of_numbers_of_robots_that_were_there_before_make_no_tables(mon
     sim, twin, rng = falling(1), falling(1), np.random.default_rng(0)
     made: list[Table] = []
 
-    def table(*content: Any) -> Table:
+    def counted(*content: Any) -> Table:
         made.append(Table(*content))
         return made[-1]
 
-    monkeypatch.setattr(fleet, "Table", table)
+    monkeypatch.setattr(fleet, "Table", counted)
     for robots, steps, shared in ((3, 4, False), (1, 4, False), (3, 4, True), (3, 7, False), (1, 2, False)):
         start, v = np.repeat(twin.q, robots, axis=0), np.zeros((robots, 6))
         tau = np.asarray(rng.uniform(-1.0, 1.0, (1 if shared else robots, steps, 6)), order="F")

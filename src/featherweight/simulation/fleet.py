@@ -57,7 +57,8 @@ GRAIN = 4  # least number of robots in a thread's piece
 MOST_STEPS = 1000  # greatest number of steps in one call
 MOST_RECORDED = 256  # greatest number of states that are recorded in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
-KEPT_Q, KEPT_V = "states.kept_q", "states.kept_v"  # names of arrays of states that a rollout returns
+KEPT_Q, KEPT_V = "states.kept_q", "states.kept_v"  # names of arrays that a rollout returns
+INPUTS = "inputs.tau", "inputs.control", "inputs.external"  # names of arrays of `Inputs`
 OF_WORK = (  # fields of `FleetStates` that describe the work on steps
     "active", "taken", "status", "culprit", "symptoms", "plan", "order", "energy",
 )  # fmt: skip
@@ -577,8 +578,8 @@ class Fleet:
         q[:, 0], v[:, 0] = states.q, states.v
         shared.tau.fill(0.0)
         shared.given[WITH_CONTROL], shared.given[WITH_FORCES] = inputs.control is not None, inputs.external is not None
-        named = zip(Inputs._fields, inputs, strict=True)
-        given = {f"inputs.{name}": np.ascontiguousarray(x, np.float64) for name, x in named if x is not None}
+        named = zip(INPUTS, inputs, strict=True)
+        given = {name: np.ascontiguousarray(x, np.float64) for name, x in named if x is not None}
         try:
             states.plan[EVERY] = every
             self._point({KEPT_Q: q, KEPT_V: v, **given})
