@@ -12,6 +12,7 @@ import pickle
 import re
 from collections.abc import Container
 from typing import Any
+from unittest.mock import patch
 
 import mujoco
 import numpy as np
@@ -21,6 +22,9 @@ import featherweight
 from featherweight import MujocoOrder, Robot, Simulation
 from featherweight.array_types import Array
 from featherweight.model.types import Sensed, SensedKind, Sensor, SensorKind
+from featherweight.simulation import sensed_robots
+from featherweight.simulation.sensor_loop import measure_fleet
+from simulation.plain_python import PlainLoop
 
 ROUNDING = 1e-10  # relative to the greatest reading: (v+ - v) / h has an error of eps |v| / h, 1e-13 at h = 1 ms
 AT_THE_END = ("a_frc",)  # a servo, whose stiffness our steps treat implicitly: see the balance below
@@ -273,6 +277,40 @@ def test_many_robots_read_as_each_alone(text: str) -> None:
         alone.step(control=control[i], steps=3)
         np.testing.assert_allclose(readings[i], alone.sensors(), rtol=1e-12, atol=1e-11)  # kernels may run in vector lanes
         assert readings[robot.sensors[0].name].shape == (4, robot.sensors[0].dim)
+
+
+def stepped(text: str, execution: str = "auto") -> Simulation:
+    """Return a simulation after three steps from a random state."""
+    robot, rng = featherweight.load(text, execution=execution), np.random.default_rng(6)
+    (q,), (v,) = random_states(robot, rng, 1)
+    sim = Simulation(robot, q=q, v=v)
+    for _ in range(3):
+        sim.step(control=rng.uniform(-0.5, 0.5, len(robot.actuators)))
+    return sim
+
+
+def test_the_loop_measures_the_same_in_plain_python(text: str) -> None:
+    expected, loop, sim = stepped(text).sensors(), PlainLoop(measure_fleet), stepped(text)
+    with patch.object(sensed_robots, "MEASURE_FLEET", loop):
+        np.testing.assert_allclose(sim.sensors(), expected, rtol=0.0, atol=1e-13 * np.abs(expected).max())
+    assert loop.calls > 0
+
+
+def test_sensors_of_interpreted_robots_read_the_same() -> None:
+    """Check to the rounding of (v+ - v) / h, after three steps."""
+    expected, got = (stepped(MODELS["quadruped"], execution).sensors() for execution in ("auto", "interpreted"))
+    np.testing.assert_allclose(got, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
+
+
+def test_readings_are_copies() -> None:
+    sim = stepped(ARM)
+    first, again = sim.sensors(), sim.sensors()
+    np.testing.assert_array_equal(first, again)
+    before = np.array(first)
+    again[:] = 0.0
+    sim.step()
+    np.testing.assert_array_equal(first, before)
+    assert (sim.sensors() != before).any()
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "midpoint"])

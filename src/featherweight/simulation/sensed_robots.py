@@ -58,7 +58,7 @@ class SensedRobots:
                 frames_then=_call(plan.frames_function if plan.then else None, *self.then.arguments(plan.order)),
             )
         table, many = Table(self.content, plan.layout), Table(self.home, self.fleet.arrays_layout)
-        plan.layout, run, kept = table.layout, MEASURE_FLEET.for_tables(table, many), (table, many, functions)
+        plan.layout, run, kept = table.layout, MEASURE_FLEET.for_layouts(table.layout, many.layout), (table, many, functions)
         self._prepare, self._measure, self._measure_all = (
             prepared_call(run, table.address, many.address, work, kept=kept) for work in (PREPARE, MEASURE, ALL)
         )
@@ -135,7 +135,7 @@ class SensedRobots:
 
     @property
     def rested(self) -> Array:
-        """Which robots (robots,) have taken no step from their states."""
+        """Marks (robots,) of the robots that have taken no step from their states."""
         return np.asarray(np.isnan(self.home.states.before_v).any(axis=1))
 
 

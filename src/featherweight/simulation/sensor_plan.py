@@ -136,7 +136,7 @@ class SensorPlan:
 
     @property
     def in_stages(self) -> bool:
-        """Whether Python evaluates quantities that the loop needs."""
+        """True if Python evaluates quantities that the loop needs."""
         mapped = self.has_drives and self.forces.mapped
         return bool(self.cameras or self.has_lengths or self.has_compensation or mapped)
 
@@ -367,15 +367,14 @@ class SensorPlan:
             self._held += [self.links[x] for x in p.links if x in self.links]
         self._add(of.Parts, **part)
 
-    def ray(self, s: ModelSensor) -> None:
-        """Note the frame of rays, which the loop does not measure."""
-        self.number(s.frame, s.sensor.on)
-        self.now = max(self.now, PLACED)
-
-    def contact(self, s: ModelSensor) -> None:
-        """Note the frame of a volume of contacts, which the loop does not measure."""
-        self.number(s.frame)
-        self.then = max(self.then, PLACED)
+    def note(self, s: ModelSensor) -> None:
+        """Note the frame that a kind in `APART` needs."""
+        if s.kind is K.RANGEFINDER:
+            self.number(s.frame, s.sensor.on)
+            self.now = max(self.now, PLACED)
+        elif s.sensor.zone is not None:
+            self.number(s.frame)
+            self.then = max(self.then, PLACED)
 
 
 Record = Callable[[SensorPlan, ModelSensor], None]
@@ -416,8 +415,8 @@ RECORDS: dict[SensorKind, Record] = {
     K.TENDONACTUATORFRC: SensorPlan.tendon_actuator_force,
     K.JOINTACTUATORFRC: SensorPlan.joint_actuator_force,
     K.CLOCK: SensorPlan.clock,
-    K.RANGEFINDER: SensorPlan.ray,
-    K.CONTACT: SensorPlan.contact,
+    K.RANGEFINDER: SensorPlan.note,
+    K.CONTACT: SensorPlan.note,
 }
 """Records of kinds or, for kinds in `APART`, notes of what they need."""
 
