@@ -441,6 +441,29 @@ def test_a_box_at_rest_reads_its_weight(contact: str) -> None:
     np.testing.assert_allclose(s["turning"], 0.0, atol=0.01)
 
 
+PLANK = """
+<mujoco><worldbody><geom type="plane" size="0 0 1"/>
+  <body name="left" pos="0 0 0.1"> <freejoint/> <geom type="box" size="0.2 0.1 0.1" mass="3"/>
+    <site name="left" type="box" size="0.21 0.2 0.2"/>
+    <body name="right" pos="0.4 0 0"> <geom type="box" size="0.2 0.1 0.1" mass="1"/>
+      <site name="right" type="box" size="0.21 0.2 0.2"/> </body> </body> </worldbody>
+  <sensor> <touch name="left" site="left"/> <touch name="right" site="right"/> <force name="held" site="right"/> </sensor>
+</mujoco>"""
+
+
+def test_contacts_that_the_solver_leaves_out_are_felt() -> None:
+    """Check two boxes of one body, whose eight corners are on the floor: the inner four need no impulse in the solver."""
+    robot = featherweight.load(PLANK)
+    for sim in (Simulation(robot), Simulation(robot, q=np.tile(robot.start(), (2, 1)))):
+        sim.step(steps=5)
+        points, forces, names = sim.contacts()
+        s, right = np.atleast_2d(sim.sensors()), forces[["right" in name for name in names], 2].sum()
+        assert len(points) == 8 and (forces[:, 2] > 1.0).all()
+        np.testing.assert_allclose(s[:, 1], right, rtol=1e-9)
+        np.testing.assert_allclose(s[:, 0] + s[:, 1], 4.0 * 9.81, rtol=1e-6)
+        np.testing.assert_allclose(s[:, 4], 9.81 - right, atol=1e-4)  # what the left part adds to the floor
+
+
 def test_touch_and_interaction_of_a_box_that_slides_are_mujocos() -> None:
     """Check forces with the file's contact law, which agree with MuJoCo's to 3e-4; a wrong contact would differ by more
     than 1e-3.
