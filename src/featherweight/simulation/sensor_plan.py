@@ -23,7 +23,6 @@ from ..model.types import (
     Frame,
     FrameForce,
     JointType,
-    Pose,
     Sensed,
     SensedKind,
     SensorKind,
@@ -31,15 +30,13 @@ from ..model.types import (
     ShapeType,
 )  # fmt: skip
 from ..robot.arguments import Q, V
-from ..robot.camera_placement import CameraPlacement
-from ..robot.collision.shape_rays import RayPart, ShapeRays, ray_part
+from ..robot.camera_placement import CameraPlacement, focal_length
 from ..robot.tendons.length_functions import LengthFunctions
 from ..robot.tendons.tendon_table import length_table
 from . import sensor_records as of
 from .contact_stage import ContactStage
 from .controllers import parts_of
 from .scene import Ground
-from .scene_building import ground_part
 from .sensor_records import NONE, Channels, SensorRecords, stacked
 from .sensor_zones import zones_of
 from .step_model import StepModel
@@ -101,7 +98,7 @@ class SensorPlan:
                 self.cutoffs[s.slice] = s.sensor.cutoff
         self.clips = bool((self.cutoffs < np.inf).any())
         self.layout: Layout | None = None
-        self.queries: dict[Any, Any] = {}  # distance queries by pairs of shapes
+        self.queries: dict[Any, Any] = {}  # queries of rays, and of distances by pairs of shapes
 
     def _channels(self) -> Channels:
         robot, forces = self.robot, self.forces
@@ -164,18 +161,6 @@ class SensorPlan:
     def carrying(self) -> Any:
         """The robot with the weights of gravity compensation."""
         return self.robot.with_weights_of(carried(self.robot.model))
-
-    @cached_property
-    def rays(self) -> ShapeRays:
-        """All visible shapes, and the ground."""
-        robot = self.robot
-        shapes = zip(robot.shapes, robot.model.shape_links, strict=True)
-        parts = [ray_part(s, link) for s, link in shapes if s.color is None or s.color[3] > 0.0]
-        if self.ground is not None:
-            part = ground_part(self.ground)
-            pose = Pose.of(part.placement, "the ground")
-            parts.append(RayPart(part.kind, None, None, pose, field=part.field))
-        return ShapeRays(robot, parts)
 
     # joints, tendons and actuators
 
@@ -425,12 +410,3 @@ def name_of(s: ModelSensor) -> str:
     """Return the joint, tendon or actuator of a sensor."""
     assert s.sensor.on is not None and s.sensor.on.name is not None
     return s.sensor.on.name
-
-
-def focal_length(c: Camera) -> tuple[float, float]:
-    """Return focal lengths of a camera [pixels], for columns and rows."""
-    width, height = c.resolution or (1, 1)
-    if c.sensor is not None:
-        return c.sensor.focal[0] / c.sensor.size[0] * width, c.sensor.focal[1] / c.sensor.size[1] * height
-    angle = np.radians(c.field_of_view) if c.orthographic else c.field_of_view  # MuJoCo interprets the height as degrees
-    return (0.5 / np.tan(0.5 * angle) * height,) * 2
