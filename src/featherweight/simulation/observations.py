@@ -27,7 +27,7 @@ from .observers import Observer, Pictures, SimulationView
 from .scene import Ground
 from .sensed_robots import SensedRobots
 from .sensor_history import SensorHistory
-from .sensor_measures import add_noise, measure
+from .sensor_measures import add_noise, clip, measure
 from .sensor_plan import SensorPlan
 from .sensor_readings import SensorReadings
 from .step_model import StepModel
@@ -218,7 +218,7 @@ class Observations:
             self._history.delay(self.time, readings)
         if noise is not None:
             add_noise(readings, self.robot.sensors, noise)
-            np.clip(readings, -robots.plan.cutoffs, robots.plan.cutoffs, out=readings)
+            clip(readings, robots.plan.cutoffs)
         return SensorReadings(readings[0] if self._single else readings, robots.plan.names)
 
     def _measured(self, sensors: Sequence[ModelSensor]) -> Array:

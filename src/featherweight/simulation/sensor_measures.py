@@ -144,8 +144,13 @@ def measure(robots: SensedRobots, apart: Sequence[ModelSensor]) -> Array:
     for s in apart:
         robots.values[:, s.slice] = MEASURES[s.kind](robots, s)
     if robots.plan.clips:
-        np.clip(robots.values, -robots.plan.cutoffs, robots.plan.cutoffs, out=robots.values)
+        clip(robots.values, robots.plan.cutoffs)
     return robots.values
+
+
+def clip(readings: Array, cutoffs: Array) -> None:
+    """Clip readings (robots, nsensordata) to ±cutoffs; `numpy.clip` takes three times as long for one robot."""
+    np.minimum(np.maximum(readings, -cutoffs, out=readings), cutoffs, out=readings)
 
 
 # noise
