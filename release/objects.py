@@ -28,7 +28,13 @@ def folded_arm() -> None:
         fw.load(smoke.urdf(Path(folder))).in_collision(smoke.FOLDED_AND_STRETCHED)
 
 
-FIRST_USES = (first_simulation.ball_on_the_ground, folded_arm)
+def derivatives_of_a_fall() -> None:
+    """Differentiate a step of a body in the air."""
+    ball = fw.Description("ball", "", (fw.Body("ball", fw.Inertia(1.0, (0, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01))),), ())
+    fw.Simulation(fw.build(ball, base="floating"), step=1e-3).derivatives()
+
+
+FIRST_USES = (first_simulation.ball_on_the_ground, folded_arm, derivatives_of_a_fall)
 
 
 def main(folder: Path) -> None:

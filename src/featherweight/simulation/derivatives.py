@@ -47,8 +47,7 @@ def step_derivatives(fleet: Fleet, inputs: Inputs) -> list[StepDerivatives]:
 
     Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
-    robots = range(len(fleet.q))
-    return [_of_one(FoundStep(fleet.model, fleet.contacts, fleet.attempt(i, inputs))) for i in robots]
+    return [_of_one(FoundStep(fleet.model, fleet.contacts, table)) for table in fleet.attempts(inputs)]
 
 
 def of_all_robots(many: list[StepDerivatives]) -> StepDerivatives:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from time import perf_counter as time_now
 from typing import Any, NamedTuple
 
@@ -860,17 +860,18 @@ class Fleet:
 
     # derivatives
 
-    def attempt(self, i: int, inputs: Inputs) -> StagesTable:
-        """Return the stages after the step that robot i would take under inputs of one step, without taking it.
+    def attempts(self, inputs: Inputs) -> Iterator[StagesTable]:
+        """Yield the stages after the step that each robot would take under inputs of one step, without taking it.
 
-        Raises SimulationError if the step fails.
+        Raises SimulationError if a step fails.
         """
         self._give(*inputs)
-        if not self._ready:
-            self._compile()
-        while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
-            self._make_room()
-        if not done:
-            self._raise_errors()
-            raise self._failure(i, self.time)
-        return self._tables[-1]
+        for i in range(len(self.q)):
+            if not self._ready:
+                self._compile()
+            while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
+                self._make_room()
+            if not done:
+                self._raise_errors()
+                raise self._failure(i, self.time)
+            yield self._tables[-1]

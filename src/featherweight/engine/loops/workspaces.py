@@ -26,16 +26,14 @@ def holds_arrays(type: Type) -> bool:
 
 
 def nodes(x: object) -> Iterator[Any]:
-    """Yield the statements and expressions inside a node, including itself."""
-    if isinstance(x, list):
-        for y in x:
-            yield from nodes(y)
-    elif isinstance(x, tuple):
-        if hasattr(x, "_fields"):
-            yield x
-        for y in x:
-            if isinstance(y, (list, tuple)):
-                yield from nodes(y)
+    """Yield the statements and expressions inside a node, including itself, in any order."""
+    pending = [x]
+    while pending:
+        y = pending.pop()
+        if isinstance(y, (list, tuple)):
+            if hasattr(y, "_fields"):
+                yield y
+            pending.extend(y)
 
 
 def that_allocate(plan: Plan) -> set[int]:
