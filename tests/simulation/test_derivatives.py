@@ -14,8 +14,10 @@ from featherweight.engine import program_trace
 from featherweight.model.types import WORLD, Actuator
 from featherweight.robots import linkages, mini_cheetah
 from featherweight.simulation.derivatives import StepDerivatives
+from featherweight.simulation.step_model import StepModel
 from oracles.mechanisms import MECHANISMS, closed
 from oracles.states import Array
+from simulation.made import made
 from simulation.scenes import (
     BALL,
     FREE,
@@ -215,10 +217,12 @@ def test_steps_too_large_for_one_function_are_differentiated_in_parts(monkeypatc
         last, q = robot.bodies[-1].name, robot.random_configuration(1)
         ground = fw.Plane((0.0, 0.0, robot.frame_placement(last)(q)[2, 3] - height))
         spheres = [fw.ContactSphere(last, 0.05)]
-        sim = fw.Simulation(robot, H, spheres=spheres, ground=ground, contact=tight(), actuators=[drive], q=q)
+        with made(StepModel) as models:
+            sim = fw.Simulation(robot, H, spheres=spheres, ground=ground, contact=tight(), actuators=[drive], q=q)
+        [model] = models
         sim.v = np.linspace(-1.0, 1.0, robot.nv)
-        assert sim._plant.model.driven and sim._plant.model.passive
-        assert [x is not None for x in (sim._plant.model.velocity_slopes, sim._plant.model.end_slopes)] == [one, one]
+        assert model.driven and model.passive
+        assert [x is not None for x in (model.velocity_slopes, model.end_slopes)] == [one, one]
         return sim.derivatives(np.linspace(0.0, 1.0, robot.nv), [0.3])
 
     expected = [derivatives(height, True) for height in (1.0, 0.0499)]

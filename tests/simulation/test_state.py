@@ -112,7 +112,8 @@ def test_robots_of_a_fleet_keep_times_of_their_own() -> None:
     fleet.run(0.05)
     for i, begin in enumerate((sim.state, early)):
         assert fleet.state[i] == sim.advance(begin, steps=round(0.05 / sim.step_size))
-    assert fleet.state[1].time == pytest.approx(0.05, abs=1e-12)
+    np.testing.assert_allclose(fleet.state.times, [0.15, 0.05], atol=1e-12)
+    assert [fleet.state[i].time for i in range(2)] == fleet.state.times.tolist()
 
 
 def test_contacts_and_their_room_come_along() -> None:

@@ -136,7 +136,7 @@ class SensedRobots:
 
     @property
     def rested(self) -> Array:
-        """Marks (robots,) of the robots that have taken no step from their states."""
+        """Marks of the robots (robots,) that have taken no step from their states."""
         return np.asarray(np.isnan(self.home.states.before_v).any(axis=1))
 
 

@@ -139,6 +139,10 @@ class Simulation(SuggestsNames):
     Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
 
+    robot: Robot
+    step_size: float  # [s]
+    integrator: str
+
     @knows_keywords
     def __init__(
         self,

@@ -152,8 +152,14 @@ class State:
     @property
     def time(self) -> float:
         """The time [s]; of many robots, that of the first."""
-        begin, now, since = (self.arrays[name].item(0) for name in ("set_time", "steps", "set_step"))
-        return float(time_of(begin, now, since, self.layout.step))
+        return float(self.times[0])
+
+    @property
+    def times(self) -> Array:
+        """The time of each robot (robots,) [s]."""
+        begin, now, since = (self.arrays[name] for name in ("set_time", "steps", "set_step"))
+        times: Array = time_of(begin, now, since, self.layout.step)
+        return times
 
     def _seen(self, name: str) -> Array:
         x = self.arrays[name]
