@@ -20,6 +20,7 @@ import smoke
 
 import featherweight as fw
 from featherweight.engine.loops import kernel_code, precompiled_code
+from featherweight.model.types import Sensor, SensorKind
 
 
 def folded_arm() -> None:
@@ -34,7 +35,14 @@ def derivatives_of_a_fall() -> None:
     fw.Simulation(fw.build(ball, base="floating"), step=1e-3).derivatives()
 
 
-FIRST_USES = (first_simulation.ball_on_the_ground, folded_arm, derivatives_of_a_fall)
+def body_with_a_clock() -> None:
+    """Read a sensor of a simulation."""
+    body = fw.Body("body", fw.Inertia(1.0, (0, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01)))
+    robot = fw.build(fw.describe([body], [], sensors=[Sensor("time", SensorKind.CLOCK)]), base="floating")
+    assert fw.Simulation(robot, step=1e-3).sensors()["time"] == 0.0
+
+
+FIRST_USES = (first_simulation.ball_on_the_ground, folded_arm, derivatives_of_a_fall, body_with_a_clock)
 
 
 def main(folder: Path) -> None:

@@ -93,6 +93,10 @@ def test_a_text_of_ones_own_runs_as_the_loop_says(robots: int) -> None:
         if terminated.any():
             np.testing.assert_array_equal(info["final_obs"][:, 1], numbers[-1])
             numbers.append(seen[:, 1])
+    action[-1, 0], q = np.nan, envs.simulation.q
+    with pytest.raises(ValueError, match="actions must be finite"):
+        envs.step(action)
+    np.testing.assert_array_equal(envs.simulation.q, q)
     drawn = np.array(numbers)
     assert len(np.unique(drawn)) == drawn.size and ((drawn >= 0.0) & (drawn < 1.0)).all()
 

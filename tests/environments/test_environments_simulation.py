@@ -44,6 +44,19 @@ def test_gymnasium_finds_nothing_wrong_with_one() -> None:
         RobotEnv("Hopper", render_mode="human")
 
 
+def test_actions_are_real_numbers_of_any_type() -> None:
+    env, found = RobotEnv("Hopper"), []
+    for action in ([1, 0, -1], np.array([1, 0, -1]), np.array([1.0, 0.0, -1.0], np.float32), np.array([1.0, 0.0, -1.0])):
+        env.reset(seed=0)
+        found.append(env.step(action))  # type: ignore[arg-type]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other[0], found[0][0])
+        assert other[1:] == found[0][1:]
+    for wrong in ("abc", [[1.0], [2.0, 3.0]]):
+        with pytest.raises(ValueError, match=r"^action must be an array of real numbers"):
+            env.step(wrong)  # type: ignore[arg-type]
+
+
 def test_a_second_thread_needs_an_environment_of_its_own() -> None:
     envs = RobotVectorEnv("Hopper", 2)
     envs.reset(seed=0)

@@ -208,11 +208,11 @@ def test_rollouts_of_numbers_of_robots_that_were_there_before_make_no_tables(mon
     sim, twin, rng = falling(1), falling(1), np.random.default_rng(0)
     made: list[Table] = []
 
-    def table(*content: Any) -> Table:
+    def counted(*content: Any) -> Table:
         made.append(Table(*content))
         return made[-1]
 
-    monkeypatch.setattr(fleet, "Table", table)
+    monkeypatch.setattr(fleet, "Table", counted)
     for robots, steps, shared in ((3, 4, False), (1, 4, False), (3, 4, True), (3, 7, False), (1, 2, False)):
         start, v = np.repeat(twin.q, robots, axis=0), np.zeros((robots, 6))
         tau = np.asarray(rng.uniform(-1.0, 1.0, (1 if shared else robots, steps, 6)), order="F")

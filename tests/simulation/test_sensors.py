@@ -12,6 +12,7 @@ import pickle
 import re
 from collections.abc import Container
 from typing import Any
+from unittest.mock import patch
 
 import mujoco
 import numpy as np
@@ -21,6 +22,9 @@ import featherweight
 from featherweight import MujocoOrder, Robot, Simulation
 from featherweight.array_types import Array
 from featherweight.model.types import Sensed, SensedKind, Sensor, SensorKind
+from featherweight.simulation import sensed_robots
+from featherweight.simulation.sensor_loop import measure_fleet
+from simulation.plain_python import PlainLoop
 
 ROUNDING = 1e-10  # relative to the greatest reading: (v+ - v) / h has an error of eps |v| / h, 1e-13 at h = 1 ms
 AT_THE_END = ("a_frc",)  # a servo, whose stiffness our steps treat implicitly: see the balance below
@@ -275,6 +279,40 @@ def test_many_robots_read_as_each_alone(text: str) -> None:
         assert readings[robot.sensors[0].name].shape == (4, robot.sensors[0].dim)
 
 
+def stepped(text: str, execution: str = "auto") -> Simulation:
+    """Return a simulation after three steps from a random state."""
+    robot, rng = featherweight.load(text, execution=execution), np.random.default_rng(6)
+    (q,), (v,) = random_states(robot, rng, 1)
+    sim = Simulation(robot, q=q, v=v)
+    for _ in range(3):
+        sim.step(control=rng.uniform(-0.5, 0.5, len(robot.actuators)))
+    return sim
+
+
+def test_the_loop_measures_the_same_in_plain_python(text: str) -> None:
+    expected, loop, sim = stepped(text).sensors(), PlainLoop(measure_fleet), stepped(text)
+    with patch.object(sensed_robots, "MEASURE_FLEET", loop):
+        np.testing.assert_allclose(sim.sensors(), expected, rtol=0.0, atol=1e-13 * np.abs(expected).max())
+    assert loop.calls > 0
+
+
+def test_sensors_of_interpreted_robots_read_the_same() -> None:
+    """Check to the rounding of (v+ - v) / h, after three steps."""
+    expected, got = (stepped(MODELS["quadruped"], execution).sensors() for execution in ("auto", "interpreted"))
+    np.testing.assert_allclose(got, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
+
+
+def test_readings_are_copies() -> None:
+    sim = stepped(ARM)
+    first, again = sim.sensors(), sim.sensors()
+    np.testing.assert_array_equal(first, again)
+    before = np.array(first)
+    again[:] = 0.0
+    sim.step()
+    np.testing.assert_array_equal(first, before)
+    assert (sim.sensors() != before).any()
+
+
 @pytest.mark.parametrize("integrator", ["rk4", "midpoint"])
 def test_accelerations_of_other_integrators_approach_mujocos(integrator: str) -> None:
     """Check that the mean over a step equals the value at its beginning to order h: a hundredth of the step, a hundredth
@@ -401,6 +439,29 @@ def test_a_box_at_rest_reads_its_weight(contact: str) -> None:
     np.testing.assert_allclose(s["load"], 0.5 * 9.81 * np.array([0.0, 0.5, np.sqrt(0.75)]), atol=1e-3)
     np.testing.assert_allclose(s["whole"], 0.0, atol=0.01)  # only the floor holds it
     np.testing.assert_allclose(s["turning"], 0.0, atol=0.01)
+
+
+PLANK = """
+<mujoco><worldbody><geom type="plane" size="0 0 1"/>
+  <body name="left" pos="0 0 0.1"> <freejoint/> <geom type="box" size="0.2 0.1 0.1" mass="3"/>
+    <site name="left" type="box" size="0.21 0.2 0.2"/>
+    <body name="right" pos="0.4 0 0"> <geom type="box" size="0.2 0.1 0.1" mass="1"/>
+      <site name="right" type="box" size="0.21 0.2 0.2"/> </body> </body> </worldbody>
+  <sensor> <touch name="left" site="left"/> <touch name="right" site="right"/> <force name="held" site="right"/> </sensor>
+</mujoco>"""
+
+
+def test_contacts_that_the_solver_leaves_out_are_felt() -> None:
+    """Check two boxes of one body, whose eight corners are on the floor: the inner four need no impulse in the solver."""
+    robot = featherweight.load(PLANK)
+    for sim in (Simulation(robot), Simulation(robot, q=np.tile(robot.start(), (2, 1)))):
+        sim.step(steps=5)
+        points, forces, names = sim.contacts()
+        s, right = np.atleast_2d(sim.sensors()), forces[["right" in name for name in names], 2].sum()
+        assert len(points) == 8 and (forces[:, 2] > 1.0).all()
+        np.testing.assert_allclose(s[:, 1], right, rtol=1e-9)
+        np.testing.assert_allclose(s[:, 0] + s[:, 1], 4.0 * 9.81, rtol=1e-6)
+        np.testing.assert_allclose(s[:, 4], 9.81 - right, atol=1e-4)  # what the left part adds to the floor
 
 
 def test_touch_and_interaction_of_a_box_that_slides_are_mujocos() -> None:

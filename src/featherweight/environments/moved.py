@@ -22,7 +22,10 @@ class Told(NamedTuple):
 
     def of(self, i: int) -> dict[str, Any]:
         """Return the entries of robot i."""
-        return dict(zip(self.names, self.numbers[i].tolist(), strict=True)) | {name: x[i] for name, x in self.others.items()}
+        entries: dict[str, Any] = dict(zip(self.names, self.numbers[i].tolist(), strict=True))
+        for name, x in self.others.items():
+            entries[name] = x[i]
+        return entries
 
 
 @summarized

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 from ..array_types import Array, Vector
 from ..checks import CHECKED_LATER, NOTHING, PositiveCount, argument, checked, either, real_array, whole
 from .task import Task
-from .vector_environment import OPTIONS, RENDER_MODE, RENDER_MODES, RobotVectorEnv
+from .vector_environment import OPTIONS, RENDER_MODE, RENDER_MODES, RobotVectorEnv, real_numbers
 
 ONE_SEED = either([whole(0), NOTHING])
 
@@ -50,7 +50,7 @@ class RobotEnv(Env[Vector, Vector]):
 
     def step(self, action: Array) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
         """Take a step; return observation, reward, whether the episode has terminated, False, and `info`."""
-        observation, reward, terminated, told = self.vector.advance(real_array("action", action)[None])
+        observation, reward, terminated, told = self.vector.advance(real_numbers("action", action)[None])
         return observation[0], reward.item(), terminated.item(), False, told.of(0)
 
     def render(self) -> Array | None:

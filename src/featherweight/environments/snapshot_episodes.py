@@ -33,7 +33,7 @@ class SnapshotEpisodes:
         """Take a step of the environment under actions (robots, actions), or none if an action is not finite."""
         if not np.isfinite(action).all():
             return None
-        task, before = self.task, self._before()
+        task, before, action = self.task, self._before(), np.asarray(action, np.float64)
         self.robots.control[...] = action
         failed = self.robots.advance(task.frame_skip)
         after = self.robots.snapshot(forces=task.asks_for_forces)

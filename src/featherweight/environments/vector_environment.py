@@ -209,23 +209,23 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         Gymnasium defines these results. Actuators clip actions to their range; costs of controls do not. Raises ValueError for
         actions of the wrong shape and for non-finite actions.
         """
-        observation, reward, terminated, all_told = self.advance(real_array("actions", actions))
+        observation, reward, terminated, all_told = self.advance(real_numbers("actions", actions))
         told = all_told.arrays()
         self._elapsed += 1
         truncated = self._elapsed >= (self.max_episode_steps or np.inf)
         between = None
-        if self.autoreset_mode is AutoresetMode.NEXT_STEP and self._ended.any():
+        if self.autoreset_mode is AutoresetMode.NEXT_STEP and np.count_nonzero(self._ended):
             between, going_on = self._ended, ~self._ended
             reward, terminated, truncated = np.where(between, 0.0, reward), terminated & going_on, truncated & going_on
         self._ended = terminated | truncated
-        beginning = self._ended if self.autoreset_mode is AutoresetMode.SAME_STEP and self._ended.any() else between
+        beginning = self._ended if self.autoreset_mode is AutoresetMode.SAME_STEP and np.count_nonzero(self._ended) else between
         if beginning is None:
             return observation, reward, terminated, truncated, self._info(told)
         return observation, reward, terminated, truncated, self._with_resets(observation, told, beginning.copy())
 
     @exclusive
-    def advance(self, actions: Matrix) -> Moved:
-        """Take a step of all robots as `step` does, without ending or beginning episodes."""
+    def advance(self, actions: Array) -> Moved:
+        """Take a step of all robots under an array of actions, as `step` does, without ending or beginning episodes."""
         if self._noise is None:
             raise ValueError("call reset() before step()")
         moved = self.episodes.advance(actions) if actions.shape == self._shape else None
@@ -252,9 +252,18 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         has[which] = True
         info: dict[str, Any] = {}
         for name, x in terms.items():
-            info[name] = values = np.zeros(self.num_envs, x.dtype)
-            values[which], info[f"_{name}"] = x, has.copy()
+            if which is EVERY:
+                values = x.copy()
+            else:
+                values = np.zeros(self.num_envs, x.dtype)
+                values[which] = x
+            info[name], info[f"_{name}"] = values, has.copy()
         return info
+
+
+def real_numbers(what: str, x: object) -> Array:
+    """Return an array of real numbers of any type. Raises ValueError, which begins with `what`, for other objects."""
+    return x if type(x) is np.ndarray and x.dtype.kind in "fiu" else real_array(what, x)
 
 
 def joystick_commands(envs: RobotVectorEnv) -> Matrix:

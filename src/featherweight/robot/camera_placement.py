@@ -1,4 +1,4 @@
-"""The placements of a robot's cameras."""
+"""The placements of a robot's cameras, and the rays of their pixels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ..array_types import Array
 from ..checks import checked
 from ..model.model import PointMass
-from ..model.types import CameraMode, Frame
+from ..model.types import Camera, CameraMode, Frame
 from ..names import choose_from
 from .frame_functions import frame_placement
 from .system import System
@@ -68,6 +68,30 @@ class CameraPlacement:
             for m in masses
         )
         return np.asarray(moments / sum(m.mass for m in masses))
+
+
+def focal_length(c: Camera) -> tuple[float, float]:
+    """Return focal lengths of a camera [pixels], for columns and rows."""
+    width, height = c.resolution or (1, 1)
+    if c.sensor is not None:
+        return c.sensor.focal[0] / c.sensor.size[0] * width, c.sensor.focal[1] / c.sensor.size[1] * height
+    angle = np.radians(c.field_of_view) if c.orthographic else c.field_of_view  # MuJoCo interprets the height as degrees
+    return (0.5 / np.tan(0.5 * angle) * height,) * 2
+
+
+def pixel_rays(c: Camera) -> tuple[Array, Array]:
+    """Return origins and unit directions (pixels, 3) of the rays through a camera's pixels, row by row, in its frame."""
+    width, height = c.resolution or (1, 1)
+    row, column = (x.ravel() for x in np.mgrid[:height, :width] + 0.5)
+    if c.orthographic:
+        half = 0.5 * c.field_of_view
+        origins = np.stack([(2.0 * column / width - 1.0) * half, (1.0 - 2.0 * row / height) * half, 0.0 * row], axis=-1)
+        return origins, np.broadcast_to((0.0, 0.0, -1.0), origins.shape)
+    (fx, fy), (x, y) = focal_length(c), (0.5 * width, 0.5 * height)
+    if c.sensor is not None:
+        x, y = c.sensor.principal[0] / c.sensor.size[0] * width, c.sensor.principal[1] / c.sensor.size[1] * height
+    directions = np.stack([(column - x) / fx, (y - row) / fy, np.full(len(row), -1.0)], axis=-1)
+    return np.zeros(directions.shape), directions / np.linalg.norm(directions, axis=-1, keepdims=True)
 
 
 @checked

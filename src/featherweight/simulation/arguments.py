@@ -110,9 +110,12 @@ def check_count(name: str, count: object, least: int) -> int:
     return number
 
 
-def check_inputs(names_and_sizes: dict[str, tuple[Any, tuple[int, ...]]], robots: int, steps: int | None) -> int:
-    """Return the number of steps of a rollout, from inputs (robots or 1, steps, *size) or None, or from `steps`."""
-    for name, (x, size) in names_and_sizes.items():
+def check_inputs(inputs: Iterable[tuple[str, Any, tuple[int, ...]]], robots: int, steps: int | None) -> int:
+    """Return the number of steps of a rollout, from its inputs or `steps`.
+
+    Inputs are names, arrays (robots or 1, steps, *size) or None, and sizes.
+    """
+    for name, x, size in inputs:
         if x is None:
             continue
         right = x.ndim == 2 + len(size) and x.shape[0] in (1, robots) and x.shape[2:] == size
@@ -138,6 +141,8 @@ def check_out(out: Any, shapes: Sequence[tuple[int, ...]]) -> None:
 
 def numbers(name: str, x: object) -> Array:
     """Return a copy, in C order, of an array of real numbers."""
+    if type(x) is np.ndarray and x.dtype.kind in "fiu":
+        return np.array(x, dtype=np.float64, order="C")
     try:
         given = HostArrays().array(x, name)
     except TypeError as error:

@@ -124,11 +124,8 @@ class ContactSensors:
         Rigid contacts with an impulse count as well, because their surfaces meet within the step.
         """
         touching, scene, rigid = self.stage.touching, self.stage.scene, self.stage.settings.law == RIGID
-        found, stored, records = (
-            self.robots.fleet.spread_contacts(slice(None)),
-            self.robots.home.contacts,
-            self.robots.plan.records,
-        )
+        found, stored = self.robots.fleet.spread_contacts(slice(None)), self.robots.home.contacts
+        records = self.robots.plan.records
         counts = np.where(self.robots.rested, 0, found.counts)
         at = robot, _ = np.nonzero(np.arange(found.candidate.shape[1]) < counts[:, None])
         candidate, force, normal = found.candidate[at], found.impulse[at] / records.step, stored.normal[at]

@@ -53,7 +53,7 @@ def rolled_out(
         _check_states(fleet, given)
     sizes = dict(zip(INPUTS, _sizes(fleet), strict=True))
     robots = int(given["q"].shape[0]) if given["q"].ndim > 1 else 1
-    steps = check_inputs({name: (given.get(name), sizes[name]) for name in INPUTS}, robots, steps)
+    steps = check_inputs([(name, given.get(name), sizes[name]) for name in INPUTS], robots, steps)
     if steps == 0:
         given = {name: x for name, x in given.items() if name not in INPUTS}
     call = RolloutOnDevice(fleet, {name: x.shape for name, x in given.items()}, steps, every)

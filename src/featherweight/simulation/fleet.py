@@ -57,7 +57,8 @@ GRAIN = 4  # least number of robots in a thread's piece
 MOST_STEPS = 1000  # greatest number of steps in one call
 MOST_RECORDED = 256  # greatest number of states that are recorded in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
-KEPT_Q, KEPT_V = "states.kept_q", "states.kept_v"  # names of arrays of states that a rollout returns
+KEPT_Q, KEPT_V = "states.kept_q", "states.kept_v"  # names of arrays that a rollout returns
+INPUTS = "inputs.tau", "inputs.control", "inputs.external"  # names of arrays of `Inputs`
 OF_WORK = (  # fields of `FleetStates` that describe the work on steps
     "active", "taken", "status", "culprit", "symptoms", "plan", "order", "energy",
 )  # fmt: skip
@@ -417,25 +418,6 @@ class Fleet:
 
     # results of the last step
 
-    def before_last_step(self) -> tuple[Matrix, Matrix]:
-        """Return the states (robots, nq) and (robots, nv) before the last step; NaN for robots that have not taken one."""
-        states = self._home.states
-        return states.before_q, states.before_v
-
-    def activation_before_last_step(self) -> Matrix:
-        """Return activations of drives and states of delays (robots, states) before the last step."""
-        return self._home.states.before_act
-
-    def last_inputs(self) -> Inputs:
-        """Return controls (robots, nu) and forces on bodies (robots, bodies, 6) of the last step, or None.
-
-        Only robots with sensors of the last step remember them.
-        """
-        states = self._home.states
-        given = np.atleast_1d(states.before_given.any(axis=0)) if self._remembers else np.zeros(2, bool)
-        control, external = states.before_control, states.before_external
-        return Inputs(None, control if given[WITH_CONTROL] else None, external if given[WITH_FORCES] else None)
-
     def contact_arrays(self) -> ContactArrays:
         """Return the contacts of all robots."""
         c = self._home.contacts
@@ -485,21 +467,6 @@ class Fleet:
         impulses = np.zeros((len(self.q), self.model.forces.rows))
         np.add.at(impulses.T, rows.dof, (rows.sign * self._home.states.last_row).T)
         return impulses
-
-    def limit_impulses(self) -> Matrix:
-        """Return nonnegative impulses (robots, rows) of limits, by rows of all joints and lengths."""
-        rows, limits = self.contacts.rows, ~self.contacts.rows.friction
-        impulses = np.zeros((len(self.q), self.model.forces.rows))
-        np.add.at(impulses.T, rows.dof[limits], self._home.states.last_row[:, limits].T)
-        return impulses
-
-    def contact_normals(self) -> Tensor:
-        """Return normals (robots, room, 3) of the contacts of all robots."""
-        return self._home.contacts.normal
-
-    def contact_gaps(self) -> Matrix:
-        """Return gaps (robots, room) [m] beyond margins of the contacts of all robots."""
-        return self._home.contacts.gap
 
     def solver_work(self) -> tuple[float, float, float, int]:
         """Return residual [m/s], Newton and interior-point steps, maxima over all robots, and the count of inexact steps."""
@@ -577,8 +544,8 @@ class Fleet:
         q[:, 0], v[:, 0] = states.q, states.v
         shared.tau.fill(0.0)
         shared.given[WITH_CONTROL], shared.given[WITH_FORCES] = inputs.control is not None, inputs.external is not None
-        named = zip(Inputs._fields, inputs, strict=True)
-        given = {f"inputs.{name}": np.ascontiguousarray(x, np.float64) for name, x in named if x is not None}
+        named = zip(INPUTS, inputs, strict=True)
+        given = {name: np.ascontiguousarray(x, np.float64) for name, x in named if x is not None}
         try:
             states.plan[EVERY] = every
             self._point({KEPT_Q: q, KEPT_V: v, **given})

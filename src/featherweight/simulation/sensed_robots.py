@@ -39,14 +39,14 @@ class SensedRobots:
 
     def _use(self, home: FleetArrays) -> None:
         """Use other arrays of the fleet."""
-        self.home, plan, states = home, self.plan, home.states
+        plan, states = self.plan, home.states
         functions = [f for f in (plan.frames_function, plan.joints_function) if f]
         self.robots, remembered = len(states.q), len(states.before_q)
         self.now = self._instant(states.q, states.v)
         self.then = self._instant(*(np.zeros((remembered, x.shape[1])) for x in (states.q, states.v)))
         self.values: Array = np.zeros((self.robots, len(plan.cutoffs)))
         self.content = SensedFleet(
-            plan.records, self.now, self.then, self._drives(), np.zeros(self.home.contacts.force.shape),
+            plan.records, self.now, self.then, self._drives(), np.zeros(home.contacts.force.shape),
             np.zeros((self.robots, plan.channels.end)), self.values, NO_CALL, NO_CALL, NO_CALL,
         )  # fmt: skip
         self._in_stages = plan.in_stages or self.robots > 1 or any(f.address is None for f in functions)
@@ -57,13 +57,14 @@ class SensedRobots:
                 frames_now=_call(plan.frames_function if plan.now else None, *self.now.arguments(plan.order)),
                 frames_then=_call(plan.frames_function if plan.then else None, *self.then.arguments(plan.order)),
             )
-        table, many = Table(self.content, plan.layout), Table(self.home, self.fleet.arrays_layout)
-        plan.layout, run, kept = table.layout, MEASURE_FLEET.for_tables(table, many), (table, many, functions)
+        table, many = Table(self.content, plan.layout), Table(home, self.fleet.arrays_layout)
+        plan.layout, run, kept = table.layout, MEASURE_FLEET.for_layouts(table.layout, many.layout), (table, many, functions)
         self._prepare, self._measure, self._measure_all = (
             prepared_call(run, table.address, many.address, work, kept=kept) for work in (PREPARE, MEASURE, ALL)
         )
         self.readings = SensorReadings(self.values, plan.names)
         self.first = SensorReadings(self.values[0], plan.names)  # of the first robot
+        self.home = home  # last: Ctrl-C may strike before
 
     def _instant(self, q: Array, v: Array) -> Instant:
         n, frames = len(q), len(self.plan.frames)
@@ -135,7 +136,7 @@ class SensedRobots:
 
     @property
     def rested(self) -> Array:
-        """Marks of the robots (robots,) that have taken no step from their states."""
+        """Marks (robots,) of the robots that have taken no step from their states."""
         return np.asarray(np.isnan(self.home.states.before_v).any(axis=1))
 
 

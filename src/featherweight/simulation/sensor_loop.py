@@ -11,7 +11,7 @@ from ..array_types import Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, call_machine
 from ..spatial import Force, Mat3, Motion, RigidInertia, Sym3, Vec3
 from ..spatial.lie import quaternion_at, quaternion_of_matrix
-from . import sensor_records as of
+from . import sensor_records as records
 from .controllers import DrivesNow
 from .drive_inputs import write_drive_inputs
 from .implicit_drives import GEAR, HIGH, LOW, begin_drives
@@ -92,7 +92,7 @@ def measure(x: SensedFleet, many: FleetArrays, i: int) -> None:
     for k in range(len(s.frames.column)):
         measure_frame(x, many, i, k)
     for k in range(len(s.subtrees.column)):
-        if s.subtrees.quantity[k] == of.LOAD:
+        if s.subtrees.quantity[k] == records.LOAD:
             write_load(x, many, i, k)
         else:
             write(motion_of_subtree(x, many, i, k), out, s.subtrees.column[k])
@@ -142,7 +142,7 @@ def sum_of_terms(s: SensorRecords, k: int, channel: Vector, S: Tensor, i: int) -
     return min(max(total, s.sums.lower[k]), s.sums.upper[k])  # type: ignore[no-any-return]
 
 
-def beyond_limits(limits: of.LimitSensors, k: int, channel: Vector) -> float:
+def beyond_limits(limits: records.LimitSensors, k: int, channel: Vector) -> float:
     """Return the violation of the nearer of two limits, or the outward velocity; 0 within limits."""
     x = channel[limits.coordinate[k]]
     below, above = x - limits.lower[k], limits.upper[k] - x
@@ -187,23 +187,23 @@ def write(x: Vec3, out: Vector, column: int) -> None:
 def measure_frame(x: SensedFleet, many: FleetArrays, i: int, k: int) -> None:
     s, out = x.records.frames, x.readings[i]
     quantity, frame, column = s.quantity[k], s.frame[k], s.column[k]
-    if quantity == of.TOUCH:
+    if quantity == records.TOUCH:
         out[column] = touch(x, many, i, k)
-    elif quantity == of.LINEAR_ACCELERATION:
+    elif quantity == records.LINEAR_ACCELERATION:
         a = vector_at(x.then.acceleration[i, frame], 0) - vector_at(x.records.gravity, 0)
         write(seen_in(x.then.placement[i, s.axes[k]], a), out, column)
-    elif quantity == of.ANGULAR_ACCELERATION:
+    elif quantity == records.ANGULAR_ACCELERATION:
         write(seen_in(x.then.placement[i, s.axes[k]], vector_at(x.then.acceleration[i, frame], 3)), out, column)
-    elif quantity == of.QUATERNION:
+    elif quantity == records.QUATERNION:
         R = rotation(x.now.placement[i, s.reference[k]]).transpose().product(rotation(x.now.placement[i, frame]))
         turned = quaternion_of_matrix(R)
         out[column] = turned.s
         write(turned.u, out, column + 1)
     else:
         y = seen_in(x.now.placement[i, s.axes[k]], motion_of_frame(x, i, k))
-        if quantity == of.INSIDE:
+        if quantity == records.INSIDE:
             out[column] = 1.0 if is_inside(x.records.zones, k, (y.x, y.y, y.z)) else 0.0
-        elif quantity == of.PIXEL:
+        elif quantity == records.PIXEL:
             write_pixel(s, k, y, out)
         else:
             write(y, out, column)
@@ -213,18 +213,18 @@ def motion_of_frame(x: SensedFleet, i: int, k: int) -> Vec3:
     """Return an axis, or a velocity or a position relative to the reference, in the world's axes."""
     s, now = x.records.frames, x.now
     quantity, frame, reference = s.quantity[k], s.frame[k], s.reference[k]
-    if quantity == of.FIELD:
+    if quantity == records.FIELD:
         return vector_at(s.field[k], 0)
-    if quantity >= of.AXIS_X and quantity <= of.AXIS_Z:
-        return column_of(now.placement[i, frame], quantity - of.AXIS_X)
+    if quantity >= records.AXIS_X and quantity <= records.AXIS_Z:
+        return column_of(now.placement[i, frame], quantity - records.AXIS_X)
     apart = column_of(now.placement[i, frame], 3) - column_of(now.placement[i, reference], 3)
-    if quantity == of.LINEAR_VELOCITY or quantity == of.ANGULAR_VELOCITY:
+    if quantity == records.LINEAR_VELOCITY or quantity == records.ANGULAR_VELOCITY:
         v, other = motion_at(now.velocity[i, frame]), motion_at(now.velocity[i, reference])
-        return v.ang - other.ang if quantity == of.ANGULAR_VELOCITY else v.lin - other.lin - other.ang.cross(apart)
+        return v.ang - other.ang if quantity == records.ANGULAR_VELOCITY else v.lin - other.lin - other.ang.cross(apart)
     return apart
 
 
-def write_pixel(s: of.FrameSensors, k: int, p: Vec3, out: Vector) -> None:
+def write_pixel(s: records.FrameSensors, k: int, p: Vec3, out: Vector) -> None:
     """Write the pixel (column, row) of a point in the frame of a camera, also behind it."""
     depth, column = p.z, s.column[k]
     if abs(depth) < NO_DEPTH:
@@ -255,9 +255,9 @@ def motion_of_subtree(x: SensedFleet, many: FleetArrays, i: int, k: int) -> Vec3
         mass, moment = mass + inertia.mass, moment + inertia.mass * o + inertia.moment
         momentum = momentum + (inertia @ motion_at(x.now.velocity[i, frame])).translate(o)
     center = (1.0 / max(mass, NO_MASS)) * moment
-    if s.quantity[k] == of.CENTER:
+    if s.quantity[k] == records.CENTER:
         return center
-    if s.quantity[k] == of.VELOCITY:
+    if s.quantity[k] == records.VELOCITY:
         return (1.0 / max(mass, NO_MASS)) * momentum.lin
     return momentum.ang - center.cross(momentum.lin)
 

@@ -13,11 +13,14 @@ import numpy as np
 from ..array_types import Array
 from ..model.model import ModelSensor
 from ..model.model_sensors import FIELDS, SIZES, fields_of
-from ..model.types import SensedKind, SensorField, SensorKind
+from ..model.types import Pose, SensedKind, SensorField, SensorKind
+from ..robot.camera_placement import pixel_rays
 from ..robot.collision.shape_queries import ShapeQueries
+from ..robot.collision.shape_rays import RayPart, ShapeRays, ray_part
 from .contact_sensors import ContactSensors
+from .scene_building import ground_part
 from .sensed_robots import SensedRobots, cross
-from .sensor_plan import DIRECTIONS, QUATERNIONS, focal_length
+from .sensor_plan import DIRECTIONS, QUATERNIONS, SensorPlan
 
 Measure = Callable[[SensedRobots, ModelSensor], Array]
 K = SensorKind
@@ -45,7 +48,7 @@ def _data_of_rays(robots: SensedRobots) -> dict[int, dict[SensorField, Array]]:
     own = [_rays_of(robots, s) for s in sensors]
     of_ray = np.repeat(np.arange(len(own)), [len(x) for x, _ in own])
     T = robots.now.placement[:, [robots.plan.number(s.frame, s.sensor.on) for s in sensors]][:, of_ray]
-    R, p, rays = T[..., :3, :3], T[..., :3, 3], robots.plan.rays
+    R, p, rays = T[..., :3, :3], T[..., :3, 3], _shapes_in_sight(robots.plan)
     starts, directions = (np.einsum("...ij,...j->...i", R, np.concatenate(x)) for x in zip(*own, strict=True))
     origins = p + starts
     given = robots.now.q, origins, directions, [None if (f := sensors[k].frame) is None else f.body for k in of_ray]
@@ -65,21 +68,20 @@ def _on_camera(s: ModelSensor) -> bool:
 
 
 def _rays_of(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
-    """Return origins and unit directions (rays, 3) of a sensor's rays, in its frame; cameras follow MuJoCo's convention."""
-    if not _on_camera(s):
-        return np.zeros((1, 3)), np.array([[0.0, 0.0, 1.0]])
-    c = robots.plan.camera(s.sensor.on)
-    width, height = c.resolution or (1, 1)
-    row, column = (x.ravel() for x in np.mgrid[:height, :width] + 0.5)
-    if c.orthographic:
-        half = 0.5 * c.field_of_view
-        origins = np.stack([(2.0 * column / width - 1.0) * half, (1.0 - 2.0 * row / height) * half, 0.0 * row], axis=-1)
-        return origins, np.broadcast_to((0.0, 0.0, -1.0), origins.shape)
-    (fx, fy), (x, y) = focal_length(c), (0.5 * width, 0.5 * height)
-    if c.sensor is not None:
-        x, y = c.sensor.principal[0] / c.sensor.size[0] * width, c.sensor.principal[1] / c.sensor.size[1] * height
-    directions = np.stack([(column - x) / fx, (y - row) / fy, np.full(len(row), -1.0)], axis=-1)
-    return np.zeros(directions.shape), directions / np.linalg.norm(directions, axis=-1, keepdims=True)
+    """Return origins and unit directions (rays, 3) of a sensor's rays, in its frame."""
+    return pixel_rays(robots.plan.camera(s.sensor.on)) if _on_camera(s) else (np.zeros((1, 3)), np.array([[0.0, 0.0, 1.0]]))
+
+
+def _shapes_in_sight(plan: SensorPlan) -> ShapeRays:
+    """Return queries of rays to all visible shapes, and the ground."""
+    if "rays" not in plan.queries:
+        shapes = zip(plan.robot.shapes, plan.robot.model.shape_links, strict=True)
+        parts = [ray_part(s, link) for s, link in shapes if s.color is None or s.color[3] > 0.0]
+        if plan.ground is not None:
+            part = ground_part(plan.ground)
+            parts.append(RayPart(part.kind, None, None, Pose.of(part.placement, "the ground"), field=part.field))
+        plan.queries["rays"] = ShapeRays(plan.robot, parts)
+    return plan.queries["rays"]  # type: ignore[no-any-return]
 
 
 # distances between shapes
@@ -142,8 +144,13 @@ def measure(robots: SensedRobots, apart: Sequence[ModelSensor]) -> Array:
     for s in apart:
         robots.values[:, s.slice] = MEASURES[s.kind](robots, s)
     if robots.plan.clips:
-        np.clip(robots.values, -robots.plan.cutoffs, robots.plan.cutoffs, out=robots.values)
+        clip(robots.values, robots.plan.cutoffs)
     return robots.values
+
+
+def clip(readings: Array, cutoffs: Array) -> None:
+    """Clip readings (robots, nsensordata) to ±cutoffs; `numpy.clip` takes three times as long for one robot."""
+    np.minimum(np.maximum(readings, -cutoffs, out=readings), cutoffs, out=readings)
 
 
 # noise

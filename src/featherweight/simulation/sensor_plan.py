@@ -23,7 +23,6 @@ from ..model.types import (
     Frame,
     FrameForce,
     JointType,
-    Pose,
     Sensed,
     SensedKind,
     SensorKind,
@@ -31,15 +30,13 @@ from ..model.types import (
     ShapeType,
 )  # fmt: skip
 from ..robot.arguments import Q, V
-from ..robot.camera_placement import CameraPlacement
-from ..robot.collision.shape_rays import RayPart, ShapeRays, ray_part
+from ..robot.camera_placement import CameraPlacement, focal_length
 from ..robot.tendons.length_functions import LengthFunctions
 from ..robot.tendons.tendon_table import length_table
-from . import sensor_records as of
+from . import sensor_records as records
 from .contact_stage import ContactStage
 from .controllers import parts_of
 from .scene import Ground
-from .scene_building import ground_part
 from .sensor_records import NONE, Channels, SensorRecords, stacked
 from .sensor_zones import zones_of
 from .step_model import StepModel
@@ -101,7 +98,7 @@ class SensorPlan:
                 self.cutoffs[s.slice] = s.sensor.cutoff
         self.clips = bool((self.cutoffs < np.inf).any())
         self.layout: Layout | None = None
-        self.queries: dict[Any, Any] = {}  # distance queries by pairs of shapes
+        self.queries: dict[Any, Any] = {}  # queries of rays, and of distances by pairs of shapes
 
     def _channels(self) -> Channels:
         robot, forces = self.robot, self.forces
@@ -115,12 +112,19 @@ class SensorPlan:
         curved = (JointType.FLOATING, JointType.PLANAR) if self.model.integrator == "semi-implicit" else ()
         turning = [j for j in robot.joints if j.type in curved and j.independent]
         joints = [{"planar": j.type is JointType.PLANAR, "q": j.q_slice.start, "v": j.v_slice.start} for j in turning]
-        kinds = of.FrameSensors, of.SumSensors, of.Terms, of.LimitSensors, of.SubtreeSensors, of.Parts
+        kinds = (
+            records.FrameSensors,
+            records.SumSensors,
+            records.Terms,
+            records.LimitSensors,
+            records.SubtreeSensors,
+            records.Parts,
+        )
         frames, sums, terms, limits, subtrees, parts = (stacked(kind, rows.get(kind, [])) for kind in kinds)
-        reads_contacts = bool(self._held) or of.TOUCH in frames.quantity
+        reads_contacts = bool(self._held) or records.TOUCH in frames.quantity
         return SensorRecords(
             frames, zones_of(self._zones), sums, terms, limits, subtrees, parts, np.array(self._held, np.int64), self._sides,
-            stacked(of.TurningJoints, joints), self.channels,
+            stacked(records.TurningJoints, joints), self.channels,
             np.array(robot.gravity, float), float(self.model.h), reads_contacts, self.has_drives,
         )  # fmt: skip
 
@@ -136,7 +140,7 @@ class SensorPlan:
 
     @property
     def in_stages(self) -> bool:
-        """Return whether Python evaluates quantities that the loop needs."""
+        """True if Python evaluates quantities that the loop needs."""
         mapped = self.has_drives and self.forces.mapped
         return bool(self.cameras or self.has_lengths or self.has_compensation or mapped)
 
@@ -165,25 +169,13 @@ class SensorPlan:
         """The robot with the weights of gravity compensation."""
         return self.robot.with_weights_of(carried(self.robot.model))
 
-    @cached_property
-    def rays(self) -> ShapeRays:
-        """All visible shapes, and the ground."""
-        robot = self.robot
-        shapes = zip(robot.shapes, robot.model.shape_links, strict=True)
-        parts = [ray_part(s, link) for s, link in shapes if s.color is None or s.color[3] > 0.0]
-        if self.ground is not None:
-            part = ground_part(self.ground)
-            pose = Pose.of(part.placement, "the ground")
-            parts.append(RayPart(part.kind, None, None, pose, field=part.field))
-        return ShapeRays(robot, parts)
-
     # joints, tendons and actuators
 
     def _add_sum(self, column: int, terms: Iterable[Term], bounds: tuple[float, float] = (-np.inf, np.inf)) -> None:
-        every = self._rows.setdefault(of.Terms, [])
+        every = self._rows.setdefault(records.Terms, [])
         first = len(every)
         every += [term._asdict() for term in terms]
-        self._add(of.SumSensors, column=column, first=first, stop=len(every), lower=bounds[0], upper=bounds[1])
+        self._add(records.SumSensors, column=column, first=first, stop=len(every), lower=bounds[0], upper=bounds[1])
 
     def _joint_channel(self, j: MovingJoint, rate: int) -> int:
         self.has_joints = True
@@ -271,7 +263,7 @@ class SensorPlan:
         channel: Any = self._length_channel if of_tendon else self._joint_channel
         coordinate, velocity = (channel(self.tendons.index(on) if of_tendon else limited, k) for k in (0, 1))
         bounds = {"lower": limited.lower, "upper": limited.upper}
-        self._add(of.LimitSensors, column=start, coordinate=coordinate, rate=velocity if rate else NONE, **bounds)
+        self._add(records.LimitSensors, column=start, coordinate=coordinate, rate=velocity if rate else NONE, **bounds)
 
     def limit_force(self, s: ModelSensor) -> None:
         rows, tendons = self.stage.rows, [t.name for t in self.forces.tendons]
@@ -309,18 +301,18 @@ class SensorPlan:
 
         Quaternions are those of cameras as if fixed to their bodies.
         """
-        if quantity in (of.INSIDE, of.TOUCH) and s.sensor.zone is None:
+        if quantity in (records.INSIDE, records.TOUCH) and s.sensor.zone is None:
             return
         ends = ((s.frame, s.sensor.on), (s.reference, s.sensor.reference))
-        frame, reference = (self.number(x, None if quantity == of.QUATERNION else on) for x, on in ends)
-        if quantity in (of.LINEAR_ACCELERATION, of.ANGULAR_ACCELERATION, of.TOUCH):
-            self.then = max(self.then, PLACED if quantity == of.TOUCH else ACCELERATING)
+        frame, reference = (self.number(x, None if quantity == records.QUATERNION else on) for x, on in ends)
+        if quantity in (records.LINEAR_ACCELERATION, records.ANGULAR_ACCELERATION, records.TOUCH):
+            self.then = max(self.then, PLACED if quantity == records.TOUCH else ACCELERATING)
         else:
-            self.now = max(self.now, MOVING if quantity in (of.LINEAR_VELOCITY, of.ANGULAR_VELOCITY) else PLACED)
-        c = self.camera(s.sensor.reference) if quantity == of.PIXEL else None
+            self.now = max(self.now, MOVING if quantity in (records.LINEAR_VELOCITY, records.ANGULAR_VELOCITY) else PLACED)
+        c = self.camera(s.sensor.reference) if quantity == records.PIXEL else None
         width, height = (c.resolution if c else None) or (1, 1)
         self._add(
-            of.FrameSensors, quantity=quantity, column=s.slice.start, frame=frame, reference=reference,
+            records.FrameSensors, quantity=quantity, column=s.slice.start, frame=frame, reference=reference,
             axes={"reference": reference, "frame": frame, "world": 0}[axes], field=s.sensor.field,
             link=self.links.get(s.frame.body if s.frame else None, NONE), focal=focal_length(c) if c else (0.0, 0.0),
             center=(0.5 * width, 0.5 * height),
@@ -331,13 +323,13 @@ class SensorPlan:
 
     def subtree(self, s: ModelSensor, quantity: int) -> None:
         """Record the motion of a subtree."""
-        self.now = max(self.now, PLACED if quantity == of.CENTER else MOVING)
-        self._add(of.SubtreeSensors, quantity=quantity, column=s.slice.start, **self._range_of(s.parts))
+        self.now = max(self.now, PLACED if quantity == records.CENTER else MOVING)
+        self._add(records.SubtreeSensors, quantity=quantity, column=s.slice.start, **self._range_of(s.parts))
 
     def load(self, s: ModelSensor, name: str) -> None:
         """Record a force ("column") or a torque on a subtree, together with the other one if there is one."""
-        self.then, at = ACCELERATING, {"quantity": of.LOAD, "frame": self.number(s.frame), **self._range_of(s.parts)}
-        rows = self._rows.setdefault(of.SubtreeSensors, [])
+        self.then, at = ACCELERATING, {"quantity": records.LOAD, "frame": self.number(s.frame), **self._range_of(s.parts)}
+        rows = self._rows.setdefault(records.SubtreeSensors, [])
         alike = [x for x in rows if x | at == x and x[name] == NONE]
         if not alike:
             rows.append({"column": NONE, "torque": NONE} | at)
@@ -346,7 +338,7 @@ class SensorPlan:
     def _range_of(self, parts: tuple[CarriedPart, ...]) -> dict[str, int]:
         """Return the ranges of the records of parts, and of the links of incomplete bodies."""
         if parts not in self._ranges:
-            every, first_link = self._rows.setdefault(of.Parts, []), len(self._held)
+            every, first_link = self._rows.setdefault(records.Parts, []), len(self._held)
             first = len(every)
             for p in parts:
                 self._add_part(p)
@@ -365,17 +357,16 @@ class SensorPlan:
                 part["touching"] = touching.index(body) if body in touching else NONE
         if p.body is None or not p.whole:
             self._held += [self.links[x] for x in p.links if x in self.links]
-        self._add(of.Parts, **part)
+        self._add(records.Parts, **part)
 
-    def ray(self, s: ModelSensor) -> None:
-        """Note the frame of rays, which the loop does not measure."""
-        self.number(s.frame, s.sensor.on)
-        self.now = max(self.now, PLACED)
-
-    def contact(self, s: ModelSensor) -> None:
-        """Note the frame of a volume of contacts, which the loop does not measure."""
-        self.number(s.frame)
-        self.then = max(self.then, PLACED)
+    def note(self, s: ModelSensor) -> None:
+        """Note the frame that a kind in `APART` needs."""
+        if s.kind is K.RANGEFINDER:
+            self.number(s.frame, s.sensor.on)
+            self.now = max(self.now, PLACED)
+        elif s.sensor.zone is not None:
+            self.number(s.frame)
+            self.then = max(self.then, PLACED)
 
 
 Record = Callable[[SensorPlan, ModelSensor], None]
@@ -386,25 +377,25 @@ def _of_frame(quantity: int, axes: str = "reference") -> Record:
 
 
 RECORDS: dict[SensorKind, Record] = {
-    K.FRAMEPOS: _of_frame(of.POSITION),
-    K.FRAMEQUAT: _of_frame(of.QUATERNION),
-    K.FRAMEXAXIS: _of_frame(of.AXIS_X),
-    K.FRAMEYAXIS: _of_frame(of.AXIS_Y),
-    K.FRAMEZAXIS: _of_frame(of.AXIS_Z),
-    K.FRAMELINVEL: _of_frame(of.LINEAR_VELOCITY),
-    K.FRAMEANGVEL: _of_frame(of.ANGULAR_VELOCITY),
-    K.FRAMELINACC: _of_frame(of.LINEAR_ACCELERATION, "world"),
-    K.FRAMEANGACC: _of_frame(of.ANGULAR_ACCELERATION, "world"),
-    K.ACCELEROMETER: _of_frame(of.LINEAR_ACCELERATION, "frame"),
-    K.VELOCIMETER: _of_frame(of.LINEAR_VELOCITY, "frame"),
-    K.GYRO: _of_frame(of.ANGULAR_VELOCITY, "frame"),
-    K.MAGNETOMETER: _of_frame(of.FIELD, "frame"),
-    K.CAMPROJECTION: _of_frame(of.PIXEL),
-    K.INSIDESITE: _of_frame(of.INSIDE),
-    K.TOUCH: _of_frame(of.TOUCH),
-    K.SUBTREECOM: partial(SensorPlan.subtree, quantity=of.CENTER),
-    K.SUBTREELINVEL: partial(SensorPlan.subtree, quantity=of.VELOCITY),
-    K.SUBTREEANGMOM: partial(SensorPlan.subtree, quantity=of.MOMENTUM),
+    K.FRAMEPOS: _of_frame(records.POSITION),
+    K.FRAMEQUAT: _of_frame(records.QUATERNION),
+    K.FRAMEXAXIS: _of_frame(records.AXIS_X),
+    K.FRAMEYAXIS: _of_frame(records.AXIS_Y),
+    K.FRAMEZAXIS: _of_frame(records.AXIS_Z),
+    K.FRAMELINVEL: _of_frame(records.LINEAR_VELOCITY),
+    K.FRAMEANGVEL: _of_frame(records.ANGULAR_VELOCITY),
+    K.FRAMELINACC: _of_frame(records.LINEAR_ACCELERATION, "world"),
+    K.FRAMEANGACC: _of_frame(records.ANGULAR_ACCELERATION, "world"),
+    K.ACCELEROMETER: _of_frame(records.LINEAR_ACCELERATION, "frame"),
+    K.VELOCIMETER: _of_frame(records.LINEAR_VELOCITY, "frame"),
+    K.GYRO: _of_frame(records.ANGULAR_VELOCITY, "frame"),
+    K.MAGNETOMETER: _of_frame(records.FIELD, "frame"),
+    K.CAMPROJECTION: _of_frame(records.PIXEL),
+    K.INSIDESITE: _of_frame(records.INSIDE),
+    K.TOUCH: _of_frame(records.TOUCH),
+    K.SUBTREECOM: partial(SensorPlan.subtree, quantity=records.CENTER),
+    K.SUBTREELINVEL: partial(SensorPlan.subtree, quantity=records.VELOCITY),
+    K.SUBTREEANGMOM: partial(SensorPlan.subtree, quantity=records.MOMENTUM),
     K.FORCE: partial(SensorPlan.load, name="column"),
     K.TORQUE: partial(SensorPlan.load, name="torque"),
     **dict.fromkeys((K.JOINTPOS, K.BALLQUAT, K.TENDONPOS, K.ACTUATORPOS), partial(SensorPlan.length, rate=0)),
@@ -416,8 +407,8 @@ RECORDS: dict[SensorKind, Record] = {
     K.TENDONACTUATORFRC: SensorPlan.tendon_actuator_force,
     K.JOINTACTUATORFRC: SensorPlan.joint_actuator_force,
     K.CLOCK: SensorPlan.clock,
-    K.RANGEFINDER: SensorPlan.ray,
-    K.CONTACT: SensorPlan.contact,
+    K.RANGEFINDER: SensorPlan.note,
+    K.CONTACT: SensorPlan.note,
 }
 """Records of kinds or, for kinds in `APART`, notes of what they need."""
 
@@ -426,12 +417,3 @@ def name_of(s: ModelSensor) -> str:
     """Return the joint, tendon or actuator of a sensor."""
     assert s.sensor.on is not None and s.sensor.on.name is not None
     return s.sensor.on.name
-
-
-def focal_length(c: Camera) -> tuple[float, float]:
-    """Return focal lengths of a camera [pixels], for columns and rows."""
-    width, height = c.resolution or (1, 1)
-    if c.sensor is not None:
-        return c.sensor.focal[0] / c.sensor.size[0] * width, c.sensor.focal[1] / c.sensor.size[1] * height
-    angle = np.radians(c.field_of_view) if c.orthographic else c.field_of_view  # MuJoCo interprets the height as degrees
-    return (0.5 / np.tan(0.5 * angle) * height,) * 2

@@ -13,7 +13,7 @@ from ..model.model import ModelSensor
 from .fleet import Fleet, Inputs
 from .sensed_robots import SensedRobots
 from .sensor_history import SensorHistory
-from .sensor_measures import add_noise, measure
+from .sensor_measures import add_noise, clip, measure
 from .sensor_plan import SensorPlan
 from .sensor_readings import SensorReadings
 
@@ -51,7 +51,7 @@ class SimulatedSensors:
             self.history.delay(self.fleet.times, readings)
         if noise is not None:
             add_noise(readings, self.sensors, noise)
-            np.clip(readings, -robots.plan.cutoffs, robots.plan.cutoffs, out=readings)
+            clip(readings, robots.plan.cutoffs)
         return SensorReadings(readings[0] if single else readings, robots.plan.names)
 
     def measured(self, sensors: Sequence[ModelSensor]) -> Array:

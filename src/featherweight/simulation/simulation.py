@@ -82,7 +82,7 @@ STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
 TIME = FINITE.worded("a finite number of seconds")
 OF_THIS_PROCESS = "_observers", "_pictures", "_copies"  # windows and other observers, pictures, copies that make rollouts
-MOST_COPIES = 4  # that make rollouts of different numbers of robots
+MOST_COPIES, FEW = 4, 256  # copies for different numbers of robots; greatest number that has a copy of its own
 
 
 class Simulation(SuggestsNames):
@@ -580,8 +580,7 @@ class Simulation(SuggestsNames):
             apart._fleet.take_activations(self._fleet)
         given = [None if x is None else numbers(name, x) for name, x in inputs.items()]
         sizes = (self.robot.nv,), (self.forces.nu,), (len(self.robot.bodies), 6)
-        named = zip(inputs, given, sizes, strict=True)
-        steps = check_inputs({name: (x, size) for name, x, size in named}, robots, steps)
+        steps = check_inputs(zip(inputs, given, sizes, strict=True), robots, steps)
         if out is not None:
             check_out(out, [(robots, 1 + steps // every, n) for n in (self.robot.nq, self.robot.nv)])
         what = Inputs(*given) if steps else Inputs()
@@ -619,11 +618,12 @@ class Simulation(SuggestsNames):
     def _apart(self, robots: int) -> Simulation:
         """Return a copy of this simulation, which rollouts of so many robots move; the last `MOST_COPIES` are kept."""
         copies: dict[int, Simulation] = vars(self).setdefault("_copies", {})
-        if robots not in copies:
+        kind = robots if robots <= FEW else 0  # one copy for all large numbers, because of its memory
+        if kind not in copies:
             if len(copies) == MOST_COPIES:
                 del copies[next(iter(copies))]
-            copies[robots] = copy.copy(self)
-        return copies[robots]
+            copies[kind] = copy.copy(self)
+        return copies[kind]
 
     def __repr__(self) -> str:
         many = "" if self._fleet.single else f", {len(self._fleet.q)} robots"
