@@ -162,13 +162,13 @@ def test_a_failure_leaves_no_trace_of_its_step(monkeypatch: pytest.MonkeyPatch) 
     rooms = set()
     for _ in range(150):
         before, wrenches = sim.contacts_of_many(slice(None)), sim.contact_forces
-        had = sim._fleet.room
+        had = sim.state.layout.room
         with pytest.raises(fw.SimulationError, match="robot 1 of 3"):
             sim.step(bad(sim))
         for x, y in zip(before, sim.contacts_of_many(slice(None)), strict=True):
             np.testing.assert_array_equal(x, y)
         np.testing.assert_array_equal(sim.contact_forces, wrenches)
-        rooms.add((had, sim._fleet.room))
+        rooms.add((had, sim.state.layout.room))
         sim.step()
         sound.step()
         np.testing.assert_array_equal(sim.q, sound.q)

@@ -114,6 +114,11 @@ def test_robots_of_a_fleet_keep_times_of_their_own() -> None:
         assert fleet.state[i] == sim.advance(begin, steps=round(0.05 / sim.step_size))
     np.testing.assert_allclose(fleet.state.times, [0.15, 0.05], atol=1e-12)
     assert [fleet.state[i].time for i in range(2)] == fleet.state.times.tolist()
+    tau = np.zeros((2, fleet.robot.nv))
+    tau[1] = np.nan
+    with pytest.raises(fw.SimulationError, match="in robot 1 of 2") as caught:
+        fleet.step(tau)
+    assert caught.value.time == fleet.state.times[1]
 
 
 def test_contacts_and_their_room_come_along() -> None:

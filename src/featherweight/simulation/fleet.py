@@ -586,12 +586,12 @@ class Fleet:
     def _run_all(self, steps: int) -> None:
         self._raise_errors()  # errors of a step that was tried before
         self.failures: dict[int, tuple[int, SimulationError]] = {}
-        time, states = self.time, self.arrays.states
+        states = self.arrays.states
         try:
             if self._lone:
-                self._run_alone(steps, time)
+                self._run_alone(steps)
             else:
-                self._run_many(steps, time)
+                self._run_many(steps)
         except SimulationError:
             raise
         except BaseException:  # from a function of the user, or Ctrl-C
@@ -600,20 +600,20 @@ class Fleet:
         finally:
             states.plan[UNTIL] = 1
 
-    def _run_many(self, steps: int, time: float) -> None:
+    def _run_many(self, steps: int) -> None:
         """Take steps of several robots. If a step fails aloud, or Ctrl-C interrupts them, no robot takes it."""
         states, backup, failed = self.arrays.states, self.backup(), None
         begun = states.steps.copy()  # robots of a `State` may have taken different numbers of steps
         try:
             if self.on_failure != "stop":
                 self.failed[:] = False
-            self._take(steps, time)
+            self._take(steps)
             if self.failures and self.on_failure == "raise":
                 robot, (done, failed) = min(self.failures.items(), key=lambda item: item[1][0])
                 self.restore(backup)
                 self.failed[:] = False
                 steps = done
-                self._take(done, time)
+                self._take(done)
             self._home.states.steps[:] = begun + steps  # also of robots that stopped
         except BaseException:
             self.restore(backup)
@@ -674,7 +674,7 @@ class Fleet:
         if state.enabled is not None:
             self.contacts.scene.enabled[:] = state.enabled
 
-    def _run_alone(self, steps: int, time: float) -> None:
+    def _run_alone(self, steps: int) -> None:
         """Take steps of the only robot, in portions, between which Python handles signals."""
         states, stop, end = self.arrays.states, 0, self.steps + steps
         if not (self.on_failure == "stop" and self.failed[0]):
@@ -684,27 +684,27 @@ class Fleet:
                     stop = min(stop + MOST_STEPS, steps)
                     states.plan[UNTIL] = stop
                     if self._alone() != 1:
-                        self._go_on(0, stop, time, self.room)
+                        self._go_on(0, stop, self.room)
                     progress.advance(stop - progress.done)
             if self.failures and self.on_failure == "raise":
                 (_, error), self.failed[0] = self.failures[0], False
                 raise SimulationError(error.what, error.time) from None
         self._home.states.steps[0] = end  # also if the robot stopped
 
-    def _take(self, steps: int, time: float) -> None:
+    def _take(self, steps: int) -> None:
         """Take steps in portions, between which Python handles signals."""
         self.arrays.states.taken[:] = 0
         stop, what = 0, self._work_of(steps) if steps >= MANY_STEPS else ""
         with Progress(what if steps > MOST_STEPS else "", steps) as progress:  # else the robots of a portion are counted
             while stop < steps:
-                stop = self._take_portion(stop, steps, time, what)
+                stop = self._take_portion(stop, steps, what)
                 progress.advance(stop - progress.done)
 
     def _work_of(self, steps: int) -> str:
         """Describe steps, for messages."""
         return f"simulation of {len(self.q)} robots {self.model.robot.name!r}, {steps} steps"
 
-    def _take_portion(self, stop: int, steps: int, time: float, what: str) -> int:
+    def _take_portion(self, stop: int, steps: int, what: str) -> int:
         """Take some steps from the step `stop` on; return the step that is reached."""
         states = self.arrays.states
         in_vectors = self.vectors.pay_off(len(states.q))
@@ -725,7 +725,7 @@ class Fleet:
         if taken == np.count_nonzero(states.active):
             return stop
         for i in np.flatnonzero(states.active & (states.taken < stop)):
-            self._go_on(int(i), stop, time, room)
+            self._go_on(int(i), stop, room)
         return stop
 
     def _work(self, work: int, first: int, stop: int, what: str = "") -> int:
@@ -754,7 +754,7 @@ class Fleet:
 
     # failed steps
 
-    def _go_on(self, i: int, steps: int, time: float, tried: int) -> None:
+    def _go_on(self, i: int, steps: int, tried: int) -> None:
         """Take the rest of one robot's steps, after its next step needed more room for contacts than `tried`."""
         while (states := self.arrays.states).taken[i] < steps:
             status = states.status[i]
@@ -765,7 +765,7 @@ class Fleet:
                 tried = self.room
             elif status != TAKEN:
                 k = int(states.taken[i])
-                error = self._failure(i, time + k * self.model.h)
+                error = self._failure(i)
                 self.failed[i] = True
                 self.failures[i] = k, error
                 if self.on_failure != "reset":
@@ -778,10 +778,10 @@ class Fleet:
                 self._keep(i)
             self._work(RUN, i, i + 1)
 
-    def _failure(self, i: int, time: float) -> SimulationError:
+    def _failure(self, i: int) -> SimulationError:
         """Return the error of the last step of robot i."""
         x = self.arrays.states
-        failure = Failure(int(x.status[i]), int(x.culprit[i]), x.symptoms[i], x.q[i], time, i, len(x.q))
+        failure = Failure(int(x.status[i]), int(x.culprit[i]), x.symptoms[i], x.q[i], float(self.times[i]), i, len(x.q))
         return failure.error(self.model, self.contacts)
 
     def _raise_errors(self) -> None:
@@ -840,5 +840,5 @@ class Fleet:
                 self._make_room()
             if not done:
                 self._raise_errors()
-                raise self._failure(i, self.time)
+                raise self._failure(i)
             yield self._tables[-1]

@@ -140,7 +140,7 @@ class SensorPlan:
 
     @property
     def in_stages(self) -> bool:
-        """Return whether Python evaluates quantities that the loop needs."""
+        """True if Python evaluates quantities that the loop needs."""
         mapped = self.has_drives and self.forces.mapped
         return bool(self.cameras or self.has_lengths or self.has_compensation or mapped)
 
