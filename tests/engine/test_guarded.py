@@ -38,12 +38,20 @@ def pseudo_inverse(x: Any, scale: Any, results: Any) -> None:
     rank[0] = count
 
 
-def function(hidden: bool, execution: str = "auto") -> CompiledFunction[Any]:
+def by_difference(x: Any, scale: Any, results: Any) -> None:
+    """Write scale / x, with rounding errors of 1 / x, and the rank 2."""
+    y, rank = results
+    for i in range(2):
+        y[i] = (scale + x[i]) / x[i] - 1.0
+    rank[0] = 2.0
+
+
+def function(hidden: bool, execution: str = "auto", again: Callable[..., None] = pseudo_inverse) -> CompiledFunction[Any]:
     arguments, y = (Input("x", (2,)), Input("scale", ())), Output("y", (2,))
     watched = KernelProgram("inverse", inverse, (), arguments, (y, Output("strain", ())))
-    careful = KernelProgram("careful", pseudo_inverse, (), arguments, (y, Output("rank", ())))
-    program = WithoutLastResult(watched) if hidden else watched
-    return CompiledFunction(GuardedProgram(program, watched, careful, LIMIT, 2, "x is small", ("careful",)), execution)
+    careful = KernelProgram("careful", again, (), arguments, (y, Output("rank", ())))
+    program, branches = WithoutLastResult(watched) if hidden else watched, ("careful",) if again is pseudo_inverse else ()
+    return CompiledFunction(GuardedProgram(program, watched, careful, LIMIT, 2, "x is small", branches), execution)
 
 
 GOOD, POOR, SINGULAR = np.array([0.5, 2.0]), np.array([0.01, 2.0]), np.array([1e-5, 2.0])
@@ -76,6 +84,17 @@ def test_states_are_computed_again_in_each_kind_of_call(hidden: bool, execution:
     with pytest.warns(RuntimeWarning):
         assert y(SINGULAR.astype(np.float32), np.float32(1.0)).tolist() == [0.0, 0.5]
     assert not np.isfinite(y(np.full(2, np.nan), 1.0)).any()
+
+
+def test_states_in_single_precision_are_computed_again_as_those_of_a_batch() -> None:
+    """Check that both are computed in double precision: 0.01 - 1 loses the digits of single precision."""
+    f = function(True, again=by_difference)
+    x = np.column_stack([np.linspace(0.01, 0.09, 20), np.full(20, 2.0)]).astype(np.float32)
+    many = f(x, np.float32(3e-3))
+    for k, row in enumerate(x):
+        alone = f(row, np.float32(3e-3))
+        assert alone.dtype == np.float32
+        np.testing.assert_array_equal(alone, many[k])
 
 
 def test_the_strain_of_lower_ranks_is_infinite_and_that_of_others_is_kept() -> None:

@@ -86,8 +86,9 @@ class GuardedCalls:
         return results
 
     def _again(self, args: Sequence[Any], results: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the results of one state."""
-        *better, rank = self._careful(args)
+        """Return the results of one state, computed in float64 as those of a batch."""
+        *better, rank = self._careful([np.asarray(x, dtype=np.float64) for x in args])
+        better = [np.asarray(new, dtype=np.asarray(own).dtype)[()] for own, new in zip(results, better, strict=False)]
         strain = results[-1]
         if rank < self.program.rank:
             strain = math.inf

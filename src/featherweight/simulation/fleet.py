@@ -124,6 +124,13 @@ class Fleet:
         self._tables, self.device_loops = deque(), {}
         self._use(block, len(block) // self.layout.size)
 
+    def copied(self, plant: Plant) -> Fleet:
+        """Return a fleet with the same states for another simulation, of the same robot and scene."""
+        other, start = object.__new__(Fleet), tuple(x.copy() for x in self.start)
+        own = {"plant": plant, "contacts": plant.contacts, "start": start, "failed": self.failed.copy()}
+        other.__setstate__(self.__getstate__() | own)
+        return other
+
     # states
 
     @property

@@ -29,6 +29,12 @@ class SimulatedSensors:
         """Return all attributes except compiled functions."""
         return {name: x for name, x in vars(self).items() if name != "robots"}
 
+    def copied(self, fleet: Fleet) -> SimulatedSensors:
+        """Return the sensors of a copy of the fleet, with the same samples."""
+        other = SimulatedSensors(fleet)
+        other.history = self.history and self.history.copy()
+        return other
+
     @cached_property
     def robots(self) -> SensedRobots:
         """The robots as the sensors see them."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -81,7 +80,8 @@ class Rollout(RobotState):
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
 TIME = FINITE.worded("a finite number of seconds")
-OF_THIS_PROCESS = "_observers", "_pictures", "_copies"  # windows and other observers, pictures, copies that make rollouts
+CONSTANT = "robot", "step_size", "integrator", "forces", "ground", "on_failure"
+WHEN_NEEDED = {"_copies", "touching_links"}  # copies that make rollouts, and a list
 MOST_COPIES, FEW = 4, 256  # copies for different numbers of robots; greatest number that has a copy of its own
 
 
@@ -196,23 +196,20 @@ class Simulation(SuggestsNames):
     # copies
 
     def __getstate__(self) -> dict[str, object]:
-        return self._snapshot({})  # whose arrays no step changes until it is written
+        return vars(copy.copy(self))  # whose arrays no step changes until it is written
 
+    @exclusive
     def __deepcopy__(self, memo: dict[int, object]) -> Simulation:
         """Return a simulation of the same robot with a copy of the state. Both share the robot and its functions."""
         copied = memo[id(self)] = object.__new__(type(self))
-        vars(copied).update(self._snapshot(memo))
+        vars(copied).update({name: getattr(self, name) for name in CONSTANT}, _observers=[], _pictures=None)
+        copied._plant = self._plant.copied()
+        copied._fleet = self._fleet.copied(copied._plant)
+        copied._sensors = self._sensors.copied(copied._fleet)
+        copied._use = copy.copy(self._use)
+        of_users = vars(self).keys() - vars(copied).keys() - WHEN_NEEDED
+        vars(copied).update(copy.deepcopy({name: vars(self)[name] for name in of_users}, memo))
         return copied
-
-    @exclusive
-    def _snapshot(self, memo: dict[int, object]) -> dict[str, object]:
-        """Return copies of all attributes except those that belong to this process, and of those that are constant."""
-        plant, fleet = self._plant, self._fleet
-        constant = self.robot, plant.model, plant.model.wait, plant.forces, plant.limits, self.ground
-        memo |= {id(x): x for x in (*constant, fleet.layout, fleet.varied, fleet.stages_layout, fleet.arrays_layout)}
-        memo |= {id(plant.contacts): (contacts := plant.contacts.copied()), id(plant): replace(plant, contacts=contacts)}
-        own = {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS}
-        return copy.deepcopy(own | {"_observers": [], "_pictures": None}, memo)
 
     def __copy__(self) -> Simulation:
         return copy.deepcopy(self)
