@@ -23,7 +23,7 @@ from .failure import SimulationError
 from .fleet import Fleet, Inputs
 from .fleet_loop import keep, run
 from .robot_tables import calls_of_robot
-from .stage_records import CallsOfRobot, FleetArrays, FleetInputs, RobotStages, VariedArrays
+from .stage_records import CallsOfRobot, FleetArrays, FleetInputs, RobotStages, VariedArrays, plan_of
 from .step_status import NO_ROOM, TAKEN
 
 Rows = Sequence[tuple[int, int]]  # arrays on a device: address of the first row, and row stride in elements
@@ -51,7 +51,7 @@ def rolled_out(
         there = place.executable(RolloutOnDevice(fleet, {}, 0, 1))  # any number of steps, to inspect the arrays only
         given = {name: there.array(x, f"rollout: {name}") for name, x in given.items()}
         _check_states(fleet, given)
-    sizes = dict(zip(INPUTS, _sizes(fleet), strict=True))
+    sizes = fleet.plant.input_sizes
     robots = int(given["q"].shape[0]) if given["q"].ndim > 1 else 1
     steps = check_inputs([(name, given.get(name), sizes[name]) for name in INPUTS], robots, steps)
     if steps == 0:
@@ -97,7 +97,7 @@ class RolloutOnDevice:
     def __init__(self, fleet: Fleet, shapes: Mapping[str, tuple[int, ...]], steps: int, every: int) -> None:
         self.fleet, self.steps, self.every, self.kept = fleet, steps, every, 1 + steps // every
         nq, nv = fleet.plant.robot.nq, fleet.plant.robot.nv
-        cores = {"q": (nq,), "v": (nv,)} | {n: (steps, *size) for n, size in zip(INPUTS, _sizes(fleet), strict=True)}
+        cores = {"q": (nq,), "v": (nv,)} | {n: (steps, *size) for n, size in fleet.plant.input_sizes.items()}
         inputs = tuple(Input(name, cores[name]) for name in cores if name in shapes)
         self.program = RolloutShapes("rollout", inputs, (Output("q", (self.kept, nq)), Output("v", (self.kept, nv))))
         self.failed: Failed | None = None
@@ -167,7 +167,7 @@ class RolloutOnDevice:
 
         states = arrays.states._replace(
             q=dense("q", (robot.nq,), own=True),
-            plan=np.array([self.steps, self.every, 0, 0]),  # UNTIL, EVERY, SINCE, RECORDS
+            plan=plan_of(self.steps, self.every),
             **{
                 f"kept_{y.name}": there((count, *y.shape), address)
                 for y, (address, _) in zip(self.program.outputs, rows[len(given) :], strict=True)
@@ -176,7 +176,7 @@ class RolloutOnDevice:
         if "v" in given:
             states = states._replace(v=dense("v", (robot.nv,), own=True))
         inputs = dict(zip(("tau", "control", "external"), INPUTS, strict=True))
-        cores = dict(zip(INPUTS, _sizes(self.fleet), strict=True))
+        cores = self.fleet.plant.input_sizes
         made: Any = {
             field: dense(name, (self.steps, *cores[name])) if name in given else np.zeros((1, 1, *cores[name]))
             for field, name in inputs.items()
@@ -212,12 +212,6 @@ class RolloutOnDevice:
         except SimulationError as error:
             raise SimulationError(error.what, error.time, i, robots) from None
         raise RuntimeError(f"robot {i} fails at step {step} on the device, but not on this machine")
-
-
-def _sizes(fleet: Fleet) -> tuple[tuple[int, ...], ...]:
-    """The shapes of the inputs of one step."""
-    robot = fleet.plant.robot
-    return (robot.nv,), (fleet.model.forces.nu,), (len(robot.bodies), 6)
 
 
 def _copy_of(fleet: Fleet, varied: VariedArrays) -> Fleet:

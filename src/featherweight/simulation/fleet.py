@@ -47,6 +47,7 @@ from .stage_records import (
     FleetStates,
     RobotStages,
     VariedArrays,
+    plan_of,
 )  # fmt: skip
 from .state import Field, State, StateLayout, time_of
 from .step_failures import Failure
@@ -204,6 +205,11 @@ class Fleet:
             self._enabled = self.contacts.scene.enabled.copy()
 
     @property
+    def seen(self) -> tuple[Array, Array]:
+        """Configurations and velocities as users see them: those of a single robot have no axis of robots."""
+        return (self.first_q, self.first_v) if self.single else (self.q, self.v)
+
+    @property
     def steps(self) -> int:
         """The number of steps since the reset, which the compiled loop counts when it writes the states."""
         return int(self._home.states.steps.item(0))
@@ -289,7 +295,7 @@ class Fleet:
             FleetStates(
                 **(nothing | states), active=np.ones(robots, bool), taken=np.zeros(robots, np.int64),
                 status=np.zeros(robots, np.int64), culprit=np.zeros(robots, np.int64), symptoms=np.zeros((robots, 3)),
-                plan=np.array([1, 1, 1, 0]), order=np.arange(robots),
+                plan=plan_of(), order=np.arange(robots),
                 energy=np.zeros(robots), block=block, kept_block=none,
             ),
             FleetInputs(
@@ -484,9 +490,7 @@ class Fleet:
 
     def inputs(self, tau: Any, control: Any, external: Any) -> Inputs:
         """Return the inputs of a step as arrays (...) or (robots, ...). Raises ValueError for unfit ones."""
-        robot, robots = self.model.robot, len(self.q)
-        sizes = {"tau": (robot.nv,), "control": (self.model.forces.nu,), "external_forces": (len(robot.bodies), 6)}
-        given = zip(sizes.items(), (tau, control, external), strict=True)
+        given, robots = zip(self.plant.input_sizes.items(), (tau, control, external), strict=True), len(self.q)
         return Inputs(*(None if x is None else of_robots(name, x, size, robots) for (name, size), x in given))
 
     def step(self, tau: Any, control: Any, external: Any, steps: int = 1) -> None:

@@ -80,6 +80,9 @@ def extent_of_row(springs: Springs, q: Vector, r: int) -> float:
     return sqrt(square)
 
 
+GEAR, GAIN, BIAS, BY_POSITION, BY_VELOCITY, LEAST_CONTROL, MOST_CONTROL, LOW, HIGH = range(9)  # `values` of `Drives`
+
+
 class Drives(NamedTuple):
     """Actuators: the row of the driven joint or length, the index of its coordinate, and the numbers of `drive_force`."""
 

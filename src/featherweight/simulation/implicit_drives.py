@@ -25,12 +25,11 @@ import numpy as np
 from ..array_types import Integers, Matrix, Shared, Vector
 from ..model.types import JointType
 from ..robot.robot import Robot
-from .forces import DriveRows, Drives, bound_laws, drive_armature, drive_law, spread
+from .forces import GEAR, HIGH, LOW, DriveRows, Drives, bound_laws, drive_armature, drive_law, spread
 from .forces_at_joints import ForcesAtJoints
 
 ROUNDS_OF_ALL = 5  # iterations in which all drives that would pass a limit change; then one drive at a time, without cycles
 MOST_ROUNDS = 50  # greatest number of iterations; the last result is used
-GEAR, LOW, HIGH = 0, 7, 8  # in `Drives.values`
 OF_LENGTH = -1
 
 

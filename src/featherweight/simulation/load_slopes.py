@@ -16,7 +16,8 @@ import numpy as np
 from ..array_types import Vector
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.loops.prepared_calls import prepared_call
-from .implicit_drives import GEAR, HIGH, LOW, limited, write_driven
+from .forces import BY_POSITION, BY_VELOCITY, GAIN, GEAR, HIGH, LEAST_CONTROL, LOW, MOST_CONTROL
+from .implicit_drives import limited, write_driven
 from .smooth_motion import (
     SEMI_IMPLICIT,
     add_springs,
@@ -30,7 +31,6 @@ from .smooth_motion import (
 )
 from .stage_records import WITH_CONTROL, RobotStages
 
-GAIN, BY_POSITION, BY_VELOCITY, LEAST_CONTROL, MOST_CONTROL = 1, 3, 4, 5, 6  # in `Drives.values`
 AT_A_LIMIT = 1e-9  # relative distance from a limit below which a force or control counts as at the limit
 
 

@@ -58,6 +58,12 @@ class Plant:
         """Return whether contacts and limits are rigid."""
         return self.contacts.settings.law == RIGID
 
+    @cached_property
+    def input_sizes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the inputs of one robot in one step, in the order of `Inputs`."""
+        robot = self.robot
+        return {"tau": (robot.nv,), "control": (self.forces.nu,), "external_forces": (len(robot.bodies), 6)}
+
     @property
     def start(self) -> Array:
         """The default initial configuration (nq,); compliant limits may be violated."""

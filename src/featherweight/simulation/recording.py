@@ -59,7 +59,7 @@ class Recording:
     def _now(self) -> tuple[float, Array, Array, Matrix, Matrix]:
         """Return time, states, and points and forces of the first robot's contacts."""
         fleet = self.fleet
-        q, v = (fleet.first_q, fleet.first_v) if fleet.single else (fleet.q, fleet.v)
+        q, v = fleet.seen
         points = forces = NO_CONTACTS
         if fleet.home.contacts.counts.item(0) > 0:
             _, points, impulses = fleet.contacts_of(0)
@@ -79,8 +79,7 @@ class Recording:
 
 def controlled(fleet: Fleet, controller: Controller, control: Any) -> tuple[Any, Any]:
     """Return the joint forces of a controller, and its controls, or `control` if it returns none."""
-    single, robots = fleet.single, len(fleet.q)
-    q, v = (fleet.first_q, fleet.first_v) if single else (fleet.q, fleet.v)
+    single, robots, (q, v) = fleet.single, len(fleet.q), fleet.seen
     tau, *controls = given_forces(controller(fleet.time, read_only(q), read_only(v)))
     if (single, robots) != (fleet.single, len(fleet.q)):
         raise ValueError("the controller changed the number of robots of a simulation that runs")

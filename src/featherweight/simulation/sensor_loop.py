@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import isnan
 
+from ..algorithms.frames import write_vec3
 from ..array_types import Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, call_machine
 from ..spatial import Force, Mat3, Motion, RigidInertia, Sym3, Vec3
@@ -14,11 +15,13 @@ from ..spatial.lie import quaternion_at, quaternion_of_matrix
 from . import sensor_records as records
 from .controllers import DrivesNow
 from .drive_inputs import write_drive_inputs
-from .implicit_drives import GEAR, HIGH, LOW, begin_drives
+from .forces import GEAR, HIGH, LOW
+from .implicit_drives import begin_drives
 from .sensor_records import NONE, Instant, SensedFleet, SensorRecords
 from .sensor_zones import is_inside, is_met
-from .smooth_motion import copy, copy_rows
+from .smooth_motion import clear, copy, copy_rows
 from .stage_records import WITH_CONTROL, WITH_FORCES, FleetArrays
+from .state import time_of
 
 PREPARE, MEASURE, ALL = range(3)  # works of the loop
 NO_DEPTH, NO_MASS = 1e-15, 1e-15  # [m], [kg]
@@ -50,7 +53,7 @@ def prepare(x: SensedFleet, many: FleetArrays, i: int) -> None:
     """Write the channels of the states, and the start of the last step with its mean acceleration, including impulses."""
     start, step, then, states = x.records.channels, x.records.step, x.then, many.states
     rested, channel = is_rested(many, i), x.channels[i]
-    channel[start.time] = states.set_time[i] + (states.steps[i] - states.set_step[i]) * step
+    channel[start.time] = time_of(states.set_time[i], states.steps[i], states.set_step[i], step)
     if start.v - start.q == states.q.shape[1]:
         copy(states.q[i], channel[start.q : start.v])
         copy(states.v[i], channel[start.v : start.impulse])
@@ -72,7 +75,7 @@ def write_turning(s: SensorRecords, k: int, q1: Vector, v1: Vector, then: Instan
     if not s.turning.planar[k]:
         turned = quaternion_at(q1, at + 3).conjugate().rotate_back(vector_at(v1, j))
         change = quaternion_at(q0, at + 3).rotate_back(turned) - vector_at(v0, j)
-        write((1.0 / h) * change - vector_at(v0, j + 3).cross(vector_at(v0, j)), a, j)
+        write_vec3((1.0 / h) * change - vector_at(v0, j + 3).cross(vector_at(v0, j)), a, j)
         return
     c0, s0, c1, s1 = q0[at + 2], q0[at + 3], q1[at + 2], q1[at + 3]
     cosine, sine = c1 * c0 + s1 * s0, s1 * c0 - c1 * s0
@@ -95,7 +98,7 @@ def measure(x: SensedFleet, many: FleetArrays, i: int) -> None:
         if s.subtrees.quantity[k] == records.LOAD:
             write_load(x, many, i, k)
         else:
-            write(motion_of_subtree(x, many, i, k), out, s.subtrees.column[k])
+            write_vec3(motion_of_subtree(x, many, i, k), out, s.subtrees.column[k])
 
 
 # channels
@@ -105,8 +108,7 @@ def write_drive_forces(x: SensedFleet, many: FleetArrays, i: int) -> None:
     """Write the forces of the actuators' drives in the last step, before their gears; zero without controls."""
     d, c, states, then = x.drives, x.records.channels, many.states, x.then
     force, acting = x.channels[i, c.drive : c.compensation], states.before_given[i, WITH_CONTROL] != 0
-    for k in range(len(force)):
-        force[k] = 0.0
+    clear(force)
     if is_rested(many, i) or not acting:
         return
     if len(many.varied.drives) > 0:
@@ -180,10 +182,6 @@ def motion_at(x: Vector) -> Motion:
     return Motion(vector_at(x, 3), vector_at(x, 0))
 
 
-def write(x: Vec3, out: Vector, column: int) -> None:
-    out[column], out[column + 1], out[column + 2] = x.x, x.y, x.z
-
-
 def measure_frame(x: SensedFleet, many: FleetArrays, i: int, k: int) -> None:
     s, out = x.records.frames, x.readings[i]
     quantity, frame, column = s.quantity[k], s.frame[k], s.column[k]
@@ -191,14 +189,14 @@ def measure_frame(x: SensedFleet, many: FleetArrays, i: int, k: int) -> None:
         out[column] = touch(x, many, i, k)
     elif quantity == records.LINEAR_ACCELERATION:
         a = vector_at(x.then.acceleration[i, frame], 0) - vector_at(x.records.gravity, 0)
-        write(seen_in(x.then.placement[i, s.axes[k]], a), out, column)
+        write_vec3(seen_in(x.then.placement[i, s.axes[k]], a), out, column)
     elif quantity == records.ANGULAR_ACCELERATION:
-        write(seen_in(x.then.placement[i, s.axes[k]], vector_at(x.then.acceleration[i, frame], 3)), out, column)
+        write_vec3(seen_in(x.then.placement[i, s.axes[k]], vector_at(x.then.acceleration[i, frame], 3)), out, column)
     elif quantity == records.QUATERNION:
         R = rotation(x.now.placement[i, s.reference[k]]).transpose().product(rotation(x.now.placement[i, frame]))
         turned = quaternion_of_matrix(R)
         out[column] = turned.s
-        write(turned.u, out, column + 1)
+        write_vec3(turned.u, out, column + 1)
     else:
         y = seen_in(x.now.placement[i, s.axes[k]], motion_of_frame(x, i, k))
         if quantity == records.INSIDE:
@@ -206,7 +204,7 @@ def measure_frame(x: SensedFleet, many: FleetArrays, i: int, k: int) -> None:
         elif quantity == records.PIXEL:
             write_pixel(s, k, y, out)
         else:
-            write(y, out, column)
+            write_vec3(y, out, column)
 
 
 def motion_of_frame(x: SensedFleet, i: int, k: int) -> Vec3:
@@ -283,9 +281,9 @@ def write_load(x: SensedFleet, many: FleetArrays, i: int, k: int) -> None:
         pushed = Force(Vec3(0.0, 0.0, 0.0), sign * force_of_contact(x, many, i, c))
         load = load - pushed.translate(vector_at(many.contacts.point[i, c], 0) - site)
     if s.column[k] != NONE:
-        write(seen_in(at, load.lin), x.readings[i], s.column[k])
+        write_vec3(seen_in(at, load.lin), x.readings[i], s.column[k])
     if s.torque[k] != NONE:
-        write(seen_in(at, load.ang), x.readings[i], s.torque[k])
+        write_vec3(seen_in(at, load.ang), x.readings[i], s.torque[k])
 
 
 def force_on_part(x: SensedFleet, many: FleetArrays, i: int, p: int, R: Mat3) -> Force:

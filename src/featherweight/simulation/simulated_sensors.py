@@ -25,10 +25,6 @@ class SimulatedSensors:
         self.fleet, self.sensors = fleet, fleet.plant.robot.sensors
         self.history: SensorHistory | None = None
 
-    def __getstate__(self) -> dict[str, object]:
-        """Return all attributes except compiled functions."""
-        return {name: x for name, x in vars(self).items() if name != "robots"}
-
     def copied(self, fleet: Fleet) -> SimulatedSensors:
         """Return the sensors of a copy of the fleet, with the same samples."""
         other = SimulatedSensors(fleet)

@@ -290,6 +290,7 @@ class Simulation(SuggestsNames):
         self._put(self.q, v)
 
     @property
+    @exclusive
     def state(self) -> State:
         """The state as a value, which later steps do not change (see `State`). You may assign one, to continue from there.
 
@@ -299,17 +300,8 @@ class Simulation(SuggestsNames):
         that had stopped (`on_failure="stop"`) go on from a state that is assigned. Robots restart (`on_failure="reset"`) where
         the last reset put them or, if a state changes their number, at that state's configuration and velocity.
         """
-        lock = self._use.lock
-        try:  # as `exclusive`, which would take twice as long
-            if not lock.acquire(False):
-                self._use.refuse()
-            history = self._sensors.history
-            return self._fleet.state(history and history.copy())
-        finally:
-            try:  # noqa: SIM105
-                lock.release()
-            except RuntimeError:  # refused
-                pass
+        history = self._sensors.history
+        return self._fleet.state(history and history.copy())
 
     @state.setter
     @exclusive
@@ -567,17 +559,16 @@ class Simulation(SuggestsNames):
             states = rolled_out(self._fleet, arrays, steps, every, device)
             if states is not None:
                 return Rollout.of(states, np.zeros(states[0].shape[0], bool), None)  # a failure is an error
-        q = q if state is not None else np.atleast_2d(numbers("q", q))
-        robots = len(q)
         if state is not None:
-            apart = self._apart_at(state)
+            robots, apart = len(state), self._apart_at(state)
         else:
+            q = np.atleast_2d(numbers("q", q))
+            robots = len(q)
             apart = self._apart(robots)
             apart.reset(q, None if v is None else np.atleast_2d(numbers("v", v)))
             apart._fleet.take_activations(self._fleet)
         given = [None if x is None else numbers(name, x) for name, x in inputs.items()]
-        sizes = (self.robot.nv,), (self.forces.nu,), (len(self.robot.bodies), 6)
-        steps = check_inputs(zip(inputs, given, sizes, strict=True), robots, steps)
+        steps = check_inputs(zip(inputs, given, self._plant.input_sizes.values(), strict=True), robots, steps)
         if out is not None:
             check_out(out, [(robots, 1 + steps // every, n) for n in (self.robot.nq, self.robot.nv)])
         what = Inputs(*given) if steps else Inputs()

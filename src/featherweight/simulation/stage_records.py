@@ -285,6 +285,13 @@ class RobotStages(NamedTuple):
     calls: Shared[CallsOfRobot]
 
 
+def plan_of(steps: int = 1, every: int = 1) -> Integers:
+    """Return the plan of steps from the first one on."""
+    plan = np.zeros(4, np.int64)
+    plan[UNTIL], plan[EVERY] = steps, every
+    return plan
+
+
 class FleetStates(NamedTuple):
     """States of many robots, and numbers of their steps."""
 
@@ -296,8 +303,8 @@ class FleetStates(NamedTuple):
     set_time: Vector  # (robots,) [s] a time, and the number of steps at which it was set
     set_step: Integers  # (robots,)
     status: Integers  # (robots,) reason why the next step failed, as in `step`
-    culprit: Integers  # (robots,) number of the element that made it fail, and SYMPTOMS numbers that say how (`note_failure`)
-    symptoms: Matrix  # (robots, 3)
+    culprit: Integers  # (robots,) number of the element that made it fail (see `note_failure`)
+    symptoms: Matrix  # (robots, 3) numbers that say how
     plan: Integers  # (4,) UNTIL which number steps are taken, SINCE which; EVERY which states are kept; whether it RECORDS
     kept_q: Tensor  # (robots, kept, nq)
     kept_v: Tensor  # (robots, kept, nv)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..array_types import Array, Vector
 from ..contact.impulses import greatest_of
+from ..contact.joint_rows import farthest_beyond
 from . import step_status
 from .contact_stage import ContactStage
 from .failure import SimulationError
@@ -73,9 +74,7 @@ def note_failure(s: RobotStages, status: int, symptoms: Vector) -> int:
         symptoms[0], symptoms[1] = t.report[RESIDUAL], t.report[ALLOWED]
         return t.counts[FOUND]  # type: ignore[no-any-return]
     if status == LIMIT:
-        row = 0
-        for r in range(len(t.kinematics.gap)):
-            row = r if t.kinematics.gap[r] < t.kinematics.gap[row] else row
+        row = farthest_beyond(t.model.rows, t.kinematics.gap)
         symptoms[0], symptoms[1] = s.point.coordinates[t.model.rows.at[row]], t.counts[FOUND]
         return row
     if status == TOO_FAST:
