@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from engine.interrupted import interrupted_everywhere
 from featherweight.engine import compilation_messages, progress
-from featherweight.engine.progress import Progress, watched
+from featherweight.engine.progress import Progress
 from featherweight.engine.threads import share_out
 
 
@@ -57,19 +58,41 @@ def test_records_follow_after_a_second_and_then_every_ten(clock: Clock, caplog: 
     ]
     assert {r.levelname for r in caplog.records} == {"INFO"}
     caplog.clear()
-    for _ in watched(range(3), "quick work"):
-        clock.now += 0.3
+    with Progress("quick work", 3) as work:
+        for _ in work.counting(range(3)):
+            clock.now += 0.3
     assert not caplog.records
 
 
 def test_work_inside_of_other_work_is_silent(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     with Progress("outer", 2) as outer:
-        for _ in watched(range(9), "inner"):
-            clock.now += 2.0
+        with Progress("inner", 9) as inner:
+            for _ in inner.counting(range(9)):
+                clock.now += 2.0
         outer.advance()
-    for _ in watched(range(2), "later"):
-        clock.now += 2.0
+    with Progress("later", 2) as later:
+        for _ in later.counting(range(2)):
+            clock.now += 2.0
     assert [r.getMessage().split(":")[1] for r in caplog.records] == [" outer", " later"]
+
+
+def test_work_whose_end_was_interrupted_is_over(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    """An error that somebody keeps, such as `sys.last_exc`, keeps the work."""
+    kept = []
+
+    def work() -> None:
+        with Progress("work", 9) as part:
+            kept.append(part)
+            clock.now += 2.0
+            part.advance()
+
+    for point in interrupted_everywhere(work):
+        caplog.clear()
+        with Progress("later", 1) as later:
+            clock.now += 2.0
+            later.advance()
+        assert [r.getMessage().split(":")[1] for r in caplog.records] == [" later"], point
+    assert len(kept) > 1
 
 
 def test_a_terminal_shows_a_bar_that_is_gone_at_the_end(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,8 +108,9 @@ def test_a_terminal_shows_a_bar_that_is_gone_at_the_end(clock: Clock, monkeypatc
     assert terminal.lines[2:] == ["\r" + " " * 99 + "\r"]
     monkeypatch.setattr(logging.getLogger("featherweight"), "disabled", True)
     terminal.lines.clear()
-    for _ in watched(range(3), "more work"):
-        clock.now += 2.0
+    with Progress("more work", 3) as work:
+        for _ in work.counting(range(3)):
+            clock.now += 2.0
     assert terminal.lines == []
 
 

@@ -11,9 +11,11 @@ import logging
 import os
 import shutil
 import sys
+import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from types import FrameType
 from typing import Self, TypeVar
 
 from .cache_folder import log
@@ -30,7 +32,13 @@ _shown: weakref.ref[Progress] | None = None  # the work that reports, if any; in
 
 
 class Progress:
-    """Work of `total` parts in a `with` block; `advance` counts those that are done. Nothing is reported without a name."""
+    """Work of `total` parts in a `with` block; `advance` counts those that are done. Nothing is reported without a name.
+
+    Ctrl-C may strike before `__exit__` begins, and a kept error keeps the work. The next work of the thread therefore takes its
+    place, unless the function with the block still runs.
+    """
+
+    _block: FrameType | None = None  # the function with the `with` block, while it is shown
 
     def __init__(self, what: str, total: int) -> None:
         self.what, self.total, self.done = what, total, 0
@@ -39,14 +47,16 @@ class Progress:
 
     def __enter__(self) -> Self:
         global _shown
-        if self.what and (_shown is None or _shown() is None):
+        shown = None if _shown is None else _shown()
+        if self.what and (shown is None or shown._is_abandoned):
+            self._block, self._thread = sys._getframe(1), threading.get_ident()
             _shown = weakref.ref(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         global _shown
         if self._is_shown:
-            _shown = None
+            _shown, self._block = None, None
             if self._drawn:
                 with _lock:
                     _write("\r" + " " * (_width() - 1) + "\r")
@@ -54,6 +64,14 @@ class Progress:
     @property
     def _is_shown(self) -> bool:
         return _shown is not None and _shown() is self
+
+    @property
+    def _is_abandoned(self) -> bool:
+        """Return whether the block of this work has ended without `__exit__`, as far as its own thread can see."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame is not self._block:
+            frame = frame.f_back
+        return frame is None and self._thread == threading.get_ident()
 
     def advance(self, parts: int = 1) -> None:
         """Count parts as done, and report when it is time."""
@@ -63,6 +81,12 @@ class Progress:
         with _lock:
             if self._is_shown and clock() >= self._due:
                 self._report(clock())
+
+    def counting(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield items, and count those that the caller is through with."""
+        for item in items:
+            yield item
+            self.advance()
 
     def _report(self, now: float) -> None:
         share = min(self.done / self.total, 1.0) if self.total else 1.0
@@ -87,14 +111,6 @@ def _forget() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
-
-
-def watched(items: Sequence[T], what: str) -> Iterator[T]:
-    """Yield items, and report how many of them the caller is through with."""
-    with Progress(what, len(items)) as progress:
-        for item in items:
-            yield item
-            progress.advance()
 
 
 def _draws() -> bool:

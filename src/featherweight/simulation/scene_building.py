@@ -14,7 +14,7 @@ from ..collision.height_fields import MOST_PATCHES
 from ..collision.hulls import NO_HULL, Hull
 from ..collision.shape_parts import KINDS, SampledHeights, joined_fields, joined_hulls, part_ranges, shape_part
 from ..contact.contact_model import NO_SURFACES, NO_TANGENTS
-from ..engine.progress import watched
+from ..engine.progress import Progress
 from ..model.contact_rules import DEFAULT_SOFTNESS, NeighbourRule, Softness
 from ..model.types import WORLD, JointType, Shape, ShapeType, frame_name
 from ..robot.collision.shape_pairs import TouchingPair, Turning, touching_pairs
@@ -105,9 +105,10 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
     number: dict[int, int] = {}
     if parts.shapes:
         used = [k for k, s in enumerate(robot.shapes) if s.collision]
-        for k in watched(used, f"shapes and convex hulls of {robot.name!r}"):
-            number[k] = len(things)
-            things.append(part_of_shape(robot.shapes[k], robot.model.shape_links[k]))
+        with Progress(f"shapes and convex hulls of {robot.name!r}", len(used)) as progress:
+            for k in progress.counting(used):
+                number[k] = len(things)
+                things.append(part_of_shape(robot.shapes[k], robot.model.shape_links[k]))
         touching = touching_pairs(robot)
         pairs += [numbered_pair(p, number, parts.least_friction) for p in touching]
         # contact rules of the file decide; without rules, shapes at joints may overlap

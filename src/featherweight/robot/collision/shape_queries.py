@@ -28,7 +28,7 @@ from ...collision.shape_parts import ShapePart, shape_part
 from ...engine.function import CompiledFunction
 from ...engine.loops.kernels import CompiledLoop, Table
 from ...engine.program import Output
-from ...engine.progress import watched
+from ...engine.progress import Progress
 from ...engine.threads import processors, share_out
 from ...model.model import Placed
 from ...model.types import Pose, Shape, as_matrix
@@ -54,7 +54,8 @@ class ShapeQueries:
         used = sorted({k for pair in pairs for k in pair})
         number = {k: n for n, k in enumerate(used)}
         shapes = [robot.shapes[k] for k in used]
-        parts = [_part(robot, s) for s in watched(shapes, f"shapes and convex hulls of {robot.name!r}")]
+        with Progress(f"shapes and convex hulls of {robot.name!r}", len(shapes)) as progress:
+            parts = [_part(robot, s) for s in progress.counting(shapes)]
         self._robot = robot
         self.pairs: tuple[CollisionPair, ...] = Several(described_pair(robot, i, j) for i, j in pairs)
         self.number = {pair: k for k, pair in enumerate(self.pairs)}

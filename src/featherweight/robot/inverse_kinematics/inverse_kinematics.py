@@ -17,7 +17,7 @@ from ...array_types import Array, Vector
 from ...checks import CHECKED_LATER, POSITIVE, argument, checked, real_array, whole
 from ...engine.function import CompiledFunction
 from ...engine.program import Input, Output
-from ...engine.progress import watched
+from ...engine.progress import Progress
 from ...names import SuggestsNames, knows_keywords
 from ...summaries import summarized
 from ..arguments import Q
@@ -155,17 +155,18 @@ class InverseKinematics(SuggestsNames):
         """Solve one problem, one attempt after the other."""
         rng: np.random.Generator | None = None  # created on demand: it takes longer than a few iterations
         best, least, total = start, math.inf, 0
-        for restarts in watched(range(limits.attempts), f"attempts at inverse kinematics of {self.robot.name!r}"):
-            q = start
-            if q is None or restarts:
-                rng = rng or generator_of(seed)
-                q = self._draws(rng, 1, None if start is None else start[None])[0]
-            q, count, cost = attempt(self.iteration, q, target, limits)
-            total += count
-            if cost is None:
-                return Reached(self._draws.within(q), True, self.errors(q, target), total, restarts)
-            if best is None or cost < least:
-                best, least = q, cost
+        with Progress(f"attempts at inverse kinematics of {self.robot.name!r}", limits.attempts) as progress:
+            for restarts in progress.counting(range(limits.attempts)):
+                q = start
+                if q is None or restarts:
+                    rng = rng or generator_of(seed)
+                    q = self._draws(rng, 1, None if start is None else start[None])[0]
+                q, count, cost = attempt(self.iteration, q, target, limits)
+                total += count
+                if cost is None:
+                    return Reached(self._draws.within(q), True, self.errors(q, target), total, restarts)
+                if best is None or cost < least:
+                    best, least = q, cost
         assert best is not None
         best = self._draws.within(polished(self.iteration, best[None], target[None])[0])
         return Reached(best, False, self.errors(best, target), total, restarts)
