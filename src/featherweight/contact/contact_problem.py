@@ -278,9 +278,18 @@ def assembled(
     model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, delassus: BodyDelassus,
     impulses: ContactImpulses, work: AssemblyWork, turning: int = 0,
 ) -> AssembledProblem:  # fmt: skip
-    """Return the problem of one robot, for its contacts and the joint rows that would close within the step.
+    """Return the problem of one robot with its matrix; otherwise the same as `rows_of_contacts`."""
+    p = rows_of_contacts(model, contacts, kinematics, impulses, work, turning)
+    return p._replace(problem=problem_of_rows(model, contacts, kinematics.placement, p, delassus, work))
 
-    It is written to the workspace `work`. The last `turning` contacts represent the spinning and rolling of contacts before
+
+def rows_of_contacts(
+    model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, impulses: ContactImpulses, work: AssemblyWork,
+    turning: int = 0,
+) -> AssembledProblem:  # fmt: skip
+    """Return the rows of one robot's problem, for its contacts and the joint rows that would close within the step.
+
+    They are written to the workspace `work`. The last `turning` contacts represent the spinning and rolling of contacts before
     them. Their rows come before those of joints, and have bounds.
     """
     settings = model.settings
@@ -334,7 +343,7 @@ def assembled(
         start[3 * k + i] = impulses.last_row[r]
     write_law(model, RowMotion(contacts.candidate, active, gap, approach, before), law)
     write_turning_law(model, contacts, p, turning, work)
-    return p._replace(problem=problem_of_rows(model, contacts, kinematics.placement, p, delassus, work))
+    return p
 
 
 def write_turning_law(

@@ -13,6 +13,7 @@ from ..engine.loops.kernels import as_matrix
 from .block_equations import copy_numbers, write_product
 from .branches import BranchPaths, longest_path, widest_row
 from .contact_model import ContactModel
+from .contact_passes import PassCalls, PassWork, solve_in_passes
 from .contact_problem import (
     AssembledProblem,
     AssemblyWork,
@@ -21,6 +22,7 @@ from .contact_problem import (
     ContactKinematics,
     assembled,
     assembly_work,
+    rows_of_contacts,
 )  # fmt: skip
 from .contact_settings import ContactSettings
 from .edges import MOST_EDGES
@@ -451,6 +453,23 @@ def resolve(
     return SolverReport(
         solution.residual, allowed, inexact, solution.newton_steps, solution.interior_steps, parting, stored
     )  # fmt: skip
+
+
+def resolve_in_passes(
+    model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, impulses: ContactImpulses,
+    workspace: SolverWorkspace, calls: PassCalls, passes: PassWork,
+) -> SolverReport:  # fmt: skip
+    """Write one robot's impulses by the compliant law, and return the solver's report (see `contact_passes`)."""
+    work = workspace.impulses
+    p = rows_of_contacts(model, contacts, kinematics, impulses, workspace.assembly)
+    tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
+    residual, steps = solve_in_passes(model, contacts, p, tolerance, calls, passes, work.solver.newton)
+    allowed = ACCEPTED * tolerance
+    if residual <= allowed:
+        for i in range(len(p.start)):
+            work.impact[i] = 0.0
+        write_impulses(model, contacts, p, p.start, impulses, work)
+    return SolverReport(residual, allowed, bool(residual > tolerance), steps, 0, 0.0, 0.0)
 
 
 def is_finite(problem: Problem) -> bool:

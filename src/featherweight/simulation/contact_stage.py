@@ -12,9 +12,11 @@ from ..array_types import Array
 from ..contact import contact_model
 from ..contact.contact_model import ContactModel
 from ..contact.contact_settings import ContactSettings
-from ..contact.laws import RIGID
+from ..contact.laws import COMPLIANT, PYRAMIDS, RIGID
+from ..engine.function import CompiledFunction
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
+from ..robot.system import placements
 from .contact_inertia import ContactInertia, MappedRows, Method
 from .forces_at_joints import ForcesAtJoints
 from .inverse_weights import yielding_numbers
@@ -87,6 +89,22 @@ class ContactStage:
                 T[:3, 3] = scene.placement[own[0], 9:]
             contacts.append(BilateralContact(name, "point" if lone else "surface", placement=T))
         return contacts
+
+    @property
+    def in_passes(self) -> bool:
+        """Return whether contacts are solved in passes of articulated bodies (see `contact_passes`)."""
+        s, forces = self.settings, self.forces
+        convex = s.law == COMPLIANT and s.cones == PYRAMIDS and not (s.in_step or s.turning or s.rounds)
+        plain = not (forces.mapped or self.robot.closed or self.touching.adhesion.any())
+        return convex and plain and bool(self.bodies) and self.inertia.algorithm == "auto" and not self.inertia.by_sets
+
+    @cached_property
+    def pass_functions(self) -> tuple[CompiledFunction[Any], CompiledFunction[Any]] | None:
+        """The functions of the robot for contacts in passes, if they are solved so."""
+        if not self.in_passes:
+            return None
+        of_bodies = placements([self.robot.model.placed_bodies[b] for b in self.numbers])
+        return self.robot.step_functions.contact_passes(of_bodies, tuple(self.joint_dofs.tolist()))
 
     def copied(self) -> ContactStage:
         """Return a stage that may exclude other pairs of shapes; all else is shared."""

@@ -11,9 +11,10 @@ from math import inf
 from ..array_types import IntegerMatrix, Matrix, Vector
 from ..collision.collision_scene import PLANE
 from ..collision.detection import ContactPoints, find_contacts
-from ..contact.contact_model import pull_of
+from ..contact.contact_model import ContactModel, pull_of
 from ..contact.contact_problem import ContactImpulses
-from ..contact.contact_solver import SolverReport, keep_forces, keep_impulses, resolve
+from ..contact.contact_passes import PassCalls
+from ..contact.contact_solver import SolverReport, keep_forces, keep_impulses, resolve, resolve_in_passes
 from ..contact.impulses import greatest_of
 from ..contact.joint_rows import (
     BEYOND,
@@ -24,7 +25,7 @@ from ..contact.joint_rows import (
     write_row_speeds,
 )  # fmt: skip
 from ..contact.laws import COULOMB, RETURN_SPEED, RIGID
-from ..contact.patches import copy_contact, reduce_patches
+from ..contact.patches import PatchWork, copy_contact, move_behind, reduce_patches
 from ..engine.loops.kernels import call_machine, lanes
 from ..model.tree import FLOATING, PLANAR
 from ..robot.tendons.lengths import write_drift
@@ -81,7 +82,7 @@ from .step_status import (
     UNSOLVED,
 )
 
-WITH_ROWS, OF_BODIES, OF_SETS, BY_INVERSE = range(4)  # kinds of Delassus matrices in `ContactInertiaRecord`
+WITH_ROWS, OF_BODIES, OF_SETS, BY_INVERSE, IN_PASSES = range(5)  # kinds of `ContactInertiaRecord`, or none of them
 UNKNOWN = -1  # number of contacts that count, before redundant ones are left out
 LEAST_GAP = 1e-14  # [m] rounding error of positions
 
@@ -266,12 +267,26 @@ def solve_for_impulses(s: RobotStages) -> int:
 
 
 def leave_out_redundant(t: TouchingRecord, gravity: float) -> None:
-    """Move contacts that are redundant in their patch behind the others, without impulses; count the others."""
+    """Move contacts behind the others that need no impulse, or get none by the compliant law; count the others."""
     settings, model, contacts = t.model.settings, t.model, first_contacts(t.contacts, t.counts[FOUND])
     tolerance = max(settings.tolerance * gravity * settings.step * settings.step, LEAST_GAP)
     t.counts[SOLVED] = len(contacts.gap)
-    if settings.law == RIGID and settings.patches:  # every contact of a compliant law matters
+    if settings.law != RIGID:
+        t.counts[SOLVED] = leave_out_open(t.model, contacts, t.patches)
+    elif settings.patches:
         t.counts[SOLVED] = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
+
+
+def leave_out_open(model: ContactModel, contacts: ContactPoints, work: PatchWork) -> int:
+    """Move open contacts that nothing pulls together behind the others; return the number of others."""
+    stay = count = len(contacts.gap)
+    for c in range(count):
+        gap = contacts.gap[c]
+        work.stays[c] = gap < 0.0 or pull_of(model, contacts.candidate[c], gap) > 0.0
+        stay -= 0 if work.stays[c] else 1
+    if stay < count:
+        move_behind(contacts, work)
+    return stay
 
 
 def add_turning(t: TouchingRecord, count: int) -> int:
@@ -343,7 +358,10 @@ def first_contacts(contacts: ContactPoints, k: int) -> ContactPoints:
 def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -> SolverReport:
     """Find impulses by G of the bodies that may touch, with active joint rows; or by J and a factor of M⁻¹."""
     way, calls, inertia, dofs = way_to_impulses(s), s.calls, s.touching.inertia, s.touching.dofs
-    delassus = inertia.with_rows
+    t, delassus = s.touching, inertia.with_rows
+    if way == IN_PASSES:
+        passes = PassCalls(calls.contact_factor, calls.contact_response)
+        return resolve_in_passes(t.model, contacts, t.kinematics, t.impulses, t.workspace, passes, t.passes)
     if way == WITH_ROWS:
         call_machine(calls.delassus_with_rows)
     elif way == OF_BODIES:
@@ -360,13 +378,14 @@ def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -
             for k in range(len(dofs)):
                 if dofs[k] >= s.joints.driving.alike:
                     copy(s.point.S[dofs[k]], delassus.factors.E[k])
-    t = s.touching
     return resolve(t.model, contacts, t.kinematics, delassus, t.impulses, t.workspace, turning)
 
 
 def way_to_impulses(s: RobotStages) -> int:
     """Return the kind of Delassus matrix for the impulses."""
     calls, near = s.calls, s.touching.counts[NEAR] > 0
+    if calls.contact_factor.address != 0:
+        return IN_PASSES
     if near:
         return WITH_ROWS if calls.delassus_with_rows.address != 0 else BY_INVERSE
     if calls.body_delassus.address != 0:

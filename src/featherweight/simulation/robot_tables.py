@@ -12,6 +12,7 @@ import numpy as np
 from ..array_types import Array
 from ..collision.collision_scene import collision_work
 from ..collision.detection import ContactPoints
+from ..contact.contact_passes import pass_work
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import solver_workspace
 from ..contact.inverse_factor import inverse_factors, inverse_work
@@ -58,7 +59,7 @@ NO_SPRINGS = Springs(
 OF_ENERGY = ("kinetic", "potential")  # calls with the joints' own armature, without that of springs
 OF_MASS = (
     "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",
-    "inverse_factor",
+    "inverse_factor", "contact_factor",
 )  # fmt: skip
 OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # "rk4" calls these with the joints' own armature
 
@@ -292,6 +293,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
         inertia=ContactInertiaRecord(
             matrix(size), matrix(size + joints), matrix(size if inertia.by_sets else 0), matrix(0, by_inverse=True)
         ),
+        passes=pass_work(bodies, joints, len(step.robot.model.tree.parent), room),
         bodies=stage.numbers, dofs=stage.joint_dofs.astype(np.int64), forces=np.zeros((len(step.robot.bodies), 6)),
         patches=patch_work(room),
     )  # fmt: skip
@@ -346,13 +348,21 @@ def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) ->
     q, v, inertia, t = s.state.q, s.state.v, stage.inertia, s.touching
     k, factors = t.kinematics, t.inertia.by_inverse.factors
     by_inverse, bodies = inertia.takes_inverse, bool(stage.bodies)
+    by_inverse, passes, in_passes = by_inverse and not stage.in_passes, t.passes, stage.pass_functions
+    factor, response = in_passes or (None, None)
     inverse: CompiledFunction | None = inertia.inverse_factor(model.moving) if by_inverse else None
     return {
         "placement": (stage.body_placements, q, k.placement),
         "velocity": (stage.body_velocities, q, s.step.free, k.velocity),
         "velocity_before": (stage.body_velocities if stage.looks_back else None, q, v, k.velocity_before),
-        "body_delassus": (None if inertia.by_sets else inertia.function_of_bodies, q, t.inertia.of_bodies.G),
-        "delassus_with_rows": (inertia.function_of_all, q, t.inertia.with_rows.G),
+        "body_delassus": (
+            None if inertia.by_sets or in_passes else inertia.function_of_bodies,
+            q,
+            t.inertia.of_bodies.G,
+        ),
+        "delassus_with_rows": (None if in_passes else inertia.function_of_all, q, t.inertia.with_rows.G),
         "jacobian": (inertia.jacobian_function if bodies and by_inverse else None, q, factors.J),
         "inverse_factor": (inverse, q, factors.C),
+        "contact_factor": (factor, q, passes.stiffness, passes.stiffening, passes.factor),
+        "contact_response": (response, q, passes.factor, passes.wrench, passes.force, passes.motion, passes.speed),
     }

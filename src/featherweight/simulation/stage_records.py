@@ -14,6 +14,7 @@ from ..array_types import Booleans, IntegerMatrix, Integers, Matrix, Shared, Ten
 from ..collision.collision_scene import CollisionScene, CollisionWork
 from ..collision.detection import ContactPoints
 from ..contact.contact_model import ContactModel
+from ..contact.contact_passes import PassWork
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import SolverWorkspace
 from ..contact.patches import PatchWork
@@ -227,6 +228,7 @@ class TouchingRecord(NamedTuple):
     workspace: Shared[SolverWorkspace]
     collisions: CollisionWork
     inertia: ContactInertiaRecord
+    passes: PassWork
     bodies: Shared[Integers]  # numbers of the bodies that may touch
     dofs: Shared[Integers]  # of joints with limits or friction
     forces: Matrix  # (bodies, 6) on all bodies
@@ -263,6 +265,8 @@ class CallsOfRobot(NamedTuple):
     delassus_of_touching: MachineCall  # Delassus matrix of the touching bodies
     jacobian: MachineCall  # Jacobians of bodies that may touch
     inverse_factor: MachineCall  # a factor of the inverse mass matrix
+    contact_factor: MachineCall  # q, stiffness of contacts and rows -> factors of articulated inertias
+    contact_response: MachineCall  # q, these factors, wrenches, forces at rows -> motions of bodies, speeds of rows
     impulses_alone: MachineCall  # for robots in vectors: `solve_in_lane` of one robot after the other
 
 
