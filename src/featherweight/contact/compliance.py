@@ -106,7 +106,7 @@ def power(x: float, exponent: float) -> float:
     result, rest, root = 1.0, exponent - whole, x
     for _ in range(whole):
         result *= x
-    for _ in range(BITS):
+    for _ in range(BITS if rest > 0.0 else 0):
         root, rest = sqrt(root), 2.0 * rest
         if rest >= 1.0:
             result, rest = result * root, rest - 1.0

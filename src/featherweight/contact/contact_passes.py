@@ -1,51 +1,68 @@
 """Compliant contacts by Newton's method in velocities, with a pass of the articulated-body algorithm in each step.
 
-The impulses f(u) of contacts and joint rows follow from their velocities u = J x + b, where x is the change of the robot's
-velocities, as for `soft_pyramids`. x is the minimum of a convex function (Todorov 2014), with the gradient M x - Jᵀ f(u) and
-the Hessian M + Jᵀ P J, where P is the negative derivative of f. A step d from x = M⁻¹ Jᵀ f solves
+The impulses f(u) of contacts and joint rows follow from their velocities u = J x + b (see `compliant_answers`), where x is the
+change of the robot's velocities. x is the minimum of a convex function (Todorov 2014), with the gradient M x - Jᵀ f(u) and the
+Hessian M + Jᵀ G J, where -G is the derivative of f. A step d from x = M⁻¹ Jᵀ f solves
 
-    (M + Jᵀ P J) d = Jᵀ r      r = f(u) - f        and adds r - P J d to f, so that x = M⁻¹ Jᵀ f remains true
+    (M + Jᵀ G J) d = Jᵀ r      r = f(u) - f        and adds r - G J d to f, so that x = M⁻¹ Jᵀ f remains true
 
-The blocks of P of contacts with the ground become 6 x 6 matrices of their bodies, and those of joint rows numbers of their
+The blocks of G of contacts with the ground become 6 x 6 matrices of their bodies, and those of joint rows numbers of their
 joints: the robot solves the equations by a pass whose cost does not depend on contacts (`algorithms.contact.contact_passes`).
-Blocks P = C Cᵀ of contacts between two moving bodies couple them. With G the response of the robot, by the factors of the pass,
+Contacts between two moving bodies couple all joints between them. The robot then writes the matrix without them, to which their
+rows J are added, and the factor Lᵀ D L is eliminated from the leaves to the root: only these contacts cause fill-in.
 
-    d = G Jᵀ (r - C y)        (1 + Cᵀ J G Jᵀ C) y = Cᵀ J G Jᵀ r        (Woodbury)
-
-where J has the rows of these contacts only. The first step starts from zero impulses, and takes P from those of the last step.
+A line search follows the slope of the function along each step to its zero. The first step starts from zero impulses, with G of
+the impulses of the last step. The function of pyramids is quadratic while the same edges push, so that few steps suffice.
 """
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from ..array_types import Integers, Matrix, Tensor, Vector
 from ..collision.detection import ContactPoints, body_of
-from ..engine.loops.kernels import MachineCall, as_matrix, call_machine
+from ..engine.loops.kernels import MachineCall, aligned_numbers, call_machine, subtract_multiples
 from .block_equations import copy_numbers
-from .compliance import ABSENT
+from .branches import padded
+from .compliant_answers import (
+    DIRECTIONS,
+    Turning,
+    answer_of_row,
+    clear,
+    directions_of,
+    edges_of,
+    friction_of,
+    row_of,
+    turning_of,
+    write_answer,
+    write_edges,
+)  # fmt: skip
 from .contact_model import ContactModel
 from .contact_problem import AssembledProblem
-from .laws import Problem
-from .newton import NewtonWork
-from .soft_pyramids import (
-    PATIENCE,
-    SMALLER,
-    STEPS,
-    answer,
-    answer_of_row,
-    part_of_step,
-    take_bounds,
-    write_missing_at,
-    write_slope,
-)
+from .laws import PYRAMIDS, Problem
 
-INVERSE = 7  # field `inverse` of `Yielding`
-NO_ROOT = 1e-12  # pivot of P, relative to its greatest entry, that counts as zero
-SURE = 1.0 - 1e-9  # part of a pyramid's width within which both edges of a direction push
+STEPS, TRIALS = 60, 20
+ROUNDS = 4  # of steps and corrections of rounding errors
+PATIENCE, SMALLER = 12, 0.5  # after this many steps without a reduction by this factor, the residual counts as a rounding error
+FLAT = 0.01  # allowed ratio of the slopes at the end and the start of a step
+ROUNDING = 1e-12  # difference between impulses and answers, relative to the greatest, that counts as a rounding error
+ROUNDED = 1e-9  # impulse along an edge, relative to that of the normal, that counts as zero
+
+
+class ContactRows(NamedTuple):
+    """Numbers of at most m rows, and G of contacts."""
+
+    velocity: Vector  # (m,) u
+    right: Vector  # (m,) r
+    step: Vector  # (m,) r - G J d
+    moved: Vector  # (m,) J d
+    there: Vector  # (m,) velocities, and
+    answer: Vector  # (m,) impulses along a step
+    best: Vector  # (m,) impulses of the least residual
+    slope: Tensor  # (contacts, 6, 6) G of contacts
+    stiffness: Vector  # (m,) G of rows with bounds
 
 
 class PassWork(NamedTuple):
@@ -59,178 +76,305 @@ class PassWork(NamedTuple):
     motion: Matrix  # (bodies, 6)
     speed: Vector  # (joints,)
     coupled: Integers  # (contacts,) contacts between two moving bodies
-    root: Tensor  # (contacts, 3, 3) C of each
-    square: Vector  # ((3 contacts)²,) 1 + Cᵀ J G Jᵀ C, then its Cholesky factor
-    along: Vector  # (3 contacts,) Cᵀ J d, then y
+    matrix: Vector  # (n, padded n) M + Jᵀ G J, then its factor
+    load: Vector  # (n,) Jᵀ r
+    change: Vector  # (n,) d
+    dof: Integers  # (joints,) their velocities
+    rows: Vector  # (12 contacts, padded n) J of coupled contacts, then G J
+    numbers: ContactRows
+    turning: Turning
 
 
-def pass_work(bodies: int, joints: int, rows: int, contacts: int) -> PassWork:
-    """Return workspace for a robot with `rows` rows of its tree, of which `joints` have limits or dry friction."""
-    force, stiffening, speed = np.zeros((3, joints))
+def pass_work(bodies: int, dof: Integers, n: int, contacts: int, rows: int, coupling: bool) -> PassWork:
+    """Return workspace for a robot with n joint velocities, those of `dof` with limits or dry friction."""
+    force, stiffening, speed = np.zeros((3, len(dof)))
+    load, change = np.zeros((2, n))
+    m, stride, coupled = 3 * contacts + rows, padded(n), contacts if coupling else 0
+    numbers = ContactRows(*np.zeros((7, m)), np.zeros((contacts, DIRECTIONS, DIRECTIONS)), np.zeros(m))
     return PassWork(
-        np.zeros((bodies, 6, 6)), stiffening, np.zeros((rows, 7)), np.zeros((bodies, 6)), force, np.zeros((bodies, 6)), speed,
-        np.zeros(contacts, np.int64), np.zeros((contacts, 3, 3)), np.zeros(9 * contacts * contacts), np.zeros(3 * contacts),
+        np.zeros((bodies, 6, 6)), stiffening, np.zeros((n, 7)), np.zeros((bodies, 6)), force, np.zeros((bodies, 6)), speed,
+        np.zeros(coupled, np.int64), aligned_numbers(n * stride if coupling else 0), load, change, dof,
+        aligned_numbers(2 * DIRECTIONS * coupled * stride), numbers, turning_of(contacts),
     )  # fmt: skip
 
 
 class PassCalls(NamedTuple):
-    """The functions of the robot."""
+    """The functions of the robot; the last three only if contacts between two moving bodies are possible."""
 
     factor: MachineCall  # q, stiffness, stiffening -> factor
-    response: MachineCall  # q, factor, wrench, force -> motion, speed
+    response: MachineCall  # q, factor, wrench, force -> motion, speed, change
+    matrix: MachineCall  # q, stiffness, stiffening -> matrix
+    loads: MachineCall  # q, wrench, force -> load
+    motions: MachineCall  # q, change -> motion
 
 
-def solve_in_passes(
-    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, tolerance: float, calls: PassCalls, passes: PassWork,
-    work: NewtonWork,
-) -> tuple[float, int]:  # fmt: skip
-    """Replace the impulses of the last step, `p.start`, by the solution; return the residual as a velocity, and the steps."""
-    problem, f, m, equations = p.problem, p.start, len(p.start), work.equations
-    write_scale(model, contacts, p, work.rho)
-    copy_numbers(problem.b, work.velocity[:m])
-    write_first_guess(problem, f, work)
-    coupled = list_coupled(contacts, len(problem.mu), passes.coupled)
-    steps = stalled = 0
-    least = marked = residual = np.inf
-    while residual > tolerance and steps < STEPS and stalled < PATIENCE:
-        write_direction(model, contacts, p, coupled, calls, passes, work)
-        downhill = 0.0
+class RobotInPasses(NamedTuple):
+    """A robot whose contacts are solved in passes."""
+
+    calls: PassCalls
+    passes: PassWork
+
+
+class Scene(NamedTuple):
+    """A problem with its contacts and the functions of the robot."""
+
+    model: ContactModel
+    contacts: ContactPoints
+    p: AssembledProblem
+    calls: PassCalls
+    passes: PassWork
+
+
+def solve_in_passes(scene: Scene, tolerance: float) -> tuple[float, int]:
+    """Replace the impulses of the last step, `p.start`, by the solution; return the residual as a velocity, and the steps.
+
+    The change x of the robot's velocities becomes `change`. Stiff contacts may hide the inertia of a robot in rounding errors,
+    so x = M⁻¹ Jᵀ f is computed once more. The residual is the greatest change of a velocity by this or the last step.
+    """
+    write_first_guess(scene)
+    coupled, steps, residual = write_coupled_rows(scene), 0, np.inf
+    for _ in range(ROUNDS):
+        least, more = take_steps(scene, coupled, steps == 0, tolerance)
+        residual, steps = max(least, greatest_error(scene)), steps + more
+        if residual <= tolerance:
+            break
+        write_missing(scene)
+    take_bounds(scene)
+    return residual, steps
+
+
+def take_steps(scene: Scene, coupled: int, first: bool, tolerance: float) -> tuple[float, int]:
+    """Take Newton steps until velocities change by less than the tolerance, or impulses are the answers up to rounding.
+
+    Return the last change, or zero, and the number of steps.
+    """
+    x, f, m = scene.passes.numbers, scene.p.start, len(scene.p.start)
+    steps, stalled, least, marked = 0, 0, np.inf, np.inf
+    while least > tolerance and steps < STEPS and stalled < PATIENCE:
+        write_direction(scene, coupled)
+        residual = np.inf if first and steps == 0 else greatest_change(x.moved[:m])
+        part = part_of_step(scene) if tolerance < residual < np.inf else 1.0
         for i in range(m):
-            downhill += equations.right[i] * equations.moved[i]
-        part = part_of_step(problem, f, downhill, work) if steps > 0 and downhill > 0.0 else 1.0
-        for i in range(m):
-            f[i] += part * equations.step[i]
-            work.velocity[i] += part * equations.moved[i]
-        residual = write_missing_at(problem, f, work)
+            f[i] += part * x.step[i]
+            x.velocity[i] += part * x.moved[i]
+        if write_missing(scene) <= ROUNDING:
+            residual = 0.0
         steps, stalled = steps + 1, stalled + 1
         if residual < least:
             least = residual
-            copy_numbers(f, work.last[:m])
-            copy_numbers(work.velocity[:m], work.tried[:m])
+            copy_numbers(f, x.best[:m])
         if residual < SMALLER * marked:
             marked, stalled = residual, 0
-    if residual > least:
-        copy_numbers(work.last, f)
-        copy_numbers(work.tried[:m], work.velocity[:m])
-        write_missing_at(problem, f, work)
-    take_bounds(problem, f, work)
+    copy_numbers(x.best, f)
     return least, steps
 
 
-def write_scale(model: ContactModel, contacts: ContactPoints, p: AssembledProblem, rho: Vector) -> None:
-    """Write how much velocities change by impulses, to the order of magnitude; zero for contacts that do not act."""
-    k, R = len(p.problem.mu), p.law.compliance
-    for c in range(k):
-        i = 3 * c
-        scale = model.yielding[contacts.candidate[c], INVERSE] + max(R[i], R[i + 1])
-        rho[i] = rho[i + 1] = rho[i + 2] = scale if R[i] < ABSENT else 0.0
-    for i in range(3 * k, len(R)):
-        scale = model.yielding_rows[p.active[i - 3 * k], INVERSE] + R[i]
-        rho[i] = scale if R[i] < ABSENT else 0.0
+def greatest_error(scene: Scene) -> float:
+    """Write x and the velocities of the impulses; return the greatest change of these velocities, infinity if any is NaN."""
+    p, passes, calls = scene.p, scene.passes, scene.calls
+    x, k, worst = passes.numbers, len(p.problem.mu), 0.0
+    clear_stiffness(passes)
+    clear_loads(passes)
+    for c in range(len(p.axes)):
+        add_impulses(scene, c, (p.start[3 * c] - (p.pull[c] if c < k else 0.0), p.start[3 * c + 1], p.start[3 * c + 2]))
+    add_forces(scene, p.start)
+    call_machine(calls.factor)
+    call_machine(calls.response)
+    write_velocities(scene)
+    for i in range(len(p.start)):
+        u = velocity_at_first(p, i) + x.moved[i]
+        worst, x.velocity[i] = max(worst, abs(u - x.velocity[i])) if abs(u) < np.inf else np.inf, u
+    return worst
 
 
-def write_first_guess(problem: Problem, f: Vector, work: NewtonWork) -> None:
-    """Write P and r of zero impulses, if the same edges push and the same rows act as in f, which becomes zero.
+def velocity_at_first(p: AssembledProblem, i: int) -> float:
+    """Return the velocity of a row to which it answers without impulses: its cone starts at the pull of adhesion."""
+    return p.problem.b[i] - (p.law.compliance[i] * p.pull[i // 3] if i < 3 * len(p.problem.mu) and i % 3 == 0 else 0.0)
 
-    New contacts and rows without impulses act as their velocities without impulses require.
+
+def greatest_change(moved: Vector) -> float:
+    """Return the greatest entry, infinity if any is NaN."""
+    worst = 0.0
+    for u in moved:
+        worst = max(worst, abs(u)) if abs(u) < np.inf else np.inf
+    return worst
+
+
+def write_first_guess(scene: Scene) -> None:
+    """Write G and r of zero impulses, if the same edges push and the same rows act as in the last step.
+
+    New contacts and rows without impulses act as their velocities without impulses require. Impulses become zero; those of
+    contacts that adhesion pulls become the pull, from which their cones start.
     """
-    k, velocity, right, P = len(problem.mu), work.velocity, work.equations.right, work.equations.P
-    for c in range(len(f) - 2 * k):
-        if c < k:
-            i, b = 3 * c, (velocity[3 * c], velocity[3 * c + 1], velocity[3 * c + 2])
-            if f[i] > 0.0:
-                write_slope_at(problem, c, (f[i], f[i + 1], f[i + 2]), P[c])
-            else:
-                answer(problem, c, b, P[c])
-            for j in range(3):
-                right[i + j] = 0.0 - (P[c, j, 0] * b[0] + P[c, j, 1] * b[1] + P[c, j, 2] * b[2])
-                f[i + j] = 0.0
-        else:
-            i = 2 * k + c
-            lower, upper = problem.lower[i - 3 * k], problem.upper[i - 3 * k]
-            if lower < f[i] < upper and f[i] != 0.0:
-                P[c, 0, 0] = 1.0 / problem.R[i]
-                right[i] = 0.0 - P[c, 0, 0] * velocity[i]
-            elif f[i] != 0.0:
-                P[c, 0, 0], right[i] = 0.0, min(max(f[i], lower), upper)
-            else:
-                right[i], P[c, 0, 0] = answer_of_row(problem, i, velocity[i])
-            f[i] = 0.0
-
-
-def write_slope_at(problem: Problem, c: int, f: tuple[float, float, float], P: Matrix) -> None:
-    """Write P of a contact that pushes with the impulses f, by the edges that push there."""
-    mu, unit, n = problem.mu[c], 1.0 / (4.0 * problem.R[3 * c]), f[0]
-    first = second = third = fourth = True
-    if mu > 0.0:
-        x, y = f[1] / mu, f[2] / mu
-        a, b = abs(x), abs(y)
-        if 2.0 * max(a, b) > n:
-            along, across = (a > SURE * 0.5 * n, b < SURE * (n - a)) if a >= b else (a < SURE * (n - b), True)
-            one_of_x = along if a >= b else not along
-            one_of_y = not across if a >= b else True
-            first, second = x > 0.0 or not one_of_x, x < 0.0 or not one_of_x
-            third, fourth = y > 0.0 or not one_of_y, y < 0.0 or not one_of_y
-    write_slope(mu, unit, (first, second, third, fourth), P)
-
-
-def list_coupled(contacts: ContactPoints, k: int, coupled: Integers) -> int:
-    """Write which of k contacts are between two moving bodies; return their number."""
-    count = 0
+    p, x, turning = scene.p, scene.passes.numbers, scene.passes.turning
+    problem, f, k = p.problem, p.start, len(p.problem.mu)
+    for i in range(len(f)):
+        x.velocity[i] = velocity_at_first(p, i)
     for c in range(k):
-        if body_of(contacts, c, 0) >= 0 and body_of(contacts, c, 1) >= 0:
-            coupled[count] = c
-            count += 1
-    return count
+        G = x.slope[c]
+        if not f[3 * c] > 0.0:
+            write_answer(problem, x.velocity, c, turning, x.answer, G)
+        elif problem.cones == PYRAMIDS:
+            write_pushing_edges(problem, f, c, turning, G)
+        else:
+            for l in range(directions_of(c, turning)):
+                row = row_of(c, l, k, turning)
+                x.there[row] = -p.law.compliance[row] * f[row]
+            write_answer(problem, x.there, c, turning, x.answer, G)
+        for i in range(directions_of(c, turning)):
+            row = row_of(c, i, k, turning)
+            x.right[row], f[row] = 0.0, p.pull[c] if i == 0 else 0.0
+            x.right[row] -= f[row]
+            for j in range(directions_of(c, turning)):
+                x.right[row] -= G[i, j] * x.velocity[row_of(c, j, k, turning)]
+    for i in range(3 * len(p.axes), len(f)):
+        lower, upper = problem.lower[i - 3 * k], problem.upper[i - 3 * k]
+        if f[i] == 0.0:
+            x.right[i], x.stiffness[i] = answer_of_row(problem, i, x.velocity[i])
+        elif lower < f[i] < upper:
+            x.stiffness[i] = 1.0 / problem.R[i]
+            x.right[i] = -x.stiffness[i] * x.velocity[i]
+        else:
+            x.right[i], x.stiffness[i] = min(max(f[i], lower), upper), 0.0
+        f[i] = 0.0
+
+
+def write_pushing_edges(problem: Problem, f: Vector, c: int, turning: Turning, G: Matrix) -> None:
+    """Write G of a pyramid with impulses f, by the edges that push there.
+
+    These impulses are the least along edges whose sum is f. If both edges of a direction push, they differ from the mean of
+    all such edges by the same amount; the other directions have one edge, and the whole of their friction.
+    """
+    k, count = len(problem.mu), directions_of(c, turning)
+    unit, level, left, pairs = 1.0 / (edges_of(problem, c, turning) * problem.R[3 * c]), -1.0, f[3 * c], 0
+    for l in range(1, count):
+        pairs += 1 if l < 3 or friction_of(problem, c, l, turning) > 0.0 else 0
+    rest, last = pairs, pairs + 1
+    while 0 < rest < last:  # directions with more friction than twice the mean have one edge
+        last, level, left, rest = rest, left / (2.0 * rest), f[3 * c], pairs
+        for l in range(1, count):
+            mu = friction_of(problem, c, l, turning)
+            if mu > 0.0 and 0.5 * abs(f[row_of(c, l, k, turning)]) > mu * level * (1.0 - ROUNDED):
+                left -= abs(f[row_of(c, l, k, turning)]) / mu
+                rest -= 1
+    clear(G, count)
+    for l in range(1, count):
+        mu = friction_of(problem, c, l, turning)
+        if l < 3 or mu > 0.0:
+            aside = f[row_of(c, l, k, turning)] / mu if mu > 0.0 else 0.0
+            one = mu > 0.0 and 0.5 * abs(aside) > level * (1.0 - ROUNDED)
+            write_edges(G, l, mu, (0.0 if one and aside <= 0.0 else unit, 0.0 if one and aside >= 0.0 else unit))
+
+
+def write_missing(scene: Scene) -> float:
+    """Write r and G at the velocities; return the greatest entry of r relative to that of the answers."""
+    p, x, worst, most = scene.p, scene.passes.numbers, 0.0, 0.0
+    write_answers(scene, x.velocity)
+    for i in range(len(p.start)):
+        x.right[i] = x.answer[i] - p.start[i]
+        worst, most = max(worst, abs(x.right[i])), max(most, abs(x.answer[i]))
+    return worst / most if most > 0.0 else worst
+
+
+def write_answers(scene: Scene, v: Vector) -> None:
+    """Write the answers to velocities v, and G."""
+    p, x, problem = scene.p, scene.passes.numbers, scene.p.problem
+    for c in range(len(problem.mu)):
+        write_answer(problem, v, c, scene.passes.turning, x.answer, x.slope[c])
+    for i in range(3 * len(p.axes), len(p.start)):
+        x.answer[i], x.stiffness[i] = answer_of_row(problem, i, v[i])
+
+
+def take_bounds(scene: Scene) -> None:
+    """Replace impulses by the answers to velocities where these are zero or at a bound.
+
+    Elsewhere impulses are more accurate, because answers divide errors of velocities by R.
+    """
+    p, x, turning, k = scene.p, scene.passes.numbers, scene.passes.turning, len(scene.p.problem.mu)
+    for c in range(k):
+        for l in range(directions_of(c, turning) if x.slope[c, 0, 0] == 0.0 else 0):
+            p.start[row_of(c, l, k, turning)] = x.answer[row_of(c, l, k, turning)]
+    for i in range(3 * len(p.axes), len(p.start)):
+        if x.stiffness[i] == 0.0:
+            p.start[i] = x.answer[i]
+
+
+# ---- line search
+
+
+def part_of_step(scene: Scene) -> float:
+    """Return the part of a step at whose end the function has nearly zero slope."""
+    x, downhill = scene.passes.numbers, 0.0
+    for i in range(len(scene.p.start)):
+        downhill += x.right[i] * x.moved[i]
+    part, low, high = 1.0, 0.0, np.inf
+    for _ in range(TRIALS if downhill > 0.0 else 0):  # otherwise a rounding error
+        slope, curvature = slope_after(scene, part)
+        if abs(slope) <= FLAT * downhill:
+            break
+        if slope < 0.0:
+            low = part
+        else:
+            high = part
+        following = part - slope / curvature
+        if not low < following < high:
+            following = 0.5 * (low + high) if high < np.inf else 2.0 * part
+        part = following
+    return part
+
+
+def slope_after(scene: Scene, part: float) -> tuple[float, float]:
+    """Return the slope of the function along a step after a part of it, and its curvature; G becomes that there."""
+    p, x, k, turning = scene.p, scene.passes.numbers, len(scene.p.problem.mu), scene.passes.turning
+    slope = curvature = 0.0
+    for i in range(len(p.start)):
+        x.there[i] = x.velocity[i] + part * x.moved[i]
+    write_answers(scene, x.there)
+    for i in range(len(p.start)):
+        slope += x.moved[i] * (p.start[i] + part * x.step[i] - x.answer[i])
+        curvature += x.moved[i] * x.step[i]
+    for c in range(k):
+        for i in range(directions_of(c, turning)):
+            for j in range(directions_of(c, turning)):
+                both = x.moved[row_of(c, i, k, turning)] * x.moved[row_of(c, j, k, turning)]
+                curvature += x.slope[c, i, j] * both
+    for i in range(3 * len(p.axes), len(p.start)):
+        curvature += x.stiffness[i] * x.moved[i] * x.moved[i]
+    return slope, curvature
 
 
 # ---- one step
 
 
-def write_direction(
-    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, coupled: int, calls: PassCalls, passes: PassWork,
-    work: NewtonWork,
-) -> None:  # fmt: skip
-    """Write J d to `moved`, and the change of impulses r - P J d to `step`."""
-    equations, k, m, rows = work.equations, len(p.problem.mu), len(p.start), model.rows
-    right, P, step, moved = equations.right, equations.P, equations.step, equations.moved
+def write_direction(scene: Scene, coupled: int) -> None:
+    """Write J d to `moved`, and the change of impulses r - G J d to `step`."""
+    p, calls, passes = scene.p, scene.calls, scene.passes
+    x, turning, k = passes.numbers, passes.turning, len(p.problem.mu)
+    write_stiffness(scene)
     clear_loads(passes)
-    for body in range(len(passes.stiffness)):
-        for i in range(6):
-            for j in range(6):
-                passes.stiffness[body, i, j] = 0.0
-    for i in range(len(passes.stiffening)):
-        passes.stiffening[i] = 0.0
-    for c in range(k):
-        a, b = body_of(contacts, c, 0), body_of(contacts, c, 1)
-        if a < 0 or b < 0:
-            add_stiffness(p.rows[c, 0] if a >= 0 else p.rows[c, 1], P[c], passes.stiffness[max(a, b)])
-    for i in range(3 * k, m):
-        passes.stiffening[rows.joint[p.active[i - 3 * k]]] += P[i - 2 * k, 0, 0]
-    add_loads(model, contacts, p, right[:m], passes)
-    call_machine(calls.factor)
-    call_machine(calls.response)
-    if coupled > 0:
-        couple(contacts, p, coupled, calls, passes, P)
-        copy_numbers(right, step[:m])
-        for x in range(coupled):
-            i = 3 * passes.coupled[x]
-            for j in range(3):
-                for l in range(3):
-                    step[i + j] -= passes.root[x, j, l] * passes.along[3 * x + l]
-        clear_loads(passes)
-        add_loads(model, contacts, p, step[:m], passes)
+    for c in range(len(p.axes)):
+        add_impulses(scene, c, (x.right[3 * c], x.right[3 * c + 1], x.right[3 * c + 2]))
+    add_forces(scene, x.right)
+    if coupled == 0:
+        call_machine(calls.factor)
         call_machine(calls.response)
+    else:
+        call_machine(calls.loads)
+        call_machine(calls.matrix)
+        add_coupled_rows(scene, coupled)
+        solve_by_factor(passes)
+        call_machine(calls.motions)
+        for i in range(len(passes.speed)):
+            passes.speed[i] = passes.change[passes.dof[i]]
+    write_velocities(scene)
     for c in range(k):
-        i = 3 * c
-        u, v, w = velocity_at(contacts, c, p, passes.motion)
-        moved[i], moved[i + 1], moved[i + 2] = u, v, w
-        for j in range(3):
-            step[i + j] = right[i + j] - (P[c, j, 0] * u + P[c, j, 1] * v + P[c, j, 2] * w)
-    for i in range(3 * k, m):
-        r = p.active[i - 3 * k]
-        moved[i] = rows.sign[r] * passes.speed[rows.joint[r]]
-        step[i] = right[i] - P[i - 2 * k, 0, 0] * moved[i]
+        for i in range(directions_of(c, turning)):
+            row = row_of(c, i, k, turning)
+            x.step[row] = x.right[row]
+            for j in range(directions_of(c, turning)):
+                x.step[row] -= x.slope[c, i, j] * x.moved[row_of(c, j, k, turning)]
+    for i in range(3 * len(p.axes), len(p.start)):
+        x.step[i] = x.right[i] - x.stiffness[i] * x.moved[i]
 
 
 def clear_loads(passes: PassWork) -> None:
@@ -242,120 +386,145 @@ def clear_loads(passes: PassWork) -> None:
         passes.force[i] = 0.0
 
 
-def add_loads(model: ContactModel, contacts: ContactPoints, p: AssembledProblem, f: Vector, passes: PassWork) -> None:
-    """Add the wrenches and joint forces of impulses f."""
-    k, rows = len(p.problem.mu), model.rows
-    for c in range(k):
-        add_impulses(contacts, c, p, (f[3 * c], f[3 * c + 1], f[3 * c + 2]), passes.wrench)
-    for i in range(3 * k, len(f)):
-        r = p.active[i - 3 * k]
-        passes.force[rows.joint[r]] += rows.sign[r] * f[i]
-
-
-def add_impulses(contacts: ContactPoints, c: int, p: AssembledProblem, f: tuple[float, float, float], wrench: Matrix) -> None:
-    """Add the wrenches of one contact's impulses on its bodies."""
+def add_impulses(scene: Scene, c: int, f: tuple[float, float, float]) -> None:
+    """Add the wrenches on its bodies of a contact's impulses, or of the rotational ones of a contact that turns."""
+    rows, wrench = scene.p.rows, scene.passes.wrench
     for s in range(2):
-        body = body_of(contacts, c, s)
+        body = body_of(scene.contacts, c, s)
         if body >= 0:
             for j in range(6):
-                wrench[body, j] += p.rows[c, s, 0, j] * f[0] + p.rows[c, s, 1, j] * f[1] + p.rows[c, s, 2, j] * f[2]
+                wrench[body, j] += rows[c, s, 0, j] * f[0] + rows[c, s, 1, j] * f[1] + rows[c, s, 2, j] * f[2]
 
 
-def velocity_at(contacts: ContactPoints, c: int, p: AssembledProblem, motion: Matrix) -> tuple[float, float, float]:
-    """Return the velocity at a contact for the motions of bodies."""
+def add_forces(scene: Scene, f: Vector) -> None:
+    """Add the joint forces of impulses of joint rows."""
+    p, rows, k = scene.p, scene.model.rows, len(scene.p.problem.mu)
+    for i in range(3 * len(p.axes), len(p.start)):
+        r = p.active[i - 3 * k]
+        scene.passes.force[rows.joint[r]] += rows.sign[r] * f[i]
+
+
+def write_velocities(scene: Scene) -> None:
+    """Write `moved` for the motions of bodies and the speeds of joints."""
+    p, rows, passes, k = scene.p, scene.model.rows, scene.passes, len(scene.p.problem.mu)
+    for c in range(len(p.axes)):
+        write_velocity(scene, c)
+    for i in range(3 * len(p.axes), len(p.start)):
+        r = p.active[i - 3 * k]
+        passes.numbers.moved[i] = rows.sign[r] * passes.speed[rows.joint[r]]
+
+
+def write_velocity(scene: Scene, c: int) -> None:
+    """Write the velocity at a contact for the motions of bodies."""
+    rows, motion, moved = scene.p.rows, scene.passes.motion, scene.passes.numbers.moved
     u = v = w = 0.0
     for s in range(2):
-        body = body_of(contacts, c, s)
+        body = body_of(scene.contacts, c, s)
         if body >= 0:
             for j in range(6):
                 x = motion[body, j]
-                u += p.rows[c, s, 0, j] * x
-                v += p.rows[c, s, 1, j] * x
-                w += p.rows[c, s, 2, j] * x
-    return u, v, w
+                u += rows[c, s, 0, j] * x
+                v += rows[c, s, 1, j] * x
+                w += rows[c, s, 2, j] * x
+    moved[3 * c], moved[3 * c + 1], moved[3 * c + 2] = u, v, w
 
 
-def add_stiffness(rows: Matrix, P: Matrix, K: Matrix) -> None:
-    """Add rowsᵀ P rows to the upper triangle of K."""
+def write_stiffness(scene: Scene) -> None:
+    """Write K of bodies and D of joints, of contacts with the ground and of joint rows."""
+    p, passes, joint = scene.p, scene.passes, scene.model.rows.joint
+    x, k = passes.numbers, len(p.problem.mu)
+    clear_stiffness(passes)
+    for c in range(k):
+        a, b = body_of(scene.contacts, c, 0), body_of(scene.contacts, c, 1)
+        if a < 0 or b < 0:
+            s, K, G, t = 0 if a >= 0 else 1, passes.stiffness[max(a, b)], x.slope[c], k + passes.turning.index[c]
+            add_stiffness(p.rows[c, s], G, 0, 0, p.rows[c, s], K)
+            if t >= k:
+                add_stiffness(p.rows[c, s], G, 0, 3, p.rows[t, s], K)
+                add_stiffness(p.rows[t, s], G, 3, 0, p.rows[c, s], K)
+                add_stiffness(p.rows[t, s], G, 3, 3, p.rows[t, s], K)
+    for i in range(3 * len(p.axes), len(p.start)):
+        passes.stiffening[joint[p.active[i - 3 * k]]] += x.stiffness[i]
+
+
+def clear_stiffness(passes: PassWork) -> None:
+    """Set K and D to zero."""
+    for body in range(len(passes.stiffness)):
+        for j in range(6):
+            for i in range(j + 1):
+                passes.stiffness[body, i, j] = 0.0
+    for i in range(len(passes.stiffening)):
+        passes.stiffening[i] = 0.0
+
+
+def add_stiffness(A: Matrix, G: Matrix, row: int, column: int, B: Matrix, K: Matrix) -> None:
+    """Add Aᵀ G B to the upper triangle of K, with the block of G that starts at a row and a column."""
     for j in range(6):
-        x, y, z = rows[0, j], rows[1, j], rows[2, j]
-        u = P[0, 0] * x + P[0, 1] * y + P[0, 2] * z
-        v = P[0, 1] * x + P[1, 1] * y + P[1, 2] * z
-        w = P[0, 2] * x + P[1, 2] * y + P[2, 2] * z
+        x, y, z = B[0, j], B[1, j], B[2, j]
+        u = G[row, column] * x + G[row, column + 1] * y + G[row, column + 2] * z
+        v = G[row + 1, column] * x + G[row + 1, column + 1] * y + G[row + 1, column + 2] * z
+        w = G[row + 2, column] * x + G[row + 2, column + 1] * y + G[row + 2, column + 2] * z
         for i in range(j + 1):
-            K[i, j] += rows[0, i] * u + rows[1, i] * v + rows[2, i] * w
+            K[i, j] += A[0, i] * u + A[1, i] * v + A[2, i] * w
 
 
 # ---- contacts between two moving bodies
 
 
-def couple(contacts: ContactPoints, p: AssembledProblem, coupled: int, calls: PassCalls, passes: PassWork, P: Tensor) -> None:
-    """Write C of each coupled contact, and y, for the motion without coupling."""
-    n, along = 3 * coupled, passes.along
-    square = as_matrix(passes.square, n, n)
-    for x in range(coupled):
-        write_root(P[passes.coupled[x]], passes.root[x])
-        write_along(contacts, p, x, passes, along)
-    for x in range(coupled):
-        c, root = passes.coupled[x], passes.root[x]
-        for l in range(3):
-            column = 3 * x + l
-            if root[0, l] == root[1, l] == root[2, l] == 0.0:
-                for i in range(n):
-                    square[i, column] = square[column, i] = 0.0
-            else:
+def write_coupled_rows(scene: Scene) -> int:
+    """Write J of the contacts between two moving bodies; return their number."""
+    passes, k, count = scene.passes, len(scene.p.problem.mu), 0
+    n, stride = len(passes.load), padded(len(passes.load))
+    for c in range(k):
+        if body_of(scene.contacts, c, 0) >= 0 and body_of(scene.contacts, c, 1) >= 0:
+            passes.coupled[count] = c
+            for l in range(directions_of(c, passes.turning)):
                 clear_loads(passes)
-                add_impulses(contacts, c, p, (root[0, l], root[1, l], root[2, l]), passes.wrench)
-                call_machine(calls.response)
-                for y in range(x, coupled):
-                    u, v, w = velocity_at(contacts, passes.coupled[y], p, passes.motion)
-                    for i in range(3):
-                        there = passes.root[y]
-                        square[3 * y + i, column] = there[0, i] * u + there[1, i] * v + there[2, i] * w
-            square[column, column] += 1.0
-    solve_positive(square, along[:n])
+                unit = 1.0 if l % 3 == 0 else 0.0, 1.0 if l % 3 == 1 else 0.0, 1.0 if l % 3 == 2 else 0.0
+                add_impulses(scene, c if l < 3 else k + passes.turning.index[c], unit)
+                call_machine(scene.calls.loads)
+                for i in range(n):
+                    passes.rows[(2 * DIRECTIONS * count + l) * stride + i] = passes.load[i]
+            count += 1
+    return count
 
 
-def write_along(contacts: ContactPoints, p: AssembledProblem, x: int, passes: PassWork, along: Vector) -> None:
-    """Write Cᵀ J d of a coupled contact."""
-    u, v, w = velocity_at(contacts, passes.coupled[x], p, passes.motion)
-    for l in range(3):
-        along[3 * x + l] = passes.root[x, 0, l] * u + passes.root[x, 1, l] * v + passes.root[x, 2, l] * w
+def add_coupled_rows(scene: Scene, coupled: int) -> None:
+    """Add Jᵀ G J of coupled contacts to the lower triangle of the matrix."""
+    passes, n, stride = scene.passes, len(scene.passes.load), padded(len(scene.passes.load))
+    J, H = passes.rows, passes.matrix
+    for x in range(coupled):
+        c, at = passes.coupled[x], 2 * DIRECTIONS * x * stride
+        G, count, by = passes.numbers.slope[c], directions_of(c, passes.turning), at + DIRECTIONS * stride
+        for l in range(count):
+            factors = -G[l, 0], -G[l, 1], -G[l, 2]
+            subtract_multiples(J, by + l * stride, at, stride, stride, factors, True)
+            if count == DIRECTIONS:
+                factors = -G[l, 3], -G[l, 4], -G[l, 5]
+                subtract_multiples(J, by + l * stride, at + 3 * stride, stride, stride, factors)
+        for i in range(n):
+            for l in range(0, count, 3):
+                u, v, w = J[at + l * stride + i], J[at + (l + 1) * stride + i], J[at + (l + 2) * stride + i]
+                if u != 0.0 or v != 0.0 or w != 0.0:
+                    row, G_J = H[i * stride : (i + 1) * stride], J[by + l * stride : by + (l + 3) * stride]
+                    for j in range(i + 1):
+                        row[j] += u * G_J[j] + v * G_J[stride + j] + w * G_J[2 * stride + j]
 
 
-def write_root(P: Matrix, root: Matrix) -> None:
-    """Write the Cholesky factor of a positive semidefinite matrix (3, 3), with columns of zeros for pivots that vanish."""
-    least = NO_ROOT * max(P[0, 0], P[1, 1], P[2, 2])
-    for j in range(3):
-        for i in range(3):
-            root[i, j] = 0.0
-        pivot = P[j, j]
-        for l in range(j):
-            pivot -= root[j, l] * root[j, l]
-        if pivot > least:
-            root[j, j] = sqrt(pivot)
-            for i in range(j + 1, 3):
-                rest = P[i, j]
-                for l in range(j):
-                    rest -= root[i, l] * root[j, l]
-                root[i, j] = rest / root[j, j]
-
-
-def solve_positive(A: Matrix, x: Vector) -> None:
-    """Replace x by A⁻¹ x, for a positive definite matrix by its lower triangle, which becomes its Cholesky factor."""
-    n = len(x)
-    for j in range(n):
-        for l in range(j):
-            part = A[j, l]
-            for i in range(j, n):
-                A[i, j] -= part * A[i, l]
-        unit = 1.0 / sqrt(A[j, j])
-        for i in range(j, n):
-            A[i, j] *= unit
-        x[j] *= unit
-        for i in range(j + 1, n):
-            x[i] -= A[i, j] * x[j]
-    for j in range(n - 1, -1, -1):
-        for i in range(j + 1, n):
-            x[j] -= A[i, j] * x[i]
-        x[j] /= A[j, j]
+def solve_by_factor(passes: PassWork) -> None:
+    """Write the solution `change` for `load`; the matrix becomes its factor Lᵀ D L (Featherstone 2008, section 6.5)."""
+    H, x, n, stride = passes.matrix, passes.change, len(passes.load), padded(len(passes.load))
+    copy_numbers(passes.load, x)
+    for i in range(n - 1, -1, -1):
+        unit = 1.0 / H[i * stride + i]
+        for j in range(i):
+            part = unit * H[i * stride + j]
+            if part != 0.0:
+                subtract_multiples(H, j * stride, i * stride, stride, padded(j + 1), (part,))
+                x[j] -= part * x[i]
+        x[i] *= unit
+        for j in range(i):
+            H[i * stride + j] *= unit
+    for i in range(n):
+        for j in range(i):
+            x[i] -= H[i * stride + j] * x[j]

@@ -13,7 +13,7 @@ from ..engine.loops.kernels import as_matrix
 from .block_equations import copy_numbers, write_product
 from .branches import BranchPaths, longest_path, widest_row
 from .contact_model import ContactModel
-from .contact_passes import PassCalls, PassWork, solve_in_passes
+from .contact_passes import RobotInPasses, Scene, solve_in_passes
 from .contact_problem import (
     AssembledProblem,
     AssemblyWork,
@@ -457,13 +457,14 @@ def resolve(
 
 def resolve_in_passes(
     model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, impulses: ContactImpulses,
-    workspace: SolverWorkspace, calls: PassCalls, passes: PassWork,
+    workspace: SolverWorkspace, robot: RobotInPasses, turning: int,
 ) -> SolverReport:  # fmt: skip
-    """Write one robot's impulses by the compliant law, and return the solver's report (see `contact_passes`)."""
-    work = workspace.impulses
-    p = rows_of_contacts(model, contacts, kinematics, impulses, workspace.assembly)
+    """Write one robot's impulses by a compliant law, and return the solver's report (see `contact_passes`)."""
+    work, passes, calls = workspace.impulses, robot.passes, robot.calls
+    p = rows_of_contacts(model, contacts, kinematics, impulses, workspace.assembly, turning)
+    write_turning(len(p.law.friction), turning, workspace.assembly, passes.turning.index, passes.turning.friction)
     tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
-    residual, steps = solve_in_passes(model, contacts, p, tolerance, calls, passes, work.solver.newton)
+    residual, steps = solve_in_passes(Scene(model, contacts, p, calls, passes), tolerance)
     allowed = ACCEPTED * tolerance
     if residual <= allowed:
         for i in range(len(p.start)):

@@ -90,20 +90,15 @@ def take_bounds(problem: Problem, f: Vector, work: NewtonWork) -> None:
 
 
 def write_missing(problem: Problem, f: Vector, work: NewtonWork) -> float:
-    """Write the velocities v, and the same as `write_missing_at`; return its result."""
-    equations, velocity, k = work.equations, work.velocity, len(problem.mu)
+    """Write f(v) - f, and D; return the greatest entry as a velocity, infinity if any is NaN."""
+    equations, velocity, k, m = work.equations, work.velocity, len(problem.mu), len(f)
+    right, D, worst = equations.right, equations.P, 0.0
     write_transposed_product(problem.B, k, f, equations.sums)
     write_product_of_factor(problem.B, k, equations.sums, velocity)
-    for i in range(len(f)):
-        velocity[i] += problem.b[i]
-    return write_missing_at(problem, f, work)
-
-
-def write_missing_at(problem: Problem, f: Vector, work: NewtonWork) -> float:
-    """Write f(v) - f, and D; return the greatest entry as a velocity, infinity if any is NaN."""
-    velocity, right, D, k, worst = work.velocity, work.equations.right, work.equations.P, len(problem.mu), 0.0
-    for c in range(len(f) - 2 * k):
+    for c in range(m - 2 * k):
         i, lines = (3 * c, 3) if c < k else (2 * k + c, 1)
+        for j in range(i, i + lines):
+            velocity[j] += problem.b[j]
         if c < k:
             right[i], right[i + 1], right[i + 2] = answer(problem, c, (velocity[i], velocity[i + 1], velocity[i + 2]), D[c])
         else:
@@ -121,19 +116,14 @@ def answer(problem: Problem, c: int, v: tuple[float, float, float], D: Matrix) -
     x, y = mu * v[1], mu * v[2]
     first, second = max(-unit * (v[0] + x), 0.0), max(-unit * (v[0] - x), 0.0)
     third, fourth = max(-unit * (v[0] + y), 0.0), max(-unit * (v[0] - y), 0.0)
-    write_slope(mu, unit, (first > 0.0, second > 0.0, third > 0.0, fourth > 0.0), D)
-    return first + second + third + fourth, mu * (first - second), mu * (third - fourth)
-
-
-def write_slope(mu: float, unit: float, pushing: tuple[bool, bool, bool, bool], D: Matrix) -> None:
-    """Write D of a contact some of whose edges push."""
-    a, b = (unit if pushing[0] else 0.0), (unit if pushing[1] else 0.0)
-    g, h = (unit if pushing[2] else 0.0), (unit if pushing[3] else 0.0)
+    a, b = (unit if first > 0.0 else 0.0), (unit if second > 0.0 else 0.0)
+    g, h = (unit if third > 0.0 else 0.0), (unit if fourth > 0.0 else 0.0)
     D[0, 0] = a + b + g + h
     D[0, 1] = D[1, 0] = mu * (a - b)
     D[0, 2] = D[2, 0] = mu * (g - h)
     D[1, 1], D[2, 2] = mu * mu * (a + b), mu * mu * (g + h)
     D[1, 2] = D[2, 1] = 0.0
+    return first + second + third + fourth, mu * (first - second), mu * (third - fourth)
 
 
 def answer_of_row(problem: Problem, i: int, v: float) -> tuple[float, float]:

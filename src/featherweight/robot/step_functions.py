@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from ..algorithms import crba_ltdl, integration
 from ..algorithms.contact import contact_passes
+from ..contact.branches import padded
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
 from ..model.topology import Topology
 from ..model.tree import INNER, Placements
 from ..model.types import JointType
-from .arguments import Q, V, Velocity
+from .arguments import Argument, Q, V, Velocity
 from .compiled_member import compiled
 from .system import System
 
@@ -111,18 +112,29 @@ class StepFunctions:
         output = Output("C", (self.robot.nv, width))
         return self.robot.bind("inverse_factor", crba_ltdl.inverse_factor, (Q,), [output], (columns,))
 
-    def contact_passes(self, bodies: Placements, rows: tuple[int, ...]) -> tuple[CompiledFunction[Any], CompiledFunction[Any]]:
+    def contact_passes(self, bodies: Placements, rows: tuple[int, ...]) -> tuple[CompiledFunction[Any], ...]:
         """Return the functions of `algorithms.contact.contact_passes`, for contacts of `bodies` and at rows of the tree."""
-        bind, n, of_bodies, of_rows = self.robot.bind, len(self.robot.model.tree.parent), (len(bodies.row), 6), (len(rows),)
-        factor, constants = Output("factor", (n, 7)), (bodies, rows)
-        stiffness, given = (
-            (Input("K", (*of_bodies, 6)), Input("D", of_rows)),
-            (Input("wrench", of_bodies), Input("force", of_rows)),
-        )
-        results = Output("motion", of_bodies), Output("speed", of_rows)
+        n, of_bodies, of_rows = self.robot.nv, (len(bodies.row), 6), (len(rows),)
+        stiffness = Q, Input("K", (*of_bodies, 6)), Input("D", of_rows)
+        loads = Input("wrench", of_bodies), Input("force", of_rows)
+        motion, constants = Output("motion", of_bodies), (bodies, rows)
+
+        def bind(kernel: Callable[..., None], inputs: Sequence[Argument], *outputs: Output) -> CompiledFunction[Any]:
+            given = constants if kernel is not contact_passes.contact_motions else (bodies,)
+            return self.robot.bind(kernel.__name__, kernel, inputs, outputs, given)
+
         return (
-            bind("contact_factor", contact_passes.contact_factor, (Q, *stiffness), (factor,), constants),
-            bind("contact_response", contact_passes.contact_response, (Q, Input("factor", (n, 7)), *given), results, constants),
+            bind(contact_passes.contact_factor, stiffness, Output("factor", (n, 7))),
+            bind(
+                contact_passes.contact_response,
+                (Q, Input("factor", (n, 7)), *loads),
+                motion,
+                Output("speed", of_rows),
+                Output("x", (n,)),
+            ),
+            bind(contact_passes.contact_matrix, stiffness, Output("H", (n, padded(n)))),
+            bind(contact_passes.contact_loads, (Q, *loads), Output("load", (n,))),
+            bind(contact_passes.contact_motions, (Q, V), motion),
         )
 
     def _of_velocities(self, kernel: Callable[..., None], velocities: Sequence[str]) -> CompiledFunction:

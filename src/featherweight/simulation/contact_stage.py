@@ -12,7 +12,7 @@ from ..array_types import Array
 from ..contact import contact_model
 from ..contact.contact_model import ContactModel
 from ..contact.contact_settings import ContactSettings
-from ..contact.laws import COMPLIANT, PYRAMIDS, RIGID
+from ..contact.laws import COMPLIANT, COULOMB, RIGID
 from ..engine.function import CompiledFunction
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
@@ -92,19 +92,26 @@ class ContactStage:
 
     @property
     def in_passes(self) -> bool:
-        """Return whether contacts are solved in passes of articulated bodies (see `contact_passes`)."""
+        """Return whether contacts are solved in passes of articulated bodies (see `contact.contact_passes`)."""
         s, forces = self.settings, self.forces
-        convex = s.law == COMPLIANT and s.cones == PYRAMIDS and not (s.in_step or s.turning or s.rounds)
-        plain = not (forces.mapped or self.robot.closed or self.touching.adhesion.any())
+        convex = s.law == COMPLIANT and s.cones != COULOMB and not (s.in_step or s.rounds)
+        plain = not (forces.mapped or self.robot.closed)
         return convex and plain and bool(self.bodies) and self.inertia.algorithm == "auto" and not self.inertia.by_sets
 
+    @property
+    def coupling(self) -> bool:
+        """Return whether two moving bodies may touch."""
+        bodies = self.scene.body[self.scene.pair]
+        return bool((bodies >= 0).all(axis=1).any())
+
     @cached_property
-    def pass_functions(self) -> tuple[CompiledFunction[Any], CompiledFunction[Any]] | None:
-        """The functions of the robot for contacts in passes, if they are solved so."""
+    def pass_functions(self) -> tuple[CompiledFunction[Any] | None, ...] | None:
+        """The functions of `PassCalls` of the robot, if contacts are solved in passes."""
         if not self.in_passes:
             return None
         of_bodies = placements([self.robot.model.placed_bodies[b] for b in self.numbers])
-        return self.robot.step_functions.contact_passes(of_bodies, tuple(self.joint_dofs.tolist()))
+        functions = self.robot.step_functions.contact_passes(of_bodies, tuple(self.joint_dofs.tolist()))
+        return functions if self.coupling else (*functions[:2], None, None, None)
 
     def copied(self) -> ContactStage:
         """Return a stage that may exclude other pairs of shapes; all else is shared."""

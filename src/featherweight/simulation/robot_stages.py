@@ -12,8 +12,8 @@ from ..array_types import IntegerMatrix, Matrix, Vector
 from ..collision.collision_scene import PLANE
 from ..collision.detection import ContactPoints, find_contacts
 from ..contact.contact_model import ContactModel, pull_of
+from ..contact.contact_passes import PassCalls, RobotInPasses
 from ..contact.contact_problem import ContactImpulses
-from ..contact.contact_passes import PassCalls
 from ..contact.contact_solver import SolverReport, keep_forces, keep_impulses, resolve, resolve_in_passes
 from ..contact.impulses import greatest_of
 from ..contact.joint_rows import (
@@ -360,8 +360,9 @@ def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -
     way, calls, inertia, dofs = way_to_impulses(s), s.calls, s.touching.inertia, s.touching.dofs
     t, delassus = s.touching, inertia.with_rows
     if way == IN_PASSES:
-        passes = PassCalls(calls.contact_factor, calls.contact_response)
-        return resolve_in_passes(t.model, contacts, t.kinematics, t.impulses, t.workspace, passes, t.passes)
+        matrix, loads, motions = calls.contact_matrix, calls.contact_loads, calls.contact_motions
+        robot = RobotInPasses(PassCalls(calls.contact_factor, calls.contact_response, matrix, loads, motions), t.passes)
+        return resolve_in_passes(t.model, contacts, t.kinematics, t.impulses, t.workspace, robot, turning)
     if way == WITH_ROWS:
         call_machine(calls.delassus_with_rows)
     elif way == OF_BODIES:
@@ -449,6 +450,10 @@ def part(s: RobotStages) -> None:
 def apply_impulses(s: RobotStages) -> None:
     """Change the velocity by impulses."""
     step, h, impulses = s.step, s.numbers.step, s.touching.impulses
+    if s.calls.contact_factor.address != 0:
+        for i in range(len(step.after)):
+            step.after[i] = step.free[i] + s.touching.passes.change[i]
+        return
     if s.numbers.integrator != SEMI_IMPLICIT:
         write_struck(s)
     write_pushed_acceleration(s, impulses.wrench, impulses.joint)

@@ -59,7 +59,7 @@ NO_SPRINGS = Springs(
 OF_ENERGY = ("kinetic", "potential")  # calls with the joints' own armature, without that of springs
 OF_MASS = (
     "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",
-    "inverse_factor", "contact_factor",
+    "inverse_factor", "contact_factor", "contact_matrix",
 )  # fmt: skip
 OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # "rk4" calls these with the joints' own armature
 
@@ -293,7 +293,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
         inertia=ContactInertiaRecord(
             matrix(size), matrix(size + joints), matrix(size if inertia.by_sets else 0), matrix(0, by_inverse=True)
         ),
-        passes=pass_work(bodies, joints, len(step.robot.model.tree.parent), room),
+        passes=pass_work(bodies, stage.joint_dofs.astype(np.int64), step.robot.nv, room, rows, stage.coupling),
         bodies=stage.numbers, dofs=stage.joint_dofs.astype(np.int64), forces=np.zeros((len(step.robot.bodies), 6)),
         patches=patch_work(room),
     )  # fmt: skip
@@ -349,7 +349,7 @@ def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) ->
     k, factors = t.kinematics, t.inertia.by_inverse.factors
     by_inverse, bodies = inertia.takes_inverse, bool(stage.bodies)
     by_inverse, passes, in_passes = by_inverse and not stage.in_passes, t.passes, stage.pass_functions
-    factor, response = in_passes or (None, None)
+    factor, response, matrix, loads, motions = in_passes or (None,) * 5
     inverse: CompiledFunction | None = inertia.inverse_factor(model.moving) if by_inverse else None
     return {
         "placement": (stage.body_placements, q, k.placement),
@@ -364,5 +364,17 @@ def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) ->
         "jacobian": (inertia.jacobian_function if bodies and by_inverse else None, q, factors.J),
         "inverse_factor": (inverse, q, factors.C),
         "contact_factor": (factor, q, passes.stiffness, passes.stiffening, passes.factor),
-        "contact_response": (response, q, passes.factor, passes.wrench, passes.force, passes.motion, passes.speed),
+        "contact_response": (
+            response,
+            q,
+            passes.factor,
+            passes.wrench,
+            passes.force,
+            passes.motion,
+            passes.speed,
+            passes.change,
+        ),
+        "contact_matrix": (matrix, q, passes.stiffness, passes.stiffening, passes.matrix),
+        "contact_loads": (loads, q, passes.wrench, passes.force, passes.load),
+        "contact_motions": (motions, q, passes.change, passes.motion),
     }

@@ -267,6 +267,9 @@ class CallsOfRobot(NamedTuple):
     inverse_factor: MachineCall  # a factor of the inverse mass matrix
     contact_factor: MachineCall  # q, stiffness of contacts and rows -> factors of articulated inertias
     contact_response: MachineCall  # q, these factors, wrenches, forces at rows -> motions of bodies, speeds of rows
+    contact_matrix: MachineCall  # q, stiffness of contacts and rows -> matrix
+    contact_loads: MachineCall  # q, wrenches, forces at rows -> joint forces
+    contact_motions: MachineCall  # q, velocities -> motions of bodies
     impulses_alone: MachineCall  # for robots in vectors: `solve_in_lane` of one robot after the other
 
 

@@ -7,13 +7,14 @@ limits and dry friction of joints by forces that change at the rate -D. A step o
 
 for wrenches w on bodies and forces f at joints. K_b is added to the inertia of its body, and D to the armature of its joint, so
 one pass of the articulated-body algorithm solves the equations of any number of contacts with the ground. (Sathya and
-Carpentier 2024 do the same for equality constraints.)
+Carpentier 2024 do the same for equality constraints.) Contacts between two moving bodies couple all joints between them. Then
+the matrix is written by the composite-rigid-body algorithm, which takes the same K and D.
 """
 
 from __future__ import annotations
 
 from ...model.tree import INNER, Placements, Tree
-from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ArticulatedInertia, Force
+from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, ArticulatedInertia, Force, unit_motion
 from ...spatial.vectors import Mat3, Sym3, Vec3
 from ..articulated import apparent_inertia, gain, joint_forces, responses
 from ..frames import write_vec3
@@ -33,23 +34,83 @@ def contact_factor(tree: Tree, bodies: Placements, rows, q, K, D, factor) -> Non
         factor[j][6] = d[j]
 
 
-def contact_response(tree: Tree, bodies: Placements, rows, q, factor, wrench, force, result) -> None:
-    """Write the motion (bodies, 6) and the speeds of `rows` under wrenches on bodies and forces at rows, by the factor."""
-    motion, speed = result
+def contact_response(tree: Tree, bodies: Placements, rows, q, factor, wrench, force, results) -> None:
+    """Write the motion (bodies, 6), the speeds of `rows` and of all rows, under wrenches on bodies and forces at rows."""
+    motion, speed, x = results
     n, X = len(tree.parent), joint_transforms(tree, q)
     W = [Force(Vec3(*(factor[j][i] for i in range(3))), Vec3(*(factor[j][i] for i in range(3, 6)))) for j in range(n)]
-    stiff = with_stiffness(tree, rows, [factor[j][6] for j in rows])  # only which rows have an armature matters here
-    tau, Y, x = [0.0] * n, [ZERO_FORCE] * n, [0.0] * n
+    d = [factor[j][6] for j in range(n)]
+    stiff = with_stiffness(tree, rows, [d[j] for j in rows])  # only which rows have an armature matters here
+    tau, Y = loads_of_rows(tree, bodies, rows, wrench, force)
+    a = responses(stiff, X, W, d, joint_forces(stiff, X, W, tau, Y), x)
+    write_motions(bodies, a, motion)
+    for k in range(len(rows)):
+        speed[k] = x[rows[k]]
+
+
+def contact_matrix(tree: Tree, bodies: Placements, rows, q, K, D, H) -> None:
+    """Write M + sum J_b^T K_b J_b + D (n, at least n), by the composite-rigid-body algorithm; zeros above the diagonal."""
+    n, X = len(tree.parent), joint_transforms(tree, q)
+    stiff = with_stiffness(tree, rows, D)
+    Ic = stiffness_of_rows(tree, bodies, K)
+    for j in range(n):
+        for k in range(len(H[j])):
+            H[j][k] = 0.0
+    for j in range(n - 1, -1, -1):
+        p = tree.parent[j]
+        if tree.last[j] == j:
+            Ic[j] = Ic[j] + rigid_inertia(tree, j).articulated()
+        if p >= 0:
+            Ic[p] = Ic[p] + (Ic[j] if tree.kind[j] == INNER else X[j].inertia_to_parent(Ic[j]))
+        F = Ic[j].column(tree.axis[j])
+        H[j][j] = F.component(tree.axis[j]) + stiff.armature[j]
+        i = j
+        while tree.parent[i] >= 0:
+            F = F if tree.kind[i] == INNER else X[i].force_to_parent(F)
+            i = tree.parent[i]
+            H[j][i] = F.component(tree.axis[i])
+
+
+def contact_loads(tree: Tree, bodies: Placements, rows, q, wrench, force, load) -> None:
+    """Write the joint forces (n,) of wrenches on bodies and forces at rows."""
+    X = joint_transforms(tree, q)
+    tau, Y = loads_of_rows(tree, bodies, rows, wrench, force)
+    for j in range(len(tree.parent) - 1, -1, -1):
+        p = tree.parent[j]
+        load[j] = tau[j] - Y[j].component(tree.axis[j])
+        if p >= 0:
+            Y[p] = Y[p] + (Y[j] if tree.kind[j] == INNER else X[j].force_to_parent(Y[j]))
+
+
+def contact_motions(tree: Tree, bodies: Placements, q, v, motion) -> None:
+    """Write the motion (bodies, 6) at the joint velocities v, in the axes of each body."""
+    X, n = joint_transforms(tree, q), len(tree.parent)
+    V = [ZERO_MOTION] * n
+    for j in range(n):
+        p = tree.parent[j]
+        if p >= 0:
+            V[j] = V[p] if tree.kind[j] == INNER else X[j] @ V[p]
+        V[j] = V[j] + unit_motion(tree.axis[j], v[j])
+    write_motions(bodies, V, motion)
+
+
+# ---- loads, motions and stiffness in the frames of rows
+
+
+def loads_of_rows(tree: Tree, bodies: Placements, rows, wrench, force):
+    """Return forces at all rows of the tree, and wrenches against their motion."""
+    tau, Y = [0.0] * len(tree.parent), [ZERO_FORCE] * len(tree.parent)
     for k in range(len(rows)):
         tau[rows[k]] = force[k]
     for k in range(len(bodies.row)):
         R, p = mat3(bodies.rotation, k), vec3(bodies.translation, k)
         lin, ang = (R @ Vec3(*(0.0 - wrench[k][i] for i in part)) for part in (range(3), range(3, 6)))
         Y[bodies.row[k]] = Force(ang + p.cross(lin), lin)
-    u = joint_forces(stiff, X, W, tau, Y)
-    a = responses(stiff, X, W, [factor[j][6] for j in range(n)], u, x)
-    for k in range(len(rows)):
-        speed[k] = x[rows[k]]
+    return tau, Y
+
+
+def write_motions(bodies: Placements, a, motion) -> None:
+    """Write (linear, angular) motions of bodies, in their axes, from those of rows."""
     for k in range(len(bodies.row)):
         back, p, m = mat3(bodies.rotation, k).transpose(), vec3(bodies.translation, k), a[bodies.row[k]]
         write_vec3(back @ (m.lin + m.ang.cross(p)), motion[k], 0)

@@ -1,0 +1,151 @@
+"""The impulses by which compliant contacts and joint rows answer to their velocities.
+
+Each contact or row has its own compliance R > 0. At the velocities v, it answers with the impulses f(v) that minimize f R f / 2
++ v f over its cone or bounds. The derivative -G of f(v) is symmetric, and so the answers are the derivative of a convex
+function (the primal problem of MuJoCo, Todorov 2014).
+
+    pyramid   f = sum of e max(0, -e·v / R')       over its edges e = n ± mu_j t_j, with R' of `edges`
+    cone      sum over j of (f_j / mu_j)² <= f_n²   all friction has the same compliance in units of f_j / mu_j
+    row       lower <= -v / R <= upper
+
+Directions of a contact are its normal and two tangents, and with friction against spinning and rolling also rotation about
+these three axes.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ..array_types import Integers, Matrix, Vector
+from .laws import PYRAMIDS, Problem
+
+DIRECTIONS = 6
+
+
+class Turning(NamedTuple):
+    """Which contacts have friction against spinning and rolling."""
+
+    index: Integers  # (contacts,) index among the rows of three after those of contacts, or -1
+    friction: Matrix  # (contacts, 3) [m] against spinning, and rolling about both tangents
+
+
+def turning_of(contacts: int) -> Turning:
+    """Return memory for contacts, none of which turns."""
+    return Turning(np.full(contacts, -1), np.zeros((contacts, 3)))
+
+
+def row_of(c: int, l: int, k: int, turning: Turning) -> int:
+    """Return the row of a direction of contact c of k contacts."""
+    return 3 * c + l if l < 3 else 3 * (k + turning.index[c]) + l - 3
+
+
+def friction_of(problem: Problem, c: int, l: int, turning: Turning) -> float:
+    """Return the friction of a contact in a direction after the first; 0 for none."""
+    if l < 3:
+        return problem.mu[c]  # type: ignore[no-any-return]
+    return turning.friction[c, l - 3] if problem.mu[c] > 0.0 else 0.0
+
+
+def directions_of(c: int, turning: Turning) -> int:
+    """Return the number of directions of a contact."""
+    return DIRECTIONS if turning.index[c] >= 0 else 3
+
+
+def edges_of(problem: Problem, c: int, turning: Turning) -> int:
+    """Return the number of edges of a pyramid."""
+    count = 4
+    for l in range(3, directions_of(c, turning)):
+        count += 2 if friction_of(problem, c, l, turning) > 0.0 else 0
+    return count
+
+
+def write_answer(problem: Problem, v: Vector, c: int, turning: Turning, f: Vector, G: Matrix) -> None:
+    """Write the impulses of a contact at velocities v (m,) to f (m,), and G (6, 6)."""
+    if problem.cones == PYRAMIDS:
+        write_answer_of_pyramid(problem, v, c, turning, f, G)
+    else:
+        write_answer_of_cone(problem, v, c, turning, f, G)
+
+
+def write_answer_of_pyramid(problem: Problem, v: Vector, c: int, turning: Turning, f: Vector, G: Matrix) -> None:
+    """Write the impulses along the edges of a pyramid."""
+    k, count = len(problem.mu), directions_of(c, turning)
+    unit, normal = 1.0 / (edges_of(problem, c, turning) * problem.R[3 * c]), v[3 * c]
+    clear(G, count)
+    f[3 * c] = 0.0
+    for l in range(1, count):
+        mu, row = friction_of(problem, c, l, turning), row_of(c, l, k, turning)
+        f[row] = 0.0
+        if l < 3 or mu > 0.0:
+            aside = mu * v[row]
+            first, second = max(-unit * (normal + aside), 0.0), max(-unit * (normal - aside), 0.0)
+            f[3 * c] += first + second
+            f[row] = mu * (first - second)
+            write_edges(G, l, mu, (unit if first > 0.0 else 0.0, unit if second > 0.0 else 0.0))
+
+
+def write_edges(G: Matrix, l: int, mu: float, units: tuple[float, float]) -> None:
+    """Add two edges of a pyramid to G, with 1 / R' of those that push."""
+    both = units[0] + units[1]
+    G[0, 0] += both
+    G[l, l] = mu * mu * both
+    G[0, l] = G[l, 0] = mu * (units[0] - units[1])
+
+
+def write_answer_of_cone(problem: Problem, v: Vector, c: int, turning: Turning, f: Vector, G: Matrix) -> None:
+    """Write the impulses within a cone, which is round in units of f_j / mu_j."""
+    k, count, normal, R = len(problem.mu), directions_of(c, turning), v[3 * c], problem.R[3 * c]
+    along, rubbing = problem.R[3 * c + 1] * problem.mu[c] * problem.mu[c], 0.0
+    for l in range(1, count):
+        e = friction_of(problem, c, l, turning) * v[row_of(c, l, k, turning)]
+        rubbing += e * e
+    rubbing = sqrt(rubbing)
+    push = max(-normal / R, 0.0)
+    sticks = rubbing <= along * push
+    if not sticks:
+        push = max((rubbing - normal) / (R + along), 0.0)
+    clear(G, count)
+    f[3 * c] = push
+    for l in range(1, count):
+        mu, row = friction_of(problem, c, l, turning), row_of(c, l, k, turning)
+        f[row] = 0.0
+        if mu > 0.0 and push > 0.0:
+            f[row] = -mu * mu * v[row] * (1.0 / along if sticks else push / rubbing)
+    if not push > 0.0:
+        return
+    if sticks:
+        G[0, 0] = 1.0 / R
+        for l in range(1, count):
+            mu = friction_of(problem, c, l, turning)
+            G[l, l] = mu * mu / along if mu > 0.0 else 0.0
+        return
+    G[0, 0] = 1.0 / (R + along)
+    for i in range(1, count):
+        first = friction_of(problem, c, i, turning)
+        x = first * v[row_of(c, i, k, turning)] / rubbing
+        G[0, i] = G[i, 0] = -first * x / (R + along)
+        for j in range(1, count):
+            mu = friction_of(problem, c, j, turning)
+            both = x * mu * v[row_of(c, j, k, turning)] / rubbing
+            G[i, j] = first * mu * (both / (R + along) + push / rubbing * ((1.0 if i == j else 0.0) - both))
+
+
+def clear(G: Matrix, count: int) -> None:
+    """Set the first rows and columns of G to zero."""
+    for i in range(count):
+        for j in range(count):
+            G[i, j] = 0.0
+
+
+def answer_of_row(problem: Problem, i: int, v: float) -> tuple[float, float]:
+    """Return the impulse of row i with bounds at the velocity v, and G."""
+    j, unit = i - 3 * len(problem.mu), 1.0 / problem.R[i]
+    impulse = -unit * v
+    if impulse <= problem.lower[j]:
+        return problem.lower[j], 0.0
+    if impulse >= problem.upper[j]:
+        return problem.upper[j], 0.0
+    return impulse, unit
