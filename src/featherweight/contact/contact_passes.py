@@ -8,8 +8,9 @@ Hessian M + Jᵀ G J, where -G is the derivative of f. A step d from x = M⁻¹ 
 
 The blocks of G of contacts with the ground become 6 x 6 matrices of their bodies, and those of joint rows numbers of their
 joints: the robot solves the equations by a pass whose cost does not depend on contacts (`algorithms.contact.contact_passes`).
-Contacts between two moving bodies couple all joints between them. The robot then writes the matrix without them, to which their
-rows J are added, and the factor Lᵀ D L is eliminated from the leaves to the root: only these contacts cause fill-in.
+Contacts between two moving bodies couple all joints between them, and tendons those that they pass. The robot then writes the
+matrix without them, to which their rows J are added. Its factor Lᵀ D L is eliminated from the leaves to the root, so that only
+these rows cause fill-in.
 
 A line search follows the slope of the function along each step to its zero. The first step starts from zero impulses, with G of
 the impulses of the last step. The function of pyramids is quadratic while the same edges push, so that few steps suffice.
@@ -44,6 +45,7 @@ from .contact_problem import AssembledProblem
 from .laws import PYRAMIDS, Problem
 
 STEPS, TRIALS = 60, 20
+BLOCK = 4  # rows of the matrix
 ROUNDS = 4  # of steps and corrections of rounding errors
 PATIENCE, SMALLER = 12, 0.5  # after this many steps without a reduction by this factor, the residual counts as a rounding error
 FLAT = 0.01  # allowed ratio of the slopes at the end and the start of a step
@@ -69,32 +71,29 @@ class PassWork(NamedTuple):
     """Arguments and results of the robot's functions, and workspace for contacts between two moving bodies."""
 
     stiffness: Tensor  # (bodies, 6, 6) K
-    stiffening: Vector  # (joints,) D
+    stiffening: Vector  # (rows,) D of joints with limits or dry friction
     factor: Matrix  # (n, 7)
     wrench: Matrix  # (bodies, 6)
-    force: Vector  # (joints,)
+    force: Vector  # (n,)
     motion: Matrix  # (bodies, 6)
-    speed: Vector  # (joints,)
-    coupled: Integers  # (contacts,) contacts between two moving bodies
-    matrix: Vector  # (n, padded n) M + Jᵀ G J, then its factor
+    matrix: Vector  # (n, padded n) M + Jᵀ G J, then its factor; J of tendons; J and -G J (6, padded n) of each coupled contact
     load: Vector  # (n,) Jᵀ r
     change: Vector  # (n,) d
-    dof: Integers  # (joints,) their velocities
-    rows: Vector  # (12 contacts, padded n) J of coupled contacts, then G J
+    dof: Integers  # (joints,) velocities of joints, and after these the rows of tendons, with limits or dry friction
     numbers: ContactRows
     turning: Turning
 
 
 def pass_work(bodies: int, dof: Integers, n: int, contacts: int, rows: int, coupling: bool) -> PassWork:
-    """Return workspace for a robot with n joint velocities, those of `dof` with limits or dry friction."""
-    force, stiffening, speed = np.zeros((3, len(dof)))
-    load, change = np.zeros((2, n))
+    """Return workspace for a robot with n joint velocities, and `rows` of the joints and tendons `dof`."""
+    force, load, change = np.zeros((3, n))
+    stiffening, (wrench, motion) = np.zeros(int((dof < n).sum())), np.zeros((2, bodies, 6))
     m, stride, coupled = 3 * contacts + rows, padded(n), contacts if coupling else 0
     numbers = ContactRows(*np.zeros((7, m)), np.zeros((contacts, DIRECTIONS, DIRECTIONS)), np.zeros(m))
+    matrix = aligned_numbers((n + len(dof) + 2 * DIRECTIONS * coupled) * stride if coupling else 0)
     return PassWork(
-        np.zeros((bodies, 6, 6)), stiffening, np.zeros((n, 7)), np.zeros((bodies, 6)), force, np.zeros((bodies, 6)), speed,
-        np.zeros(coupled, np.int64), aligned_numbers(n * stride if coupling else 0), load, change, dof,
-        aligned_numbers(2 * DIRECTIONS * coupled * stride), numbers, turning_of(contacts),
+        np.zeros((bodies, 6, 6)), stiffening, np.zeros((n, 7)), wrench, force, motion, matrix, load, change, dof, numbers,
+        turning_of(contacts),
     )  # fmt: skip
 
 
@@ -102,7 +101,7 @@ class PassCalls(NamedTuple):
     """The functions of the robot; the last three only if contacts between two moving bodies are possible."""
 
     factor: MachineCall  # q, stiffness, stiffening -> factor
-    response: MachineCall  # q, factor, wrench, force -> motion, speed, change
+    response: MachineCall  # q, factor, wrench, force -> motion, change
     matrix: MachineCall  # q, stiffness, stiffening -> matrix
     loads: MachineCall  # q, wrench, force -> load
     motions: MachineCall  # q, change -> motion
@@ -113,6 +112,7 @@ class RobotInPasses(NamedTuple):
 
     calls: PassCalls
     passes: PassWork
+    S: Matrix  # (n + tendons, n) from joint velocities to those of joints and tendons, or no rows without tendons
 
 
 class Scene(NamedTuple):
@@ -123,6 +123,7 @@ class Scene(NamedTuple):
     p: AssembledProblem
     calls: PassCalls
     passes: PassWork
+    S: Matrix
 
 
 def solve_in_passes(scene: Scene, tolerance: float) -> tuple[float, int]:
@@ -174,7 +175,8 @@ def greatest_error(scene: Scene) -> float:
     p, passes, calls = scene.p, scene.passes, scene.calls
     x, k, worst = passes.numbers, len(p.problem.mu), 0.0
     clear_stiffness(passes)
-    clear_loads(passes)
+    clear_wrenches(passes)
+    clear_force(passes)
     for c in range(len(p.axes)):
         add_impulses(scene, c, (p.start[3 * c] - (p.pull[c] if c < k else 0.0), p.start[3 * c + 1], p.start[3 * c + 2]))
     add_forces(scene, p.start)
@@ -351,7 +353,8 @@ def write_direction(scene: Scene, coupled: int) -> None:
     p, calls, passes = scene.p, scene.calls, scene.passes
     x, turning, k = passes.numbers, passes.turning, len(p.problem.mu)
     write_stiffness(scene)
-    clear_loads(passes)
+    clear_wrenches(passes)
+    clear_force(passes)
     for c in range(len(p.axes)):
         add_impulses(scene, c, (x.right[3 * c], x.right[3 * c + 1], x.right[3 * c + 2]))
     add_forces(scene, x.right)
@@ -361,11 +364,9 @@ def write_direction(scene: Scene, coupled: int) -> None:
     else:
         call_machine(calls.loads)
         call_machine(calls.matrix)
-        add_coupled_rows(scene, coupled)
+        add_coupled_rows(scene)
         solve_by_factor(passes)
         call_machine(calls.motions)
-        for i in range(len(passes.speed)):
-            passes.speed[i] = passes.change[passes.dof[i]]
     write_velocities(scene)
     for c in range(k):
         for i in range(directions_of(c, turning)):
@@ -377,11 +378,15 @@ def write_direction(scene: Scene, coupled: int) -> None:
         x.step[i] = x.right[i] - x.stiffness[i] * x.moved[i]
 
 
-def clear_loads(passes: PassWork) -> None:
-    """Set wrenches and forces to zero."""
+def clear_wrenches(passes: PassWork) -> None:
+    """Set wrenches to zero."""
     for body in range(len(passes.wrench)):
         for j in range(6):
             passes.wrench[body, j] = 0.0
+
+
+def clear_force(passes: PassWork) -> None:
+    """Set joint forces to zero."""
     for i in range(len(passes.force)):
         passes.force[i] = 0.0
 
@@ -398,20 +403,31 @@ def add_impulses(scene: Scene, c: int, f: tuple[float, float, float]) -> None:
 
 def add_forces(scene: Scene, f: Vector) -> None:
     """Add the joint forces of impulses of joint rows."""
-    p, rows, k = scene.p, scene.model.rows, len(scene.p.problem.mu)
+    p, rows, k, force = scene.p, scene.model.rows, len(scene.p.problem.mu), scene.passes.force
     for i in range(3 * len(p.axes), len(p.start)):
         r = p.active[i - 3 * k]
-        scene.passes.force[rows.joint[r]] += rows.sign[r] * f[i]
+        dof, sign = scene.passes.dof[rows.joint[r]], rows.sign[r]
+        if dof < len(force):
+            force[dof] += sign * f[i]
+        else:
+            for j in range(len(force)):
+                force[j] += sign * f[i] * scene.S[dof, j]
 
 
 def write_velocities(scene: Scene) -> None:
-    """Write `moved` for the motions of bodies and the speeds of joints."""
+    """Write `moved` for the motions of bodies and the velocities of joints."""
     p, rows, passes, k = scene.p, scene.model.rows, scene.passes, len(scene.p.problem.mu)
     for c in range(len(p.axes)):
         write_velocity(scene, c)
     for i in range(3 * len(p.axes), len(p.start)):
         r = p.active[i - 3 * k]
-        passes.numbers.moved[i] = rows.sign[r] * passes.speed[rows.joint[r]]
+        dof, speed = passes.dof[rows.joint[r]], 0.0
+        if dof < len(passes.change):
+            speed = passes.change[dof]
+        else:
+            for j in range(len(passes.change)):
+                speed += scene.S[dof, j] * passes.change[j]
+        passes.numbers.moved[i] = rows.sign[r] * speed
 
 
 def write_velocity(scene: Scene, c: int) -> None:
@@ -444,7 +460,8 @@ def write_stiffness(scene: Scene) -> None:
                 add_stiffness(p.rows[t, s], G, 3, 0, p.rows[c, s], K)
                 add_stiffness(p.rows[t, s], G, 3, 3, p.rows[t, s], K)
     for i in range(3 * len(p.axes), len(p.start)):
-        passes.stiffening[joint[p.active[i - 3 * k]]] += x.stiffness[i]
+        if joint[p.active[i - 3 * k]] < len(passes.stiffening):
+            passes.stiffening[joint[p.active[i - 3 * k]]] += x.stiffness[i]
 
 
 def clear_stiffness(passes: PassWork) -> None:
@@ -472,59 +489,91 @@ def add_stiffness(A: Matrix, G: Matrix, row: int, column: int, B: Matrix, K: Mat
 
 
 def write_coupled_rows(scene: Scene) -> int:
-    """Write J of the contacts between two moving bodies; return their number."""
-    passes, k, count = scene.passes, len(scene.p.problem.mu), 0
-    n, stride = len(passes.load), padded(len(passes.load))
+    """Write J of the contacts between two moving bodies, and of active tendons; return their number."""
+    p, passes, k, count = scene.p, scene.passes, len(scene.p.problem.mu), 0
+    n, stride, tendons = len(passes.load), padded(len(passes.load)), 0
     for c in range(k):
         if body_of(scene.contacts, c, 0) >= 0 and body_of(scene.contacts, c, 1) >= 0:
-            passes.coupled[count] = c
+            clear_force(passes)
             for l in range(directions_of(c, passes.turning)):
-                clear_loads(passes)
+                clear_wrenches(passes)
                 unit = 1.0 if l % 3 == 0 else 0.0, 1.0 if l % 3 == 1 else 0.0, 1.0 if l % 3 == 2 else 0.0
                 add_impulses(scene, c if l < 3 else k + passes.turning.index[c], unit)
                 call_machine(scene.calls.loads)
                 for i in range(n):
-                    passes.rows[(2 * DIRECTIONS * count + l) * stride + i] = passes.load[i]
+                    passes.matrix[place_of_contact(passes, count) + l * stride + i] = passes.load[i]
             count += 1
-    return count
+    for i in range(3 * len(p.axes), len(p.start)):
+        joint = scene.model.rows.joint[p.active[i - 3 * k]]
+        if joint >= len(passes.stiffening):
+            for j in range(n):
+                passes.matrix[(n + joint) * stride + j] = scene.S[passes.dof[joint], j]
+            tendons += 1
+    return count + tendons
 
 
-def add_coupled_rows(scene: Scene, coupled: int) -> None:
-    """Add Jᵀ G J of coupled contacts to the lower triangle of the matrix."""
-    passes, n, stride = scene.passes, len(scene.passes.load), padded(len(scene.passes.load))
-    J, H = passes.rows, passes.matrix
-    for x in range(coupled):
-        c, at = passes.coupled[x], 2 * DIRECTIONS * x * stride
-        G, count, by = passes.numbers.slope[c], directions_of(c, passes.turning), at + DIRECTIONS * stride
-        for l in range(count):
-            factors = -G[l, 0], -G[l, 1], -G[l, 2]
-            subtract_multiples(J, by + l * stride, at, stride, stride, factors, True)
-            if count == DIRECTIONS:
-                factors = -G[l, 3], -G[l, 4], -G[l, 5]
-                subtract_multiples(J, by + l * stride, at + 3 * stride, stride, stride, factors)
-        for i in range(n):
-            for l in range(0, count, 3):
-                u, v, w = J[at + l * stride + i], J[at + (l + 1) * stride + i], J[at + (l + 2) * stride + i]
-                if u != 0.0 or v != 0.0 or w != 0.0:
-                    row, G_J = H[i * stride : (i + 1) * stride], J[by + l * stride : by + (l + 3) * stride]
-                    for j in range(i + 1):
-                        row[j] += u * G_J[j] + v * G_J[stride + j] + w * G_J[2 * stride + j]
+def place_of_contact(passes: PassWork, x: int) -> int:
+    """Return the place of J of coupled contact number x."""
+    n = len(passes.load)
+    return (n + len(passes.dof) + 2 * DIRECTIONS * x) * padded(n)
+
+
+def add_coupled_rows(scene: Scene) -> None:
+    """Add Jᵀ G J of coupled contacts and of tendons to the lower triangle of the matrix."""
+    p, passes, n, stride = scene.p, scene.passes, len(scene.passes.load), padded(len(scene.passes.load))
+    H, k, x = passes.matrix, len(p.problem.mu), 0
+    for c in range(k):
+        if body_of(scene.contacts, c, 0) >= 0 and body_of(scene.contacts, c, 1) >= 0:
+            J = place_of_contact(passes, x)
+            G, count, G_J = passes.numbers.slope[c], directions_of(c, passes.turning), J + DIRECTIONS * stride
+            x += 1
+            for l in range(count):
+                subtract_multiples(H, G_J + l * stride, J, stride, stride, (G[l, 0], G[l, 1], G[l, 2]), True)
+                if count == DIRECTIONS:
+                    subtract_multiples(H, G_J + l * stride, J + 3 * stride, stride, stride, (G[l, 3], G[l, 4], G[l, 5]))
+            for i in range(n):
+                for l in range(0, count, 3):
+                    u, v, w = H[J + l * stride + i], H[J + (l + 1) * stride + i], H[J + (l + 2) * stride + i]
+                    if u != 0.0 or v != 0.0 or w != 0.0:
+                        subtract_multiples(H, i * stride, G_J + l * stride, stride, padded(i + 1), (u, v, w))
+    for i in range(3 * len(p.axes), len(p.start)):
+        joint, g = scene.model.rows.joint[p.active[i - 3 * k]], passes.numbers.stiffness[i]
+        if joint >= len(passes.stiffening) and g > 0.0:
+            J = (n + joint) * stride
+            for j in range(n):
+                if H[J + j] != 0.0:
+                    subtract_multiples(H, j * stride, J, stride, padded(j + 1), (-g * H[J + j],))
 
 
 def solve_by_factor(passes: PassWork) -> None:
-    """Write the solution `change` for `load`; the matrix becomes its factor Lᵀ D L (Featherstone 2008, section 6.5)."""
+    """Write the solution `change` for `load`; the matrix becomes its factor Lᵀ D L (Featherstone 2008, section 6.5).
+
+    Rows are eliminated in blocks of four. Entries above the diagonal change, too, but are not read.
+    """
     H, x, n, stride = passes.matrix, passes.change, len(passes.load), padded(len(passes.load))
     copy_numbers(passes.load, x)
-    for i in range(n - 1, -1, -1):
-        unit = 1.0 / H[i * stride + i]
-        for j in range(i):
-            part = unit * H[i * stride + j]
-            if part != 0.0:
-                subtract_multiples(H, j * stride, i * stride, stride, padded(j + 1), (part,))
-                x[j] -= part * x[i]
-        x[i] *= unit
-        for j in range(i):
-            H[i * stride + j] *= unit
+    for block in range(n, 0, -BLOCK):
+        first = max(block - BLOCK, 0)
+        for i in range(block - 1, first - 1, -1):
+            unit = 1.0 / H[i * stride + i]
+            for j in range(first, i):
+                subtract_multiples(H, j * stride, i * stride, stride, padded(j + 1), (unit * H[i * stride + j],))
+                x[j] -= unit * H[i * stride + j] * x[i]
+        for i in range(first, block):
+            H[i * stride + i] = 1.0 / H[i * stride + i]
+        for j in range(first):  # all blocks below others are whole
+            a, b = gain_of(H, stride, first, j), gain_of(H, stride, first + 1, j)
+            c, d = gain_of(H, stride, first + 2, j), gain_of(H, stride, first + 3, j)
+            if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+                subtract_multiples(H, j * stride, first * stride, stride, padded(j + 1), (a, b, c, d))
+                x[j] -= a * x[first] + b * x[first + 1] + c * x[first + 2] + d * x[first + 3]
     for i in range(n):
+        rest = x[i]
         for j in range(i):
-            x[i] -= H[i * stride + j] * x[j]
+            rest -= H[i * stride + j] * x[j]
+        x[i] = rest * H[i * stride + i]
+
+
+def gain_of(H: Vector, stride: int, i: int, j: int) -> float:
+    """Return an entry of a row times the inverse of its pivot."""
+    return H[i * stride + j] * H[i * stride + i]  # type: ignore[no-any-return]

@@ -460,11 +460,11 @@ def resolve_in_passes(
     workspace: SolverWorkspace, robot: RobotInPasses, turning: int,
 ) -> SolverReport:  # fmt: skip
     """Write one robot's impulses by a compliant law, and return the solver's report (see `contact_passes`)."""
-    work, passes, calls = workspace.impulses, robot.passes, robot.calls
+    work, passes = workspace.impulses, robot.passes
     p = rows_of_contacts(model, contacts, kinematics, impulses, workspace.assembly, turning)
     write_turning(len(p.law.friction), turning, workspace.assembly, passes.turning.index, passes.turning.friction)
     tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
-    residual, steps = solve_in_passes(Scene(model, contacts, p, calls, passes), tolerance)
+    residual, steps = solve_in_passes(Scene(model, contacts, p, robot.calls, passes, robot.S), tolerance)
     allowed = ACCEPTED * tolerance
     if residual <= allowed:
         for i in range(len(p.start)):

@@ -113,25 +113,19 @@ class StepFunctions:
         return self.robot.bind("inverse_factor", crba_ltdl.inverse_factor, (Q,), [output], (columns,))
 
     def contact_passes(self, bodies: Placements, rows: tuple[int, ...]) -> tuple[CompiledFunction[Any], ...]:
-        """Return the functions of `algorithms.contact.contact_passes`, for contacts of `bodies` and at rows of the tree."""
-        n, of_bodies, of_rows = self.robot.nv, (len(bodies.row), 6), (len(rows),)
-        stiffness = Q, Input("K", (*of_bodies, 6)), Input("D", of_rows)
-        loads = Input("wrench", of_bodies), Input("force", of_rows)
-        motion, constants = Output("motion", of_bodies), (bodies, rows)
+        """Return the functions of `algorithms.contact.contact_passes`, for contacts of `bodies` and limits of some rows."""
+        n, of_bodies = self.robot.nv, (len(bodies.row), 6)
+        stiffness = Q, Input("K", (*of_bodies, 6)), Input("D", (len(rows),))
+        loads, motion = (Input("wrench", of_bodies), Velocity("force")), Output("motion", of_bodies)
+        factor = "factor", (n, 7)
 
         def bind(kernel: Callable[..., None], inputs: Sequence[Argument], *outputs: Output) -> CompiledFunction[Any]:
-            given = constants if kernel is not contact_passes.contact_motions else (bodies,)
+            given = (bodies,) if kernel in (contact_passes.contact_loads, contact_passes.contact_motions) else (bodies, rows)
             return self.robot.bind(kernel.__name__, kernel, inputs, outputs, given)
 
         return (
-            bind(contact_passes.contact_factor, stiffness, Output("factor", (n, 7))),
-            bind(
-                contact_passes.contact_response,
-                (Q, Input("factor", (n, 7)), *loads),
-                motion,
-                Output("speed", of_rows),
-                Output("x", (n,)),
-            ),
+            bind(contact_passes.contact_factor, stiffness, Output(*factor)),
+            bind(contact_passes.contact_response, (Q, Input(*factor), *loads), motion, Output("x", (n,))),
             bind(contact_passes.contact_matrix, stiffness, Output("H", (n, padded(n)))),
             bind(contact_passes.contact_loads, (Q, *loads), Output("load", (n,))),
             bind(contact_passes.contact_motions, (Q, V), motion),

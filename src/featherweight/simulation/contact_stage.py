@@ -93,24 +93,25 @@ class ContactStage:
     @property
     def in_passes(self) -> bool:
         """Return whether contacts are solved in passes of articulated bodies (see `contact.contact_passes`)."""
-        s, forces = self.settings, self.forces
+        s = self.settings
         convex = s.law == COMPLIANT and s.cones != COULOMB and not (s.in_step or s.rounds)
-        plain = not (forces.mapped or self.robot.closed)
+        plain = not self.robot.closed
         return convex and plain and bool(self.bodies) and self.inertia.algorithm == "auto" and not self.inertia.by_sets
 
     @property
     def coupling(self) -> bool:
-        """Return whether two moving bodies may touch."""
+        """Return whether two moving bodies may touch, or tendons have limits or dry friction."""
         bodies = self.scene.body[self.scene.pair]
-        return bool((bodies >= 0).all(axis=1).any())
+        return bool((bodies >= 0).all(axis=1).any() or (self.joint_dofs >= self.robot.nv).any())
 
     @cached_property
     def pass_functions(self) -> tuple[CompiledFunction[Any] | None, ...] | None:
         """The functions of `PassCalls` of the robot, if contacts are solved in passes."""
         if not self.in_passes:
             return None
+        rows = tuple(self.joint_dofs[self.joint_dofs < self.robot.nv].tolist())
         of_bodies = placements([self.robot.model.placed_bodies[b] for b in self.numbers])
-        functions = self.robot.step_functions.contact_passes(of_bodies, tuple(self.joint_dofs.tolist()))
+        functions = self.robot.step_functions.contact_passes(of_bodies, rows)
         return functions if self.coupling else (*functions[:2], None, None, None)
 
     def copied(self) -> ContactStage:

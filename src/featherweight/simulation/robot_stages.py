@@ -360,8 +360,9 @@ def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -
     way, calls, inertia, dofs = way_to_impulses(s), s.calls, s.touching.inertia, s.touching.dofs
     t, delassus = s.touching, inertia.with_rows
     if way == IN_PASSES:
-        matrix, loads, motions = calls.contact_matrix, calls.contact_loads, calls.contact_motions
-        robot = RobotInPasses(PassCalls(calls.contact_factor, calls.contact_response, matrix, loads, motions), t.passes)
+        factor, response, matrix = calls.contact_factor, calls.contact_response, calls.contact_matrix
+        passes = PassCalls(factor, response, matrix, calls.contact_loads, calls.contact_motions)
+        robot = RobotInPasses(passes, t.passes, s.point.S)
         return resolve_in_passes(t.model, contacts, t.kinematics, t.impulses, t.workspace, robot, turning)
     if way == WITH_ROWS:
         call_machine(calls.delassus_with_rows)

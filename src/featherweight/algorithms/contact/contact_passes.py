@@ -35,17 +35,14 @@ def contact_factor(tree: Tree, bodies: Placements, rows, q, K, D, factor) -> Non
 
 
 def contact_response(tree: Tree, bodies: Placements, rows, q, factor, wrench, force, results) -> None:
-    """Write the motion (bodies, 6), the speeds of `rows` and of all rows, under wrenches on bodies and forces at rows."""
-    motion, speed, x = results
+    """Write the motion (bodies, 6) and the joint velocities x (n,) under wrenches on bodies and joint forces (n,)."""
+    motion, x = results
     n, X = len(tree.parent), joint_transforms(tree, q)
     W = [Force(Vec3(*(factor[j][i] for i in range(3))), Vec3(*(factor[j][i] for i in range(3, 6)))) for j in range(n)]
     d = [factor[j][6] for j in range(n)]
     stiff = with_stiffness(tree, rows, [d[j] for j in rows])  # only which rows have an armature matters here
-    tau, Y = loads_of_rows(tree, bodies, rows, wrench, force)
-    a = responses(stiff, X, W, d, joint_forces(stiff, X, W, tau, Y), x)
-    write_motions(bodies, a, motion)
-    for k in range(len(rows)):
-        speed[k] = x[rows[k]]
+    u = joint_forces(stiff, X, W, force, loads_of_rows(tree, bodies, wrench))
+    write_motions(bodies, responses(stiff, X, W, d, u, x), motion)
 
 
 def contact_matrix(tree: Tree, bodies: Placements, rows, q, K, D, H) -> None:
@@ -71,13 +68,13 @@ def contact_matrix(tree: Tree, bodies: Placements, rows, q, K, D, H) -> None:
             H[j][i] = F.component(tree.axis[i])
 
 
-def contact_loads(tree: Tree, bodies: Placements, rows, q, wrench, force, load) -> None:
-    """Write the joint forces (n,) of wrenches on bodies and forces at rows."""
+def contact_loads(tree: Tree, bodies: Placements, q, wrench, force, load) -> None:
+    """Write the joint forces (n,) of wrenches on bodies, in addition to joint forces (n,)."""
     X = joint_transforms(tree, q)
-    tau, Y = loads_of_rows(tree, bodies, rows, wrench, force)
+    Y = loads_of_rows(tree, bodies, wrench)
     for j in range(len(tree.parent) - 1, -1, -1):
         p = tree.parent[j]
-        load[j] = tau[j] - Y[j].component(tree.axis[j])
+        load[j] = force[j] - Y[j].component(tree.axis[j])
         if p >= 0:
             Y[p] = Y[p] + (Y[j] if tree.kind[j] == INNER else X[j].force_to_parent(Y[j]))
 
@@ -97,16 +94,14 @@ def contact_motions(tree: Tree, bodies: Placements, q, v, motion) -> None:
 # ---- loads, motions and stiffness in the frames of rows
 
 
-def loads_of_rows(tree: Tree, bodies: Placements, rows, wrench, force):
-    """Return forces at all rows of the tree, and wrenches against their motion."""
-    tau, Y = [0.0] * len(tree.parent), [ZERO_FORCE] * len(tree.parent)
-    for k in range(len(rows)):
-        tau[rows[k]] = force[k]
+def loads_of_rows(tree: Tree, bodies: Placements, wrench):
+    """Return wrenches against the motion of rows."""
+    Y = [ZERO_FORCE] * len(tree.parent)
     for k in range(len(bodies.row)):
         R, p = mat3(bodies.rotation, k), vec3(bodies.translation, k)
         lin, ang = (R @ Vec3(*(0.0 - wrench[k][i] for i in part)) for part in (range(3), range(3, 6)))
         Y[bodies.row[k]] = Force(ang + p.cross(lin), lin)
-    return tau, Y
+    return Y
 
 
 def write_motions(bodies: Placements, a, motion) -> None:
