@@ -67,6 +67,10 @@ class CollisionWork(NamedTuple):
     velocity: Matrix  # (shapes, 3) velocities of centres
     turning: Vector  # (shapes,) [rad] rotation in a step
     ball: Vector  # (shapes,) [m] radius of a ball that contains the shape and its motion in a step
+    remembers: Booleans  # (1,) whether gaps are remembered, because the next call is likely about the same robot
+    travel: Vector  # (shapes,) [m] bound of the path of a shape's points in all calls, and
+    reach: Vector  # (shapes,) [m] the same after the step
+    apart_until: Vector  # (pairs,) [m] gap of an earlier call, and the travel of both shapes then
     apart: Matrix  # (pairs, 3) separating directions of earlier steps; zero if unknown
     found: Matrix  # (n, 8) point, normal, gap, and number among the pair's candidates
     ends: Matrix  # (2, 3)
@@ -102,6 +106,10 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         velocity=np.zeros((shapes, 3)),
         turning=np.zeros(shapes),
         ball=np.zeros(shapes),
+        remembers=np.zeros(1, bool),
+        travel=np.zeros(shapes),
+        reach=np.zeros(shapes),
+        apart_until=np.full(len(scene.pair), -np.inf),
         apart=np.zeros((len(scene.pair), 3)),
         found=np.zeros((max(MOST_PATCHES * balls, 2 * MOST_POINTS), 8)),
         ends=np.zeros((2, 3)),

@@ -62,6 +62,9 @@ def run_vectors(one: RobotStages, many: FleetArrays, first: int, stop: int) -> i
     return done
 
 
+SEVERAL = 4  # steps of one robot in a row from which gaps of its shapes are remembered
+
+
 def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
     """Take the steps of robot i, which has taken as many as all others.
 
@@ -70,6 +73,7 @@ def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
     states = many.states
     load_robot(one, many, i)
     fine, inexact, first = True, 0, states.plan[SINCE]
+    one.touching.collisions.remembers[0] = states.plan[UNTIL] - first >= SEVERAL
     for k in range(first, states.plan[UNTIL]):
         if k + 1 == states.plan[UNTIL]:
             remember(one, many, i, k)
@@ -93,6 +97,7 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
     states = many.states
     load_robot(one, many, i)
     status, k, steps = TAKEN, states.taken[i], states.plan[UNTIL]
+    one.touching.collisions.remembers[0] = len(states.q) == 1 or steps - k >= SEVERAL
     while k < steps:
         remember(one, many, i, k)
         status = take_step_of(one, many, i, k)
