@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 from featherweight.collision.collision_scene import collision_work
@@ -102,3 +103,35 @@ def test_the_world_is_the_second_of_a_contact(turn: bool) -> None:
     assert (k, contacts.a[0], contacts.b[0]) == (1, 0, -1)
     assert touching.links[contacts.candidate[0]] == ("a", None)
     np.testing.assert_allclose(contacts.normal[0], [0.0, 0.0, 1.0], atol=1e-12)
+
+
+SHAPES = (
+    fw.Shape("ball", "a", fw.ShapeType.SPHERE, (0.1,)), fw.Shape("bar", "b", fw.ShapeType.CAPSULE, (0.05, 0.3)),
+    fw.Shape("brick", "c", Box, (0.2, 0.1, 0.3)), fw.Shape("rod", "d", fw.ShapeType.CAPSULE, (0.08, 0.2)),
+    fw.Shape("can", "e", fw.ShapeType.CYLINDER, (0.1, 0.2)), fw.Shape("table", "world", Box, (1.0, 1.0, 0.1)),
+)  # fmt: skip
+
+
+def test_remembered_gaps_change_no_contact() -> None:
+    """Check shapes that move slowly, jump, and rest, with contacts found anew at each moment."""
+    touching, rng = scene_of(*SHAPES, ground=fw.Plane((0.0, 0.0, -0.3))), np.random.default_rng(0)
+    bodies, works = 5, [collision_work(touching.scene) for _ in range(2)]
+    works[0].remembers[0] = True
+    contacts = [ContactPoints(*np.zeros((3, 64), np.int64), *np.zeros((2, 64, 3)), np.zeros(64)) for _ in works]
+    T, left_out, touched = np.tile(np.eye(4), (bodies, 1, 1)), 0, 0
+    for moment in range(120):
+        if moment % 40 == 0:
+            T[:, :3, 3] = rng.uniform(-0.5, 0.5, (bodies, 3))
+            T[:, :3, :3] = [Rotation.random(random_state=rng).as_matrix() for _ in range(bodies)]
+        moved = rng.choice([0.0, 1e-4, 3e-3]) * rng.standard_normal((bodies, 6))
+        T[:, :3, 3] += moved[:, :3]
+        T[:, :3, :3] = T[:, :3, :3] @ Rotation.from_rotvec(moved[:, 3:]).as_matrix()
+        velocity = rng.choice([0.0, 0.1, 3.0]) * rng.standard_normal((bodies, 6))
+        far = works[0].apart_until >= MARGIN + works[0].travel[touching.scene.pair].sum(axis=1)
+        k, n = (find_contacts(touching.scene, T, velocity, STEP, MARGIN, c, w) for c, w in zip(contacts, works, strict=True))
+        assert k == n
+        np.testing.assert_array_equal(contacts[0].candidate[:k], contacts[1].candidate[:k])
+        np.testing.assert_allclose(contacts[0].gap[:k], contacts[1].gap[:k], atol=1e-12)
+        left_out, touched = left_out + int(far.sum()), touched + k
+    assert left_out > 500
+    assert touched > 100
