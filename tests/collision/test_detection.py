@@ -113,7 +113,7 @@ SHAPES = (
 
 
 def test_remembered_gaps_change_no_contact() -> None:
-    """Check shapes that move slowly, jump, and rest, with contacts found anew at each moment."""
+    """Check shapes that move slowly, jump, approach each other, and rest, with contacts found anew at each moment."""
     touching, rng = scene_of(*SHAPES, ground=fw.Plane((0.0, 0.0, -0.3))), np.random.default_rng(0)
     bodies, works = 5, [collision_work(touching.scene) for _ in range(2)]
     works[0].remembers[0] = True
@@ -121,11 +121,13 @@ def test_remembered_gaps_change_no_contact() -> None:
     T, left_out, touched = np.tile(np.eye(4), (bodies, 1, 1)), 0, 0
     for moment in range(120):
         if moment % 40 == 0:
-            T[:, :3, 3] = rng.uniform(-0.5, 0.5, (bodies, 3))
+            T[:, :3, 3] = rng.uniform(-1.0, 1.0, (bodies, 3))
             T[:, :3, :3] = [Rotation.random(random_state=rng).as_matrix() for _ in range(bodies)]
         moved = rng.choice([0.0, 1e-4, 3e-3]) * rng.standard_normal((bodies, 6))
-        T[:, :3, 3] += moved[:, :3]
-        T[:, :3, :3] = T[:, :3, :3] @ Rotation.from_rotvec(moved[:, 3:]).as_matrix()
+        T[:, :3, 3] = T[:, :3, 3] * (0.95 if moment % 2 else 1.0) + moved[:, :3]
+        T[:, :3, :3] = (
+            T[:, :3, :3] @ Rotation.from_rotvec(rng.choice([0.0, 0.3]) * rng.standard_normal((bodies, 3))).as_matrix()
+        )
         velocity = rng.choice([0.0, 0.1, 3.0]) * rng.standard_normal((bodies, 6))
         far = works[0].apart_until >= MARGIN + works[0].travel[touching.scene.pair].sum(axis=1)
         k, n = (find_contacts(touching.scene, T, velocity, STEP, MARGIN, c, w) for c, w in zip(contacts, works, strict=True))
