@@ -170,7 +170,7 @@ class _Read(Exception):
 class _Watched:
     """A stand-in for numbers that detects whether a kernel reads them."""
 
-    def __getitem__(self, index: object) -> Any:
+    def __getitem__(self, *index: object) -> Any:
         raise _Read
 
     __iter__ = __len__ = __getitem__

@@ -21,12 +21,16 @@ READ = (
     "touching.impulses.turn", "touching.impulses.last_row", "point.S", "inertias",
 )  # fmt: skip
 IMPULSES_FOUND = "force", "turn", "wrench", "joint", "push", "joint_push", "impact", "joint_impact", "next_row"
-WRITTEN = "touching.contacts", "touching.counts", "touching.report", *(f"touching.impulses.{x}" for x in IMPULSES_FOUND)
+WRITTEN = (
+    "touching.contacts", "touching.counts", "touching.report", "touching.passes.change",
+    *(f"touching.impulses.{x}" for x in IMPULSES_FOUND),
+)  # fmt: skip
 """Inputs and results of the computation of one robot's impulses."""
 
 OF_VARIED = "touching.model.friction", "touching.model.rows.lower", "touching.model.rows.upper"
-OF_MANY_RESULTS = "body_delassus", "delassus_with_rows", "jacobian"
-"""Calls that each robot makes separately: with so many results, vectors gain nothing."""
+IN_PASSES = "contact_factor", "contact_response", "contact_matrix", "contact_loads", "contact_motions"
+ALONE = "body_delassus", "delassus_with_rows", "jacobian", *IN_PASSES
+"""Calls that each robot makes separately: for impulses, or with so many results that vectors gain nothing."""
 INVERSE = "touching.inertia.by_inverse.factors.C"
 """The factor of M⁻¹, which all lanes compute before the impulses of each robot."""
 
@@ -82,11 +86,11 @@ def woven_table(
     lanes, contents = len(alone), [x.content for x in alone]
     stages = woven_stages(contents[0], lanes)
     functions = calls_of_robot(model, contacts, stages, external)
-    functions |= {name: (None, *functions[name][1:]) for name in OF_MANY_RESULTS}
+    functions |= {name: (None, *functions[name][1:]) for name in ALONE}
     calls = {name: woven_call(function, lanes, *arrays) for name, (function, *arrays) in functions.items()}
     calls["delassus_of_touching"] = MachineCall(0, np.zeros(1, np.int64)), []
     reads, writes = (list(_moves(stages, contents, "", names)) for names in (READ + OF_VARIED * varied, WRITTEN))
-    calls |= {name: (getattr(contents[0].calls, name), []) for name in OF_MANY_RESULTS}
+    calls |= {name: (getattr(contents[0].calls, name), []) for name in ALONE}
     if functions["inverse_factor"][0] is not None:
         (made,) = _moves(stages, contents, "", (INVERSE,))
         calls["inverse_factor"] = then_unwoven(*calls["inverse_factor"], made)
