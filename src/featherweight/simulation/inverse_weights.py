@@ -20,9 +20,10 @@ def yielding_numbers(
 ) -> tuple[Array, Array, Array]:
     """Return the numbers of contacts (candidates, 9) and of joint rows (rows, 9) for `compliance`, and inverse inertias.
 
-    The inverse inertias [1/kg] (candidates,) are for frictionless contacts.
+    The inverse inertias [1/kg] (candidates,) are for frictionless contacts. As in MuJoCo, they are those of the initial
+    configuration of the file, also if it is beyond limits.
     """
-    start, model = robot.start(), robot.model
+    start, model = robot.start(within_limits=False), robot.model
     inverse = np.asarray(robot.inverse_mass_matrix(start))
     weights = weights_of_contacts(robot, start, touching, inverse)
     of_dofs, softness = weights_of_dofs(robot, forces, start, inverse), []
