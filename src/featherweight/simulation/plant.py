@@ -122,4 +122,4 @@ def plant_of(
         rounds=robot.model.noslip if cones != COULOMB else 0,
     )  # fmt: skip
     with model.wait:
-        return Plant(model, ContactStage(model.moving, forces, parts, settings, contact.delassus), limits, touchable.ground)
+        return Plant(model, ContactStage(model, parts, settings, contact.delassus), limits, touchable.ground)

@@ -61,6 +61,7 @@ OF_MASS = (
     "inverse_factor",
 )  # fmt: skip
 OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # "rk4" calls these with the joints' own armature
+OF_IMPULSES = "body_delassus", "delassus_with_rows", "inverse_factor"  # and steps of MuJoCo these, too
 
 
 class StagesTable(Table):
@@ -87,7 +88,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
     nq, nv, nu, rows, na = robot.nq, robot.nv, forces.nu, forces.rows, forces.states
     lengths = forces.lengths.table.lengths if forces.lengths else no_lengths(nv)
     count = len(lengths.at)
-    base = np.array(model.moving.armature if inertias or model.driven or model.bent else ())
+    base = np.array(model.moving.armature if inertias or model.armature_varies else ())
     springs = forces.springs if model.passive else NO_SPRINGS
     return RobotStages(
         numbers=_numbers(model, contacts),
@@ -129,13 +130,14 @@ def calls_of_robot(model: StepModel, contacts: ContactStage, stages: RobotStages
     """Return calls of the robot's functions by name, for these stages; calls that are never made have no function."""
     robot, inertias = model.robot, len(stages.inertias.parameters) > 0
     functions = _functions(model, stages, external) | _contact_functions(model, contacts, stages)
-    as_it_is = (*OF_ENERGY, *OF_STAGES) if model.integrator == "rk4" else OF_ENERGY
+    as_it_is = (*OF_ENERGY, *OF_STAGES) if model.integrator == "rk4" or model.by_file else OF_ENERGY
+    as_it_is += OF_IMPULSES if model.by_file else ()
     for name, call in functions.items():
         if robot.model.carried and name == "potential":
             continue
         if inertias and name in as_it_is:
             functions[name] = with_inertias(robot, call, stages.inertias.parameters, stages.inertias.own_armature)
-        elif name in OF_MASS and (inertias or model.driven or model.bent):
+        elif name in OF_MASS and name not in as_it_is and (inertias or model.armature_varies):
             functions[name] = with_inertias(model.moving, call, stages.inertias.parameters, stages.inertias.armature)
     return functions
 
@@ -223,6 +225,9 @@ def _numbers(model: StepModel, contacts: ContactStage) -> RobotNumbers:
         looped=model.looped,
         joined=model.forces.mapped,
         driven=model.driven,
+        ahead=0.0 if model.by_file else float(model.h),
+        settles=model.settles,
+        drives_damp=model.drives_damp,
         looks_back=contacts.looks_back,
         step=float(model.h),
         closed_at=float(robot.step_functions.closing_tolerance) if model.looped else 0.0,
@@ -301,8 +306,8 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
     """Return calls for the robot's motion; calls that are never made have no function."""
     robot, moving, h = model.robot, model.moving, np.array(float(model.h))
     p, step, q, v, forces = s.point, s.step, s.state.q, s.state.v, s.touching.forces
-    staged = robot if model.integrator == "rk4" else moving
-    touching = bool(s.touching.bodies.size or s.touching.dofs.size)
+    staged = robot if model.integrator == "rk4" or model.by_file else moving
+    touching = bool(s.touching.bodies.size or s.touching.dofs.size or model.settles)
     pushed = moving.forward_dynamics.variant("external_forces") if touching else None
     forced = staged.forward_dynamics.variant("external_forces") if external else None
     smooth = model.integrator != "semi-implicit"
@@ -346,7 +351,7 @@ def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) ->
     q, v, inertia, t = s.state.q, s.state.v, stage.inertia, s.touching
     k, factors = t.kinematics, t.inertia.by_inverse.factors
     by_inverse, bodies = inertia.takes_inverse, bool(stage.bodies)
-    inverse: CompiledFunction | None = inertia.inverse_factor(model.moving) if by_inverse else None
+    inverse: CompiledFunction | None = inertia.inverse_factor(model.struck) if by_inverse else None
     return {
         "placement": (stage.body_placements, q, k.placement),
         "velocity": (stage.body_velocities, q, s.step.free, k.velocity),

@@ -45,6 +45,9 @@ class RobotNumbers(NamedTuple):
     looped: bool  # loops can open
     joined: bool  # S maps independent velocities to those of all joints and lengths
     driven: bool  # drives have stiffness or damping, which a semi-implicit step evaluates at its end
+    ahead: float  # [s] time after which springs act in a semi-implicit step: its length, or zero with MuJoCo's steps
+    settles: bool  # dampers act after impulses
+    drives_damp: bool  # those of drives as well
     looks_back: bool  # the contact problem needs the velocities before the step
     step: float  # [s]
     closed_at: float  # [m, rad] greatest residual of closed loops

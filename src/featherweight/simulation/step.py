@@ -1,7 +1,7 @@
 """One time step as a sequence of stages.
 
 A robot first moves as if it touched nothing. Impulses at contacts, limits and dry friction then change its velocity, by maximum
-dissipation (`contact.impulses`). A displacement without velocity separates overlapping bodies, and the velocity moves the
+dissipation (`contact.impulses`); with the contact law of an MJCF file, dampers act together with them. A displacement without velocity separates overlapping bodies, and the velocity moves the
 robot. All execution modes use this code: compiled for one robot, compiled for many robots, and plain Python.
 """
 
@@ -51,6 +51,8 @@ def try_step(s: RobotStages) -> int:
             return NO_VELOCITY_AFTER_CONTACT
     else:
         forget_impulses(s)
+        if s.numbers.settles:
+            apply_impulses(s)
     status = move(s)
     if status != TAKEN:
         return status
