@@ -73,3 +73,22 @@ def test_the_softness_of_bodies_that_only_slide_is_mujocos(joints: str, rest: st
         pair.step()
         assert pair.faster < 1e-8
     assert pair.data.ncon == 1
+
+
+RUNGE_KUTTA = """<mujoco><option timestep="0.01" integrator="RK4"/><compiler angle="radian"/><worldbody>
+<geom type="plane" size="5 5 .1"/><body pos="0 0 .3"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>
+  <joint axis="0 1 0" damping=".1"/><geom type="capsule" size=".05" fromto="-.2 0 0 .2 0 0" mass="1"/>
+  <body pos=".2 0 0"><joint name="k" axis="0 1 0" range=".5 1.5" armature=".01" stiffness="2" frictionloss=".1"/>
+    <geom type="capsule" size=".04" fromto="0 0 0 .2 0 -.1" mass=".5"/></body></body>
+</worldbody><actuator><general joint="k" dyntype="filter" dynprm=".05" gainprm="2"/></actuator></mujoco>"""
+
+
+def test_contacts_act_in_each_stage_of_runge_kutta() -> None:
+    """Check a leg that falls, bounces at its limit and lies, driven by a filtered control."""
+    pair = pair_of(RUNGE_KUTTA)
+    assert pair.sim.integrator == "rk4"
+    for k in range(200):
+        pair.step(np.array([1.0 if k % 40 < 20 else -1.0]))
+        assert pair.away < 1e-6 and pair.faster < 1e-5
+        assert pair.sim.activation[0] == pytest.approx(pair.data.act[0], abs=1e-12)
+    assert pair.data.ncon > 0 and pair.data.nf > 0

@@ -118,7 +118,7 @@ def plant_of(
     settings = ContactSettings(
         step=step, margin=float(contact.margin), slop=float(contact.slop),
         bounce=float(max(contact.bounce, 2.0 * step * math.hypot(*robot.gravity))), tolerance=float(contact.tolerance),
-        pyramid=bool(contact.pyramid), in_step=integrator != "semi-implicit", law=law, cones=cones,
+        pyramid=bool(contact.pyramid), in_step=not (model.staged or integrator == "semi-implicit"), law=law, cones=cones,
         rounds=robot.model.noslip if cones != COULOMB else 0,
     )  # fmt: skip
     with model.wait:

@@ -29,7 +29,7 @@ from .forces import Springs
 from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import drive_work
 from .load_slopes import SlopesOfStages
-from .smooth_motion import INTEGRATORS
+from .smooth_motion import INTEGRATORS, STAGED
 from .stage_records import (
     FOUND,
     CallsOfRobot,
@@ -95,7 +95,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
         state=StateAndInputs.of_sizes(np.array(robot.neutral()), nv, nu, len(robot.bodies), na),
         point=StagePoint.of_sizes(nq, nv, rows, count, (nu, len(forces.parts), na), _joint_map(forces)),
         step=StepArrays.of_sizes(nq, nv, na),
-        rounds=RungeKuttaArrays.of_sizes(nv, na),
+        rounds=RungeKuttaArrays.of_sizes(nq, nv, na),
         midpoint=MidpointArrays.of_sizes(nq + count, nv),
         joints=JointForces(
             _copies(springs), _copies(forces.drives), drive_work(robot, forces),
@@ -221,11 +221,11 @@ def _copies(arrays: Any) -> Any:
 def _numbers(model: StepModel, contacts: ContactStage) -> RobotNumbers:
     robot = model.robot
     return RobotNumbers(
-        integrator=INTEGRATORS[model.integrator],
+        integrator=STAGED if model.staged else INTEGRATORS[model.integrator],
         looped=model.looped,
         joined=model.forces.mapped,
         driven=model.driven,
-        ahead=0.0 if model.by_file else float(model.h),
+        ahead=0.0 if model.by_file or model.staged else float(model.h),
         settles=model.settles,
         drives_damp=model.drives_damp,
         looks_back=contacts.looks_back,
@@ -311,6 +311,7 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
     pushed = moving.forward_dynamics.variant("external_forces") if touching else None
     forced = staged.forward_dynamics.variant("external_forces") if external else None
     smooth = model.integrator != "semi-implicit"
+    to_free = robot.step_functions.free_velocity if model.staged or not smooth else None
     loops, lengths, weighing, carrying = s.loops, model.forces.lengths, robot, robot
     if robot.model.carried:
         weighing, carrying = (robot.with_weights_of(part(robot.model)) for part in (uncarried, carried))
@@ -321,7 +322,7 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         "dynamics_external": (forced, p.x, p.w, p.load, forces, p.acceleration),
         "dynamics_pushed": (pushed, p.x, p.w, step.pushed_load, forces, step.pushed),
         "inverse_dynamics": (staged.inverse_dynamics if external else None, p.x, p.w, p.acceleration, p.load),
-        "free_velocity": (None if smooth else robot.step_functions.free_velocity, v, step.acceleration, h, step.free),
+        "free_velocity": (to_free, v, step.acceleration, h, step.free),
         "pushed_velocity": (None if smooth else robot.step_functions.free_velocity, v, step.pushed, h, step.after),
         "advance": (None if smooth else robot.step_functions.advance, q, step.after, step.displacement, h, p.x, step.end),
         "advance_straight": (

@@ -113,12 +113,15 @@ class RungeKuttaArrays(NamedTuple):
     once: Vector  # (nv,) workspace for brackets
     twice: Vector
     act_rates: Vector  # (na,) weighted sum of rates of activations
+    start_q: Vector  # (nq,) state at the start of a step of `touching_stages`
+    start_v: Vector  # (nv,)
+    start_act: Vector  # (na,)
 
     @classmethod
-    def of_sizes(cls, nv: int, na: int) -> RungeKuttaArrays:
+    def of_sizes(cls, nq: int, nv: int, na: int) -> RungeKuttaArrays:
         """Return arrays of zeros."""
-        a, b, c, d, e = (np.zeros(nv) for _ in range(5))
-        return cls(a, b, c, d, e, np.zeros(na))
+        sizes = {"act_rates": na, "start_q": nq, "start_act": na}
+        return cls(*(np.zeros(sizes.get(name, nv)) for name in cls._fields))
 
 
 class MidpointArrays(NamedTuple):

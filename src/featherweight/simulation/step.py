@@ -20,8 +20,10 @@ from .robot_stages import (
     move_freely,
     part,
 )  # fmt: skip
+from .smooth_motion import STAGED
 from .stage_records import PARTING, RobotStages
 from .step_status import NO_VELOCITY_AFTER_CONTACT, TAKEN
+from .touching_stages import try_stages
 
 
 def take_step(s: RobotStages) -> int:
@@ -34,6 +36,8 @@ def take_step(s: RobotStages) -> int:
 
 def try_step(s: RobotStages) -> int:
     """Compute the result of a step without changing the state."""
+    if s.numbers.integrator == STAGED:
+        return try_stages(s)
     status = move_freely(s)
     if status != TAKEN:
         return status

@@ -38,7 +38,7 @@ class StepModel:
 
     With the contact law of an MJCF file, a semi-implicit step is that of MuJoCo (`by_file`): springs and drives act as at its
     start, impulses see the inertia of `struck` without damping, and only then dampers act as at its end; those of drives
-    (`drives_damp`) only with "implicitfast".
+    (`drives_damp`) only with "implicitfast". Contacts then act in each stage of "rk4" (`staged`).
     """
 
     def __init__(
@@ -48,24 +48,25 @@ class StepModel:
         self.max_penetration = float(contact.max_penetration)
         self.deepest_start = math.inf if contact.overlaps == PART else self.max_penetration  # [m]
         self.wait = Wait(f"the simulation of {robot.name!r}", WHOLE)
+        of_mujoco = law_of(contact.law, robot)[1] != COULOMB
+        self.by_file, self.staged = of_mujoco and integrator == "semi-implicit", of_mujoco and integrator == "rk4"
         self.in_fluid = bool(robot.model.drag)
         if self.in_fluid and integrator == "midpoint":
             raise ValueError(f"{robot.name}: drag in a fluid needs integrator 'semi-implicit' or 'rk4'")
-        if forces.sticky and integrator != "semi-implicit":
+        if forces.sticky and integrator != "semi-implicit" and not self.staged:
             name = forces.parts[forces.sticky[0]].name
             raise ValueError(f"{robot.name}: adhesion (actuator {name!r}) needs integrator 'semi-implicit'")
-        self.by_file = integrator == "semi-implicit" and law_of(contact.law, robot)[1] != COULOMB
         late = passive and integrator == "semi-implicit" and not (self.by_file and robot.model.integrator == EXPLICIT_EULER)
         self.moving = robot
         self.middle_armature = np.zeros(0)
         if late:
             self.moving = robot.with_armature(forces.implicit_armature(h, not self.by_file))
-        elif integrator != "semi-implicit" and (more := middle_armature(forces, h, passive)).any():
+        elif integrator != "semi-implicit" and not self.staged and (more := middle_armature(forces, h, passive)).any():
             self.middle_armature = more
             first = {j.name: more[j.v_slice.start] for j in robot.model.joints if more[j.v_slice.start] > 0.0}
             own = {j.name: j.armature for j in robot.model.joints}
             self.moving = robot.with_armature({name: own[name] + float(x) for name, x in first.items()})
-        self.struck = robot if self.by_file else self.moving
+        self.struck = robot if of_mujoco else self.moving
         self.has_drives = integrator == "semi-implicit" and has_implicit_drives(forces, h) and not self.by_file
         traced = isinstance(contact.delassus, str) and robot.forward_dynamics.execution == "traced"
         self.driven = self.has_drives and traced
