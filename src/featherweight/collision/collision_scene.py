@@ -35,6 +35,7 @@ class CollisionScene(NamedTuple):
     balls: Matrix  # (n, 4) centre and radius in the shape's frame of balls that represent it on height fields
     hulls: Hulls
     fields: HeightFields
+    by_file: bool  # contact points of boxes, capsules and cylinders are those of MuJoCo
 
 
 class HeightFields(NamedTuple):

@@ -113,7 +113,7 @@ def plant_of(
     parts = TouchingParts(
         touchable.spheres, touchable.pairs, touchable.ground, shapes, contact.friction, contact.restitution, limits.lower,
         limits.upper, joint_friction=joints.friction and bool(forces.friction.any()), file_axes=cones == PYRAMIDS,
-        least_friction=LEAST_FRICTION if cones != COULOMB else 0.0,
+        least_friction=LEAST_FRICTION if cones != COULOMB else 0.0, by_file=cones != COULOMB,
     )  # fmt: skip
     settings = ContactSettings(
         step=step, margin=float(contact.margin), slop=float(contact.slop),
