@@ -9,7 +9,9 @@ import pytest
 import featherweight as fw
 from simulation.beside_mujoco import BesideMujoco
 
-TWO = """<mujoco><option gravity="0 0 0"/><worldbody>{0}<body pos="0 0 .2"><freejoint/><geom {1}/></body></worldbody></mujoco>"""
+TWO = (
+    """<mujoco><option gravity="0 0 0"/><worldbody>{0}<body pos="0 0 .2"><freejoint/><geom {1}/></body></worldbody></mujoco>"""
+)
 SHAPES = {
     "boxes": ('<geom type="box" size=".3 .2 .1"/>', 'type="box" size=".2 .3 .1"'),
     "flat boxes": ('<geom type="box" size=".3 .3 .1"/>', 'type="box" size=".3 .3 .1"'),

@@ -1,4 +1,4 @@
-"""Tests of steps with the contact law of MJCF files: those of MuJoCo's integrators, also for stiff drives and strong dampers."""
+"""Tests of steps with the contact law of MJCF files: those of MuJoCo's integrators, for stiff drives and dampers, too."""
 
 from __future__ import annotations
 
@@ -63,9 +63,11 @@ def test_other_laws_evaluate_stiff_drives_at_the_end_of_a_step() -> None:
 
 
 @pytest.mark.parametrize("joints", ['axis="0 0 1" armature="1"', 'axis="0 0 1"/><joint type="slide" axis="1 0 0"'])
-@pytest.mark.parametrize("rest", ['pos="0 0 0"', 'pos=".01 0 0"', 'pos="0 0 0"/><site/><geom size=".01" mass=".1" pos=".1 0 0"'])
+@pytest.mark.parametrize(
+    "rest", ['pos="0 0 0"', 'pos=".01 0 0"', 'pos="0 0 0"/><site/><geom size=".01" mass=".1" pos=".1 0 0"']
+)
 def test_the_softness_of_bodies_that_only_slide_is_mujocos(joints: str, rest: str) -> None:
-    """Check bodies with and without their centre of mass at the origin: MuJoCo takes the reciprocal of the mass of the former."""
+    """Check bodies with and without their centre of mass at the origin: for the former, MuJoCo takes the inverse of the mass."""
     text = f"""<mujoco><option timestep=".005"/><worldbody><geom type="plane" size="5 5 .1"/><body pos="0 0 .099">
     <joint type="slide" {joints} range="-.01 1"/><geom size=".1" mass="2" {rest}/></body></worldbody></mujoco>"""
     pair = pair_of(text)

@@ -9,7 +9,7 @@ from .triples import Triple, TripleLike, along, axis_of, inner, length_of, minus
 
 BIAS = 1e-6  # advantage, relative to the boxes' size, that an edge needs over a face, which gives more points
 ALIKE, BETTER = 0.99, 0.05
-"""Cosine of the angle with the best face above which MuJoCo ignores edges, unless these are better by this part of its depth."""
+"""Cosine of the angle with the best face above which MuJoCo ignores edges, unless they are better by a part of its depth."""
 SKEW = 1e-4  # least sine of the angle between edges that define an axis
 
 

@@ -57,7 +57,7 @@ from .implicit_drives import MOST_ROUNDS, OF_LENGTH, ROUNDS_OF_ALL, begin_drives
 from .stage_records import KEPT_STEPS, KINETIC, POTENTIAL, WITH_CONTROL, WITH_FORCES, RobotStages
 from .step_status import DIVERGED, OPEN_LOOPS, TAKEN, UNSETTLED
 
-SEMI_IMPLICIT, RK4, MIDPOINT, STAGED = range(4)  # the last is "rk4" with contacts in each stage
+SEMI_IMPLICIT, STAGED, RK4, MIDPOINT = range(4)  # the second is "rk4" with contacts in each stage
 INTEGRATORS = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}
 MOST_CLOSINGS = 30  # greatest number of Newton steps that close loops; mostly two suffice
 RUNGE_KUTTA_ROUNDS = 4
@@ -382,7 +382,7 @@ def integrate_smoothly(s: RobotStages) -> int:
     be_at(s, s.state.q, s.state.v)
     copy(s.state.act, p.act)
     clear(p.act_rate)
-    if kind == SEMI_IMPLICIT or kind == STAGED:
+    if kind <= STAGED:
         if s.numbers.driven and s.state.given[WITH_CONTROL]:
             accelerate_driven(s)
         else:

@@ -1,8 +1,9 @@
 """One time step as a sequence of stages.
 
 A robot first moves as if it touched nothing. Impulses at contacts, limits and dry friction then change its velocity, by maximum
-dissipation (`contact.impulses`); with the contact law of an MJCF file, dampers act together with them. A displacement without velocity separates overlapping bodies, and the velocity moves the
-robot. All execution modes use this code: compiled for one robot, compiled for many robots, and plain Python.
+dissipation (`contact.impulses`); with the contact law of an MJCF file, dampers act together with them. A displacement without
+velocity separates overlapping bodies, and the velocity moves the robot. All execution modes use this code: compiled for one
+robot, compiled for many robots, and plain Python.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..array_types import Array
+from ..contact.laws import COULOMB
 from ..engine.compilation_messages import Wait
 from ..engine.function import CompiledFunction
-from ..contact.laws import COULOMB
 from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
 from ..model.types import EXPLICIT_EULER, JointType
