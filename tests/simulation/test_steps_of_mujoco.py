@@ -67,7 +67,7 @@ def test_other_laws_evaluate_stiff_drives_at_the_end_of_a_step() -> None:
     "rest", ['pos="0 0 0"', 'pos=".01 0 0"', 'pos="0 0 0"/><site/><geom size=".01" mass=".1" pos=".1 0 0"']
 )
 def test_the_softness_of_bodies_that_only_slide_is_mujocos(joints: str, rest: str) -> None:
-    """Check bodies with and without their centre of mass at the origin: for the former, MuJoCo takes the inverse of the mass."""
+    """Check bodies with their centre of mass at the origin, for which MuJoCo takes the inverse of the mass, and others."""
     text = f"""<mujoco><option timestep=".005"/><worldbody><geom type="plane" size="5 5 .1"/><body pos="0 0 .099">
     <joint type="slide" {joints} range="-.01 1"/><geom size=".1" mass="2" {rest}/></body></worldbody></mujoco>"""
     pair = pair_of(text)

@@ -130,8 +130,8 @@ def calls_of_robot(model: StepModel, contacts: ContactStage, stages: RobotStages
     """Return calls of the robot's functions by name, for these stages; calls that are never made have no function."""
     robot, inertias = model.robot, len(stages.inertias.parameters) > 0
     functions = _functions(model, stages, external) | _contact_functions(model, contacts, stages)
-    as_it_is = (*OF_ENERGY, *OF_STAGES) if model.integrator == "rk4" or model.by_file else OF_ENERGY
-    as_it_is += OF_IMPULSES if model.by_file else ()
+    of_stages = OF_STAGES if model.integrator == "rk4" or model.by_file else ()
+    as_it_is = *OF_ENERGY, *of_stages, *(OF_IMPULSES if model.by_file else ())
     for name, call in functions.items():
         if robot.model.carried and name == "potential":
             continue
