@@ -213,7 +213,7 @@ def steps_that_agree(robot: fw.Robot, model: Any) -> float:
             continue
         error = float(np.abs(order.state(sim.q, sim.v).qvel - data.qvel).max())
         agree += bool(error <= STEP_TOLERANCE * max(1.0, float(np.abs(data.qvel).max())))
-    return agree / count
+    return agree / float(count)
 
 
 def joint_errors(m: Any, ours: Array, theirs: Array) -> Array:

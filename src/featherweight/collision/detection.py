@@ -15,6 +15,8 @@ from .box_contacts import box_box
 from .capsule_box_by_file import capsule_box_by_file
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE, CollisionScene, CollisionWork
 from .convex_contacts import convex_contacts
+from .convex_contacts_by_file import hull_plane_by_file
+from .convex_shapes import convex_shape
 from .ground_contacts import (
     box_plane,
     capsule_plane,
@@ -223,6 +225,8 @@ def on_plane(kind: int, PA: Vector, S: Vector, PB: Vector, found: Matrix, by_fil
 def general_contacts(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork, apart: Vector) -> int:
     """Write the contacts of a hull and a half space, of two boxes, or of any other convex shapes."""
     hulls, PA, PB = scene.hulls, work.placement[a], work.placement[b]
+    if scene.kind[b] == PLANE and scene.by_file:
+        return hull_plane_by_file(hulls, convex_shape(scene, a, work), PB, reach, work)
     if scene.kind[b] == PLANE:
         return hull_plane(PA, searched_hull(hulls, scene.data[a]), PB, work.found)
     if scene.kind[a] == BOX and scene.kind[b] == BOX:
