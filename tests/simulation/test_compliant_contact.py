@@ -77,6 +77,48 @@ def test_a_robot_starts_beyond_limits_that_yield() -> None:
     assert fw.Simulation(sim.robot).q[0] == pytest.approx(np.radians(30))
 
 
+LINK = """<joint name="{0}" axis="0 1 0" range="{1}"/><geom type="capsule" size=".02" fromto="0 0 0 .1 0 -.3"/>"""
+HIPS = f"""<mujoco><option timestep="0.01"/><compiler angle="radian"/><worldbody>
+<body pos="0 0 1"><freejoint/><geom type="capsule" size=".02" fromto="0 0 0 .1 0 -.3"/>
+  <body pos=".1 0 -.3">{LINK.format("a", "0.3 1")}<body pos=".1 0 -.3">{LINK.format("b", "-1 -.4")}</body></body></body>
+</worldbody></mujoco>"""
+
+
+def test_the_softness_of_limits_beyond_which_a_robot_starts_is_mujocos() -> None:
+    """Check two joints of a floating chain, whose inverse inertias in qpos0 and at their limits differ."""
+    _, _, away = beside_mujoco(HIPS, 100)
+    assert away.max() < 1e-9
+
+
+ROUND = """<mujoco><option timestep="0.005" cone="{cone}"/><worldbody><geom type="plane" size="5 5 .1" margin=".005"/>
+<body pos="0 0 .06"><freejoint/><geom type="sphere" size=".05" mass="1" margin=".01" gap="{gap}"/></body>
+<body pos="0 1 .08"><freejoint/>
+  <geom type="capsule" size=".03" fromto="-.1 0 -.02 .1 0 .03" mass="1" margin=".01" gap="{gap}"/></body>
+<body pos="0 2 .1"><freejoint/><geom type="box" size=".05 .05 .05" mass="1" margin=".01" gap="{gap}"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.004])
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_bodies_roll_on_their_margins_as_in_mujoco(cone: str, gap: float) -> None:
+    """Check a ball, a capsule and a box; contact points are midway between the surfaces, to which a margin belongs."""
+    v = np.array([0.3, 0.1, 0.0, 0.0, 0.0, 0.0] * 3)
+    sim, data, away = beside_mujoco(ROUND.format(cone=cone, gap=gap), 200, v=v)
+    assert away.max() < 1e-7
+    points = np.array([c.pos for c in data.contact])
+    apart = np.linalg.norm(sim.contacts()[0][:, None] - points, axis=2)
+    assert len(points) >= 7 and apart.shape == (len(points), len(points)) and apart.min(axis=1).max() < 1e-6
+
+
+def test_a_rigid_ball_rolls_on_its_margin() -> None:
+    """Check the speed of rolling: the contact point is midway between both surfaces, at half the margin above the floor."""
+    sim = fw.Simulation(fw.load(ROUND.format(cone="elliptic", gap=0.0)), v=[0.3] + [0.0] * 17)
+    sim.run(1.0)
+    assert sim.q[2] == pytest.approx(0.065, abs=1e-6)
+    assert np.linalg.norm(sim.v[:3]) == pytest.approx((0.05 + 0.0075) * np.linalg.norm(sim.v[3:6]), rel=1e-4)  # the slop
+    assert sim.contacts()[0][0, 2] == pytest.approx(0.0075, abs=1e-6)
+
+
 def test_limits_begin_by_their_margin_before_the_range_ends() -> None:
     """Check limits of joints and of tendons; rigid limits stop at the end of the range."""
     body = """<body pos="{0} 0 1"><joint name="j{0}" axis="0 1 0" {1}/><geom size="0.1" pos="0.2 0 0" mass="1"/></body>"""

@@ -11,14 +11,14 @@ import featherweight as fw
 CREATURE = """<mujoco><option timestep="0.004" cone="{cone}" impratio="{impratio}"/>
 <default><geom condim="{condim}" friction=".8 .02 .01"/><joint axis="0 1 0" range="-40 70" frictionloss=".03" damping=".05"/>
 </default><worldbody><geom type="plane" size="9 9 .1"/>
-<body pos="0 0 .3"><freejoint/><geom type="box" size=".15 .08 .05" mass="3"/>{legs}</body>
+<body name="torso" pos="0 0 .3"><freejoint/><geom type="box" size=".15 .08 .05" mass="3"/>{legs}</body>
 <body pos=".1 .3 .08"><freejoint/><geom type="box" size=".06 .05 .04" mass=".4"/></body></worldbody>
 <contact><exclude body1="torso" body2="thigh0"/></contact>
-<tendon><fixed name="strap" range="-.3 .4" frictionloss=".02"><joint joint="hip0" coef="1"/><joint joint="hip1" coef="-1"/></fixed>
-</tendon></mujoco>""".replace('pos="0 0 .3"', 'name="torso" pos="0 0 .3"')
+<tendon><fixed name="strap" range="-.3 .4" frictionloss=".02"><joint joint="hip0" coef="1"/><joint joint="hip1" coef="-1"/>
+</fixed></tendon></mujoco>"""
 LEG = """<body name="thigh{i}" pos="{x} {y} 0"><joint name="hip{i}"/><joint axis="1 0 0" range="-60 60"/>
-<geom type="capsule" fromto="0 0 0 .05 0 -.15" size=".03" mass=".3"/><body pos=".05 0 -.15"><joint name="knee{i}" range="-90 0"/>
-<geom type="capsule" fromto="0 0 0 -.05 0 -.15" size=".025" mass=".2"/></body></body>"""
+<geom type="capsule" fromto="0 0 0 .05 0 -.15" size=".03" mass=".3"/><body pos=".05 0 -.15"><joint range="-90 0"/><geom
+type="capsule" fromto="0 0 0 -.05 0 -.15" size=".025" mass=".2"/></body></body>"""
 
 
 @pytest.mark.parametrize(("cone", "condim", "impratio"), [

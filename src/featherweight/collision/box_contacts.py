@@ -8,6 +8,8 @@ from .round_contacts import put
 from .triples import Triple, TripleLike, along, axis_of, inner, length_of, minus, outer, plus, position_of, times
 
 BIAS = 1e-6  # advantage, relative to the boxes' size, that an edge needs over a face, which gives more points
+ALIKE, BETTER = 0.99, 0.05
+"""Cosine of the angle with the best face above which MuJoCo ignores edges, unless they are better by a part of its depth."""
 SKEW = 1e-4  # least sine of the angle between edges that define an axis
 
 
@@ -64,32 +66,56 @@ def most_opposed(P: Vector, n: TripleLike) -> tuple[int, float]:
     return k, sign
 
 
-def box_box(PA: Vector, HA: Vector, PB: Vector, HB: Vector, reach: float, found: Matrix, polygons: Tensor) -> int:
+def box_box(
+    PA: Vector, HA: Vector, PB: Vector, HB: Vector, reach: float, found: Matrix, polygons: Tensor, by_file: bool
+) -> int:
     """Write the contacts of two boxes and return their number.
 
     The result is -1 if the boxes are separate and their nearest points are neither on a face nor on crossing edges. If edges
     cross and two faces are nearly parallel to both, the faces are in contact as well. With the crossing alone, the boxes could
-    rotate into each other.
+    rotate into each other. MuJoCo (`by_file`) has contacts of faces alone there, and for boxes that its axes do not separate.
     """
     apart = minus(position_of(PA), position_of(PB))
     best, most = best_axis(PA, HA, PB, HB, apart, reach)
     if most > reach:
         return 0
+    if by_file and best >= 6:
+        best = face_instead((best, most), (PA, HA), (PB, HB), apart)
     if best < 6:
         count = box_faces(best, (PA, HA), (PB, HB), apart, reach, found, polygons)
+        if by_file:
+            return count
         for j in range(count):
             if found[j, 6] <= most + 1e-9 * (1.0 + abs(most)):
                 return count
         return -1
     point, n, cross = edge_edge(((best - 6) // 3, PA, HA), ((best - 6) % 3, PB, HB), apart)
-    if most > 0.0 and not cross:
+    if most > 0.0 and not cross and not by_file:
         return -1
     face, cosine = face_across(PA, PB, n)
-    count = box_faces(face, (PA, HA), (PB, HB), apart, reach, found, polygons) if cosine > NEARLY else 0
+    together = cosine > NEARLY and not by_file
+    count = box_faces(face, (PA, HA), (PB, HB), apart, reach, found, polygons) if together else 0
     raise_gaps(found, count, most)
     put(found, count, point, n, most)
     found[count, 7] = MOST_POINTS
     return count + 1
+
+
+def face_instead(
+    edges: tuple[int, float], one: tuple[Vector, Vector], other: tuple[Vector, Vector], apart: TripleLike
+) -> int:  # fmt: skip
+    """Return the axis for MuJoCo: the best one, of edges with a gap, or that of the best face if they are nearly alike."""
+    (PA, HA), (PB, HB), (axis, gap) = one, other, edges
+    best, most = 0, -1e300
+    for i in range(6):
+        n = axis_of(PA, i) if i < 3 else axis_of(PB, i - 3)
+        of_face = abs(inner(n, apart)) - half_width(PA, HA, n) - half_width(PB, HB, n)
+        if of_face > most:
+            best, most = i, of_face
+    cross = outer(axis_of(PA, (axis - 6) // 3), axis_of(PB, (axis - 6) % 3))
+    n = axis_of(PA, best) if best < 3 else axis_of(PB, best - 3)
+    alike = abs(inner(n, cross)) > ALIKE * length_of(cross)
+    return best if alike and gap < most + BETTER * abs(most) else axis
 
 
 def face_across(PA: Vector, PB: Vector, n: TripleLike) -> tuple[int, float]:

@@ -35,6 +35,7 @@ class CollisionScene(NamedTuple):
     balls: Matrix  # (n, 4) centre and radius in the shape's frame of balls that represent it on height fields
     hulls: Hulls
     fields: HeightFields
+    by_file: bool  # contact points of boxes, capsules and cylinders are those of MuJoCo
 
 
 class HeightFields(NamedTuple):
@@ -80,7 +81,9 @@ class CollisionWork(NamedTuple):
     triangles: IntegerMatrix  # (n, 3) numbers of supports
     horizon: IntegerMatrix  # (n, 2) numbers of supports
     weights: Vector  # (8,)
-    nearest: Vector  # (9,) result of `gap_of_convex`
+    nearest: Vector  # (10,) result of `gap_of_convex`
+    corners: Tensor  # (2, 3, 3) points of two shapes of which a face of the polytope of their difference is made
+    candidates: IntegerMatrix  # (2, n) numbers of faces of both shapes at these points
     patches: Matrix  # (n, 11), see `height_fields`
 
 
@@ -92,14 +95,14 @@ def search_room() -> dict[str, Any]:
         "triangles": np.zeros((MOST_FACES, 3), np.int64),
         "horizon": np.zeros((MOST_FACES, 2), np.int64),
         "weights": np.zeros(8),
-        "nearest": np.zeros(9),
+        "nearest": np.zeros(10),
     }
 
 
 def collision_work(scene: CollisionScene) -> CollisionWork:
     """Return the workspace of one thread."""
     shapes = len(scene.kind)
-    corners = int(np.diff(scene.hulls.faces).max(initial=ROUND))
+    corners = int(np.diff(scene.hulls.faces).max(initial=2 * ROUND))
     balls = int((scene.data[:, 2] - scene.data[:, 1]).max(initial=0))
     return CollisionWork(
         placement=np.zeros((shapes, 12)),
@@ -115,5 +118,7 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         ends=np.zeros((2, 3)),
         polygons=np.zeros((3, 2 * corners + 4, 3)),
         **search_room(),
+        corners=np.zeros((2, 3, 3)),
+        candidates=np.zeros((2, MOST_FACES), np.int64),
         patches=np.zeros((MOST_PATCHES, 11)),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..array_types import Vector
 from .collision_scene import SPHERE, CollisionScene, CollisionWork, Hulls
+from .convex_contacts_by_file import contacts_by_file
 from .convex_shapes import ALIGNED, ConvexShape, convex_shape, face_towards
 from .face_clipping import MOST_POINTS, NEARLY, put_face_points, raise_gaps
 from .round_contacts import SAME, put
@@ -28,6 +29,8 @@ def convex_contacts(scene: CollisionScene, a: int, b: int, reach: float, work: C
         return 0
     n = x[6], x[7], x[8]
     middle = 0.5 * (x[0] + x[3]), 0.5 * (x[1] + x[4]), 0.5 * (x[2] + x[5])
+    if scene.by_file:
+        return contacts_by_file(scene.hulls, (one, other), (middle, n, gap), work)
     return with_faces(scene.hulls, (one, other), (middle, n, gap), reach, work)
 
 

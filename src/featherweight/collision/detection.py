@@ -18,12 +18,16 @@ import numpy as np
 
 from ..array_types import Integers, Matrix, Tensor, Vector
 from .box_contacts import box_box
+from .capsule_box_by_file import capsule_box_by_file
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE, CollisionScene, CollisionWork
 from .convex_contacts import convex_contacts
+from .convex_contacts_by_file import hull_plane_by_file
+from .convex_shapes import convex_shape
 from .ground_contacts import (
     box_plane,
     capsule_plane,
     cylinder_plane,
+    cylinder_plane_by_file,
     ellipsoid_plane,
     hull_plane,
     point_plane,
@@ -199,7 +203,7 @@ def contacts_of_pair(scene: CollisionScene, a: int, b: int, reach: float, work: 
         return ball_ball(position_of(PA), SA[0], position_of(PB), SB[0], found, 0)
     if one == SPHERE and other == PLANE:
         return point_plane(position_of(PA), SA[0], PB, found, 0)
-    count = closed_contacts((one, PA, SA), (other, PB, SB), reach, work)
+    count = closed_contacts((one, PA, SA), (other, PB, SB), reach, work, scene.by_file)
     if count >= 0:
         return count
     return general_contacts(scene, a, b, reach, work, apart)
@@ -214,20 +218,20 @@ def contacts_on_heights(scene: CollisionScene, a: int, b: int, reach: float, wor
 
 
 def closed_contacts(
-    first: tuple[int, Vector, Vector], second: tuple[int, Vector, Vector], reach: float, work: CollisionWork
+    first: tuple[int, Vector, Vector], second: tuple[int, Vector, Vector], reach: float, work: CollisionWork, by_file: bool
 ) -> int:
     """Write the contacts of shapes (kind, placement, size) in closed form; return -1 if there is no closed form."""
     one, PA, SA = first
     other, PB, SB = second
     found = work.found
     if other == PLANE:
-        return on_plane(one, PA, SA, PB, found)
+        return on_plane(one, PA, SA, PB, found, by_file)
     if one == SPHERE:
         return on_ball(other, position_of(PA), SA[0], PB, SB, found)
     if one == CAPSULE and other == CAPSULE:
-        return capsule_capsule(PA, SA, PB, SB, found)
+        return capsule_capsule(PA, SA, PB, SB, found, by_file)
     if one == CAPSULE and other == BOX:
-        return capsule_box(PA, SA, PB, SB, reach, found)
+        return capsule_box_by_file(PA, SA, PB, SB, found) if by_file else capsule_box(PA, SA, PB, SB, reach, found)
     return -1
 
 
@@ -244,14 +248,14 @@ def on_ball(kind: int, c: TripleLike, r: float, P: Vector, S: Vector, found: Mat
     return -1
 
 
-def on_plane(kind: int, PA: Vector, S: Vector, PB: Vector, found: Matrix) -> int:
+def on_plane(kind: int, PA: Vector, S: Vector, PB: Vector, found: Matrix, by_file: bool) -> int:
     """Write the contacts of shapes with a half space."""
     if kind == CAPSULE:
         return capsule_plane(PA, S, PB, found)
     if kind == BOX:
         return box_plane(PA, S, PB, found)
     if kind == CYLINDER:
-        return cylinder_plane(PA, S, PB, found)
+        return cylinder_plane_by_file(PA, S, PB, found) if by_file else cylinder_plane(PA, S, PB, found)
     if kind == ELLIPSOID:
         return ellipsoid_plane(PA, S, PB, found)
     return -1
@@ -260,10 +264,12 @@ def on_plane(kind: int, PA: Vector, S: Vector, PB: Vector, found: Matrix) -> int
 def general_contacts(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork, apart: Vector) -> int:
     """Write the contacts of a hull and a half space, of two boxes, or of any other convex shapes."""
     hulls, PA, PB = scene.hulls, work.placement[a], work.placement[b]
+    if scene.kind[b] == PLANE and scene.by_file:
+        return hull_plane_by_file(hulls, convex_shape(scene, a, work), PB, reach, work)
     if scene.kind[b] == PLANE:
         return hull_plane(PA, searched_hull(hulls, scene.data[a]), PB, work.found)
     if scene.kind[a] == BOX and scene.kind[b] == BOX:
-        count = box_box(PA, scene.size[a], PB, scene.size[b], reach, work.found, work.polygons)
+        count = box_box(PA, scene.size[a], PB, scene.size[b], reach, work.found, work.polygons, scene.by_file)
         if count >= 0:
             return count
     return convex_contacts(scene, a, b, reach, work, apart)

@@ -15,6 +15,8 @@ from .triples import TripleLike, along, axis_of, inner, length_of, minus, outer,
 
 UPRIGHT = 0.9  # least cosine of a cylinder's tilt for which its whole end can be in contact
 FLAT = 1e-7  # [m] height difference across a cylinder's end up to which the end has no lowest point
+LEVEL = 1e-15  # sine of the angle below which an end has no lowest point for MuJoCo
+HALF_OF_ROOT = 0.5 * sqrt(3.0)
 BESIDE = 0.999  # cosine of the angle on a rim from which two points count as one
 
 
@@ -58,6 +60,20 @@ def cylinder_plane(PA: Vector, S: Vector, PB: Vector, found: Matrix) -> int:
                 k = point_plane(placed(PA, (S[0] * u, S[0] * w, end)), 0.0, PB, found, k)
                 found[k - 1, 7] = 2.0 + i
     return k
+
+
+def cylinder_plane_by_file(PA: Vector, S: Vector, PB: Vector, found: Matrix) -> int:
+    """Write the contacts that MuJoCo has: the lowest points of both ends, and two more of the lower end, 120° apart."""
+    n = turned_back(PA, axis_of(PB, 2))
+    end = -S[1] if n[2] >= 0.0 else S[1]  # the lower end
+    level = sqrt(n[0] * n[0] + n[1] * n[1])
+    x, y = (-n[0] / level, -n[1] / level) if level > LEVEL else (1.0, 0.0)
+    point_plane(placed(PA, (S[0] * x, S[0] * y, end)), 0.0, PB, found, 0)
+    point_plane(placed(PA, (S[0] * x, S[0] * y, -end)), 0.0, PB, found, 1)
+    for i in range(2):
+        side = HALF_OF_ROOT if i == 0 else -HALF_OF_ROOT
+        point_plane(placed(PA, (S[0] * (-0.5 * x - side * y), S[0] * (-0.5 * y + side * x), end)), 0.0, PB, found, 2 + i)
+    return 4
 
 
 def ellipsoid_plane(PA: Vector, e: Vector, PB: Vector, found: Matrix) -> int:

@@ -26,6 +26,8 @@ def write_nearest(nearest: Vector, x: TripleLike, y: TripleLike, n: TripleLike) 
 def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tuple[float, float], work: SearchWork) -> float:
     """Return the gap of two shapes, minus the depth if they overlap; write points and normal to `work.nearest`.
 
+    For shapes that overlap, the number of the nearest face of `deepest` follows them.
+
     `bounds` are the gap above which the search stops (returning `FAR`, with a separating direction of at least that gap as
     normal), and a gap below which any lower value suffices (no points are written). Touching shapes whose difference has no
     volume have no depth: the result is `NEVER`.
@@ -54,6 +56,7 @@ def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tup
         n = -work.planes[f, 0], -work.planes[f, 1], -work.planes[f, 2]
         gap = -work.planes[f, 3] - rounding
         x, y = points_of_face(work, f)
+        work.nearest[9] = f
     write_nearest(work.nearest, along(x, -one.rounding, n), along(y, other.rounding, n), n)
     return gap
 

@@ -892,7 +892,8 @@ class Contents:
     contact_pairs: tuple[ContactPair, ...] = ()  # pairs that always collide
     neighbours: NeighbourRule = NeighbourRule.JOINED  # rule for bodies whose shapes do not collide
     timestep: float | None = None  # [s] time step of the file
-    integrator: str | None = None  # integrator of the file, in its words: MJCF's "euler", "rk4", "implicit", ...
+    integrator: str | None = None
+    """Integrator of the file, in its words: MJCF's "euler", "rk4", "implicit", ..., and `EXPLICIT_EULER`."""
     impratio: float = 1.0  # MJCF: impedance of friction relative to normal forces
     noslip: int = 0  # MJCF: iterations after the contact problem that prevent slip
     cone: str | None = None  # friction cone, in MJCF's words
@@ -908,6 +909,7 @@ SMALLEST_INERTIA = 1e-40  # [kg m², kg] least inertia that a joint moves: small
 ROUNDING_RADIUS = 1e-6  # [m] a moment below that of the mass at this distance is a rounding error
 ROOT_JOINT = "root_joint"  # name of the free-flyer that base="floating" adds at the root
 PYRAMIDAL = "pyramidal"  # cones of friction
+EXPLICIT_EULER = "explicit euler"  # MJCF's "euler" without implicit damping (flag eulerdamp)
 START = "qpos0"  # name of the initial configuration of a robot's file
 WORLD = "world"  # name of the ground, in descriptions without a body of this name
 

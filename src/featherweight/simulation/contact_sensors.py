@@ -135,7 +135,7 @@ class ContactSensors:
         swapped = scene.body[parts[:, 0]] < 0  # the world comes second
         kinds[swapped], shapes[swapped] = kinds[swapped, ::-1], shapes[swapped, ::-1]
         distance, plane = stored.gap[at] + margin, scene.kind[parts[:, 1]] == PLANE
-        lift = 0.5 * np.where(plane, distance if rigid else margin, 0.0)
+        lift = 0.5 * np.where(rigid & (scene.kind[parts[:, 1]] >= PLANE), stored.gap[at], 0.0)
         point = found.point[at] + (np.where(swapped, -lift, lift))[:, None] * normal
         back = (kinds[:, 0] > kinds[:, 1]) | ((kinds[:, 0] == kinds[:, 1]) & (shapes[:, 0] > shapes[:, 1]))
         sign = np.where(back, 1.0, -1.0)[:, None]  # MuJoCo's normal points from the first to the second

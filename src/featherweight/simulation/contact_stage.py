@@ -15,13 +15,12 @@ from ..contact.contact_settings import ContactSettings
 from ..contact.laws import COMPLIANT, COULOMB, RIGID
 from ..engine.function import CompiledFunction
 from ..robot.constraints.contact import BilateralContact
-from ..robot.robot import Robot
 from ..robot.system import placements
 from .contact_inertia import ContactInertia, MappedRows, Method
-from .forces_at_joints import ForcesAtJoints
 from .inverse_weights import yielding_numbers
 from .scene import TouchingParts
 from .scene_building import OVERLAP, Links, make_scene
+from .step_model import StepModel
 
 
 class ContactStage:
@@ -32,8 +31,9 @@ class ContactStage:
     """
 
     def __init__(
-        self, robot: Robot, forces: ForcesAtJoints, parts: TouchingParts, settings: ContactSettings, algorithm: str | Method
-    ) -> None:
+        self, model: StepModel, parts: TouchingParts, settings: ContactSettings, algorithm: str | Method
+    ) -> None:  # fmt: skip
+        robot, forces = model.struck, model.forces
         self.robot, self.forces, self.settings = robot, forces, settings
         self.touching = make_scene(robot, parts)
         self.scene, self.bodies, self.names = self.touching.scene, self.touching.bodies, self.touching.names
@@ -60,7 +60,7 @@ class ContactStage:
             self.model = self.model._replace(settings=settings, turning=self.touching.turning)
         touching, apart = self.touching, np.zeros(len(friction))
         if settings.law != RIGID:
-            contacts, rows, apart = yielding_numbers(robot, forces, touching, self.rows, settings.step)
+            contacts, rows, apart = yielding_numbers(model.robot, forces, touching, self.rows, settings.step)
             self.model = self.model._replace(yielding=contacts, yielding_rows=rows)
         if touching.adhesion.any():
             reach = touching.scene.gap[touching.pairs]

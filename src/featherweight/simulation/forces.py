@@ -213,23 +213,26 @@ def bent_energy(bend: Numbers, x: Number, extent: Number) -> Number:
     return x * x * (extent * (bend[0] / 3.0 + extent * (bend[1] / 4.0)))
 
 
-def add_bent_forces(springs: Springs, q: Vector, rates: Vector, ahead: float, row_force: Vector, armature: Vector) -> None:
+def add_bent_forces(
+    springs: Springs, q: Vector, rates: Vector, ends: tuple[float, float], row_force: Vector, armature: Vector
+) -> None:
     """Add forces of nonlinear coefficients at coordinates q and velocities of rows.
 
-    A semi-implicit step includes their change over its length, `ahead`, to first order, by armature as for linear ones.
-    Negative slopes do not make this armature negative.
+    A semi-implicit step includes their change over its length to first order, by armature as for linear ones: `ends` are the
+    times [s] over which springs and dampers change. Negative slopes do not make this armature negative.
     """
+    ahead, late = ends
     for k in range(len(springs.bent)):
         r, j = springs.bent[k], springs.bent_joint[k]
         bend = springs.bends[0, k], springs.bends[1, k], springs.bends[2, k], springs.bends[3, k]
         v, x = rates[r], stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
         extent, speed = extent_of_row(springs, q, r), abs(v)
         row_force[r] += bent_spring_force(bend, x, extent) + bent_damper_force(bend, v)
-        if ahead > 0.0 and j != NO_ARMATURE and len(armature) > 0:
+        if late > 0.0 and j != NO_ARMATURE and len(armature) > 0:
             stiffer = max(extent * (2.0 * bend[0] + 3.0 * extent * bend[1]), -springs.stiffness[r])
             damped = max(speed * (2.0 * bend[2] + 3.0 * speed * bend[3]), -springs.damping[r])
             row_force[r] -= ahead * v * stiffer
-            armature[j] += ahead * damped + ahead * ahead * stiffer
+            armature[j] += late * damped + ahead * ahead * stiffer
 
 
 def ordered_sum(x: Array) -> Array:

@@ -176,9 +176,9 @@ class ForcesAtJoints(ForceRows):
         least, most = self.robot.effort_bounds
         return np.minimum(np.maximum(tau, least), most)
 
-    def implicit_armature(self, step: float) -> dict[str, float]:
-        """Return the armature that represents damping and springs at the end of a step: + h d + h² k."""
-        more = step * self.springs.damping + step * step * self.springs.stiffness
+    def implicit_armature(self, step: float, springs: bool = True) -> dict[str, float]:
+        """Return the armature that represents damping, and springs, at the end of a step: + h d + h² k."""
+        more = step * self.springs.damping + step * step * self.springs.stiffness * springs
         first = {j.name: j.v_slice.start for j in self.robot.model.joints}
         return {j.name: j.armature + float(more[first[j.name]]) for j in self.robot.model.joints if more[first[j.name]] > 0.0}
 

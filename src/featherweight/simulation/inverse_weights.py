@@ -7,8 +7,8 @@ import numpy as np
 from ..array_types import Array
 from ..contact.compliance import IMMOVABLE, numbers_of, weights_of_cones
 from ..contact.joint_rows import JointRows
-from ..model.model import HeldLoop
-from ..model.types import PYRAMIDAL, Coupling, Frame, Pose
+from ..model.model import HeldLoop, MovingBody, MovingJoint
+from ..model.types import PYRAMIDAL, Coupling, Frame, JointType, Pose
 from ..robot.robot import Robot
 from ..robot.tendons.tendon_table import HeldRow
 from .forces_at_joints import ForcesAtJoints
@@ -20,9 +20,10 @@ def yielding_numbers(
 ) -> tuple[Array, Array, Array]:
     """Return the numbers of contacts (candidates, 9) and of joint rows (rows, 9) for `compliance`, and inverse inertias.
 
-    The inverse inertias [1/kg] (candidates,) are for frictionless contacts.
+    The inverse inertias [1/kg] (candidates,) are for frictionless contacts. As in MuJoCo, they are those of the initial
+    configuration of the file, also if it is beyond limits.
     """
-    start, model = robot.start(), robot.model
+    start, model = robot.start(within_limits=False), robot.model
     inverse = np.asarray(robot.inverse_mass_matrix(start))
     weights = weights_of_contacts(robot, start, touching, inverse)
     of_dofs, softness = weights_of_dofs(robot, forces, start, inverse), []
@@ -61,7 +62,27 @@ def weights_of_contacts(robot: Robot, q: Array, touching: TouchingScene, inverse
         return np.zeros(len(sides))
     J = np.asarray(robot.frame_jacobian([Frame(name, name, Pose(p=centers[name])) for name in names])(q))[:, :3]
     of_links = dict(zip(names, np.einsum("bij,jk,bik->b", J, inverse, J) / 3.0, strict=True))
+    of_links |= {body.name: 1.0 / body.mass for body, _ in sliding_bodies(robot)}
     return np.array([sum(of_links[name] for name in pair if name is not None) for pair in sides])
+
+
+def sliding_bodies(robot: Robot) -> list[tuple[MovingBody, list[MovingJoint]]]:
+    """Return the bodies, with their joints, for which MuJoCo takes the reciprocal of the mass, whatever their directions.
+
+    They rest on the ground, only slide along axes of their own, in which their inertia is diagonal, and carry nothing.
+    """
+    above = {j.child: j for j in robot.model.joints}
+    carriers, bodies, found = {j.parent for j in robot.model.joints}, {b.name for b in robot.bodies}, []
+    for body in robot.bodies:
+        joints = [above[body.name]]
+        while joints[-1].parent is not None and joints[-1].parent not in bodies:
+            joints.append(above[joints[-1].parent])
+        _, xy, xz, _, yz, _ = body.inertia.rotational
+        slides = all(j.type is JointType.PRISMATIC and max(map(abs, j.axis)) == 1.0 for j in joints)
+        alone = joints[-1].parent is None and len(body.links) == 1 and body.name not in carriers
+        if slides and alone and body.mass > 0.0 and not any((*body.center, xy, xz, yz)):
+            found.append((body, joints))
+    return found
 
 
 def weight_of_held(robot: Robot, q: Array, row: HeldRow, inverse: Array, of_dofs: Array) -> float:
@@ -93,6 +114,9 @@ def weights_of_dofs(robot: Robot, forces: ForcesAtJoints, q: Array, inverse: Arr
         for part in (slice(first, first + 3), slice(first + 3, first + 6)):
             if j.type.nv >= part.stop - first:
                 weights[part] = weights[part].mean()
+    for body, joints in sliding_bodies(robot):
+        for j in joints:
+            weights[j.v_slice] = 1.0 / body.mass
     for r, j in enumerate(forces.balls, forces.joint_rows + len(forces.tendons)):
         weights[r] = weights[j.v_slice.start]  # a zero angle has no axis
     for rows, moving in forces.rows_of_places():

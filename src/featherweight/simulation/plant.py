@@ -113,13 +113,13 @@ def plant_of(
     parts = TouchingParts(
         touchable.spheres, touchable.pairs, touchable.ground, shapes, contact.friction, contact.restitution, limits.lower,
         limits.upper, joint_friction=joints.friction and bool(forces.friction.any()), file_axes=cones == PYRAMIDS,
-        least_friction=LEAST_FRICTION if cones != COULOMB else 0.0,
+        least_friction=LEAST_FRICTION if cones != COULOMB else 0.0, by_file=cones != COULOMB,
     )  # fmt: skip
     settings = ContactSettings(
         step=step, margin=float(contact.margin), slop=float(contact.slop),
         bounce=float(max(contact.bounce, 2.0 * step * math.hypot(*robot.gravity))), tolerance=float(contact.tolerance),
-        pyramid=bool(contact.pyramid), in_step=integrator != "semi-implicit", law=law, cones=cones,
+        pyramid=bool(contact.pyramid), in_step=not (model.staged or integrator == "semi-implicit"), law=law, cones=cones,
         rounds=robot.model.noslip if cones != COULOMB else 0,
     )  # fmt: skip
     with model.wait:
-        return Plant(model, ContactStage(model.moving, forces, parts, settings, contact.delassus), limits, touchable.ground)
+        return Plant(model, ContactStage(model, parts, settings, contact.delassus), limits, touchable.ground)

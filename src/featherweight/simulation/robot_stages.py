@@ -141,9 +141,8 @@ def find_touching(t: TouchingRecord) -> int:
     """Find the current contacts; return their number, or -1 if there is no room for them."""
     k, settings = t.kinematics, t.model.settings
     count = find_contacts(t.scene, k.placement, k.velocity, settings.step, settings.margin, t.contacts, t.collisions)
-    if settings.law != RIGID:
-        for c in range(count):
-            put_midway(t, c)
+    for c in range(count):
+        put_midway(t, c)
     return -1 if settings.turning and 2 * count > len(t.contacts.gap) else count
 
 
@@ -176,11 +175,15 @@ def stick(s: RobotStages) -> None:
 
 
 def put_midway(t: TouchingRecord, c: int) -> None:
-    """Move a contact point with a half space midway between both surfaces, where all other contact points are."""
+    """Move a contact point on a half space or height field midway between both surfaces, where all other contact points are.
+
+    Rigid surfaces are at their margin after the step.
+    """
     p = t.pair_of[t.contacts.candidate[c]]
-    if t.scene.kind[t.scene.pair[p, 1]] == PLANE:
+    if t.scene.kind[t.scene.pair[p, 1]] >= PLANE:
+        distance = t.scene.margin[p] + (t.contacts.gap[c] if t.model.settings.law != RIGID else 0.0)
         for i in range(3):
-            t.contacts.point[c, i] += 0.5 * t.contacts.gap[c] * t.contacts.normal[c, i]
+            t.contacts.point[c, i] += 0.5 * distance * t.contacts.normal[c, i]
 
 
 def is_touched(s: RobotStages) -> bool:
@@ -451,7 +454,7 @@ def part(s: RobotStages) -> None:
 def apply_impulses(s: RobotStages) -> None:
     """Change the velocity by impulses."""
     step, h, impulses = s.step, s.numbers.step, s.touching.impulses
-    if s.calls.contact_factor.address != 0:
+    if s.calls.contact_factor.address != 0 and not s.numbers.settles:
         for i in range(len(step.after)):
             step.after[i] = step.free[i] + s.touching.passes.change[i]
         return

@@ -30,7 +30,7 @@ from .forces import Springs
 from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import drive_work
 from .load_slopes import SlopesOfStages
-from .smooth_motion import INTEGRATORS
+from .smooth_motion import INTEGRATORS, STAGED
 from .stage_records import (
     FOUND,
     CallsOfRobot,
@@ -62,6 +62,8 @@ OF_MASS = (
     "inverse_factor", "contact_factor", "contact_matrix",
 )  # fmt: skip
 OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # "rk4" calls these with the joints' own armature
+OF_IMPULSES = "body_delassus", "delassus_with_rows", "inverse_factor", "contact_factor", "contact_matrix"
+"""Steps of MuJoCo call these with the joints' own armature, too."""
 
 
 class StagesTable(Table):
@@ -88,14 +90,14 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
     nq, nv, nu, rows, na = robot.nq, robot.nv, forces.nu, forces.rows, forces.states
     lengths = forces.lengths.table.lengths if forces.lengths else no_lengths(nv)
     count = len(lengths.at)
-    base = np.array(model.moving.armature if inertias or model.driven or model.bent else ())
+    base = np.array(model.moving.armature if inertias or model.armature_varies else ())
     springs = forces.springs if model.passive else NO_SPRINGS
     return RobotStages(
         numbers=_numbers(model, contacts),
         state=StateAndInputs.of_sizes(np.array(robot.neutral()), nv, nu, len(robot.bodies), na),
         point=StagePoint.of_sizes(nq, nv, rows, count, (nu, len(forces.parts), na), _joint_map(forces)),
         step=StepArrays.of_sizes(nq, nv, na),
-        rounds=RungeKuttaArrays.of_sizes(nv, na),
+        rounds=RungeKuttaArrays.of_sizes(nq, nv, na),
         midpoint=MidpointArrays.of_sizes(nq + count, nv),
         joints=JointForces(
             _copies(springs), _copies(forces.drives), drive_work(robot, forces),
@@ -130,13 +132,14 @@ def calls_of_robot(model: StepModel, contacts: ContactStage, stages: RobotStages
     """Return calls of the robot's functions by name, for these stages; calls that are never made have no function."""
     robot, inertias = model.robot, len(stages.inertias.parameters) > 0
     functions = _functions(model, stages, external) | _contact_functions(model, contacts, stages)
-    as_it_is = (*OF_ENERGY, *OF_STAGES) if model.integrator == "rk4" else OF_ENERGY
+    of_stages = OF_STAGES if model.integrator == "rk4" or model.by_file else ()
+    as_it_is = *OF_ENERGY, *of_stages, *(OF_IMPULSES if model.by_file else ())
     for name, call in functions.items():
         if robot.model.carried and name == "potential":
             continue
         if inertias and name in as_it_is:
             functions[name] = with_inertias(robot, call, stages.inertias.parameters, stages.inertias.own_armature)
-        elif name in OF_MASS and (inertias or model.driven or model.bent):
+        elif name in OF_MASS and name not in as_it_is and (inertias or model.armature_varies):
             functions[name] = with_inertias(model.moving, call, stages.inertias.parameters, stages.inertias.armature)
     return functions
 
@@ -220,10 +223,13 @@ def _copies(arrays: Any) -> Any:
 def _numbers(model: StepModel, contacts: ContactStage) -> RobotNumbers:
     robot = model.robot
     return RobotNumbers(
-        integrator=INTEGRATORS[model.integrator],
+        integrator=STAGED if model.staged else INTEGRATORS[model.integrator],
         looped=model.looped,
         joined=model.forces.mapped,
         driven=model.driven,
+        ahead=0.0 if model.by_file or model.staged else float(model.h),
+        settles=model.settles,
+        drives_damp=model.drives_damp,
         looks_back=contacts.looks_back,
         step=float(model.h),
         closed_at=float(robot.step_functions.closing_tolerance) if model.looped else 0.0,
@@ -303,11 +309,12 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
     """Return calls for the robot's motion; calls that are never made have no function."""
     robot, moving, h = model.robot, model.moving, np.array(float(model.h))
     p, step, q, v, forces = s.point, s.step, s.state.q, s.state.v, s.touching.forces
-    staged = robot if model.integrator == "rk4" else moving
-    touching = bool(s.touching.bodies.size or s.touching.dofs.size)
+    staged = robot if model.integrator == "rk4" or model.by_file else moving
+    touching = bool(s.touching.bodies.size or s.touching.dofs.size or model.settles)
     pushed = moving.forward_dynamics.variant("external_forces") if touching else None
     forced = staged.forward_dynamics.variant("external_forces") if external else None
     smooth = model.integrator != "semi-implicit"
+    to_free = robot.step_functions.free_velocity if model.staged or not smooth else None
     loops, lengths, weighing, carrying = s.loops, model.forces.lengths, robot, robot
     if robot.model.carried:
         weighing, carrying = (robot.with_weights_of(part(robot.model)) for part in (uncarried, carried))
@@ -318,7 +325,7 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         "dynamics_external": (forced, p.x, p.w, p.load, forces, p.acceleration),
         "dynamics_pushed": (pushed, p.x, p.w, step.pushed_load, forces, step.pushed),
         "inverse_dynamics": (staged.inverse_dynamics if external else None, p.x, p.w, p.acceleration, p.load),
-        "free_velocity": (None if smooth else robot.step_functions.free_velocity, v, step.acceleration, h, step.free),
+        "free_velocity": (to_free, v, step.acceleration, h, step.free),
         "pushed_velocity": (None if smooth else robot.step_functions.free_velocity, v, step.pushed, h, step.after),
         "advance": (None if smooth else robot.step_functions.advance, q, step.after, step.displacement, h, p.x, step.end),
         "advance_straight": (
@@ -350,7 +357,7 @@ def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) ->
     by_inverse, bodies = inertia.takes_inverse, bool(stage.bodies)
     by_inverse, passes, in_passes = by_inverse and not stage.in_passes, t.passes, stage.pass_functions
     factor, response, matrix, loads, motions = in_passes or (None,) * 5
-    inverse: CompiledFunction | None = inertia.inverse_factor(model.moving) if by_inverse else None
+    inverse: CompiledFunction | None = inertia.inverse_factor(model.struck) if by_inverse else None
     return {
         "placement": (stage.body_placements, q, k.placement),
         "velocity": (stage.body_velocities, q, s.step.free, k.velocity),

@@ -134,6 +134,7 @@ class TouchingParts(NamedTuple):
     joint_friction: bool
     file_axes: bool = False  # contacts have MuJoCo's tangents; friction pyramids depend on them
     least_friction: float = 0.0  # lower bound for contacts that are not frictionless
+    by_file: bool = False  # contact points are those of MuJoCo
 
 
 def common_coefficient(a: float | None, b: float | None, default: float) -> float:

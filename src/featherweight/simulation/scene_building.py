@@ -232,6 +232,7 @@ def assembled_scene(
         balls=np.concatenate([np.zeros((0, 4)), *(t.balls for t in things)]),
         fields=joined_fields(things),
         hulls=joined_hulls(things),
+        by_file=parts.by_file,
     )  # fmt: skip
     owner = np.repeat(np.arange(len(ordered)), candidates)
     both = [(things[p.i], things[p.j]) for p in ordered]

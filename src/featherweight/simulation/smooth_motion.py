@@ -35,6 +35,10 @@ from .controllers import DrivesNow
 from .drag import add_drag
 from .drive_inputs import next_activation, reanchor, shift_delayed, write_drive_inputs
 from .forces import (
+    BY_VELOCITY,
+    GEAR,
+    HIGH,
+    LOW,
     Numbers,
     Springs,
     add_bent_forces,
@@ -49,11 +53,11 @@ from .forces import (
     write_row_forces,
 )
 from .forces_at_joints import ForcesAtJoints
-from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
+from .implicit_drives import MOST_ROUNDS, OF_LENGTH, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
 from .stage_records import KEPT_STEPS, KINETIC, POTENTIAL, WITH_CONTROL, WITH_FORCES, RobotStages
 from .step_status import DIVERGED, OPEN_LOOPS, TAKEN, UNSETTLED
 
-SEMI_IMPLICIT, RK4, MIDPOINT = range(3)
+SEMI_IMPLICIT, STAGED, RK4, MIDPOINT = range(4)  # the second is "rk4" with contacts in each stage
 INTEGRATORS = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}
 MOST_CLOSINGS = 30  # greatest number of Newton steps that close loops; mostly two suffice
 RUNGE_KUTTA_ROUNDS = 4
@@ -231,7 +235,8 @@ def add_springs(s: RobotStages, ahead: float) -> None:
     for k in range(len(springs.turning)):
         r = springs.turning[k]
         p.row_force[r] = force_of_spring(springs, r, coordinate_of_row(springs, p.x, r), p.row_velocity[r], ahead)
-    add_bent_forces(springs, p.coordinates, p.row_velocity, ahead, p.row_force, s.inertias.armature)
+    late = s.numbers.step if ahead > 0.0 or s.numbers.settles else 0.0
+    add_bent_forces(springs, p.coordinates, p.row_velocity, (ahead, late), p.row_force, s.inertias.armature)
     write_carried(s, p.carried)
     for i in range(len(p.load)):
         p.load[i] += p.carried[i]
@@ -273,6 +278,14 @@ def accelerate(s: RobotStages, ahead: float) -> None:
     """Write the acceleration at x and w; springs act where w leads in `ahead` seconds."""
     write_load(s, ahead)
     call_dynamics(s)
+
+
+def add_damping_of_drives(s: RobotStages) -> None:
+    """Add the armature that represents the damping of drives within their limits at the end of a step."""
+    d, joint, h = s.joints.drives, s.joints.driving.joint, s.numbers.step
+    for k in range(len(d.row)):
+        if joint[k] != OF_LENGTH and d.values[LOW, k] < s.point.law[k] < d.values[HIGH, k]:
+            s.inertias.armature[joint[k]] += h * d.values[GEAR, k] * d.values[GEAR, k] * max(-d.values[BY_VELOCITY, k], 0.0)
 
 
 def accelerate_driven(s: RobotStages) -> None:
@@ -369,12 +382,14 @@ def integrate_smoothly(s: RobotStages) -> int:
     be_at(s, s.state.q, s.state.v)
     copy(s.state.act, p.act)
     clear(p.act_rate)
-    if kind == SEMI_IMPLICIT:
+    if kind <= STAGED:
         if s.numbers.driven and s.state.given[WITH_CONTROL]:
             accelerate_driven(s)
         else:
             copy(s.inertias.base_armature, s.inertias.armature)
-            accelerate(s, s.numbers.step)
+            accelerate(s, s.numbers.ahead)
+        if s.numbers.drives_damp and s.state.given[WITH_CONTROL]:
+            add_damping_of_drives(s)
         copy(p.load, step.load)
         copy(p.acceleration, step.acceleration)
         write_next_activations(s)

@@ -46,6 +46,9 @@ class RobotNumbers(NamedTuple):
     looped: bool  # loops can open
     joined: bool  # S maps independent velocities to those of all joints and lengths
     driven: bool  # drives have stiffness or damping, which a semi-implicit step evaluates at its end
+    ahead: float  # [s] time after which springs act in a semi-implicit step: its length, or zero with MuJoCo's steps
+    settles: bool  # dampers act after impulses
+    drives_damp: bool  # those of drives as well
     looks_back: bool  # the contact problem needs the velocities before the step
     step: float  # [s]
     closed_at: float  # [m, rad] greatest residual of closed loops
@@ -111,12 +114,15 @@ class RungeKuttaArrays(NamedTuple):
     once: Vector  # (nv,) workspace for brackets
     twice: Vector
     act_rates: Vector  # (na,) weighted sum of rates of activations
+    start_q: Vector  # (nq,) state at the start of a step of `touching_stages`
+    start_v: Vector  # (nv,)
+    start_act: Vector  # (na,)
 
     @classmethod
-    def of_sizes(cls, nv: int, na: int) -> RungeKuttaArrays:
+    def of_sizes(cls, nq: int, nv: int, na: int) -> RungeKuttaArrays:
         """Return arrays of zeros."""
-        a, b, c, d, e = (np.zeros(nv) for _ in range(5))
-        return cls(a, b, c, d, e, np.zeros(na))
+        sizes = {"act_rates": na, "start_q": nq, "start_act": na}
+        return cls(*(np.zeros(sizes.get(name, nv)) for name in cls._fields))
 
 
 class MidpointArrays(NamedTuple):

@@ -1,8 +1,9 @@
 """One time step as a sequence of stages.
 
 A robot first moves as if it touched nothing. Impulses at contacts, limits and dry friction then change its velocity, by maximum
-dissipation (`contact.impulses`). A displacement without velocity separates overlapping bodies, and the velocity moves the
-robot. All execution modes use this code: compiled for one robot, compiled for many robots, and plain Python.
+dissipation (`contact.impulses`); with the contact law of an MJCF file, dampers act together with them. A displacement without
+velocity separates overlapping bodies, and the velocity moves the robot. All execution modes use this code: compiled for one
+robot, compiled for many robots, and plain Python.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from .robot_stages import (
     move_freely,
     part,
 )  # fmt: skip
+from .smooth_motion import STAGED
 from .stage_records import PARTING, RobotStages
 from .step_status import NO_VELOCITY_AFTER_CONTACT, TAKEN
+from .touching_stages import try_stages
 
 
 def take_step(s: RobotStages) -> int:
@@ -34,6 +37,8 @@ def take_step(s: RobotStages) -> int:
 
 def try_step(s: RobotStages) -> int:
     """Compute the result of a step without changing the state."""
+    if s.numbers.integrator == STAGED:
+        return try_stages(s)
     status = move_freely(s)
     if status != TAKEN:
         return status
@@ -51,6 +56,8 @@ def try_step(s: RobotStages) -> int:
             return NO_VELOCITY_AFTER_CONTACT
     else:
         forget_impulses(s)
+        if s.numbers.settles:
+            apply_impulses(s)
     status = move(s)
     if status != TAKEN:
         return status

@@ -9,19 +9,22 @@ from typing import Any
 import numpy as np
 
 from ..array_types import Array
+from ..contact.laws import COULOMB
 from ..engine.compilation_messages import Wait
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
-from ..model.types import JointType
+from ..model.types import EXPLICIT_EULER, JointType
 from ..robot.robot import Robot
 from ..robot.step_slopes import end_slopes, velocity_slopes, with_armature
-from .forces import NO_ARMATURE
+from .defaults import law_of
+from .forces import BY_VELOCITY, NO_ARMATURE
 from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import has_implicit_drives
 from .simulation_options import PART, ContactOptions
 from .smooth_motion import middle_armature, write_curved_rates
 
+IMPLICIT = "implicit", "implicitfast"  # integrators of files that evaluate the damping of drives at the end of a step
 WHOLE = 5.0  # total compilation time over that of planning the time step, or of comparing algorithms for contacts
 
 
@@ -32,6 +35,10 @@ class StepModel:
     them for "rk4" and "midpoint". `passive` says whether joints have damping and springs, `driven` whether the step evaluates
     drives at its end, and `bent` whether it evaluates nonlinear springs and dampers there. A falling body gains `least_energy`
     [J] in a step. `wait` covers all compilations of the simulation.
+
+    With the contact law of an MJCF file, a semi-implicit step is that of MuJoCo (`by_file`): springs and drives act as at its
+    start, impulses see the inertia of `struck` without damping, and only then dampers act as at its end; those of drives
+    (`drives_damp`) only with "implicitfast". Contacts then act in each stage of "rk4" (`staged`).
     """
 
     def __init__(
@@ -41,28 +48,44 @@ class StepModel:
         self.max_penetration = float(contact.max_penetration)
         self.deepest_start = math.inf if contact.overlaps == PART else self.max_penetration  # [m]
         self.wait = Wait(f"the simulation of {robot.name!r}", WHOLE)
+        of_mujoco = law_of(contact.law, robot)[1] != COULOMB
+        self.by_file, self.staged = of_mujoco and integrator == "semi-implicit", of_mujoco and integrator == "rk4"
         self.in_fluid = bool(robot.model.drag)
         if self.in_fluid and integrator == "midpoint":
             raise ValueError(f"{robot.name}: drag in a fluid needs integrator 'semi-implicit' or 'rk4'")
-        if forces.sticky and integrator != "semi-implicit":
+        if forces.sticky and integrator != "semi-implicit" and not self.staged:
             name = forces.parts[forces.sticky[0]].name
             raise ValueError(f"{robot.name}: adhesion (actuator {name!r}) needs integrator 'semi-implicit'")
+        late = passive and integrator == "semi-implicit" and not (self.by_file and robot.model.integrator == EXPLICIT_EULER)
         self.moving = robot
         self.middle_armature = np.zeros(0)
-        if passive and integrator == "semi-implicit":
-            self.moving = robot.with_armature(forces.implicit_armature(h))
-        elif integrator != "semi-implicit" and (more := middle_armature(forces, h, passive)).any():
+        if late:
+            self.moving = robot.with_armature(forces.implicit_armature(h, not self.by_file))
+        elif integrator != "semi-implicit" and not self.staged and (more := middle_armature(forces, h, passive)).any():
             self.middle_armature = more
             first = {j.name: more[j.v_slice.start] for j in robot.model.joints if more[j.v_slice.start] > 0.0}
             own = {j.name: j.armature for j in robot.model.joints}
             self.moving = robot.with_armature({name: own[name] + float(x) for name, x in first.items()})
-        self.has_drives = integrator == "semi-implicit" and has_implicit_drives(forces, h)
-        by_name = isinstance(contact.delassus, str)
-        self.driven = self.has_drives and by_name and robot.forward_dynamics.execution == "traced"
-        bent = passive and integrator == "semi-implicit" and bool((forces.springs.bent_joint != NO_ARMATURE).any())
-        self.bent = bent and by_name and robot.forward_dynamics.execution == "traced"
+        self.struck = robot if of_mujoco else self.moving
+        self.has_drives = integrator == "semi-implicit" and has_implicit_drives(forces, h) and not self.by_file
+        traced = isinstance(contact.delassus, str) and robot.forward_dynamics.execution == "traced"
+        self.driven = self.has_drives and traced
+        bent = late and bool((forces.springs.bent_joint != NO_ARMATURE).any())
+        self.bent = bent and traced
+        damps = self.by_file and robot.model.integrator in IMPLICIT and bool((forces.drives.values[BY_VELOCITY] < 0.0).any())
+        self.drives_damp = damps and traced
         self.looped = robot.closed and bool(robot.loop_rows)  # type: ignore[attr-defined]  # couplings cannot open
         self.least_energy = robot.mass * float(np.dot(robot.gravity, robot.gravity)) * h * h
+
+    @property
+    def armature_varies(self) -> bool:
+        """Return whether the armature depends on the state."""
+        return self.driven or self.bent or self.drives_damp
+
+    @property
+    def settles(self) -> bool:
+        """Return whether dampers act after impulses, so that each step has to evaluate the acceleration twice."""
+        return self.by_file and (self.moving is not self.robot or self.bent or self.drives_damp)
 
     @cached_property
     def curved(self) -> tuple[tuple[int, int], ...]:

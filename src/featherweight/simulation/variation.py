@@ -94,7 +94,7 @@ def _inertias(
         moving, more = own + L[:, rows], {"middle_armature": L}
     elif model.passive and model.integrator == "semi-implicit":
         damping, stiffness = (varied.get(name, getattr(forces.springs, name)[None]) for name in ("damping", "stiffness"))
-        moving = own + h * damping[:, rows] + h * h * stiffness[:, rows]
+        moving = own + h * damping[:, rows] + h * h * stiffness[:, rows] * (not model.by_file)
     return more | {"parameters": bodies, "own_armature": own, "armature": np.broadcast_to(moving, own.shape)}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..types import ModelError
+from ..types import EXPLICIT_EULER, ModelError
 
 LEFT_OUT = "not supported, and left out"  # key of reports, as below
 UNDRIVEN = "gravity compensation by drives (actuatorgravcomp) of a file without actuators, which acts"
@@ -18,7 +18,8 @@ FOLLOW, INDEPENDENT, REFUSE, REPORT = "follow", "independent", "refuse", "report
 MIMIC = (FOLLOW, INDEPENDENT, REFUSE)  # treatment of joints that follow others
 UNSUPPORTED = (REFUSE, REPORT)  # treatment of unsupported parts that could be left out
 
-INTEGRATORS = ("euler", "implicitfast", "semi-implicit", "rk4", "midpoint")  # integrators in files that simulations use
+INTEGRATORS = "euler", EXPLICIT_EULER, "implicitfast", "semi-implicit", "rk4", "midpoint"
+"""Integrators in files that simulations use."""
 
 
 def unused_integrator(word: str | None) -> Iterator[tuple[str, str]]:

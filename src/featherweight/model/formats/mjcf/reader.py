@@ -19,6 +19,7 @@ from ...description import Description
 from ...editing.kept_sensors import without_sensors_across_loops
 from ...held_equalities import EXACT
 from ...types import (
+    EXPLICIT_EULER,
     LARGEST,
     WORLD,
     Body,
@@ -229,6 +230,8 @@ class _Elements:
         cameras = tuple(read_cameras(self.model, self.names))
         sensors = self._sensors(geoms, drives, [c.name for c in cameras], other_sensors)
         integrator = self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower()
+        if integrator == "euler" and disabled(self.mujoco, self.model.opt, "EULERDAMP"):
+            integrator = EXPLICIT_EULER
         description = Description(
             name,
             self.source,

@@ -12,7 +12,7 @@ from ...editing.joint_types import zero_position
 from ...editing.locking import joint_motion
 from ...editing.notes import warn
 from ...editing.references import supports
-from ...types import START, Camera, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
+from ...types import EXPLICIT_EULER, START, Camera, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
 from ..urdf.notation import written
 from .as_bodies import Limb, as_bodies, limbs, without_world
 from .camera_elements import write_camera
@@ -24,7 +24,7 @@ from .losses import Losses
 from .sensor_elements import write_sensors
 from .tendon_writer import DriveElements, write_coefficients
 
-INTEGRATORS = {"euler": "Euler", "rk4": "RK4", "implicit": "implicit", "implicitfast": "implicitfast"}
+INTEGRATORS = {"euler": "Euler", EXPLICIT_EULER: "Euler", "rk4": "RK4", "implicit": "implicit", "implicitfast": "implicitfast"}
 KINDS = {JointType.FLOATING: "free", JointType.SPHERICAL: "ball", JointType.PRISMATIC: "slide"}  # others are hinges
 
 SAME = 1e-12  # difference of equal poses, due to rounding
@@ -65,8 +65,11 @@ def mjcf_element_of(d: Contents, folder: Path, lost: Losses) -> Element:
     geoms = Geoms(root, folder, words, still, lost)
     names = lost.unique([f.name for f in words.frames], "frames")
     bodies = _bodies(root, words, file, geoms, names, lost)
-    if write_contacts(root, d, file, geoms, lost):
-        SubElement(option, "flag", filterparent="disable")
+    flags = {"filterparent": "disable"} if write_contacts(root, d, file, geoms, lost) else {}
+    if d.integrator == EXPLICIT_EULER:
+        flags["eulerdamp"] = "disable"
+    if flags:
+        SubElement(option, "flag", flags)
     Equalities(root, {j.name: j.zero for j in words.joints}, lost).write(words)
     drives = DriveElements(words, bodies, names, lost).write(root)
     _keyframes(root, words, [j for limb in file for j in limb.joints], drives, lost)

@@ -1,0 +1,96 @@
+"""Tests of steps with the contact law of MJCF files: those of MuJoCo's integrators, for stiff drives and dampers, too."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+import featherweight as fw
+from simulation.beside_mujoco import BesideMujoco
+
+# an arm with a spring, a strong damper and a servo pushes a ball about; both are far from the limit of short steps
+ARM = """<mujoco><option timestep="0.005" integrator="{integrator}"><flag {flag}/></option><compiler angle="radian"/><worldbody>
+<geom type="plane" size="5 5 .1"/>
+<body pos="0 0 .5"><joint name="a" axis="0 1 0" damping="20" armature=".01"/>
+  <geom type="capsule" size=".03" fromto="0 0 0 .4 0 0" mass="1"/>
+  <body pos=".4 0 0"><joint name="b" axis="0 1 0" stiffness="40" springref=".7" {damping} range="-1 .3"/>
+    <geom type="capsule" size=".03" fromto="0 0 0 .4 0 -.2" mass="1"/></body></body>
+<body pos=".7 0 .1"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1" damping="50"/>
+  <geom type="sphere" size=".1" mass="2"/></body>
+</worldbody><actuator><position name="servo" joint="a" kp="200" kv="{kv}" forcerange="-30 30"/></actuator></mujoco>"""
+
+
+def pair_of(text: str, **options: str) -> BesideMujoco:
+    return BesideMujoco(fw.load(text), mujoco.MjModel.from_xml_string(text), **options)
+
+
+@pytest.mark.parametrize("kv", [0, 3])
+@pytest.mark.parametrize("damping", ['damping="2"', 'damping=".5 .03 .02"'])
+@pytest.mark.parametrize(("integrator", "flag"), [("Euler", ""), ("Euler", 'eulerdamp="disable"'), ("implicitfast", "")])
+def test_steps_are_mujocos(integrator: str, flag: str, damping: str, kv: int) -> None:
+    """Check springs, dampers and a drive that also reaches its bounds, in contact and at a limit, by single steps.
+
+    Dampers act after the impulses, which would otherwise differ by the ratio of h times the damping to the inertia.
+    """
+    if " " in damping and not hasattr(mujoco.MjModel, "dof_dampingpoly"):
+        pytest.skip("this version of MuJoCo has linear dampers only")
+    pair = pair_of(ARM.format(integrator=integrator, flag=flag, damping=damping, kv=kv))
+    touched = limited = bounded = False
+    for k in range(200):
+        pair.sim.q, pair.sim.v = pair.order.robot_state(pair.data.qpos, pair.data.qvel)
+        pair.step(np.array([0.5 if k < 100 else -0.8]))
+        assert pair.faster < 1e-7
+        touched, limited = touched or pair.data.ncon > 1, limited or bool((pair.data.efc_type == 3).any())
+        bounded = bounded or abs(pair.data.actuator_force[0]) == 30.0
+    assert touched and limited and bounded
+
+
+def test_files_say_whether_damping_is_explicit() -> None:
+    text = ARM.format(integrator="Euler", flag='eulerdamp="disable"', damping="", kv=0)
+    assert fw.read(text).integrator == "explicit euler"
+    assert fw.Simulation(fw.load(text)).integrator == "semi-implicit"
+
+
+def test_other_laws_evaluate_stiff_drives_at_the_end_of_a_step() -> None:
+    """Check a drive that vibrates in MuJoCo's steps, and comes to rest in the library's own."""
+    text = """<mujoco><option timestep=".01"/><worldbody><body><joint name="a" axis="0 1 0"/>
+    <geom size=".1" mass="1" pos=".3 0 0"/></body></worldbody><actuator><position joint="a" kp="2000"/></actuator></mujoco>"""
+    own, theirs = pair_of(text, contact="compliant").sim, pair_of(text).sim
+    for sim in (own, theirs):
+        sim.step(control=np.array([0.1]), steps=100)
+    assert abs(own.v[0]) < 1e-3 and abs(theirs.v[0]) > 1.0
+
+
+@pytest.mark.parametrize("joints", ['axis="0 0 1" armature="1"', 'axis="0 0 1"/><joint type="slide" axis="1 0 0"'])
+@pytest.mark.parametrize(
+    "rest", ['pos="0 0 0"', 'pos=".01 0 0"', 'pos="0 0 0"/><site/><geom size=".01" mass=".1" pos=".1 0 0"']
+)
+def test_the_softness_of_bodies_that_only_slide_is_mujocos(joints: str, rest: str) -> None:
+    """Check bodies with their centre of mass at the origin, for which MuJoCo takes the inverse of the mass, and others."""
+    text = f"""<mujoco><option timestep=".005"/><worldbody><geom type="plane" size="5 5 .1"/><body pos="0 0 .099">
+    <joint type="slide" {joints} range="-.01 1"/><geom size=".1" mass="2" {rest}/></body></worldbody></mujoco>"""
+    pair = pair_of(text)
+    for _ in range(100):
+        pair.step()
+        assert pair.faster < 1e-8
+    assert pair.data.ncon == 1
+
+
+RUNGE_KUTTA = """<mujoco><option timestep="0.01" integrator="RK4"/><compiler angle="radian"/><worldbody>
+<geom type="plane" size="5 5 .1"/><body pos="0 0 .3"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>
+  <joint axis="0 1 0" damping=".1"/><geom type="capsule" size=".05" fromto="-.2 0 0 .2 0 0" mass="1"/>
+  <body pos=".2 0 0"><joint name="k" axis="0 1 0" range=".5 1.5" armature=".01" stiffness="2" frictionloss=".1"/>
+    <geom type="capsule" size=".04" fromto="0 0 0 .2 0 -.1" mass=".5"/></body></body>
+</worldbody><actuator><general joint="k" dyntype="filter" dynprm=".05" gainprm="2"/></actuator></mujoco>"""
+
+
+def test_contacts_act_in_each_stage_of_runge_kutta() -> None:
+    """Check a leg that falls, bounces at its limit and lies, driven by a filtered control."""
+    pair = pair_of(RUNGE_KUTTA)
+    assert pair.sim.integrator == "rk4"
+    for k in range(200):
+        pair.step(np.array([1.0 if k % 40 < 20 else -1.0]))
+        assert pair.away < 1e-6 and pair.faster < 1e-5
+        assert pair.sim.activation[0] == pytest.approx(pair.data.act[0], abs=1e-12)
+    assert pair.data.ncon > 0 and pair.data.nf > 0
