@@ -12,7 +12,7 @@ CREATURE = """<mujoco><option timestep="0.004" cone="{cone}" impratio="{impratio
 <default><geom condim="{condim}" friction=".8 .02 .01"/><joint axis="0 1 0" range="-40 70" frictionloss=".03" damping=".05"/>
 </default><worldbody><geom type="plane" size="9 9 .1"/>
 <body name="torso" pos="0 0 .3"><freejoint/><geom type="box" size=".15 .08 .05" mass="3"/>{legs}</body>
-<body pos=".1 .3 .08"><freejoint/><geom type="box" size=".06 .05 .04" mass=".4"/></body></worldbody>
+<body pos=".1 .3 .08"><freejoint/><geom type="capsule" size=".05 .06" mass=".4"/></body></worldbody>
 <contact><exclude body1="torso" body2="thigh0"/></contact>
 <tendon><fixed name="strap" range="-.3 .4" frictionloss=".02"><joint joint="hip0" coef="1"/><joint joint="hip1" coef="-1"/>
 </fixed></tendon></mujoco>"""
