@@ -24,10 +24,14 @@ def scene_of(*shapes: fw.Shape, ground: fw.Plane | fw.HeightField | None = None)
     return make_scene(robot, TouchingParts((), (), ground, True, 0.8, 0.0, np.zeros(0), np.zeros(0), False))
 
 
+def places(room: int) -> ContactPoints:
+    numbers, vectors = np.zeros((3, room), np.int64), np.zeros((2, room, 3))
+    return ContactPoints(numbers[0], numbers[1], numbers[2], vectors[0], vectors[1], np.zeros(room))
+
+
 def found(touching: TouchingScene, p: np.ndarray, v: np.ndarray, room: int = 32) -> tuple[int, ContactPoints]:
     """Return contacts for positions (bodies, 3) and velocities (bodies, 3), by functions in plain Python."""
-    numbers, vectors = np.zeros((3, room), np.int64), np.zeros((2, room, 3))
-    contacts = ContactPoints(numbers[0], numbers[1], numbers[2], vectors[0], vectors[1], np.zeros(room))
+    contacts = places(room)
     T = np.tile(np.eye(4), (len(p), 1, 1))
     T[:, :3, 3] = p
     velocity = np.hstack([v, np.zeros_like(v)])
@@ -117,7 +121,7 @@ def test_remembered_gaps_change_no_contact() -> None:
     touching, rng = scene_of(*SHAPES, ground=fw.Plane((0.0, 0.0, -0.3))), np.random.default_rng(0)
     bodies, works = 5, [collision_work(touching.scene) for _ in range(2)]
     works[0].remembers[0] = True
-    contacts = [ContactPoints(*np.zeros((3, 64), np.int64), *np.zeros((2, 64, 3)), np.zeros(64)) for _ in works]
+    contacts = [places(64) for _ in works]
     T, left_out, touched = np.tile(np.eye(4), (bodies, 1, 1)), 0, 0
     for moment in range(120):
         if moment % 40 == 0:

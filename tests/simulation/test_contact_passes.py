@@ -11,7 +11,7 @@ import featherweight as fw
 CREATURE = """<mujoco><option timestep="0.004" cone="{cone}" impratio="{impratio}"/>
 <default><geom condim="{condim}" friction=".8 .02 .01"/><joint axis="0 1 0" range="-40 70" frictionloss=".03" damping=".05"/>
 </default><worldbody><geom type="plane" size="9 9 .1"/>
-<body name="torso" pos="0 0 .3"><freejoint/><geom type="box" size=".15 .08 .05" mass="3"/>{legs}</body>
+<body name="torso" pos="0 0 .3"><freejoint/><geom type="capsule" size=".06 .12" euler="0 90 0" mass="3"/>{legs}</body>
 <body pos=".1 .3 .08"><freejoint/><geom type="capsule" size=".05 .06" mass=".4"/></body></worldbody>
 <contact><exclude body1="torso" body2="thigh0"/></contact>
 <tendon><fixed name="strap" range="-.3 .4" frictionloss=".02"><joint joint="hip0" coef="1"/><joint joint="hip1" coef="-1"/>
@@ -37,7 +37,7 @@ def test_a_creature_that_lies_and_struggles_moves_as_in_mujoco(cone: str, condim
     away, pairs, strapped = [], 0, 0
     for k in range(400):
         if k % 10 == 0:
-            data.qfrc_applied[:] = rng.normal(size=model.nv) * np.where(np.arange(model.nv) < 6, 0.0, 0.4)
+            data.qfrc_applied[:] = rng.normal(size=model.nv) * np.where(np.arange(model.nv) < 6, 0.0, 1.0)
             data.qfrc_applied[-6:] = 0.0
             tau = order.robot_state(data.qpos, data.qfrc_applied).v
         sim.q, sim.v = order.robot_state(data.qpos, data.qvel)

@@ -28,7 +28,7 @@ DIRECTIONS = 6
 class Turning(NamedTuple):
     """Which contacts have friction against spinning and rolling."""
 
-    index: Integers  # (contacts,) index among the rows of three after those of contacts, or -1
+    group: Integers  # (contacts,) index among the rows of three after those of contacts, or -1
     friction: Matrix  # (contacts, 3) [m] against spinning, and rolling about both tangents
 
 
@@ -39,7 +39,7 @@ def turning_of(contacts: int) -> Turning:
 
 def row_of(c: int, l: int, k: int, turning: Turning) -> int:
     """Return the row of a direction of contact c of k contacts."""
-    return 3 * c + l if l < 3 else 3 * (k + turning.index[c]) + l - 3
+    return 3 * c + l if l < 3 else 3 * (k + turning.group[c]) + l - 3
 
 
 def friction_of(problem: Problem, c: int, l: int, turning: Turning) -> float:
@@ -51,7 +51,7 @@ def friction_of(problem: Problem, c: int, l: int, turning: Turning) -> float:
 
 def directions_of(c: int, turning: Turning) -> int:
     """Return the number of directions of a contact."""
-    return DIRECTIONS if turning.index[c] >= 0 else 3
+    return DIRECTIONS if turning.group[c] >= 0 else 3
 
 
 def edges_of(problem: Problem, c: int, turning: Turning) -> int:

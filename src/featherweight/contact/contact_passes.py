@@ -67,6 +67,12 @@ class ContactRows(NamedTuple):
     stiffness: Vector  # (m,) G of rows with bounds
 
 
+def contact_rows(contacts: int, m: int) -> ContactRows:
+    """Return room for m rows, 3 for each contact and those of joints."""
+    a, b, c, d, e, f, g = np.zeros((7, m))
+    return ContactRows(a, b, c, d, e, f, g, np.zeros((contacts, DIRECTIONS, DIRECTIONS)), np.zeros(m))
+
+
 class PassWork(NamedTuple):
     """Arguments and results of the robot's functions, and workspace for contacts between two moving bodies."""
 
@@ -89,7 +95,7 @@ def pass_work(bodies: int, dof: Integers, n: int, contacts: int, rows: int, coup
     force, load, change = np.zeros((3, n))
     stiffening, (wrench, motion) = np.zeros(int((dof < n).sum())), np.zeros((2, bodies, 6))
     m, stride, coupled = 3 * contacts + rows, padded(n), contacts if coupling else 0
-    numbers = ContactRows(*np.zeros((7, m)), np.zeros((contacts, DIRECTIONS, DIRECTIONS)), np.zeros(m))
+    numbers = contact_rows(contacts, m)
     matrix = aligned_numbers((n + len(dof) + 2 * DIRECTIONS * coupled) * stride if coupling else 0)
     return PassWork(
         np.zeros((bodies, 6, 6)), stiffening, np.zeros((n, 7)), wrench, force, motion, matrix, load, change, dof, numbers,
@@ -191,7 +197,8 @@ def greatest_error(scene: Scene) -> float:
 
 def velocity_at_first(p: AssembledProblem, i: int) -> float:
     """Return the velocity of a row to which it answers without impulses: its cone starts at the pull of adhesion."""
-    return p.problem.b[i] - (p.law.compliance[i] * p.pull[i // 3] if i < 3 * len(p.problem.mu) and i % 3 == 0 else 0.0)
+    normal = i < 3 * len(p.problem.mu) and i % 3 == 0
+    return p.problem.b[i] - (p.law.compliance[i] * p.pull[i // 3] if normal else 0.0)  # type: ignore[no-any-return]
 
 
 def greatest_change(moved: Vector) -> float:
@@ -453,7 +460,7 @@ def write_stiffness(scene: Scene) -> None:
     for c in range(k):
         a, b = body_of(scene.contacts, c, 0), body_of(scene.contacts, c, 1)
         if a < 0 or b < 0:
-            s, K, G, t = 0 if a >= 0 else 1, passes.stiffness[max(a, b)], x.slope[c], k + passes.turning.index[c]
+            s, K, G, t = 0 if a >= 0 else 1, passes.stiffness[max(a, b)], x.slope[c], k + passes.turning.group[c]
             add_stiffness(p.rows[c, s], G, 0, 0, p.rows[c, s], K)
             if t >= k:
                 add_stiffness(p.rows[c, s], G, 0, 3, p.rows[t, s], K)
@@ -498,7 +505,7 @@ def write_coupled_rows(scene: Scene) -> int:
             for l in range(directions_of(c, passes.turning)):
                 clear_wrenches(passes)
                 unit = 1.0 if l % 3 == 0 else 0.0, 1.0 if l % 3 == 1 else 0.0, 1.0 if l % 3 == 2 else 0.0
-                add_impulses(scene, c if l < 3 else k + passes.turning.index[c], unit)
+                add_impulses(scene, c if l < 3 else k + passes.turning.group[c], unit)
                 call_machine(scene.calls.loads)
                 for i in range(n):
                     passes.matrix[place_of_contact(passes, count) + l * stride + i] = passes.load[i]

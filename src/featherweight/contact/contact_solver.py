@@ -462,7 +462,7 @@ def resolve_in_passes(
     """Write one robot's impulses by a compliant law, and return the solver's report (see `contact_passes`)."""
     work, passes = workspace.impulses, robot.passes
     p = rows_of_contacts(model, contacts, kinematics, impulses, workspace.assembly, turning)
-    write_turning(len(p.law.friction), turning, workspace.assembly, passes.turning.index, passes.turning.friction)
+    write_turning(len(p.law.friction), turning, workspace.assembly, passes.turning.group, passes.turning.friction)
     tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
     residual, steps = solve_in_passes(Scene(model, contacts, p, robot.calls, passes, robot.S), tolerance)
     allowed = ACCEPTED * tolerance
