@@ -135,8 +135,9 @@ class Touching:
 
     def assembled(self) -> AssembledProblem:
         work = assembly_work(self.contacts + 1, 4, self.model.nv, self.sizes())
-        numbers = work.A, work.half, work.gap, work.rows, work.axes, work.factor_rows.values
-        for room in (*work.law[:-1], work.approach, work.before, work.start, *numbers):
+        rows = work.of_rows
+        numbers = work.A, work.half, rows.gap, rows.rows, rows.axes, work.factor_rows.values
+        for room in (*rows.law[:-1], rows.approach, rows.before, rows.start, *numbers):
             room.fill(np.nan)
         return assembled(self.model, self.points, self.kinematics, self.delassus, self.impulses, work)
 

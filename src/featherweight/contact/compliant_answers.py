@@ -17,67 +17,61 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-import numpy as np
-
 from ..array_types import Integers, Matrix, Vector
-from .laws import PYRAMIDS, Problem
+from .laws import PYRAMIDS, ContactLaw
 
 DIRECTIONS = 6
 
 
-class Turning(NamedTuple):
-    """Which contacts have friction against spinning and rolling."""
+class Answering(NamedTuple):
+    """What determines the answers of k contacts and of rows with bounds."""
 
-    group: Integers  # (contacts,) index among the rows of three after those of contacts, or -1
+    law: ContactLaw
+    cones: int  # PYRAMIDS or CONES
+    turning: int  # number of contacts with friction against spinning and rolling
+    group: Integers  # (contacts,) index of each among the rows of three after those of contacts, or -1, if there are any
     friction: Matrix  # (contacts, 3) [m] against spinning, and rolling about both tangents
 
 
-def turning_of(contacts: int) -> Turning:
-    """Return memory for contacts, none of which turns."""
-    return Turning(np.full(contacts, -1), np.zeros((contacts, 3)))
+def row_of(c: int, l: int, x: Answering) -> int:
+    """Return the row of a direction of contact c."""
+    return 3 * c + l if l < 3 else 3 * (len(x.law.friction) + x.group[c]) + l - 3
 
 
-def row_of(c: int, l: int, k: int, turning: Turning) -> int:
-    """Return the row of a direction of contact c of k contacts."""
-    return 3 * c + l if l < 3 else 3 * (k + turning.group[c]) + l - 3
-
-
-def friction_of(problem: Problem, c: int, l: int, turning: Turning) -> float:
+def friction_of(c: int, l: int, x: Answering) -> float:
     """Return the friction of a contact in a direction after the first; 0 for none."""
-    if l < 3:
-        return problem.mu[c]  # type: ignore[no-any-return]
-    return turning.friction[c, l - 3] if problem.mu[c] > 0.0 else 0.0
+    mu = x.law.friction[c]
+    return mu if l < 3 else x.friction[c, l - 3] if mu > 0.0 else 0.0
 
 
-def directions_of(c: int, turning: Turning) -> int:
+def directions_of(c: int, x: Answering) -> int:
     """Return the number of directions of a contact."""
-    return DIRECTIONS if turning.group[c] >= 0 else 3
+    return DIRECTIONS if x.turning > 0 and x.group[c] >= 0 else 3
 
 
-def edges_of(problem: Problem, c: int, turning: Turning) -> int:
+def edges_of(c: int, x: Answering) -> int:
     """Return the number of edges of a pyramid."""
     count = 4
-    for l in range(3, directions_of(c, turning)):
-        count += 2 if friction_of(problem, c, l, turning) > 0.0 else 0
+    for l in range(3, directions_of(c, x)):
+        count += 2 if friction_of(c, l, x) > 0.0 else 0
     return count
 
 
-def write_answer(problem: Problem, v: Vector, c: int, turning: Turning, f: Vector, G: Matrix) -> None:
+def write_answer(x: Answering, v: Vector, c: int, f: Vector, G: Matrix) -> None:
     """Write the impulses of a contact at velocities v (m,) to f (m,), and G (6, 6)."""
-    if problem.cones == PYRAMIDS:
-        write_answer_of_pyramid(problem, v, c, turning, f, G)
+    if x.cones == PYRAMIDS:
+        write_answer_of_pyramid(x, v, c, f, G)
     else:
-        write_answer_of_cone(problem, v, c, turning, f, G)
+        write_answer_of_cone(x, v, c, f, G)
 
 
-def write_answer_of_pyramid(problem: Problem, v: Vector, c: int, turning: Turning, f: Vector, G: Matrix) -> None:
+def write_answer_of_pyramid(x: Answering, v: Vector, c: int, f: Vector, G: Matrix) -> None:
     """Write the impulses along the edges of a pyramid."""
-    k, count = len(problem.mu), directions_of(c, turning)
-    unit, normal = 1.0 / (edges_of(problem, c, turning) * problem.R[3 * c]), v[3 * c]
+    count, unit, normal = directions_of(c, x), 1.0 / (edges_of(c, x) * x.law.compliance[3 * c]), v[3 * c]
     clear(G, count)
     f[3 * c] = 0.0
     for l in range(1, count):
-        mu, row = friction_of(problem, c, l, turning), row_of(c, l, k, turning)
+        mu, row = friction_of(c, l, x), row_of(c, l, x)
         f[row] = 0.0
         if l < 3 or mu > 0.0:
             aside = mu * v[row]
@@ -95,12 +89,12 @@ def write_edges(G: Matrix, l: int, mu: float, units: tuple[float, float]) -> Non
     G[0, l] = G[l, 0] = mu * (units[0] - units[1])
 
 
-def write_answer_of_cone(problem: Problem, v: Vector, c: int, turning: Turning, f: Vector, G: Matrix) -> None:
+def write_answer_of_cone(x: Answering, v: Vector, c: int, f: Vector, G: Matrix) -> None:
     """Write the impulses within a cone, which is round in units of f_j / mu_j."""
-    k, count, normal, R = len(problem.mu), directions_of(c, turning), v[3 * c], problem.R[3 * c]
-    along, rubbing = problem.R[3 * c + 1] * problem.mu[c] * problem.mu[c], 0.0
+    count, normal, R = directions_of(c, x), v[3 * c], x.law.compliance[3 * c]
+    along, rubbing = x.law.compliance[3 * c + 1] * x.law.friction[c] * x.law.friction[c], 0.0
     for l in range(1, count):
-        e = friction_of(problem, c, l, turning) * v[row_of(c, l, k, turning)]
+        e = friction_of(c, l, x) * v[row_of(c, l, x)]
         rubbing += e * e
     rubbing = sqrt(rubbing)
     push = max(-normal / R, 0.0)
@@ -110,7 +104,7 @@ def write_answer_of_cone(problem: Problem, v: Vector, c: int, turning: Turning, 
     clear(G, count)
     f[3 * c] = push
     for l in range(1, count):
-        mu, row = friction_of(problem, c, l, turning), row_of(c, l, k, turning)
+        mu, row = friction_of(c, l, x), row_of(c, l, x)
         f[row] = 0.0
         if mu > 0.0 and push > 0.0:
             f[row] = -mu * mu * v[row] * (1.0 / along if sticks else push / rubbing)
@@ -119,17 +113,17 @@ def write_answer_of_cone(problem: Problem, v: Vector, c: int, turning: Turning, 
     if sticks:
         G[0, 0] = 1.0 / R
         for l in range(1, count):
-            mu = friction_of(problem, c, l, turning)
+            mu = friction_of(c, l, x)
             G[l, l] = mu * mu / along if mu > 0.0 else 0.0
         return
     G[0, 0] = 1.0 / (R + along)
     for i in range(1, count):
-        first = friction_of(problem, c, i, turning)
-        x = first * v[row_of(c, i, k, turning)] / rubbing
-        G[0, i] = G[i, 0] = -first * x / (R + along)
+        first = friction_of(c, i, x)
+        way = first * v[row_of(c, i, x)] / rubbing
+        G[0, i] = G[i, 0] = -first * way / (R + along)
         for j in range(1, count):
-            mu = friction_of(problem, c, j, turning)
-            both = x * mu * v[row_of(c, j, k, turning)] / rubbing
+            mu = friction_of(c, j, x)
+            both = way * mu * v[row_of(c, j, x)] / rubbing
             G[i, j] = first * mu * (both / (R + along) + push / rubbing * ((1.0 if i == j else 0.0) - both))
 
 
@@ -140,12 +134,12 @@ def clear(G: Matrix, count: int) -> None:
             G[i, j] = 0.0
 
 
-def answer_of_row(problem: Problem, i: int, v: float) -> tuple[float, float]:
+def answer_of_row(law: ContactLaw, i: int, v: float) -> tuple[float, float]:
     """Return the impulse of row i with bounds at the velocity v, and G."""
-    j, unit = i - 3 * len(problem.mu), 1.0 / problem.R[i]
+    j, unit = i - 3 * len(law.friction), 1.0 / law.compliance[i]
     impulse = -unit * v
-    if impulse <= problem.lower[j]:
-        return problem.lower[j], 0.0
-    if impulse >= problem.upper[j]:
-        return problem.upper[j], 0.0
+    if impulse <= law.lower[j]:
+        return law.lower[j], 0.0
+    if impulse >= law.upper[j]:
+        return law.upper[j], 0.0
     return impulse, unit

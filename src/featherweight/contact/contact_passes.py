@@ -29,20 +29,19 @@ from .block_equations import copy_numbers
 from .branches import padded
 from .compliant_answers import (
     DIRECTIONS,
-    Turning,
+    Answering,
     answer_of_row,
     clear,
     directions_of,
     edges_of,
     friction_of,
     row_of,
-    turning_of,
     write_answer,
     write_edges,
 )  # fmt: skip
 from .contact_model import ContactModel
-from .contact_problem import AssembledProblem
-from .laws import PYRAMIDS, Problem
+from .contact_problem import ProblemRows, RowWork, row_work
+from .laws import PYRAMIDS
 
 STEPS, TRIALS = 60, 20
 BLOCK = 4  # rows of the matrix
@@ -82,12 +81,13 @@ class PassWork(NamedTuple):
     wrench: Matrix  # (bodies, 6)
     force: Vector  # (n,)
     motion: Matrix  # (bodies, 6)
+    coupled: Integers  # (contacts,) contacts between two moving bodies
     matrix: Vector  # (n, padded n) M + Jᵀ G J, then its factor; J of tendons; J and -G J (6, padded n) of each coupled contact
     load: Vector  # (n,) Jᵀ r
     change: Vector  # (n,) d
     dof: Integers  # (joints,) velocities of joints, and after these the rows of tendons, with limits or dry friction
     numbers: ContactRows
-    turning: Turning
+    rows: RowWork
 
 
 def pass_work(bodies: int, dof: Integers, n: int, contacts: int, rows: int, coupling: bool) -> PassWork:
@@ -98,8 +98,9 @@ def pass_work(bodies: int, dof: Integers, n: int, contacts: int, rows: int, coup
     numbers = contact_rows(contacts, m)
     matrix = aligned_numbers((n + len(dof) + 2 * DIRECTIONS * coupled) * stride if coupling else 0)
     return PassWork(
-        np.zeros((bodies, 6, 6)), stiffening, np.zeros((n, 7)), wrench, force, motion, matrix, load, change, dof, numbers,
-        turning_of(contacts),
+        np.zeros((bodies, 6, 6)), stiffening, np.zeros((n, 7)), wrench, force, motion, np.zeros(coupled, np.int64), matrix,
+        load, change, dof, numbers,
+        row_work(contacts, rows),
     )  # fmt: skip
 
 
@@ -122,14 +123,22 @@ class RobotInPasses(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """A problem with its contacts and the functions of the robot."""
+    """The rows of a problem, what determines their answers, and the robot."""
 
     model: ContactModel
     contacts: ContactPoints
-    p: AssembledProblem
+    p: ProblemRows
+    answering: Answering
     calls: PassCalls
     passes: PassWork
     S: Matrix
+
+
+def scene_of(model: ContactModel, contacts: ContactPoints, p: ProblemRows, turning: int, robot: RobotInPasses) -> Scene:
+    """Return the scene of a robot; the last `turning` contacts represent the turning of others."""
+    rows = robot.passes.rows
+    answering = Answering(p.law, model.settings.cones, turning, rows.turning, rows.turning_friction)
+    return Scene(model, contacts, p, answering, robot.calls, robot.passes, robot.S)
 
 
 def solve_in_passes(scene: Scene, tolerance: float) -> tuple[float, int]:
@@ -179,7 +188,7 @@ def take_steps(scene: Scene, coupled: int, first: bool, tolerance: float) -> tup
 def greatest_error(scene: Scene) -> float:
     """Write x and the velocities of the impulses; return the greatest change of these velocities, infinity if any is NaN."""
     p, passes, calls = scene.p, scene.passes, scene.calls
-    x, k, worst = passes.numbers, len(p.problem.mu), 0.0
+    x, k, worst = passes.numbers, len(p.law.friction), 0.0
     clear_stiffness(passes)
     clear_wrenches(passes)
     clear_force(passes)
@@ -195,10 +204,10 @@ def greatest_error(scene: Scene) -> float:
     return worst
 
 
-def velocity_at_first(p: AssembledProblem, i: int) -> float:
+def velocity_at_first(p: ProblemRows, i: int) -> float:
     """Return the velocity of a row to which it answers without impulses: its cone starts at the pull of adhesion."""
-    normal = i < 3 * len(p.problem.mu) and i % 3 == 0
-    return p.problem.b[i] - (p.law.compliance[i] * p.pull[i // 3] if normal else 0.0)  # type: ignore[no-any-return]
+    normal = i < 3 * len(p.law.friction) and i % 3 == 0
+    return p.law.bias[i] - (p.law.compliance[i] * p.pull[i // 3] if normal else 0.0)  # type: ignore[no-any-return]
 
 
 def greatest_change(moved: Vector) -> float:
@@ -215,62 +224,62 @@ def write_first_guess(scene: Scene) -> None:
     New contacts and rows without impulses act as their velocities without impulses require. Impulses become zero; those of
     contacts that adhesion pulls become the pull, from which their cones start.
     """
-    p, x, turning = scene.p, scene.passes.numbers, scene.passes.turning
-    problem, f, k = p.problem, p.start, len(p.problem.mu)
+    p, x, own, k = scene.p, scene.passes.numbers, scene.answering, len(scene.p.law.friction)
+    f, law = p.start, p.law
     for i in range(len(f)):
         x.velocity[i] = velocity_at_first(p, i)
     for c in range(k):
         G = x.slope[c]
         if not f[3 * c] > 0.0:
-            write_answer(problem, x.velocity, c, turning, x.answer, G)
-        elif problem.cones == PYRAMIDS:
-            write_pushing_edges(problem, f, c, turning, G)
+            write_answer(own, x.velocity, c, x.answer, G)
+        elif own.cones == PYRAMIDS:
+            write_pushing_edges(own, f, c, G)
         else:
-            for l in range(directions_of(c, turning)):
-                row = row_of(c, l, k, turning)
-                x.there[row] = -p.law.compliance[row] * f[row]
-            write_answer(problem, x.there, c, turning, x.answer, G)
-        for i in range(directions_of(c, turning)):
-            row = row_of(c, i, k, turning)
+            for l in range(directions_of(c, own)):
+                row = row_of(c, l, own)
+                x.there[row] = -law.compliance[row] * f[row]
+            write_answer(own, x.there, c, x.answer, G)
+        for i in range(directions_of(c, own)):
+            row = row_of(c, i, own)
             x.right[row], f[row] = 0.0, p.pull[c] if i == 0 else 0.0
             x.right[row] -= f[row]
-            for j in range(directions_of(c, turning)):
-                x.right[row] -= G[i, j] * x.velocity[row_of(c, j, k, turning)]
+            for j in range(directions_of(c, own)):
+                x.right[row] -= G[i, j] * x.velocity[row_of(c, j, own)]
     for i in range(3 * len(p.axes), len(f)):
-        lower, upper = problem.lower[i - 3 * k], problem.upper[i - 3 * k]
+        lower, upper = law.lower[i - 3 * k], law.upper[i - 3 * k]
         if f[i] == 0.0:
-            x.right[i], x.stiffness[i] = answer_of_row(problem, i, x.velocity[i])
+            x.right[i], x.stiffness[i] = answer_of_row(law, i, x.velocity[i])
         elif lower < f[i] < upper:
-            x.stiffness[i] = 1.0 / problem.R[i]
+            x.stiffness[i] = 1.0 / law.compliance[i]
             x.right[i] = -x.stiffness[i] * x.velocity[i]
         else:
             x.right[i], x.stiffness[i] = min(max(f[i], lower), upper), 0.0
         f[i] = 0.0
 
 
-def write_pushing_edges(problem: Problem, f: Vector, c: int, turning: Turning, G: Matrix) -> None:
+def write_pushing_edges(own: Answering, f: Vector, c: int, G: Matrix) -> None:
     """Write G of a pyramid with impulses f, by the edges that push there.
 
     These impulses are the least along edges whose sum is f. If both edges of a direction push, they differ from the mean of
     all such edges by the same amount; the other directions have one edge, and the whole of their friction.
     """
-    k, count = len(problem.mu), directions_of(c, turning)
-    unit, level, left, pairs = 1.0 / (edges_of(problem, c, turning) * problem.R[3 * c]), -1.0, f[3 * c], 0
+    count, unit = directions_of(c, own), 1.0 / (edges_of(c, own) * own.law.compliance[3 * c])
+    level, left, pairs = -1.0, f[3 * c], 0
     for l in range(1, count):
-        pairs += 1 if l < 3 or friction_of(problem, c, l, turning) > 0.0 else 0
+        pairs += 1 if l < 3 or friction_of(c, l, own) > 0.0 else 0
     rest, last = pairs, pairs + 1
     while 0 < rest < last:  # directions with more friction than twice the mean have one edge
         last, level, left, rest = rest, left / (2.0 * rest), f[3 * c], pairs
         for l in range(1, count):
-            mu = friction_of(problem, c, l, turning)
-            if mu > 0.0 and 0.5 * abs(f[row_of(c, l, k, turning)]) > mu * level * (1.0 - ROUNDED):
-                left -= abs(f[row_of(c, l, k, turning)]) / mu
+            mu = friction_of(c, l, own)
+            if mu > 0.0 and 0.5 * abs(f[row_of(c, l, own)]) > mu * level * (1.0 - ROUNDED):
+                left -= abs(f[row_of(c, l, own)]) / mu
                 rest -= 1
     clear(G, count)
     for l in range(1, count):
-        mu = friction_of(problem, c, l, turning)
+        mu = friction_of(c, l, own)
         if l < 3 or mu > 0.0:
-            aside = f[row_of(c, l, k, turning)] / mu if mu > 0.0 else 0.0
+            aside = f[row_of(c, l, own)] / mu if mu > 0.0 else 0.0
             one = mu > 0.0 and 0.5 * abs(aside) > level * (1.0 - ROUNDED)
             write_edges(G, l, mu, (0.0 if one and aside <= 0.0 else unit, 0.0 if one and aside >= 0.0 else unit))
 
@@ -287,11 +296,11 @@ def write_missing(scene: Scene) -> float:
 
 def write_answers(scene: Scene, v: Vector) -> None:
     """Write the answers to velocities v, and G."""
-    p, x, problem = scene.p, scene.passes.numbers, scene.p.problem
-    for c in range(len(problem.mu)):
-        write_answer(problem, v, c, scene.passes.turning, x.answer, x.slope[c])
+    p, x = scene.p, scene.passes.numbers
+    for c in range(len(p.law.friction)):
+        write_answer(scene.answering, v, c, x.answer, x.slope[c])
     for i in range(3 * len(p.axes), len(p.start)):
-        x.answer[i], x.stiffness[i] = answer_of_row(problem, i, v[i])
+        x.answer[i], x.stiffness[i] = answer_of_row(p.law, i, v[i])
 
 
 def take_bounds(scene: Scene) -> None:
@@ -299,10 +308,10 @@ def take_bounds(scene: Scene) -> None:
 
     Elsewhere impulses are more accurate, because answers divide errors of velocities by R.
     """
-    p, x, turning, k = scene.p, scene.passes.numbers, scene.passes.turning, len(scene.p.problem.mu)
+    p, x, own, k = scene.p, scene.passes.numbers, scene.answering, len(scene.p.law.friction)
     for c in range(k):
-        for l in range(directions_of(c, turning) if x.slope[c, 0, 0] == 0.0 else 0):
-            p.start[row_of(c, l, k, turning)] = x.answer[row_of(c, l, k, turning)]
+        for l in range(directions_of(c, own) if x.slope[c, 0, 0] == 0.0 else 0):
+            p.start[row_of(c, l, own)] = x.answer[row_of(c, l, own)]
     for i in range(3 * len(p.axes), len(p.start)):
         if x.stiffness[i] == 0.0:
             p.start[i] = x.answer[i]
@@ -334,7 +343,7 @@ def part_of_step(scene: Scene) -> float:
 
 def slope_after(scene: Scene, part: float) -> tuple[float, float]:
     """Return the slope of the function along a step after a part of it, and its curvature; G becomes that there."""
-    p, x, k, turning = scene.p, scene.passes.numbers, len(scene.p.problem.mu), scene.passes.turning
+    p, x, k, own = scene.p, scene.passes.numbers, len(scene.p.law.friction), scene.answering
     slope = curvature = 0.0
     for i in range(len(p.start)):
         x.there[i] = x.velocity[i] + part * x.moved[i]
@@ -343,9 +352,9 @@ def slope_after(scene: Scene, part: float) -> tuple[float, float]:
         slope += x.moved[i] * (p.start[i] + part * x.step[i] - x.answer[i])
         curvature += x.moved[i] * x.step[i]
     for c in range(k):
-        for i in range(directions_of(c, turning)):
-            for j in range(directions_of(c, turning)):
-                both = x.moved[row_of(c, i, k, turning)] * x.moved[row_of(c, j, k, turning)]
+        for i in range(directions_of(c, own)):
+            for j in range(directions_of(c, own)):
+                both = x.moved[row_of(c, i, own)] * x.moved[row_of(c, j, own)]
                 curvature += x.slope[c, i, j] * both
     for i in range(3 * len(p.axes), len(p.start)):
         curvature += x.stiffness[i] * x.moved[i] * x.moved[i]
@@ -358,7 +367,7 @@ def slope_after(scene: Scene, part: float) -> tuple[float, float]:
 def write_direction(scene: Scene, coupled: int) -> None:
     """Write J d to `moved`, and the change of impulses r - G J d to `step`."""
     p, calls, passes = scene.p, scene.calls, scene.passes
-    x, turning, k = passes.numbers, passes.turning, len(p.problem.mu)
+    x, own, k = passes.numbers, scene.answering, len(p.law.friction)
     write_stiffness(scene)
     clear_wrenches(passes)
     clear_force(passes)
@@ -368,19 +377,20 @@ def write_direction(scene: Scene, coupled: int) -> None:
     if coupled == 0:
         call_machine(calls.factor)
         call_machine(calls.response)
+        write_velocities(scene)
     else:
         call_machine(calls.loads)
         call_machine(calls.matrix)
         add_coupled_rows(scene)
         solve_by_factor(passes)
         call_machine(calls.motions)
-    write_velocities(scene)
+        write_velocities(scene)
     for c in range(k):
-        for i in range(directions_of(c, turning)):
-            row = row_of(c, i, k, turning)
+        for i in range(directions_of(c, own)):
+            row = row_of(c, i, own)
             x.step[row] = x.right[row]
-            for j in range(directions_of(c, turning)):
-                x.step[row] -= x.slope[c, i, j] * x.moved[row_of(c, j, k, turning)]
+            for j in range(directions_of(c, own)):
+                x.step[row] -= x.slope[c, i, j] * x.moved[row_of(c, j, own)]
     for i in range(3 * len(p.axes), len(p.start)):
         x.step[i] = x.right[i] - x.stiffness[i] * x.moved[i]
 
@@ -410,7 +420,7 @@ def add_impulses(scene: Scene, c: int, f: tuple[float, float, float]) -> None:
 
 def add_forces(scene: Scene, f: Vector) -> None:
     """Add the joint forces of impulses of joint rows."""
-    p, rows, k, force = scene.p, scene.model.rows, len(scene.p.problem.mu), scene.passes.force
+    p, rows, k, force = scene.p, scene.model.rows, len(scene.p.law.friction), scene.passes.force
     for i in range(3 * len(p.axes), len(p.start)):
         r = p.active[i - 3 * k]
         dof, sign = scene.passes.dof[rows.joint[r]], rows.sign[r]
@@ -423,7 +433,7 @@ def add_forces(scene: Scene, f: Vector) -> None:
 
 def write_velocities(scene: Scene) -> None:
     """Write `moved` for the motions of bodies and the velocities of joints."""
-    p, rows, passes, k = scene.p, scene.model.rows, scene.passes, len(scene.p.problem.mu)
+    p, rows, passes, k = scene.p, scene.model.rows, scene.passes, len(scene.p.law.friction)
     for c in range(len(p.axes)):
         write_velocity(scene, c)
     for i in range(3 * len(p.axes), len(p.start)):
@@ -455,14 +465,15 @@ def write_velocity(scene: Scene, c: int) -> None:
 def write_stiffness(scene: Scene) -> None:
     """Write K of bodies and D of joints, of contacts with the ground and of joint rows."""
     p, passes, joint = scene.p, scene.passes, scene.model.rows.joint
-    x, k = passes.numbers, len(p.problem.mu)
+    x, k = passes.numbers, len(p.law.friction)
     clear_stiffness(passes)
     for c in range(k):
         a, b = body_of(scene.contacts, c, 0), body_of(scene.contacts, c, 1)
         if a < 0 or b < 0:
-            s, K, G, t = 0 if a >= 0 else 1, passes.stiffness[max(a, b)], x.slope[c], k + passes.turning.group[c]
+            s, K, G, t = 0 if a >= 0 else 1, passes.stiffness[max(a, b)], x.slope[c], k
             add_stiffness(p.rows[c, s], G, 0, 0, p.rows[c, s], K)
-            if t >= k:
+            if directions_of(c, scene.answering) > 3:
+                t += scene.answering.group[c]
                 add_stiffness(p.rows[c, s], G, 0, 3, p.rows[t, s], K)
                 add_stiffness(p.rows[t, s], G, 3, 0, p.rows[c, s], K)
                 add_stiffness(p.rows[t, s], G, 3, 3, p.rows[t, s], K)
@@ -497,19 +508,19 @@ def add_stiffness(A: Matrix, G: Matrix, row: int, column: int, B: Matrix, K: Mat
 
 def write_coupled_rows(scene: Scene) -> int:
     """Write J of the contacts between two moving bodies, and of active tendons; return their number."""
-    p, passes, k, count = scene.p, scene.passes, len(scene.p.problem.mu), 0
+    p, passes, k = scene.p, scene.passes, len(scene.p.law.friction)
     n, stride, tendons = len(passes.load), padded(len(passes.load)), 0
-    for c in range(k):
-        if body_of(scene.contacts, c, 0) >= 0 and body_of(scene.contacts, c, 1) >= 0:
-            clear_force(passes)
-            for l in range(directions_of(c, passes.turning)):
-                clear_wrenches(passes)
-                unit = 1.0 if l % 3 == 0 else 0.0, 1.0 if l % 3 == 1 else 0.0, 1.0 if l % 3 == 2 else 0.0
-                add_impulses(scene, c if l < 3 else k + passes.turning.group[c], unit)
-                call_machine(scene.calls.loads)
-                for i in range(n):
-                    passes.matrix[place_of_contact(passes, count) + l * stride + i] = passes.load[i]
-            count += 1
+    count = list_coupled(scene)
+    for x in range(count):
+        c = passes.coupled[x]
+        clear_force(passes)
+        for l in range(directions_of(c, scene.answering)):
+            clear_wrenches(passes)
+            unit = 1.0 if l % 3 == 0 else 0.0, 1.0 if l % 3 == 1 else 0.0, 1.0 if l % 3 == 2 else 0.0
+            add_impulses(scene, c if l < 3 else k + scene.answering.group[c], unit)
+            call_machine(scene.calls.loads)
+            for i in range(n):
+                passes.matrix[place_of_contact(passes, x) + l * stride + i] = passes.load[i]
     for i in range(3 * len(p.axes), len(p.start)):
         joint = scene.model.rows.joint[p.active[i - 3 * k]]
         if joint >= len(passes.stiffening):
@@ -517,6 +528,16 @@ def write_coupled_rows(scene: Scene) -> int:
                 passes.matrix[(n + joint) * stride + j] = scene.S[passes.dof[joint], j]
             tendons += 1
     return count + tendons
+
+
+def list_coupled(scene: Scene) -> int:
+    """List the contacts between two moving bodies; return their number."""
+    count = 0
+    for c in range(len(scene.p.law.friction)):
+        if body_of(scene.contacts, c, 0) >= 0 and body_of(scene.contacts, c, 1) >= 0:
+            scene.passes.coupled[count] = c
+            count += 1
+    return count
 
 
 def place_of_contact(passes: PassWork, x: int) -> int:
@@ -527,22 +548,11 @@ def place_of_contact(passes: PassWork, x: int) -> int:
 
 def add_coupled_rows(scene: Scene) -> None:
     """Add Jᵀ G J of coupled contacts and of tendons to the lower triangle of the matrix."""
-    p, passes, n, stride = scene.p, scene.passes, len(scene.passes.load), padded(len(scene.passes.load))
-    H, k, x = passes.matrix, len(p.problem.mu), 0
-    for c in range(k):
-        if body_of(scene.contacts, c, 0) >= 0 and body_of(scene.contacts, c, 1) >= 0:
-            J = place_of_contact(passes, x)
-            G, count, G_J = passes.numbers.slope[c], directions_of(c, passes.turning), J + DIRECTIONS * stride
-            x += 1
-            for l in range(count):
-                subtract_multiples(H, G_J + l * stride, J, stride, stride, (G[l, 0], G[l, 1], G[l, 2]), True)
-                if count == DIRECTIONS:
-                    subtract_multiples(H, G_J + l * stride, J + 3 * stride, stride, stride, (G[l, 3], G[l, 4], G[l, 5]))
-            for i in range(n):
-                for l in range(0, count, 3):
-                    u, v, w = H[J + l * stride + i], H[J + (l + 1) * stride + i], H[J + (l + 2) * stride + i]
-                    if u != 0.0 or v != 0.0 or w != 0.0:
-                        subtract_multiples(H, i * stride, G_J + l * stride, stride, padded(i + 1), (u, v, w))
+    p, passes, n, k = scene.p, scene.passes, len(scene.passes.load), len(scene.p.law.friction)
+    for x in range(list_coupled(scene)):
+        c = passes.coupled[x]
+        add_rows_of_pair(passes, place_of_contact(passes, x), passes.numbers.slope[c], directions_of(c, scene.answering))
+    H, stride = passes.matrix, padded(n)
     for i in range(3 * len(p.axes), len(p.start)):
         joint, g = scene.model.rows.joint[p.active[i - 3 * k]], passes.numbers.stiffness[i]
         if joint >= len(passes.stiffening) and g > 0.0:
@@ -550,6 +560,21 @@ def add_coupled_rows(scene: Scene) -> None:
             for j in range(n):
                 if H[J + j] != 0.0:
                     subtract_multiples(H, j * stride, J, stride, padded(j + 1), (-g * H[J + j],))
+
+
+def add_rows_of_pair(passes: PassWork, J: int, G: Matrix, count: int) -> None:
+    """Add Jᵀ G J of a coupled contact, whose J starts at a place, with `count` directions."""
+    H, n, stride = passes.matrix, len(passes.load), padded(len(passes.load))
+    G_J = J + DIRECTIONS * stride
+    for l in range(count):
+        subtract_multiples(H, G_J + l * stride, J, stride, stride, (G[l, 0], G[l, 1], G[l, 2]), True)
+        if count == DIRECTIONS:
+            subtract_multiples(H, G_J + l * stride, J + 3 * stride, stride, stride, (G[l, 3], G[l, 4], G[l, 5]))
+    for i in range(n):
+        for l in range(0, count, 3):
+            u, v, w = H[J + l * stride + i], H[J + (l + 1) * stride + i], H[J + (l + 2) * stride + i]
+            if u != 0.0 or v != 0.0 or w != 0.0:
+                subtract_multiples(H, i * stride, G_J + l * stride, stride, padded(i + 1), (u, v, w))
 
 
 def solve_by_factor(passes: PassWork) -> None:

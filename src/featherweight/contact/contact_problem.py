@@ -107,10 +107,9 @@ class ContactImpulses(NamedTuple):
         )  # fmt: skip
 
 
-class AssembledProblem(NamedTuple):
-    """One robot's problem, and the meaning of its rows."""
+class ProblemRows(NamedTuple):
+    """The rows of one robot's problem: k contacts, then rows with bounds. The matrix of the problem is separate."""
 
-    problem: Problem
     approach: Vector  # (m,) velocities before impulses, without gaps
     before: Vector  # (m,) velocities at the start of the step, if needed
     law: ContactLaw
@@ -120,6 +119,21 @@ class AssembledProblem(NamedTuple):
     active: Integers  # (active joint rows,)
     pull: Vector = np.zeros(0)  # (contacts,) [N s] pull of adhesion
     conveyed: Vector = np.zeros(0)  # (m,) velocities of moving surfaces relative to their bodies; included in `approach`
+
+
+class AssembledProblem(NamedTuple):
+    """One robot's problem, and the meaning of its rows, as in `ProblemRows`."""
+
+    problem: Problem
+    approach: Vector
+    before: Vector
+    law: ContactLaw
+    rows: Tensor4
+    axes: Tensor
+    start: Vector
+    active: Integers
+    pull: Vector = np.zeros(0)
+    conveyed: Vector = np.zeros(0)
 
 
 def write_axes(n: Vector, axes: Matrix) -> None:
@@ -166,7 +180,7 @@ def write_file_axes(
     axes[2, 2] = second * (n[0] * y - n[1] * x)
 
 
-def add_surface_velocities(model: ContactModel, contacts: ContactPoints, c: int, p: AssembledProblem) -> None:
+def add_surface_velocities(model: ContactModel, contacts: ContactPoints, c: int, p: ProblemRows) -> None:
     """Add velocities of surfaces relative to their bodies, along the tangents of a contact or for its spinning row."""
     k, x, sign = len(p.law.friction), contacts.point[c], 1.0
     first, last = (1, 3) if c < k else (0, 1)
@@ -215,8 +229,8 @@ def write_turning_rows(axes: Matrix, T: Matrix, sign: float, rows: Matrix) -> No
         rows[k, 5] = T[0, 2] * a + T[1, 2] * b + T[2, 2] * c
 
 
-class AssemblyWork(NamedTuple):
-    """Workspace for the problem of at most k contacts and n joint rows, m = 3 k + n."""
+class RowWork(NamedTuple):
+    """Workspace for the rows of at most k contacts and n joint rows, m = 3 k + n."""
 
     active: Integers  # (m,)
     rows: Tensor4  # (k, 2, 3, 6)
@@ -226,6 +240,27 @@ class AssemblyWork(NamedTuple):
     before: Vector  # (m,)
     start: Vector  # (m,)
     law: ContactLaw
+    turning: Integers  # (k,) index among the rows of spinning and rolling, or -1
+    turning_friction: Matrix  # (k, 3)
+    pull: Vector  # (k,)
+    conveyed: Vector  # (m,)
+
+
+def row_work(contacts: int, rows: int) -> RowWork:
+    """Return workspace for the rows of contacts and joint rows."""
+    m = 3 * contacts + rows
+    approach, before, start = np.empty((3, m))
+    return RowWork(
+        np.empty(m, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), np.empty(contacts + m),
+        approach, before, start, room_for_law(contacts, m), np.full(contacts, -1), np.empty((contacts, 3)),
+        np.empty(contacts), np.zeros(m),
+    )  # fmt: skip
+
+
+class AssemblyWork(NamedTuple):
+    """Workspace for the problem of at most k contacts and n joint rows, m = 3 k + n."""
+
+    of_rows: RowWork
     A: Vector  # (m m,)
     half: Vector  # (3 columns of G,)
     factor: FactorWork  # factor of G
@@ -236,24 +271,15 @@ class AssemblyWork(NamedTuple):
     key: Integers  # (k + n,)
     rows_of_A: Vector  # ((m + columns) padded(m),)
     split: RowFactorWork
-    turning: Integers  # (k,) as in `Problem`
-    turning_friction: Matrix  # (k, 3)
-    pull: Vector  # (k,)
-    conveyed: Vector  # (m,)
 
 
 def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) -> AssemblyWork:
-    """Return workspace for contacts and joint rows; G has `columns` columns."""
+    """Return workspace for contacts and joint rows; G has `columns` columns. The system provides memory as it is used."""
     m = 3 * contacts + rows
-    approach, before, start = np.empty((3, m))
     return AssemblyWork(
-        np.empty(m, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), np.empty(contacts + m),
-        approach, before, start, room_for_law(contacts, m), np.empty(m * m), np.empty(3 * columns),
-        factor_work(columns), np.empty(columns, np.int64), np.full(1, -1),
-        row_factor_work(contacts + rows, sizes),
-        np.empty(contacts, np.int64), np.empty(contacts + rows, np.int64), aligned_numbers((m + sizes.columns) * padded(m)),
-        row_factor_work(m, NO_BRANCHES), np.empty(contacts, np.int64), np.empty((contacts, 3)),
-        np.empty(contacts), np.zeros(m),
+        row_work(contacts, rows), np.empty(m * m), np.empty(3 * columns), factor_work(columns), np.empty(columns, np.int64),
+        np.full(1, -1), row_factor_work(contacts + rows, sizes), np.empty(contacts, np.int64),
+        np.empty(contacts + rows, np.int64), aligned_numbers((m + sizes.columns) * padded(m)), row_factor_work(m, NO_BRANCHES),
     )  # fmt: skip
 
 
@@ -278,15 +304,18 @@ def assembled(
     model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, delassus: BodyDelassus,
     impulses: ContactImpulses, work: AssemblyWork, turning: int = 0,
 ) -> AssembledProblem:  # fmt: skip
-    """Return the problem of one robot with its matrix; otherwise the same as `rows_of_contacts`."""
-    p = rows_of_contacts(model, contacts, kinematics, impulses, work, turning)
+    """Return the problem of one robot, with the rows of `rows_of_contacts`."""
+    rows, settings = rows_of_contacts(model, contacts, kinematics, impulses, work.of_rows, turning), model.settings
+    k = len(contacts.gap) - turning
+    p = problem_in(work, settings.pyramid, k, len(rows.active), turning)
+    p = p._replace(problem=p.problem._replace(cones=settings.cones, turning=turning, rounds=settings.rounds))
     return p._replace(problem=problem_of_rows(model, contacts, kinematics.placement, p, delassus, work))
 
 
 def rows_of_contacts(
-    model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, impulses: ContactImpulses, work: AssemblyWork,
+    model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, impulses: ContactImpulses, work: RowWork,
     turning: int = 0,
-) -> AssembledProblem:  # fmt: skip
+) -> ProblemRows:  # fmt: skip
     """Return the rows of one robot's problem, for its contacts and the joint rows that would close within the step.
 
     They are written to the workspace `work`. The last `turning` contacts represent the spinning and rolling of contacts before
@@ -296,8 +325,7 @@ def rows_of_contacts(
     n = 3 * turning + find_active_rows(model, kinematics, work.active[3 * turning :])
     active = work.active[:n]
     k = len(contacts.gap) - turning
-    p = problem_in(work, settings.pyramid, k, n, turning)
-    p = p._replace(problem=p.problem._replace(cones=settings.cones, turning=turning, rounds=settings.rounds))
+    p = rows_in(work, settings.pyramid, k, n, turning)
     rows, axes, gap, law, approach, before, start = p.rows, p.axes, work.gap[: k + n], p.law, p.approach, p.before, p.start
     for c in range(k + turning):
         if c < k:
@@ -346,9 +374,7 @@ def rows_of_contacts(
     return p
 
 
-def write_turning_law(
-    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, turning: int, work: AssemblyWork
-) -> None:
+def write_turning_law(model: ContactModel, contacts: ContactPoints, p: ProblemRows, turning: int, work: RowWork) -> None:
     """Bound friction against spinning and rolling by the normal impulses of the previous step.
 
     In the compliant law it has the compliance of MuJoCo's elliptic cones with isotropic friction.
@@ -520,18 +546,24 @@ def factor_of_rows(
     return planned_factor(room, k + n, groups, rank, 1, numbers)
 
 
+def rows_in(work: RowWork, pyramid: bool, k: int, n: int, turning: int = 0) -> ProblemRows:
+    """Return the rows of k contacts and n rows with bounds in the memory of a `RowWork`."""
+    m, each = 3 * k + n, k + turning
+    return ProblemRows(
+        work.approach[:m], work.before[:m], law_in(work.law, pyramid, k, n), work.rows[:each], work.axes[:each], work.start[:m],
+        work.active[:n], work.pull[:k], work.conveyed[:m],
+    )  # fmt: skip
+
+
 def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int, turning: int = 0) -> AssembledProblem:
     """Return the problem of k contacts and n rows with bounds in the memory of an `AssemblyWork`."""
-    m, law = 3 * k + n, law_in(work.law, pyramid, k, n)
+    m, p = 3 * k + n, rows_in(work.of_rows, pyramid, k, n, turning)
+    law = p.law
     problem = Problem(
         as_matrix(work.A, m, m), law.bias, law.friction, law.lower, law.upper, law.pyramid, no_factor(work.factor_rows),
         law.compliance, work.pair[:0],
     )  # fmt: skip
-    each = k + turning
-    return AssembledProblem(
-        problem, work.approach[:m], work.before[:m], law, work.rows[:each], work.axes[:each], work.start[:m], work.active[:n],
-        work.pull[:k], work.conveyed[:m],
-    )  # fmt: skip
+    return AssembledProblem(problem, p.approach, p.before, law, p.rows, p.axes, p.start, p.active, p.pull, p.conveyed)
 
 
 def write_contact_delassus(

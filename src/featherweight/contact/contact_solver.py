@@ -13,13 +13,15 @@ from ..engine.loops.kernels import as_matrix
 from .block_equations import copy_numbers, write_product
 from .branches import BranchPaths, longest_path, widest_row
 from .contact_model import ContactModel
-from .contact_passes import RobotInPasses, Scene, solve_in_passes
+from .contact_passes import RobotInPasses, scene_of, solve_in_passes
 from .contact_problem import (
     AssembledProblem,
     AssemblyWork,
     BodyDelassus,
     ContactImpulses,
     ContactKinematics,
+    ProblemRows,
+    RowWork,
     assembled,
     assembly_work,
     rows_of_contacts,
@@ -249,9 +251,30 @@ def write_impulses(
 ) -> tuple[float, int]:
     """Write impulses on bodies and joints, and the separating displacement; return `SolverReport.parting` and the sweeps."""
     k, rows, most = len(p.law.friction), model.rows, (1.0 + SPARED) * model.settings.slop
-    impulses.wrench[:], impulses.joint[:], impulses.next_row[:] = 0.0, 0.0, 0.0
+    write_forces(model, contacts, p, f, impulses)
     impulses.impact[:], impulses.joint_impact[:] = 0.0, 0.0
-    at_first = work.impact
+    at_first, parting = work.impact, 0.0
+    for c in range(k):
+        add_wrench(contacts, c, p.rows, (at_first[3 * c], at_first[3 * c + 1], at_first[3 * c + 2]), impulses.impact)
+        if p.law.distance[c] < -most:
+            parting = FASTEST_PARTING * model.settings.step
+    for i in range(3 * (len(contacts.gap) - k), len(p.active)):
+        r = p.active[i]
+        impulses.joint_impact[rows.joint[r]] += rows.sign[r] * at_first[3 * k + i]
+        if p.law.distance[k + i] < -most and parting == 0.0:
+            parting = RETURN_SPEED * model.settings.step
+    steps = 0
+    if parting > 0.0:
+        steps = write_push(model, contacts, p, f, impulses, work)
+    return parting, steps
+
+
+def write_forces(
+    model: ContactModel, contacts: ContactPoints, p: AssembledProblem | ProblemRows, f: Vector, impulses: ContactImpulses
+) -> None:
+    """Write the impulses f on bodies and joints."""
+    k, rows = len(p.law.friction), model.rows
+    impulses.wrench[:], impulses.joint[:], impulses.next_row[:] = 0.0, 0.0, 0.0
     for c in range(k):
         normal = f[3 * c] - p.pull[c]
         for j in range(3):
@@ -260,28 +283,17 @@ def write_impulses(
                 total += p.axes[c, i, j] * f[3 * c + i]
             impulses.force[c, j] = total
         add_wrench(contacts, c, p.rows, (normal, f[3 * c + 1], f[3 * c + 2]), impulses.wrench)
-        struck = at_first[3 * c], at_first[3 * c + 1], at_first[3 * c + 2]
-        add_wrench(contacts, c, p.rows, struck, impulses.impact)
-    parting = 0.0
     turning = len(contacts.gap) - k
     write_turns(contacts, p, f, turning, impulses)
     for i in range(3 * turning, len(p.active)):
         r = p.active[i]
         impulses.joint[rows.joint[r]] += rows.sign[r] * f[3 * k + i]
-        impulses.joint_impact[rows.joint[r]] += rows.sign[r] * at_first[3 * k + i]
         impulses.next_row[r] = f[3 * k + i]
-        if p.law.distance[k + i] < -most:
-            parting = RETURN_SPEED * model.settings.step
-    for c in range(k):
-        if p.law.distance[c] < -most:
-            parting = FASTEST_PARTING * model.settings.step
-    steps = 0
-    if parting > 0.0:
-        steps = write_push(model, contacts, p, f, impulses, work)
-    return parting, steps
 
 
-def write_turns(contacts: ContactPoints, p: AssembledProblem, f: Vector, turning: int, impulses: ContactImpulses) -> None:
+def write_turns(
+    contacts: ContactPoints, p: AssembledProblem | ProblemRows, f: Vector, turning: int, impulses: ContactImpulses
+) -> None:
     """Write impulses of friction against spinning and rolling, and add them to those on bodies."""
     k, of = len(contacts.gap) - turning, 0
     for c in range(k):
@@ -406,12 +418,12 @@ def work_of_surfaces(model: ContactModel, p: AssembledProblem, f: Vector, work: 
     return total
 
 
-def write_turning(k: int, turning: int, assembly: AssemblyWork, places: Integers, friction: Matrix) -> None:
+def write_turning(k: int, turning: int, rows: RowWork, places: Integers, friction: Matrix) -> None:
     """Write which of k contacts have edges or cones for spinning and rolling, and their friction."""
     for c in range(k):
-        places[c] = assembly.turning[c] if turning > 0 else -1
+        places[c] = rows.turning[c] if turning > 0 else -1
         for l in range(3):
-            friction[c, l] = assembly.turning_friction[c, l]
+            friction[c, l] = rows.turning_friction[c, l]
 
 
 def resolve(
@@ -430,13 +442,13 @@ def resolve(
         translate(p, work)
     if p.problem.cones == PYRAMIDS:
         edges = work.solver.edges
-        write_turning(len(p.law.friction), turning, workspace.assembly, edges.turning, edges.turning_friction)
+        write_turning(len(p.law.friction), turning, workspace.assembly.of_rows, edges.turning, edges.turning_friction)
     elif turning > 0 and p.problem.cones == CONES:
         whole = work.solver.turning
-        write_turning(len(p.law.friction), turning, workspace.assembly, whole.turning, whole.friction)
+        write_turning(len(p.law.friction), turning, workspace.assembly.of_rows, whole.turning, whole.friction)
     if p.problem.rounds > 0:
         still = work.solver.still
-        write_turning(len(p.law.friction), turning, workspace.assembly, still.turning, still.friction)
+        write_turning(len(p.law.friction), turning, workspace.assembly.of_rows, still.turning, still.friction)
     tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
     allowed = ACCEPTED * tolerance
     solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)
@@ -446,7 +458,7 @@ def resolve(
     if solution.residual <= allowed:
         parting, pushing = write_impulses(model, contacts, p, solution.impulses, impulses, work)
         solution = solution._replace(newton_steps=solution.newton_steps + pushing)
-        stored = newly_stored(p, solution.impulses, model.settings.step, workspace.assembly.gap, work)
+        stored = newly_stored(p, solution.impulses, model.settings.step, workspace.assembly.of_rows.gap, work)
         if len(model.surfaces) > 0 or len(model.adhesion) > 0:
             stored -= work_of_surfaces(model, p, solution.impulses, work)
     inexact = bool(solution.residual > tolerance)
@@ -457,19 +469,15 @@ def resolve(
 
 def resolve_in_passes(
     model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, impulses: ContactImpulses,
-    workspace: SolverWorkspace, robot: RobotInPasses, turning: int,
+    robot: RobotInPasses, turning: int,
 ) -> SolverReport:  # fmt: skip
     """Write one robot's impulses by a compliant law, and return the solver's report (see `contact_passes`)."""
-    work, passes = workspace.impulses, robot.passes
-    p = rows_of_contacts(model, contacts, kinematics, impulses, workspace.assembly, turning)
-    write_turning(len(p.law.friction), turning, workspace.assembly, passes.turning.group, passes.turning.friction)
-    tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
-    residual, steps = solve_in_passes(Scene(model, contacts, p, robot.calls, passes, robot.S), tolerance)
+    rows = rows_of_contacts(model, contacts, kinematics, impulses, robot.passes.rows, turning)
+    tolerance = model.settings.tolerance * max(greatest_of(rows.law.bias), LEAST_SPEED)
+    residual, steps = solve_in_passes(scene_of(model, contacts, rows, turning, robot), tolerance)
     allowed = ACCEPTED * tolerance
     if residual <= allowed:
-        for i in range(len(p.start)):
-            work.impact[i] = 0.0
-        write_impulses(model, contacts, p, p.start, impulses, work)
+        write_forces(model, contacts, rows, rows.start, impulses)
     return SolverReport(residual, allowed, bool(residual > tolerance), steps, 0, 0.0, 0.0)
 
 

@@ -82,7 +82,7 @@ from .step_status import (
     UNSOLVED,
 )
 
-WITH_ROWS, OF_BODIES, OF_SETS, BY_INVERSE, IN_PASSES = range(5)  # kinds of `ContactInertiaRecord`, or none of them
+WITH_ROWS, OF_BODIES, OF_SETS, BY_INVERSE = range(4)  # kinds of Delassus matrices in `ContactInertiaRecord`
 UNKNOWN = -1  # number of contacts that count, before redundant ones are left out
 LEAST_GAP = 1e-14  # [m] rounding error of positions
 
@@ -228,7 +228,7 @@ def impulses_with_drives(s: RobotStages) -> int:
     if lanes() == 1:
         return solve_for_impulses(s)
     write_guess(s.touching)
-    if way_to_impulses(s) == BY_INVERSE:
+    if s.calls.contact_factor.address == 0 and way_to_impulses(s) == BY_INVERSE:
         call_machine(s.calls.inverse_factor)
     call_machine(s.calls.impulses_alone)
     return s.touching.counts[RESULT]  # type: ignore[no-any-return]
@@ -251,7 +251,7 @@ def solve_in_lane(s: RobotStages) -> int:
 
 def solve_for_impulses(s: RobotStages) -> int:
     """Find the impulses of one robot with drives in their current state."""
-    t = s.touching
+    t, calls = s.touching, s.calls
     if t.counts[SOLVED] == UNKNOWN:
         leave_out_redundant(t, s.numbers.gravity)
     sliding = t.counts[SOLVED]
@@ -259,7 +259,15 @@ def solve_for_impulses(s: RobotStages) -> int:
         clear(t.impulses.force[c])
         clear(t.impulses.turn[c])
     turning = add_turning(t, sliding) if t.model.settings.turning else 0
-    done = resolve_by_delassus(s, first_contacts(t.contacts, sliding + turning), turning)
+    contacts = first_contacts(t.contacts, sliding + turning)
+    if calls.contact_factor.address != 0:
+        factor, response, matrix = calls.contact_factor, calls.contact_response, calls.contact_matrix
+        passes = PassCalls(factor, response, matrix, calls.contact_loads, calls.contact_motions)
+        done = resolve_in_passes(
+            t.model, contacts, t.kinematics, t.impulses, RobotInPasses(passes, t.passes, s.point.S), turning
+        )
+    else:
+        done = resolve_by_delassus(s, contacts, turning)
     if turning > 0:
         take_turning_back(t, sliding, turning)
     report = t.report
@@ -362,11 +370,6 @@ def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -
     """Find impulses by G of the bodies that may touch, with active joint rows; or by J and a factor of M⁻¹."""
     way, calls, inertia, dofs = way_to_impulses(s), s.calls, s.touching.inertia, s.touching.dofs
     t, delassus = s.touching, inertia.with_rows
-    if way == IN_PASSES:
-        factor, response, matrix = calls.contact_factor, calls.contact_response, calls.contact_matrix
-        passes = PassCalls(factor, response, matrix, calls.contact_loads, calls.contact_motions)
-        robot = RobotInPasses(passes, t.passes, s.point.S)
-        return resolve_in_passes(t.model, contacts, t.kinematics, t.impulses, t.workspace, robot, turning)
     if way == WITH_ROWS:
         call_machine(calls.delassus_with_rows)
     elif way == OF_BODIES:
@@ -389,8 +392,6 @@ def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -
 def way_to_impulses(s: RobotStages) -> int:
     """Return the kind of Delassus matrix for the impulses."""
     calls, near = s.calls, s.touching.counts[NEAR] > 0
-    if calls.contact_factor.address != 0:
-        return IN_PASSES
     if near:
         return WITH_ROWS if calls.delassus_with_rows.address != 0 else BY_INVERSE
     if calls.body_delassus.address != 0:
