@@ -24,7 +24,7 @@ DIRECTIONS = 6
 
 
 class Answering(NamedTuple):
-    """What determines the answers of k contacts and of rows with bounds."""
+    """Numbers that determine the answers of k contacts and of rows with bounds."""
 
     law: ContactLaw
     cones: int  # PYRAMIDS or CONES

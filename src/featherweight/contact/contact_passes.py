@@ -123,7 +123,7 @@ class RobotInPasses(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """The rows of a problem, what determines their answers, and the robot."""
+    """The rows of a problem, the numbers that determine their answers, and the robot."""
 
     model: ContactModel
     contacts: ContactPoints

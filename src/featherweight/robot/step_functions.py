@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from ..algorithms import crba_ltdl, integration
 from ..algorithms.contact import contact_passes
-from ..contact.branches import padded
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
@@ -112,8 +111,11 @@ class StepFunctions:
         output = Output("C", (self.robot.nv, width))
         return self.robot.bind("inverse_factor", crba_ltdl.inverse_factor, (Q,), [output], (columns,))
 
-    def contact_passes(self, bodies: Placements, rows: tuple[int, ...]) -> tuple[CompiledFunction[Any], ...]:
-        """Return the functions of `algorithms.contact.contact_passes`, for contacts of `bodies` and limits of some rows."""
+    def contact_passes(self, bodies: Placements, rows: tuple[int, ...], stride: int) -> tuple[CompiledFunction[Any], ...]:
+        """Return the functions of `algorithms.contact.contact_passes`, for contacts of `bodies` and limits of some rows.
+
+        The matrix has `stride` columns.
+        """
         n, of_bodies = self.robot.nv, (len(bodies.row), 6)
         stiffness = Q, Input("K", (*of_bodies, 6)), Input("D", (len(rows),))
         loads, motion = (Input("wrench", of_bodies), Velocity("force")), Output("motion", of_bodies)
@@ -126,7 +128,7 @@ class StepFunctions:
         return (
             bind(contact_passes.contact_factor, stiffness, Output(*factor)),
             bind(contact_passes.contact_response, (Q, Input(*factor), *loads), motion, Output("x", (n,))),
-            bind(contact_passes.contact_matrix, stiffness, Output("H", (n, padded(n)))),
+            bind(contact_passes.contact_matrix, stiffness, Output("H", (n, stride))),
             bind(contact_passes.contact_loads, (Q, *loads), Output("load", (n,))),
             bind(contact_passes.contact_motions, (Q, V), motion),
         )

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..array_types import Array
 from ..contact import contact_model
+from ..contact.branches import padded
 from ..contact.contact_model import ContactModel
 from ..contact.contact_settings import ContactSettings
 from ..contact.laws import COMPLIANT, COULOMB, RIGID
@@ -111,7 +112,7 @@ class ContactStage:
             return None
         rows = tuple(self.joint_dofs[self.joint_dofs < self.robot.nv].tolist())
         of_bodies = placements([self.robot.model.placed_bodies[b] for b in self.numbers])
-        functions = self.robot.step_functions.contact_passes(of_bodies, rows)
+        functions = self.robot.step_functions.contact_passes(of_bodies, rows, padded(self.robot.nv))
         return functions if self.coupling else (*functions[:2], None, None, None)
 
     def copied(self) -> ContactStage:
