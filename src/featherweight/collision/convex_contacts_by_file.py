@@ -167,7 +167,7 @@ def write_face(hulls: Hulls, shape: ConvexShape, face: int, polygon: Matrix) -> 
     first, stop = hulls.faces[face], hulls.faces[face + 1]
     for i in range(first, stop):
         write_corner(polygon, i - first, placed(shape.P, hulls.vertices[hulls.corners[i]]))
-    return stop - first
+    return int(stop - first)
 
 
 def opposed_faces(
