@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import mujoco
 import numpy as np
 import pytest
@@ -9,26 +11,45 @@ import pytest
 import featherweight as fw
 from simulation.beside_mujoco import BesideMujoco
 
-TWO = (
-    """<mujoco><option gravity="0 0 0"/><worldbody>{0}<body pos="0 0 .2"><freejoint/><geom {1}/></body></worldbody></mujoco>"""
-)
+
+def corners(a: float, b: float, c: float) -> str:
+    return " ".join(f"{x} {y} {z}" for x, y, z in itertools.product((-a, a), (-b, b), (-c, c)))
+
+
+MESHES = f"""<asset><mesh name="plate" vertex="{corners(0.3, 0.3, 0.1)}"/><mesh name="block" vertex="{corners(0.2, 0.3, 0.1)}"/>
+<mesh name="wedge" vertex="-.2 -.1 -.1 .2 -.1 -.1 .2 .2 -.1 -.2 .2 -.1 0 0 .1 0 .1 .1"/></asset>"""
+TWO = f"""<mujoco>{MESHES}<option gravity="0 0 0" ccd_tolerance="1e-12" ccd_iterations="300"/><worldbody>{{0}}
+<body pos="0 0 .2"><freejoint/><geom {{1}}/></body></worldbody></mujoco>"""
 SHAPES = {
     "boxes": ('<geom type="box" size=".3 .2 .1"/>', 'type="box" size=".2 .3 .1"'),
     "flat boxes": ('<geom type="box" size=".3 .3 .1"/>', 'type="box" size=".3 .3 .1"'),
     "capsules": ('<geom type="capsule" size=".1 .2" euler="90 0 0"/>', 'type="capsule" size=".1 .3" euler="90 0 0"'),
     "a cylinder on the floor": ('<geom type="plane" size="3 3 1"/>', 'type="cylinder" size=".3 .2"'),
     "a box on the floor": ('<geom type="plane" size="3 3 1"/>', 'type="box" size=".3 .2 .2"'),
+    "two meshes": ('<geom type="mesh" mesh="plate"/>', 'type="mesh" mesh="block"'),
+    "a mesh on a box": ('<geom type="box" size=".3 .3 .1"/>', 'type="mesh" mesh="wedge"'),
+    "a mesh on the floor": ('<geom type="plane" size="3 3 1" pos="0 0 .1"/>', 'type="mesh" mesh="wedge"'),
+    "a capsule on a mesh": ('<geom type="mesh" mesh="plate"/>', 'type="capsule" size=".1 .2" euler="90 0 0"'),
     "a capsule on a box": ('<geom type="box" size=".3 .3 .1"/>', 'type="capsule" size=".1 .3" euler="90 0 0"'),
 }
+
+
+LATER = tuple(map(int, mujoco.__version__.split(".")[:2])) >= (4, 0)
 
 
 @pytest.mark.parametrize("turn", [0.0, 1e-3, 0.03, 0.2, 0.8])
 @pytest.mark.parametrize("shapes", SHAPES.values(), ids=SHAPES)
 def test_contact_points_are_mujocos(shapes: tuple[str, str], turn: float) -> None:
-    """Check points, normals and gaps of shapes that overlap, at small and large angles between their faces and axes."""
+    """Check points, normals and gaps of shapes that overlap, at small and large angles between their faces and axes.
+
+    If several edges of a mesh nearly lie in a face, MuJoCo takes the first of its own order, which may be another.
+    """
+    of_mesh = "mesh" in "".join(shapes)
+    if of_mesh and not LATER:
+        pytest.skip("older versions of MuJoCo have other points of meshes")
     text, rng = TWO.format(*shapes), np.random.default_rng(3)
     pair = BesideMujoco(fw.load(text), mujoco.MjModel.from_xml_string(text))
-    touched = 0
+    touched = missed = 0
     for _ in range(40):
         axis = rng.standard_normal(3)
         quaternion = np.append(np.sin(0.5 * turn) * axis / np.linalg.norm(axis), np.cos(0.5 * turn))
@@ -36,6 +57,6 @@ def test_contact_points_are_mujocos(shapes: tuple[str, str], turn: float) -> Non
         pair.sim.v = np.zeros(6)
         pair.data.qpos[:], pair.data.qvel[:] = pair.order.state(pair.sim.q, pair.sim.v)
         pair.step()
-        assert pair.faster < 1e-6 * max(1.0, float(np.abs(pair.data.qvel).max()))
+        missed += pair.faster > (1e-5 if of_mesh else 1e-6) * max(1.0, float(np.abs(pair.data.qvel).max()))
         touched += pair.data.ncon > 0
-    assert touched > 10
+    assert touched > 10 and missed <= of_mesh

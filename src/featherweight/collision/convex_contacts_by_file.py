@@ -1,8 +1,9 @@
 """Contacts of convex shapes that overlap, as in MuJoCo.
 
-They are in contact where the expanding polytope found their least depth: along two of the faces there that nearly oppose each
-other, or along an edge that nearly lies in a face, with at most four points; otherwise at the deepest point alone. An end of a
-cylinder is a face with 16 corners, and the side of a cylinder or a capsule that faces the other shape is an edge.
+They are in contact where the search for their depth ended, at the points of which a triangle of their difference is made: along
+two of the faces there that nearly oppose each other, or along an edge that nearly lies in a face, with at most four points;
+otherwise at the deepest point alone. An end of a cylinder is a face with 16 corners, and the side of a cylinder or a capsule
+that faces the other shape is an edge.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def contacts_by_file(
 ) -> int:  # fmt: skip
     """Write the contacts of two shapes; `contact` is their deepest point, the normal and the gap.
 
-    The polytope is that of `deepest`, and `work.nearest` has the number of its nearest face.
+    `work.nearest` has the result of `gap_of_convex`.
     """
     one, other = shapes
     point, n, gap = contact
@@ -69,10 +70,8 @@ def on_faces(
     polygons, found = work.polygons, work.found
     facing = n if columns[0] == 6 else times(-1.0, n)  # from the first shape to the second
     corners, places = work.triangles[int(work.nearest[9])], work.corners
-    first, second = (
-        distinct_corners(work, corners, columns[0], places[0]),
-        distinct_corners(work, corners, columns[1], places[1]),
-    )
+    first = distinct_corners(work, corners, columns[0], places[0])
+    second = distinct_corners(work, corners, columns[1], places[1])
     a = faces_at(hulls, one, (places[0], first), facing, work.candidates[0])
     b = faces_at(hulls, other, (places[1], second), times(-1.0, facing), work.candidates[1])
     i, j = opposed_faces(hulls, shapes, work, (a, b))

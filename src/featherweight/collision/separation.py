@@ -26,7 +26,8 @@ def write_nearest(nearest: Vector, x: TripleLike, y: TripleLike, n: TripleLike) 
 def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tuple[float, float], work: SearchWork) -> float:
     """Return the gap of two shapes, minus the depth if they overlap; write points and normal to `work.nearest`.
 
-    For shapes that overlap, the number of the nearest face of `deepest` follows them.
+    The number of a row of `work.triangles` follows them: the nearest face of `deepest` for shapes that overlap, or the points
+    of the simplex of `closest`.
 
     `bounds` are the gap above which the search stops (returning `FAR`, with a separating direction of at least that gap as
     normal), and a gap below which any lower value suffices (no points are written). Touching shapes whose difference has no
@@ -49,6 +50,9 @@ def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tup
         v = weighted(work.supports, count, work.weights, 0)
         n = times(1.0 / length_of(v), v)
         gap = distance - rounding
+        for i in range(3):
+            work.triangles[0, i] = min(i, count - 1)
+        work.nearest[9] = 0.0
     else:
         f = deepest(one, other, count, size, work)
         if f < 0:

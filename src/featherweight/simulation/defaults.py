@@ -22,8 +22,9 @@ IMPLICIT = "implicit"  # MJCF's name
 def of_the_file(robot: Robot, step: float | None, integrator: str | None) -> tuple[float, str]:
     """Return time step and integrator: the given ones, the file's, or 1 ms and "semi-implicit".
 
-    The semi-implicit step evaluates damping, springs and drives at its end, as MuJoCo's "implicitfast" does for damping. No
-    integrator here evaluates velocity products at the end too, as MuJoCo's "implicit" does: a ModelWarning says so.
+    The semi-implicit step evaluates damping, springs and drives at its end, as MuJoCo's "implicitfast" does for damping; with
+    the file's contact law, the steps are MuJoCo's. No integrator here evaluates velocity products at the end too, as MuJoCo's
+    "implicit" does: a ModelWarning says so.
     """
     if step is None:
         step = robot.model.timestep or STEP

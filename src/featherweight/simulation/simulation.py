@@ -95,7 +95,8 @@ class Simulation(SuggestsNames):
     "semi-implicit" (Euler, with damping and springs of joints evaluated at the end of the step), "rk4" or "midpoint" (implicit,
     conserves energy). Impulses at contacts, joint limits and joints with dry friction then change the velocity; the solver
     computes them by maximum dissipation (see `impulses`). The defaults of `step` and `integrator` are the robot file's values,
-    or 1 ms and "semi-implicit" if the file has none.
+    or 1 ms and "semi-implicit" if the file has none. With `contact="as in the file"`, "semi-implicit" and "rk4" steps of an
+    MJCF file are MuJoCo's: they evaluate springs and drives at the start of the step.
 
     Contacts arise between the collision shapes of the robot's file and the file's floor, other shapes fixed to the world, and
     each other where the file's contact rules allow it. `ground`, a `Plane` or `HeightField`, adds a ground; True is the plane

@@ -34,7 +34,8 @@ class ContactOptions:
 
     `law` is "rigid", "compliant" or "as in the file". With "compliant", contacts, joint limits and dry friction yield as in
     MuJoCo, by `solref` and `solimp` of an MJCF file or MuJoCo's defaults, with Coulomb friction; loops and other constraints
-    stay exact. "as in the file" is "compliant" for MJCF files and "rigid" for other files.
+    stay exact. "as in the file" is "compliant" for MJCF files, with MuJoCo's friction, contact points and steps, and "rigid"
+    for other files.
 
     `delassus` chooses the algorithm for the Delassus matrix: a name as in `Robot.delassus`, or a function of contacts and
     q (robots, nq).

@@ -68,12 +68,11 @@ class StepModel:
             self.moving = robot.with_armature({name: own[name] + float(x) for name, x in first.items()})
         self.struck = robot if of_mujoco else self.moving
         self.has_drives = integrator == "semi-implicit" and has_implicit_drives(forces, h) and not self.by_file
-        traced = isinstance(contact.delassus, str) and robot.forward_dynamics.execution == "traced"
-        self.driven = self.has_drives and traced
         bent = late and bool((forces.springs.bent_joint != NO_ARMATURE).any())
-        self.bent = bent and traced
         damps = self.by_file and robot.model.integrator in IMPLICIT and bool((forces.drives.values[BY_VELOCITY] < 0.0).any())
-        self.drives_damp = damps and traced
+        traced = isinstance(contact.delassus, str) and (self.has_drives or bent or damps)
+        traced = traced and robot.forward_dynamics.execution == "traced"
+        self.driven, self.bent, self.drives_damp = self.has_drives and traced, bent and traced, damps and traced
         self.looped = robot.closed and bool(robot.loop_rows)  # type: ignore[attr-defined]  # couplings cannot open
         self.least_energy = robot.mass * float(np.dot(robot.gravity, robot.gravity)) * h * h
 

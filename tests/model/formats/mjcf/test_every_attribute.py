@@ -54,7 +54,7 @@ SAMPLES = {
     'wind="1 0 0" o_friction=".5 .5 .1 .1 .1" o_margin=".1" o_solref=".1 1" o_solimp=".5 .9 .01 .5 2"',
     "option/flag": 'gravity="disable" contact="disable" equality="disable" limit="disable" frictionloss="disable" '
     'constraint="disable" spring="disable" damper="disable" clampctrl="disable" actuation="disable" '
-    'filterparent="disable" override="enable"',
+    'filterparent="disable" eulerdamp="disable" override="enable"',
     "worldbody/body": f'{DEGREES} gravcomp="1"',
     "worldbody/body/inertial": f'{DEGREES} mass="2" diaginertia="1 1 1.2" fullinertia="1 1 1 .1 .1 .1"',
     "worldbody/body/joint": 'type="slide" pos="0 0 1" axis="1 0 0" range="-1 1" ref="10" armature="1" damping="2" '
@@ -164,7 +164,7 @@ INSTEAD = {
 OF_MUJOCOS_SOLVER = {
     "option": "ccd_iterations ccd_tolerance cone impratio iterations jacobian ls_iterations ls_tolerance noslip_iterations "
     "noslip_tolerance sdf_initpoints sdf_iterations sleep_tolerance solver tolerance",
-    "option/flag": "autoreset diagexact energy eulerdamp fwdinv invdiscrete ipc island midphase multiccd nativeccd refsafe "
+    "option/flag": "autoreset diagexact energy fwdinv invdiscrete ipc island midphase multiccd nativeccd refsafe "
     "sensor sleep speculative warmstart",
     "contact/pair": "solreffriction",  # of pairs alone; the same as solref there
     "worldbody/body/geom": "solmix",
