@@ -58,9 +58,9 @@ class FallingScene:
     def mujoco_model(self) -> Any:
         return mujoco.MjModel.from_xml_string(self.text)
 
-    def simulation(self) -> fw.Simulation:
-        """Return our simulation at the starting configuration of the file."""
-        return fw.Simulation(fw.load(self.text, folder="/"), q="qpos0")
+    def simulation(self, contact: str = "rigid") -> fw.Simulation:
+        """Return our simulation at the starting configuration of the file, with a contact law."""
+        return fw.Simulation(fw.load(self.text, folder="/"), q="qpos0", contact=contact)
 
     def random_controls(self, rng: np.random.Generator, size: int) -> Array:
         """Draw controls within their ranges, for the actuators that one simulator has of the file."""

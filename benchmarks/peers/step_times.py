@@ -2,10 +2,14 @@
 
     pip install --no-deps mjlab gymnasium-robotics
     python benchmarks/peers/step_times.py [FILE.xml ...] [--steps 400] [--long 0] [--only NAME] [--seconds 120]
+                                          [--contact rigid] [--torque 0]
 
 Scenes are robots of installed packages and of the FILEs (MJCF), and piles of boxes, with a step of 5 ms and a floor if the file
 has none (`falling_scenes`). Both simulators step alternately; the first ten steps are left out. The mean over some hundred
 steps hides single steps that take a hundred times as long, which matter in a control loop. Ratios are MuJoCo's time over ours.
+
+`--contact "as in the file"` is MuJoCo's contact law; the default is rigid contact. `--torque T` adds random forces of T at all
+joints, new in each step, and leaves out the first half of the steps, in which robots fall.
 
 Without inputs, a robot comes to rest. With `--long N`, it keeps moving for N steps: it gets random controls and small random
 changes of its velocity every 20 steps, and starts again every 400 steps. "longest / median" is then the largest of N steps.
@@ -43,9 +47,13 @@ HEADER = [
 class Timed:
     """Step times [s] of both simulators, and further cells of a scene."""
 
-    def __init__(self, scene: FallingScene, stirred: bool) -> None:
-        self.scene, self.stirred, self.rng = scene, stirred, np.random.default_rng(0)
-        self.sim, self.data = scene.simulation(), mujoco.MjData(scene.mujoco_model)
+    def __init__(self, scene: FallingScene, contact: str, torque: float) -> None:
+        self.scene, self.torque, self.rng = scene, torque, np.random.default_rng(0)
+        self.sim, self.data = scene.simulation(contact), mujoco.MjData(scene.mujoco_model)
+        self.order = fw.MujocoOrder(self.sim.robot, scene.mujoco_model)
+        model = scene.mujoco_model
+        self.moved = model.jnt_type[model.dof_jntid] != mujoco.mjtJoint.mjJNT_FREE
+        self.tau: Array | None = None
         self.q, self.v = self.sim.q.copy(), self.sim.v.copy()
         self.control: Array | None = None
         self.ours: list[float] = []
@@ -65,11 +73,17 @@ class Timed:
             self.data.ctrl[:] = controls
             self.control = controls[: self.sim.forces.nu] if 0 < self.sim.forces.nu <= len(controls) else None
 
+    def push(self) -> None:
+        """Change the random forces at joints, the same for both simulators."""
+        self.data.qfrc_applied[:] = self.torque * self.rng.standard_normal(len(self.moved)) * self.moved
+        S = np.array([self.order.state(self.sim.q, e).qvel for e in np.eye(len(self.sim.v))])
+        self.tau = S @ self.data.qfrc_applied
+
     def step(self) -> None:
         """Take and measure a step of each simulator."""
         begun = time.perf_counter()
         try:
-            self.sim.step(control=self.control)
+            self.sim.step(self.tau, self.control)
         except fw.SimulationError as error:
             self.failures.append(error.what)
             self.sim.reset(self.q, self.v)
@@ -83,7 +97,8 @@ class Timed:
 
     def cells(self) -> list[str]:
         """Return a row of the table."""
-        ours, theirs = (1e6 * np.array(times[LEFT_OUT:]) for times in (self.ours, self.theirs))
+        first = max(LEFT_OUT, len(self.ours) // 2 if self.torque else 0)
+        ours, theirs = (1e6 * np.array(times[first:]) for times in (self.ours, self.theirs))
         (x, slow, worst), (y, theirs_slow, theirs_worst) = (
             (np.median(t), np.quantile(t, 0.99), t.max()) for t in (ours, theirs)
         )
@@ -96,20 +111,22 @@ class Timed:
         ]  # fmt: skip
 
 
-def timed(scene: FallingScene, steps: int, stirred: bool, seconds: float) -> list[str]:
+def timed(scene: FallingScene, options: argparse.Namespace) -> list[str]:
     """Return the row of a scene, or the reason why it is not simulated."""
     try:
-        times = Timed(scene, stirred)
+        times = Timed(scene, options.contact, options.torque)
     except (ValueError, NotImplementedError, fw.SimulationError) as error:
         return [scene.name, *[""] * (len(HEADER) - 2), f"not simulated: {str(error)[:SHOWN]}"]
     gc.collect()
     gc.disable()
-    ends = time.perf_counter() + seconds
-    for k in range(steps):
+    ends = time.perf_counter() + options.seconds
+    for k in range(options.long or options.steps):
         if k > LEFT_OUT and time.perf_counter() > ends:
             break
-        if stirred:
+        if options.long:
             times.stir(k)
+        if options.torque:
+            times.push()
         times.step()
     gc.enable()
     return times.cells()
@@ -122,12 +139,14 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=0, metavar="N", help="number of steps of a robot that keeps moving")
     parser.add_argument("--seconds", type=float, default=120.0, help="time limit per scene [s]")
     parser.add_argument("--only", default="", metavar="NAME", help="only scenes whose names contain this text")
+    parser.add_argument("--contact", default="rigid", help='contact law: "rigid" or "as in the file"')
+    parser.add_argument("--torque", type=float, default=0.0, help="random forces at joints [N m, N]")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # warnings of features that are not simulated
     print(f"{machine()}, MuJoCo {mujoco.__version__}\n")
     print(markdown(HEADER, []), flush=True)
     for scene in falling_scenes(options.files, options.only):
-        cells = timed(scene, options.long or options.steps, bool(options.long), options.seconds)
+        cells = timed(scene, options)
         print(markdown(HEADER, [cells]).splitlines()[-1], flush=True)
 
 

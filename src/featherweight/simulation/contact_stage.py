@@ -23,6 +23,8 @@ from .scene import TouchingParts
 from .scene_building import OVERLAP, Links, make_scene
 from .step_model import StepModel
 
+MOST_COUPLED = 100  # velocities of a robot up to which its matrix is eliminated as a whole
+
 
 class ContactStage:
     """Contact data that are the same for all robots and steps.
@@ -93,11 +95,15 @@ class ContactStage:
 
     @property
     def in_passes(self) -> bool:
-        """Return whether contacts are solved in passes of articulated bodies (see `contact.contact_passes`)."""
-        s = self.settings
+        """Return whether contacts are solved in passes of articulated bodies (see `contact.contact_passes`).
+
+        That is so for the convex laws of MJCF files, and trees. Contacts of very many bodies couple too many velocities.
+        """
+        s, robot = self.settings, self.robot
         convex = s.law == COMPLIANT and s.cones != COULOMB and not (s.in_step or s.rounds)
-        plain = not self.robot.closed
-        return convex and plain and bool(self.bodies) and self.inertia.algorithm == "auto" and not self.inertia.by_sets
+        small = robot.nv <= MOST_COUPLED or not self.coupling
+        traced = self.inertia.algorithm == "auto" and not self.inertia.by_sets
+        return convex and small and traced and bool(self.bodies) and not robot.closed
 
     @property
     def coupling(self) -> bool:
