@@ -718,9 +718,9 @@ class Fleet:
     def _take_portion(self, stop: int, steps: int, what: str) -> int:
         """Take some steps from the step `stop` on; return the step that is reached."""
         states = self.arrays.states
-        in_vectors = self.vectors.pay_off(len(states.q))
+        in_vectors = self.vectors.ready(len(states.q))
         room, begun = self.room, time_now()
-        since = states.plan[SINCE] = stop
+        states.plan[SINCE] = stop
         stop = min(stop + (VECTOR_STEPS if in_vectors else MOST_STEPS), steps)
         states.active[:] = ~self.failed | (self.on_failure == "reset")
         states.plan[UNTIL] = stop
@@ -728,11 +728,8 @@ class Fleet:
             taken = self.vectors.take_steps(self.arrays, self._many.address, self.threads, what)
         else:
             taken = self._work(RUN, 0, len(states.q), what)
-        if getattr(WORK_ON_ROBOTS, "fused", False):  # other loops have different rounding errors
-            spent = time_now() - begun
-            self.vectors.note(in_vectors, spent, (stop - since) * len(states.q))
-            if not in_vectors:
-                self.vectors.spend(spent, len(states.q), self._many.layout)
+            if getattr(WORK_ON_ROBOTS, "fused", False):  # other loops have different rounding errors
+                self.vectors.spend(time_now() - begun, len(states.q), self._many.layout)
         if taken == np.count_nonzero(states.active):
             return stop
         for i in np.flatnonzero(states.active & (states.taken < stop)):
