@@ -64,7 +64,7 @@ OF_WORK = (  # fields of `FleetStates` that describe the work on steps
     "active", "taken", "status", "culprit", "symptoms", "plan", "order", "energy",
 )  # fmt: skip
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`, and loops on devices
-    "device_loops", "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "arrays",
+    "device_loops", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
     "_home", "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
 )  # fmt: skip
 
@@ -314,7 +314,7 @@ class Fleet:
         self._own_inputs = [(x[0, 0] if len(x) == 1 else x[:, 0], (x.shape[2:], (robots, *x.shape[2:]))) for x in inputs[:3]]
         """The inputs of a step, with the shapes of arrays that fit."""
         self._given = inputs.given
-        self._lone = robots == 1
+        self._lone, self._one_thread = robots == 1, robots < 2 * GRAIN or self.threads == 1
 
     def _begin(self) -> None:
         """Prepare the first steps, and warn about problematic starts."""
@@ -343,9 +343,9 @@ class Fleet:
             self.vectors = FleetVectors(self.model, self.contacts, self._new_stages)
         self.vectors.run, self.vectors.kind = self._run, (self.room, self._external, [len(x) > 0 for x in self.varied])
         self._one = one  # Ctrl-C can take it away from the others
-        tables, arguments = (one, self._many), (one.address, self._many.address, 0, 1)
+        tables, arguments = (one, self._many), (one.address, self._many.address, 0, len(self.q))
         works = RUN, STEP, ENERGY
-        self._alone, self._one_step, self._energy = (prepared_call(self._run, *arguments, x, kept=tables) for x in works)
+        self._at_once, self._one_step, self._energy = (prepared_call(self._run, *arguments, x, kept=tables) for x in works)
         self._ready = True
 
     def _table(self) -> StagesTable:
@@ -395,7 +395,7 @@ class Fleet:
         if not robot.model.carried:  # steps know the energy without that of gravity compensation only
             if not self._ready:
                 self._compile()
-            done = self._energy() if self._lone else self._work(ENERGY, 0, len(q))
+            done = self._energy() if self._one_thread else self._work(ENERGY, 0, len(q))
             if done == len(q):
                 return self._home.states.energy.copy()
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
@@ -617,7 +617,7 @@ class Fleet:
         begun = states.steps.copy()  # robots of a `State` may have taken different numbers of steps
         try:
             if self.on_failure != "stop":
-                self.failed[:] = False
+                self.failed.fill(False)
             self._take(steps)
             if self.failures and self.on_failure == "raise":
                 robot, (done, failed) = min(self.failures.items(), key=lambda item: item[1][0])
@@ -625,7 +625,8 @@ class Fleet:
                 self.failed[:] = False
                 steps = done
                 self._take(done)
-            self._home.states.steps[:] = begun + steps  # also of robots that stopped
+            if self.on_failure == "stop":
+                self._home.states.steps[:] = begun + steps  # also of robots that stopped
         except BaseException:
             self.restore(backup)
             raise
@@ -694,7 +695,7 @@ class Fleet:
                 while stop < steps and (not self.failures or self.on_failure == "reset"):
                     stop = min(stop + MOST_STEPS, steps)
                     states.plan[UNTIL] = stop
-                    if self._alone() != 1:
+                    if self._at_once() != 1:
                         self._go_on(0, stop, self.room)
                     progress.advance(stop - progress.done)
             if self.failures and self.on_failure == "raise":
@@ -704,7 +705,7 @@ class Fleet:
 
     def _take(self, steps: int) -> None:
         """Take steps in portions, between which Python handles signals."""
-        self.arrays.states.taken[:] = 0
+        self.arrays.states.taken.fill(0)
         stop, what = 0, self._work_of(steps) if steps >= MANY_STEPS else ""
         with Progress(what if steps > MOST_STEPS else "", steps) as progress:  # else the robots of a portion are counted
             while stop < steps:
@@ -717,19 +718,22 @@ class Fleet:
 
     def _take_portion(self, stop: int, steps: int, what: str) -> int:
         """Take some steps from the step `stop` on; return the step that is reached."""
-        states = self.arrays.states
-        in_vectors = self.vectors.ready(len(states.q))
-        room, begun = self.room, time_now()
-        states.plan[SINCE] = stop
+        states, robots, room, begun = self.arrays.states, len(self.q), self.room, time_now()
+        in_vectors, since = self.vectors.ready(robots), stop
         stop = min(stop + (VECTOR_STEPS if in_vectors else MOST_STEPS), steps)
-        states.active[:] = ~self.failed | (self.on_failure == "reset")
-        states.plan[UNTIL] = stop
-        if in_vectors:
-            taken = self.vectors.take_steps(self.arrays, self._many.address, self.threads, what)
+        states.plan[SINCE], states.plan[UNTIL] = since, stop
+        if self.on_failure == "reset":
+            states.active.fill(True)
         else:
-            taken = self._work(RUN, 0, len(states.q), what)
+            np.logical_not(self.failed, out=states.active)
+        at_once = self._one_thread and robots * (stop - since) <= MOST_STEPS
+        if in_vectors:
+            threads = 0 if at_once else self.threads or processors()
+            taken = self.vectors.take_steps(self.arrays, self._many.address, threads, what)
+        else:
+            taken = self._at_once() if at_once else self._work(RUN, 0, robots, what)
             if getattr(WORK_ON_ROBOTS, "fused", False):  # other loops have different rounding errors
-                self.vectors.spend(time_now() - begun, len(states.q), self._many.layout)
+                self.vectors.spend(time_now() - begun, robots, self._many.layout)
         if taken == np.count_nonzero(states.active):
             return stop
         for i in np.flatnonzero(states.active & (states.taken < stop)):

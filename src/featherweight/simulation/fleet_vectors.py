@@ -13,7 +13,7 @@ import numpy as np
 from ..engine.backends.llvm.jit import host
 from ..engine.cache_folder import log
 from ..engine.loops.kernels import Layout
-from ..engine.threads import processors, share_out
+from ..engine.threads import share_out
 from .contact_stage import ContactStage
 from .fleet_loop import RUN_VECTORS
 from .robot_tables import StagesTable
@@ -91,16 +91,24 @@ class FleetVectors:
         varied = any(kind[2])
         return kind, woven_table(self.model, self.contacts, alone, self.run, external, varied)
 
-    def take_steps(self, arrays: FleetArrays, many: int, threads: int | None, what: str = "") -> int:
-        """Take the steps of the active robots of a fleet at an address; return the number that took all steps."""
-        active, done = np.flatnonzero(arrays.states.active), list[int]()
+    def take_steps(self, arrays: FleetArrays, many: int, threads: int, what: str = "") -> int:
+        """Take the steps of the active robots of a fleet at an address; return the number that took all steps.
+
+        One call takes those of all robots if there are no `threads` to share them.
+        """
+        states = arrays.states
+        active, done = np.flatnonzero(states.active), list[int]()
         robots = len(active)
-        arrays.states.order[:robots] = active[np.argsort(arrays.contacts.counts[active], kind="stable")]
+        states.order[:robots] = active[arrays.contacts.counts[active].argsort(kind="stable")]
 
         def piece(i: int, j: int) -> None:
             kind, one = self._table()
             done.append(self._compiled(one.address, many, i * self.lanes, min(j * self.lanes, robots)))
             self.tables.append((kind, one))
 
-        share_out(piece, -(-robots // self.lanes), threads or processors(), what=what)
+        vectors = -(-robots // self.lanes)
+        if threads:
+            share_out(piece, vectors, threads, what=what)
+        else:
+            piece(0, vectors)
         return sum(done)
