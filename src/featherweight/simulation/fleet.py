@@ -58,15 +58,16 @@ GRAIN = 4  # least number of robots in a thread's piece
 MOST_STEPS = 1000  # greatest number of steps in one call
 MOST_RECORDED = 256  # greatest number of states that are recorded in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
+FLOAT = np.dtype(float)
 KEPT_Q, KEPT_V = "states.kept_q", "states.kept_v"  # names of arrays that a rollout returns
 INPUTS = "inputs.tau", "inputs.control", "inputs.external"  # names of arrays of `Inputs`
 OF_WORK = (  # fields of `FleetStates` that describe the work on steps
     "active", "taken", "status", "culprit", "symptoms", "plan", "order", "energy",
 )  # fmt: skip
-OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`, and loops on devices
+OF_ADDRESSES = {  # attributes made by `_bind` and `_compile`, and loops on devices
     "device_loops", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
     "_home", "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
-)  # fmt: skip
+}  # fmt: skip
 
 
 class Inputs(NamedTuple):
@@ -79,12 +80,14 @@ class Inputs(NamedTuple):
 
 def fill(goal: Array, shapes: tuple[tuple[int, ...], ...], x: Any) -> bool:
     """Write an input, of any type that NumPy converts; return whether it has one of the shapes, and real numbers."""
-    if type(x) is list or type(x) is tuple:
+    if type(x) is not np.ndarray:
+        if type(x) is not list and type(x) is not tuple:
+            return False
         try:
             x = np.array(x)
         except ValueError:  # of lists of different lengths
             return False
-    if type(x) is not np.ndarray or x.shape not in shapes or x.dtype.kind not in "fiu":
+    if x.shape not in shapes or not (x.dtype is FLOAT or x.dtype.kind in "fiu"):
         return False
     goal[...] = x
     return True
@@ -210,6 +213,11 @@ class Fleet:
         return (self.first_q, self.first_v) if self.single else (self.q, self.v)
 
     @property
+    def tau(self) -> Array:
+        """The joint forces of the last step, (nv,) of a single robot or (robots, nv)."""
+        return self._own_inputs[0][0]
+
+    @property
     def steps(self) -> int:
         """The number of steps since the reset, which the compiled loop counts when it writes the states."""
         return int(self._home.states.steps.item(0))
@@ -218,7 +226,8 @@ class Fleet:
     def time(self) -> float:
         """The time of the states [s]."""
         states = self._home.states
-        return float(time_of(states.set_time.item(0), states.steps.item(0), states.set_step.item(0), self.model.h))
+        time: float = time_of(states.set_time.item(0), states.steps.item(0), states.set_step.item(0), self.model.h)
+        return time
 
     @property
     def times(self) -> Vector:
@@ -476,9 +485,7 @@ class Fleet:
 
     def row_impulses(self) -> Matrix:
         """Return impulses (robots, n) of limits and dry friction."""
-        rows = self.contacts.rows
-        impulses = np.zeros((len(self.q), self.model.forces.rows))
-        np.add.at(impulses.T, rows.dof, (rows.sign * self._home.states.last_row).T)
+        impulses: Matrix = self._home.states.last_row @ self.contacts.signs
         return impulses
 
     def solver_work(self) -> tuple[float, float, float, int]:
