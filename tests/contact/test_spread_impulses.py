@@ -14,7 +14,10 @@ from featherweight.array_types import Array
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact.contact_problem import write_axes
 from featherweight.contact.patches import patch_work, reduce_patches
-from featherweight.contact.spread_impulses import spread_impulses
+from featherweight.contact.spread_impulses import spread_over_patches, spread_work
+from featherweight.engine.loops.kernels import compiled
+
+spread_as_machine_code = compiled(spread_over_patches)
 
 
 def contacts_at(points: Array, normal: Any = (0.0, 0.0, 1.0), body: Any = 0) -> ContactPoints:
@@ -25,8 +28,16 @@ def contacts_at(points: Array, normal: Any = (0.0, 0.0, 1.0), body: Any = 0) -> 
 
 
 def spread(contacts: ContactPoints, force: Array, mu: float, pyramid: bool = False, closed: Any = True) -> Array:
-    n = len(force)
-    return spread_impulses(contacts, np.full(n, mu), np.zeros(n), force, np.broadcast_to(np.asarray(closed), n), pyramid)
+    return spread_with(contacts, np.full(len(force), mu), np.zeros(len(force)), force, pyramid, closed)
+
+
+def spread_with(
+    contacts: ContactPoints, mu: Array, restitution: Array, force: Array, pyramid: bool = False, closed: Any = True
+) -> Array:
+    found, work = np.array(force, float), spread_work(len(force))
+    work.closed[:] = closed
+    spread_as_machine_code(contacts, mu, restitution, pyramid, found, work)
+    return found
 
 
 def wrench(points: Array, force: Array) -> Array:
@@ -137,7 +148,7 @@ def test_contacts_with_restitution_keep_their_forces() -> None:
     bounce[0] = 0.5
     force = np.zeros((9, 3))
     force[[0, 2, 6, 8], 2] = 1.0
-    found = spread_impulses(contacts, np.full(9, 0.5), bounce, force, np.ones(9, bool), False)
+    found = spread_with(contacts, np.full(9, 0.5), bounce, force)
     assert found[0, 2] == 1.0
     assert found[4, 2] > 0.1
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from time import perf_counter as time_now
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
-from ..collision.detection import ContactPoints
 from ..contact.contact_solver import SolverReport
-from ..contact.spread_impulses import closed_contacts, spread_impulses
 from ..engine.compilation_messages import WHOLE
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, Table
@@ -22,7 +21,7 @@ from ..engine.progress import Progress
 from ..engine.threads import processors, share_out
 from ..model.model_sensors import OF_LAST_STEP
 from .arguments import of_robots
-from .contact_arrays import ContactArrays
+from .contact_arrays import ContactArrays, SpreadImpulses
 from .failure import SimulationError
 from .fleet_loop import ATTEMPT, ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
@@ -66,7 +65,7 @@ OF_WORK = (  # fields of `FleetStates` that describe the work on steps
 )  # fmt: skip
 OF_ADDRESSES = {  # attributes made by `_bind` and `_compile`, and loops on devices
     "device_loops", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
-    "_home", "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
+    "_home", "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy", "_spread",
 }  # fmt: skip
 
 
@@ -318,6 +317,7 @@ class Fleet:
     def _bind(self, arrays: FleetArrays) -> None:
         """Use these arrays."""
         self._ready, self._pointed = False, {}
+        vars(self).pop("_spread", None)
         self.arrays, inputs = arrays, arrays.inputs
         robots = len(arrays.states.q)
         self._own_inputs = [(x[0, 0] if len(x) == 1 else x[:, 0], (x.shape[2:], (robots, *x.shape[2:]))) for x in inputs[:3]]
@@ -445,22 +445,23 @@ class Fleet:
         c = self._home.contacts
         return ContactArrays(c.counts, c.candidate, c.point, c.force)
 
-    def contacts_of(self, i: int, recorded: FleetContacts | None = None) -> tuple[Integers, Matrix, Matrix]:
-        """Return candidates, points and impulses of the contacts of robot i, spread to those left out of their patches.
+    def contacts_of(self, i: int) -> tuple[Integers, Matrix, Matrix]:
+        """Return candidates, points and impulses of the contacts of robot i, spread to those left out of their patches."""
+        c = self._home.contacts
+        k = c.counts.item(i)
+        impulses = c.force[i, :k] if c.solved.item(i) >= k else self._spread.of(i, i + 1)[0, :k]
+        return c.candidate[i, :k], c.point[i, :k], impulses
 
-        With contacts of the only robot that were `recorded` at several instants, i is the number of the instant.
-        """
-        c = recorded or self._home.contacts
-        k, solved = c.counts.item(i), c.solved.item(i)
-        found = c.candidate[i, :k], c.point[i, :k], c.force[i, :k]
-        if solved >= k:
-            return found
+    @cached_property
+    def _spread(self) -> SpreadImpulses:
+        """The impulses of the last step."""
+        return self.spread(self._home.contacts)
+
+    def spread(self, contacts: FleetContacts) -> SpreadImpulses:
+        """Return the impulses of contacts of all robots, or of the only robot at several instants, spread over patches."""
         model, own = self.contacts.model, self.varied.friction
-        a, b = c.bodies[i, :k].T.astype(np.int64).copy()
-        points = ContactPoints(c.candidate[i, :k], a, b, c.point[i, :k], c.normal[i, :k], c.gap[i, :k])
-        surfaces = own[0 if recorded else i] if len(own) else model.friction, model.restitution
-        closed = closed_contacts(points, *surfaces, found[2], solved)
-        return *found[:2], spread_impulses(points, *surfaces, found[2], closed, model.settings.pyramid)
+        friction = own if len(own) else model.friction[None]
+        return SpreadImpulses(contacts, friction, model.restitution, model.settings.pyramid)
 
     def spread_contacts(self, which: int | Array | Sequence[int] | slice) -> ContactArrays:
         """Return the contacts of all robots, as `contacts_of` does for the robots in `which`."""
@@ -471,7 +472,7 @@ class Fleet:
             return raw
         impulse = raw.impulse.copy()
         for i in some:
-            impulse[i, : c.counts[i]] = self.contacts_of(i)[2]
+            impulse[i] = self._spread.of(i, i + 1)[0]
         return raw._replace(impulse=impulse)
 
     def contact_wrenches(self) -> Tensor:

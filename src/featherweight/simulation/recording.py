@@ -75,10 +75,12 @@ class Recording:
     def _of_blocks(self, blocks: Array, layout: StateLayout) -> Recorded:
         """Return recorded states (k, block) of one robot with their contacts."""
         fleet, x, h = self.fleet, layout.rows(blocks), self.fleet.model.h
-        counts, contacts = x["counts"], FleetContacts(**{name: x[name] for name in FleetContacts._fields})
+        counts = x["counts"]
         exist = np.arange(layout.room) < counts[:, None]
-        for i in np.flatnonzero(x["solved"] < counts):
-            x["force"][i, : counts[i]] = fleet.contacts_of(int(i), contacts)[2]
+        some = np.flatnonzero(x["solved"] < counts)
+        if len(some):
+            patched = FleetContacts(**{name: x[name][some] for name in FleetContacts._fields})
+            x["force"][some] = fleet.spread(patched).of(0, len(some))
         times = time_of(x["set_time"], x["steps"], x["set_step"], h)
         return Recorded(times, x["q"].copy(), x["v"].copy(), counts.copy(), x["point"][exist], x["force"][exist] / h)
 
