@@ -63,9 +63,9 @@ INPUTS = "inputs.tau", "inputs.control", "inputs.external"  # names of arrays of
 OF_WORK = (  # fields of `FleetStates` that describe the work on steps
     "active", "taken", "status", "culprit", "symptoms", "plan", "order", "energy",
 )  # fmt: skip
-OF_ADDRESSES = {  # attributes made by `_bind` and `_compile`, and loops on devices
+OF_ADDRESSES = {  # attributes made by `_settle` and `_compile`, and loops on devices
     "device_loops", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
-    "_home", "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy", "_spread",
+    "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy", "_spread",
 }  # fmt: skip
 
 
@@ -178,14 +178,14 @@ class Fleet:
         before, single = vars(self).copy(), q.ndim == 1
         q, v = np.atleast_2d(q), np.atleast_2d(v)
         robots = len(q)
-        kept = self.backup() if "_home" in before else None
+        kept = self.backup() if "arrays" in before else None
         enabled_before = enabled.copy() if drawn else enabled
         try:
             if not kept or robots != len(self.q):
                 self._use(self.layout.block(robots), robots)
             self.single = single
             self.block.fill(0.0)
-            self.start, self.failed, states = (q.copy(), v.copy()), np.zeros(robots, bool), self._home.states
+            self.start, self.failed, states = (q.copy(), v.copy()), np.zeros(robots, bool), self.arrays.states
             states.q[:], states.v[:], states.set_time[:], states.deepest[:] = q, v, time, self.model.deepest_start
             self._forget_before()
             self._started = False
@@ -219,26 +219,26 @@ class Fleet:
     @property
     def steps(self) -> int:
         """The number of steps since the reset, which the compiled loop counts when it writes the states."""
-        return int(self._home.states.steps.item(0))
+        return int(self.arrays.states.steps.item(0))
 
     @property
     def time(self) -> float:
         """The time of the states [s]."""
-        states = self._home.states
+        states = self.arrays.states
         time: float = time_of(states.set_time.item(0), states.steps.item(0), states.set_step.item(0), self.model.h)
         return time
 
     @property
     def times(self) -> Vector:
         """The time of each robot (robots,) [s]; they differ if robots came from states at different times."""
-        states = self._home.states
+        states = self.arrays.states
         times: Vector = time_of(states.set_time, states.steps, states.set_step, self.model.h)
         return times
 
     def set_time(self, time: float) -> None:
         """Set the time of the states, which go on."""
         self.revision += 1
-        states = self._home.states
+        states = self.arrays.states
         states.set_time[:], states.set_step[:] = time, states.steps
 
     def look(self) -> tuple[Integers, Vector]:
@@ -259,7 +259,7 @@ class Fleet:
     def reset_some(self, which: int | Array, q: Array, v: Array) -> None:
         """Restart the robots numbered `which`, at states (some, ..)."""
         self.revision += 1
-        states, contacts = self._home.states, self._home.contacts
+        states, contacts = self.arrays.states, self.arrays.contacts
         states.q[which], states.v[which] = q, v
         self.start[0][which], self.start[1][which] = q, v
         self.failed[which] = False
@@ -270,7 +270,7 @@ class Fleet:
 
     def _forget_before(self, which: int | Array | slice = slice(None)) -> None:
         """Mark robots as having taken no step from their states."""
-        states = self._home.states
+        states = self.arrays.states
         if len(states.before_q):
             states.before_q[which] = states.before_v[which] = np.nan
 
@@ -279,13 +279,6 @@ class Fleet:
         made = self.new_arrays(block, robots)
         self.block = block
         self._settle(made)
-        self._bind(self._home)
-
-    def _settle(self, home: FleetArrays) -> None:
-        """Take these arrays of all robots as its own."""
-        self._home, self.q, self.v = home, home.states.q, home.states.v
-        self.first_q, self.first_v = self.q[0], self.v[0]
-        """The configuration (nq,) and the velocity (nv,) of the first robot."""
 
     def new_arrays(self, block: Array, robots: int) -> FleetArrays:
         model = self.model
@@ -314,12 +307,15 @@ class Fleet:
             self.varied,
         )  # fmt: skip
 
-    def _bind(self, arrays: FleetArrays) -> None:
-        """Use these arrays."""
+    def _settle(self, arrays: FleetArrays) -> None:
+        """Use these arrays of all robots."""
         self._ready, self._pointed = False, {}
         vars(self).pop("_spread", None)
         self.arrays, inputs = arrays, arrays.inputs
-        robots = len(arrays.states.q)
+        self.q, self.v = arrays.states.q, arrays.states.v
+        self.first_q, self.first_v = self.q[0], self.v[0]
+        """The configuration (nq,) and the velocity (nv,) of the first robot."""
+        robots = len(self.q)
         self._own_inputs = [(x[0, 0] if len(x) == 1 else x[:, 0], (x.shape[2:], (robots, *x.shape[2:]))) for x in inputs[:3]]
         """The inputs of a step, with the shapes of arrays that fit."""
         self._given = inputs.given
@@ -376,12 +372,11 @@ class Fleet:
         """Give robots their own parameters, by fields of `VariedArrays`."""
         self.revision += 1
         made = VariedArrays.none()._replace(**varied)
-        home, self._ready = self._home._replace(varied=made), False
+        self._ready = False
         if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
             self._tables.clear()
         self.varied = made
-        self._settle(home)
-        self._bind(home)
+        self._settle(self.arrays._replace(varied=made))
 
     def require_alike(self, what: str) -> None:
         """Raise NotImplementedError for robots that differ."""
@@ -389,14 +384,9 @@ class Fleet:
             raise NotImplementedError(f"{what} for robots that differ from one another (vary) are not implemented")
 
     @property
-    def home(self) -> FleetArrays:
-        """The arrays of all robots."""
-        return self._home
-
-    @property
     def activation(self) -> Matrix:
         """Activations of drives (robots, na), followed by states of delays."""
-        return self._home.states.act[:, : self.model.forces.na]
+        return self.arrays.states.act[:, : self.model.forces.na]
 
     def energy(self) -> Vector:
         """Return the sum of kinetic, potential and spring energy (robots,) [J], with each robot's inertias and stiffness."""
@@ -406,7 +396,7 @@ class Fleet:
                 self._compile()
             done = self._energy() if self._one_thread else self._work(ENERGY, 0, len(q))
             if done == len(q):
-                return self._home.states.energy.copy()
+                return self.arrays.states.energy.copy()
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
         total = total + self.with_own_inertias(robot.potential_energy, q)
         if self.model.passive:
@@ -429,12 +419,12 @@ class Fleet:
     @property
     def opened(self) -> float:
         """The greatest opening of loops in the last step, before they were closed."""
-        return float(self._home.states.opened.max())
+        return float(self.arrays.states.opened.max())
 
     def put(self, q: Matrix, v: Matrix) -> None:
         """Continue from other states."""
         self.revision += 1
-        states = self._home.states
+        states = self.arrays.states
         states.q[:], states.v[:], states.deepest[:] = q, v, self.model.deepest_start
         self._forget_before()
 
@@ -442,12 +432,12 @@ class Fleet:
 
     def contact_arrays(self) -> ContactArrays:
         """Return the contacts of all robots."""
-        c = self._home.contacts
+        c = self.arrays.contacts
         return ContactArrays(c.counts, c.candidate, c.point, c.force)
 
     def contacts_of(self, i: int) -> tuple[Integers, Matrix, Matrix]:
         """Return candidates, points and impulses of the contacts of robot i, spread to those left out of their patches."""
-        c = self._home.contacts
+        c = self.arrays.contacts
         k = c.counts.item(i)
         impulses = c.force[i, :k] if c.solved.item(i) >= k else self._spread.of(i, i + 1)[0, :k]
         return c.candidate[i, :k], c.point[i, :k], impulses
@@ -455,7 +445,7 @@ class Fleet:
     @cached_property
     def _spread(self) -> SpreadImpulses:
         """The impulses of the last step."""
-        return self.spread(self._home.contacts)
+        return self.spread(self.arrays.contacts)
 
     def spread(self, contacts: FleetContacts) -> SpreadImpulses:
         """Return the impulses of contacts of all robots, or of the only robot at several instants, spread over patches."""
@@ -465,7 +455,7 @@ class Fleet:
 
     def spread_contacts(self, which: int | Array | Sequence[int] | slice) -> ContactArrays:
         """Return the contacts of all robots, as `contacts_of` does for the robots in `which`."""
-        raw, c = self.contact_arrays(), self._home.contacts
+        raw, c = self.contact_arrays(), self.arrays.contacts
         asked = np.atleast_1d(np.arange(len(c.counts))[which])
         some = asked[c.solved[asked] < c.counts[asked]]
         if not len(some):
@@ -477,7 +467,7 @@ class Fleet:
 
     def contact_wrenches(self) -> Tensor:
         """Return impulses (robots, nbodies, 6) of contacts on bodies."""
-        wrenches, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self._home.contacts
+        wrenches, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self.arrays.contacts
         if len(self.q) > 1:
             wrenches[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0)
         elif c.counts.item(0) > 0:
@@ -486,13 +476,13 @@ class Fleet:
 
     def row_impulses(self) -> Matrix:
         """Return impulses (robots, n) of limits and dry friction."""
-        impulses: Matrix = self._home.states.last_row @ self.contacts.signs
+        impulses: Matrix = self.arrays.states.last_row @ self.contacts.signs
         return impulses
 
     def solver_work(self) -> tuple[float, float, float, int]:
         """Return residual [m/s], Newton and interior-point steps, maxima over all robots, and the count of inexact steps."""
-        most = self._home.states.report.max(axis=0)
-        return most[RESIDUAL], most[NEWTON_STEPS], most[INTERIOR_STEPS], int(self._home.states.inexact.sum())
+        most = self.arrays.states.report.max(axis=0)
+        return most[RESIDUAL], most[NEWTON_STEPS], most[INTERIOR_STEPS], int(self.arrays.states.inexact.sum())
 
     # steps
 
@@ -514,7 +504,7 @@ class Fleet:
                 if self._one_step() == 1:
                     return
             else:
-                states = self._home.states
+                states = self.arrays.states
                 states.plan[UNTIL] = steps
                 try:
                     if self._one_step() == 1:
@@ -557,7 +547,7 @@ class Fleet:
             self._allow_external()
         if not (self._ready and self._started):
             self._begin()
-        states, shared = self._home.states, self._home.inputs
+        states, shared = self.arrays.states, self.arrays.inputs
         kept, robots = 1 + steps // every, len(states.q)
         q, v = out or (np.empty((robots, kept, states.q.shape[1])), np.empty((robots, kept, states.v.shape[1])))
         q[:, 0], v[:, 0] = states.q, states.v
@@ -573,7 +563,7 @@ class Fleet:
             states.plan[UNTIL] = states.plan[EVERY] = 1
             if self._pointed:
                 self._many.point_back()
-                self._pointed, self._ready = {}, self._many.content is self._home
+                self._pointed, self._ready = {}, self._many.content is self.arrays
         return q, v
 
     def _point(self, arrays: dict[str, Array]) -> None:
@@ -587,18 +577,17 @@ class Fleet:
 
         There are at most `MOST_RECORDED` states; the next call overwrites them.
         """
-        if not len(self._home.states.kept_block):
+        if not len(self.arrays.states.kept_block):
             kept = np.zeros((1 + MOST_RECORDED, len(self.block)))
-            self._settle(self._home._replace(states=self._home.states._replace(kept_block=kept)))
-            self._bind(self._home)
+            self._settle(self.arrays._replace(states=self.arrays.states._replace(kept_block=kept)))
         self._give(*inputs)
         if not (self._ready and self._started):
             self._begin()
-        plan = self._home.states.plan
+        plan = self.arrays.states.plan
         try:
             plan[EVERY], plan[RECORDS] = every, 1
             self._run_all(steps)
-            return self._home.states.kept_block[1 : 1 + steps // every]
+            return self.arrays.states.kept_block[1 : 1 + steps // every]
         finally:
             plan[EVERY], plan[RECORDS] = 1, 0
 
@@ -634,7 +623,7 @@ class Fleet:
                 steps = done
                 self._take(done)
             if self.on_failure == "stop":
-                self._home.states.steps[:] = begun + steps  # also of robots that stopped
+                self.arrays.states.steps[:] = begun + steps  # also of robots that stopped
         except BaseException:
             self.restore(backup)
             raise
@@ -665,7 +654,7 @@ class Fleet:
 
     def take_activations(self, other: Fleet) -> None:
         """Take the activations and delays of the robots of another fleet, one for each, or one for all."""
-        own, given = self._home.states.act, other._home.states.act
+        own, given = self.arrays.states.act, other.arrays.states.act
         if len(given) in (1, len(own)):
             own[:] = given
         elif given.any():
@@ -709,7 +698,7 @@ class Fleet:
             if self.failures and self.on_failure == "raise":
                 (_, error), self.failed[0] = self.failures[0], False
                 raise SimulationError(error.what, error.time) from None
-        self._home.states.steps[0] = end  # also if the robot stopped
+        self.arrays.states.steps[0] = end  # also if the robot stopped
 
     def _take(self, steps: int) -> None:
         """Take steps in portions, between which Python handles signals."""
@@ -834,14 +823,13 @@ class Fleet:
     def _make_room(self, room: int = 0) -> None:
         """Make room for more contacts: twice as many, or `room`."""
         layout, roomy = self.layout, self.state().with_room(room or 2 * self.room)
-        home, pointed = self._home, self._pointed
+        home, pointed = self.arrays, self._pointed
         self._tables.clear()
         self.layout, self.block = roomy.layout, roomy.block
         made = self.new_arrays(self.block, len(roomy))
         work: dict[str, Any] = {name: getattr(home.states, name) for name in OF_WORK}
         work["kept_block"] = roomy.layout.moved(home.states.kept_block, layout)
         self._settle(made._replace(states=made.states._replace(**work), inputs=home.inputs))
-        self._bind(self._home)
         self._compile()
         self._point(pointed)
 

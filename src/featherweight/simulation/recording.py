@@ -67,7 +67,7 @@ class Recording:
         fleet = self.fleet
         q, v = fleet.seen
         points = forces = NO_CONTACTS
-        if fleet.home.contacts.counts.item(0) > 0:
+        if fleet.arrays.contacts.counts.item(0) > 0:
             _, points, impulses = fleet.contacts_of(0)
             points, forces = points.copy(), impulses / fleet.model.h
         return fleet.time, q.copy(), v.copy(), points, forces
