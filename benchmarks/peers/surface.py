@@ -6,7 +6,7 @@
 Each of our calls alternates with MuJoCo's way to the same end, with arrays made in advance; cells are medians, ours / MuJoCo's.
 Robots are those of Gymnasium, Go1 and G1 of mjlab without motors, the Panda of example-robot-data with position drives and
 without shapes, and a four-bar linkage, whose loop is an equality constraint in MuJoCo. Steps are those of the files, 5 ms for
-mjlab's and 1 ms for the last two, with semi-implicit integration in both. Robots have fallen before the measurement. Fleets run
+mjlab's and 1 ms for the last two, with semi-implicit integration in both. Robots have fallen and lie still. Fleets run
 on one thread in both; each robot begins where the single one lies.
 """
 
@@ -31,7 +31,7 @@ from featherweight.array_types import Array
 
 DRIVES = fw.PD(400.0, 40.0)
 FULL, PHYSICS = mujoco.mjtState.mjSTATE_INTEGRATION, mujoco.mjtState.mjSTATE_FULLPHYSICS
-FALLEN, FLEET, PART, AHEAD = 400, 64, 1.0, 10  # steps, robots, seconds of a run, and steps of a rollout
+FALLEN, FLEET, PART, AHEAD = 6000, 64, 1.0, 10  # steps, robots, seconds of a run, and steps of a rollout
 Pair = tuple[Callable[[], Any], Callable[[], Any], int]  # our call, MuJoCo's, and the steps of both
 
 
