@@ -17,7 +17,7 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 from measure import machine, markdown, median_times
-from surface import PHYSICS, Scene
+from surface import PHYSICS, Scene, gymnasium_file
 
 import featherweight as fw
 from featherweight.array_types import Array
@@ -73,7 +73,7 @@ def main() -> None:
     print(f"{machine()}; MuJoCo {mujoco.__version__}\n")
     table, forms = [], []
     for name in given.robots:
-        scene = Scene(name)
+        scene = gymnasium_file(name)
         for threads, (robots, steps) in product(THREADS, SIZES):
             cells = beside_mujoco(scene, threads, robots, steps, given.seconds)
             table.append([name, f"{robots} × {steps}", str(threads), *cells])

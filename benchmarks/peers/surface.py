@@ -1,48 +1,56 @@
 """Calls around a simulation step, compared with MuJoCo: inputs of any type, states, copies, runs, readings, fleets.
 
-    python benchmarks/peers/surface.py [--seconds 1]
+    pip install --no-deps mjlab         # for Go1 and G1
+    python benchmarks/peers/surface.py [--seconds 1] [--only hopper ...]
 
 Each of our calls alternates with MuJoCo's way to the same end, with arrays made in advance; cells are medians, ours / MuJoCo's.
-Robots are those of Gymnasium, with their files' steps and semi-implicit integration in both; they have fallen before the
-measurement. Fleets run on one thread in both.
+Robots are those of Gymnasium, Go1 and G1 of mjlab without motors, the Panda of example-robot-data with position drives and
+without shapes, and a four-bar linkage, whose loop is an equality constraint in MuJoCo. Steps are those of the files, 5 ms for
+mjlab's and 1 ms for the last two, with semi-implicit integration in both. Robots have fallen and lie still. Fleets run
+on one thread in both; each robot begins where the single one lies.
 """
 
 from __future__ import annotations
 
+import argparse
 import copy
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import gymnasium
 import mujoco
 import mujoco.rollout
 import numpy as np
-from measure import machine, markdown, median_times, options
+from falling_scenes import FallingScene, folder_of
+from measure import machine, markdown, median_times
+from robots_in_mujoco import STEP, mujoco_states, urdf_in_mujoco
+from simulation_models import ASSETS, PANDA, four_bar, mechanism_in_mujoco, set_state
 
 import featherweight as fw
+from featherweight.array_types import Array
 
-FILES = "hopper", "half_cheetah", "ant", "humanoid"
+DRIVES = fw.PD(400.0, 40.0)
 FULL, PHYSICS = mujoco.mjtState.mjSTATE_INTEGRATION, mujoco.mjtState.mjSTATE_FULLPHYSICS
-FALLEN, FLEET, PART, AHEAD = 400, 64, 1.0, 10  # steps, robots, seconds of a run, and steps of a rollout
+FALLEN, FLEET, PART, AHEAD = 6000, 64, 1.0, 10  # steps, robots, seconds of a run, and steps of a rollout
 Pair = tuple[Callable[[], Any], Callable[[], Any], int]  # our call, MuJoCo's, and the steps of both
 
 
 class Scene:
-    """A robot that has fallen, in both simulators."""
+    """A robot that has fallen, in both simulators; `start` is MuJoCo's, if it is not that of its file.
 
-    def __init__(self, name: str) -> None:
-        path = str(Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / f"{name}.xml")
-        self.model = mujoco.MjModel.from_xml_path(path)
+    `settings` are options of our simulations.
+    """
+
+    def __init__(self, robot: fw.Robot, model: Any, start: Array | None = None, **settings: Any) -> None:
+        self.robot, self.model, self.data = robot, model, mujoco.MjData(model)
         self.model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
-        self.data, self.robot = mujoco.MjData(self.model), fw.load(path)
-        self.sim = fw.Simulation(self.robot, integrator="semi-implicit")
-        self.fleet = fw.Simulation(
-            self.robot, integrator="semi-implicit", q=np.tile(self.sim.q, (FLEET, 1)), threads=1, on_failure="reset"
-        )
+        settings |= {"integrator": "semi-implicit"}
+        self.sim = fw.Simulation(robot, **settings)
         self.sim.step(steps=FALLEN)
-        self.fleet.step(steps=FALLEN)
+        self.fleet = fw.Simulation(robot, threads=1, on_failure="reset", **settings)
+        self.fleet.state = self.sim.state.repeated(FLEET)
+        if start is not None:
+            set_state(model, self.data, start)
         for _ in range(FALLEN):
             self.step()
         self.saved = np.zeros(mujoco.mj_stateSize(self.model, FULL))
@@ -71,11 +79,49 @@ class Scene:
             q[k], v[k] = self.data.qpos, self.data.qvel
 
 
+def gymnasium_file(name: str) -> Scene:
+    path = ASSETS / f"{name}.xml"
+    return Scene(fw.load(path), mujoco.MjModel.from_xml_path(str(path)))
+
+
+def mjlab_file(name: str) -> Scene | None:
+    """Return a robot of the installed package on a floor, or None without the package."""
+    folder = folder_of("mjlab")
+    if folder is None:
+        return None
+    scene = FallingScene.of_file(folder / "asset_zoo/robots" / f"unitree_{name}" / f"xmls/{name}.xml")
+    return Scene(fw.load(scene.text, folder="/"), scene.mujoco_model)
+
+
+def panda() -> Scene:
+    """Return the arm, which hangs without controls."""
+    model = urdf_in_mujoco(PANDA).compile()
+    return Scene(fw.load(PANDA, mimic="independent"), model, step=STEP, shapes=False, actuators=DRIVES)
+
+
+def linkage() -> Scene:
+    robot, model = fw.build(four_bar()), mechanism_in_mujoco(four_bar())
+    (start,) = mujoco_states(model, robot, robot.start()[None], np.zeros((1, robot.nv)))
+    return Scene(robot, model, start, step=STEP)
+
+
+SCENES: dict[str, Callable[[], Scene | None]] = {
+    "hopper": lambda: gymnasium_file("hopper"),
+    "half_cheetah": lambda: gymnasium_file("half_cheetah"),
+    "ant": lambda: gymnasium_file("ant"),
+    "humanoid": lambda: gymnasium_file("humanoid"),
+    "Go1": lambda: mjlab_file("go1"),
+    "G1": lambda: mjlab_file("g1"),
+    "Panda": panda,
+    "four-bar": linkage,
+}
+
+
 def pairs(x: Scene) -> dict[str, Pair]:
     """Return the calls of both simulators by what they do."""
     sim, m, d, robot = x.sim, x.model, x.data, x.robot
-    u, tau, forces = np.zeros(len(robot.controls)), np.zeros(robot.nv), np.zeros((len(robot.bodies), 6))
-    theirs, saved, steps = np.zeros((m.nbody, 6)), sim.state, round(PART / sim.step_size)
+    u, tau, forces = np.zeros(sim.forces.nu), np.zeros(robot.nv), np.zeros((len(robot.bodies), 6))
+    their_tau, theirs, saved, steps = np.zeros(m.nv), np.zeros((m.nbody, 6)), sim.state, round(PART / sim.step_size)
     lists, single, strided = u.tolist(), u.astype(np.float32), np.repeat(u, 2)[::2]
     q, v = sim.q, sim.v
 
@@ -106,19 +152,19 @@ def pairs(x: Scene) -> dict[str, Pair]:
     physics = np.zeros(mujoco.mj_stateSize(m, PHYSICS))
     mujoco.mj_getState(m, d, physics, PHYSICS)
     many, data = np.tile(physics, (FLEET, 1)), mujoco.MjData(m)
-    pushes, fleet_u = np.zeros((FLEET, len(robot.bodies), 6)), np.zeros((FLEET, len(robot.controls)))
+    pushes, fleet_u = np.zeros((FLEET, len(robot.bodies), 6)), np.zeros((FLEET, len(u)))
     rollout, out = mujoco.rollout.Rollout(nthread=0), {n: np.empty((FLEET, n, len(physics))) for n in (1, AHEAD)}
 
     def rolled(steps: int) -> None:
         rollout.rollout(m, data, many, nstep=steps, state=out[steps])
 
-    readings = {"sensors": (sim.sensors, lambda: d.sensordata.copy(), 1)} if m.nsensor else {}
+    readings = {"sensors()": (sim.sensors, lambda: d.sensordata.copy(), 1)} if m.nsensor else {}
     return {
         "step()": (sim.step, x.step, 1),
         "step(control=...)": (lambda: sim.step(control=u), x.step, 1),
-        "step with joint forces": (lambda: sim.step(tau, u), lambda: x.stepped_with(tau), 1),
+        "step with joint forces": (lambda: sim.step(tau, u), lambda: x.stepped_with(their_tau), 1),
         "step with forces on bodies": (lambda: sim.step(None, u, forces), lambda: x.stepped_with(None, theirs), 1),
-        "step with all three": (lambda: sim.step(tau, u, forces), lambda: x.stepped_with(tau, theirs), 1),
+        "step with all three": (lambda: sim.step(tau, u, forces), lambda: x.stepped_with(their_tau, theirs), 1),
         "step, control a list": (lambda: sim.step(control=lists), x.step, 1),
         "step, control float32": (lambda: sim.step(control=single), x.step, 1),
         "step, control strided": (lambda: sim.step(control=strided), x.step, 1),
@@ -129,7 +175,7 @@ def pairs(x: Scene) -> dict[str, Pair]:
         "q and v": (lambda: (sim.q, sim.v), lambda: (d.qpos.copy(), d.qvel.copy()), 1),
         "run, each step": (lambda: sim.run(PART, control=u), lambda: x.recorded(steps), steps),
         "run with a controller, each step": (
-            lambda: sim.run(PART, lambda _, q, v: tau), lambda: x.recorded(steps, lambda: tau), steps,
+            lambda: sim.run(PART, lambda _, q, v: tau), lambda: x.recorded(steps, lambda: their_tau), steps,
         ),
         "copy the simulation": (lambda: copy.copy(sim), lambda: copy.copy(d), 1),
         "energy()": (sim.energy, energy, 1),
@@ -147,20 +193,24 @@ def pairs(x: Scene) -> dict[str, Pair]:
 
 
 def column(name: str, seconds: float) -> dict[str, str]:
-    """Return the cells of a robot by call."""
+    """Return the cells of a robot by call; none without its package."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fw.ModelWarning)
-        found = pairs(Scene(name))
+        scene = SCENES[name]()
+        found = pairs(scene) if scene else {}
         times = {what: (median_times(calls, seconds), count) for what, (*calls, count) in found.items()}
     return {what: " / ".join(f"{1e6 * x / count:.1f}" for x in both) for what, (both, count) in times.items()}
 
 
 def main() -> None:
-    given = options(__doc__)
-    columns = [column(name, given.seconds) for name in FILES]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=2.0, help="time of each comparison [s]")
+    parser.add_argument("--only", nargs="*", choices=SCENES, default=[*SCENES])
+    given = parser.parse_args()
+    columns = [column(name, given.seconds) for name in given.only]
     calls = list(dict.fromkeys(what for cells in columns for what in cells))
     print(f"{machine()}; MuJoCo {mujoco.__version__}\n")
-    print(markdown(["call, µs", *FILES], [[what, *(cells.get(what, "") for cells in columns)] for what in calls]))
+    print(markdown(["call, µs", *given.only], [[what, *(cells.get(what, "") for cells in columns)] for what in calls]))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,10 @@ from featherweight.array_types import Array
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact.contact_problem import write_axes
 from featherweight.contact.patches import patch_work, reduce_patches
-from featherweight.contact.spread_impulses import spread_impulses
+from featherweight.contact.spread_impulses import find_closed, spread_over_patches, spread_work
+from featherweight.engine.loops.kernels import compiled
+
+spread_as_machine_code, find_closed_as_machine_code = compiled(spread_over_patches), compiled(find_closed)
 
 
 def contacts_at(points: Array, normal: Any = (0.0, 0.0, 1.0), body: Any = 0) -> ContactPoints:
@@ -25,8 +28,16 @@ def contacts_at(points: Array, normal: Any = (0.0, 0.0, 1.0), body: Any = 0) -> 
 
 
 def spread(contacts: ContactPoints, force: Array, mu: float, pyramid: bool = False, closed: Any = True) -> Array:
-    n = len(force)
-    return spread_impulses(contacts, np.full(n, mu), np.zeros(n), force, np.broadcast_to(np.asarray(closed), n), pyramid)
+    return spread_with(contacts, np.full(len(force), mu), np.zeros(len(force)), force, pyramid, closed)
+
+
+def spread_with(
+    contacts: ContactPoints, mu: Array, restitution: Array, force: Array, pyramid: bool = False, closed: Any = True
+) -> Array:
+    found, work = np.array(force, float), spread_work(len(force))
+    work.closed[:] = closed
+    spread_as_machine_code(contacts, mu, restitution, pyramid, found, work)
+    return found
 
 
 def wrench(points: Array, force: Array) -> Array:
@@ -132,12 +143,31 @@ def test_open_contacts_and_other_patches_get_nothing() -> None:
     np.testing.assert_allclose(found[[0, 1, 2, 3, 5, 6, 7, 8], 2], 0.5, atol=1e-12)
 
 
+@pytest.mark.parametrize("rows", [1, 3], ids=["line", "plane"])
+def test_contacts_left_out_are_closed_if_their_gap_is_the_one_that_others_imply(rows: int) -> None:
+    """Check gaps that are affine functions of the place: no gap after the step, at contacts with and without impulse."""
+    R, points = Rotation.from_rotvec([0.3, -0.8, 0.5]).as_matrix(), grid(4, rows)
+    solved, count = 4 if rows > 1 else 2, len(points)
+    corners = [0, rows - 1, count - rows, count - 1][:: 1 if rows > 1 else 2]
+    order = [*corners, *(k for k in range(count) if k not in corners)]
+    contacts = contacts_at(points[order] @ R.T, R[:, 2])
+    contacts.gap[:] = 1e-4 + points[order] @ [2e-4, 3e-4, 0.0]
+    contacts.gap[-1] += 1e-6
+    force, work = np.zeros((count, 3)), spread_work(count)
+    force[:solved] = R[:, 2]
+    find_closed_as_machine_code(contacts, np.full(count, 0.5), np.zeros(count), force, solved, work)
+    np.testing.assert_array_equal(work.closed, [True] * (count - 1) + [False])
+    force[0] = 0.0  # this corner is open, and nothing is known of the others
+    find_closed_as_machine_code(contacts, np.full(count, 0.5), np.zeros(count), force, solved, work)
+    np.testing.assert_array_equal(work.closed, [False] + [True] * (solved - 1) + [False] * (count - solved))
+
+
 def test_contacts_with_restitution_keep_their_forces() -> None:
     contacts, bounce = contacts_at(grid(3, 3)), np.zeros(9)
     bounce[0] = 0.5
     force = np.zeros((9, 3))
     force[[0, 2, 6, 8], 2] = 1.0
-    found = spread_impulses(contacts, np.full(9, 0.5), bounce, force, np.ones(9, bool), False)
+    found = spread_with(contacts, np.full(9, 0.5), bounce, force)
     assert found[0, 2] == 1.0
     assert found[4, 2] > 0.1
 

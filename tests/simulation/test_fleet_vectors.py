@@ -44,7 +44,6 @@ def vectors(used: bool) -> Iterator[list[int]]:
 
     with (
         patch.object(fleet_vectors, "PATIENCE", 0.0 if used else np.inf),
-        patch.object(FleetVectors, "pay_off", FleetVectors.ready),
         patch.object(FleetVectors, "take_steps", noted),
     ):
         yield taken

@@ -9,129 +9,277 @@ boundary of its cone is fixed, and the others continue.
 
 from __future__ import annotations
 
-from typing import Any
+from math import inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Array, Booleans, Matrix, Vector
+from ..array_types import Booleans, Integers, Matrix, Vector
 from ..collision.detection import ContactPoints
-from ..engine.loops.kernels import compiled
 from .contact_problem import write_axes
-from .patches import find_patches, patch_work
+from .patches import PatchWork, find_patches, patch_work
 
 SAME_GAP = 1e-9  # [m]
 ROUNDING = 1e-13  # force, relative to a patch's normal force, that counts as zero
-RANK = 1e-12  # singular value, relative to the greatest, that counts as zero: directions of impossible wrenches
+RANK = 1e-12  # length, relative to the greatest, that counts as zero: directions of impossible wrenches
+FLAT = 1e-12  # ratio of the squared sizes of a patch in its plane that counts as zero
+WRENCH = 6
 
-_find_patches = compiled(find_patches)
+
+class SpreadWork(NamedTuple):
+    """Workspace of `spread_over_patches` for at most k contacts, of which n belong to the current patch."""
+
+    patches: PatchWork
+    closed: Booleans  # (k,) whether each contact has no gap after the step
+    place: Integers  # (k,) the closed contacts of the patch
+    free: Integers  # (k,) numbers of those whose forces may change
+    arm: Matrix  # (k, 3) their positions relative to the mean, in the axes of the patch, divided by the greatest
+    force: Matrix  # (k, 3) their forces in the same axes
+    change: Matrix  # (k, 3) changes of the free forces
+    way: Vector  # (k,) how many times each may be added
+    part: Vector  # (3 k,) coefficients of the free forces in the directions of the changes
+    wrench: Matrix  # (6, 3 k) their wrenches, then an orthonormal basis of the rows
+    directions: Matrix  # (3, 3) directions in the axes of the patch, one a row
 
 
-def spread_impulses(
-    contacts: ContactPoints, friction: Vector, restitution: Vector, force: Matrix, closed: Booleans, pyramid: bool
-) -> Matrix:
-    """Return forces (k, 3) or impulses of contacts, in the world frame, with the wrench of `force` for each patch.
+def spread_work(contacts: int) -> SpreadWork:
+    """Return workspace for `contacts` contacts."""
+    k = contacts
+    place, free = np.zeros((2, k), np.int64)
+    arm, force, change = np.zeros((3, k, 3))
+    return SpreadWork(
+        patch_work(k), np.zeros(k, bool), place, free, arm, force, change, np.zeros(k), np.zeros(3 * k),
+        np.zeros((WRENCH, 3 * k)), np.zeros((3, 3)),
+    )  # fmt: skip
 
-    `friction` and `restitution` are those of candidates. Only `closed` (k,) contacts, those without a gap after the step, take
+
+def spread_over_patches(
+    contacts: ContactPoints, friction: Vector, restitution: Vector, pyramid: bool, force: Matrix, work: SpreadWork
+) -> None:
+    """Replace forces (k, 3) or impulses of contacts, in the world frame, by others with the same wrench of each patch.
+
+    `friction` and `restitution` are those of candidates. Only `work.closed` contacts, those without a gap after the step, take
     part: forces at other contacts would violate Signorini's law.
     """
-    spread = np.array(force, float)
-    work = patch_work(len(spread))
-    patches = _find_patches(contacts, friction, restitution, work)
-    for p in range(patches):
-        chosen = np.flatnonzero((work.patch == p) & closed)
-        if len(chosen) > 1:
-            axes, mu = np.zeros((3, 3)), float(friction[contacts.candidate[chosen[0]]])
-            write_axes(contacts.normal[chosen[0]], axes)
-            local = spread_in_patch(contacts.point[chosen] @ axes.T, spread[chosen] @ axes.T, mu, pyramid)
-            spread[chosen] = local @ axes
-    return spread
+    axes = work.patches.axes
+    for p in range(find_patches(contacts, friction, restitution, work.patches)):
+        count = 0
+        for c in range(len(contacts.gap)):
+            if work.patches.patch[c] == p and work.closed[c]:
+                work.place[count] = c
+                count += 1
+        if count < 2:
+            continue
+        write_axes(contacts.normal[work.place[0]], axes)
+        for i in range(count):
+            for x in range(3):
+                work.arm[i, x] = product(contacts.point[work.place[i]], axes[x])
+                work.force[i, x] = product(force[work.place[i]], axes[x])
+        spread_in_patch(count, friction[contacts.candidate[work.place[0]]], pyramid, work)
+        for i in range(count):
+            for x in range(3):
+                f = work.force[i]
+                force[work.place[i], x] = f[0] * axes[0, x] + f[1] * axes[1, x] + f[2] * axes[2, x]
 
 
-def closed_contacts(contacts: ContactPoints, friction: Vector, restitution: Vector, force: Matrix, solved: int) -> Booleans:
-    """Return which contacts (k,) have no gap after a step; the first `solved` of them were in the solver.
+def find_closed(
+    contacts: ContactPoints, friction: Vector, restitution: Vector, force: Matrix, solved: int, work: SpreadWork
+) -> None:
+    """Find the contacts that have no gap after a step; the first `solved` of them were in the solver.
 
     A contact that was left out is closed if all others of its patch carry a force, and its gap is the one that theirs imply.
     """
-    work = patch_work(len(force))
-    patches = _find_patches(contacts, friction, restitution, work)
-    pressed = np.einsum("ki,ki->k", contacts.normal, force) > 0.0
-    closed: Booleans = pressed.copy()
-    for p in range(patches):
-        alike = np.flatnonzero(work.patch == p)
-        kept, left = alike[alike < solved], alike[alike >= solved]
-        if len(left) and len(kept) and pressed[kept].all():
-            arms = contacts.point - contacts.point[kept].mean(axis=0)
-            arms = np.column_stack(
-                [np.ones(len(arms)), arms - np.outer(arms @ contacts.normal[kept[0]], contacts.normal[kept[0]])]
-            )
-            gap = np.maximum(contacts.gap, 0.0)
-            slope = np.linalg.lstsq(arms[kept], gap[kept], rcond=1e-9)[0]
-            closed[left] = np.abs(arms[left] @ slope - gap[left]) <= SAME_GAP
-    return closed
+    patch = work.patches.patch
+    for c in range(len(contacts.gap)):
+        work.closed[c] = product(contacts.normal[c], force[c]) > 0.0
+    for p in range(find_patches(contacts, friction, restitution, work.patches)):
+        kept, pressed = 0, True
+        for c in range(solved):
+            if patch[c] == p:
+                kept += 1
+                pressed = pressed and work.closed[c]
+        if kept > 0 and pressed:
+            close_left_out(contacts, solved, p, work)
 
 
-def spread_in_patch(points: Matrix, forces: Matrix, mu: float, pyramid: bool) -> Matrix:
-    """Return other forces (n, 3) of one patch at points (n, 3), along its normal and two tangents."""
-    normal = forces[:, 0].sum()
+def close_left_out(contacts: ContactPoints, solved: int, p: int, work: SpreadWork) -> None:
+    """Find the closed contacts of patch p that were left out: the gap is affine in the plane of the patch."""
+    patch, axes, kept = work.patches.patch, work.patches.axes, 0
+    write_axes(contacts.normal[work.patches.first[p]], axes)
+    x, y, g = 0.0, 0.0, 0.0
+    for c in range(solved):
+        if patch[c] == p:
+            kept += 1
+            x += product(contacts.point[c], axes[1])
+            y += product(contacts.point[c], axes[2])
+            g += max(contacts.gap[c], 0.0)
+    x, y, g = x / kept, y / kept, g / kept
+    xx, xy, yy, xg, yg = 0.0, 0.0, 0.0, 0.0, 0.0
+    for c in range(solved):
+        if patch[c] == p:
+            dx, dy = product(contacts.point[c], axes[1]) - x, product(contacts.point[c], axes[2]) - y
+            dg = max(contacts.gap[c], 0.0) - g
+            xx, xy, yy, xg, yg = xx + dx * dx, xy + dx * dy, yy + dy * dy, xg + dx * dg, yg + dy * dg
+    size, spread, slope_x, slope_y = xx + yy, xx * yy - xy * xy, 0.0, 0.0
+    if spread > FLAT * size * size:
+        slope_x, slope_y = (yy * xg - xy * yg) / spread, (xx * yg - xy * xg) / spread
+    elif size > 0.0:  # on a line, across which the gap is constant
+        slope_x, slope_y = (xx * xg + xy * yg) / (size * size), (xy * xg + yy * yg) / (size * size)
+    for c in range(solved, len(contacts.gap)):
+        if patch[c] == p:
+            dx, dy = product(contacts.point[c], axes[1]) - x, product(contacts.point[c], axes[2]) - y
+            implied = g + slope_x * dx + slope_y * dy
+            work.closed[c] = abs(implied - max(contacts.gap[c], 0.0)) <= SAME_GAP
+
+
+def spread_in_patch(count: int, mu: float, pyramid: bool, work: SpreadWork) -> None:
+    """Replace the forces of one patch, along its normal and two tangents."""
+    arm, force, directions = work.arm, work.force, work.directions
+    size, normal = 0.0, 0.0
+    for i in range(count):
+        normal += force[i, 0]
     if not normal > 0.0:
-        return forces
-    arms = points - points.mean(axis=0)
-    size = np.abs(arms).max()
-    arms = arms / size if size > 0.0 else arms
-    along = (forces.sum(axis=0) / normal)[:, None]
-    for directions in (along, np.eye(3)):
-        forces = _least_forces(arms, forces, directions, (mu, pyramid, ROUNDING * float(normal)))
-    return forces
+        return
+    for x in range(3):
+        mean, total = 0.0, 0.0
+        for i in range(count):
+            mean += arm[i, x] / count
+            total += force[i, x]
+        directions[0, x] = total / normal
+        for i in range(count):
+            arm[i, x] -= mean
+            size = max(size, abs(arm[i, x]))
+    for i in range(count):
+        for x in range(3):
+            arm[i, x] = arm[i, x] / size if size > 0.0 else 0.0
+    lessen(count, 1, mu, pyramid, ROUNDING * normal, work)
+    for x in range(3):
+        for y in range(3):
+            directions[x, y] = 1.0 if x == y else 0.0
+    lessen(count, 3, mu, pyramid, ROUNDING * normal, work)
 
 
-def _least_forces(arms: Matrix, forces: Matrix, directions: Matrix, law: tuple[float, bool, float]) -> Matrix:
-    """Return forces of lesser norm, changed along `directions` (3, d), which are orthogonal and of equal length."""
-    free = np.arange(len(forces))
-    while len(free) > 1:
-        change = _change_to_least_norm(arms[free], forces[free], directions)
-        if np.abs(change).max() <= law[2]:
-            break
-        way = _ways_in_cones(forces[free], change, *law)
-        least = min(float(way.min()), 1.0)
-        forces = forces.copy()
-        forces[free] += least * change
-        forces[free, 0] = np.maximum(forces[free, 0], 0.0)  # only rounding errors make it pull
+def lessen(count: int, ways: int, mu: float, pyramid: bool, rounding: float, work: SpreadWork) -> None:
+    """Change the forces of a patch to a lesser norm, along the first `ways` directions, orthogonal and of equal length."""
+    free, force, change, left = work.free, work.force, work.change, count
+    for i in range(count):
+        free[i] = i
+    while left > 1:
+        write_change(left, ways, work)
+        greatest, least = 0.0, 1.0
+        for k in range(left):
+            for x in range(3):
+                greatest = max(greatest, abs(change[k, x]))
+        if greatest <= rounding:
+            return
+        for k in range(left):
+            work.way[k] = way_in_cone(force[free[k]], change[k], mu, pyramid, rounding)
+            least = min(least, work.way[k])
+        still = 0
+        for k in range(left):
+            f = force[free[k]]
+            for x in range(3):
+                f[x] += least * change[k, x]
+            f[0] = max(f[0], 0.0)  # only rounding errors make it pull
+            if work.way[k] > least:
+                free[still] = free[k]
+                still += 1
         if least == 1.0:
-            break
-        free = free[way > least]
-    return forces
+            return
+        left = still
 
 
-def _change_to_least_norm(arms: Matrix, forces: Matrix, directions: Matrix) -> Matrix:
-    """Return the change (n, 3) without wrench that leads to the least norm."""
-    n, d = len(forces), directions.shape[1]
-    pushes = np.broadcast_to(directions.T, (n, d, 3))
-    wrenches = np.concatenate([pushes, np.cross(arms[:, None, :], pushes)], axis=2).reshape(n * d, 6)
-    U, values, _ = np.linalg.svd(wrenches, full_matrices=False)
-    held = U[:, values > RANK * values[0]]
-    part = (forces @ directions).ravel() / (directions[:, 0] @ directions[:, 0])
-    part = part - held @ (held.T @ part)
-    return -(part - held @ (held.T @ part)).reshape(n, d) @ directions.T
+def write_change(count: int, ways: int, work: SpreadWork) -> None:
+    """Write the changes of free forces, without wrench, that lead to the least norm."""
+    part, wrench, directions, size = work.part, work.wrench, work.directions, count * ways
+    square = product(directions[0], directions[0])
+    for k in range(count):
+        i = work.free[k]
+        for d in range(ways):
+            push, at = directions[d], k * ways + d
+            x, y, z = work.arm[i, 0], work.arm[i, 1], work.arm[i, 2]
+            wrench[0, at], wrench[1, at], wrench[2, at] = push[0], push[1], push[2]
+            wrench[3, at] = y * push[2] - z * push[1]
+            wrench[4, at] = z * push[0] - x * push[2]
+            wrench[5, at] = x * push[1] - y * push[0]
+            part[at] = product(work.force[i], push) / square
+    rank = orthonormalize(wrench, size)
+    for _ in range(2):  # again, because of rounding errors
+        for r in range(rank):
+            subtract_part(part, wrench[r], size)
+    for k in range(count):
+        for j in range(3):
+            work.change[k, j] = 0.0
+            for d in range(ways):
+                work.change[k, j] -= part[k * ways + d] * directions[d, j]
 
 
-def _ways_in_cones(forces: Matrix, change: Matrix, mu: float, pyramid: bool, rounding: float) -> Any:
-    """Return how many times (n,) the change may be added until a force leaves its cone, beyond rounding errors."""
-    pressing = _first_crossing(np.maximum(forces[:, 0], 0.0), change[:, 0])
-    push, slip, further = mu * forces[:, 0], forces[:, 1:], change[:, 1:]
+def orthonormalize(rows: Matrix, size: int) -> int:
+    """Replace rows, of which `size` numbers count, by an orthonormal basis, the longest remainder first; return its rank."""
+    greatest = 0.0
+    for r in range(len(rows)):
+        longest, found = -1.0, r
+        for k in range(r, len(rows)):
+            length = length_of(rows[k], size)
+            if length > longest:
+                longest, found = length, k
+        greatest = max(greatest, longest)
+        if longest <= RANK * greatest:
+            return r
+        for j in range(size):
+            rows[r, j], rows[found, j] = rows[found, j] / longest, rows[r, j]
+        for _ in range(2):
+            for s in range(r):
+                subtract_part(rows[r], rows[s], size)
+            length = length_of(rows[r], size)
+            for j in range(size):
+                rows[r, j] /= length
+        for k in range(r + 1, len(rows)):
+            subtract_part(rows[k], rows[r], size)
+    return len(rows)
+
+
+def subtract_part(x: Vector, unit: Vector, size: int) -> None:
+    """Subtract the part of x in the direction of a unit vector."""
+    along = 0.0
+    for j in range(size):
+        along += x[j] * unit[j]
+    for j in range(size):
+        x[j] -= along * unit[j]
+
+
+def length_of(x: Vector, size: int) -> float:
+    """Return the length of the first `size` numbers."""
+    square = 0.0
+    for j in range(size):
+        square += x[j] * x[j]
+    return sqrt(square)
+
+
+def way_in_cone(force: Vector, change: Vector, mu: float, pyramid: bool, rounding: float) -> float:
+    """Return how many times the change may be added until a force leaves its cone, beyond rounding errors."""
+    way, push = first_crossing(max(force[0], 0.0), change[0]), mu * force[0] + rounding
     if pyramid:
-        room = np.maximum(push[:, None] + rounding - np.concatenate([slip, -slip], axis=1), 0.0)
-        more = mu * change[:, :1] - np.concatenate([further, -further], axis=1)
-        return np.minimum(pressing, _first_crossing(room, more).min(axis=1))
-    most = np.maximum(push + rounding, np.linalg.norm(slip, axis=1))
-    a = (further**2).sum(axis=1) - (mu * change[:, 0]) ** 2  # a t² + 2 b t - c is positive outside
-    b = (slip * further).sum(axis=1) - most * mu * change[:, 0]
-    c = np.maximum(most**2 - (slip**2).sum(axis=1), 0.0)
-    root = np.sqrt(np.maximum(b * b + a * c, 0.0))
-    late = np.divide(root - b, a, out=np.full(len(a), np.inf), where=a > 0.0)  # it first moves inward
-    soon = np.divide(c, root + b, out=np.full(len(a), np.inf), where=(b > 0.0) & (b * b + a * c >= 0.0))
-    return np.minimum(pressing, np.where(b > 0.0, soon, late))
+        for x in range(1, 3):
+            way = min(way, first_crossing(max(push - force[x], 0.0), mu * change[0] - change[x]))
+            way = min(way, first_crossing(max(push + force[x], 0.0), mu * change[0] + change[x]))
+        return way
+    slip = force[1] * force[1] + force[2] * force[2]
+    most = max(push, sqrt(slip))
+    a = change[1] * change[1] + change[2] * change[2] - (mu * change[0]) ** 2  # a t² + 2 b t - c is positive outside
+    b = force[1] * change[1] + force[2] * change[2] - most * mu * change[0]
+    c = max(most * most - slip, 0.0)
+    root = sqrt(max(b * b + a * c, 0.0))
+    if b > 0.0:
+        return min(way, c / (root + b)) if b * b + a * c >= 0.0 else way
+    return min(way, (root - b) / a) if a > 0.0 else way  # it first moves inward
 
 
-def _first_crossing(room: Array, change: Array) -> Any:
+def first_crossing(room: float, change: float) -> float:
     """Return how many times a change may be added to a quantity that must stay nonnegative."""
-    return np.divide(room, -change, out=np.full(change.shape, np.inf), where=change < 0.0)
+    return room / -change if change < 0.0 else inf
+
+
+def product(x: Vector, y: Vector) -> float:
+    """Return the scalar product of vectors (3,)."""
+    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]  # type: ignore[no-any-return]

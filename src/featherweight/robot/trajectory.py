@@ -258,19 +258,20 @@ class Recorder:
             raise ValueError(f"every must be at least 1; got {every}")
         self._state, self.every = state, every
         time, q, v, *_ = state()
-        self._tau: list[Array | None] = []
+        self._tau: list[Array | None] = []  # of each part
         self._parts: list[Recorded] = []
         self.add(Recorded.of_one(time, q, v, _none(), _none()))  # contacts of an earlier step do not belong to the motion
 
     def note(self, step: int, tau: ArrayLike | None = None, last: bool = False) -> None:
         """Record the state after a step under joint forces tau, if it is due."""
         if last or step % self.every == 0:
-            self.add(Recorded.of_one(*self._state()), [None if tau is None else np.array(tau, dtype=float)])
+            part = Recorded.of_one(*self._state())
+            self.add(part, None if tau is None else np.broadcast_to(np.array(tau, dtype=float), part.v.shape))
 
-    def add(self, part: Recorded, tau: Sequence[Array | None] = ()) -> None:
-        """Add states, and the joint forces of the steps that led to them; none by default."""
+    def add(self, part: Recorded, tau: Array | None = None) -> None:
+        """Add states, and the joint forces (k, ...) of the steps that led to them; none by default."""
         self._parts.append(part)
-        self._tau += tau or [None] * len(part.times)
+        self._tau.append(tau)
 
     def trajectory(self, robot: System, joints: tuple[str, ...], ground: object = None) -> Trajectory:
         """Return the motion of a robot with these joints on a ground."""
@@ -278,8 +279,7 @@ class Recorder:
         first = np.concatenate([[0], np.cumsum(counts)])
         tau: Array = _no_forces()
         if any(x is not None for x in self._tau):
-            tau, given = np.zeros(v.shape), self._tau
-            for k, x in enumerate([given[1], *given[1:]]):  # the first state has no step
-                if x is not None:
-                    tau[k] = x
+            parts = zip(self._tau, self._parts, strict=True)
+            tau = np.concatenate([np.zeros(part.v.shape) if x is None else x for x, part in parts])
+            tau[0] = tau[1]  # the first state has no step
         return Trajectory(times, q, v, first, where, what, robot.name, joints, tau, robot, ground)

@@ -7,8 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Array, IntegerMatrix, Integers, Matrix, Tensor
+from ..array_types import Array, IntegerMatrix, Integers, Matrix, Tensor, Vector
+from ..collision.detection import ContactPoints
+from ..contact.spread_impulses import SpreadWork, find_closed, spread_over_patches, spread_work
+from ..engine.loops.kernels import CompiledLoop, Table
 from ..summaries import summarized
+from .stage_records import FleetContacts
 
 
 @summarized
@@ -53,3 +57,53 @@ class ContactArrays(NamedTuple):
         robot, k = np.nonzero(np.arange(self.candidate.shape[1]) < self.counts[which, None])
         at = np.arange(len(self.counts))[which][robot], k
         return ManyContacts(robot, self.candidate[at], self.point[at], self.impulse[at] / step)
+
+
+class SpreadTable(NamedTuple):
+    """Contacts of robots, the constants of their patches, and their impulses after these are spread."""
+
+    contacts: FleetContacts
+    friction: Matrix  # (robots, candidates), or one row for all robots
+    restitution: Vector  # (candidates,)
+    pyramid: bool
+    force: Tensor  # (robots, room, 3) results
+    ends: IntegerMatrix  # (2, room) bodies of the contacts of a robot
+    work: SpreadWork
+
+
+def spread_of_robots(s: SpreadTable, first: int, stop: int) -> int:
+    """Spread the impulses of the contacts of some robots over their patches."""
+    contacts, ends = s.contacts, s.ends
+    for i in range(first, stop):
+        k = contacts.counts[i]
+        for c in range(k):
+            for j in range(3):
+                s.force[i, c, j] = contacts.force[i, c, j]
+            ends[0, c], ends[1, c] = int(contacts.bodies[i, c, 0]), int(contacts.bodies[i, c, 1])
+        if contacts.solved[i] < k:
+            points = ContactPoints(
+                contacts.candidate[i, :k], ends[0, :k], ends[1, :k], contacts.point[i, :k], contacts.normal[i, :k],
+                contacts.gap[i, :k],
+            )  # fmt: skip
+            friction, force = s.friction[min(i, len(s.friction) - 1)], s.force[i, :k]
+            find_closed(points, friction, s.restitution, force, contacts.solved[i], s.work)
+            spread_over_patches(points, friction, s.restitution, s.pyramid, force, s.work)
+    return stop - first
+
+
+SPREAD = CompiledLoop(spread_of_robots, numbers=2, what="the forces of all contacts of patches, which all robots share")
+
+
+class SpreadImpulses:
+    """Impulses of contacts, spread to those left out of their patches, with each robot's friction, or the row of all."""
+
+    def __init__(self, contacts: FleetContacts, friction: Matrix, restitution: Vector, pyramid: bool) -> None:
+        room, force = contacts.gap.shape[1], np.zeros(contacts.force.shape)
+        ends = np.zeros((2, room), np.int64)
+        self._table = Table(SpreadTable(contacts, friction, restitution, pyramid, force, ends, spread_work(room)))
+        self._run, self._force = SPREAD.for_tables(self._table), force
+
+    def of(self, first: int, stop: int) -> Tensor:
+        """Return the impulses (stop - first, room, 3) of some robots, which the next call overwrites."""
+        self._run(self._table.address, first, stop)
+        return self._force[first:stop]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..array_types import Array
+from ..array_types import Array, Matrix
 from ..contact import contact_model
 from ..contact.branches import padded
 from ..contact.contact_model import ContactModel
@@ -74,6 +74,13 @@ class ContactStage:
             self.model = self.model._replace(settings=settings)
         self.body_placements: Any = robot.frame_placement(self.bodies) if self.bodies else None
         self.body_velocities: Any = robot.frame_velocity(self.bodies, "local") if self.bodies else None
+
+    @cached_property
+    def signs(self) -> Matrix:
+        """The signs (rows, n) of the impulses of limits and dry friction at the degrees of freedom that they act on."""
+        signs = np.zeros((len(self.rows.joint), self.forces.rows))
+        signs[np.arange(len(signs)), self.rows.dof] = self.rows.sign
+        return signs
 
     @cached_property
     def velocity_slopes(self) -> Any:

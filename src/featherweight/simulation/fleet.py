@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from time import perf_counter as time_now
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
-from ..collision.detection import ContactPoints
 from ..contact.contact_solver import SolverReport
-from ..contact.spread_impulses import closed_contacts, spread_impulses
 from ..engine.compilation_messages import WHOLE
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, Table
@@ -22,7 +21,7 @@ from ..engine.progress import Progress
 from ..engine.threads import processors, share_out
 from ..model.model_sensors import OF_LAST_STEP
 from .arguments import of_robots
-from .contact_arrays import ContactArrays
+from .contact_arrays import ContactArrays, SpreadImpulses
 from .failure import SimulationError
 from .fleet_loop import ATTEMPT, ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
@@ -58,15 +57,16 @@ GRAIN = 4  # least number of robots in a thread's piece
 MOST_STEPS = 1000  # greatest number of steps in one call
 MOST_RECORDED = 256  # greatest number of states that are recorded in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
+FLOAT = np.dtype(float)
 KEPT_Q, KEPT_V = "states.kept_q", "states.kept_v"  # names of arrays that a rollout returns
 INPUTS = "inputs.tau", "inputs.control", "inputs.external"  # names of arrays of `Inputs`
 OF_WORK = (  # fields of `FleetStates` that describe the work on steps
     "active", "taken", "status", "culprit", "symptoms", "plan", "order", "energy",
 )  # fmt: skip
-OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`, and loops on devices
-    "device_loops", "vectors", "_run", "_one", "_alone", "_one_step", "_many", "_tables", "arrays",
-    "_home", "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy",
-)  # fmt: skip
+OF_ADDRESSES = {  # attributes made by `_settle` and `_compile`, and loops on devices
+    "device_loops", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
+    "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy", "_spread",
+}  # fmt: skip
 
 
 class Inputs(NamedTuple):
@@ -79,12 +79,14 @@ class Inputs(NamedTuple):
 
 def fill(goal: Array, shapes: tuple[tuple[int, ...], ...], x: Any) -> bool:
     """Write an input, of any type that NumPy converts; return whether it has one of the shapes, and real numbers."""
-    if type(x) is list or type(x) is tuple:
+    if type(x) is not np.ndarray:
+        if type(x) is not list and type(x) is not tuple:
+            return False
         try:
             x = np.array(x)
         except ValueError:  # of lists of different lengths
             return False
-    if type(x) is not np.ndarray or x.shape not in shapes or x.dtype.kind not in "fiu":
+    if x.shape not in shapes or not (x.dtype is FLOAT or x.dtype.kind in "fiu"):
         return False
     goal[...] = x
     return True
@@ -176,14 +178,14 @@ class Fleet:
         before, single = vars(self).copy(), q.ndim == 1
         q, v = np.atleast_2d(q), np.atleast_2d(v)
         robots = len(q)
-        kept = self.backup() if "_home" in before else None
+        kept = self.backup() if "arrays" in before else None
         enabled_before = enabled.copy() if drawn else enabled
         try:
             if not kept or robots != len(self.q):
                 self._use(self.layout.block(robots), robots)
             self.single = single
             self.block.fill(0.0)
-            self.start, self.failed, states = (q.copy(), v.copy()), np.zeros(robots, bool), self._home.states
+            self.start, self.failed, states = (q.copy(), v.copy()), np.zeros(robots, bool), self.arrays.states
             states.q[:], states.v[:], states.set_time[:], states.deepest[:] = q, v, time, self.model.deepest_start
             self._forget_before()
             self._started = False
@@ -210,27 +212,33 @@ class Fleet:
         return (self.first_q, self.first_v) if self.single else (self.q, self.v)
 
     @property
+    def tau(self) -> Array:
+        """The joint forces of the last step, (nv,) of a single robot or (robots, nv)."""
+        return self._own_inputs[0][0]
+
+    @property
     def steps(self) -> int:
         """The number of steps since the reset, which the compiled loop counts when it writes the states."""
-        return int(self._home.states.steps.item(0))
+        return int(self.arrays.states.steps.item(0))
 
     @property
     def time(self) -> float:
         """The time of the states [s]."""
-        states = self._home.states
-        return float(time_of(states.set_time.item(0), states.steps.item(0), states.set_step.item(0), self.model.h))
+        states = self.arrays.states
+        time: float = time_of(states.set_time.item(0), states.steps.item(0), states.set_step.item(0), self.model.h)
+        return time
 
     @property
     def times(self) -> Vector:
         """The time of each robot (robots,) [s]; they differ if robots came from states at different times."""
-        states = self._home.states
+        states = self.arrays.states
         times: Vector = time_of(states.set_time, states.steps, states.set_step, self.model.h)
         return times
 
     def set_time(self, time: float) -> None:
         """Set the time of the states, which go on."""
         self.revision += 1
-        states = self._home.states
+        states = self.arrays.states
         states.set_time[:], states.set_step[:] = time, states.steps
 
     def look(self) -> tuple[Integers, Vector]:
@@ -251,7 +259,7 @@ class Fleet:
     def reset_some(self, which: int | Array, q: Array, v: Array) -> None:
         """Restart the robots numbered `which`, at states (some, ..)."""
         self.revision += 1
-        states, contacts = self._home.states, self._home.contacts
+        states, contacts = self.arrays.states, self.arrays.contacts
         states.q[which], states.v[which] = q, v
         self.start[0][which], self.start[1][which] = q, v
         self.failed[which] = False
@@ -262,7 +270,7 @@ class Fleet:
 
     def _forget_before(self, which: int | Array | slice = slice(None)) -> None:
         """Mark robots as having taken no step from their states."""
-        states = self._home.states
+        states = self.arrays.states
         if len(states.before_q):
             states.before_q[which] = states.before_v[which] = np.nan
 
@@ -271,13 +279,6 @@ class Fleet:
         made = self.new_arrays(block, robots)
         self.block = block
         self._settle(made)
-        self._bind(self._home)
-
-    def _settle(self, home: FleetArrays) -> None:
-        """Take these arrays of all robots as its own."""
-        self._home, self.q, self.v = home, home.states.q, home.states.v
-        self.first_q, self.first_v = self.q[0], self.v[0]
-        """The configuration (nq,) and the velocity (nv,) of the first robot."""
 
     def new_arrays(self, block: Array, robots: int) -> FleetArrays:
         model = self.model
@@ -306,15 +307,19 @@ class Fleet:
             self.varied,
         )  # fmt: skip
 
-    def _bind(self, arrays: FleetArrays) -> None:
-        """Use these arrays."""
+    def _settle(self, arrays: FleetArrays) -> None:
+        """Use these arrays of all robots."""
         self._ready, self._pointed = False, {}
+        vars(self).pop("_spread", None)
         self.arrays, inputs = arrays, arrays.inputs
-        robots = len(arrays.states.q)
+        self.q, self.v = arrays.states.q, arrays.states.v
+        self.first_q, self.first_v = self.q[0], self.v[0]
+        """The configuration (nq,) and the velocity (nv,) of the first robot."""
+        robots = len(self.q)
         self._own_inputs = [(x[0, 0] if len(x) == 1 else x[:, 0], (x.shape[2:], (robots, *x.shape[2:]))) for x in inputs[:3]]
         """The inputs of a step, with the shapes of arrays that fit."""
         self._given = inputs.given
-        self._lone = robots == 1
+        self._lone, self._one_thread = robots == 1, robots < 2 * GRAIN or self.threads == 1
 
     def _begin(self) -> None:
         """Prepare the first steps, and warn about problematic starts."""
@@ -343,9 +348,9 @@ class Fleet:
             self.vectors = FleetVectors(self.model, self.contacts, self._new_stages)
         self.vectors.run, self.vectors.kind = self._run, (self.room, self._external, [len(x) > 0 for x in self.varied])
         self._one = one  # Ctrl-C can take it away from the others
-        tables, arguments = (one, self._many), (one.address, self._many.address, 0, 1)
+        tables, arguments = (one, self._many), (one.address, self._many.address, 0, len(self.q))
         works = RUN, STEP, ENERGY
-        self._alone, self._one_step, self._energy = (prepared_call(self._run, *arguments, x, kept=tables) for x in works)
+        self._at_once, self._one_step, self._energy = (prepared_call(self._run, *arguments, x, kept=tables) for x in works)
         self._ready = True
 
     def _table(self) -> StagesTable:
@@ -367,12 +372,11 @@ class Fleet:
         """Give robots their own parameters, by fields of `VariedArrays`."""
         self.revision += 1
         made = VariedArrays.none()._replace(**varied)
-        home, self._ready = self._home._replace(varied=made), False
+        self._ready = False
         if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
             self._tables.clear()
         self.varied = made
-        self._settle(home)
-        self._bind(home)
+        self._settle(self.arrays._replace(varied=made))
 
     def require_alike(self, what: str) -> None:
         """Raise NotImplementedError for robots that differ."""
@@ -380,14 +384,9 @@ class Fleet:
             raise NotImplementedError(f"{what} for robots that differ from one another (vary) are not implemented")
 
     @property
-    def home(self) -> FleetArrays:
-        """The arrays of all robots."""
-        return self._home
-
-    @property
     def activation(self) -> Matrix:
         """Activations of drives (robots, na), followed by states of delays."""
-        return self._home.states.act[:, : self.model.forces.na]
+        return self.arrays.states.act[:, : self.model.forces.na]
 
     def energy(self) -> Vector:
         """Return the sum of kinetic, potential and spring energy (robots,) [J], with each robot's inertias and stiffness."""
@@ -395,9 +394,9 @@ class Fleet:
         if not robot.model.carried:  # steps know the energy without that of gravity compensation only
             if not self._ready:
                 self._compile()
-            done = self._energy() if self._lone else self._work(ENERGY, 0, len(q))
+            done = self._energy() if self._one_thread else self._work(ENERGY, 0, len(q))
             if done == len(q):
-                return self._home.states.energy.copy()
+                return self.arrays.states.energy.copy()
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
         total = total + self.with_own_inertias(robot.potential_energy, q)
         if self.model.passive:
@@ -420,12 +419,12 @@ class Fleet:
     @property
     def opened(self) -> float:
         """The greatest opening of loops in the last step, before they were closed."""
-        return float(self._home.states.opened.max())
+        return float(self.arrays.states.opened.max())
 
     def put(self, q: Matrix, v: Matrix) -> None:
         """Continue from other states."""
         self.revision += 1
-        states = self._home.states
+        states = self.arrays.states
         states.q[:], states.v[:], states.deepest[:] = q, v, self.model.deepest_start
         self._forget_before()
 
@@ -433,41 +432,42 @@ class Fleet:
 
     def contact_arrays(self) -> ContactArrays:
         """Return the contacts of all robots."""
-        c = self._home.contacts
+        c = self.arrays.contacts
         return ContactArrays(c.counts, c.candidate, c.point, c.force)
 
-    def contacts_of(self, i: int, recorded: FleetContacts | None = None) -> tuple[Integers, Matrix, Matrix]:
-        """Return candidates, points and impulses of the contacts of robot i, spread to those left out of their patches.
+    def contacts_of(self, i: int) -> tuple[Integers, Matrix, Matrix]:
+        """Return candidates, points and impulses of the contacts of robot i, spread to those left out of their patches."""
+        c = self.arrays.contacts
+        k = c.counts.item(i)
+        impulses = c.force[i, :k] if c.solved.item(i) >= k else self._spread.of(i, i + 1)[0, :k]
+        return c.candidate[i, :k], c.point[i, :k], impulses
 
-        With contacts of the only robot that were `recorded` at several instants, i is the number of the instant.
-        """
-        c = recorded or self._home.contacts
-        k, solved = c.counts.item(i), c.solved.item(i)
-        found = c.candidate[i, :k], c.point[i, :k], c.force[i, :k]
-        if solved >= k:
-            return found
+    @cached_property
+    def _spread(self) -> SpreadImpulses:
+        """The impulses of the last step."""
+        return self.spread(self.arrays.contacts)
+
+    def spread(self, contacts: FleetContacts) -> SpreadImpulses:
+        """Return the impulses of contacts of all robots, or of the only robot at several instants, spread over patches."""
         model, own = self.contacts.model, self.varied.friction
-        a, b = c.bodies[i, :k].T.astype(np.int64).copy()
-        points = ContactPoints(c.candidate[i, :k], a, b, c.point[i, :k], c.normal[i, :k], c.gap[i, :k])
-        surfaces = own[0 if recorded else i] if len(own) else model.friction, model.restitution
-        closed = closed_contacts(points, *surfaces, found[2], solved)
-        return *found[:2], spread_impulses(points, *surfaces, found[2], closed, model.settings.pyramid)
+        friction = own if len(own) else model.friction[None]
+        return SpreadImpulses(contacts, friction, model.restitution, model.settings.pyramid)
 
     def spread_contacts(self, which: int | Array | Sequence[int] | slice) -> ContactArrays:
         """Return the contacts of all robots, as `contacts_of` does for the robots in `which`."""
-        raw, c = self.contact_arrays(), self._home.contacts
+        raw, c = self.contact_arrays(), self.arrays.contacts
         asked = np.atleast_1d(np.arange(len(c.counts))[which])
         some = asked[c.solved[asked] < c.counts[asked]]
         if not len(some):
             return raw
         impulse = raw.impulse.copy()
         for i in some:
-            impulse[i, : c.counts[i]] = self.contacts_of(i)[2]
+            impulse[i] = self._spread.of(i, i + 1)[0]
         return raw._replace(impulse=impulse)
 
     def contact_wrenches(self) -> Tensor:
         """Return impulses (robots, nbodies, 6) of contacts on bodies."""
-        wrenches, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self._home.contacts
+        wrenches, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self.arrays.contacts
         if len(self.q) > 1:
             wrenches[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0)
         elif c.counts.item(0) > 0:
@@ -476,15 +476,13 @@ class Fleet:
 
     def row_impulses(self) -> Matrix:
         """Return impulses (robots, n) of limits and dry friction."""
-        rows = self.contacts.rows
-        impulses = np.zeros((len(self.q), self.model.forces.rows))
-        np.add.at(impulses.T, rows.dof, (rows.sign * self._home.states.last_row).T)
+        impulses: Matrix = self.arrays.states.last_row @ self.contacts.signs
         return impulses
 
     def solver_work(self) -> tuple[float, float, float, int]:
         """Return residual [m/s], Newton and interior-point steps, maxima over all robots, and the count of inexact steps."""
-        most = self._home.states.report.max(axis=0)
-        return most[RESIDUAL], most[NEWTON_STEPS], most[INTERIOR_STEPS], int(self._home.states.inexact.sum())
+        most = self.arrays.states.report.max(axis=0)
+        return most[RESIDUAL], most[NEWTON_STEPS], most[INTERIOR_STEPS], int(self.arrays.states.inexact.sum())
 
     # steps
 
@@ -506,7 +504,7 @@ class Fleet:
                 if self._one_step() == 1:
                     return
             else:
-                states = self._home.states
+                states = self.arrays.states
                 states.plan[UNTIL] = steps
                 try:
                     if self._one_step() == 1:
@@ -549,7 +547,7 @@ class Fleet:
             self._allow_external()
         if not (self._ready and self._started):
             self._begin()
-        states, shared = self._home.states, self._home.inputs
+        states, shared = self.arrays.states, self.arrays.inputs
         kept, robots = 1 + steps // every, len(states.q)
         q, v = out or (np.empty((robots, kept, states.q.shape[1])), np.empty((robots, kept, states.v.shape[1])))
         q[:, 0], v[:, 0] = states.q, states.v
@@ -565,7 +563,7 @@ class Fleet:
             states.plan[UNTIL] = states.plan[EVERY] = 1
             if self._pointed:
                 self._many.point_back()
-                self._pointed, self._ready = {}, self._many.content is self._home
+                self._pointed, self._ready = {}, self._many.content is self.arrays
         return q, v
 
     def _point(self, arrays: dict[str, Array]) -> None:
@@ -579,18 +577,17 @@ class Fleet:
 
         There are at most `MOST_RECORDED` states; the next call overwrites them.
         """
-        if not len(self._home.states.kept_block):
+        if not len(self.arrays.states.kept_block):
             kept = np.zeros((1 + MOST_RECORDED, len(self.block)))
-            self._settle(self._home._replace(states=self._home.states._replace(kept_block=kept)))
-            self._bind(self._home)
+            self._settle(self.arrays._replace(states=self.arrays.states._replace(kept_block=kept)))
         self._give(*inputs)
         if not (self._ready and self._started):
             self._begin()
-        plan = self._home.states.plan
+        plan = self.arrays.states.plan
         try:
             plan[EVERY], plan[RECORDS] = every, 1
             self._run_all(steps)
-            return self._home.states.kept_block[1 : 1 + steps // every]
+            return self.arrays.states.kept_block[1 : 1 + steps // every]
         finally:
             plan[EVERY], plan[RECORDS] = 1, 0
 
@@ -617,7 +614,7 @@ class Fleet:
         begun = states.steps.copy()  # robots of a `State` may have taken different numbers of steps
         try:
             if self.on_failure != "stop":
-                self.failed[:] = False
+                self.failed.fill(False)
             self._take(steps)
             if self.failures and self.on_failure == "raise":
                 robot, (done, failed) = min(self.failures.items(), key=lambda item: item[1][0])
@@ -625,7 +622,8 @@ class Fleet:
                 self.failed[:] = False
                 steps = done
                 self._take(done)
-            self._home.states.steps[:] = begun + steps  # also of robots that stopped
+            if self.on_failure == "stop":
+                self.arrays.states.steps[:] = begun + steps  # also of robots that stopped
         except BaseException:
             self.restore(backup)
             raise
@@ -656,7 +654,7 @@ class Fleet:
 
     def take_activations(self, other: Fleet) -> None:
         """Take the activations and delays of the robots of another fleet, one for each, or one for all."""
-        own, given = self._home.states.act, other._home.states.act
+        own, given = self.arrays.states.act, other.arrays.states.act
         if len(given) in (1, len(own)):
             own[:] = given
         elif given.any():
@@ -694,17 +692,17 @@ class Fleet:
                 while stop < steps and (not self.failures or self.on_failure == "reset"):
                     stop = min(stop + MOST_STEPS, steps)
                     states.plan[UNTIL] = stop
-                    if self._alone() != 1:
+                    if self._at_once() != 1:
                         self._go_on(0, stop, self.room)
                     progress.advance(stop - progress.done)
             if self.failures and self.on_failure == "raise":
                 (_, error), self.failed[0] = self.failures[0], False
                 raise SimulationError(error.what, error.time) from None
-        self._home.states.steps[0] = end  # also if the robot stopped
+        self.arrays.states.steps[0] = end  # also if the robot stopped
 
     def _take(self, steps: int) -> None:
         """Take steps in portions, between which Python handles signals."""
-        self.arrays.states.taken[:] = 0
+        self.arrays.states.taken.fill(0)
         stop, what = 0, self._work_of(steps) if steps >= MANY_STEPS else ""
         with Progress(what if steps > MOST_STEPS else "", steps) as progress:  # else the robots of a portion are counted
             while stop < steps:
@@ -717,22 +715,22 @@ class Fleet:
 
     def _take_portion(self, stop: int, steps: int, what: str) -> int:
         """Take some steps from the step `stop` on; return the step that is reached."""
-        states = self.arrays.states
-        in_vectors = self.vectors.pay_off(len(states.q))
-        room, begun = self.room, time_now()
-        since = states.plan[SINCE] = stop
+        states, robots, room, begun = self.arrays.states, len(self.q), self.room, time_now()
+        in_vectors, since = self.vectors.ready(robots), stop
         stop = min(stop + (VECTOR_STEPS if in_vectors else MOST_STEPS), steps)
-        states.active[:] = ~self.failed | (self.on_failure == "reset")
-        states.plan[UNTIL] = stop
-        if in_vectors:
-            taken = self.vectors.take_steps(self.arrays, self._many.address, self.threads, what)
+        states.plan[SINCE], states.plan[UNTIL] = since, stop
+        if self.on_failure == "reset":
+            states.active.fill(True)
         else:
-            taken = self._work(RUN, 0, len(states.q), what)
-        if getattr(WORK_ON_ROBOTS, "fused", False):  # other loops have different rounding errors
-            spent = time_now() - begun
-            self.vectors.note(in_vectors, spent, (stop - since) * len(states.q))
-            if not in_vectors:
-                self.vectors.spend(spent, len(states.q), self._many.layout)
+            np.logical_not(self.failed, out=states.active)
+        at_once = self._one_thread and robots * (stop - since) <= MOST_STEPS
+        if in_vectors:
+            threads = 0 if at_once else self.threads or processors()
+            taken = self.vectors.take_steps(self.arrays, self._many.address, threads, what)
+        else:
+            taken = self._at_once() if at_once else self._work(RUN, 0, robots, what)
+            if getattr(WORK_ON_ROBOTS, "fused", False):  # other loops have different rounding errors
+                self.vectors.spend(time_now() - begun, robots, self._many.layout)
         if taken == np.count_nonzero(states.active):
             return stop
         for i in np.flatnonzero(states.active & (states.taken < stop)):
@@ -825,14 +823,13 @@ class Fleet:
     def _make_room(self, room: int = 0) -> None:
         """Make room for more contacts: twice as many, or `room`."""
         layout, roomy = self.layout, self.state().with_room(room or 2 * self.room)
-        home, pointed = self._home, self._pointed
+        home, pointed = self.arrays, self._pointed
         self._tables.clear()
         self.layout, self.block = roomy.layout, roomy.block
         made = self.new_arrays(self.block, len(roomy))
         work: dict[str, Any] = {name: getattr(home.states, name) for name in OF_WORK}
         work["kept_block"] = roomy.layout.moved(home.states.kept_block, layout)
         self._settle(made._replace(states=made.states._replace(**work), inputs=home.inputs))
-        self._bind(self._home)
         self._compile()
         self._point(pointed)
 

@@ -56,8 +56,8 @@ def run_vectors(one: RobotStages, many: FleetArrays, first: int, stop: int) -> i
     done, begin = 0, first
     while begin < stop:
         place = begin + lane()
-        taken = run_together(one, many, many.states.order[min(place, stop - 1)])  # unused lanes repeat the last robot
-        done += taken if place < stop else 0
+        if place < stop:
+            done += run_together(one, many, many.states.order[place])
         begin += lanes()
     return done
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..engine.backends.llvm.jit import host
 from ..engine.cache_folder import log
 from ..engine.loops.kernels import Layout
-from ..engine.threads import processors, share_out
+from ..engine.threads import share_out
 from .contact_stage import ContactStage
 from .fleet_loop import RUN_VECTORS
 from .robot_tables import StagesTable
@@ -23,7 +23,6 @@ from .woven_stages import lone_stages, may_be_woven, woven_table
 
 LEAST_LANES = 4  # least number of lanes: with two, the scalar part of the work outweighs the gain
 STEPS = 16  # steps in a call, after which robots are regrouped into vectors by their contacts
-COMPARED, RECENT = 64, 0.2  # calls between comparisons with the slower way; share of the last call in recent times
 PATIENCE = 1.0  # [s] of steps of one fleet, after which compiling for vectors pays off
 Kind = tuple[int, bool, list[bool]]  # room for contacts, whether there are forces on bodies, and which numbers differ
 THREAD = "featherweight vectors"  # name of the thread that compiles
@@ -44,27 +43,12 @@ class FleetVectors:
         self.lanes = host().lanes("double")
         self.state = WAITING if self.lanes >= LEAST_LANES else NEVER
         self.spent = 0.0  # [s] time of steps without vectors
-        self.pace = {False: 0.0, True: 0.0}  # [s] recent time of a robot's step, without vectors and with them, if it is known
-        self.calls = 0
         self._thread: threading.Thread | None = None  # that compiles
         self.tables: deque[tuple[Kind, StagesTable]] = deque()
 
     def ready(self, robots: int) -> bool:
         """Return whether this number of robots can take steps in vectors now."""
         return self.state == READY and robots >= 2 * self.lanes
-
-    def pay_off(self, robots: int) -> bool:
-        """Return whether the next steps are taken in vectors: if these were faster, or, now and then, for comparison."""
-        if not self.ready(robots):
-            return False
-        self.calls += 1
-        slower = 0.0 < self.pace[False] < self.pace[True]
-        return slower == (self.calls % COMPARED == 0)
-
-    def note(self, in_vectors: bool, seconds: float, steps: int) -> None:
-        """Note the time of robots' steps, in vectors or not."""
-        own, before = seconds / steps, self.pace[in_vectors]
-        self.pace[in_vectors] = own if before == 0.0 else before + RECENT * (own - before)
 
     def spend(self, seconds: float, robots: int, layout: Layout) -> None:
         """Add the time of steps without vectors, and start to compile after `PATIENCE`."""
@@ -107,16 +91,24 @@ class FleetVectors:
         varied = any(kind[2])
         return kind, woven_table(self.model, self.contacts, alone, self.run, external, varied)
 
-    def take_steps(self, arrays: FleetArrays, many: int, threads: int | None, what: str = "") -> int:
-        """Take the steps of the active robots of a fleet at an address; return the number that took all steps."""
-        active, done = np.flatnonzero(arrays.states.active), list[int]()
+    def take_steps(self, arrays: FleetArrays, many: int, threads: int, what: str = "") -> int:
+        """Take the steps of the active robots of a fleet at an address; return the number that took all steps.
+
+        One call takes those of all robots if there are no `threads` to share them.
+        """
+        states = arrays.states
+        active, done = np.flatnonzero(states.active), list[int]()
         robots = len(active)
-        arrays.states.order[:robots] = active[np.argsort(arrays.contacts.counts[active], kind="stable")]
+        states.order[:robots] = active[arrays.contacts.counts[active].argsort(kind="stable")]
 
         def piece(i: int, j: int) -> None:
             kind, one = self._table()
             done.append(self._compiled(one.address, many, i * self.lanes, min(j * self.lanes, robots)))
             self.tables.append((kind, one))
 
-        share_out(piece, -(-robots // self.lanes), threads or processors(), what=what)
+        vectors = -(-robots // self.lanes)
+        if threads:
+            share_out(piece, vectors, threads, what=what)
+        else:
+            piece(0, vectors)
         return sum(done)

@@ -35,7 +35,7 @@ class SensedRobots:
     def __init__(self, plan: SensorPlan, fleet: Fleet) -> None:
         self.plan, self.fleet, self.robot = plan, fleet, plan.robot
         self._kept: dict[Hashable, Any] = {}
-        self._use(fleet.home)
+        self._use(fleet.arrays)
 
     def _use(self, home: FleetArrays) -> None:
         """Use other arrays of the fleet."""
@@ -84,8 +84,8 @@ class SensedRobots:
 
     def measure(self) -> None:
         """Write the readings of the sensors that the loop measures, and the motion of all frames."""
-        if self.home is not self.fleet.home:
-            self._use(self.fleet.home)
+        if self.home is not self.fleet.arrays:
+            self._use(self.fleet.arrays)
         self._kept.clear()
         missing = self._prepare() if self._in_stages else self._measure_all()
         if missing:

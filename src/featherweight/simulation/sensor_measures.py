@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Array
+from ..array_types import Array, Booleans, Integers, Matrix
 from ..model.model import ModelSensor
 from ..model.model_sensors import FIELDS, SIZES, fields_of
 from ..model.types import Pose, SensedKind, SensorField, SensorKind
@@ -38,38 +39,64 @@ def rangefinder(robots: SensedRobots, s: ModelSensor) -> Array:
 
     Other data of such a ray, and rays through each pixel of a camera, row by row, are also supported.
     """
-    data = robots.kept("rays", partial(_data_of_rays, robots))[s.index]
-    return np.concatenate([data[f] for f in fields_of(s.sensor)], axis=-1).reshape(robots.robots, -1)
+    data, own = robots.kept("rays", partial(_data_of_rays, robots)), _rays(robots.plan).own[s.index]
+    parts = [data[f][:, own] for f in fields_of(s.sensor)]
+    return (np.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]).reshape(robots.robots, -1)
 
 
-def _data_of_rays(robots: SensedRobots) -> dict[int, dict[SensorField, Array]]:
-    """Return the data (robots, rays, size) of the rays of all sensors, by the index of the sensor."""
-    sensors = [s for s in robots.plan.sensors if s.kind is K.RANGEFINDER]
-    own = [_rays_of(robots, s) for s in sensors]
-    of_ray = np.repeat(np.arange(len(own)), [len(x) for x, _ in own])
-    T = robots.now.placement[:, [robots.plan.number(s.frame, s.sensor.on) for s in sensors]][:, of_ray]
-    R, p, rays = T[..., :3, :3], T[..., :3, 3], _shapes_in_sight(robots.plan)
-    starts, directions = (np.einsum("...ij,...j->...i", R, np.concatenate(x)) for x in zip(*own, strict=True))
+class Rays(NamedTuple):
+    """The rays of all sensors."""
+
+    origin: Matrix  # (rays, 3) in the frame of the sensor
+    direction: Matrix  # (rays, 3) unit vectors
+    frame: Integers  # (rays,) number of the frame
+    body: list[str | None]  # the body whose shapes each ray ignores
+    on_camera: Booleans  # (rays, 1)
+    with_normals: bool
+    own: dict[int, slice]  # the rays of each sensor, by its index
+
+
+def _rays(plan: SensorPlan) -> Rays:
+    """Return the rays of all sensors, which are found once."""
+    if "sensed rays" not in plan.queries:
+        sensors = [s for s in plan.sensors if s.kind is K.RANGEFINDER]
+        own = [_rays_of(plan, s) for s in sensors]
+        counts = [len(x) for x, _ in own]
+        first, of_ray = np.cumsum([0, *counts]).tolist(), np.repeat(np.arange(len(own)), counts)
+        origin, direction = (np.concatenate(x) for x in zip(*own, strict=True))
+        plan.queries["sensed rays"] = Rays(
+            origin, direction, np.array([plan.number(s.frame, s.sensor.on) for s in sensors])[of_ray],
+            [None if (f := sensors[k].frame) is None else f.body for k in of_ray],
+            np.array([_on_camera(s) for s in sensors])[of_ray, None],
+            any(SensorField.NORMAL in s.sensor.data for s in sensors),
+            {s.index: slice(*first[k : k + 2]) for k, s in enumerate(sensors)},
+        )  # fmt: skip
+    return plan.queries["sensed rays"]  # type: ignore[no-any-return]
+
+
+def _data_of_rays(robots: SensedRobots) -> dict[SensorField, Array]:
+    """Return the data (robots, rays, size) of the rays of all sensors."""
+    every, shapes = _rays(robots.plan), _shapes_in_sight(robots.plan)
+    T = robots.now.placement[:, every.frame]
+    R, p = T[..., :3, :3], T[..., :3, 3]
+    starts, directions = (np.einsum("...ij,...j->...i", R, x) for x in (every.origin, every.direction))
     origins = p + starts
-    given = robots.now.q, origins, directions, [None if (f := sensors[k].frame) is None else f.body for k in of_ray]
-    with_normals = any(SensorField.NORMAL in s.sensor.data for s in sensors)
-    distance, normals = rays.distances_and_normals(*given) if with_normals else (rays.distances(*given), directions)
+    given = robots.now.q, origins, directions, every.body
+    distance, normals = shapes.distances_and_normals(*given) if every.with_normals else (shapes.distances(*given), directions)
     met, t = (distance >= 0.0)[..., None], distance[..., None]
     points = np.where(met, origins + t * directions, 0.0)
-    on_camera = np.array([_on_camera(s) for s in sensors])[of_ray, None]
-    depth = np.where(on_camera, -np.einsum("...i,...i->...", points - p, R[..., 2])[..., None], t)
+    depth = np.where(every.on_camera, -np.einsum("...i,...i->...", points - p, R[..., 2])[..., None], t)
     values = t, np.where(met, directions, 0.0), origins, points, np.where(met, normals, 0.0), np.where(met, depth, -1.0)
-    data = dict(zip(FIELDS[K.RANGEFINDER], values, strict=True))
-    return {s.index: {f: x[:, of_ray == k] for f, x in data.items()} for k, s in enumerate(sensors)}
+    return dict(zip(FIELDS[K.RANGEFINDER], values, strict=True))
 
 
 def _on_camera(s: ModelSensor) -> bool:
     return s.sensor.on is not None and s.sensor.on.kind is SensedKind.CAMERA
 
 
-def _rays_of(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
+def _rays_of(plan: SensorPlan, s: ModelSensor) -> tuple[Array, Array]:
     """Return origins and unit directions (rays, 3) of a sensor's rays, in its frame."""
-    return pixel_rays(robots.plan.camera(s.sensor.on)) if _on_camera(s) else (np.zeros((1, 3)), np.array([[0.0, 0.0, 1.0]]))
+    return pixel_rays(plan.camera(s.sensor.on)) if _on_camera(s) else (np.zeros((1, 3)), np.array([[0.0, 0.0, 1.0]]))
 
 
 def _shapes_in_sight(plan: SensorPlan) -> ShapeRays:

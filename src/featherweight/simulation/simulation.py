@@ -699,7 +699,7 @@ class Simulation(SuggestsNames):
 
         Other arrays replace it when all robots are reset together, or need room for more contacts.
         """
-        return self._fleet.home
+        return self._fleet.arrays
 
     @cached_property
     def touching_links(self) -> list[tuple[str | None, str | None]]:

@@ -12,6 +12,8 @@ from ..checks import PositiveCount, checked, shown
 from ..engine.loops.kernels import aligned_numbers
 from .sensor_history import SensorHistory
 
+REAL, WHOLE, BYTES = np.dtype(np.float64), np.dtype(np.int64), 8  # types of numbers of states, and the bytes of one
+
 
 class Field(NamedTuple):
     """A part of a state: its shape for one robot, and whether it holds whole numbers."""
@@ -25,9 +27,10 @@ class Field(NamedTuple):
         """The numbers of one robot."""
         return math.prod(self.shape)
 
-    def numbers(self, part: Array, robots: int) -> Array:
-        """Return the field (robots, ...) that lies in a part of the memory of states."""
-        return (part.view(np.int64) if self.whole else part).reshape(robots, *self.shape)
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its numbers."""
+        return WHOLE if self.whole else REAL
 
 
 class StateLayout:
@@ -55,9 +58,8 @@ class StateLayout:
         """Return the fields (robots, ...) in a block."""
         found, begin = {}, 0
         for name, x in self.fields.items():
-            end = begin + robots * self.sizes[name]
-            found[name] = x.numbers(block[begin:end], robots)
-            begin = end
+            found[name] = np.ndarray((robots, *x.shape), x.dtype, block, BYTES * begin)
+            begin += robots * self.sizes[name]
         return found
 
     def rows(self, blocks: Array) -> dict[str, Array]:
@@ -65,7 +67,7 @@ class StateLayout:
         found, begin = {}, 0
         for name, x in self.fields.items():
             end = begin + self.sizes[name]
-            found[name] = x.numbers(blocks[:, begin:end], len(blocks))
+            found[name] = blocks[:, begin:end].view(x.dtype).reshape(len(blocks), *x.shape)
             begin = end
         return found
 
