@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from typing import Any
+
 import pytest
 from falling_scenes import FallingScene, pile, stack
 from step_times import HEADER, Timed, timed
 
 import featherweight as fw
 
-SECONDS = 60.0
+
+def options(**changed: Any) -> Namespace:
+    return Namespace(**{"contact": "rigid", "torque": 0.0, "seconds": 60.0, "steps": 30, "long": 0} | changed)
 
 
-@pytest.mark.parametrize("stirred", [False, True])
-def test_a_row_has_a_cell_for_each_column(stirred: bool) -> None:
-    row = dict(zip(HEADER, timed(stack(2), 30, stirred, SECONDS), strict=True))
+@pytest.mark.parametrize("changed", [{}, {"long": 30}, {"contact": "as in the file", "torque": 0.1}])
+def test_a_row_has_a_cell_for_each_column(changed: dict[str, Any]) -> None:
+    row = dict(zip(HEADER, timed(stack(2), options(**changed)), strict=True))
     assert (row["scene"], row["nv"], row["steps"], row["failed steps"]) == ("2 boxes in a stack", "12", "30", "0")
     assert int(row["contacts of MuJoCo"]) == 8
 
@@ -25,9 +30,9 @@ def test_a_scene_has_a_floor_and_the_step_of_the_benchmark() -> None:
 
 
 def test_a_step_that_cannot_be_taken_is_counted_and_the_robot_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    times = Timed(stack(1), stirred=False)
+    times = Timed(stack(1), "rigid", 0.0)
 
-    def refuse(control: object) -> None:
+    def refuse(*inputs: object) -> None:
         raise fw.SimulationError("too long a step", 0.0)
 
     for _ in range(11):
@@ -42,5 +47,5 @@ def test_a_step_that_cannot_be_taken_is_counted_and_the_robot_begins_anew(monkey
 
 
 def test_what_cannot_be_loaded_has_a_row_that_says_so() -> None:
-    row = timed(FallingScene("nothing", "<mujoco><worldbody/></mujoco>"), 20, False, SECONDS)
+    row = timed(FallingScene("nothing", "<mujoco><worldbody/></mujoco>"), options())
     assert row[0] == "nothing" and row[-1].startswith("not simulated: ")
