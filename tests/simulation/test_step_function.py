@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from featherweight.simulation.step_function import StepFunction
 from simulation.scenes import boxes
 from simulation.stepped_robot import landing, slow_drive
 from simulation.test_sensor_history import text as sampled_sensors
+from simulation.test_state import SLIDERS
 
 
 def with_sampled_sensors() -> fw.Simulation:
@@ -68,6 +70,24 @@ def test_a_start_is_the_state_after_a_reset() -> None:
         sim.step(tau[i], control[i])
         assert step.state(StateArrays(*(x[i] for x in many))) == sim.state
         assert (len(sim.contacts()[0]) > 0) == (i > 0)
+
+
+def test_pairs_that_a_reset_excluded_do_not_touch(tmp_path: Path) -> None:
+    """Check a function that is made after the shapes have moved apart, and states that exclude other pairs."""
+    path = tmp_path / "sliders.urdf"
+    path.write_text(SLIDERS)
+    sim = fw.Simulation(fw.load(path), shapes=True, q=np.zeros(2))
+    apart = sim.state
+    sim.reset([0.05, -0.4])
+    begin = end = sim.state
+    sim.step(steps=300)
+    step = pickle.loads(pickle.dumps(sim.step_function()))
+    arrays, zero = step.arrays(begin), (np.zeros(2), np.zeros(0))
+    for _ in range(300):
+        arrays, end = step(arrays, *zero), sim.advance(end)
+    assert step.state(arrays) == end == sim.state
+    with pytest.raises(ValueError, match="the state excludes other pairs of shapes"):
+        step.arrays(apart)
 
 
 def test_states_have_room_for_a_number_of_contacts() -> None:

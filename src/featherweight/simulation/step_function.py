@@ -43,8 +43,10 @@ class StepFunction:
         self.name = f"step of {robot.name}"
         excluding = simulation.state.enabled
         simulation.reset(simulation.q, simulation.v)
-        start: State = simulation.state[0]
-        start.enabled = excluding
+        every: State = simulation.state
+        every.enabled = excluding
+        simulation.state = every
+        start = every[0]
         possible = min(start.layout.room, len(simulation.touching_links))
         self._form = StateForm(start, possible if contacts is None else contacts)
         self.started = self._form.arrays(start)

@@ -38,7 +38,7 @@ def test_steps_have_the_bits_of_pure_steps(drive: dict[str, Any]) -> None:
 
     def looped(state: ArrayState, tau: Any, control: Any) -> ArrayState:
         after, _ = jax.lax.scan(lambda s, _: (ours(s, tau, control), None), state, length=STEPS)
-        return after  # type: ignore[no-any-return]
+        return after
 
     again = pickle.loads(pickle.dumps(ours))
     for once in (ours, jax.jit(ours), jax.vmap(ours), jax.jit(jax.vmap(again))):

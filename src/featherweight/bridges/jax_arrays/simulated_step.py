@@ -34,9 +34,8 @@ def step(simulation: Simulation, *, contacts: int | None = None) -> SimulatedSte
 
     `grad`, `vjp` and `jacrev` are with respect to q, v, tau and control, by `Simulation.derivatives`, which processes one robot
     after the other and raises NotImplementedError for robots with activations or delays. Gradients with respect to
-    configurations are tangent to their manifold, as with `wrap`. The memory of a state has no gradient: no gradient passes
-    through an overlap from before the start that is still being separated, or through normal impulses of the last step where
-    they limit friction against spinning. Forward differentiation (`jvp`, `jacfwd`) and second derivatives do not work.
+    configurations are tangent to their manifold, as with `wrap`. The memory of a state has no gradient: it only starts the
+    solver of contacts. Forward differentiation (`jvp`, `jacfwd`) and second derivatives do not work.
 
     `contacts` is the number of contacts of a robot for which states have room; the default is that of the simulation now.
 
@@ -66,12 +65,16 @@ class SimulatedStep:
     function: StepFunction
 
     def start(self, q: ArrayLike, v: ArrayLike | None = None) -> ArrayState:
-        """Return the state of robots at q (..., nq) and v (..., nv), zero by default, as after `Simulation.reset`."""
+        """Return the state of robots at q (..., nq) and v (..., nv), zero by default, as after `Simulation.reset`.
+
+        The pairs of shapes that do not touch are those of the simulation.
+        """
         f = self.function
         given = arrays_of(f.name, {"q": q, "v": jnp.zeros(f.sizes["v"], jnp.float32) if v is None else v})
         rest = {"activation": jnp.asarray(f.started.activation), "memory": jnp.asarray(f.started.memory)}
-        q, v, activation, memory = f.arranged(given | rest, jnp)
-        return ArrayState(*promoted([q, v, activation], [q, v]), memory)
+        *numbers, memory = f.arranged(given | rest, jnp)
+        q, v, activation = promoted(numbers, numbers[:2])
+        return ArrayState(q, v, activation, memory)
 
     def from_state(self, state: State) -> ArrayState:
         """Return a `State` of the simulation as JAX's arrays. Raises as `Simulation.advance` does for other states."""

@@ -31,9 +31,8 @@ def step(simulation: Simulation, *, contacts: int | None = None) -> SimulatedSte
 
     `backward` and `torch.func` (grad, vjp, jacrev) are with respect to q, v, tau and control, by `Simulation.derivatives`,
     which processes one robot after the other and raises NotImplementedError for robots with activations or delays. Gradients
-    with respect to configurations are tangent to their manifold, as with `wrap`. The memory of a state has no gradient: no
-    gradient passes through an overlap from before the start that is still being separated, or through normal impulses of the
-    last step where they limit friction against spinning. Forward differentiation and second derivatives do not work.
+    with respect to configurations are tangent to their manifold, as with `wrap`. The memory of a state has no gradient: it only
+    starts the solver of contacts. Forward differentiation and second derivatives do not work.
 
     `contacts` is the number of contacts of a robot for which states have room; the default is that of the simulation now.
 
@@ -63,7 +62,10 @@ class SimulatedStep:
     function: StepFunction
 
     def start(self, q: torch.Tensor, v: torch.Tensor | None = None) -> TensorState:
-        """Return the state of robots at q (..., nq) and v (..., nv), zero by default, as after `Simulation.reset`."""
+        """Return the state of robots at q (..., nq) and v (..., nv), zero by default, as after `Simulation.reset`.
+
+        The pairs of shapes that do not touch are those of the simulation.
+        """
         f = self.function
         require_on_processor(f.name, {"q": q})
         given = {"q": q, "v": q.new_zeros(f.sizes["v"]) if v is None else v}
