@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..summaries import summarized
 from .state import State, StateLayout, copy_what_fits
 
 NAMED = {"q": "q", "v": "v", "activation": "act"}  # arrays with fields of states, the first fields of each layout
-MOST_PLACES = 4  # numbers of robots whose places are kept
+MOST_PLACES = 4  # numbers of robots for which the places of numbers are kept
 
 
 @summarized
@@ -36,7 +37,7 @@ class StateForm:
     def __init__(self, example: State, contacts: int) -> None:
         self.example, self._layout = example, example.layout.with_room(contacts)
         self._ends = np.cumsum([self._layout.sizes[field] for field in NAMED.values()])
-        self._places: dict[tuple[int, int], Array] = {}
+        self._places = lru_cache(MOST_PLACES)(self._places_in)
         alone = self.arrays(example)
         self.sizes: dict[str, int] = {name: x.shape[-1] for name, x in alone._asdict().items()}
 
@@ -51,7 +52,7 @@ class StateForm:
             raise ValueError("the state excludes other pairs of shapes, which overlapped at its start")
         if (most := int(state.arrays["counts"].max())) > self._layout.room:
             raise ValueError(f"a robot has {most} contacts, but room for {self._layout.room}: give step(..., contacts={most})")
-        rows = state.block[self._places_in(state.layout, len(state))]
+        rows = state.block[self._places(state.layout, len(state))]
         if state.history is not None:
             rows = np.concatenate([rows, state.history.rows()], axis=1)
         *named, rest = np.split(rows, self._ends, axis=1)
@@ -66,17 +67,11 @@ class StateForm:
         if history is not None:
             history.put_rows(rows[:, size:])
         block = like.layout.block(robots)
-        block[self._places_in(like.layout, robots)] = rows[:, :size]
+        block[self._places(like.layout, robots)] = rows[:, :size]
         return State(like.layout, block, arrays.q.ndim == 1, history, like.enabled)
 
     def _places_in(self, layout: StateLayout, robots: int) -> Array:
-        """Return the places (robots, numbers) of the numbers of arrays in the block of states; the last are kept."""
-        kind = robots, layout.room
-        if kind not in self._places:
-            if len(self._places) == MOST_PLACES:
-                del self._places[next(iter(self._places))]
-            places = np.zeros((robots, self._layout.size))
-            numbers = layout.arrays(np.arange(float(robots * layout.size)), robots)
-            copy_what_fits(numbers, self._layout.rows(places))
-            self._places[kind] = places.astype(np.int64)
-        return self._places[kind]
+        """Return the places (robots, numbers) of the numbers of arrays in the block of states."""
+        places = np.zeros((robots, self._layout.size))
+        copy_what_fits(layout.arrays(np.arange(float(robots * layout.size)), robots), self._layout.rows(places))
+        return places.astype(np.int64)
