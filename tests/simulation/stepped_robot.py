@@ -7,21 +7,22 @@ from typing import Any
 import numpy as np
 
 import featherweight as fw
-from featherweight.model.types import WORLD, Actuator
+from featherweight.model.types import WORLD, Activation, Actuator, ControlDelay
 
 INERTIA = fw.Inertia(2.0, (0.05, 0.02, 0.01), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
 
 
-def landing(robots: int = 3) -> tuple[fw.Simulation, tuple[Any, Any, Any, Any]]:
+def landing(robots: int = 3, **drive: Any) -> tuple[fw.Simulation, tuple[Any, Any, Any, Any]]:
     """Return a simulation, and states and inputs of robots: the first flies, the feet of the others hit the ground and
-    slide or stick.
+    slide or stick. `drive` has further parts of the hip's actuator.
     """
     bodies = [fw.Body("trunk", INERTIA), fw.Body("leg", INERTIA)]
     joints = [
         fw.Joint("root", fw.JointType.FLOATING, WORLD, "trunk"),
         fw.Joint("hip", fw.JointType.REVOLUTE, "trunk", "leg", axis=(0.0, 1.0, 0.0)),
     ]
-    description = fw.describe(bodies, joints, name="lander", actuators=[Actuator("hip", "hip", gain=1.0, control=(-9.0, 9.0))])
+    hip = Actuator("hip", "hip", gain=1.0, control=(-9.0, 9.0), **drive)
+    description = fw.describe(bodies, joints, name="lander", actuators=[hip])
     foot = fw.ContactSphere("leg", 0.05, (0.0, 0.1, -0.4))
     contact = fw.ContactOptions(tolerance=1e-13, friction=0.4)
     rng = np.random.default_rng(4)
@@ -36,3 +37,8 @@ def landing(robots: int = 3) -> tuple[fw.Simulation, tuple[Any, Any, Any, Any]]:
     v[1, 0] = 3.0
     sim = fw.Simulation(robot, 1e-3, q=q[0], spheres=[foot], ground=True, contact=contact)
     return sim, (q, v, 0.1 * rng.standard_normal((robots, 7)), rng.standard_normal((robots, 1)))
+
+
+def slow_drive() -> dict[str, Any]:
+    """Return parts of an actuator whose control acts later and slowly."""
+    return {"activation": Activation("filter", 0.02), "delay": ControlDelay(0.003, 4)}

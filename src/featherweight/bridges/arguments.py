@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from ..engine.function import CompiledFunction
+
+State = TypeVar("State")
 
 
 def compiled_function(x: object, name: str = "function") -> CompiledFunction[Any]:
@@ -22,3 +24,11 @@ def function_of(x: object, kind: str, wanted: str, **options: Any) -> Any:
     if not hasattr(x, f"{kind}_function"):
         raise TypeError(f"{kind} takes a featherweight.{wanted}; got {x!r}")
     return getattr(x, f"{kind}_function")(**options)
+
+
+def array_state(owner: str, x: object, kind: type[State]) -> State:
+    """Return the state that a step takes. Raises TypeError unless x is of the library's class of states."""
+    if not isinstance(x, kind):
+        made = "such as step.start(q, v) or step.from_state(simulation.state)"
+        raise TypeError(f"{owner}: state must be the {kind.__name__} of a step, {made}; got {x!r}")
+    return x

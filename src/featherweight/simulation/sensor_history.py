@@ -146,6 +146,21 @@ class SensorHistory:
         for mine, theirs in zip(self.sampled, other.sampled, strict=True):
             mine.put(which, theirs)
 
+    def rows(self) -> Array:
+        """Return all samples as one row of numbers for each robot."""
+        arrays = [getattr(x, name) for x in self.sampled for name in OF_ROBOTS]
+        return np.concatenate([x.reshape(len(x), -1) for x in arrays], axis=1, dtype=np.float64)
+
+    def put_rows(self, rows: Array) -> None:
+        """Replace all samples by those of `rows`."""
+        begin = 0
+        for x in self.sampled:
+            for name in OF_ROBOTS:
+                goal = getattr(x, name)
+                end = begin + goal[0].size
+                goal[:] = rows[:, begin:end].reshape(goal.shape)
+                begin = end
+
     def __eq__(self, other: object) -> bool:
         return self.sampled == other.sampled if isinstance(other, SensorHistory) else NotImplemented
 

@@ -458,15 +458,18 @@ class Simulation(SuggestsNames):
         return many[0] if self._fleet.single else of_all_robots(many)
 
     @exclusive
-    def step_function(self) -> StepFunction:
-        """Return a step of a copy of this simulation as a function of state and inputs, for libraries that differentiate.
+    @knows_keywords
+    def step_function(self, contacts: int | None = None) -> StepFunction:
+        """Return the step of a copy of this simulation as a function of states as arrays, for libraries that differentiate.
 
-        `featherweight.torch.step` and `featherweight.jax.step` turn it into functions of tensors and JAX arrays.
+        `featherweight.torch.step` and `featherweight.jax.step` turn it into functions of tensors and JAX arrays. The arrays of
+        a state have room for so many `contacts` of a robot, by default for as many as this simulation has now.
         """
+        if contacts is not None:
+            check_count("contacts", contacts, 1)
         copied = copy.deepcopy(self)
         copied.on_failure = copied._fleet.on_failure = "raise"
-        copied.reset(copied.q, copied.v)
-        return StepFunction(copied)
+        return StepFunction(copied, contacts)
 
     # many steps
 

@@ -1,11 +1,8 @@
-"""A step of a simulation as a function of arrays, for libraries that differentiate.
-
-Contacts keep no memory between calls: each step starts as if the robots had been placed at the given state.
-"""
+"""A step of a simulation as a function of states as arrays, for libraries that differentiate."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +14,9 @@ from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..robot.arguments import Q, V
 from ..summaries import summarized
-
-
-@summarized
-class SteppedState(NamedTuple):
-    """The state after a step."""
-
-    q: Any  # (..., nq)
-    v: Any  # (..., nv)
+from .arguments import with_unit_rotations
+from .state import State
+from .state_arrays import StateArrays, StateForm
 
 
 @summarized
@@ -38,95 +30,121 @@ class StepGradients(NamedTuple):
 
 
 class StepFunction:
-    """The step of a copy of a simulation as a function; `Simulation.step_function` makes it.
+    """The step of a copy of a simulation as a function of states as arrays; `Simulation.step_function` makes it.
 
-    `step(q, v, tau, control)` returns the state after the step. Arguments are float64 arrays with the same leading axes;
-    `sizes` gives their last axes. `pullback` multiplies by the transposed derivative. A lock serializes calls from several
-    threads.
+    `step(state, tau, control)` returns the state after the step, with the bits of `Simulation.advance`. Arguments are arrays
+    with the same leading axes; `sizes` gives their last axes. `pullback` multiplies by the transposed derivative. `started` is
+    the state of one robot after a reset. A lock serializes calls from several threads.
     """
 
-    def __init__(self, simulation: Any) -> None:
-        self._simulation, robot = simulation, simulation.robot
+    def __init__(self, simulation: Any, contacts: int | None = None) -> None:
+        """Take a simulation that nobody else moves. Arrays of states have room for so many contacts of a robot."""
+        self._simulation, self._contacts, robot = simulation, contacts, simulation.robot
         self.name = f"step of {robot.name}"
-        self.sizes = {"q": robot.nq, "v": robot.nv, "tau": robot.nv, "control": len(robot.controls)}
+        excluding = simulation.state.enabled
+        simulation.reset(simulation.q, simulation.v)
+        every: State = simulation.state
+        every.enabled = excluding
+        simulation.state = every
+        start = every[0]
+        possible = min(start.layout.room, len(simulation.touching_links))
+        self._form = StateForm(start, possible if contacts is None else contacts)
+        self.started = self._form.arrays(start)
+        self.sizes = self._form.sizes | {"tau": robot.nv, "control": len(robot.controls)}
         self._rate: CompiledFunction[Any] = robot.bind(
             "configuration_rate", integration.write_configuration_rate, (Q, V), (Output("rate", (robot.nq,)),)
         )
         self._lock = new_lock()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return StepFunction, (self._simulation,)
+        return StepFunction, (self._simulation, self._contacts)
 
     def __repr__(self) -> str:
         return f"<{self.name}: function of {', '.join(self.sizes)}>"
 
-    def __call__(self, q: Array, v: Array, tau: Array, control: Array) -> SteppedState:
-        """Return the state after a step. Raises as `Simulation.step` does."""
-        batch, (q, v, tau, control) = self._rows(q, v, tau, control)
-        if not len(q):
-            return SteppedState(q.reshape(*batch, q.shape[1]), v.reshape(*batch, v.shape[1]))
-        with self._lock:
-            sim = self._put(q, v)
-            sim.step(tau, control if control.shape[1] else None)
-            return SteppedState(np.array(sim.q).reshape(*batch, q.shape[1]), np.array(sim.v).reshape(*batch, v.shape[1]))
+    def arrays(self, state: State) -> StateArrays:
+        """Return a `State` as arrays. Raises as `Simulation.advance` does, and ValueError for more contacts than have room."""
+        return self._form.arrays(state)
 
-    def pullback(self, q: Array, v: Array, tau: Array, control: Array, q_bar: Array, v_bar: Array) -> StepGradients:
-        """Return cotangents of the arguments for given cotangents of the state after the step.
+    def state(self, arrays: Sequence[Array]) -> State:
+        """Return arrays, with one leading axis or none, as a `State`. Raises ValueError for wrong shapes."""
+        leading, rows = self._rows(StateArrays(*arrays)._asdict())
+        if len(leading) > 1:
+            raise ValueError(f"{self.name}: a State has one leading axis or none; got {len(leading)}")
+        made = self._state(rows)
+        return made if leading else made[0]
+
+    def __call__(self, state: Sequence[Array], tau: Array, control: Array) -> StateArrays:
+        """Return the state after a step. Raises as `Simulation.advance` does, and ValueError for too many contacts."""
+        leading, rows = self._rows({**StateArrays(*state)._asdict(), "tau": tau, "control": control})
+        if not len(rows["q"]):
+            return StateArrays(*state)
+        with self._lock:
+            after = self._simulation.advance(self._state(rows), tau=rows["tau"], control=_given(rows["control"]))
+        return StateArrays(*(x.reshape(*leading, x.shape[1]) for x in self._form.arrays(after)))
+
+    def pullback(
+        self, state: Sequence[Array], tau: Array, control: Array, after: Array, q_bar: Array, v_bar: Array
+    ) -> StepGradients:
+        """Return cotangents of the arguments for given cotangents of q and v after the step; `after` is that q.
 
         The cotangents of q are projected on the tangent space. Raises as `Simulation.derivatives` does.
         """
-        batch, (q, v, tau, control, q_bar, v_bar) = self._rows(q, v, tau, control, q_bar, v_bar)
+        given = {**StateArrays(*state)._asdict(), "tau": tau, "control": control}
+        leading, rows = self._rows(given | {"q after": after, "q_bar": q_bar, "v_bar": v_bar})
+        q, tau, control = (rows[name] for name in ("q", "tau", "control"))
         if not len(q):
-            return StepGradients(*(x.reshape(*batch, x.shape[1]) for x in (q, v, tau, control)))
-        given = control if control.shape[1] else None
+            return StepGradients(*(np.zeros((*leading, self.sizes[name])) for name in StepGradients._fields))
         with self._lock:
-            D = self._put(q, v).derivatives(tau, given)
-            self._simulation.step(tau, given)
-            after = self._simulation.q
-        start, end = self._rates(q), self._rates(after)
-        above = np.concatenate([np.einsum("nij,ni->nj", end, q_bar), v_bar], axis=1)
+            self._simulation.state = self._state(rows)
+            D = self._simulation.derivatives(tau, _given(control))
+        start, end = self._rates(q), self._rates(rows["q after"])
+        above = np.concatenate([np.einsum("nij,ni->nj", end, rows["q_bar"]), rows["v_bar"]], axis=1)
         below = np.einsum("nij,ni->nj", D.A, above)
-        nv = v.shape[1]
+        nv = tau.shape[1]
         along = np.linalg.solve(np.einsum("nki,nkj->nij", start, start), below[:, :nv, None])
         found = (
             (start @ along)[..., 0], below[:, nv:], np.einsum("nij,ni->nj", D.B, above),
-            np.einsum("nij,ni->nj", D.B_control, above) if given is not None else control,
+            np.einsum("nij,ni->nj", D.B_control, above) if control.shape[1] else control,
         )  # fmt: skip
-        return StepGradients(*(x.reshape(*batch, x.shape[1]) for x in found))
+        return StepGradients(*(x.reshape(*leading, x.shape[1]) for x in found))
 
-    def arranged(self, arrays: Sequence[Any], library: Any) -> list[Any]:
-        """Return q, v, tau and control, arrays of any library, with the same leading axes.
+    def arranged(self, named: Mapping[str, Any], library: Any) -> list[Any]:
+        """Return arrays of any library by name, such as a state and inputs, with the same leading axes.
 
-        `library` is the module with `broadcast_shapes` and `broadcast_to`. Raises ValueError for wrong shapes.
+        `library` is the module with `broadcast_shapes` and `broadcast_to`. Raises ValueError for wrong shapes, and TypeError
+        for a memory of another type.
         """
-        for (name, size), x in zip(self.sizes.items(), arrays, strict=True):
-            if x.ndim == 0 or x.shape[-1] != size:
-                raise ValueError(f"{self.name}: {name} must have shape (..., {size}); got {tuple(x.shape)}")
-        batch = library.broadcast_shapes(*(x.shape[:-1] for x in arrays))
-        return [library.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays]
+        for name, x in named.items():
+            if x.ndim == 0 or x.shape[-1] != self.sizes[name]:
+                raise ValueError(f"{self.name}: {name} must have shape (..., {self.sizes[name]}); got {tuple(x.shape)}")
+            if name == "memory" and not str(x.dtype).endswith("int32"):
+                raise TypeError(f"{self.name}: the memory of a state must have the type int32, as it came; got {x.dtype}")
+        leading = library.broadcast_shapes(*(x.shape[:-1] for x in named.values()))
+        return [library.broadcast_to(x, (*leading, x.shape[-1])) for x in named.values()]
 
-    def _rows(self, *arrays: Array) -> tuple[tuple[int, ...], list[Array]]:
+    def _rows(self, named: Mapping[str, Any]) -> tuple[tuple[int, ...], dict[str, Array]]:
         """Return the leading axes, and the arrays with one axis in place of them. Raises ValueError for wrong shapes."""
-        named = zip(
-            (*self.sizes, "q_bar", "v_bar"), (*self.sizes.values(), *list(self.sizes.values())[:2]), arrays, strict=False
-        )
-        batch = np.shape(arrays[0])[:-1]
-        for name, size, x in named:
-            if np.shape(x) != (*batch, size):
-                raise ValueError(f"{self.name}: {name} must have shape {(*batch, size)}; got {np.shape(x)}")
-        rows = int(np.prod(batch))
-        return batch, [np.array(x, np.float64, order="C").reshape(rows, np.shape(x)[-1]) for x in arrays]
+        sizes = self.sizes | {"q after": self.sizes["q"], "q_bar": self.sizes["q"], "v_bar": self.sizes["v"]}
+        leading = np.shape(named["q"])[:-1]
+        for name, x in named.items():
+            if np.shape(x) != (*leading, sizes[name]):
+                raise ValueError(f"{self.name}: {name} must have shape {(*leading, sizes[name])}; got {np.shape(x)}")
+        kinds = {name: np.int32 if name == "memory" else np.float64 for name in named}
+        robots = int(np.prod(leading))
+        return leading, {n: np.asarray(x, kinds[n], order="C").reshape(robots, sizes[n]) for n, x in named.items()}
 
-    def _put(self, q: Array, v: Array) -> Any:
-        """Place the robots at a state, as at the start of a simulation."""
-        sim = self._simulation
-        if sim.q.shape == q.shape:
-            sim.reset(q, v, which=np.arange(len(q)))
-        else:
-            sim.reset(q, v)
-        return sim
+    def _state(self, rows: Mapping[str, Array]) -> State:
+        """Return the state of robots, with rotations of unit length."""
+        rows = dict(rows, q=with_unit_rotations(self._simulation.robot, rows["q"]))
+        return self._form.state(StateArrays(*(rows[name] for name in StateArrays._fields)))
 
     def _rates(self, q: Array) -> Array:
         """Return R (n, nq, nv), the matrix from velocities v to rates of configurations R v."""
         columns: Array = self._rate(q[:, None], np.eye(self.sizes["v"]))
         return np.swapaxes(columns, 1, 2)
+
+
+def _given(control: Array) -> Array | None:
+    """Return controls, or None for a robot that has none."""
+    return control if control.shape[1] else None

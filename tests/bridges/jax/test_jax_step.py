@@ -1,4 +1,4 @@
-"""Tests of a simulation step in JAX: values, gradients through contact, and transformations."""
+"""Tests of a simulation step in JAX: bits of pure steps, gradients through contact, and transformations."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
 
-from featherweight.jax import step  # noqa: E402
-from simulation.stepped_robot import landing  # noqa: E402
+from featherweight.jax import ArrayState, step  # noqa: E402
+from simulation.stepped_robot import landing, slow_drive  # noqa: E402
+
+STEPS = 30
 
 
 @pytest.fixture(autouse=True)
@@ -23,22 +25,68 @@ def _double() -> Iterator[None]:
         yield
 
 
-def test_values_and_gradients_are_those_of_the_step_function() -> None:
-    """Check steps alone, compiled, and robot by robot under vmap."""
-    sim, given = landing()
+@pytest.mark.parametrize("drive", [{}, slow_drive()], ids=["direct", "slow"])
+def test_steps_have_the_bits_of_pure_steps(drive: dict[str, Any]) -> None:
+    """Check all robots together, compiled, robot by robot under vmap, and in a compiled loop; activations and delays go on."""
+    sim, (q, v, tau, control) = landing(**drive)
+    sim.reset(q, v)
+    sim.step(tau, control, steps=3)
+    ours, begin, end = step(sim), sim.state, sim.state
+    for _ in range(STEPS):
+        end = sim.advance(end, tau=tau, control=control)
+    assert end.arrays["counts"].any() and bool(drive) == (end.activation.size > 0 and end.activation.all())
+
+    def looped(state: ArrayState, tau: Any, control: Any) -> ArrayState:
+        after, _ = jax.lax.scan(lambda s, _: (ours(s, tau, control), None), state, length=STEPS)
+        return after
+
+    again = pickle.loads(pickle.dumps(ours))
+    for once in (ours, jax.jit(ours), jax.vmap(ours), jax.jit(jax.vmap(again))):
+        state = ours.from_state(begin)
+        for _ in range(STEPS):
+            state = once(state, tau, control)
+        assert isinstance(state, ArrayState) and ours.to_state(state) == end
+    for loop in (looped, jax.jit(looped), jax.jit(jax.vmap(looped))):
+        assert ours.to_state(loop(ours.from_state(begin), tau, control)) == end
+    one = jax.jit(looped)(ours.from_state(begin[1]), tau[1], control[1])
+    assert ours.to_state(one) == end[1]
+
+
+def test_a_start_is_the_state_after_a_reset() -> None:
+    sim, (q, v, *_) = landing(**slow_drive())
+    ours = step(sim)
+    sim.reset(q, v)
+    assert ours.to_state(ours.start(q, v)) == ours.to_state(jax.jit(ours.start)(q, v)) == sim.state
+    sim.reset(q[1])
+    assert ours.to_state(ours.start(q[1])) == sim.state
+
+
+def test_leading_axes_of_states_and_inputs_broadcast() -> None:
+    sim, (q, v, *_) = landing()
+    ours, futures = step(sim), np.linspace(-1.0, 1.0, 5)[:, None]
+    after = ours(ours.start(q[1], v[1]), control=futures)
+    assert [x.shape for x in after] == [(5, n) for n in list(ours.function.sizes.values())[:4]]
+    for k in range(5):
+        for x, y in zip(after, ours(ours.start(q[1], v[1]), np.zeros(7), futures[k]), strict=True):
+            np.testing.assert_array_equal(x[k], y)
+
+
+def test_gradients_are_those_of_the_step_function() -> None:
+    """Check them in the middle of a motion, alone, compiled, and robot by robot under vmap."""
+    sim, (q, v, tau, control) = landing()
     ours, function, rng = step(sim), sim.step_function(), np.random.default_rng(0)
     bars = rng.standard_normal((3, 8)), rng.standard_normal((3, 7))
-    expected, gradients = function(*given), function.pullback(*given, bars[0], bars[1])
+    state = ours(ours.start(q, v), tau, control)
+    numbers = [*map(np.asarray, state)]
+    expected = function.pullback(numbers, tau, control, function(numbers, tau, control).q, *bars)
 
-    def total(*args: Any) -> Any:
-        after = ours(*args)
+    def total(q: Any, v: Any, tau: Any, control: Any, memory: Any, bars: Any) -> Any:
+        after = ours(state._replace(q=q, v=v, activation=jnp.zeros((*q.shape[:-1], 0)), memory=memory), tau, control)
         return (after.q * bars[0]).sum() + (after.v * bars[1]).sum()
 
-    for apply in (ours, jax.jit(ours), jax.vmap(ours), pickle.loads(pickle.dumps(ours))):
-        for x, y in zip(apply(*given), expected, strict=True):
-            np.testing.assert_array_equal(x, y)
-    for gradient in (jax.grad(total, (0, 1, 2, 3)), jax.jit(jax.grad(total, (0, 1, 2, 3)))):
-        for x, y in zip(gradient(*given), gradients, strict=True):
+    gradient = jax.grad(total, (0, 1, 2, 3))
+    for apply in (gradient, jax.jit(gradient), jax.vmap(gradient), jax.jit(jax.vmap(gradient))):
+        for x, y in zip(apply(state.q, state.v, tau, control, state.memory, bars), expected, strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12)
 
 
@@ -48,24 +96,40 @@ def test_gradients_go_through_a_landing() -> None:
     ours = step(sim)
 
     def landed(u: Any) -> Any:
-        def once(state: tuple[Any, Any], _: Any) -> Any:
-            return tuple(ours(*state, control=u)), None
-
-        (_, after), _ = jax.lax.scan(once, (jnp.asarray(q[2]), jnp.asarray(v[2])), None, length=20)
-        return after[2]
+        after, _ = jax.lax.scan(lambda s, _: (ours(s, control=u), None), ours.start(q[2], v[2]), length=20)
+        return after.v[2]
 
     u, h = jnp.asarray(control[2]), 1e-4
     slope = jax.grad(landed)(u)[0]
     assert float(slope) == pytest.approx(float(landed(u + h) - landed(u - h)) / (2.0 * h), rel=1e-4)
 
 
+def test_single_precision_rounds_configurations_and_velocities_only() -> None:
+    sim, (q, v, tau, control) = landing()
+    with jax.enable_x64(False):
+        ours = step(sim)
+        state = jax.jit(ours)(ours.start(q, v), tau, control)
+        assert [x.dtype for x in state] == [jnp.float32] * 3 + [jnp.int32]
+        sim.reset(q.astype(np.float32), v.astype(np.float32))
+        sim.step(tau.astype(np.float32), control.astype(np.float32))
+        for x, y in zip(state, ours.function.arrays(sim.state), strict=True):
+            np.testing.assert_array_equal(x, y.astype(x.dtype))
+
+
 def test_inputs_may_be_left_out_and_wrong_ones_are_refused() -> None:
     sim, (q, v, _, _) = landing()
     ours = step(sim)
-    zero = np.zeros((3, 7)), np.zeros((3, 1))
-    np.testing.assert_array_equal(ours(q, v).v, ours(q, v, *zero).v)
-    assert ours(jnp.asarray(q, jnp.float32), jnp.asarray(v, jnp.float32)).v.dtype == jnp.float32
+    state = ours.start(q, v)
+    np.testing.assert_array_equal(ours(state).v, ours(state, np.zeros((3, 7)), np.zeros((3, 1))).v)
     with pytest.raises(ValueError, match=r"tau must have shape \(\.\.\., 7\)"):
-        ours(q, v, q)
+        ours(state, q)
+    with pytest.raises(TypeError, match="memory of a state must have the type int32"):
+        ours(jax.tree.map(jnp.asarray, state)._replace(memory=state.memory * 1.0))
+    with pytest.raises(TypeError, match=r"state must be the ArrayState of a step, such as step\.start\(q, v\)"):
+        ours(q, v)
     with pytest.raises(TypeError, match=r"featherweight\.Simulation"):
         step(sim.robot)  # type: ignore[arg-type]
+    slow, (q, v, *_) = landing(**slow_drive())
+    ours = step(slow)
+    with pytest.raises(Exception, match="activations"):
+        jax.grad(lambda v: ours(ours.start(q[0], v)).v.sum())(v[0])

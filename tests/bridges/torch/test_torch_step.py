@@ -1,4 +1,4 @@
-"""Tests of a simulation step in PyTorch: values, gradients through contact, and transformations."""
+"""Tests of a simulation step in PyTorch: bits of pure steps, gradients through contact, and transformations."""
 
 from __future__ import annotations
 
@@ -10,28 +10,81 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from featherweight.torch import step  # noqa: E402
-from simulation.stepped_robot import landing  # noqa: E402
+from featherweight.torch import TensorState, step  # noqa: E402
+from simulation.stepped_robot import landing, slow_drive  # noqa: E402
+
+STEPS = 30
 
 
-def test_values_and_gradients_are_those_of_the_step_function() -> None:
-    """Check steps alone, and robot by robot under vmap."""
-    sim, given = landing()
+@pytest.mark.parametrize("drive", [{}, slow_drive()], ids=["direct", "slow"])
+def test_steps_have_the_bits_of_pure_steps(drive: dict[str, Any]) -> None:
+    """Check all robots together, robot by robot under vmap, and one alone; activations and delays go on."""
+    sim, (q, v, tau, control) = landing(**drive)
+    sim.reset(q, v)
+    sim.step(tau, control, steps=3)
+    ours, begin, end = step(sim), sim.state, sim.state
+    for _ in range(STEPS):
+        end = sim.advance(end, tau=tau, control=control)
+    assert end.arrays["counts"].any() and bool(drive) == (end.activation.size > 0 and end.activation.all())
+    inputs = torch.tensor(tau), torch.tensor(control)
+    for once in (ours, torch.func.vmap(ours), pickle.loads(pickle.dumps(ours))):
+        state = ours.from_state(begin)
+        for _ in range(STEPS):
+            state = once(state, *inputs)
+        assert isinstance(state, TensorState) and ours.to_state(state) == end
+    alone = ours.from_state(begin[1])
+    for _ in range(STEPS):
+        alone = ours(alone, inputs[0][1], inputs[1][1])
+    assert ours.to_state(alone) == end[1]
+
+
+def test_a_start_is_the_state_after_a_reset() -> None:
+    sim, (q, v, *_) = landing(**slow_drive())
+    ours = step(sim)
+    sim.reset(q, v)
+    assert ours.to_state(ours.start(torch.tensor(q), torch.tensor(v))) == sim.state
+    sim.reset(q[1])
+    assert ours.to_state(ours.start(torch.tensor(q[1]))) == sim.state
+
+
+def test_leading_axes_of_states_and_inputs_broadcast() -> None:
+    sim, (q, v, *_) = landing()
+    ours, futures = step(sim), torch.linspace(-1.0, 1.0, 5, dtype=torch.float64)[:, None]
+    begin = ours.start(torch.tensor(q[1]), torch.tensor(v[1]))
+    after = ours(begin, control=futures)
+    assert [x.shape for x in after] == [(5, n) for n in list(ours.function.sizes.values())[:4]]
+    for k in range(5):
+        for x, y in zip(after, ours(begin, control=futures[k]), strict=True):
+            np.testing.assert_array_equal(x[k], y)
+
+
+def test_gradients_are_those_of_the_step_function() -> None:
+    """Check `backward` and `torch.func`, in the middle of a motion, and robot by robot under vmap."""
+    sim, (q, v, tau, control) = landing()
     ours, function, rng = step(sim), sim.step_function(), np.random.default_rng(0)
     bars = rng.standard_normal((3, 8)), rng.standard_normal((3, 7))
-    expected, gradients = function(*given), function.pullback(*given, bars[0], bars[1])
-    tensors = [torch.tensor(x, requires_grad=True) for x in given]
     q_bar, v_bar = map(torch.tensor, bars)
-    for apply in (ours, torch.func.vmap(ours), pickle.loads(pickle.dumps(ours))):
-        for x, y in zip(apply(*tensors), expected, strict=True):
-            np.testing.assert_array_equal(x.detach(), y)
-    after = ours(*tensors)
+    inputs = torch.tensor(tau), torch.tensor(control)
+    state = ours(ours.start(torch.tensor(q), torch.tensor(v)), *inputs)
+    numbers = [x.numpy() for x in state]
+    expected = function.pullback(numbers, tau, control, function(numbers, tau, control).q, *bars)
+    given = [x.clone().requires_grad_() for x in (state.q, state.v, *inputs)]
+    after = ours(state._replace(q=given[0], v=given[1]), *given[2:])
+    assert not after.memory.requires_grad
     ((after.q * q_bar).sum() + (after.v * v_bar).sum()).backward()
-    for x, y in zip(tensors, gradients, strict=True):
+    for x, y in zip(given, expected, strict=True):
         np.testing.assert_allclose(x.grad, y, rtol=1e-12, atol=1e-12)
-    _, pullback = torch.func.vjp(ours, *(x.detach() for x in tensors))
-    for x, y in zip(pullback(type(after)(q_bar, v_bar)), gradients, strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12)
+
+    def total(q: Any, v: Any, tau: Any, control: Any, memory: Any, bars: Any) -> Any:
+        after = ours(TensorState(q, v, q.new_zeros(*q.shape[:-1], 0), memory), tau, control)
+        return (after.q * bars[0]).sum() + (after.v * bars[1]).sum()
+
+    gradient = torch.func.grad(total, (0, 1, 2, 3))
+    for apply in (gradient, torch.func.vmap(gradient)):
+        for x, y in zip(apply(state.q, state.v, *inputs, state.memory, (q_bar, v_bar)), expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12)
+    jacobian = torch.func.jacrev(lambda v: ours(state._replace(v=v)).v)(state.v)
+    assert jacobian.shape == (3, 7, 3, 7)
 
 
 def test_gradients_go_through_a_landing() -> None:
@@ -40,10 +93,10 @@ def test_gradients_go_through_a_landing() -> None:
     ours = step(sim)
 
     def landed(u: Any) -> Any:
-        state = torch.tensor(q[2]), torch.tensor(v[2])
+        state = ours.start(torch.tensor(q[2]), torch.tensor(v[2]))
         for _ in range(20):
-            state = ours(*state, control=u)
-        return state[1][2]
+            state = ours(state, control=u)
+        return state.v[2]
 
     u, h = torch.tensor(control[2], requires_grad=True), 1e-4
     landed(u).backward()
@@ -51,19 +104,39 @@ def test_gradients_go_through_a_landing() -> None:
         assert float(u.grad[0]) == pytest.approx(float(landed(u + h) - landed(u - h)) / (2.0 * h), rel=1e-4)
 
 
+def test_single_precision_rounds_configurations_and_velocities_only() -> None:
+    sim, (q, v, tau, control) = landing()
+    ours, given = step(sim), [torch.tensor(x).float() for x in (q, v, tau, control)]
+    state = ours(ours.start(*given[:2]), *given[2:])
+    assert [x.dtype for x in state] == [torch.float32] * 3 + [torch.int32]
+    sim.reset(*(x.double().numpy() for x in given[:2]))
+    sim.step(*(x.double().numpy() for x in given[2:]))
+    for x, y in zip(state, ours.from_state(sim.state), strict=True):
+        np.testing.assert_array_equal(x, y.to(x.dtype))
+
+
 def test_inputs_may_be_left_out_and_wrong_ones_are_refused() -> None:
     sim, (q, v, _, _) = landing()
     ours, x, u = step(sim), torch.tensor(q), torch.tensor(v)
-    np.testing.assert_array_equal(ours(x, u).v, ours(x, u, torch.zeros(7, dtype=x.dtype), torch.zeros(1, dtype=x.dtype)).v)
-    assert ours(x.float(), u.float()).v.dtype == torch.float32
+    state = ours.start(x, u)
+    np.testing.assert_array_equal(ours(state).v, ours(state, torch.zeros_like(u), torch.zeros(1, dtype=x.dtype)).v)
     with pytest.raises(ValueError, match=r"tau must have shape \(\.\.\., 7\)"):
-        ours(x, u, x)
+        ours(state, x)
     with pytest.raises(TypeError, match="v must be a tensor"):
-        ours(x, v)
+        ours(state._replace(v=v))
+    with pytest.raises(TypeError, match="memory of a state must have the type int32"):
+        ours(state._replace(memory=state.memory.double()))
+    with pytest.raises(TypeError, match=r"state must be the TensorState of a step, such as step\.start\(q, v\)"):
+        ours(x, u)
     with pytest.raises(TypeError, match=r"featherweight\.Simulation"):
         step(sim.robot)  # type: ignore[arg-type]
     y = torch.tensor(v, requires_grad=True)
-    (slope,) = torch.autograd.grad(ours(x, y).v.square().sum(), y, create_graph=True)
+    (slope,) = torch.autograd.grad(ours(state._replace(v=y)).v.square().sum(), y, create_graph=True)
     total = slope.sum()
     with pytest.raises(NotImplementedError, match="second derivatives"):
         total.backward()
+    slow, (q, v, *_) = landing(**slow_drive())
+    ours, y = step(slow), torch.tensor(v[0], requires_grad=True)
+    after = ours(ours.start(torch.tensor(q[0]), y)).v.sum()
+    with pytest.raises(NotImplementedError, match="activations"):
+        after.backward()

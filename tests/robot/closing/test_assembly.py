@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from assembly import Peer
+from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 from featherweight.model.description import Description
 from featherweight.model.loop_generators import closed_mechanism
+from featherweight.model.types import as_matrix
 from featherweight.robots.linkages import four_bar_configuration
 from oracles.mechanisms import closed
 
@@ -94,6 +96,33 @@ def test_contradicting_loops_that_close_exactly_somewhere_are_closed_elsewhere(c
     assert np.abs(robot.neutral()[0]) < 0.3
     q = robot.random_configuration(0, 4)
     assert np.ptp(q[:, 0]) > 0.5 and robot.opening(q).max() <= 2e-12 and np.abs(robot.residual(q)).max() <= 1e-4
+
+
+def tilted(tilt: float, crank: float) -> Description:
+    """Return a four-bar whose last hinge tilts out of the common direction, closed at one crank angle, beside a turntable."""
+    made = fw.robots.four_bar(BARS)
+    first, second, third = four_bar_configuration(crank, BARS)
+
+    def turned(frame: fw.Pose, angle: float) -> fw.Pose:
+        bar = Rotation.from_rotvec([0.0, 0.0, angle])
+        return fw.Pose(as_matrix((bar.inv() * Rotation.from_rotvec([tilt, 0.0, 0.0]) * bar).as_matrix() @ frame.R), frame.p)
+
+    ends = made.loops[0].predecessor_frame, made.loops[0].successor_frame
+    a, b = (turned(frame, angle) for frame, angle in zip(ends, (first + second, third), strict=True))
+    loop = dataclasses.replace(made.loops[0], type=fw.LoopType.REVOLUTE, predecessor_frame=a, successor_frame=b)
+    table = fw.Body("table", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
+    joints = (*made.joints, fw.Joint("turn", fw.JointType.CONTINUOUS, None, "table", axis=(0.0, 0.0, 1.0)))
+    return dataclasses.replace(made, bodies=(*made.bodies, table), joints=joints, loops=(loop,), independent=())
+
+
+@pytest.mark.parametrize("crank", [0.3, 1.0, 2.0])
+def test_constraints_that_nearly_depend_on_others_hold_where_loops_close_exactly(crank: float) -> None:
+    """Check that tilts that open the loop by more than the tolerance, though not nearby, lock the bars, and that smaller tilts
+    do not.
+    """
+    for tilt, free in ((2e-3, 1), (1e-3, 1), (1e-5, 2)):
+        robot = built(tilted(tilt, crank))
+        assert robot.nv == free and ("loops that contradict each other" in robot.report()) == (free == 2)
 
 
 def test_the_dynamics_of_rounded_mechanisms_are_those_of_exact_ones() -> None:

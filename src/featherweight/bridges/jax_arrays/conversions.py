@@ -28,14 +28,18 @@ def promoted(arrays: Sequence[jax.Array], to: Sequence[jax.Array]) -> list[jax.A
 
 
 def call_python(
-    on_numbers: Callable[..., Any], shapes: Iterable[tuple[int, ...]], args: Sequence[jax.Array], vmap_method: str
+    on_numbers: Callable[..., Any], results: Sequence[jax.ShapeDtypeStruct], args: Sequence[jax.Array], vmap_method: str
 ) -> tuple[jax.Array, ...]:
-    """Return the results of a function of NumPy's arrays, which have these shapes, in the precision of the first argument."""
-    dtype = args[0].dtype
+    """Return the results of a function of NumPy's arrays, with numbers in double precision, in these shapes and types."""
 
     def in_python(*arrays: Any) -> tuple[Any, ...]:
-        return tuple(np.asarray(x, dtype) for x in on_numbers(*(np.asarray(x, np.float64) for x in arrays)))
+        given = [np.asarray(x, np.float64 if jnp.issubdtype(x.dtype, jnp.floating) else x.dtype) for x in arrays]
+        return tuple(np.asarray(x, y.dtype) for x, y in zip(on_numbers(*given), results, strict=True))
 
-    described = tuple(jax.ShapeDtypeStruct(shape, dtype) for shape in shapes)
-    results: tuple[jax.Array, ...] = jax.pure_callback(in_python, described, *args, vmap_method=vmap_method)
-    return results
+    found: tuple[jax.Array, ...] = jax.pure_callback(in_python, tuple(results), *args, vmap_method=vmap_method)
+    return found
+
+
+def like(arrays: Iterable[jax.Array]) -> list[jax.ShapeDtypeStruct]:
+    """Return the shapes and types of arrays."""
+    return [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays]

@@ -19,8 +19,8 @@ def require_on_processor(owner: str, named: Mapping[str, Any]) -> None:
 
 
 def numbers(x: torch.Tensor) -> Array:
-    """Return the numbers of a tensor."""
-    return np.asarray(x.detach().resolve_neg().numpy(), np.float64)
+    """Return the numbers of a tensor, real ones in double precision."""
+    return np.asarray(x.detach().resolve_neg().numpy(), np.float64 if x.is_floating_point() else None)
 
 
 def tensors(values: Iterable[Array], dtype: torch.dtype) -> tuple[torch.Tensor, ...]:

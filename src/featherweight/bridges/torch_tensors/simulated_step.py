@@ -1,4 +1,4 @@
-"""A step of a simulation as a function of tensors, with gradients through contact."""
+"""A step of a simulation as a function of states in tensors, with gradients through contact."""
 
 from __future__ import annotations
 
@@ -7,36 +7,53 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from ..arguments import function_of
+from ..arguments import array_state, function_of
 from .conversions import numbers, require_on_processor, tensors
 
 if TYPE_CHECKING:
-    from ...simulation import Simulation
+    from ...simulation import Simulation, State
     from ...simulation.step_function import StepFunction
 
 
-def step(simulation: Simulation) -> SimulatedStep:
-    """Return the step of a `Simulation` as a function of tensors, with gradients through contact.
+def step(simulation: Simulation, *, contacts: int | None = None) -> SimulatedStep:
+    """Return the step of a `Simulation` as a function of states in tensors, with gradients through contact.
 
         step = featherweight.torch.step(simulation)
-        q, v = step(q, v, tau=tau, control=control)
+        state = step.start(q, v)                            # or step.from_state(simulation.state)
+        state = step(state, tau=tau, control=control)
+        state.q, state.v, state.activation
 
-    q (..., nq), v (..., nv), tau (..., nv) and control (..., nu) broadcast; tau and control default to zero. The function uses
-    the robot, step size, ground and contact model of the simulation, not its state, and does not change it. `backward` and
-    `torch.func` (grad, vjp, jacrev, vmap) work; forward differentiation and second derivatives do not. The derivative is that
-    of `Simulation.derivatives`, which processes one robot after the other.
+    A state (`TensorState`) holds all that the next step reads. In double precision, a step gives the bits of
+    `Simulation.advance`; in single precision, q, v and activations are rounded after each step. Leading axes of the state, tau
+    (..., nv) and control (..., nu) broadcast; tau and control default to zero. The function uses the robot, step size, ground
+    and contact model of the simulation, and its `vary`; it does not change the simulation. All robots of a batch move in one
+    call of `Simulation.advance`, also under `torch.func.vmap`.
 
-    Gradients with respect to configurations are tangent to their manifold, as with `wrap`. Raises TypeError for an argument
-    that is not a simulation. Calls raise as `Simulation.step` and `Simulation.derivatives` do.
+    `backward` and `torch.func` (grad, vjp, jacrev) are with respect to q, v, tau and control, by `Simulation.derivatives`,
+    which processes one robot after the other and raises NotImplementedError for robots with activations or delays. Gradients
+    with respect to configurations are tangent to their manifold, as with `wrap`. The memory of a state has no gradient: it only
+    starts the solver of contacts. Forward differentiation and second derivatives do not work.
+
+    `contacts` is the number of contacts of a robot for which states have room; the default is that of the simulation now (16
+    until it needs more).
+
+    Raises TypeError for an argument that is not a simulation. Calls raise as `Simulation.advance` and `Simulation.derivatives`
+    do, and ValueError for wrong shapes and for more contacts than have room.
     """
-    return SimulatedStep(function_of(simulation, "step", "Simulation"))
+    return SimulatedStep(function_of(simulation, "step", "Simulation", contacts=contacts))
 
 
 class TensorState(NamedTuple):
-    """The state after a step."""
+    """States of robots in tensors.
+
+    `memory` has the bits of all other numbers that the next step reads, as integers: time, impulses of the last step, overlaps
+    that are still being separated, and what sensors remember. It belongs to the simulation that made it.
+    """
 
     q: torch.Tensor  # (..., nq)
     v: torch.Tensor  # (..., nv)
+    activation: torch.Tensor  # (..., na) activations of actuators, followed by the states of delays
+    memory: torch.Tensor  # (..., words) int32
 
 
 @dataclass(frozen=True)
@@ -45,40 +62,86 @@ class SimulatedStep:
 
     function: StepFunction
 
-    def __call__(
-        self, q: torch.Tensor, v: torch.Tensor, tau: torch.Tensor | None = None, control: torch.Tensor | None = None
-    ) -> TensorState:
+    def start(self, q: torch.Tensor, v: torch.Tensor | None = None) -> TensorState:
+        """Return the state of robots at q (..., nq) and v (..., nv), zero by default, as after `Simulation.reset`.
+
+        The pairs of shapes that do not touch are those of the simulation.
+        """
+        f = self.function
+        require_on_processor(f.name, {"q": q})
+        given = {"q": q, "v": q.new_zeros(f.sizes["v"]) if v is None else v}
+        require_on_processor(f.name, given)
+        rest = {"activation": q.new_tensor(f.started.activation), "memory": torch.tensor(f.started.memory)}
+        return TensorState(*f.arranged(given | rest, torch))
+
+    def from_state(self, state: State) -> TensorState:
+        """Return a `State` of the simulation as tensors. Raises as `Simulation.advance` does for other states."""
+        return TensorState(*map(torch.tensor, self.function.arrays(state)))
+
+    def to_state(self, state: TensorState) -> State:
+        """Return states (...) or (robots, ...) as a `State`, outside of transformations."""
+        return self.function.state([*map(numbers, state)])
+
+    def __call__(self, state: TensorState, tau: torch.Tensor | None = None, control: torch.Tensor | None = None) -> TensorState:
         """Return the state after a step, as `step` describes. Raises TypeError for arguments that are not tensors."""
         f = self.function
-        require_on_processor(f.name, {"q": q, "v": v})
-        inputs = {"tau": tau, "control": control}
-        given = {"q": q, "v": v} | {name: q.new_zeros(f.sizes[name]) if x is None else x for name, x in inputs.items()}
-        require_on_processor(f.name, given)
-        return TensorState(*_Called.apply(f, *f.arranged([*given.values()], torch)))
+        given = array_state(f.name, state, TensorState)._asdict()
+        require_on_processor(f.name, {"q": given["q"], "v": given["v"]})
+        for name, x in {"tau": tau, "control": control}.items():
+            given[name] = state.q.new_zeros(f.sizes[name]) if x is None else x
+        require_on_processor(f.name, {name: x for name, x in given.items() if name != "memory"})
+        return TensorState(*_Step.apply(f, *f.arranged(given, torch)))
 
 
-class _Called(torch.autograd.Function):  # type: ignore[misc]
-    """A function of NumPy's arrays, whose derivative by `backward` and `torch.func` is its `pullback`."""
+class _Step(torch.autograd.Function):  # type: ignore[misc]
+    """The step, whose derivative by `backward` and `torch.func` is its `pullback`."""
 
     @staticmethod
-    def forward(function: Any, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return tensors(function(*map(numbers, args)), args[0].dtype)
+    def forward(function: StepFunction, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        *state, tau, control = map(numbers, args)
+        found = function(state, tau, control)
+        return (*tensors(found[:3], args[0].dtype), *tensors(found[3:], torch.int32))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.function = inputs[0]
-        ctx.save_for_backward(*inputs[1:])
+        ctx.mark_non_differentiable(output[3])
+        ctx.save_for_backward(*inputs[1:], output[0])
 
     @staticmethod
     def backward(ctx: Any, *bars: torch.Tensor) -> Any:
-        if not hasattr(ctx.function, "pullback"):  # it is a pullback
-            raise NotImplementedError(f"{ctx.function.__self__.name}: second derivatives of a step are not implemented")
-        return None, *_Called.apply(ctx.function.pullback, *ctx.saved_tensors, *bars)
+        q, v, tau, control = _Pullback.apply(ctx.function, *ctx.saved_tensors, *bars[:2])
+        return None, q, v, torch.zeros_like(ctx.saved_tensors[2]), None, tau, control
 
     @staticmethod
-    def vmap(info: Any, axes: Any, function: Any, *args: torch.Tensor) -> Any:
-        pairs = zip(args, axes[1:], strict=True)  # the batch axis moves to the front
-        found = _Called.apply(
-            function, *(x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0) for x, axis in pairs)
-        )
-        return found, (0,) * len(found)
+    def vmap(info: Any, axes: Any, *args: Any) -> Any:
+        return _of_all(_Step, info, axes, args)
+
+
+class _Pullback(torch.autograd.Function):  # type: ignore[misc]
+    """The transposed derivative of a step, which has no derivative of its own."""
+
+    @staticmethod
+    def forward(function: StepFunction, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        *state, tau, control, after, q_bar, v_bar = map(numbers, args)
+        return tensors(function.pullback(state, tau, control, after, q_bar, v_bar), args[0].dtype)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.name = inputs[0].name
+
+    @staticmethod
+    def backward(ctx: Any, *bars: torch.Tensor) -> Any:
+        raise NotImplementedError(f"{ctx.name}: second derivatives of a step are not implemented")
+
+    @staticmethod
+    def vmap(info: Any, axes: Any, *args: Any) -> Any:
+        return _of_all(_Pullback, info, axes, args)
+
+
+def _of_all(kind: Any, info: Any, axes: Any, args: Any) -> Any:
+    """Apply a function to all rows of a batch at once; its axis moves to the front."""
+    pairs = zip(args[1:], axes[1:], strict=True)
+    given = [x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0) for x, axis in pairs]
+    found = kind.apply(args[0], *given)
+    return found, (0,) * len(found)

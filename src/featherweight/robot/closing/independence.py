@@ -6,7 +6,9 @@ singular values. Constraints are left out only if joints that move without them 
 (`Assembly`).
 
 Loops that contradict each other may close exactly in isolated configurations. There, the constraints lock joints that move
-without the small singular values.
+without the small singular values. Constraints that nearly depend on others by chance also lock joints, but loops open far along
+the motions that these constraints prevent. If a mechanism is singular with the constraints wherever it closes, it suffices that
+loops stay closed nearby.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ GAP = 10.0  # least ratio between singular values that count and others
 TIE = 1e-6  # of the greatest value: difference of equal values through rounding, here and in configurations
 BISECTIONS = 40  # steps of a bisection
 APART, STEPS_APART = 0.5, 5  # [rad] to configurations at which left-out constraints are tested, and steps towards them
+FAR = 2.0  # [rad] the same where loops close exactly, along motions that only the left-out constraints prevent
+SINGULAR = 1e-5  # of the largest singular value: with such constraints, a mechanism loses five digits
 LOCKED = 1e-6  # of a unit velocity: a joint's share in all motions that constraints allow, if they lock it
 
 
@@ -59,11 +63,16 @@ def kept_rows(assembly: Assembly, x: Array) -> Kept:
     rank = int((greatest > RANK).sum())
     weak = [k for k in range(1, rank) if greatest[k] < min(WEAK, 10.0 * p.tolerance / assembly.length)]
     k = max(weak, key=lambda k: greatest[k - 1] / greatest[k], default=rank)
-    contradicting = (np.abs(r).max(axis=1) >= p.exact).any() or all(_locks_more(K, k, rank) for K in scaled)
-    if contradicting and k < rank and greatest[k - 1] > GAP * greatest[k]:
+    weaker = k < rank and greatest[k - 1] > GAP * greatest[k]
+    exact = bool((np.abs(r).max(axis=1) < p.exact).any())
+    if weaker and (not exact or all(_locks_more(K, k, rank) for K in scaled)):
         best = first_of_best([float(v[k - 1]) for v in values])
         rows = _pivots(scaled[best], k)
-        apart = _apart(assembly, x, rows)
+        if exact and greatest[k] > SINGULAR:
+            ways = FAR * _prevented(scaled, k, rank)
+        else:
+            ways = APART * unit_vectors(np.random.default_rng(0), (len(x), J.shape[-1]))
+        apart = _apart(assembly, x, rows, ways)
         if apart.closed.any() and np.median(apart.worst[apart.closed]) <= p.tolerance:
             further = apart.x[apart.closed & (apart.worst <= p.tolerance)]
             return Kept(rows, np.asarray(J[best]), np.concatenate([x, further]))
@@ -78,23 +87,26 @@ def kept_rows(assembly: Assembly, x: Array) -> Kept:
 
 def _locks_more(K: Array, strong: int, rank: int) -> bool:
     """Return whether constraints (m, n) lock a joint that moves if only the `strong` greatest of `rank` values count."""
-    if strong == rank:
-        return False
     right = singular(K).right
     free, freer = lengths(right[:, rank:]), lengths(right[:, strong:])
     return bool(((free < LOCKED) & (freer > GAP * LOCKED)).any())
 
 
-def _apart(assembly: Assembly, x: Array, rows: Sequence[int]) -> Settled:
-    """Return configurations at a distance from x, where only some constraints are closed, and what the others leave open.
+def _prevented(K: Array, strong: int, rank: int) -> Array:
+    """Return unit motions (samples, n) that constraints (samples, m, n) prevent, but not the `strong` greatest values alone."""
+    mixed = unit_vectors(np.random.default_rng(0), (len(K), rank - strong))
+    return times(singular(K).right[:, :, strong:rank], mixed)
+
+
+def _apart(assembly: Assembly, x: Array, rows: Sequence[int], ways: Array) -> Settled:
+    """Return configurations apart from x by `ways`, where only some constraints are closed, and what the others leave open.
 
     The steps towards them are short, so that the mechanism does not change to another way of assembly.
     """
-    move = APART / STEPS_APART * unit_vectors(np.random.default_rng(0), (len(x), len(assembly.gap.rows)))
     p = assembly.problem._replace(tolerance=np.inf)
     closed = np.ones(len(x), dtype=bool)
     for _ in range(STEPS_APART):
-        s = refined(p, p.moved(x, move), np.array(rows))
+        s = refined(p, p.moved(x, ways / STEPS_APART), np.array(rows))
         x, closed = s.x, closed & s.closed
     return s._replace(closed=closed)
 
