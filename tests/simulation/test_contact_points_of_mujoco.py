@@ -24,6 +24,7 @@ SHAPES = {
     "boxes": ('<geom type="box" size=".3 .2 .1"/>', 'type="box" size=".2 .3 .1"'),
     "flat boxes": ('<geom type="box" size=".3 .3 .1"/>', 'type="box" size=".3 .3 .1"'),
     "capsules": ('<geom type="capsule" size=".1 .2" euler="90 0 0"/>', 'type="capsule" size=".1 .3" euler="90 0 0"'),
+    "small capsules": ('<geom type="capsule" size=".15 .01" pos="0 0 .05"/>', 'type="capsule" size=".1 .02"'),
     "a cylinder on the floor": ('<geom type="plane" size="3 3 1"/>', 'type="cylinder" size=".3 .2"'),
     "a box on the floor": ('<geom type="plane" size="3 3 1"/>', 'type="box" size=".3 .2 .2"'),
     "two meshes": ('<geom type="mesh" mesh="plate"/>', 'type="mesh" mesh="block"'),
