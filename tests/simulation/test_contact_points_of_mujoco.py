@@ -24,6 +24,7 @@ SHAPES = {
     "boxes": ('<geom type="box" size=".3 .2 .1"/>', 'type="box" size=".2 .3 .1"'),
     "flat boxes": ('<geom type="box" size=".3 .3 .1"/>', 'type="box" size=".3 .3 .1"'),
     "capsules": ('<geom type="capsule" size=".1 .2" euler="90 0 0"/>', 'type="capsule" size=".1 .3" euler="90 0 0"'),
+    "small capsules": ('<geom type="capsule" size=".15 .01" pos="0 0 .05"/>', 'type="capsule" size=".1 .02"'),
     "a cylinder on the floor": ('<geom type="plane" size="3 3 1"/>', 'type="cylinder" size=".3 .2"'),
     "a box on the floor": ('<geom type="plane" size="3 3 1"/>', 'type="box" size=".3 .2 .2"'),
     "two meshes": ('<geom type="mesh" mesh="plate"/>', 'type="mesh" mesh="block"'),
@@ -60,3 +61,20 @@ def test_contact_points_are_mujocos(shapes: tuple[str, str], turn: float) -> Non
         missed += pair.faster > (1e-5 if of_mesh else 1e-6) * max(1.0, float(np.abs(pair.data.qvel).max()))
         touched += pair.data.ncon > 0
     assert touched > 10 and missed <= of_mesh
+
+
+def test_pairs_that_a_file_names_twice_touch_twice() -> None:
+    """Check a ball that sinks half as deep; rigid contacts do not change."""
+    text = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+    <body pos="0 0 .1"><freejoint/><geom name="ball" size=".1" mass="1"/></body></worldbody>
+    <contact><pair geom1="floor" geom2="ball" condim="1"/>{0}</contact></mujoco>"""
+    once, twice = text.format(""), text.format('<pair geom1="floor" geom2="ball" condim="1"/>')
+    heights = []
+    for file in (once, twice):
+        pair = BesideMujoco(fw.load(file), mujoco.MjModel.from_xml_string(file))
+        for _ in range(300):
+            pair.step()
+        assert pair.away < 1e-9
+        heights.append(pair.sim.q[2])
+    assert 0.1 - heights[1] == pytest.approx(0.5 * (0.1 - heights[0]), rel=0.2)
+    assert len(fw.Simulation(fw.load(twice)).touching_links) == 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 from math import cos, pi, sin
 
 from ..array_types import Integers, Matrix, Tensor, Vector
+from .box_contacts import most_opposed
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, SPHERE, CollisionWork, Hulls
 from .convex_shapes import ConvexShape, face_towards, write_corner
 from .face_clipping import clipped_faces, put_face_points, write_box_face
@@ -105,7 +106,10 @@ def distinct_corners(work: CollisionWork, corners: Integers, side: int, places: 
 
 
 def faces_at(hulls: Hulls, shape: ConvexShape, at: tuple[Matrix, int], facing: TripleLike, faces: Integers) -> int:
-    """Write the faces that contain a number of corners, or the end of a cylinder towards `facing`; return their number."""
+    """Write the faces that contain a number of corners, or the end of a cylinder towards `facing`; return their number.
+
+    Without any, a face of a box whose normal is nearly `facing` takes their place.
+    """
     places, count = at
     found = 0
     if shape.kind == CAPSULE:
@@ -121,6 +125,10 @@ def faces_at(hulls: Hulls, shape: ConvexShape, at: tuple[Matrix, int], facing: T
             if inside:
                 faces[found] = face
                 found += 1
+        k, sign = most_opposed(shape.P, times(-1.0, facing))
+        if found == 0 and sign * inner(axis_of(shape.P, k), facing) > OPPOSED:
+            faces[0] = 2 * k + (0 if sign > 0.0 else 1)
+            found = 1
         return found
     vertex = vertex_at(shape, places[0])
     for i in range(hulls.owners[vertex], hulls.owners[vertex + 1]):

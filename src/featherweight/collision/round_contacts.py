@@ -32,7 +32,7 @@ from .triples import (
 
 SAME = 1e-7  # [m] difference of depths below which points of one pair count once
 PARALLEL = 0.05  # sine of the angle below which two capsules are in contact along a line
-PARALLEL_BY_FILE = 3.2e-8  # [m²] the same for MuJoCo, times both half lengths
+PARALLEL_BY_FILE = 1e-4  # the same for MuJoCo
 THIN = 1e-12  # distance from an ellipsoid's plane of symmetry, relative to a radius, that counts as in the plane
 NEWTON_STEPS = 60
 
@@ -164,22 +164,23 @@ def nearest_place(PA: Vector, half: float, PB: Vector, other: float) -> float:
 def capsule_capsule(PA: Vector, SA: Vector, PB: Vector, SB: Vector, found: Matrix, by_file: bool) -> int:
     """Write the contacts of two capsules: their nearest points, and both ends of the range where they are parallel.
 
-    For MuJoCo (`by_file`), only capsules at rounding errors of an angle are parallel.
+    For MuJoCo (`by_file`), only capsules at a smaller angle are parallel. If they are next to each other, their nearest points
+    are two contacts.
     """
     u, w, middle = axis_of(PA, 2), axis_of(PB, 2), position_of(PA)
     s = nearest_place(PA, SA[1], PB, SB[1])
     c = along(middle, s, u)
     k = ball_capsule(c, SA[0], PB, SB, found, 0)
-    if length_of(outer(u, w)) > (PARALLEL_BY_FILE / (SA[1] * SB[1]) if by_file else PARALLEL):
+    if length_of(outer(u, w)) > (PARALLEL_BY_FILE if by_file else PARALLEL):
         return k
     cosine, shift = inner(u, w), inner(u, minus(position_of(PB), middle))
     low = clamped(shift - abs(cosine) * SB[1], -SA[1], SA[1])
     high = clamped(shift + abs(cosine) * SB[1], -SA[1], SA[1])
-    if high - low < SAME:
+    if high - low < SAME and not by_file:
         return k
     ball_capsule(along(middle, low, u), SA[0], PB, SB, found, 1)
     ball_capsule(along(middle, high, u), SA[0], PB, SB, found, 2)
-    if found[0, 6] < min(found[1, 6], found[2, 6]) - SAME:
+    if found[0, 6] < min(found[1, 6], found[2, 6]) - SAME and not by_file:
         return 3
     for i in range(8):
         found[0, i] = found[2, i]

@@ -110,6 +110,8 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
                 number[k] = len(things)
                 things.append(part_of_shape(robot.shapes[k], robot.model.shape_links[k]))
         touching = touching_pairs(robot)
+        if not parts.by_file:  # the last of a pair that the file names several times
+            touching = [*{(p.i, p.j): p for p in touching}.values()]
         pairs += [numbered_pair(p, number, parts.least_friction) for p in touching]
         # contact rules of the file decide; without rules, shapes at joints may overlap
         ruled = robot.model.neighbours is not NeighbourRule.JOINED

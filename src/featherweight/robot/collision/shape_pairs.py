@@ -52,8 +52,9 @@ def touching_pairs(robot: System) -> list[TouchingPair]:
 
     The rule of the description (`NeighbourRule`) excludes shapes of neighbouring bodies. Pairs of links whose collisions the
     files disable, and pairs that MJCF's contype and conaffinity separate, are excluded too. `contact_pairs` are always
-    included, with their own parameters. Other pairs take friction, condim and adhesion from the shape of higher priority. At
-    equal priority they take the greater friction and condim, and the sum of both adhesions. Margins and gaps are added.
+    included, with their own parameters, as often as they are given. Other pairs take friction, condim and adhesion from the
+    shape of higher priority. At equal priority they take the greater friction and condim, and the sum of both adhesions.
+    Margins and gaps are added.
     """
     named = _named_pairs(robot)
     neighbours = _neighbours(robot)
@@ -61,7 +62,7 @@ def touching_pairs(robot: System) -> list[TouchingPair]:
     links, shapes = robot.model.shape_links, robot.shapes
     numbers = [k for k, shape in enumerate(shapes) if shape.collision]
     return [
-        named.get((i, j)) or _touching(i, j, shapes[i], shapes[j])
+        pair
         for i, j in itertools.combinations(numbers, 2)
         if _moving(shapes[i], shapes[j])
         if (i, j) in named
@@ -70,20 +71,21 @@ def touching_pairs(robot: System) -> list[TouchingPair]:
             and frozenset((links[i], links[j])) not in disabled
             and _affine(shapes[i], shapes[j])
         )
+        for pair in named.get((i, j)) or [_touching(i, j, shapes[i], shapes[j])]
     ]
 
 
 def pairs_that_may_touch(robot: System) -> list[tuple[int, int]]:
     """Return the shape numbers of `touching_pairs`."""
-    return [(pair.i, pair.j) for pair in touching_pairs(robot)]
+    return [*dict.fromkeys((pair.i, pair.j) for pair in touching_pairs(robot))]
 
 
-def _named_pairs(robot: System) -> dict[tuple[int, int], TouchingPair]:
+def _named_pairs(robot: System) -> dict[tuple[int, int], list[TouchingPair]]:
     number = {shape.name: k for k, shape in reversed([*enumerate(robot.shapes)])}
-    named = {}
+    named: dict[tuple[int, int], list[TouchingPair]] = {}
     for pair in robot.model.contact_pairs:
         i, j = sorted(number[name] for name in pair.shapes)
-        named[i, j] = TouchingPair(
+        touching = TouchingPair(
             i,
             j,
             _effective(pair.friction, pair.condim),
@@ -96,6 +98,7 @@ def _named_pairs(robot: System) -> dict[tuple[int, int], TouchingPair]:
             pair.gap,
             pair.second_friction if pair.condim > 1 else None,
         )
+        named.setdefault((i, j), []).append(touching)
     return named
 
 
