@@ -136,7 +136,7 @@ class _KernelWriter:
         self.pointers = {array: f"%{array}" for array in self.spaces}
         self.names: dict[int, str] = {}  # names of values
         self.pairs: dict[Operand, str] = {}  # sines and cosines of values
-        assembly = assembled(part.steps, list(self.spaces), self.types) if self.assembly and part.numbered else None
+        assembly = assembled(part.steps, list(self.spaces), self.types) if self.assembly else None
         if assembly:
             write_assembly(self.f, list(self.spaces), assembly)
             return self.f
