@@ -48,7 +48,12 @@ def write_row_speeds(rows: JointRows, velocity: Vector, speed: Vector) -> None:
 
 
 def is_active(rows: JointRows, r: int, gap: float, speed: float, settings: ContactSettings) -> bool:
-    """Return whether a row is active: friction, or a limit that is near, or would be at the end of the step."""
+    """Return whether a row is active: friction, or a limit that is near, or would be at the end of the step.
+
+    Compliant limits are active beyond the limit only.
+    """
+    if settings.law != 0:  # rigid
+        return rows.friction[r] or gap < 0.0
     return rows.friction[r] or min(gap, gap + settings.step * speed) < JOINT_MARGIN * settings.margin
 
 

@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Vector
-from .compliance import ABSENT, Yielding, impedance, yielding_of
-from .contact_model import ContactModel, pull_of
+from .compliance import Yielding, impedance, yielding_of
+from .contact_model import ContactModel
 from .contact_settings import ContactSettings
 from .row_factor import NO_ROWS, RowFactor
 
@@ -144,7 +144,10 @@ def write_rigid_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> 
 
 
 def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> None:
-    """Write MuJoCo's springs and dampers (see `compliance`), with Coulomb's friction, without displacement and restitution."""
+    """Write MuJoCo's springs and dampers (see `compliance`), with Coulomb's friction, without displacement and restitution.
+
+    Contacts and limits are closed, or adhesion pulls contacts across their gap, without friction.
+    """
     h, k, joint_rows = model.settings.step, len(law.friction), model.rows
     for i in range(len(law.distance)):
         law.distance[i], law.stiffness[i] = np.inf, 0.0
@@ -155,12 +158,10 @@ def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw)
         law.elasticity[c] = law.restitution[c] = law.allowed[c] = 0.0
         if motion.gap[c] < 0.0:
             law.stiffness[c] = write_yielding_row(y, motion, law, i, motion.gap[c], motion.gap[c], h)
-        elif pull_of(model, candidate, motion.gap[c]) > 0.0:  # the spring pulls it back, without friction
+        else:
             law.friction[c] = 0.0
             apart = y._replace(inverse=model.adhesion[candidate, 2])
             write_yielding_row(apart, motion, law, i, motion.gap[c], motion.gap[c], h)
-        else:
-            write_absent_row(motion, law, i)
         for l in range(1, 3):
             law.compliance[i + l] = law.compliance[i] * y.friction
             law.bias[i + l] = motion.approach[i + l] + (h * y.damping - 1.0) * motion.before[i + l]
@@ -177,15 +178,8 @@ def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw)
             write_yielding_row(y, motion, law, j, gap, sqrt(square), h)
         elif joint_rows.friction[row]:
             write_yielding_row(y, motion, law, j, 0.0, 0.0, h)
-        elif gap < 0.0:
-            law.stiffness[k + i] = write_yielding_row(y, motion, law, j, gap, gap, h)
         else:
-            write_absent_row(motion, law, j)
-
-
-def write_absent_row(motion: RowMotion, law: ContactLaw, i: int) -> None:
-    """Write an inactive row: it yields to any impulse."""
-    law.compliance[i], law.bias[i] = ABSENT, max(motion.approach[i], 0.0)
+            law.stiffness[k + i] = write_yielding_row(y, motion, law, j, gap, gap, h)
 
 
 def write_yielding_row(y: Yielding, motion: RowMotion, law: ContactLaw, i: int, gap: float, distance: float, h: float) -> float:
