@@ -6,7 +6,7 @@
 MuJoCo and two simulations start at qpos0 at rest and move for half a second, with the file's step and controls of zero, through
 all contacts, limits and equalities:
 
-    by the file's law    load(FILE, equalities="compliant") and Simulation(robot, contact="as in the file")
+    by the file's law    load(FILE, equalities="compliant") and Simulation(robot, contact="file")
     default              load(FILE) and Simulation(robot), with rigid contacts, limits and equalities
 
 A motion agrees if all joint coordinates agree to 5 mm and 5e-3 rad after every step. In addition, single steps by the file's
@@ -199,7 +199,7 @@ def steps_that_agree(robot: fw.Robot, model: Any) -> float:
     model.opt.solver, model.opt.iterations, model.opt.ls_iterations = mujoco.mjtSolver.mjSOL_NEWTON, 200, 100
     model.opt.tolerance, model.opt.ls_tolerance = 0.0, 1e-10
     data, rng, agree = mujoco.MjData(model), np.random.default_rng(0), 0.0
-    sim, order = fw.Simulation(robot, q="qpos0", contact="as in the file"), fw.MujocoOrder(robot, model)
+    sim, order = fw.Simulation(robot, q="qpos0", contact="file"), fw.MujocoOrder(robot, model)
     limited, (low, high) = model.actuator_ctrllimited.astype(bool), model.actuator_ctrlrange.T
     low, high = np.where(limited, low, -1.0), np.where(limited, high, 1.0)
     control, held, count = None, max(1, round(HELD / model.opt.timestep)), round(SECONDS / model.opt.timestep)
@@ -257,7 +257,7 @@ def examined(outcome: Outcome, path: Path) -> None:
         with refusals():
             robot = fw.load(str(path), equalities="compliant")
             left_out = [f"{kind}: {text}" for kind, text in not_simulated(robot).items() if kind not in SOFT]
-            outcome.motion = moved(robot, model, contact="as in the file")
+            outcome.motion = moved(robot, model, contact="file")
             outcome.steps = steps_that_agree(robot, model)
             outcome.verdict = AGREE if outcome.motion.agrees else DIFFERS
             outcome.told = "; ".join(left_out + ["MuJoCo diverges"] * outcome.motion.diverged)

@@ -8,7 +8,7 @@ Scenes are robots of installed packages and of the FILEs (MJCF), and piles of bo
 has none (`falling_scenes`). Both simulators step alternately; the first ten steps are left out. The mean over some hundred
 steps hides single steps that take a hundred times as long, which matter in a control loop. Ratios are MuJoCo's time over ours.
 
-`--contact "as in the file"` is MuJoCo's contact law; the default is rigid contact. `--torque T` adds random forces of T at all
+`--contact "file"` is MuJoCo's contact law; the default is rigid contact. `--torque T` adds random forces of T at all
 joints, new in each step, and leaves out the first half of the steps, in which robots fall.
 
 Without inputs, a robot comes to rest. With `--long N`, it keeps moving for N steps: it gets random controls and small random
@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=0, metavar="N", help="number of steps of a robot that keeps moving")
     parser.add_argument("--seconds", type=float, default=120.0, help="time limit per scene [s]")
     parser.add_argument("--only", default="", metavar="NAME", help="only scenes whose names contain this text")
-    parser.add_argument("--contact", default="rigid", help='contact law: "rigid" or "as in the file"')
+    parser.add_argument("--contact", default="rigid", help='contact law: "rigid" or "file"')
     parser.add_argument("--torque", type=float, default=0.0, help="random forces at joints [N m, N]")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # warnings of features that are not simulated

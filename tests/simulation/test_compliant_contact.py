@@ -147,7 +147,7 @@ def test_files_without_softness_are_rigid_as_in_the_file() -> None:
     joint = fw.Joint("free", fw.JointType.FLOATING, None, "ball")
     robot = fw.build(fw.describe([body], [joint]))
     spheres, depth = [fw.ContactSphere("ball", 0.1)], {}
-    for law in ("rigid", "as in the file", "compliant"):
+    for law in ("rigid", "file", "compliant"):
         sim = fw.Simulation(robot, 2e-3, q=[0, 0, 0.1, 0, 0, 0, 1], spheres=spheres, ground=True, contact=law)
         sim.run(1.0)
         depth[law] = 0.1 - sim.q[2]
@@ -157,7 +157,7 @@ def test_files_without_softness_are_rigid_as_in_the_file() -> None:
     data = mujoco.MjData(model)
     for _ in range(500):
         mujoco.mj_step(model, data)
-    assert depth["rigid"] == depth["as in the file"] == pytest.approx(0.0, abs=2e-6)
+    assert depth["rigid"] == depth["file"] == pytest.approx(0.0, abs=2e-6)
     assert depth["compliant"] == pytest.approx(0.1 - data.qpos[2], rel=1e-5)
 
 
@@ -177,7 +177,7 @@ def test_robots_of_a_fleet_yield_as_one_alone() -> None:
 
 def test_what_is_not_there_says_so() -> None:
     robot = fw.load(SCENE.format(cone="elliptic", **SOFTNESS[0]))
-    with pytest.raises(ValueError, match="law must be one of rigid, compliant, as in the file; got 'soft'"):
+    with pytest.raises(ValueError, match="law must be one of rigid, compliant, file; got 'soft'"):
         fw.Simulation(robot, contact="soft")
     with pytest.raises(NotImplementedError, match="derivatives of a step with compliant contacts"):
         fw.Simulation(robot, contact="compliant").derivatives()

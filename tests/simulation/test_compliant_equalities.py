@@ -98,8 +98,8 @@ def test_many_robots_take_the_bits_of_one() -> None:
     robot = fw.load(text(EQUALITIES["two"]), equalities="compliant")
     rng = np.random.default_rng(0)
     q, v = np.tile(robot.start(), (4, 1)), 0.1 * rng.normal(size=(4, robot.nv))
-    states, _ = fw.Simulation(robot, contact="as in the file").rollout(q, v, steps=20)
-    one = fw.Simulation(robot, contact="as in the file")
+    states, _ = fw.Simulation(robot, contact="file").rollout(q, v, steps=20)
+    one = fw.Simulation(robot, contact="file")
     for i in range(4):
         one.reset(q[i], v[i])
         one.step(steps=20)

@@ -33,7 +33,7 @@ def test_a_creature_that_lies_and_struggles_moves_as_in_mujoco(cone: str, condim
     model = mujoco.MjModel.from_xml_string(text)
     model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations, model.opt.ls_tolerance = 0.0, 300, 200, 1e-10
     robot, data, rng = fw.load(text), mujoco.MjData(model), np.random.default_rng(0)
-    sim, order = fw.Simulation(robot, contact="as in the file"), fw.MujocoOrder(robot, model)
+    sim, order = fw.Simulation(robot, contact="file"), fw.MujocoOrder(robot, model)
     away, pairs, strapped = [], 0, 0
     for k in range(400):
         if k % 10 == 0:

@@ -96,12 +96,12 @@ def test_contacts_are_those_of_mujoco(condim: int) -> None:
     assert robot.sensors[-1].slice.stop == model.nsensordata
     order, found = MujocoOrder(robot, model), set()
     q, v = states(robot, np.random.default_rng(1), 8)
-    many = Simulation(robot, q=q, v=v, contact="as in the file")
+    many = Simulation(robot, q=q, v=v, contact="file")
     many.step()
     every, forces = many.sensors(), FORCES if condim < 4 else 1e-3
     for i in range(len(q)):
         expected = readings_of_mujoco(model, order.state(q[i], v[i]))
-        alone = Simulation(robot, q=q[i], v=v[i], contact="as in the file")
+        alone = Simulation(robot, q=q[i], v=v[i], contact="file")
         alone.step()
         readings, scale = alone.sensors(), max(1.0, np.abs(expected).max())
         for s in robot.sensors:

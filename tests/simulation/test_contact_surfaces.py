@@ -20,7 +20,7 @@ if tuple(map(int, mujoco.__version__.split(".")[:2])) < (3, 11):
 pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
 G = 9.81
 # so that differences come from MuJoCo, whose solver stops earlier
-TIGHT = fw.ContactOptions(law="as in the file", tolerance=1e-14)
+TIGHT = fw.ContactOptions(law="file", tolerance=1e-14)
 
 BELTS = """<mujoco><option timestep="0.002" cone="{cone}"/><compiler angle="radian"/>
 <default><default class="cart"><geom surfacevel="-.3 .1 0 0 0 .4"/></default></default><worldbody>
@@ -237,7 +237,7 @@ def test_a_brick_slides_further_along_the_axis_with_less_friction() -> None:
 # --- ways to simulate
 
 
-@pytest.mark.parametrize("law", ["rigid", "as in the file"])
+@pytest.mark.parametrize("law", ["rigid", "file"])
 @pytest.mark.parametrize("text", [BELTS, STICKY, TWO], ids=["belts", "sticky", "two"])
 def test_robots_of_a_fleet_move_as_one_alone_and_as_plain_python(law: str, text: str) -> None:
     """Check states bitwise; in Python each operation is rounded, and results differ by rounding."""

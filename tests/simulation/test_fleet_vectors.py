@@ -105,7 +105,7 @@ def test_boxes_that_fall(integrator: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["hopper", "half_cheetah"])
-@pytest.mark.parametrize("contact", ["rigid", "as in the file"])
+@pytest.mark.parametrize("contact", ["rigid", "file"])
 def test_robots_of_gymnasium(name: str, contact: str) -> None:
     robot = fw.load(ASSETS / f"{name}.xml")
     rng = np.random.default_rng(1)
@@ -179,7 +179,7 @@ SERVO = '<actuator><position joint="a" kp="900" kv="20" forcerange="-30 9"/></ac
 
 
 @pytest.mark.parametrize("more", ["", SERVO])
-@pytest.mark.parametrize("contact", ["rigid", "as in the file"])
+@pytest.mark.parametrize("contact", ["rigid", "file"])
 def test_nonlinear_springs_and_drives_at_limits_of_robots_that_roll(more: str, contact: str) -> None:
     """Check that nonlinear springs and drives add a different armature to the contact inertia of each robot."""
     robot, rng = fw.load(BENT.format(more)), np.random.default_rng(6)

@@ -424,7 +424,7 @@ BOX = """
 WEIGHT = 9.81 * 3.5
 
 
-@pytest.mark.parametrize("contact", ["rigid", "as in the file"])
+@pytest.mark.parametrize("contact", ["rigid", "file"])
 def test_a_box_at_rest_reads_its_weight(contact: str) -> None:
     """Check to the tolerance of the contact solver and the remaining motion two seconds after landing."""
     sim = Simulation(featherweight.load(BOX), contact=contact)
@@ -469,7 +469,7 @@ def test_touch_and_interaction_of_a_box_that_slides_are_mujocos() -> None:
     than 1e-3.
     """
     model, robot = mujoco.MjModel.from_xml_string(BOX), featherweight.load(BOX)
-    order, sim = MujocoOrder(robot, model), Simulation(featherweight.load(BOX), contact="as in the file")
+    order, sim = MujocoOrder(robot, model), Simulation(featherweight.load(BOX), contact="file")
     sim.reset(sim.q - np.eye(7)[2] * 1e-3, np.array([0.5, 0.2, -0.1, 0.0, 0.1, 0.3]))
     for _ in range(5):
         before = order.state(sim.q, sim.v)
@@ -508,7 +508,7 @@ def test_limits_push_as_much_as_they_stop() -> None:
 
 def test_limits_that_are_passed_read_as_in_mujoco() -> None:
     model, robot = mujoco.MjModel.from_xml_string(MODELS["arm"]), featherweight.load(MODELS["arm"])
-    data, sim, j = mujoco.MjData(model), Simulation(robot, contact="as in the file"), robot.joints["turn"]
+    data, sim, j = mujoco.MjData(model), Simulation(robot, contact="file"), robot.joints["turn"]
     for beyond in (0.05, -0.05):
         q, v = sim.robot.start(), np.zeros(robot.nv)
         q[j.q_slice], v[j.v_slice] = (robot.upper if beyond > 0 else robot.lower)[j.q_slice] + beyond, 0.3

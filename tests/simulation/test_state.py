@@ -308,7 +308,7 @@ def test_a_state_of_another_version_is_refused() -> None:
     assert sim.state != other
 
 
-WAYS = [(how, law) for how in ("semi-implicit", "rk4", "midpoint") for law in ("rigid", "compliant", "as in the file")]
+WAYS = [(how, law) for how in ("semi-implicit", "rk4", "midpoint") for law in ("rigid", "compliant", "file")]
 
 
 def test_a_state_goes_on_with_any_integrator_and_contact_law() -> None:

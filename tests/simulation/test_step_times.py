@@ -16,7 +16,7 @@ def options(**changed: Any) -> Namespace:
     return Namespace(**{"contact": "rigid", "torque": 0.0, "seconds": 60.0, "steps": 30, "long": 0} | changed)
 
 
-@pytest.mark.parametrize("changed", [{}, {"long": 30}, {"contact": "as in the file", "torque": 0.1}])
+@pytest.mark.parametrize("changed", [{}, {"long": 30}, {"contact": "file", "torque": 0.1}])
 def test_a_row_has_a_cell_for_each_column(changed: dict[str, Any]) -> None:
     row = dict(zip(HEADER, timed(stack(2), options(**changed)), strict=True))
     assert (row["scene"], row["nv"], row["steps"], row["failed steps"]) == ("2 boxes in a stack", "12", "30", "0")

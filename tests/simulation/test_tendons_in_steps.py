@@ -74,7 +74,7 @@ def controls(nu: int, k: int) -> np.ndarray:
     return u
 
 
-def farthest(text: str, steps: int, contact: str = "as in the file") -> float:
+def farthest(text: str, steps: int, contact: str = "file") -> float:
     """Simulate beside MuJoCo with the same controls; return the greatest difference of coordinates and activations."""
     robot, worst = fw.load(text), 0.0
     assert not_simulated(robot) == {}

@@ -122,7 +122,7 @@ def test_torques_have_room_for_as_many_contacts_as_forces(monkeypatch: pytest.Mo
     ends = []
     for room in (1, 16):
         monkeypatch.setattr(fleet, "ROOM", room)
-        sim = fw.Simulation(robot, q=q, v=v, contact="as in the file")
+        sim = fw.Simulation(robot, q=q, v=v, contact="file")
         sim.run(0.1, every=50)
         fields = sim.state.arrays
         assert fields["turn"].shape == fields["force"].shape
@@ -191,7 +191,7 @@ def test_torques_of_friction_are_kept_for_the_next_step_of_each_robot() -> None:
     """Check that the ball's torques hold it against a torque, and that a robot at rest needs no further step."""
     robot = fw.load(text(6, "1 0.05 0.02", cone="elliptic"))
     for q in (robot.start(), np.tile(robot.start(), (3, 1))):
-        sim = fw.Simulation(robot, q=q, contact="as in the file")
+        sim = fw.Simulation(robot, q=q, contact="file")
         sim.run(0.6)
         assert np.all(np.asarray(sim.solver["newton_steps"]) <= 1)
         torque = np.zeros((2, 6))

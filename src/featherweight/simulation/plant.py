@@ -105,7 +105,7 @@ def plant_of(
     if forces.held_rows and law == RIGID:
         raise ValueError(
             f"{robot.name}: its equalities are compliant, and contact={contact.law!r} holds rigidly; take "
-            'contact="as in the file" or "compliant", or load the robot with equalities="exact"'
+            'contact="file" or "compliant", or load the robot with equalities="exact"'
         )
     shapes = touchable.shapes
     if shapes is None:

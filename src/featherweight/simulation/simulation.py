@@ -95,7 +95,7 @@ class Simulation(SuggestsNames):
     "semi-implicit" (Euler, with damping and springs of joints evaluated at the end of the step), "rk4" or "midpoint" (implicit,
     conserves energy). Impulses at contacts, joint limits and joints with dry friction then change the velocity; the solver
     computes them by maximum dissipation (see `impulses`). The defaults of `step` and `integrator` are the robot file's values,
-    or 1 ms and "semi-implicit" if the file has none. With `contact="as in the file"`, "semi-implicit" and "rk4" steps of an
+    or 1 ms and "semi-implicit" if the file has none. With `contact="file"`, "semi-implicit" and "rk4" steps of an
     MJCF file are MuJoCo's: they evaluate springs and drives at the start of the step.
 
     Contacts arise between the collision shapes of the robot's file and the file's floor, other shapes fixed to the world, and
@@ -109,7 +109,7 @@ class Simulation(SuggestsNames):
 
     Without q, the robot starts in the initial configuration of its file (`Robot.start`).
 
-    `contact` (`ContactOptions`, or the name of its `law`: "rigid", "compliant" or "as in the file") sets the lengths and
+    `contact` (`ContactOptions`, or the name of its `law`: "rigid", "compliant" or "file") sets the lengths and
     tolerances of contacts, and friction and restitution of surfaces that have none of their own. `joints` (`JointOptions`)
     disables limits, dry friction, or damping and springs of the robot's joints. `actuators` default to the robot's actuators;
     alternatively, give a list or position drives (`PD`). `step` takes their controls as an argument. A semi-implicit step

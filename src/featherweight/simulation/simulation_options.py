@@ -11,7 +11,7 @@ from ..checks import FUNCTION, NAME, Bound, Fraction, NonNegative, checked, eith
 from ..robot.constraints.contact import BilateralContact
 
 ALL = "all"  # limits, including equal lower and upper ones
-LAWS = RIGID, COMPLIANT, AS_IN_THE_FILE = "rigid", "compliant", "as in the file"
+LAWS = RIGID, COMPLIANT, FILE = "rigid", "compliant", "file"
 DELASSUS = either([NAME, FUNCTION]).worded("the name of an algorithm or a function")
 PART, REFUSE = "part", "refuse"  # treatment of overlaps at the start
 
@@ -32,9 +32,9 @@ class ContactOptions:
     `overlaps` says how to treat bodies that overlap at the start by more than `max_penetration`: "part" separates them at
     1 m/s, without velocity; "refuse" makes the first step raise a SimulationError.
 
-    `law` is "rigid", "compliant" or "as in the file". With "compliant", contacts, joint limits and dry friction yield as in
+    `law` is "rigid", "compliant" or "file". With "compliant", contacts, joint limits and dry friction yield as in
     MuJoCo, by `solref` and `solimp` of an MJCF file or MuJoCo's defaults, with Coulomb friction; loops and other constraints
-    stay exact. "as in the file" is "compliant" for MJCF files, with MuJoCo's friction, contact points and steps, and "rigid"
+    stay exact. "file" is "compliant" for MJCF files, with MuJoCo's friction, contact points and steps, and "rigid"
     for other files.
 
     `delassus` chooses the algorithm for the Delassus matrix: a name as in `Robot.delassus`, or a function of contacts and
