@@ -98,3 +98,16 @@ def test_contacts_act_in_each_stage_of_runge_kutta() -> None:
         assert pair.away < 1e-6 and pair.faster < 1e-5
         assert pair.sim.activation[0] == pytest.approx(pair.data.act[0], abs=1e-12)
     assert pair.data.ncon > 0 and pair.data.nf > 0
+
+
+def test_a_damped_arm_that_is_welded_to_a_mocap_body_moves_as_in_mujoco() -> None:
+    """Check that the weld sees the inertia of the arm without its damping, which is 50 times as large in a step."""
+    link = '<joint axis="{0}" damping="50" armature=".1"/><geom type="capsule" size=".04" fromto="0 0 0 .4 0 0" mass="1"/>'
+    text = f"""<mujoco><option timestep="0.002"/><worldbody><body name="hand" mocap="true" pos=".7 .1 .9"/>
+    <body pos="0 0 1">{link.format("0 1 0")}<body pos=".4 0 0">{link.format("0 0 1")}
+      <body name="tip" pos=".4 0 0">{link.format("0 1 0")}</body></body></body></worldbody>
+    <equality><weld body1="hand" body2="tip" relpose="0 0 0 1 0 0 0"/></equality></mujoco>"""
+    pair = BesideMujoco(fw.load(text, equalities="compliant"), mujoco.MjModel.from_xml_string(text))
+    for _ in range(250):
+        pair.step()
+    assert pair.away < 1e-8 < 1e-2 < np.abs(pair.data.qpos).max()

@@ -12,7 +12,7 @@ from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.not_simulated import not_simulated
 from ..robot.robot import Robot
 from .scene import Ground
-from .simulation_options import AS_IN_THE_FILE, COMPLIANT
+from .simulation_options import COMPLIANT, FILE
 
 STEP = 1e-3  # [s]
 INTEGRATORS_OF_FILES = {"rk4": "rk4", "midpoint": "midpoint"}  # by names in files; all others become "semi-implicit"
@@ -43,7 +43,7 @@ def law_of(name: str, robot: Robot) -> tuple[int, int]:
     """Return the numbers of a contact law and of its kind of friction; only MJCF files specify them."""
     if name == COMPLIANT:
         return laws.COMPLIANT, laws.COULOMB
-    if name == AS_IN_THE_FILE and robot.model.cone is not None:
+    if name == FILE and robot.model.cone is not None:
         return laws.COMPLIANT, laws.PYRAMIDS if robot.model.cone == PYRAMIDAL else laws.CONES
     return laws.RIGID, laws.COULOMB
 
