@@ -12,7 +12,7 @@ import numpy as np
 from ..array_types import Array
 from ..collision.collision_scene import collision_work
 from ..collision.detection import ContactPoints
-from ..contact.contact_passes import pass_work
+from ..contact.contact_passes import PassWork, pass_work
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import solver_workspace
 from ..contact.inverse_factor import inverse_factors, inverse_work
@@ -299,10 +299,16 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
         inertia=ContactInertiaRecord(
             matrix(size), matrix(size + joints), matrix(size if inertia.by_sets else 0), matrix(0, by_inverse=True)
         ),
-        passes=pass_work(bodies, stage.joint_dofs.astype(np.int64), step.robot.nv, room, rows, stage.coupling),
+        passes=_passes(stage, step.robot.nv, room) if stage.in_passes else pass_work(0, NO_ROWS, 0, 0, 0, False),
         bodies=stage.numbers, dofs=stage.joint_dofs.astype(np.int64), forces=np.zeros((len(step.robot.bodies), 6)),
         patches=patch_work(room),
     )  # fmt: skip
+
+
+def _passes(stage: ContactStage, n: int, room: int) -> PassWork:
+    """Return workspace for contacts that are solved in passes."""
+    dofs, rows = stage.joint_dofs.astype(np.int64), len(stage.model.rows.joint)
+    return pass_work(len(stage.bodies), dofs, n, room, rows, stage.coupling)
 
 
 def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Call]:
