@@ -42,6 +42,8 @@ from .round_contacts import (
     ball_ellipsoid,
     capsule_box,
     capsule_capsule,
+    gap_of_capsule_and_box,
+    gap_of_capsules,
 )  # fmt: skip
 from .triples import Triple, TripleLike, axis_of, inner, length_of, minus, position_of
 
@@ -112,15 +114,22 @@ def remember(p: int, gap: float, a: int, b: int, work: CollisionWork) -> None:
 
 
 def least_gap(scene: CollisionScene, a: int, b: int, found: int, wide: float, work: CollisionWork) -> float:
-    """Return a lower bound of a gap, by the contacts that were found within a distance; those of shapes include the least gap.
+    """Return a lower bound of the gap of a pair, by the contacts that were found within a distance; -infinity if it is unknown.
 
-    Points of the ground that moves may move by any distance.
+    Contacts of other shapes than these need not have the least gap, and points of ground that moves may move by any distance.
     """
-    if scene.kind[b] == HEIGHTS or (scene.kind[b] == PLANE and scene.body[b] >= 0):
+    one, other = scene.kind[a], scene.kind[b]
+    PA, PB, SA, SB = work.placement[a], work.placement[b], scene.size[a], scene.size[b]
+    if one == CAPSULE and other == CAPSULE:
+        return gap_of_capsules(PA, SA, PB, SB)
+    if one == CAPSULE and other == BOX:
+        return gap_of_capsule_and_box(PA, SA, PB, SB)
+    on_ground = other == PLANE and scene.body[b] < 0 and one <= BOX
+    if not on_ground and not (one == SPHERE and other <= BOX):
         return -np.inf
     gap = wide
     for i in range(found):
-        gap = work.found[i, 6] if i == 0 else min(gap, work.found[i, 6])
+        gap = min(gap, work.found[i, 6])
     return gap
 
 
