@@ -48,15 +48,19 @@ def with_joint(tree: Tree, j: int, W: Force, x, a: Motion) -> Motion:
     return a + unit_motion(k, joint_acceleration(tree, j, W, x, a))
 
 
-def articulated_inertias(tree: Tree, X):
-    """Return W_i and d_i of the header for each row, in its own frame."""
+def articulated_inertias(tree: Tree, X, stiffness=None):
+    """Return W_i and d_i of the header for each row, in its own frame.
+
+    `stiffness` (n,), if given, are articulated inertias in addition to those of the bodies.
+    """
     n = len(tree.parent)
     IA = [ZERO_ARTICULATED] * n
     W = [ZERO_FORCE] * n
     d = [0.0] * n
     for j in range(n):
         if tree.last[j] == j:
-            IA[j] = rigid_inertia(tree, j).articulated()
+            own = rigid_inertia(tree, j).articulated()
+            IA[j] = own if stiffness is None else stiffness[j] + own
     for j in range(n - 1, -1, -1):
         p = tree.parent[j]
         U = IA[j].column(tree.axis[j])

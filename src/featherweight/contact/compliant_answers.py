@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from ..array_types import Integers, Matrix, Vector
 from .laws import PYRAMIDS, ContactLaw
+from .soft_pyramids import answer_within
 
 DIRECTIONS = 6
 
@@ -136,10 +137,5 @@ def clear(G: Matrix, count: int) -> None:
 
 def answer_of_row(law: ContactLaw, i: int, v: float) -> tuple[float, float]:
     """Return the impulse of row i with bounds at the velocity v, and G."""
-    j, unit = i - 3 * len(law.friction), 1.0 / law.compliance[i]
-    impulse = -unit * v
-    if impulse <= law.lower[j]:
-        return law.lower[j], 0.0
-    if impulse >= law.upper[j]:
-        return law.upper[j], 0.0
-    return impulse, unit
+    j = i - 3 * len(law.friction)
+    return answer_within(law.lower[j], law.upper[j], law.compliance[i], v)

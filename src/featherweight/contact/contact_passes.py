@@ -42,12 +42,10 @@ from .compliant_answers import (
 from .contact_model import ContactModel
 from .contact_problem import ProblemRows, RowWork, row_work
 from .laws import PYRAMIDS
+from .soft_pyramids import PATIENCE, SMALLER, STEPS, part_of_step
 
-STEPS, TRIALS = 60, 20
 BLOCK = 4  # rows of the matrix
 ROUNDS = 10  # of steps and corrections of rounding errors
-PATIENCE, SMALLER = 12, 0.5  # after this many steps without a reduction by this factor, the residual counts as a rounding error
-FLAT = 0.01  # allowed ratio of the slopes at the end and the start of a step
 ROUNDING = 1e-12  # difference between impulses and answers, relative to the greatest, that counts as a rounding error
 ROUNDED = 1e-9  # impulse along an edge, relative to that of the normal, that counts as zero
 
@@ -122,6 +120,13 @@ class RobotInPasses(NamedTuple):
     S: Matrix  # (n + tendons, n) from joint velocities to those of joints and tendons, or no rows without tendons
 
 
+class Coupled(NamedTuple):
+    """Numbers of active rows that couple several branches of a robot."""
+
+    pairs: int  # contacts between two moving bodies
+    tendons: int
+
+
 class Scene(NamedTuple):
     """The rows of a problem, the numbers that determine their answers, and the robot."""
 
@@ -159,7 +164,7 @@ def solve_in_passes(scene: Scene, tolerance: float) -> tuple[float, int]:
     return residual, steps
 
 
-def take_steps(scene: Scene, coupled: int, first: bool, tolerance: float) -> tuple[float, int]:
+def take_steps(scene: Scene, coupled: Coupled, first: bool, tolerance: float) -> tuple[float, int]:
     """Take Newton steps until velocities change by less than the tolerance, or impulses are the answers up to rounding.
 
     Return the last change, or zero, and the number of steps.
@@ -169,7 +174,8 @@ def take_steps(scene: Scene, coupled: int, first: bool, tolerance: float) -> tup
     while least > tolerance and steps < STEPS and stalled < PATIENCE:
         write_direction(scene, coupled)
         residual = np.inf if first and steps == 0 else greatest_change(x.moved[:m])
-        part = part_of_step(scene) if tolerance < residual < np.inf else 1.0
+        downhill = slope_at_start(scene) if tolerance < residual < np.inf else 0.0
+        part = part_of_step(slope_after, scene, downhill) if downhill > 0.0 else 1.0  # otherwise a rounding error
         for i in range(m):
             f[i] += part * x.step[i]
             x.velocity[i] += part * x.moved[i]
@@ -320,25 +326,12 @@ def take_bounds(scene: Scene) -> None:
 # ---- line search
 
 
-def part_of_step(scene: Scene) -> float:
-    """Return the part of a step at whose end the function has nearly zero slope."""
+def slope_at_start(scene: Scene) -> float:
+    """Return by how much the function falls along a step at its start."""
     x, downhill = scene.passes.numbers, 0.0
     for i in range(len(scene.p.start)):
         downhill += x.right[i] * x.moved[i]
-    part, low, high = 1.0, 0.0, np.inf
-    for _ in range(TRIALS if downhill > 0.0 else 0):  # otherwise a rounding error
-        slope, curvature = slope_after(scene, part)
-        if abs(slope) <= FLAT * downhill:
-            break
-        if slope < 0.0:
-            low = part
-        else:
-            high = part
-        following = part - slope / curvature
-        if not low < following < high:
-            following = 0.5 * (low + high) if high < np.inf else 2.0 * part
-        part = following
-    return part
+    return downhill
 
 
 def slope_after(scene: Scene, part: float) -> tuple[float, float]:
@@ -364,7 +357,7 @@ def slope_after(scene: Scene, part: float) -> tuple[float, float]:
 # ---- one step
 
 
-def write_direction(scene: Scene, coupled: int) -> None:
+def write_direction(scene: Scene, coupled: Coupled) -> None:
     """Write J d to `moved`, and the change of impulses r - G J d to `step`."""
     p, calls, passes = scene.p, scene.calls, scene.passes
     x, own, k = passes.numbers, scene.answering, len(p.law.friction)
@@ -374,14 +367,14 @@ def write_direction(scene: Scene, coupled: int) -> None:
     for c in range(len(p.axes)):
         add_impulses(scene, c, (x.right[3 * c], x.right[3 * c + 1], x.right[3 * c + 2]))
     add_forces(scene, x.right)
-    if coupled == 0:
+    if coupled.pairs + coupled.tendons == 0:
         call_machine(calls.factor)
         call_machine(calls.response)
         write_velocities(scene)
     else:
         call_machine(calls.loads)
         call_machine(calls.matrix)
-        add_coupled_rows(scene)
+        add_coupled_rows(scene, coupled)
         solve_by_factor(passes)
         call_machine(calls.motions)
         write_velocities(scene)
@@ -506,12 +499,15 @@ def add_stiffness(A: Matrix, G: Matrix, row: int, column: int, B: Matrix, K: Mat
 # ---- contacts between two moving bodies
 
 
-def write_coupled_rows(scene: Scene) -> int:
-    """Write J of the contacts between two moving bodies, and of active tendons; return their number."""
+def write_coupled_rows(scene: Scene) -> Coupled:
+    """Write J of the contacts between two moving bodies, and of active tendons; return their numbers."""
     p, passes, k = scene.p, scene.passes, len(scene.p.law.friction)
-    n, stride, tendons = len(passes.load), padded(len(passes.load)), 0
-    count = list_coupled(scene)
-    for x in range(count):
+    n, stride, pairs, tendons = len(passes.load), padded(len(passes.load)), 0, 0
+    for c in range(k):
+        if body_of(scene.contacts, c, 0) >= 0 and body_of(scene.contacts, c, 1) >= 0:
+            passes.coupled[pairs] = c
+            pairs += 1
+    for x in range(pairs):
         c = passes.coupled[x]
         clear_force(passes)
         for l in range(directions_of(c, scene.answering)):
@@ -527,17 +523,7 @@ def write_coupled_rows(scene: Scene) -> int:
             for j in range(n):
                 passes.matrix[(n + joint) * stride + j] = scene.S[passes.dof[joint], j]
             tendons += 1
-    return count + tendons
-
-
-def list_coupled(scene: Scene) -> int:
-    """List the contacts between two moving bodies; return their number."""
-    count = 0
-    for c in range(len(scene.p.law.friction)):
-        if body_of(scene.contacts, c, 0) >= 0 and body_of(scene.contacts, c, 1) >= 0:
-            scene.passes.coupled[count] = c
-            count += 1
-    return count
+    return Coupled(pairs, tendons)
 
 
 def place_of_contact(passes: PassWork, x: int) -> int:
@@ -546,10 +532,10 @@ def place_of_contact(passes: PassWork, x: int) -> int:
     return (n + len(passes.dof) + 2 * DIRECTIONS * x) * padded(n)
 
 
-def add_coupled_rows(scene: Scene) -> None:
+def add_coupled_rows(scene: Scene, coupled: Coupled) -> None:
     """Add Jᵀ G J of coupled contacts and of tendons to the lower triangle of the matrix."""
     p, passes, n, k = scene.p, scene.passes, len(scene.passes.load), len(scene.p.law.friction)
-    for x in range(list_coupled(scene)):
+    for x in range(coupled.pairs):
         c = passes.coupled[x]
         add_rows_of_pair(passes, place_of_contact(passes, x), passes.numbers.slope[c], directions_of(c, scene.answering))
     H, stride = passes.matrix, padded(n)

@@ -15,6 +15,9 @@ has the form of `block_equations`, with M = 1, P = D, r = f(v) - f and without R
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import numpy as np
 
 from ..array_types import Matrix, Vector
@@ -23,6 +26,7 @@ from .laws import Problem
 from .newton import NewtonWork, write_rho
 from .row_factor import RowFactor, sum_of_squares, write_product_of_factor, write_transposed_product
 
+Line = TypeVar("Line")
 EDGES = 4  # edges of a contact
 STIFF = 1e-5  # compliance relative to entries of A below which velocities determine impulses to too few digits
 STEPS, TRIALS = 60, 20
@@ -59,7 +63,7 @@ def solve_soft_pyramids(problem: Problem, f: Vector, tolerance: float, zeros: Ve
         downhill = 0.0
         for i in range(m):
             downhill += equations.right[i] * equations.moved[i]
-        part = part_of_step(problem, f, downhill, work) if downhill > 0.0 else 1.0  # otherwise a rounding error
+        part = part_of_step(slope_after, (problem, f, work), downhill) if downhill > 0.0 else 1.0  # otherwise a rounding error
         for i in range(m):
             f[i] += part * equations.step[i]
         residual = write_missing(problem, f, work)
@@ -128,20 +132,29 @@ def answer(problem: Problem, c: int, v: tuple[float, float, float], D: Matrix) -
 
 def answer_of_row(problem: Problem, i: int, v: float) -> tuple[float, float]:
     """Return the impulse of row i with bounds at the velocity v, and D."""
-    j, unit = i - 3 * len(problem.mu), 1.0 / problem.R[i]
+    j = i - 3 * len(problem.mu)
+    return answer_within(problem.lower[j], problem.upper[j], problem.R[i], v)
+
+
+def answer_within(lower: float, upper: float, R: float, v: float) -> tuple[float, float]:
+    """Return the impulse between two bounds of a row with compliance R at the velocity v, and D."""
+    unit = 1.0 / R
     impulse = -unit * v
-    if impulse <= problem.lower[j]:
-        return problem.lower[j], 0.0
-    if impulse >= problem.upper[j]:
-        return problem.upper[j], 0.0
+    if impulse <= lower:
+        return lower, 0.0
+    if impulse >= upper:
+        return upper, 0.0
     return impulse, unit
 
 
-def part_of_step(problem: Problem, f: Vector, downhill: float, work: NewtonWork) -> float:
-    """Return the part of a step at whose end the function has nearly zero slope; `downhill` is the slope at its start."""
+def part_of_step(slope_after: Callable[[Line, float], tuple[float, float]], line: Line, downhill: float) -> float:
+    """Return the part of a step at whose end the function has nearly zero slope; `downhill` is the slope at its start.
+
+    `slope_after` returns the slope along the line after a part of the step, and its curvature.
+    """
     part, low, high = 1.0, 0.0, np.inf
     for _ in range(TRIALS):
-        slope, curvature = slope_after(problem, f, part, work)
+        slope, curvature = slope_after(line, part)
         if abs(slope) <= FLAT * downhill:
             break
         if slope < 0.0:
@@ -155,8 +168,9 @@ def part_of_step(problem: Problem, f: Vector, downhill: float, work: NewtonWork)
     return part
 
 
-def slope_after(problem: Problem, f: Vector, part: float, work: NewtonWork) -> tuple[float, float]:
+def slope_after(line: tuple[Problem, Vector, NewtonWork], part: float) -> tuple[float, float]:
     """Return the slope of the function along a step after a part of it, and its curvature."""
+    problem, f, work = line
     equations, velocity, k = work.equations, work.velocity, len(problem.mu)
     step, moved, D = equations.step, equations.moved, equations.P
     slope = curvature = 0.0

@@ -122,7 +122,7 @@ class StepFunctions:
         factor = "factor", (n, 7)
 
         def bind(kernel: Callable[..., None], inputs: Sequence[Argument], *outputs: Output) -> CompiledFunction[Any]:
-            given = (bodies,) if kernel in (contact_passes.contact_loads, contact_passes.contact_motions) else (bodies, rows)
+            given = (bodies,) if kernel is contact_passes.contact_loads else (bodies, rows)
             return self.robot.bind(kernel.__name__, kernel, inputs, outputs, given)
 
         return (
@@ -130,7 +130,6 @@ class StepFunctions:
             bind(contact_passes.contact_response, (Q, Input(*factor), *loads), motion, Output("x", (n,))),
             bind(contact_passes.contact_matrix, stiffness, Output("H", (n, stride))),
             bind(contact_passes.contact_loads, (Q, *loads), Output("load", (n,))),
-            bind(contact_passes.contact_motions, (Q, V), motion),
         )
 
     def _of_velocities(self, kernel: Callable[..., None], velocities: Sequence[str]) -> CompiledFunction:

@@ -126,7 +126,7 @@ class ContactStage:
         rows = tuple(self.joint_dofs[self.joint_dofs < self.robot.nv].tolist())
         of_bodies = placements([self.robot.model.placed_bodies[b] for b in self.numbers])
         functions = self.robot.step_functions.contact_passes(of_bodies, rows, padded(self.robot.nv))
-        return functions if self.coupling else (*functions[:2], None, None, None)
+        return (*functions, self.body_velocities) if self.coupling else (*functions[:2], None, None, None)
 
     def copied(self) -> ContactStage:
         """Return a stage that may exclude other pairs of shapes; all else is shared."""

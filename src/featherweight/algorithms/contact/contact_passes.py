@@ -14,11 +14,11 @@ the matrix is written by the composite-rigid-body algorithm, which takes the sam
 from __future__ import annotations
 
 from ...model.tree import INNER, Placements, Tree
-from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, ArticulatedInertia, Force, unit_motion
+from ...spatial import ZERO_ARTICULATED, ArticulatedInertia, Force
 from ...spatial.vectors import Mat3, Sym3, Vec3
-from ..articulated import apparent_inertia, gain, joint_forces, responses
-from ..frames import write_vec3
-from ..kinematics import joint_transforms, mat3, rigid_inertia, vec3
+from ..articulated import articulated_inertias, joint_forces, responses
+from ..frames import carried_velocity, write_motion, write_vec3
+from ..kinematics import external_forces, joint_transforms, mat3, rigid_inertia, vec3
 
 
 def contact_factor(tree: Tree, bodies: Placements, rows, q, K, D, factor) -> None:
@@ -27,7 +27,7 @@ def contact_factor(tree: Tree, bodies: Placements, rows, q, K, D, factor) -> Non
     K maps the (linear, angular) motion of a body, in its axes and at its origin, to a wrench; its upper triangle is read.
     """
     stiff = with_stiffness(tree, rows, D)
-    W, d = stiff_inertias(stiff, joint_transforms(tree, q), stiffness_of_rows(tree, bodies, K))
+    W, d = articulated_inertias(stiff, joint_transforms(tree, q), stiffness_of_rows(tree, bodies, K))
     for j in range(len(tree.parent)):
         write_vec3(W[j].ang, factor[j], 0)
         write_vec3(W[j].lin, factor[j], 3)
@@ -42,7 +42,9 @@ def contact_response(tree: Tree, bodies: Placements, rows, q, factor, wrench, fo
     d = [factor[j][6] for j in range(n)]
     stiff = with_stiffness(tree, rows, [d[j] for j in rows])  # only which rows have an armature matters here
     u = joint_forces(stiff, X, W, force, loads_of_rows(tree, bodies, wrench))
-    write_motions(bodies, responses(stiff, X, W, d, u, x), motion)
+    a = responses(stiff, X, W, d, u, x)
+    for k in range(len(bodies.row)):
+        write_motion(carried_velocity(bodies, k, a), motion[k])
 
 
 def contact_matrix(tree: Tree, bodies: Placements, rows, q, K, D, H) -> None:
@@ -79,37 +81,12 @@ def contact_loads(tree: Tree, bodies: Placements, q, wrench, force, load) -> Non
             Y[p] = Y[p] + (Y[j] if tree.kind[j] == INNER else X[j].force_to_parent(Y[j]))
 
 
-def contact_motions(tree: Tree, bodies: Placements, q, v, motion) -> None:
-    """Write the motion (bodies, 6) at the joint velocities v, in the axes of each body."""
-    X, n = joint_transforms(tree, q), len(tree.parent)
-    V = [ZERO_MOTION] * n
-    for j in range(n):
-        p = tree.parent[j]
-        if p >= 0:
-            V[j] = V[p] if tree.kind[j] == INNER else X[j] @ V[p]
-        V[j] = V[j] + unit_motion(tree.axis[j], v[j])
-    write_motions(bodies, V, motion)
-
-
-# ---- loads, motions and stiffness in the frames of rows
+# ---- loads and stiffness in the frames of rows
 
 
 def loads_of_rows(tree: Tree, bodies: Placements, wrench):
     """Return wrenches against the motion of rows."""
-    Y = [ZERO_FORCE] * len(tree.parent)
-    for k in range(len(bodies.row)):
-        R, p = mat3(bodies.rotation, k), vec3(bodies.translation, k)
-        lin, ang = (R @ Vec3(*(0.0 - wrench[k][i] for i in part)) for part in (range(3), range(3, 6)))
-        Y[bodies.row[k]] = Force(ang + p.cross(lin), lin)
-    return Y
-
-
-def write_motions(bodies: Placements, a, motion) -> None:
-    """Write (linear, angular) motions of bodies, in their axes, from those of rows."""
-    for k in range(len(bodies.row)):
-        back, p, m = mat3(bodies.rotation, k).transpose(), vec3(bodies.translation, k), a[bodies.row[k]]
-        write_vec3(back @ (m.lin + m.ang.cross(p)), motion[k], 0)
-        write_vec3(back @ m.ang, motion[k], 3)
+    return external_forces(tree, bodies, [[0.0 - wrench[k][i] for i in range(6)] for k in range(len(bodies.row))])
 
 
 def with_stiffness(tree: Tree, rows, D) -> Tree:
@@ -132,20 +109,3 @@ def stiffness_of_rows(tree: Tree, bodies: Placements, K):
         of_body = ArticulatedInertia(Sym3(k33, k34, k35, k44, k45, k55), cross, Sym3(k00, k01, k02, k11, k12, k22))
         stiffness[bodies.row[k]] = of_body.rotate(mat3(bodies.rotation, k)).translate(vec3(bodies.translation, k))
     return stiffness
-
-
-def stiff_inertias(tree: Tree, X, stiffness):
-    """Return W and d of `articulated` for bodies that also resist by their stiffness."""
-    n = len(tree.parent)
-    IA, W, d = list(stiffness), [ZERO_FORCE] * n, [0.0] * n
-    for j in range(n - 1, -1, -1):
-        p = tree.parent[j]
-        if tree.last[j] == j:
-            IA[j] = IA[j] + rigid_inertia(tree, j).articulated()
-        U = IA[j].column(tree.axis[j])
-        d[j] = 1.0 / (U.component(tree.axis[j]) + tree.armature[j])
-        W[j] = gain(tree, U, d[j], j)
-        if p >= 0:
-            Ia = apparent_inertia(tree, IA[j], U, W[j], j)
-            IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else X[j].inertia_to_parent(Ia))
-    return W, d
