@@ -22,6 +22,7 @@ from .laws import PYRAMIDS, ContactLaw
 from .soft_pyramids import answer_within
 
 DIRECTIONS = 6
+BOUNDARY = 1e-6  # relative difference from the boundary of two states below which answers have no unique derivative
 
 
 class Answering(NamedTuple):
@@ -126,6 +127,23 @@ def write_answer_of_cone(x: Answering, v: Vector, c: int, f: Vector, G: Matrix) 
             mu = friction_of(c, j, x)
             both = way * mu * v[row_of(c, j, x)] / rubbing
             G[i, j] = first * mu * (both / (R + along) + push / rubbing * ((1.0 if i == j else 0.0) - both))
+
+
+def is_between(x: Answering, v: Vector, c: int) -> bool:
+    """Return whether a contact is at the boundary between two states: open, sticking, sliding, or sets of pushing edges."""
+    count, normal, close = directions_of(c, x), v[3 * c], False
+    if x.cones == PYRAMIDS:
+        for l in range(1, count):
+            aside = friction_of(c, l, x) * v[row_of(c, l, x)]
+            close = close or abs(abs(aside) - abs(normal)) < BOUNDARY * abs(normal)
+        return close
+    R, rubbing = x.law.compliance[3 * c], 0.0
+    along = x.law.compliance[3 * c + 1] * x.law.friction[c] * x.law.friction[c]
+    for l in range(1, count):
+        e = friction_of(c, l, x) * v[row_of(c, l, x)]
+        rubbing += e * e
+    rubbing, sticking = sqrt(rubbing), -along * normal / R
+    return bool(abs(rubbing - sticking) < BOUNDARY * abs(sticking) or abs(rubbing - normal) < BOUNDARY * abs(normal))
 
 
 def clear(G: Matrix, count: int) -> None:

@@ -22,6 +22,7 @@ from ..contact.row_rates import BodyRates, geometry_rates, row_rates
 from .found_step import FoundStep
 from .rates import JointMap, Rated
 from .robot_stages import first_contacts
+from .robot_tables import name_of_row
 from .stage_records import FOUND, PARTING, SOLVED
 from .step_rates import State
 
@@ -282,8 +283,6 @@ class ContactRates:
 
     def names(self) -> tuple[str, ...]:
         """Return the names of contacts, joint limits and dry friction whose state is doubtful."""
-        rows = self.model.rows
         touching = [self.stage.names[int(c)] for c in self.contacts.candidate]
-        kinds = ["dry friction" if rows.friction[r] else "limit" for r in self.active]
-        joints = [f"the {kind} of joint {self.found.forces.names[d]!r}" for kind, d in zip(kinds, self.dof, strict=True)]
+        joints = [name_of_row(self.model.rows, int(r), self.found.forces) for r in self.active]
         return tuple(name for name, doubt in zip([*touching, *joints], self.doubtful, strict=True) if doubt)

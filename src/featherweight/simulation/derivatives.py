@@ -15,7 +15,6 @@ from .contact_rates import ContactRates
 from .fleet import Fleet, Inputs
 from .found_step import FoundStep
 from .rates import Rated, through
-from .stage_records import FOUND, NEAR
 from .step_rates import State, StepRates
 
 
@@ -58,29 +57,37 @@ def of_all_robots(many: list[StepDerivatives]) -> StepDerivatives:
 
 def _of_one(found: FoundStep) -> StepDerivatives:
     model, s, step, nv = found.model, found.stages, found.stages.step, found.robot.nv
-    start = State(*map(Rated, s.state[:2], model.directions))
+    directions = model.directions  # raises for joints that have none
+    compiled = found.slopes_of_step()
+    if compiled and (found.contacts.in_passes or not found.touched):
+        return _of_columns(compiled.ends.copy(), nv, (*found.at_a_limit, *compiled.doubtful()))
+    start = State(*map(Rated, s.state[:2], directions))
     rates, smooth, contacts = StepRates(found, start), None, None
-    if model.integrator == "semi-implicit":
-        free = found.velocity_slopes() if model.velocity_slopes else rates.semi_implicit()
+    if compiled:
+        free = compiled.velocity()
     else:
         smooth = rates.runge_kutta() if model.integrator == "rk4" else rates.midpoint()
         free = smooth.v.rates
     after, displacement = Rated(step.after, free), None
-    if s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0:
+    if found.touched:
         contacts = ContactRates(found, start, free)
         after = after._replace(rates=contacts.velocity())
         displacement = Rated(step.displacement, contacts.displacement()) if step.displacement.any() else None
-    doubtful = tuple(dict.fromkeys((*found.at_a_limit, *(contacts.names() if contacts else ()))))
-    if smooth is None and displacement is None and model.end_slopes:
-        whole: Array = model.end_slopes(s.state.q, step.after, step.none, model.h, after.rates)
+    doubtful = (*found.at_a_limit, *(contacts.names() if contacts else ()))
+    if compiled and displacement is None:
+        return _of_columns(compiled.ends_of(after.rates).copy(), nv, doubtful)
+    parted = displacement or Rated(step.none, 0.0 * free)
+    if smooth is None:
+        end = State(*through(found.robot.step_functions.advance, start.q, after, parted, model.h))
+    elif contacts and (displacement or (step.after != step.free).any()):
+        struck = Rated(step.struck, contacts.struck())
+        end = State(rates.moved(0.5 * model.h * (start.v + struck + after) + parted), after)
     else:
-        parted = displacement or Rated(step.none, 0.0 * free)
-        if smooth is None:
-            end = State(*through(found.robot.step_functions.advance, start.q, after, parted, model.h))
-        elif contacts and (displacement or (step.after != step.free).any()):
-            struck = Rated(step.struck, contacts.struck())
-            end = State(rates.moved(0.5 * model.h * (start.v + struck + after) + parted), after)
-        else:
-            end = smooth._replace(v=after)
-        whole = np.vstack([end.q.rates, end.v.rates])
-    return StepDerivatives(whole[:, : 2 * nv], whole[:, 2 * nv : 3 * nv], whole[:, 3 * nv :], doubtful)
+        end = smooth._replace(v=after)
+    return _of_columns(np.vstack([end.q.rates, end.v.rates]), nv, doubtful)
+
+
+def _of_columns(whole: Array, nv: int, doubtful: tuple[str, ...]) -> StepDerivatives:
+    """Return the derivatives by q, v, joint forces and controls, the columns of a matrix (2 nv, 3 nv + nu)."""
+    A, B, B_control = whole[:, : 2 * nv], whole[:, 2 * nv : 3 * nv], whole[:, 3 * nv :]
+    return StepDerivatives(A, B, B_control, tuple(dict.fromkeys(doubtful)))

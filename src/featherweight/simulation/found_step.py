@@ -7,7 +7,8 @@ import numpy as np
 from ..array_types import Array
 from .contact_stage import ContactStage
 from .load_slopes import LoadSlopes
-from .robot_tables import StagesTable
+from .robot_tables import SlopesOfStep, StagesTable
+from .stage_records import FOUND, NEAR
 from .step_model import StepModel
 
 
@@ -23,17 +24,27 @@ class FoundStep:
         """Return the slopes of forces at `point` (see `load_slopes`), in arrays that the next call overwrites."""
         slopes = self.table.slopes
         if slopes.write():
-            names = (self.model.limits[k] for k in np.flatnonzero(slopes.content.ends))
-            self.at_a_limit.update((f"{name} at its limit", None) for name in names)
+            self._note_limits(slopes.content)
         return slopes.content
 
-    def velocity_slopes(self) -> Array:
-        """Return the rates of the velocity after a semi-implicit step without impulses, by one compiled function."""
-        y, s, step = self.slopes(), self.stages, self.stages.step
-        given = s.state.q, s.state.v, s.point.load, step.acceleration, self.model.h, y.tau, y.position, y.velocity
-        more = (y.control,) * (self.forces.nu > 0) + (y.force,) * self.robot.closed + self.armature
-        slopes: Array = self.model.velocity_slopes(*given, *more)  # type: ignore[misc]
+    def _note_limits(self, slopes: LoadSlopes) -> None:
+        names = (self.model.limits[k] for k in np.flatnonzero(slopes.ends))
+        self.at_a_limit.update((f"{name} at its limit", None) for name in names)
+
+    def slopes_of_step(self) -> SlopesOfStep | None:
+        """Return the derivatives of a semi-implicit step, without those of rigid contacts; None for other integrators."""
+        if self.model.integrator != "semi-implicit":
+            return None
+        slopes = self.table.slopes_of_step(self.model, self.contacts)
+        if slopes.write():
+            self._note_limits(slopes.content.load)
         return slopes
+
+    @property
+    def touched(self) -> bool:
+        """Return whether there are contacts, joints near their limits, or dry friction."""
+        counts = self.stages.touching.counts
+        return bool(counts[FOUND] > 0 or counts[NEAR] > 0)
 
     @property
     def armature(self) -> tuple[Array, ...]:

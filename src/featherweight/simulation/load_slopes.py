@@ -47,14 +47,18 @@ class LoadSlopes(NamedTuple):
     ends: Vector  # controls (nu), drives (nu), efforts of rows and of independent joints (nv)
 
 
+def load_slopes(s: RobotStages) -> LoadSlopes:
+    """Return arrays for the slopes at the stages of one robot."""
+    nv, rows, nu = len(s.state.v), len(s.point.row_force), len(s.joints.drives.row)
+    sizes = {"tau": nv, "control": nu, "free": nu, "ends": 2 * nu + rows + nv}
+    return LoadSlopes(*(np.zeros(sizes.get(name, rows)) for name in LoadSlopes._fields))
+
+
 class SlopesOfStages:
     """The slopes at the stages of one robot; `write` evaluates them, and returns the number of values at a limit."""
 
     def __init__(self, stages: Table) -> None:
-        s: RobotStages = stages.content
-        nv, rows, nu = len(s.state.v), len(s.point.row_force), len(s.joints.drives.row)
-        sizes = {"tau": nv, "control": nu, "free": nu, "ends": 2 * nu + rows + nv}
-        self.content = LoadSlopes(*(np.zeros(sizes.get(name, rows)) for name in LoadSlopes._fields))
+        self.content = load_slopes(stages.content)
         table = Table(self.content)
         self.write = prepared_call(WRITE_LOAD_SLOPES.for_tables(stages, table), stages.address, table.address, kept=table)
 
@@ -67,7 +71,7 @@ def write_load_slopes(s: RobotStages, y: LoadSlopes) -> int:
     p, springs, ahead = s.point, s.joints.springs, 0.0
     if s.numbers.integrator == SEMI_IMPLICIT:
         be_at(s, s.state.q, s.state.v)
-        ahead = s.numbers.step
+        ahead = s.numbers.ahead
     clear(y.position)
     clear(y.velocity)
     clear(y.force)

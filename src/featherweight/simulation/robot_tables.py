@@ -16,12 +16,18 @@ from ..contact.contact_passes import PassWork, pass_work
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import solver_workspace
 from ..contact.inverse_factor import inverse_factors, inverse_work
+from ..contact.joint_rows import JointRows
 from ..contact.patches import patch_work
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, MachineCall, Table, machine_call
+from ..engine.loops.prepared_calls import prepared_call
 from ..model.inertial_parameters import carried, uncarried
+from ..model.types import JointType
+from ..robot.dynamics_derivatives import analytic
 from ..robot.robot import Robot
+from ..robot.step_slopes import spanning_slopes, with_armature
 from ..robot.tendons.lengths import no_lengths
+from .acceleration_slopes import WRITE_ENDS, WRITE_STEP_SLOPES, SlopeCalls, StepSlopes, acceleration_slopes, matrix_at
 from .adhesion import adhesion_of
 from .contact_stage import ContactStage
 from .drag import drag_parts
@@ -76,11 +82,106 @@ class StagesTable(Table):
     ) -> None:
         super().__init__(content, layout)
         self.kept, self.errors = calls, errors
+        self._slopes_of_step: SlopesOfStep | None = None
 
     @cached_property
     def slopes(self) -> SlopesOfStages:
         """Slopes of the forces at joints at these stages."""
         return SlopesOfStages(self)
+
+    def slopes_of_step(self, model: StepModel, contacts: ContactStage) -> SlopesOfStep:
+        """Return the slopes of steps with compliant contacts at these stages."""
+        if self._slopes_of_step is None:
+            self._slopes_of_step = SlopesOfStep(model, contacts, self)
+        return self._slopes_of_step
+
+
+class SlopesOfStep:
+    """The derivatives of a semi-implicit step of one robot. `write` returns the number of values at a limit."""
+
+    def __init__(self, model: StepModel, contacts: ContactStage, stages: StagesTable) -> None:
+        s, robot = stages.content, model.struck
+        n, bodies, own = robot.nv, len(s.touching.bodies), [j for j in robot.model.joints if j.type is not JointType.FLOATING]
+        late, joint, extra = np.zeros(n), np.full(n, -1), np.subtract(model.moving.armature, robot.armature)
+        for k, j in enumerate(own):
+            late[j.v_slice], joint[j.v_slice] = extra[k], k
+        first, moves = np.zeros(n, np.int64), np.zeros((bodies, n), bool)
+        for joint_of_row in robot.joints:
+            first[joint_of_row.v_slice] = joint_of_row.v_slice.start
+        for k, body in enumerate(contacts.numbers if not robot.closed else ()):
+            row = robot.model.placed_bodies[body].row
+            while row >= 0:
+                moves[k, row], row = True, robot.parent[row]
+        rows = model.forces.rows if robot.closed else 0
+        y = acceleration_slopes(s, late, joint, first, moves, rows)
+        by_q, by_v, mass, carried = (matrix_at(y, place, n, n) for place in (y.at.by_q, y.at.by_v, y.at.mass, y.at.carried))
+        spread, swept = (matrix_at(y, place, rows, n) for place in (y.at.spread, y.at.swept))
+        turned, jacobian, before = (
+            matrix_at(y, place, bodies, 6, n) for place in (y.at.turned, y.at.jacobian, y.at.turned_before)
+        )
+        q, v = s.state.q, s.state.v
+        dynamics = analytic(robot.inverse_dynamics_derivatives).variant("external_forces")
+        if model.driven:
+            dynamics = CompiledFunction(with_armature(robot, dynamics.program), robot.execution)
+        given = {"q": q, "v": v, "a": y.acceleration, "external_forces": y.forces, "armature": s.inertias.armature}
+        of_bodies = contacts.body_velocities.derivative("v") if bodies and contacts.in_passes else None
+        motions = contacts.body_velocities.derivative("q") if of_bodies and robot.closed else None
+        calls = {
+            "dynamics": (dynamics, *(given[x.name] for x in dynamics.program.inputs), by_q, by_v, mass),
+            "spanning": (spanning_slopes(robot) if robot.closed else None, q, v, y.load.force, spread, swept, carried),
+            "jacobian": (of_bodies, q, v, jacobian),
+            "motions": (motions, q, y.after, turned),
+            "motions_before": (motions, q, v, before),
+        }
+        made = {name: _call(call, stages.errors) for name, call in calls.items()}
+        self.content = y._replace(calls=SlopeCalls(**{name: call for name, (call, _) in made.items()}))
+        self.ends = np.zeros((2 * n, 3 * n + len(y.load.control)))
+        table = Table(StepSlopes(self.ends, self.content))
+        self.contacts, self.forces, self.touching, self.kept = contacts, model.forces, s.touching, (table, made)
+        addresses = stages.address, table.address
+        self.write = prepared_call(WRITE_STEP_SLOPES.for_tables(stages, table), *addresses, kept=self.kept)
+        self._tables = stages, table
+
+    @cached_property
+    def _ends(self) -> Callable[[], int]:
+        stages, table = self._tables
+        return prepared_call(WRITE_ENDS.for_tables(stages, table), stages.address, table.address, kept=self.kept)
+
+    def ends_of(self, velocity: Array) -> Array:
+        """Return the derivatives (2 nv, 3 nv + nu) of the state after the step, from those of its velocity."""
+        n = len(self.content.after)
+        for part, own in zip(self._parts, np.split(velocity, [n, 2 * n, 3 * n], axis=1), strict=True):
+            part[:] = own
+        self._ends()
+        return self.ends
+
+    def velocity(self) -> Array:
+        """Return the derivatives (nv, 3 nv + nu) of the velocity after the step, in the axes of its start."""
+        return np.hstack(self._parts)
+
+    @property
+    def _parts(self) -> list[Array]:
+        """Views of the derivatives of the velocity by q, v, joint forces and controls."""
+        y = self.content
+        n, nu, at = len(y.after), len(y.load.control), y.at
+        whole = matrix_at(y, at.rates, n, at.width)
+        return [whole[:, k * at.stride : k * at.stride + size] for k, size in enumerate((n, n, n, nu))]
+
+    def doubtful(self) -> list[str]:
+        """Return the names of contacts, joint limits and dry friction at the boundary between two states."""
+        room, rows = len(self.touching.contacts.gap), self.touching.model.rows
+        names = []
+        for i in np.flatnonzero(self.content.doubtful):
+            if i < room:
+                names.append(self.contacts.names[int(self.touching.contacts.candidate[i])])
+            else:
+                names.append(name_of_row(rows, int(i) - room, self.forces))
+        return names
+
+
+def name_of_row(rows: JointRows, r: int, forces: ForcesAtJoints) -> str:
+    """Return the name of a row of a joint."""
+    return f"the {'dry friction' if rows.friction[r] else 'limit'} of joint {forces.names[rows.dof[r]]!r}"
 
 
 def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bool) -> RobotStages:

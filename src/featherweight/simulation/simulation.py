@@ -434,9 +434,9 @@ class Simulation(SuggestsNames):
         contacts, and joints that loops determine in part.
         """
         self._fleet.require_alike("derivatives of a step")
-        if not self._plant.holds_rigidly:
+        if not (self._plant.holds_rigidly or self._plant.contacts.in_passes):
             raise NotImplementedError("derivatives of a step with compliant contacts are not implemented; use contact='rigid'")
-        if self._plant.contacts.settings.turning:
+        if self._plant.contacts.settings.turning and not self._plant.contacts.in_passes:
             raise NotImplementedError("derivatives of a step with friction against spinning or rolling are not implemented")
         if self.forces.turning_springs and self._plant.model.passive:
             raise NotImplementedError(

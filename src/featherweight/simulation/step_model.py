@@ -16,7 +16,7 @@ from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
 from ..model.types import EXPLICIT_EULER, JointType
 from ..robot.robot import Robot
-from ..robot.step_slopes import end_slopes, velocity_slopes, with_armature
+from ..robot.step_slopes import with_armature
 from .defaults import law_of
 from .forces import BY_VELOCITY, NO_ARMATURE
 from .forces_at_joints import ForcesAtJoints
@@ -123,16 +123,6 @@ class StepModel:
     def _of_armature(self, function: CompiledFunction[Any]) -> CompiledFunction[Any]:
         """Return a function of the armature as well, if drives add to it."""
         return CompiledFunction(with_armature(self.moving, function.program), "traced") if self.driven else function
-
-    @cached_property
-    def velocity_slopes(self) -> CompiledFunction[Any] | None:
-        """Derivatives of the velocity after a semi-implicit step without impulses; None if one function would be too large."""
-        return velocity_slopes(self.robot, self.moving, self.forces.drives.row.tolist(), self.driven)
-
-    @cached_property
-    def end_slopes(self) -> CompiledFunction[Any] | None:
-        """Derivatives of the state after a semi-implicit step, from those of its velocity; None if they are too large."""
-        return end_slopes(self.robot, self.forces.nu)
 
     @cached_property
     def directions(self) -> tuple[Array, ...]:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_types import Array
 from .found_step import FoundStep
 from .rates import JointMap, Rated, exponential_slopes, through
 from .smooth_motion import RUNGE_KUTTA_ROUNDS, runge_kutta_numbers, runge_kutta_round
@@ -40,8 +39,7 @@ class StepRates:
         at = x.q.value, x.v.value, load.value
         da_dq, da_dv, da_dtau = self.model.stage_slopes(*at, *self.found.armature)
         rates = da_dq @ x.q.rates + da_dv @ x.v.rates + da_dtau @ load.rates
-        implicit = self.model.integrator == "semi-implicit"
-        return Rated(self.found.stages.step.acceleration if implicit else self.robot.forward_dynamics(*at), rates)
+        return Rated(self.robot.forward_dynamics(*at), rates)
 
     def moved(self, u: Rated) -> Rated:
         """Return the configuration that u leads to from the start.
@@ -58,12 +56,6 @@ class StepRates:
         return Rated(move(q.value, u.value), rates)
 
     # integrators
-
-    def semi_implicit(self) -> Array:
-        """Return the rates of the velocity after a step without contacts, in the axes of its start."""
-        x = self.start
-        load = self.load(x)
-        return through(self.robot.step_functions.free_velocity, x.v, self.accelerated(x, load), self.h)[0].rates
 
     def runge_kutta(self) -> State:
         """Return the state after a step of `smooth_motion.runge_kutta`."""

@@ -1,0 +1,713 @@
+"""Derivatives of the acceleration of a step by q, v, joint forces and controls, with compliant contacts.
+
+The acceleration a under forces F at joints and impulses f of contacts and joint rows, spread over the step h, solves
+
+    M(q) a + c(q, v) = F(q, v, u) + J(q)ᵀ f / h         f = f(y),   y = J w - J v + h (b J v + k d(g) g)
+
+with the velocity w = v + h (a + curvature) after the step and gaps g (see `contact.compliance`). The answers f have the
+derivative -G by y, and are proportional to 1/R(g). Hence (M + Jᵀ G J) da = r, where r has
+
+    the derivatives of inverse dynamics with impulses as forces on bodies (Carpentier and Mansard 2018), and of F
+    -Jᵀ G / h times the derivatives of y at constant a, and -Jᵀ f / h times those of R, relative to R
+    the derivatives of Jᵀ f and J at constant velocities of the bodies, by the motion of contacts (`contact.contact_slopes`)
+
+Where dampers act after impulses, the acceleration a' solves (M + h D) a' = M a at the same state.
+"""
+
+from __future__ import annotations
+
+from math import cos, sin, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ..array_types import Array, BooleanMatrix, Booleans, Integers, Matrix, Vector
+from ..collision.detection import body_of
+from ..collision.triples import Triple, along, component, inner, outer, plus, times
+from ..contact.branches import padded
+from ..contact.compliance import impedance, yielding_of
+from ..contact.compliant_answers import BOUNDARY, Answering, directions_of, is_between, row_of
+from ..contact.contact_problem import ProblemRows, find_active_rows, rows_in
+from ..contact.contact_slopes import (
+    DIRECTIONS,
+    ContactAt,
+    ContactSlopes,
+    Twist,
+    contact_slopes,
+    impedance_slope,
+    twist_of,
+    write_contact_slopes,
+)
+from ..engine.loops.kernels import LANES, CompiledLoop, MachineCall, aligned_numbers, call_machine, subtract_multiples
+from ..model.tree import FLOATING, PLANAR
+from .load_slopes import LoadSlopes, load_slopes, write_load_slopes
+from .robot_stages import turns
+from .smooth_motion import clear, clear_rows, copy, copy_rows
+from .stage_records import FOUND, NEAR, SOLVED, WITH_FORCES, RobotStages
+
+SMALL_TURN = 0.3  # [rad] angle below which series are used
+BLOCK = 4  # rows that are eliminated together
+ROUNDED = 1e-12  # [m, rad] gap that counts as zero
+
+
+class SlopeCalls(NamedTuple):
+    """Functions of the robot at q; velocities of bodies are in their axes."""
+
+    dynamics: MachineCall  # q, v, acceleration, forces -> by_q, by_v, mass, with the armature of the step
+    spanning: MachineCall  # q, v, forces of rows -> spread, swept, carried, if loops move joints
+    jacobian: MachineCall  # q -> jacobian
+    motions: MachineCall  # q, after -> turned, for robots with loops
+    motions_before: MachineCall  # q, v -> turned_before
+
+
+class Places(NamedTuple):
+    """Places of matrices in one vector, whose rows are processed with vector instructions.
+
+    Results of functions have rows of n numbers. Other rows have `stride` numbers, or `width` with parts for q, v, joint forces
+    and controls, each of `stride` numbers but the last. Numbers after the n-th of a row have no meaning.
+    """
+
+    stride: int
+    width: int
+    rates: int  # (n, width) of the acceleration with impulses; finally, of the velocity after the step
+    struck: int  # (n, width) of the acceleration before dampers act, if they act after impulses
+    matrix: int  # (n, stride) lower triangle of the matrix to solve with
+    by_q: int  # (n, n) derivatives of inverse dynamics, and the mass matrix
+    by_v: int
+    mass: int
+    by_q_struck: int  # (n, n) `by_q` at the acceleration before dampers act
+    spread: int  # (rows, n) the map S from velocities to those of all joints, if it is not the identity
+    swept: int  # (rows, n) derivative of S v by q
+    carried: int  # (n, n) derivative of Sᵀ f by q, for forces f of rows
+    jacobian: int  # (bodies that may touch, 6, n) of their velocities
+    turned: int  # (bodies, 6, n) derivatives of these velocities by q, at w
+    turned_before: int  # (bodies, 6, n) at v
+    rows: int  # (6, stride) J of one contact
+    seen: int  # (6, stride) derivative of y of one contact by q
+    seen_by_v: int  # (6, stride) by v
+    answer: int  # (6, stride) derivative of its impulses by q
+    answer_by_v: int  # (6, stride)
+    felt: int  # (6, stride) derivative of the wrench on one of its bodies
+    opening: int  # (1, stride) derivative of its gap by q
+    size: int  # of the vector
+
+
+def places(n: int, nu: int, bodies: int, rows: int) -> Places:
+    """Return the places for a robot with n velocities, nu drives, bodies that may touch, and joint rows moved by loops."""
+    stride = padded(n)
+    width, moving, square, of_contact = 3 * stride + padded(nu), bodies * DIRECTIONS * n, n * n, DIRECTIONS * stride
+    sizes = {
+        "rates": n * width, "struck": n * width, "matrix": n * stride, "by_q": square, "by_v": square, "mass": square,
+        "by_q_struck": square, "jacobian": moving, "turned": moving, "turned_before": moving, "opening": stride,
+        "spread": rows * n, "swept": rows * n, "carried": square if rows else 0,
+    }  # fmt: skip
+    at, size = {}, 0
+    for name in Places._fields[2:-1]:
+        at[name], size = size, size + padded(sizes.get(name, of_contact))
+    return Places(stride, width, **at, size=size + LANES)
+
+
+class AccelerationSlopes(NamedTuple):
+    """Derivatives of one robot's acceleration, and workspace."""
+
+    numbers: Vector
+    at: Places
+    load: LoadSlopes
+    acceleration: Vector  # (n,) with impulses
+    after: Vector  # (n,) velocity w with these impulses
+    forces: Matrix  # (bodies, 6) of the user and of contacts
+    late: Vector  # (n,) inertia that represents dampers at the end of the step
+    joint: Integers  # (n,) armature of each row, or -1
+    first: Integers  # (n,) first row of the joint of each row
+    moves: BooleanMatrix  # (bodies that may touch, n) whether a row moves a body
+    velocity: Matrix  # (bodies that may touch, 6) at w
+    velocity_before: Matrix  # (bodies, 6) at v
+    contact: ContactSlopes
+    doubtful: Booleans  # (contacts + joint rows,) whether a contact or row is at the boundary between two states
+    calls: SlopeCalls
+
+
+def acceleration_slopes(
+    s: RobotStages, late: Vector, joint: Integers, first: Integers, moves: BooleanMatrix, rows: int
+) -> AccelerationSlopes:  # fmt: skip
+    """Return arrays for the stages of one robot with joint rows moved by loops, without functions."""
+    n, bodies = len(s.state.v), len(s.touching.bodies)
+    at, none = places(n, len(s.joints.drives.row), bodies, rows), MachineCall(0, np.zeros(0, np.int64))
+    room = len(s.touching.contacts.gap) + len(s.touching.model.rows.joint)
+    return AccelerationSlopes(
+        numbers=aligned_numbers(at.size), at=at, load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
+        forces=np.zeros_like(s.state.external), late=late, joint=joint, first=first, moves=moves,
+        velocity=np.zeros((bodies, 6)), velocity_before=np.zeros((bodies, 6)), contact=contact_slopes(),
+        doubtful=np.zeros(room, bool), calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
+    )  # fmt: skip
+
+
+def matrix_at(y: AccelerationSlopes, place: int, *shape: int) -> Array:
+    """Return a matrix in the vector of numbers."""
+    return y.numbers[place : place + int(np.prod(shape))].reshape(shape)
+
+
+def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
+    """Write the slopes of the step that has just been computed; return the number of forces and controls at a limit.
+
+    Impulses of rigid contacts are left out.
+    """
+    at_limits, n, h = write_load_slopes(s, y.load), len(y.after), s.numbers.step
+    for i in range(len(y.doubtful)):
+        y.doubtful[i] = False
+    touched = s.calls.contact_factor.address != 0 and (s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0)
+    for i in range(n):
+        change = s.touching.passes.change[i] if touched else 0.0
+        y.after[i], y.acceleration[i] = s.step.free[i] + change, s.step.acceleration[i] + change / h
+    write_forces_on_bodies(s, y, touched)
+    call_machine(y.calls.dynamics)
+    write_smooth_part(s, y)
+    write_matrix(y)
+    if touched:
+        add_touching(s, y)
+    solve_for_rates(y.numbers, n, y.at)
+    if s.numbers.settles:
+        settle_rates(s, y)
+    return at_limits
+
+
+def write_forces_on_bodies(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
+    """Write the forces on bodies of the user and of contacts."""
+    t, h = s.touching, s.numbers.step
+    if s.state.given[WITH_FORCES]:
+        copy_rows(s.state.external, y.forces)
+    else:
+        clear_rows(y.forces)
+    for k in range(len(t.bodies) if touched else 0):
+        for j in range(6):
+            y.forces[t.bodies[k], j] += t.impulses.wrench[k, j] / h
+
+
+def write_smooth_part(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Write the derivatives of the forces minus those of inverse dynamics, at constant acceleration."""
+    n, drives, at, x = len(y.after), s.joints.drives, y.at, y.numbers
+    for i in range(n):
+        row = at.rates + i * at.width
+        for j in range(2 * at.stride, at.width):
+            x[row + j] = 0.0
+        subtract_multiples(x, row, at.by_q + i * n, n, at.stride, (1.0,), True)
+        subtract_multiples(x, row + at.stride, at.by_v + i * n, n, at.stride, (1.0,), True)
+        x[row + 2 * at.stride + i] = y.load.tau[i]
+    if y.calls.spanning.address != 0:
+        call_machine(y.calls.spanning)
+        add_forces_of_rows(s, y)
+        return
+    for i in range(n):
+        x[at.rates + i * at.width + i] += y.load.position[i]
+        x[at.rates + i * at.width + at.stride + i] += y.load.velocity[i]
+    for k in range(len(drives.row)):
+        x[at.rates + drives.row[k] * at.width + 3 * at.stride + k] += y.load.control[k]
+
+
+def add_forces_of_rows(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Add the derivatives of Sᵀ f, with forces f of joint rows by the coordinates and velocities S v of these."""
+    n, drives, at, x = len(y.after), s.joints.drives, y.at, y.numbers
+    for i in range(n):
+        row = at.rates + i * at.width
+        subtract_multiples(x, row, at.carried + i * n, n, at.stride, (-1.0,))
+        for r in range(len(y.load.position)):
+            S, factor = at.spread + r * n, x[at.spread + r * n + i]
+            if factor != 0.0:
+                subtract_multiples(x, row, S, n, at.stride, (-factor * y.load.position[r],))
+                subtract_multiples(x, row, at.swept + r * n, n, at.stride, (-factor * y.load.velocity[r],))
+                subtract_multiples(x, row + at.stride, S, n, at.stride, (-factor * y.load.velocity[r],))
+        for k in range(len(drives.row)):
+            x[row + 3 * at.stride + k] += x[at.spread + drives.row[k] * n + i] * y.load.control[k]
+
+
+def write_matrix(y: AccelerationSlopes) -> None:
+    """Copy the lower triangle of the mass matrix."""
+    n, at, x = len(y.after), y.at, y.numbers
+    for i in range(n):
+        for j in range(i + 1):
+            x[at.matrix + i * at.stride + j] = x[at.mass + i * n + j]
+
+
+def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Replace the rates by those of the acceleration after dampers, (M + h D)⁻¹ M a."""
+    n, at, x = len(y.after), y.at, y.numbers
+    for i in range(n * at.width):
+        x[at.struck + i] = x[at.rates + i]
+    for i in range(n * n):
+        x[at.by_q_struck + i] = x[at.by_q + i]
+    copy(s.step.pushed, y.acceleration)
+    call_machine(y.calls.dynamics)
+    for i in range(n):
+        row = at.rates + i * at.width
+        for j in range(at.width):
+            x[row + j] = 0.0
+        add_product(x, row, (at.mass + i * n, n), (at.struck, at.width), at.width)
+        for j in range(n):
+            x[row + j] += x[at.by_q_struck + i * n + j] - x[at.by_q + i * n + j]
+    write_matrix(y)
+    for i in range(n):
+        x[at.matrix + i * at.stride + i] += y.late[i]
+        if s.numbers.drives_damp and y.joint[i] >= 0:
+            x[at.matrix + i * at.stride + i] += s.inertias.armature[y.joint[i]] - s.inertias.base_armature[y.joint[i]]
+    solve_for_rates(x, n, at)
+
+
+def add_product(x: Vector, target: int, factors: tuple[int, int], source: tuple[int, int], length: int) -> None:
+    """Add the product of a row of factors and rows of a matrix; both are given by their place, and number or distance."""
+    (first, count), (rows, stride) = factors, source
+    whole = count // BLOCK * BLOCK
+    for j in range(0, whole, BLOCK):
+        f = first + j
+        subtract_multiples(x, target, rows + j * stride, stride, length, (-x[f], -x[f + 1], -x[f + 2], -x[f + 3]))
+    for j in range(whole, count):
+        subtract_multiples(x, target, rows + j * stride, stride, length, (-x[first + j],))
+
+
+# ---- contacts and joint rows
+
+
+def add_touching(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Add Jᵀ G J to the matrix, and the terms of contacts and joint rows to the right-hand sides."""
+    t, passes, settings = s.touching, s.touching.passes, s.touching.model.settings
+    k, turning = (t.counts[SOLVED] if t.counts[FOUND] > 0 else 0), 0
+    for c in range(k if settings.turning else 0):
+        turning += 1 if turns(t, c) else 0
+    count = 3 * turning + find_active_rows(t.model, t.kinematics, passes.rows.active[3 * turning :])
+    p = rows_in(passes.rows, settings.pyramid, k, count, turning)
+    if k > 0:
+        call_machine(y.calls.jacobian)
+        if y.calls.motions.address != 0:
+            call_machine(y.calls.motions)
+            call_machine(y.calls.motions_before)
+        write_velocities_of_bodies(s, y)
+    answering = Answering(p.law, settings.cones, turning, passes.rows.turning, passes.rows.turning_friction)
+    for c in range(k):
+        add_contact(s, y, p, answering, c)
+    for i in range(3 * turning, count):
+        add_joint_row(s, y, p, i)
+
+
+def write_velocities_of_bodies(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Write the velocities of bodies that may touch, at w and v."""
+    n, x, v = len(y.after), y.numbers, s.state.v
+    for b in range(len(s.touching.bodies)):
+        for i in range(6):
+            row = y.at.jacobian + (6 * b + i) * n
+            after = before = 0.0
+            for j in range(n):
+                after += x[row + j] * y.after[j]
+                before += x[row + j] * v[j]
+            y.velocity[b, i], y.velocity_before[b, i] = after, before
+
+
+class ContactOnRows(NamedTuple):
+    """A contact, the rows of its impulses, and its number among those with friction against spinning and rolling."""
+
+    c: int
+    turning: int
+    directions: int  # 3 or 6
+
+
+def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answering, c: int) -> None:
+    """Add the terms of one contact."""
+    t, h, slopes, gap = s.touching, s.numbers.step, y.contact, s.touching.contacts.gap[c]
+    candidate, count, turning = t.contacts.candidate[c], directions_of(c, own), c
+    if count > 3:
+        turning = len(p.law.friction) + own.group[c]
+    yields, pair = yielding_of(t.model.yielding, candidate), t.pair_of[candidate]
+    before = h * yields.damping - 1.0
+    for l in range(DIRECTIONS):
+        slopes.impulse[l] = p.start[row_of(c, l, own)] if l < count else 0.0
+    shapes = t.scene.pair[pair, 0], t.scene.pair[pair, 1]
+    tangents = t.model.tangents[candidate] if len(t.model.tangents) > 0 else t.model.friction[:0]
+    if y.calls.motions.address == 0:
+        turn_jacobian(s, y, body_of(t.contacts, c, 0), before)
+        turn_jacobian(s, y, body_of(t.contacts, c, 1), before)
+    at = ContactAt(c, shapes, t.scene.margin[pair], p.axes[c], p.axes[turning], count, tangents)
+    twists = twist_of_side(s, y, c, 0, before), twist_of_side(s, y, c, 1, before)
+    unique = write_contact_slopes(t.scene, t.collisions.placement, t.contacts, t.kinematics.placement, at, twists, slopes)
+    y.doubtful[c] = not unique or abs(gap) < ROUNDED or is_between(own, t.passes.numbers.velocity, c)
+    on_rows = ContactOnRows(c, turning, count)
+    write_seen(s, y, p, on_rows, before)
+    d, slope = impedance(yields, gap), impedance_slope(yields, gap)
+    subtract_multiples(y.numbers, y.at.seen, y.at.opening, 0, y.at.stride, (-h * yields.stiffness * (d + slope * gap),))
+    write_answers(y, t.passes.numbers.slope[c], count, slope / (d * (1.0 - d)))  # R'/R = -d' / (d (1 - d))
+    add_forces_of_contact(s, y, p, on_rows)
+    add_stiffness_of_contact(y, t.passes.numbers.slope[c], count)
+
+
+def twist_of_side(s: RobotStages, y: AccelerationSlopes, c: int, side: int, before: float) -> Twist:
+    """Return the velocity of a contact's body at w and v, weighted by 1 and `before`."""
+    t, body = s.touching, body_of(s.touching.contacts, c, side)
+    if body < 0:
+        return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    return twist_of(t.kinematics.placement[body], y.velocity[body], y.velocity_before[body], before)
+
+
+def turn_jacobian(s: RobotStages, y: AccelerationSlopes, body: int, before: float) -> None:
+    """Write the derivatives by q of a body's velocity at w and v, weighted by 1 and `before`, for a robot without loops.
+
+    A joint turns the body's axes relative to the joints above it, whose velocity of the body is P: the derivative by its
+    coordinate is P x J, with its column of J.
+    """
+    if body < 0:
+        return
+    n, x, J, turned = len(y.after), y.numbers, y.at.jacobian + 6 * len(y.after) * body, y.at.turned + 6 * len(y.after) * body
+    l, w = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)  # velocity by the joints above the joint of row j
+    more_l, more_w = l, w  # and by this joint
+    for j in range(n):
+        if y.moves[body, j]:
+            if y.first[j] == j:
+                l, w = more_l, more_w
+            a = x[J + j], x[J + n + j], x[J + 2 * n + j]
+            b = x[J + 3 * n + j], x[J + 4 * n + j], x[J + 5 * n + j]
+            u, v = plus(outer(w, a), outer(l, b)), outer(w, b)
+            for i in range(3):
+                x[turned + i * n + j], x[turned + (3 + i) * n + j] = component(u, i), component(v, i)
+            rate = y.after[j] + before * s.state.v[j]
+            more_l, more_w = along(more_l, rate, a), along(more_w, rate, b)
+
+
+def row_of_side(p: ProblemRows, k: ContactOnRows, side: int, l: int) -> Vector:
+    """Return the row (6,) of a direction of a contact on the velocity of one of its bodies."""
+    return p.rows[k.c, side, l] if l < 3 else p.rows[k.turning, side, l - 3]  # type: ignore[no-any-return]
+
+
+def write_seen(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, k: ContactOnRows, before: float) -> None:
+    """Write J of a contact, and the derivatives of its gap and velocities y, without the term of the gap."""
+    n, at, x, slopes = len(y.after), y.at, y.numbers, y.contact
+    for j in range(at.stride):
+        x[at.opening + j] = 0.0
+    for j in range(k.directions * at.stride):
+        x[at.rows + j] = x[at.seen + j] = x[at.seen_by_v + j] = 0.0
+    for side in range(2):
+        body = body_of(s.touching.contacts, k.c, side)
+        if body >= 0:
+            J, turned, earlier = at.jacobian + 6 * n * body, at.turned + 6 * n * body, at.turned_before + 6 * n * body
+            add_six(x, at.opening, J, n, at.stride, slopes.gap[6 * side : 6 * side + 6], 1.0)
+            for l in range(k.directions):
+                row, seen = row_of_side(p, k, side, l), at.seen + l * at.stride
+                add_six(x, at.rows + l * at.stride, J, n, at.stride, row, 1.0)
+                add_six(x, seen, turned, n, at.stride, row, 1.0)
+                if y.calls.motions.address != 0:
+                    add_six(x, seen, earlier, n, at.stride, row, before)
+                add_six(x, seen, J, n, at.stride, slopes.seen[l, 6 * side : 6 * side + 6], 1.0)
+    for l in range(k.directions):
+        own, seen = at.rows + l * at.stride, at.seen_by_v + l * at.stride
+        subtract_multiples(x, seen, own, 0, at.stride, (-1.0 - before,))
+        add_curved(s, x[own : own + n], x[seen : seen + n])
+
+
+def add_six(x: Vector, target: int, rows: int, stride: int, length: int, f: Vector, factor: float) -> None:
+    """Add a combination of six rows with the factors f, all times `factor`."""
+    a, b, c, d, e, g = f[0], f[1], f[2], f[3], f[4], f[5]
+    u = -factor
+    subtract_multiples(x, target, rows, stride, length, (u * a, u * b, u * c, u * d, u * e, u * g))
+
+
+def write_answers(y: AccelerationSlopes, G: Matrix, count: int, softer: float) -> None:
+    """Write the derivatives of a contact's impulses; a gap that opens makes them greater at the rate `softer`."""
+    at, x, f = y.at, y.numbers, y.contact.impulse
+    for l in range(count):
+        answer, by_v = at.answer + l * at.stride, at.answer_by_v + l * at.stride
+        subtract_multiples(x, answer, at.opening, 0, at.stride, (-f[l] * softer,), True)
+        subtract_multiples(x, answer, at.seen, at.stride, at.stride, (G[l, 0], G[l, 1], G[l, 2]))
+        subtract_multiples(x, by_v, at.seen_by_v, at.stride, at.stride, (G[l, 0], G[l, 1], G[l, 2]), True)
+        if count > 3:
+            rest = G[l, 3], G[l, 4], G[l, 5]
+            subtract_multiples(x, answer, at.seen + 3 * at.stride, at.stride, at.stride, rest)
+            subtract_multiples(x, by_v, at.seen_by_v + 3 * at.stride, at.stride, at.stride, rest)
+
+
+def add_forces_of_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, k: ContactOnRows) -> None:
+    """Add the joint forces of the rates of a contact's impulses and wrenches."""
+    n, at, x, unit, contacts = len(y.after), y.at, y.numbers, 1.0 / s.numbers.step, s.touching.contacts
+    for side in range(2):
+        body = body_of(contacts, k.c, side)
+        if body >= 0:
+            for i in range(6):
+                felt = at.felt + i * at.stride
+                for j in range(at.stride):
+                    x[felt + j] = 0.0
+                for other in range(2):
+                    moved = body_of(contacts, k.c, other)
+                    if moved >= 0:
+                        J, rates = at.jacobian + 6 * n * moved, y.contact.felt[side, i, 6 * other : 6 * other + 6]
+                        add_six(x, felt, J, n, at.stride, rates, 1.0)
+                for l in range(0, k.directions, 3):
+                    first, second = row_of_side(p, k, side, l), row_of_side(p, k, side, l + 1)
+                    third = row_of_side(p, k, side, l + 2)
+                    factors = -first[i], -second[i], -third[i]
+                    subtract_multiples(x, felt, at.answer + l * at.stride, at.stride, at.stride, factors)
+            J = at.jacobian + 6 * n * body
+            for j in range(n):
+                a, b, c, d = x[J + j], x[J + n + j], x[J + 2 * n + j], x[J + 3 * n + j]
+                e, f = x[J + 4 * n + j], x[J + 5 * n + j]
+                if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0 or e != 0.0 or f != 0.0:
+                    six = -unit * a, -unit * b, -unit * c, -unit * d, -unit * e, -unit * f
+                    subtract_multiples(x, at.rates + j * at.width, at.felt, at.stride, at.stride, six)
+    for l in range(0, k.directions, 3):
+        for j in range(n):
+            add_three(x, at.rates + j * at.width + at.stride, at.answer_by_v + l * at.stride, at, l, j, unit, at.stride)
+
+
+def add_three(x: Vector, target: int, rows: int, at: Places, l: int, j: int, factor: float, length: int) -> None:
+    """Add three rows, with the j-th numbers of three directions of J as factors, times `factor`."""
+    J = at.rows + l * at.stride + j
+    a, b, c = x[J], x[J + at.stride], x[J + 2 * at.stride]
+    if a != 0.0 or b != 0.0 or c != 0.0:
+        subtract_multiples(x, target, rows, at.stride, length, (-factor * a, -factor * b, -factor * c))
+
+
+def add_stiffness_of_contact(y: AccelerationSlopes, G: Matrix, count: int) -> None:
+    """Add Jᵀ G J to the lower triangle of the matrix."""
+    at, x = y.at, y.numbers
+    for l in range(count):
+        felt = at.felt + l * at.stride
+        subtract_multiples(x, felt, at.rows, at.stride, at.stride, (-G[l, 0], -G[l, 1], -G[l, 2]), True)
+        if count > 3:
+            rest = -G[l, 3], -G[l, 4], -G[l, 5]
+            subtract_multiples(x, felt, at.rows + 3 * at.stride, at.stride, at.stride, rest)
+    for l in range(0, count, 3):
+        for j in range(len(y.after)):
+            add_three(x, at.matrix + j * at.stride, at.felt + l * at.stride, at, l, j, 1.0, padded(j + 1))
+
+
+def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, i: int) -> None:
+    """Add the terms of a limit or of dry friction of a joint, whose row of J is the sign at one velocity."""
+    t, h, sliding, at, x = s.touching, s.numbers.step, len(p.law.friction), y.at, y.numbers
+    rows, r = t.model.rows, p.active[i]
+    dof, sign, yields = t.passes.dof[rows.joint[r]], rows.sign[r], yielding_of(t.model.yielding_rows, r)
+    G, f = t.passes.numbers.stiffness[3 * sliding + i], p.start[3 * sliding + i]
+    row = at.rates + dof * at.width
+    y.doubtful[len(t.contacts.gap) + r] = is_row_between(p, 3 * sliding + i, t.passes.numbers.velocity, t.kinematics.gap[r])
+    x[at.matrix + dof * at.stride + dof] += G
+    x[row + at.stride + dof] -= G * yields.damping
+    if not rows.friction[r]:
+        gap = t.kinematics.gap[r]
+        d, slope = impedance(yields, gap), impedance_slope(yields, gap)
+        x[row + dof] += sign * f * slope / (h * d * (1.0 - d)) - G * yields.stiffness * (d + slope * gap)
+
+
+def is_row_between(p: ProblemRows, i: int, velocity: Vector, gap: float) -> bool:
+    """Return whether a row with bounds is at the boundary between two states: at a bound, or at a gap of zero."""
+    j, f = i - 3 * len(p.law.friction), -velocity[i] / p.law.compliance[i]
+    lower, upper = p.law.lower[j], p.law.upper[j]
+    return bool(abs(f - lower) < BOUNDARY * abs(f) or abs(f - upper) < BOUNDARY * abs(f) or abs(gap) < ROUNDED)
+
+
+def add_curved(s: RobotStages, row: Vector, target: Vector) -> None:
+    """Add h times a row times the derivative of w x v of joints whose velocities do not commute (see `free_velocity`)."""
+    joints, v, h = s.joints.curved, s.state.v, s.numbers.step
+    for k in range(len(joints)):
+        kind, i = joints[k, 0], joints[k, 1]
+        if kind == FLOATING:
+            a, b, c, x, y, z = v[i + 3], v[i + 4], v[i + 5], v[i], v[i + 1], v[i + 2]
+            p, q, r = h * row[i], h * row[i + 1], h * row[i + 2]
+            target[i] += q * c - r * b
+            target[i + 1] += r * a - p * c
+            target[i + 2] += p * b - q * a
+            target[i + 3] += y * r - z * q
+            target[i + 4] += z * p - x * r
+            target[i + 5] += x * q - y * p
+        elif kind == PLANAR:
+            p, q = h * row[i], h * row[i + 1]
+            target[i] += q * v[i + 2]
+            target[i + 1] -= p * v[i + 2]
+            target[i + 2] += q * v[i] - p * v[i + 1]
+
+
+# ---- linear equations
+
+
+def solve_for_rates(x: Vector, n: int, at: Places) -> None:
+    """Replace the rates R by H⁻¹ R, with the factor Lᵀ D L of the matrix H (Featherstone 2008, section 6.5), which replaces H.
+
+    Rows are eliminated in blocks of four, from the leaves to the root.
+    """
+    H, stride, R, width = at.matrix, at.stride, at.rates, at.width
+    for block in range(n, 0, -BLOCK):
+        first = max(block - BLOCK, 0)
+        for i in range(block - 1, first - 1, -1):
+            unit = 1.0 / x[H + i * stride + i]
+            for j in range(first, i):
+                gain = (unit * x[H + i * stride + j],)
+                subtract_multiples(x, H + j * stride, H + i * stride, stride, padded(j + 1), gain)
+                subtract_multiples(x, R + j * width, R + i * width, width, width, gain)
+        for i in range(first, block):
+            x[H + i * stride + i] = 1.0 / x[H + i * stride + i]
+        for j in range(first):  # all blocks below others are whole
+            at_row = H + first * stride
+            a, b = gain_of(x, at_row, first, j), gain_of(x, at_row + stride, first + 1, j)
+            c, d = gain_of(x, at_row + 2 * stride, first + 2, j), gain_of(x, at_row + 3 * stride, first + 3, j)
+            if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+                subtract_multiples(x, H + j * stride, at_row, stride, padded(j + 1), (a, b, c, d))
+                subtract_multiples(x, R + j * width, R + first * width, width, width, (a, b, c, d))
+    for i in range(n):
+        row = H + i * stride
+        for j in range(0, i // BLOCK * BLOCK, BLOCK):
+            factors = x[row + j], x[row + j + 1], x[row + j + 2], x[row + j + 3]
+            if factors[0] != 0.0 or factors[1] != 0.0 or factors[2] != 0.0 or factors[3] != 0.0:
+                subtract_multiples(x, R + i * width, R + j * width, width, width, factors)
+        for j in range(i // BLOCK * BLOCK, i):
+            subtract_multiples(x, R + i * width, R + j * width, width, width, (x[row + j],))
+        for j in range(width):
+            x[R + i * width + j] *= x[row + i]
+
+
+def gain_of(x: Vector, row: int, i: int, j: int) -> float:
+    """Return number j of row i, which starts at a place, times the inverse of its pivot."""
+    return x[row + j] * x[row + i]  # type: ignore[no-any-return]
+
+
+def write_velocity_rates(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Replace the rates of the acceleration by those of the velocity after a semi-implicit step, in the axes of its start."""
+    n, h, at, x = len(y.after), s.numbers.step, y.at, y.numbers
+    for i in range(n * at.width):
+        x[at.rates + i] *= h
+    for i in range(n):
+        row = at.rates + i * at.width + at.stride
+        clear(y.acceleration)
+        y.acceleration[i] = 1.0
+        x[row + i] += 1.0
+        add_curved(s, y.acceleration, x[row : row + n])
+
+
+# ---- the end of a step
+
+
+def write_step_slopes(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> int:
+    """Write the slopes (2 n, 3 n + nu) of the state after a semi-implicit step by q, v, joint forces and controls.
+
+    Return the number of forces and controls at a limit.
+    """
+    at_limits = write_acceleration_slopes(s, y)
+    write_velocity_rates(s, y)
+    write_ends(s, y, ends)
+    return at_limits
+
+
+def write_ends(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> None:
+    """Write the slopes of the state after a semi-implicit step, from those of its velocity."""
+    n, h, u = len(y.after), s.numbers.step, s.step.after
+    for i in range(n):
+        for column in range(ends.shape[1]):
+            rate = y.numbers[y.at.rates + i * y.at.width + place_of_column(y.at, n, column)]
+            ends[i, column], ends[n + i, column] = h * rate + (1.0 if i == column else 0.0), rate
+    for k in range(len(s.joints.curved)):
+        kind, i = s.joints.curved[k, 0], s.joints.curved[k, 1]
+        if kind == PLANAR:
+            turn_planar(h, u, i, ends)
+        elif kind == FLOATING:
+            turn_in_space(h, u, i + 3, ends)
+            turn_floating(h, u, i, ends)
+        else:
+            turn_in_space(h, u, i, ends)
+
+
+def place_of_column(at: Places, n: int, column: int) -> int:
+    """Return the place of a column in a row with parts for q, v, joint forces and controls."""
+    part = min(column // n, 3)
+    return part * at.stride + column - part * n
+
+
+class Turn(NamedTuple):
+    """A rotation vector w, and numbers a, b and c: Eᵀ x = x - a w x x + b w x (w x x), and J has b and c instead of a and b.
+
+    E = exp(w), and J w' is its angular velocity in the axes after the turn.
+    """
+
+    w: Triple
+    a: float
+    b: float
+    c: float
+
+
+def turn_of(h: float, u: Vector, i: int) -> Turn:
+    """Return the rotation by the angular velocity u[i : i + 3] in a step."""
+    w = h * u[i], h * u[i + 1], h * u[i + 2]
+    square = inner(w, w)
+    angle = sqrt(square)
+    if angle < SMALL_TURN:
+        c = (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0 * (1.0 - square / 110.0)))) / 6.0
+        half = 1.0 - square / 24.0 * (1.0 - square / 80.0 * (1.0 - square / 168.0))  # sine of half the angle
+        return Turn(w, 1.0 - square * c, 0.5 * half * half, c)
+    half = sin(0.5 * angle) / angle
+    return Turn(w, sin(angle) / angle, 2.0 * half * half, (angle - sin(angle)) / (angle * square))
+
+
+def turned_by(w: Triple, a: float, b: float, x: Triple) -> Triple:
+    """Return x - a w x x + b w x (w x x)."""
+    once = outer(w, x)
+    return along(along(x, -a, once), b, outer(w, once))
+
+
+def unit_at(column: int, i: int) -> Triple:
+    """Return the unit vector of a column among three from i on, or zero."""
+    return 1.0 if column == i else 0.0, 1.0 if column == i + 1 else 0.0, 1.0 if column == i + 2 else 0.0
+
+
+def read_three(ends: Matrix, i: int, column: int) -> Triple:
+    """Return three numbers of a column."""
+    return ends[i, column], ends[i + 1, column], ends[i + 2, column]
+
+
+def put_three(x: Triple, ends: Matrix, i: int, column: int) -> None:
+    """Write three numbers of a column."""
+    ends[i, column], ends[i + 1, column], ends[i + 2, column] = x[0], x[1], x[2]
+
+
+def turn_in_space(h: float, u: Vector, i: int, ends: Matrix) -> None:
+    """Write the slopes of q exp(h w) of a rotation with the velocity w from row i on: Eᵀ dq + J h dw."""
+    turn, n = turn_of(h, u, i), len(u)
+    for column in range(ends.shape[1]):
+        turning = times(h, read_three(ends, n + i, column))
+        before = turned_by(turn.w, turn.a, turn.b, unit_at(column, i))
+        put_three(plus(before, turned_by(turn.w, turn.b, turn.c, turning)), ends, i, column)
+
+
+def turn_floating(h: float, u: Vector, i: int, ends: Matrix) -> None:
+    """Write the slopes of a floating joint's position p + R h l, and of l in the axes after the step; l starts at row i."""
+    turn, n, l = turn_of(h, u, i + 3), len(u), (u[i], u[i + 1], u[i + 2])
+    after = turned_by(turn.w, turn.a, turn.b, l)
+    for column in range(ends.shape[1]):
+        rate, turning = read_three(ends, n + i, column), times(h, read_three(ends, n + i + 3, column))
+        moved = plus(along(unit_at(column, i), h, rate), outer(unit_at(column, i + 3), times(h, l)))
+        put_three(turned_by(turn.w, turn.a, turn.b, moved), ends, i, column)
+        carried = outer(after, turned_by(turn.w, turn.b, turn.c, turning))
+        put_three(plus(turned_by(turn.w, turn.a, turn.b, rate), carried), ends, n + i, column)
+
+
+def turn_planar(h: float, u: Vector, i: int, ends: Matrix) -> None:
+    """Do the same for a planar joint, with one angle."""
+    n, c, s = len(u), cos(h * u[i + 2]), sin(h * u[i + 2])
+    x, y = c * u[i] + s * u[i + 1], c * u[i + 1] - s * u[i]
+    for column in range(ends.shape[1]):
+        p, q, turning = ends[n + i, column], ends[n + i + 1, column], h * ends[n + i + 2, column]
+        before = h if column == i + 2 else 0.0
+        dx = (1.0 if column == i else 0.0) - before * u[i + 1] + h * p
+        dy = (1.0 if column == i + 1 else 0.0) + before * u[i] + h * q
+        ends[i, column], ends[i + 1, column] = c * dx + s * dy, c * dy - s * dx
+        ends[n + i, column], ends[n + i + 1, column] = c * p + s * q + turning * y, c * q - s * p - turning * x
+
+
+class StepSlopes(NamedTuple):
+    """The slopes of a step, and workspace."""
+
+    ends: Matrix  # (2 n, 3 n + nu) of the state after the step by q, v, joint forces and controls
+    of: AccelerationSlopes
+
+
+def write_slopes(s: RobotStages, y: StepSlopes) -> int:
+    """Write the slopes of a step; return the number of forces and controls at a limit."""
+    return write_step_slopes(s, y.of, y.ends)
+
+
+def write_ends_again(s: RobotStages, y: StepSlopes) -> int:
+    """Write the slopes of the state after a step, from those of its velocity, which have been changed."""
+    write_ends(s, y.of, y.ends)
+    return 0
+
+
+WRITE_ENDS = CompiledLoop(write_ends_again, numbers=0, what="the derivatives of the end of a step")
+WRITE_STEP_SLOPES = CompiledLoop(write_slopes, numbers=0, what="the derivatives of a step")
