@@ -40,11 +40,15 @@ from ..contact.contact_slopes import (
 )
 from ..engine.loops.kernels import LANES, CompiledLoop, MachineCall, aligned_numbers, call_machine, subtract_multiples
 from ..model.tree import FLOATING, PLANAR
-from .load_slopes import LoadSlopes, load_slopes, write_load_slopes
-from .robot_stages import turns
-from .smooth_motion import clear, clear_rows, copy, copy_rows
-from .stage_records import FOUND, NEAR, SOLVED, WITH_FORCES, RobotStages
+from ..robot.tendons.lengths import write_drift
+from .load_slopes import LoadSlopes, load_slopes, write_load_slopes, write_tau_slopes
+from .robot_stages import turns, write_bent
+from .smooth_motion import accelerate_at_start, be_at, clear, clear_rows, copy, copy_rows, write_body_forces
+from .stage_records import FOUND, NEAR, SOLVED, WITH_CONTROL, WITH_FORCES, RobotStages
+from .step_status import TAKEN
+from .touching_stages import accelerate_touching
 
+SMALL_STEP = 1e-6  # of differences of forces
 SMALL_TURN = 0.3  # [rad] angle below which series are used
 BLOCK = 4  # rows that are eliminated together
 ROUNDED = 1e-12  # [m, rad] gap that counts as zero
@@ -57,6 +61,7 @@ class SlopeCalls(NamedTuple):
     spanning: MachineCall  # q, v, forces of rows -> spread, swept, carried, if loops move joints
     jacobian: MachineCall  # q -> jacobian
     motions: MachineCall  # q, after -> turned, for robots with loops
+    moved: MachineCall  # q, increment -> x
     motions_before: MachineCall  # q, v -> turned_before
 
 
@@ -76,6 +81,11 @@ class Places(NamedTuple):
     by_v: int
     mass: int
     by_q_struck: int  # (n, n) `by_q` at the acceleration before dampers act
+    differences: int  # (n, width) of the acceleration without impulses, if forces have no other derivatives
+    late: int  # (n, width) of the armature of dampers
+    arms: int  # (joint rows, n) derivatives by q of the velocities of lengths that limits and equalities bound
+    pulls: int  # (n, stride) derivatives by q of their joint forces at constant impulses
+    drifts: int  # (joint rows, 2 stride) of their accelerations at constant velocity, by q and v
     spread: int  # (rows, n) the map S from velocities to those of all joints, if it is not the identity
     swept: int  # (rows, n) derivative of S v by q
     carried: int  # (n, n) derivative of Sᵀ f by q, for forces f of rows
@@ -92,14 +102,27 @@ class Places(NamedTuple):
     size: int  # of the vector
 
 
-def places(n: int, nu: int, bodies: int, rows: int) -> Places:
-    """Return the places for a robot with n velocities, nu drives, bodies that may touch, and joint rows moved by loops."""
-    stride = padded(n)
+class Sizes(NamedTuple):
+    """Numbers that determine the sizes of matrices."""
+
+    n: int
+    nu: int
+    bodies: int  # that may touch
+    loop_rows: int  # joint rows, if loops move them
+    lengths: int  # rows in the contact problem, if forces are differentiated by differences
+
+
+def places(x: Sizes) -> Places:
+    """Return the places of matrices of these sizes."""
+    n, nu, bodies, rows = x.n, x.nu, x.bodies, x.loop_rows
+    stride, differs = padded(n), x.lengths >= 0
     width, moving, square, of_contact = 3 * stride + padded(nu), bodies * DIRECTIONS * n, n * n, DIRECTIONS * stride
     sizes = {
         "rates": n * width, "struck": n * width, "matrix": n * stride, "by_q": square, "by_v": square, "mass": square,
         "by_q_struck": square, "jacobian": moving, "turned": moving, "turned_before": moving, "opening": stride,
         "spread": rows * n, "swept": rows * n, "carried": square if rows else 0,
+        "differences": n * width * differs, "late": n * width * differs, "arms": x.lengths * n * differs,
+        "pulls": n * stride * differs, "drifts": x.lengths * 2 * stride * differs,
     }  # fmt: skip
     at, size = {}, 0
     for name in Places._fields[2:-1]:
@@ -124,21 +147,24 @@ class AccelerationSlopes(NamedTuple):
     velocity_before: Matrix  # (bodies, 6) at v
     contact: ContactSlopes
     doubtful: Booleans  # (contacts + joint rows,) whether a contact or row is at the boundary between two states
+    increment: Vector  # (n,) small motion
+    by_differences: bool  # whether the forces are differentiated by differences
     calls: SlopeCalls
 
 
 def acceleration_slopes(
-    s: RobotStages, late: Vector, joint: Integers, first: Integers, moves: BooleanMatrix, rows: int
+    s: RobotStages, late: Vector, joint: Integers, first: Integers, moves: BooleanMatrix, loop_rows: int, plain: bool
 ) -> AccelerationSlopes:  # fmt: skip
-    """Return arrays for the stages of one robot with joint rows moved by loops, without functions."""
-    n, bodies = len(s.state.v), len(s.touching.bodies)
-    at, none = places(n, len(s.joints.drives.row), bodies, rows), MachineCall(0, np.zeros(0, np.int64))
+    """Return arrays for the stages of one robot, without functions."""
+    n, bodies, nu = len(s.state.v), len(s.touching.bodies), len(s.state.control)
+    lengths = -1 if plain else len(s.touching.model.rows.joint)
+    at, none = places(Sizes(n, nu, bodies, loop_rows, lengths)), MachineCall(0, np.zeros(0, np.int64))
     room = len(s.touching.contacts.gap) + len(s.touching.model.rows.joint)
     return AccelerationSlopes(
         numbers=aligned_numbers(at.size), at=at, load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
         forces=np.zeros_like(s.state.external), late=late, joint=joint, first=first, moves=moves,
         velocity=np.zeros((bodies, 6)), velocity_before=np.zeros((bodies, 6)), contact=contact_slopes(),
-        doubtful=np.zeros(room, bool), calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
+        doubtful=np.zeros(room, bool), increment=np.zeros(n), by_differences=not plain, calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
     )  # fmt: skip
 
 
@@ -152,16 +178,26 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
 
     Impulses of rigid contacts are left out.
     """
-    at_limits, n, h = write_load_slopes(s, y.load), len(y.after), s.numbers.step
+    n, h = len(y.after), s.numbers.step
+    at_limits = write_tau_slopes(s, y.load) if y.by_differences else write_load_slopes(s, y.load)
     for i in range(len(y.doubtful)):
         y.doubtful[i] = False
+    if y.by_differences:
+        copy(s.step.acceleration, y.acceleration)
+        write_forces_on_bodies(s, y, False)
+        call_machine(y.calls.dynamics)
+        for i in range(n * n):
+            y.numbers[y.at.by_q_struck + i] = y.numbers[y.at.by_q + i]
     touched = s.calls.contact_factor.address != 0 and (s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0)
     for i in range(n):
         change = s.touching.passes.change[i] if touched else 0.0
         y.after[i], y.acceleration[i] = s.step.free[i] + change, s.step.acceleration[i] + change / h
     write_forces_on_bodies(s, y, touched)
     call_machine(y.calls.dynamics)
-    write_smooth_part(s, y)
+    if y.by_differences:
+        write_differences(s, y, touched)
+    else:
+        write_smooth_part(s, y)
     write_matrix(y)
     if touched:
         add_touching(s, y)
@@ -172,9 +208,13 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
 
 
 def write_forces_on_bodies(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
-    """Write the forces on bodies of the user and of contacts."""
+    """Write the forces on bodies of the user, of a fluid and of contacts."""
     t, h = s.touching, s.numbers.step
-    if s.state.given[WITH_FORCES]:
+    if len(s.drag.body) > 0:
+        be_at(s, s.state.q, s.state.v)
+        write_body_forces(s)
+        copy_rows(t.forces, y.forces)
+    elif s.state.given[WITH_FORCES]:
         copy_rows(s.state.external, y.forces)
     else:
         clear_rows(y.forces)
@@ -228,6 +268,81 @@ def write_matrix(y: AccelerationSlopes) -> None:
             x[at.matrix + i * at.stride + j] = x[at.mass + i * n + j]
 
 
+def write_differences(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
+    """Write the derivatives of the forces minus those of inverse dynamics, by central differences of the acceleration a.
+
+    Without impulses it solves M a + c = F, so that the derivatives of F are M times those of a and those of inverse dynamics.
+    """
+    n, at, x, nu = len(y.after), y.at, y.numbers, len(s.state.control)
+    clear_parts(y)
+    for column in range(2 * n + (nu if s.state.given[WITH_CONTROL] else 0)):
+        for side in range(2):
+            step = SMALL_STEP if side == 0 else -SMALL_STEP
+            move_along(s, y, column, step)
+            accelerate_at_start(s)
+            add_differences(s, y, column, 0.5 / step, touched)
+            if column >= n:
+                move_along(s, y, column, -step)
+    be_at(s, s.state.q, s.state.v)
+    accelerate_at_start(s)
+    for i in range(n):
+        row = at.rates + i * at.width
+        for j in range(at.width):
+            x[row + j] = 0.0
+        add_product(x, row, (at.mass + i * n, n), (at.differences, at.width), at.width)
+        for j in range(n):
+            x[row + j] += x[at.by_q_struck + i * n + j] - x[at.by_q + i * n + j]
+            x[row + 2 * at.stride + j] = 0.0
+        x[row + 2 * at.stride + i] = y.load.tau[i]
+
+
+def clear_parts(y: AccelerationSlopes) -> None:
+    """Set all differences to zero."""
+    for i in range(y.at.differences, y.at.spread):
+        y.numbers[i] = 0.0
+
+
+def move_along(s: RobotStages, y: AccelerationSlopes, column: int, step: float) -> None:
+    """Set x and w to a state at a small distance along a velocity, or change a velocity or a control of the state."""
+    n = len(y.after)
+    if column >= 2 * n:
+        s.state.control[column - 2 * n] += step
+    elif column >= n:
+        s.state.v[column - n] += step
+    be_at(s, s.state.q, s.state.v)
+    if column < n:
+        clear(y.increment)
+        y.increment[column] = step
+        call_machine(y.calls.moved)
+
+
+def add_differences(s: RobotStages, y: AccelerationSlopes, column: int, weight: float, touched: bool) -> None:
+    """Add the acceleration at x and w, times a weight, to a column; and what depends on lengths."""
+    n, at, x, p, h = len(y.after), y.at, y.numbers, s.point, s.numbers.step
+    place = column if column < n else (at.stride + column - n if column < 2 * n else 3 * at.stride + column - 2 * n)
+    for i in range(n):
+        x[at.differences + i * at.width + place] += weight * p.acceleration[i]
+        if len(s.inertias.armature) > 0 and y.joint[i] >= 0:
+            x[at.late + i * at.width + place] += weight * s.inertias.armature[y.joint[i]]
+    if not touched or len(s.lengths.at) == 0 or column >= 2 * n:
+        return
+    rows, t = s.touching.model.rows, s.touching
+    if s.calls.length_bias.address != 0:
+        write_bent(s.joints.curved, s.state.v, s.lengths.bent)
+        call_machine(s.calls.length_bias)
+        write_drift(s.lengths, s.state.v)
+    for r in range(len(rows.joint)):
+        dof, f = t.passes.dof[rows.joint[r]], t.impulses.next_row[r]
+        if dof >= n:
+            x[at.drifts + 2 * r * at.stride + place] += weight * s.lengths.drift[dof]
+            if column < n:
+                yields = yielding_of(t.model.yielding_rows, r)
+                for i in range(n):
+                    seen = y.after[i] + (h * yields.damping - 1.0) * s.state.v[i]
+                    x[at.arms + r * n + column] += weight * p.S[dof, i] * seen
+                    x[at.pulls + i * at.stride + column] += weight * p.S[dof, i] * rows.sign[r] * f / h
+
+
 def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
     """Replace the rates by those of the acceleration after dampers, (M + h D)⁻¹ M a."""
     n, at, x = len(y.after), y.at, y.numbers
@@ -244,6 +359,8 @@ def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
         add_product(x, row, (at.mass + i * n, n), (at.struck, at.width), at.width)
         for j in range(n):
             x[row + j] += x[at.by_q_struck + i * n + j] - x[at.by_q + i * n + j]
+        if y.by_differences:
+            subtract_multiples(x, row, at.late + i * at.width, 0, at.width, (y.acceleration[i],))
     write_matrix(y)
     for i in range(n):
         x[at.matrix + i * at.stride + i] += y.late[i]
@@ -285,6 +402,9 @@ def add_touching(s: RobotStages, y: AccelerationSlopes) -> None:
         add_contact(s, y, p, answering, c)
     for i in range(3 * turning, count):
         add_joint_row(s, y, p, i)
+    if y.by_differences:
+        for i in range(len(y.after)):
+            subtract_multiples(y.numbers, y.at.rates + i * y.at.width, y.at.pulls + i * y.at.stride, 0, y.at.stride, (-1.0,))
 
 
 def write_velocities_of_bodies(s: RobotStages, y: AccelerationSlopes) -> None:
@@ -474,19 +594,61 @@ def add_stiffness_of_contact(y: AccelerationSlopes, G: Matrix, count: int) -> No
 
 
 def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, i: int) -> None:
-    """Add the terms of a limit or of dry friction of a joint, whose row of J is the sign at one velocity."""
-    t, h, sliding, at, x = s.touching, s.numbers.step, len(p.law.friction), y.at, y.numbers
+    """Add the terms of a limit, of dry friction or of an equality of a joint or a length."""
+    t, h, n, at, x, sliding = s.touching, s.numbers.step, len(y.after), y.at, y.numbers, len(p.law.friction)
     rows, r = t.model.rows, p.active[i]
     dof, sign, yields = t.passes.dof[rows.joint[r]], rows.sign[r], yielding_of(t.model.yielding_rows, r)
-    G, f = t.passes.numbers.stiffness[3 * sliding + i], p.start[3 * sliding + i]
-    row = at.rates + dof * at.width
-    y.doubtful[len(t.contacts.gap) + r] = is_row_between(p, 3 * sliding + i, t.passes.numbers.velocity, t.kinematics.gap[r])
-    x[at.matrix + dof * at.stride + dof] += G
-    x[row + at.stride + dof] -= G * yields.damping
-    if not rows.friction[r]:
-        gap = t.kinematics.gap[r]
+    gap, G, f = t.kinematics.gap[r], t.passes.numbers.stiffness[3 * sliding + i], p.start[3 * sliding + i]
+    before = h * yields.damping - 1.0
+    y.doubtful[len(t.contacts.gap) + r] = is_row_between(p, 3 * sliding + i, t.passes.numbers.velocity, gap)
+    for j in range(3 * at.stride):
+        x[at.rows + j] = 0.0
+    for j in range(at.stride):
+        x[at.opening + j] = x[at.seen_by_v + j] = 0.0
+    J, seen, by_v = at.rows, at.rows + at.stride, at.seen_by_v
+    if dof < n:
+        x[J + dof] = sign
+    else:
+        for j in range(n):
+            x[J + j] = sign * s.point.S[dof, j]
+            x[seen + j] = sign * x[at.arms + r * n + j]
+            if rows.holds[r] > 0:
+                x[seen + j] += h * x[at.drifts + 2 * r * at.stride + j]
+                x[by_v + j] = h * x[at.drifts + (2 * r + 1) * at.stride + j]
+    add_curved(s, x[J : J + n], x[by_v : by_v + n])
+    if rows.holds[r] > 0:
+        add_gaps_of_equality(s, y, r, seen)
+    elif not rows.friction[r]:
         d, slope = impedance(yields, gap), impedance_slope(yields, gap)
-        x[row + dof] += sign * f * slope / (h * d * (1.0 - d)) - G * yields.stiffness * (d + slope * gap)
+        subtract_multiples(x, at.opening, J, 0, at.stride, (-slope / (d * (1.0 - d)),))
+        subtract_multiples(x, seen, J, 0, at.stride, (-h * yields.stiffness * (d + slope * gap),))
+    subtract_multiples(x, by_v, J, 0, at.stride, (-1.0 - before,))
+    first, stop = (dof, dof + 1) if dof < n else (0, n)
+    for j in range(first, stop):
+        force, row = x[J + j] / h, at.rates + j * at.width
+        if force != 0.0:
+            subtract_multiples(x, row, seen, 0, at.stride, (force * G,))
+            subtract_multiples(x, row, at.opening, 0, at.stride, (-force * f,))
+            subtract_multiples(x, row + at.stride, by_v, 0, at.stride, (force * G,))
+            subtract_multiples(x, at.matrix + j * at.stride, J, 0, padded(j + 1), (-x[J + j] * G,))
+
+
+def add_gaps_of_equality(s: RobotStages, y: AccelerationSlopes, r: int, seen: int) -> None:
+    """Add the terms of the gaps of an equality to its row r; their common distance determines the impedance."""
+    t, at, x, n = s.touching, y.at, y.numbers, len(y.after)
+    rows, yields, gap = t.model.rows, yielding_of(t.model.yielding_rows, r), t.kinematics.gap[r]
+    first, count, square, stiffness = rows.first[r], rows.holds[r], 0.0, s.numbers.step * yields.stiffness
+    for k in range(first, first + count):
+        square += t.kinematics.gap[k] * t.kinematics.gap[k]
+    distance = sqrt(square)
+    d, slope = impedance(yields, distance), impedance_slope(yields, distance)
+    subtract_multiples(x, seen, at.rows, 0, at.stride, (-stiffness * d,))
+    for k in range(first, first + count if slope != 0.0 else first):
+        part, dof = slope * t.kinematics.gap[k] / distance, t.passes.dof[rows.joint[k]]
+        for j in range(n):
+            farther = part * rows.sign[k] * (s.point.S[dof, j] if dof >= n else (1.0 if dof == j else 0.0))
+            x[seen + j] += stiffness * gap * farther
+            x[at.opening + j] += farther / (d * (1.0 - d))
 
 
 def is_row_between(p: ProblemRows, i: int, velocity: Vector, gap: float) -> bool:
@@ -709,5 +871,16 @@ def write_ends_again(s: RobotStages, y: StepSlopes) -> int:
     return 0
 
 
+def write_stage_slopes(s: RobotStages, y: StepSlopes) -> int:
+    """Compute the acceleration of a stage of "rk4" with contacts, at the state, and its slopes.
+
+    Return the number of forces and controls at a limit; -1 if the stage fails.
+    """
+    if accelerate_touching(s) != TAKEN:
+        return -1
+    return write_acceleration_slopes(s, y.of)
+
+
+WRITE_STAGE_SLOPES = CompiledLoop(write_stage_slopes, numbers=0, what="the derivatives of a stage")
 WRITE_ENDS = CompiledLoop(write_ends_again, numbers=0, what="the derivatives of the end of a step")
 WRITE_STEP_SLOPES = CompiledLoop(write_slopes, numbers=0, what="the derivatives of a step")

@@ -14,6 +14,7 @@ from ..summaries import summarized
 from .contact_rates import ContactRates
 from .fleet import Fleet, Inputs
 from .found_step import FoundStep
+from .plant import Plant
 from .rates import Rated, through
 from .step_rates import State, StepRates
 
@@ -49,6 +50,35 @@ def step_derivatives(fleet: Fleet, inputs: Inputs) -> list[StepDerivatives]:
     return [_of_one(FoundStep(fleet.model, fleet.contacts, table)) for table in fleet.attempts(inputs)]
 
 
+def require_derivatives(plant: Plant) -> None:
+    """Raise NotImplementedError for a simulation whose steps have no derivatives."""
+    model, forces, name = plant.model, plant.forces, plant.robot.name
+    in_passes, compiled = plant.contacts.in_passes, model.integrator == "semi-implicit" or model.staged
+    if not (plant.holds_rigidly or in_passes):
+        raise NotImplementedError(
+            "derivatives of a step with compliant contacts are implemented for the law 'file' of MJCF files, without loops and "
+            "'midpoint'; use contact='rigid'"
+        )
+    if forces.sticky:
+        raise NotImplementedError(f"derivatives of a step of {name} with adhesion are not implemented")
+    if len(plant.contacts.model.surfaces):
+        raise NotImplementedError(f"derivatives of a step of {name} with moving surfaces are not implemented")
+    if plant.contacts.settings.turning and not in_passes:
+        raise NotImplementedError("derivatives of a step with friction against spinning or rolling need contact='file'")
+    if model.has_linear_forces or (compiled and (in_passes or (forces.plain and not len(forces.springs.bent)))):
+        return
+    if not forces.plain:
+        what = "tendons, limits of ball joints, dry friction of free joints, forces at frames, activations or muscles"
+    elif model.in_fluid or plant.robot.model.carried:
+        what = "drag or gravity compensation"
+    else:
+        what = "nonlinear springs and dampers, or springs of ball joints or free joints"
+    raise NotImplementedError(
+        f"derivatives of a step of {name} with {what} are not implemented for this contact law and integrator; use the contact "
+        "law 'file' of an MJCF file"
+    )
+
+
 def of_all_robots(many: list[StepDerivatives]) -> StepDerivatives:
     """Return the derivatives of many robots as one `StepDerivatives` with a leading axis."""
     A, B, B_control = (np.stack([getattr(one, name) for one in many]) for name in ("A", "B", "B_control"))
@@ -69,11 +99,11 @@ def _of_one(found: FoundStep) -> StepDerivatives:
         smooth = rates.runge_kutta() if model.integrator == "rk4" else rates.midpoint()
         free = smooth.v.rates
     after, displacement = Rated(step.after, free), None
-    if found.touched:
+    if found.touched and not found.contacts.in_passes:
         contacts = ContactRates(found, start, free)
         after = after._replace(rates=contacts.velocity())
         displacement = Rated(step.displacement, contacts.displacement()) if step.displacement.any() else None
-    doubtful = (*found.at_a_limit, *(contacts.names() if contacts else ()))
+    doubtful = (*found.at_a_limit, *found.doubtful, *(contacts.names() if contacts else ()))
     if compiled and displacement is None:
         return _of_columns(compiled.ends_of(after.rates).copy(), nv, doubtful)
     parted = displacement or Rated(step.none, 0.0 * free)

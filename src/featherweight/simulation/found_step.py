@@ -7,6 +7,7 @@ import numpy as np
 from ..array_types import Array
 from .contact_stage import ContactStage
 from .load_slopes import LoadSlopes
+from .rates import Rated
 from .robot_tables import SlopesOfStep, StagesTable
 from .stage_records import FOUND, NEAR
 from .step_model import StepModel
@@ -18,7 +19,7 @@ class FoundStep:
     def __init__(self, model: StepModel, contacts: ContactStage, table: StagesTable) -> None:
         self.model, self.contacts, self.table, self.stages = model, contacts, table, table.content
         self.robot, self.forces = model.robot, model.forces
-        self.at_a_limit = dict[str, None]()
+        self.at_a_limit, self.doubtful = dict[str, None](), dict[str, None]()
 
     def slopes(self) -> LoadSlopes:
         """Return the slopes of forces at `point` (see `load_slopes`), in arrays that the next call overwrites."""
@@ -39,6 +40,20 @@ class FoundStep:
         if slopes.write():
             self._note_limits(slopes.content.load)
         return slopes
+
+    def touching_stage(self, q: Rated, v: Rated) -> Rated:
+        """Return the acceleration of a stage of "rk4" with contacts, along the directions of its state, forces and controls."""
+        slopes = self.table.slopes_of_step(self.model, self.contacts)
+        at_limits = slopes.write_stage(q.value, v.value)
+        if at_limits < 0:
+            raise ValueError("a stage of the step has no derivative, because its contacts could not be solved")
+        if at_limits:
+            self._note_limits(slopes.content.load)
+        self.doubtful.update(dict.fromkeys(slopes.doubtful()))
+        by_q, by_v, *by_inputs = slopes.parts
+        rates = by_q @ q.rates + by_v @ v.rates
+        rates[:, 2 * len(rates) :] += np.hstack(by_inputs)
+        return Rated(slopes.content.acceleration.copy(), rates)
 
     @property
     def touched(self) -> bool:

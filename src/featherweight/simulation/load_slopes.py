@@ -19,7 +19,7 @@ from ..engine.loops.prepared_calls import prepared_call
 from .forces import BY_POSITION, BY_VELOCITY, GAIN, GEAR, HIGH, LEAST_CONTROL, LOW, MOST_CONTROL
 from .implicit_drives import limited, write_driven
 from .smooth_motion import (
-    SEMI_IMPLICIT,
+    STAGED,
     add_springs,
     be_at,
     clear,
@@ -64,12 +64,12 @@ class SlopesOfStages:
 
 
 def write_load_slopes(s: RobotStages, y: LoadSlopes) -> int:
-    """Write the slopes, the load and S, at x and w, or at the start of a semi-implicit step.
+    """Write the slopes, the load and S, at x and w, or at the state of a semi-implicit step or a stage with contacts.
 
     Return the number of values at a limit.
     """
     p, springs, ahead = s.point, s.joints.springs, 0.0
-    if s.numbers.integrator == SEMI_IMPLICIT:
+    if s.numbers.integrator <= STAGED:
         be_at(s, s.state.q, s.state.v)
         ahead = s.numbers.ahead
     clear(y.position)
@@ -88,6 +88,11 @@ def write_load_slopes(s: RobotStages, y: LoadSlopes) -> int:
         y.position[r] -= springs.stiffness[r]
         y.velocity[r] -= springs.damping[r] + ahead * springs.ahead[r] * springs.stiffness[r]
         y.force[r] += p.row_force[r]
+    return write_tau_slopes(s, y)
+
+
+def write_tau_slopes(s: RobotStages, y: LoadSlopes) -> int:
+    """Write the slopes of the user's forces; return the number of values at a limit."""
     first, count = len(y.ends) - len(y.tau), 0
     for i in range(len(y.tau)):
         y.tau[i] = is_within(s.state.tau[i], s.joints.efforts[0, i], s.joints.efforts[1, i], y.ends, first + i)

@@ -27,7 +27,7 @@ from ..robot.dynamics_derivatives import analytic
 from ..robot.robot import Robot
 from ..robot.step_slopes import spanning_slopes, with_armature
 from ..robot.tendons.lengths import no_lengths
-from .acceleration_slopes import WRITE_ENDS, WRITE_STEP_SLOPES, SlopeCalls, StepSlopes, acceleration_slopes, matrix_at
+from .acceleration_slopes import WRITE_ENDS, WRITE_STAGE_SLOPES, WRITE_STEP_SLOPES, SlopeCalls, StepSlopes, acceleration_slopes, matrix_at
 from .adhesion import adhesion_of
 from .contact_stage import ContactStage
 from .drag import drag_parts
@@ -113,7 +113,7 @@ class SlopesOfStep:
             while row >= 0:
                 moves[k, row], row = True, robot.parent[row]
         rows = model.forces.rows if robot.closed else 0
-        y = acceleration_slopes(s, late, joint, first, moves, rows)
+        y = acceleration_slopes(s, late, joint, first, moves, rows, model.has_linear_forces)
         by_q, by_v, mass, carried = (matrix_at(y, place, n, n) for place in (y.at.by_q, y.at.by_v, y.at.mass, y.at.carried))
         spread, swept = (matrix_at(y, place, rows, n) for place in (y.at.spread, y.at.swept))
         turned, jacobian, before = (
@@ -128,19 +128,39 @@ class SlopesOfStep:
         motions = contacts.body_velocities.derivative("q") if of_bodies and robot.closed else None
         calls = {
             "dynamics": (dynamics, *(given[x.name] for x in dynamics.program.inputs), by_q, by_v, mass),
-            "spanning": (spanning_slopes(robot) if robot.closed else None, q, v, y.load.force, spread, swept, carried),
+            "spanning": (spanning_slopes(robot) if robot.closed and model.has_linear_forces else None, q, v, y.load.force, spread, swept, carried),
             "jacobian": (of_bodies, q, v, jacobian),
             "motions": (motions, q, y.after, turned),
             "motions_before": (motions, q, v, before),
+            "moved": (None if model.has_linear_forces else robot.step_functions.integrate, q, y.increment, s.point.x),
         }
         made = {name: _call(call, stages.errors) for name, call in calls.items()}
         self.content = y._replace(calls=SlopeCalls(**{name: call for name, (call, _) in made.items()}))
-        self.ends = np.zeros((2 * n, 3 * n + len(y.load.control)))
+        self.ends = np.zeros((2 * n, 3 * n + len(s.state.control)))
         table = Table(StepSlopes(self.ends, self.content))
         self.contacts, self.forces, self.touching, self.kept = contacts, model.forces, s.touching, (table, made)
-        addresses = stages.address, table.address
-        self.write = prepared_call(WRITE_STEP_SLOPES.for_tables(stages, table), *addresses, kept=self.kept)
         self._tables = stages, table
+
+    @cached_property
+    def write(self) -> Callable[[], int]:
+        """The call that evaluates them."""
+        stages, table = self._tables
+        return prepared_call(WRITE_STEP_SLOPES.for_tables(stages, table), stages.address, table.address, kept=self.kept)
+
+    @cached_property
+    def _stage(self) -> Callable[[], int]:
+        stages, table = self._tables
+        return prepared_call(WRITE_STAGE_SLOPES.for_tables(stages, table), stages.address, table.address, kept=self.kept)
+
+    def write_stage(self, q: Array, v: Array) -> int:
+        """Write the acceleration of a stage of "rk4" with contacts, and its derivatives, and return as `write` does; -1 if it fails."""
+        state = self._tables[0].content.state
+        start = state.q.copy(), state.v.copy()
+        state.q[:], state.v[:] = q, v
+        try:
+            return self._stage()
+        finally:
+            state.q[:], state.v[:] = start
 
     @cached_property
     def _ends(self) -> Callable[[], int]:
@@ -150,20 +170,20 @@ class SlopesOfStep:
     def ends_of(self, velocity: Array) -> Array:
         """Return the derivatives (2 nv, 3 nv + nu) of the state after the step, from those of its velocity."""
         n = len(self.content.after)
-        for part, own in zip(self._parts, np.split(velocity, [n, 2 * n, 3 * n], axis=1), strict=True):
+        for part, own in zip(self.parts, np.split(velocity, [n, 2 * n, 3 * n], axis=1), strict=True):
             part[:] = own
         self._ends()
         return self.ends
 
     def velocity(self) -> Array:
         """Return the derivatives (nv, 3 nv + nu) of the velocity after the step, in the axes of its start."""
-        return np.hstack(self._parts)
+        return np.hstack(self.parts)
 
     @property
-    def _parts(self) -> list[Array]:
-        """Views of the derivatives of the velocity by q, v, joint forces and controls."""
+    def parts(self) -> list[Array]:
+        """Views of the derivatives of velocity or acceleration by q, v, joint forces and controls."""
         y = self.content
-        n, nu, at = len(y.after), len(y.load.control), y.at
+        n, nu, at = len(y.after), len(self._tables[0].content.state.control), y.at
         whole = matrix_at(y, at.rates, n, at.width)
         return [whole[:, k * at.stride : k * at.stride + size] for k, size in enumerate((n, n, n, nu))]
 

@@ -49,7 +49,7 @@ from .arguments import (
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .defaults import of_the_file, warn_of_what_is_left_out
-from .derivatives import StepDerivatives, of_all_robots, step_derivatives
+from .derivatives import StepDerivatives, of_all_robots, require_derivatives, step_derivatives
 from .fleet import Fleet, Inputs
 from .observers import Observer, Pictures, SimulationView
 from .plant import Touchable, plant_of
@@ -434,26 +434,7 @@ class Simulation(SuggestsNames):
         contacts, and joints that loops determine in part.
         """
         self._fleet.require_alike("derivatives of a step")
-        if not (self._plant.holds_rigidly or self._plant.contacts.in_passes):
-            raise NotImplementedError("derivatives of a step with compliant contacts are not implemented; use contact='rigid'")
-        if self._plant.contacts.settings.turning and not self._plant.contacts.in_passes:
-            raise NotImplementedError("derivatives of a step with friction against spinning or rolling are not implemented")
-        if self.forces.turning_springs and self._plant.model.passive:
-            raise NotImplementedError(
-                f"derivatives of a step of {self.robot.name} with springs of ball joints or free joints are not implemented"
-            )
-        if len(self.forces.springs.bent) and self._plant.model.passive:
-            what = "nonlinear springs or dampers (stiffness_poly, damping_poly)"
-            raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not implemented")
-        if not self.forces.plain:
-            what = "tendons, limits of ball joints, dry friction of free joints, forces at frames, activations or muscles"
-            raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not implemented")
-        if self.robot.model.carried:
-            raise NotImplementedError(
-                f"derivatives of a step of {self.robot.name} with gravity compensation are not implemented"
-            )
-        if self._plant.model.in_fluid:
-            raise NotImplementedError(f"derivatives of a step of {self.robot.name} in a fluid are not implemented")
+        require_derivatives(self._plant)
         many = step_derivatives(self._fleet, self._fleet.inputs(tau, control, None))
         return many[0] if self._fleet.single else of_all_robots(many)
 

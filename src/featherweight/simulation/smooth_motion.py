@@ -315,6 +315,17 @@ def accelerate_held(s: RobotStages) -> None:
     call_dynamics(s)
 
 
+def accelerate_at_start(s: RobotStages) -> None:
+    """Write the acceleration at x and w as at the start of a semi-implicit step, and the armature of dampers at its end."""
+    if s.numbers.driven and s.state.given[WITH_CONTROL]:
+        accelerate_driven(s)
+    else:
+        copy(s.inertias.base_armature, s.inertias.armature)
+        accelerate(s, s.numbers.ahead)
+    if s.numbers.drives_damp and s.state.given[WITH_CONTROL]:
+        add_damping_of_drives(s)
+
+
 # energies
 
 
@@ -383,13 +394,7 @@ def integrate_smoothly(s: RobotStages) -> int:
     copy(s.state.act, p.act)
     clear(p.act_rate)
     if kind <= STAGED:
-        if s.numbers.driven and s.state.given[WITH_CONTROL]:
-            accelerate_driven(s)
-        else:
-            copy(s.inertias.base_armature, s.inertias.armature)
-            accelerate(s, s.numbers.ahead)
-        if s.numbers.drives_damp and s.state.given[WITH_CONTROL]:
-            add_damping_of_drives(s)
+        accelerate_at_start(s)
         copy(p.load, step.load)
         copy(p.acceleration, step.acceleration)
         write_next_activations(s)

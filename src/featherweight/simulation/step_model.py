@@ -77,6 +77,12 @@ class StepModel:
         self.least_energy = robot.mass * float(np.dot(robot.gravity, robot.gravity)) * h * h
 
     @property
+    def has_linear_forces(self) -> bool:
+        """Return whether the forces at joints are linear within limits, so that `load_slopes` has their derivatives."""
+        springs = self.passive and (len(self.forces.springs.bent) > 0 or self.forces.turning_springs)
+        return self.forces.plain and not (springs or self.in_fluid or self.robot.model.carried)
+
+    @property
     def armature_varies(self) -> bool:
         """Return whether the armature depends on the state."""
         return self.driven or self.bent or self.drives_damp

@@ -35,7 +35,9 @@ class StepRates:
     # accelerations
 
     def accelerated(self, x: State, load: Rated) -> Rated:
-        """Return the acceleration by forces at joints."""
+        """Return the acceleration by forces at joints; in a stage with contacts, by these as well."""
+        if self.model.staged:
+            return self.found.touching_stage(x.q, x.v)
         at = x.q.value, x.v.value, load.value
         da_dq, da_dv, da_dtau = self.model.stage_slopes(*at, *self.found.armature)
         rates = da_dq @ x.q.rates + da_dv @ x.v.rates + da_dtau @ load.rates
