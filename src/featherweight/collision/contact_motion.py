@@ -17,13 +17,14 @@ The unknowns n', s_a and s_b have two components each along the tangents, and si
 
 from __future__ import annotations
 
-from math import sqrt
+from math import floor, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Integers, Matrix, Tensor, Vector
-from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, SPHERE, CollisionScene
+from ..array_types import Booleans, Integers, Matrix, Tensor, Vector
+from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, SPHERE, CollisionScene
+from .height_fields import FieldArrays, normal_and_height, vertex_of
 from .triples import (
     Triple,
     TripleLike,
@@ -44,6 +45,8 @@ PARALLEL = 1e-6  # sine of the angle between directions below which they count a
 NEAR = 1e-6  # distance from a vertex or edge, relative to the size of the shape, below which a point is on it
 MOVES = 12  # velocities of both bodies, six of each
 UNKNOWNS = 6
+NEAR_LINE = 1e-6  # distance from a line of a height field's grid, in cells, below which a point is on it
+ON_SURFACE = 1e-3  # distance from a surface, relative to the size of the shape, below which a point is on it
 LEAST_PIVOT = 1e-12  # relative pivot below which an equation repeats others
 
 
@@ -56,6 +59,7 @@ class SurfacesWork(NamedTuple):
     bounds: Integers  # (2,) 0, 1 or 2 directions in which an edge of a face, or the end of an edge, bounds the point
     bound: Matrix  # (2, 3) direction of the edge of a face on which the point is
     rise: Matrix  # (2, 3) rate at which a point that slips on the surface moves along the normal, if they are not perpendicular
+    known: Booleans  # (2,) whether the point is on the surface; several points of MuJoCo for two meshes are not
     off: Vector  # (2,) sine of the angle between the normal and that of a face
     tangents: Matrix  # (2, 3)
     equations: Matrix  # (6, 6 + MOVES) of n', s_a and s_b, and their right-hand sides
@@ -67,7 +71,7 @@ def surfaces_work() -> SurfacesWork:
     whole = np.zeros(2, np.int64), np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros(2, np.int64), np.zeros((2, 3))
     equations = np.zeros((UNKNOWNS, UNKNOWNS + MOVES))
     rise, off, tangents = np.zeros((2, 3)), np.zeros(2), np.zeros((2, 3))
-    return SurfacesWork(*whole, rise, off, tangents, equations, np.zeros(1, np.int64))
+    return SurfacesWork(*whole, rise, np.ones(2, bool), off, tangents, equations, np.zeros(1, np.int64))
 
 
 def write_contact_motion(
@@ -88,6 +92,7 @@ def write_contact_motion(
     write_tangents(n, work.tangents)
     unique = choose_equations(work, n, gap, (p_a, p_b), moves)
     unique = solve_equations(work.equations, UNKNOWNS + of[0], UNKNOWNS + of[1]) and unique
+    unique = bool(unique and work.known[0] and work.known[1])
     for k in range(of[0], of[1]):
         write_motion_of(k, moves, work, (p_a, p_b), n, motion[k])
     return unique
@@ -311,7 +316,7 @@ def describe(scene: CollisionScene, g: int, P: Vector, x: Triple, m: Triple, wor
     """Write the surface of shape g at a point with outward normal m, in the world frame."""
     kind, size = scene.kind[g], scene.size[g]
     y, k = seen_from(P, x), turned_back(P, m)
-    work.flats[side], work.bounds[side], work.off[side] = 0, 0, 0.0
+    work.flats[side], work.bounds[side], work.off[side], work.known[side] = 0, 0, 0.0, True
     for i in range(3):
         work.edge[side, i] = work.bound[side, i] = work.rise[side, i] = 0.0
         for j in range(3):
@@ -328,8 +333,10 @@ def describe(scene: CollisionScene, g: int, P: Vector, x: Triple, m: Triple, wor
         describe_ellipsoid(P, size, k, work, side)
     elif kind == HULL:
         describe_hull(scene, g, P, y, k, work, side)
+    elif kind == HEIGHTS:
+        describe_heights(scene, g, P, y, k, work, side)
     else:
-        work.flats[side], work.off[side] = 2, -1.0  # the ground's normal is exact
+        set_ground(work, side)
 
 
 def add_round(work: SurfacesWork, side: int, m: Triple, r: float) -> None:
@@ -370,6 +377,44 @@ def set_bound(work: SurfacesWork, side: int, count: int, e: Triple, n: Triple) -
     size = length_of(flat)
     for i in range(3):
         work.bound[side, i] = flat[i] / size if count == 1 else 0.0
+
+
+def set_ground(work: SurfacesWork, side: int) -> None:
+    """Make the surface a plane whose normal is exactly that of the contact."""
+    work.flats[side], work.off[side] = 2, -1.0
+
+
+def describe_heights(scene: CollisionScene, g: int, P: Vector, y: Triple, k: Triple, work: SurfacesWork, side: int) -> None:
+    """Write a face, an edge or a vertex of a height field, by the place of the point, and by the normal."""
+    f = scene.data[g, 0]
+    field = FieldArrays(scene.fields.heights, scene.fields.grid[f], scene.fields.edges[f])
+    edges, grid = field.edges, field.grid
+    s, t = (y[0] - edges[0]) / edges[2], (y[1] - edges[1]) / edges[3]
+    i, j = round_to(s), round_to(t)
+    on_x, on_y, on_diagonal = abs(t - j) < NEAR_LINE, abs(s - i) < NEAR_LINE, abs((s - i) - (t - j)) < NEAR_LINE
+    inside = 0 <= i < grid[1] and 0 <= j < grid[2]
+    if not inside or not (on_x or on_y or on_diagonal):
+        set_ground(work, side)
+        return
+    if on_x and on_y:
+        return
+    u, w = (1.0 if not on_y else 0.0), (1.0 if not on_x else 0.0)
+    for way in range(2):  # the triangles on both sides of the line
+        aside = 0.25 if way == 0 else -0.25
+        m = normal_and_height(field.heights, grid, edges, y[0] + aside * w * edges[2], y[1] - aside * u * edges[3])
+        if length_of(outer((m[0], m[1], m[2]), k)) < PARALLEL:
+            set_ground(work, side)
+            return
+    low_i, low_j = i - (1 if u > 0.0 and s < i else 0), j - (1 if w > 0.0 and t < j else 0)
+    low_i, low_j = max(low_i, 0), max(low_j, 0)
+    high_i, high_j = min(low_i + int(u), grid[1] - 1), min(low_j + int(w), grid[2] - 1)
+    edge = minus(vertex_of(field, high_i, high_j), vertex_of(field, low_i, low_j))
+    set_edge(work, side, turned(P, edge), turned(P, k))
+
+
+def round_to(x: float) -> int:
+    """Return the nearest whole number."""
+    return floor(x + 0.5)
 
 
 def describe_capsule(P: Vector, size: Vector, y: Triple, m: Triple, work: SurfacesWork, side: int) -> None:
@@ -437,17 +482,20 @@ def describe_hull(scene: CollisionScene, g: int, P: Vector, y: Triple, k: Triple
     """Write a face, an edge or a corner of a convex hull, by the normal and by the place of the point."""
     first, stop, vertices, near = scene.data[g, 3], scene.data[g, 4], scene.hulls.vertices, NEAR * scene.radius[g]
     normals, n, touched, face = scene.hulls.normals, turned(P, k), 0, -1
-    one, other = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)  # normals of faces at the point
+    one, other, highest = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), -scene.radius[g]  # normals of faces at the point
     for f in range(scene.data[g, 5], scene.data[g, 6]):
         m = normals[f, 0], normals[f, 1], normals[f, 2]
+        height = inner(m, minus(y, vertices[scene.hulls.corners[scene.hulls.faces[f]]]))
+        highest = max(highest, height)
         if inner(m, k) > 0.0 and length_of(outer(m, k)) < PARALLEL:
             face = f
-        if abs(inner(m, minus(y, vertices[scene.hulls.corners[scene.hulls.faces[f]]]))) < 4.0 * near:
+        if abs(height) < 4.0 * near:
             if touched == 0:
                 one = m
             elif touched == 1:
                 other = m
             touched += 1
+    work.known[side] = abs(highest) < ON_SURFACE * scene.radius[g]
     edge = outer(one, other)
     if face >= 0:
         set_face(work, side, turned(P, (normals[face, 0], normals[face, 1], normals[face, 2])), n)

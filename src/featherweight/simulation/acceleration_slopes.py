@@ -164,7 +164,8 @@ def acceleration_slopes(
         numbers=aligned_numbers(at.size), at=at, load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
         forces=np.zeros_like(s.state.external), late=late, joint=joint, first=first, moves=moves,
         velocity=np.zeros((bodies, 6)), velocity_before=np.zeros((bodies, 6)), contact=contact_slopes(),
-        doubtful=np.zeros(room, bool), increment=np.zeros(n), by_differences=not plain, calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
+        doubtful=np.zeros(room, bool), increment=np.zeros(n), by_differences=not plain,
+        calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
     )  # fmt: skip
 
 
@@ -174,9 +175,9 @@ def matrix_at(y: AccelerationSlopes, place: int, *shape: int) -> Array:
 
 
 def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
-    """Write the slopes of the step that has just been computed; return the number of forces and controls at a limit.
+    """Write the slopes of the step that has just been computed, without rigid contacts.
 
-    Impulses of rigid contacts are left out.
+    Return the number of forces and controls at a limit, and of contacts and rows at the boundary of two states.
     """
     n, h = len(y.after), s.numbers.step
     at_limits = write_tau_slopes(s, y.load) if y.by_differences else write_load_slopes(s, y.load)
@@ -204,6 +205,8 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
     solve_for_rates(y.numbers, n, y.at)
     if s.numbers.settles:
         settle_rates(s, y)
+    for i in range(len(y.doubtful)):
+        at_limits += 1 if y.doubtful[i] else 0
     return at_limits
 
 
@@ -741,7 +744,7 @@ def write_velocity_rates(s: RobotStages, y: AccelerationSlopes) -> None:
 def write_step_slopes(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> int:
     """Write the slopes (2 n, 3 n + nu) of the state after a semi-implicit step by q, v, joint forces and controls.
 
-    Return the number of forces and controls at a limit.
+    Return as `write_acceleration_slopes` does.
     """
     at_limits = write_acceleration_slopes(s, y)
     write_velocity_rates(s, y)
@@ -861,7 +864,7 @@ class StepSlopes(NamedTuple):
 
 
 def write_slopes(s: RobotStages, y: StepSlopes) -> int:
-    """Write the slopes of a step; return the number of forces and controls at a limit."""
+    """Write the slopes of a step, and return as `write_acceleration_slopes` does."""
     return write_step_slopes(s, y.of, y.ends)
 
 
@@ -874,7 +877,7 @@ def write_ends_again(s: RobotStages, y: StepSlopes) -> int:
 def write_stage_slopes(s: RobotStages, y: StepSlopes) -> int:
     """Compute the acceleration of a stage of "rk4" with contacts, at the state, and its slopes.
 
-    Return the number of forces and controls at a limit; -1 if the stage fails.
+    Return as `write_acceleration_slopes` does; -1 if the stage fails.
     """
     if accelerate_touching(s) != TAKEN:
         return -1

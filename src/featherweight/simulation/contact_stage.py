@@ -100,7 +100,7 @@ class ContactStage:
             contacts.append(BilateralContact(name, "point" if lone else "surface", placement=T))
         return contacts
 
-    @property
+    @cached_property
     def in_passes(self) -> bool:
         """Return whether contacts are solved in passes of articulated bodies (see `contact.contact_passes`).
 

@@ -90,7 +90,7 @@ def _of_one(found: FoundStep) -> StepDerivatives:
     directions = model.directions  # raises for joints that have none
     compiled = found.slopes_of_step()
     if compiled and (found.contacts.in_passes or not found.touched):
-        return _of_columns(compiled.ends.copy(), nv, (*found.at_a_limit, *compiled.doubtful()))
+        return _of_columns(compiled.ends.copy(), nv, (*found.at_a_limit, *found.doubtful))
     start = State(*map(Rated, s.state[:2], directions))
     rates, smooth, contacts = StepRates(found, start), None, None
     if compiled:

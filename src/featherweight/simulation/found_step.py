@@ -28,6 +28,10 @@ class FoundStep:
             self._note_limits(slopes.content)
         return slopes.content
 
+    def _note(self, slopes: SlopesOfStep) -> None:
+        self._note_limits(slopes.content.load)
+        self.doubtful.update(dict.fromkeys(slopes.doubtful()))
+
     def _note_limits(self, slopes: LoadSlopes) -> None:
         names = (self.model.limits[k] for k in np.flatnonzero(slopes.ends))
         self.at_a_limit.update((f"{name} at its limit", None) for name in names)
@@ -38,18 +42,17 @@ class FoundStep:
             return None
         slopes = self.table.slopes_of_step(self.model, self.contacts)
         if slopes.write():
-            self._note_limits(slopes.content.load)
+            self._note(slopes)
         return slopes
 
     def touching_stage(self, q: Rated, v: Rated) -> Rated:
         """Return the acceleration of a stage of "rk4" with contacts, along the directions of its state, forces and controls."""
         slopes = self.table.slopes_of_step(self.model, self.contacts)
-        at_limits = slopes.write_stage(q.value, v.value)
-        if at_limits < 0:
+        unsure = slopes.write_stage(q.value, v.value)
+        if unsure < 0:
             raise ValueError("a stage of the step has no derivative, because its contacts could not be solved")
-        if at_limits:
-            self._note_limits(slopes.content.load)
-        self.doubtful.update(dict.fromkeys(slopes.doubtful()))
+        if unsure:
+            self._note(slopes)
         by_q, by_v, *by_inputs = slopes.parts
         rates = by_q @ q.rates + by_v @ v.rates
         rates[:, 2 * len(rates) :] += np.hstack(by_inputs)

@@ -27,7 +27,15 @@ from ..robot.dynamics_derivatives import analytic
 from ..robot.robot import Robot
 from ..robot.step_slopes import spanning_slopes, with_armature
 from ..robot.tendons.lengths import no_lengths
-from .acceleration_slopes import WRITE_ENDS, WRITE_STAGE_SLOPES, WRITE_STEP_SLOPES, SlopeCalls, StepSlopes, acceleration_slopes, matrix_at
+from .acceleration_slopes import (
+    WRITE_ENDS,
+    WRITE_STAGE_SLOPES,
+    WRITE_STEP_SLOPES,
+    SlopeCalls,
+    StepSlopes,
+    acceleration_slopes,
+    matrix_at,
+)
 from .adhesion import adhesion_of
 from .contact_stage import ContactStage
 from .drag import drag_parts
@@ -97,14 +105,16 @@ class StagesTable(Table):
 
 
 class SlopesOfStep:
-    """The derivatives of a semi-implicit step of one robot. `write` returns the number of values at a limit."""
+    """The derivatives of a semi-implicit step of one robot. `write` returns how many names are doubtful."""
 
     def __init__(self, model: StepModel, contacts: ContactStage, stages: StagesTable) -> None:
         s, robot = stages.content, model.struck
         n, bodies, own = robot.nv, len(s.touching.bodies), [j for j in robot.model.joints if j.type is not JointType.FLOATING]
-        late, joint, extra = np.zeros(n), np.full(n, -1), np.subtract(model.moving.armature, robot.armature)
+        late, joint = np.zeros(n), np.full(n, -1)
+        if not robot.closed:
+            late += np.subtract(model.moving.model.tree.armature, robot.model.tree.armature)
         for k, j in enumerate(own):
-            late[j.v_slice], joint[j.v_slice] = extra[k], k
+            joint[j.v_slice] = k
         first, moves = np.zeros(n, np.int64), np.zeros((bodies, n), bool)
         for joint_of_row in robot.joints:
             first[joint_of_row.v_slice] = joint_of_row.v_slice.start
@@ -128,7 +138,15 @@ class SlopesOfStep:
         motions = contacts.body_velocities.derivative("q") if of_bodies and robot.closed else None
         calls = {
             "dynamics": (dynamics, *(given[x.name] for x in dynamics.program.inputs), by_q, by_v, mass),
-            "spanning": (spanning_slopes(robot) if robot.closed and model.has_linear_forces else None, q, v, y.load.force, spread, swept, carried),
+            "spanning": (
+                spanning_slopes(robot) if robot.closed and model.has_linear_forces else None,
+                q,
+                v,
+                y.load.force,
+                spread,
+                swept,
+                carried,
+            ),
             "jacobian": (of_bodies, q, v, jacobian),
             "motions": (motions, q, y.after, turned),
             "motions_before": (motions, q, v, before),
