@@ -42,12 +42,22 @@ class StepDerivatives(NamedTuple):
     doubtful: tuple[Any, ...]
 
 
-def step_derivatives(fleet: Fleet, inputs: Inputs) -> list[StepDerivatives]:
+def step_derivatives(fleet: Fleet, inputs: Inputs) -> StepDerivatives:
     """Return the derivatives of the step that each robot would take. The states do not change.
 
     Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
-    return [_of_one(FoundStep(fleet.model, fleet.contacts, table)) for table in fleet.attempts(inputs)]
+    model, robots, nv = fleet.model, len(fleet.q), fleet.model.robot.nv
+    model.directions  # noqa: B018  # raises for joints that have none
+    ends, doubtful = np.empty((robots, 2 * nv, 3 * nv + model.forces.nu)), []
+    for i, table in enumerate(fleet.attempts(inputs)):
+        found = FoundStep(model, fleet.contacts, table)
+        ends[i] = _ends(found)
+        doubtful.append((*found.at_a_limit, *found.doubtful))
+    A, B, B_control = ends[..., : 2 * nv], ends[..., 2 * nv : 3 * nv], ends[..., 3 * nv :]
+    if fleet.single:
+        return StepDerivatives(A[0], B[0], B_control[0], doubtful[0])
+    return StepDerivatives(A, B, B_control, tuple(doubtful))
 
 
 def require_derivatives(plant: Plant) -> None:
@@ -79,19 +89,13 @@ def require_derivatives(plant: Plant) -> None:
     )
 
 
-def of_all_robots(many: list[StepDerivatives]) -> StepDerivatives:
-    """Return the derivatives of many robots as one `StepDerivatives` with a leading axis."""
-    A, B, B_control = (np.stack([getattr(one, name) for one in many]) for name in ("A", "B", "B_control"))
-    return StepDerivatives(A, B, B_control, tuple(one.doubtful for one in many))
-
-
-def _of_one(found: FoundStep) -> StepDerivatives:
-    model, s, step, nv = found.model, found.stages, found.stages.step, found.robot.nv
-    directions = model.directions  # raises for joints that have none
+def _ends(found: FoundStep) -> Array:
+    """Return the derivatives (2 nv, 3 nv + nu) of the state after the step by q, v, joint forces and controls."""
+    model, s, step = found.model, found.stages, found.stages.step
     compiled = found.slopes_of_step()
     if compiled and (found.contacts.in_passes or not found.touched):
-        return _of_columns(compiled.ends.copy(), nv, (*found.at_a_limit, *found.doubtful))
-    start = State(*map(Rated, s.state[:2], directions))
+        return compiled.ends
+    start = State(*map(Rated, s.state[:2], model.directions))
     rates, smooth, contacts = StepRates(found, start), None, None
     if compiled:
         free = compiled.velocity()
@@ -103,9 +107,9 @@ def _of_one(found: FoundStep) -> StepDerivatives:
         contacts = ContactRates(found, start, free)
         after = after._replace(rates=contacts.velocity())
         displacement = Rated(step.displacement, contacts.displacement()) if step.displacement.any() else None
-    doubtful = (*found.at_a_limit, *found.doubtful, *(contacts.names() if contacts else ()))
+    found.doubtful.update(dict.fromkeys(contacts.names() if contacts else ()))
     if compiled and displacement is None:
-        return _of_columns(compiled.ends_of(after.rates).copy(), nv, doubtful)
+        return compiled.ends_of(after.rates)
     parted = displacement or Rated(step.none, 0.0 * free)
     if smooth is None:
         end = State(*through(found.robot.step_functions.advance, start.q, after, parted, model.h))
@@ -114,10 +118,4 @@ def _of_one(found: FoundStep) -> StepDerivatives:
         end = State(rates.moved(0.5 * model.h * (start.v + struck + after) + parted), after)
     else:
         end = smooth._replace(v=after)
-    return _of_columns(np.vstack([end.q.rates, end.v.rates]), nv, doubtful)
-
-
-def _of_columns(whole: Array, nv: int, doubtful: tuple[str, ...]) -> StepDerivatives:
-    """Return the derivatives by q, v, joint forces and controls, the columns of a matrix (2 nv, 3 nv + nu)."""
-    A, B, B_control = whole[:, : 2 * nv], whole[:, 2 * nv : 3 * nv], whole[:, 3 * nv :]
-    return StepDerivatives(A, B, B_control, tuple(dict.fromkeys(doubtful)))
+    return np.vstack([end.q.rates, end.v.rates])

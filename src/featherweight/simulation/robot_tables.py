@@ -171,7 +171,7 @@ class SlopesOfStep:
         return prepared_call(WRITE_STAGE_SLOPES.for_tables(stages, table), stages.address, table.address, kept=self.kept)
 
     def write_stage(self, q: Array, v: Array) -> int:
-        """Write the acceleration of a stage of "rk4" with contacts, and its derivatives, and return as `write` does; -1 if it fails."""
+        """Write the acceleration of a stage of "rk4" and its derivatives; return as `write` does, or -1."""
         state = self._tables[0].content.state
         start = state.q.copy(), state.v.copy()
         state.q[:], state.v[:] = q, v

@@ -49,7 +49,7 @@ from .arguments import (
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .defaults import of_the_file, warn_of_what_is_left_out
-from .derivatives import StepDerivatives, of_all_robots, require_derivatives, step_derivatives
+from .derivatives import StepDerivatives, require_derivatives, step_derivatives
 from .fleet import Fleet, Inputs
 from .observers import Observer, Pictures, SimulationView
 from .plant import Touchable, plant_of
@@ -435,8 +435,7 @@ class Simulation(SuggestsNames):
         """
         self._fleet.require_alike("derivatives of a step")
         require_derivatives(self._plant)
-        many = step_derivatives(self._fleet, self._fleet.inputs(tau, control, None))
-        return many[0] if self._fleet.single else of_all_robots(many)
+        return step_derivatives(self._fleet, self._fleet.inputs(tau, control, None))
 
     @exclusive
     @knows_keywords
