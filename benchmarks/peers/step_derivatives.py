@@ -15,7 +15,7 @@ import warnings
 
 import mujoco
 import numpy as np
-from falling_scenes import FallingScene, scenes
+from falling_scenes import FallingScene, falling_scenes
 from measure import machine, markdown, median_times
 
 import featherweight as fw
@@ -31,9 +31,9 @@ def row(scene: FallingScene, steps: int, torque: float, seconds: float) -> list[
     rng, nv, na, nu = np.random.default_rng(0), model.nv, model.na, model.nu
     control = np.zeros(nu) if nu else None
     for _ in range(steps):
-        tau = torque * rng.standard_normal(nv)
-        data.qfrc_applied[:] = tau
+        data.qfrc_applied[:] = torque * rng.standard_normal(nv)
         mujoco.mj_step(model, data)
+        tau = torque * rng.standard_normal(sim.robot.nv)
         sim.step(tau, control=control)
     size = 2 * nv + na
     A, B = np.zeros((size, size)), np.zeros((size, nu))
@@ -65,10 +65,10 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore", fw.ModelWarning)
     rows = []
-    for scene in scenes(given.only):
+    for scene in falling_scenes([], given.only):
         try:
             rows.append(row(scene, given.steps, given.torque, given.seconds))
-        except NotImplementedError as error:
+        except (NotImplementedError, fw.SimulationError) as error:
             print(f"{scene.name}: {error}")
     header = ["robot", "nv", "contacts", "a step, µs", "derivatives, µs", "`mjd_transitionFD`, µs", "ratio"]
     print(machine())
