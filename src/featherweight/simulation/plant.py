@@ -25,7 +25,7 @@ from .forces_at_joints import ForcesAtJoints, forces_at_joints
 from .inverse_weights import weights_of_dofs
 from .joint_limits import JointLimits
 from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
-from .simulation_options import ContactOptions, JointOptions
+from .simulation_options import REFUSE, ContactOptions, JointOptions
 from .step_model import StepModel
 
 CLOSED = 1e-6  # [m, sines of angles] greatest opening of loops at a start
@@ -129,7 +129,7 @@ def plant_of(
         step=step, margin=float(contact.margin), slop=float(contact.slop),
         bounce=float(max(contact.bounce, 2.0 * step * math.hypot(*robot.gravity))), tolerance=float(contact.tolerance),
         pyramid=bool(contact.pyramid), in_step=not (model.staged or integrator == "semi-implicit"), law=law, cones=cones,
-        rounds=robot.model.noslip if cones != COULOMB else 0,
+        rounds=robot.model.noslip if cones != COULOMB else 0, depth_bounded=law == RIGID or contact.overlaps == REFUSE,
     )  # fmt: skip
     with model.wait:
         return Plant(model, ContactStage(model, parts, settings, contact.delassus), limits, touchable.ground)

@@ -39,11 +39,11 @@ class ContactOptions:
     to the greatest velocity; a step fails if its residual is more than 10⁶ times larger.
 
     Rigid contacts may overlap by `slop` [m]; a displacement without velocity separates deeper overlaps. Rigid contacts that
-    approach more slowly than `bounce` [m/s] do not bounce. A step with rigid contacts fails if an overlap exceeds
-    `max_penetration` [m].
+    approach more slowly than `bounce` [m/s] do not bounce.
 
-    `overlaps` says how to treat bodies that overlap at the start by more than `max_penetration`: "part" separates them, at 1 m/s
-    and without velocity if contacts are rigid; "refuse" makes the first step raise a SimulationError.
+    A step with rigid contacts fails if an overlap exceeds `max_penetration` [m]. `overlaps` says how to treat bodies that
+    overlap by more at the start: "part" separates them, at 1 m/s and without velocity if contacts are rigid; "refuse" makes the
+    first step raise a SimulationError. With "refuse", steps with other contacts fail at such overlaps, too.
 
     `delassus` chooses the algorithm for the Delassus matrix: a name as in `Robot.delassus`, or a function of contacts and
     q (robots, nq).
