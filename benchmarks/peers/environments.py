@@ -4,11 +4,11 @@
                                             [--contact rigid]
 
 All take random actions of the same task with the same time steps, in double precision; each library restarts episodes in its
-own way. A step of the environment is 4 or 5 steps of the simulation (`frame_skip`). Contacts follow the law of
-the files, which is MuJoCo's, unless `--contact` selects another one for ours. Gymnasium's environments run one after the other ("sync") or in one process each ("async", for at most 64 robots).
-EnvPool runs MuJoCo in its own threads, by an interpreter that has it (`--envpool venv/bin/python`) and needs nothing else.
-Rates are medians of alternating rounds. `--alone` compares the times of steps of single environments (`gymnasium.make`), which
-take turns: medians, 99th percentiles and the longest times.
+own way. A step of the environment is 4 or 5 steps of the simulation (`frame_skip`). Contacts follow the law of the files, which
+is MuJoCo's, unless `--contact` selects another one for ours. Gymnasium's environments run one after the other ("sync") or in
+one process each ("async", for at most 64 robots). EnvPool runs MuJoCo in its own threads, by an interpreter that has it
+(`--envpool venv/bin/python`) and needs nothing else. Rates are medians of alternating rounds. `--alone` compares the times of
+steps of single environments (`gymnasium.make`), which take turns: medians, 99th percentiles and the longest times.
 
 Published frame rates of EnvPool for MuJoCo's Ant-v3, with 5 frames per step (its README, https://pypi.org/project/envpool/):
 66,622 frames per second (synchronous) and 105,126 (asynchronous) on a laptop with 12 processors, and 3,134,287 on 256

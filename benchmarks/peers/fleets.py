@@ -6,7 +6,8 @@
 Both simulate the same file with the same step from the same states under the same controls, in double precision. Robots of
 gymnasium move under random controls with 50 steps per rollout; Talos, Go1 and G1 stand, with 20 steps (`fleet_scenes`). MuJoCo
 is `mujoco.rollout` with preallocated results and one persistent thread per processor. Contacts follow the law of the files,
-which is MuJoCo's, unless `--contact` selects another one for ours. Robots of ours that fail keep their last state, and the table reports them.
+which is MuJoCo's, unless `--contact` selects another one for ours. Robots of ours that fail keep their last state, and the
+table reports them.
 
 Our fleet runs with the vectors of this processor. If these are longer than 256 bits, it also runs with vectors of 256 bits,
 which most processors have (`--no-short` omits this), in its own process; both results must have the same bits. mjbatch and
@@ -17,7 +18,8 @@ To show that both libraries simulate the same motion, the table has the mean hei
 contacts after the rollout, ours before MuJoCo's, and the median over robots of the largest difference of a joint. Ours counts
 contacts up to a gap of a millimetre, MuJoCo from zero on. By the law of the files, motions agree until they are chaotic. With
 another law, contacts yield only in MuJoCo, which evaluates contacts and limits four times per step for files with RK4 (ant,
-hopper, humanoid, walker2d), ours once; and our step evaluates the springs of half_cheetah at its end, MuJoCo's at its beginning.
+hopper, humanoid, walker2d), ours once; and our step evaluates the springs of half_cheetah at its end, MuJoCo's at its
+beginning.
 """
 
 from __future__ import annotations

@@ -59,6 +59,9 @@ class Motion:
     momentum: Array
 
 
+RIGID = fw.ContactOptions(law="rigid")
+
+
 @dataclass(frozen=True, eq=False)
 class Scene:
     """A scene as an MJCF file with its initial state."""
@@ -69,7 +72,7 @@ class Scene:
     duration: float
     error: Callable[[Motion], float]
     integrators: dict[str, str] = field(default_factory=lambda: {"semi-implicit": "Euler"})  # ours, and MuJoCo's, if any
-    options: fw.ContactOptions = fw.ContactOptions(law="rigid")
+    options: fw.ContactOptions = RIGID
     joints: dict[str, float] = field(default_factory=dict)  # initial coordinates
     moving: dict[str, Array] = field(default_factory=dict)  # initial velocities of free bodies
     force: Array | None = None  # force on the first free body, in the world

@@ -6,8 +6,8 @@ Both simulate the same file with the same step and integrator, in double precisi
 `mj_step` with all steps between changes of controls in one call, or single steps if ours are single; `mujoco.rollout` with its
 own threads and preallocated results; the solver of the file. In free flight, contacts, limits and dry friction of joints are
 off; damping remains. `--contact` chooses the law of gymnasium's robots; the default is that of their files, which is MuJoCo's.
-Talos and the mechanisms have rigid contacts and loops. Ratios are of medians; runs alternate. With SIMULATION_CLOCK=cpu in the environment, times are processor
-times, for machines with other users.
+Talos and the mechanisms have rigid contacts and loops. Ratios are of medians; runs alternate. With SIMULATION_CLOCK=cpu in the
+environment, times are processor times, for machines with other users.
 """
 
 from __future__ import annotations

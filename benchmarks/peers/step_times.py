@@ -8,8 +8,8 @@ Scenes are robots of installed packages and of the FILEs (MJCF), and piles of bo
 has none (`falling_scenes`). Both simulators step alternately; the first ten steps are left out. The mean over some hundred
 steps hides single steps that take a hundred times as long, which matter in a control loop. Ratios are MuJoCo's time over ours.
 
-`--contact` chooses our contact law; the default is that of the files, which is MuJoCo's. `--torque T` adds random forces of T at all
-joints, new in each step, and leaves out the first half of the steps, in which robots fall.
+`--contact` chooses our contact law; the default is that of the files, which is MuJoCo's. `--torque T` adds random forces of T
+at all joints, new in each step, and leaves out the first half of the steps, in which robots fall.
 
 Without inputs, a robot comes to rest. With `--long N`, it keeps moving for N steps: it gets random controls and small random
 changes of its velocity every 20 steps, and starts again every 400 steps. "longest / median" is then the largest of N steps.

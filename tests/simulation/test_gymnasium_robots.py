@@ -1,8 +1,8 @@
 """Tests of Gymnasium's robots on the ground, with the shapes, steps and integrators of their files, against MuJoCo.
 
-By the law of the files, steps are MuJoCo's. Rigid contacts and joint limits do not yield, whereas MuJoCo's do, and keep bodies at
-the margins of the files above the ground: the tests of rigid contacts compare states at rest and statistics of motions. MuJoCo's
-geometry measures our overlaps.
+By the law of the files, steps are MuJoCo's. Rigid contacts and joint limits do not yield, whereas MuJoCo's do, and keep bodies
+at the margins of the files above the ground: the tests of rigid contacts compare states at rest and statistics of motions.
+MuJoCo's geometry measures our overlaps.
 """
 
 from __future__ import annotations

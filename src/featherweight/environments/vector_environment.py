@@ -86,10 +86,10 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
     `info["simulation_failed"]` marks these environments.
 
     `integrator`, `threads` and `contact`, the name of a contact law, are arguments of `Simulation`; with `integrator=None`, the
-    file chooses the integrator. With `render_mode` "rgb_array", `render` returns pictures of `size` (width, height), optionally through the camera `camera_name`
-    of the robot's file. All other keywords replace fields of the task. Environment i with seed s has the same episodes as a
-    single environment with seed s + i. Raises ValueError for invalid arguments. A call while another thread is in one raises
-    RuntimeError: give each thread environments of its own.
+    file chooses the integrator. With `render_mode` "rgb_array", `render` returns pictures of `size` (width, height), optionally
+    through the camera `camera_name` of the robot's file. All other keywords replace fields of the task. Environment i with seed
+    s has the same episodes as a single environment with seed s + i. Raises ValueError for invalid arguments. A call while
+    another thread is in one raises RuntimeError: give each thread environments of its own.
     """
 
     @checked

@@ -23,8 +23,8 @@ def of_the_file(robot: Robot, step: float | None, integrator: str | None) -> tup
     """Return time step and integrator: the given ones, the file's, or 1 ms and "semi-implicit".
 
     With MuJoCo's contact law, the steps are MuJoCo's. With other laws, the semi-implicit step evaluates damping, springs and
-    drives at its end, as MuJoCo's "implicitfast" does for damping. No integrator here evaluates velocity products at the end too, as MuJoCo's
-    "implicit" does: a ModelWarning says so.
+    drives at its end, as MuJoCo's "implicitfast" does for damping. No integrator here evaluates velocity products at the end
+    too, as MuJoCo's "implicit" does: a ModelWarning says so.
     """
     if step is None:
         step = robot.model.timestep or STEP

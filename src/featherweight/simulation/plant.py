@@ -149,9 +149,9 @@ def _warn_of_stiff_drives(model: StepModel) -> None:
     stiff = np.flatnonzero(bound * weights[forces.drives.row] >= 4.0)
     if len(stiff):
         warn_caller(
-            f"{robot.name}: steps of {model.h:g} s by the law of its file evaluate drives at their start, which may be unstable "
-            f"for {Several(forces.actuators[k].name for k in stiff)}; take contact='rigid', which evaluates them at the end, or "
-            "a shorter step"
+            f"{robot.name}: steps of {model.h:g} s by the law of the file evaluate drives at their start, which can be unstable"
+            f" for {Several(forces.actuators[k].name for k in stiff)}; take contact='rigid', which evaluates them at the end, "
+            "or a shorter step"
         )
 
 

@@ -24,8 +24,8 @@ class ContactOptions:
     `law` is the law of contacts, joint limits and dry friction of joints:
 
     - "file" (default) is the law of the robot's file. An MJCF file has MuJoCo's law: contacts, limits and dry friction yield by
-      `solref` and `solimp`, with MuJoCo's convex friction, contact points and steps. Files of other formats (URDF, SDF, USD) and
-      robots built in Python have no law of their own; for them, "file" is "rigid".
+      `solref` and `solimp`, with MuJoCo's convex friction, contact points and steps. Files of other formats (URDF, SDF, USD)
+      and robots built in Python have no law of their own; for them, "file" is "rigid".
     - "rigid" holds exactly, with Coulomb friction.
     - "compliant" yields by `solref` and `solimp` of the file, or MuJoCo's defaults, with Coulomb friction.
 

@@ -119,7 +119,8 @@ class Tendons:
         """Return whether a tendon of one joint must act as a tendon, because a joint cannot express its forces.
 
         These are a spring with a slack range or a nonlinear spring where the joint's may be too, limits and dry friction with
-        another softness than the joint's, bounded drives, and drives of joints that follow each other and have their own efforts.
+        another softness than the joint's, bounded drives, and drives of joints that follow each other and have their own
+        efforts.
         """
         beside = self._slack(t) or any(poly_of(self.model, "jnt_stiffnesspoly", joint))
         alone = self._value("stiffness", t) != 0.0 and beside
