@@ -16,7 +16,6 @@ from ..contact.laws import COULOMB, PYRAMIDS, RIGID
 from ..model.editing.notes import warn_caller
 from ..model.types import Actuator
 from ..robot.robot import Robot
-from ..summaries import Several
 from .arguments import states
 from .contact_stage import ContactStage
 from .defaults import law_of, shapes_have_something_to_touch, warn_of_explicit_drives
@@ -148,9 +147,10 @@ def _warn_of_stiff_drives(model: StepModel) -> None:
     bound = 2.0 * drive_armature(damped, model.h) - drive_armature(undamped, model.h)  # 2 h d + h² k
     stiff = np.flatnonzero(bound * weights[forces.drives.row] >= 4.0)
     if len(stiff):
+        names = ", ".join(forces.actuators[k].name for k in stiff)
         warn_caller(
             f"{robot.name}: steps of {model.h:g} s by the law of the file evaluate drives at their start, which can be unstable"
-            f" for {Several(forces.actuators[k].name for k in stiff)}; take contact='rigid', which evaluates them at the end, "
+            f" for {names}; take contact='rigid', which evaluates them at the end, "
             "or a shorter step"
         )
 
