@@ -21,6 +21,7 @@ from .contact_stage import ContactStage
 from .defaults import law_of, shapes_have_something_to_touch, warn_of_explicit_drives
 from .forces import BY_VELOCITY, drive_armature
 from .forces_at_joints import ForcesAtJoints, forces_at_joints
+from .implicit_drives import has_implicit_drives
 from .inverse_weights import weights_of_dofs
 from .joint_limits import JointLimits
 from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
@@ -104,7 +105,7 @@ def plant_of(
     if model.has_drives and not model.driven:
         why = "it is too large" if isinstance(contact.delassus, str) else "delassus of ContactOptions is a function"
         warn_of_explicit_drives(robot, why)
-    if model.by_file and tuple(actuators) != robot.actuators:
+    if model.by_file and tuple(actuators) != tuple(robot.actuators) and has_implicit_drives(forces, step):
         _warn_of_stiff_drives(model)
     limits = JointLimits(robot, forces, joints.limits)
     law, cones = law_of(contact.law, robot)
