@@ -195,3 +195,14 @@ def test_links_that_are_fixed_to_others_yield_by_their_own_inverse_mass() -> Non
     """Check the inverse mass of each geom's body at its centre of mass, as in MuJoCo, for three bodies that move as one."""
     _, _, away = beside_mujoco(WELDED, 300)
     assert away.max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    "tendon", ['range="-.1 .6" limited="true" solreflimit=".1 .5"', 'frictionloss=".4" solreffriction=".1 1"']
+)
+def test_the_softness_of_a_tendon_on_one_joint_is_its_own(tendon: str) -> None:
+    text = f"""<mujoco><worldbody><body pos="0 0 1"><joint name="j" axis="0 1 0" range="-60 60"/>
+    <geom size="0.1" pos="0.2 0 0" mass="1"/></body></worldbody>
+    <tendon><fixed {tendon}><joint joint="j" coef="1"/></fixed></tendon></mujoco>"""
+    _, _, away = beside_mujoco(text, 300)
+    assert away.max() < 1e-7
