@@ -51,7 +51,7 @@ def beside_pinocchio(page: str) -> list[Panel]:
 
 def beside_mujoco(page: str) -> list[Panel]:
     """Return the panels of single robots and of rollouts; runs of several steps in a call and robots at rest are left out."""
-    _, *rows = table(page, "simulation_peer.py")
+    _, *rows = table(page, "simulation_peer.py --contact rigid")
     single: list[Bar] = []
     many: list[Bar] = []
     for what, call, ours, theirs, ratio, _ in rows:

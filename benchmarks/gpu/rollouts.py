@@ -1,4 +1,4 @@
-"""Whole steps with contact: rollouts of Gymnasium's robots on a device, and on all processors of the same machine."""
+"""Whole steps with rigid contact: rollouts of Gymnasium's robots on a device, and on all processors of the same machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rollouts(robots: int = ROBOTS, device: str | None = "cuda", names: Sequence[
 
 
 def rolled_out(name: str, robots: int, device: str | None) -> Iterator[Figure]:
-    sim = fw.Simulation(fw.load(asset(name)))
+    sim = fw.Simulation(fw.load(asset(name)), contact="rigid")
     rng = np.random.default_rng(0)
     q, v = np.tile(sim.q, (robots, 1)), SPREAD * rng.standard_normal((robots, sim.robot.nv))
     controls = rng.uniform(-1.0, 1.0, (robots, STEPS // HELD, len(sim.robot.controls)))

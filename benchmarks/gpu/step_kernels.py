@@ -61,7 +61,7 @@ def _run(name: str, *arguments: str) -> str:
 
 def row(name: str) -> list[str]:
     """Return the row of the table for a robot of Gymnasium."""
-    loop = loop_of(fw.Simulation(fw.load(asset(name)))._fleet)
+    loop = loop_of(fw.Simulation(fw.load(asset(name)), contact="rigid")._fleet)
     ir, begun = loop.module(), time.process_time()
     ptx = assembly(ir, CAPABILITY, loops=True)
     translation, before = time.process_time() - begun, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime

@@ -6,8 +6,10 @@
 MuJoCo and two simulations start at qpos0 at rest and move for half a second, with the file's step and controls of zero, through
 all contacts, limits and equalities:
 
-    by the file's law    load(FILE, equalities="compliant") and Simulation(robot, contact="file")
-    default              load(FILE) and Simulation(robot), with rigid contacts, limits and equalities
+    by the file's law    load(FILE, equalities="compliant") and Simulation(robot)
+    rigid                load(FILE) and Simulation(robot, contact="rigid"): exact equalities, rigid contacts and limits
+
+With `--exact`, the first of them is load(FILE) and Simulation(robot), whose equalities are exact, without single steps.
 
 A motion agrees if all joint coordinates agree to 5 mm and 5e-3 rad after every step. In addition, single steps by the file's
 law start from the states of a motion of MuJoCo under random controls, within half of their ranges and constant for a tenth of
@@ -51,7 +53,6 @@ from measure import machine, markdown
 
 import featherweight as fw
 from featherweight.array_types import Array
-from featherweight.model import contact_rules
 from featherweight.robot.not_simulated import not_simulated
 
 PACKAGES = {  # names for pip, and the modules with the files
@@ -66,10 +67,9 @@ NEARLY_ALL = 0.99  # least part of steps that agree
 HELD = 0.1  # [s] between changes of controls
 AMPLITUDE = 0.5  # of half a range
 SHOWN = 160  # characters of a message that are shown
-SOFT = (contact_rules.SOFT, contact_rules.SOFT_HOLDS)  # in reports, but simulated by the file's law
 AGREE, REFUSED, DIFFERS, CRASHED = COUNTED = "agree", "refused", "differs", "crashed"
 NO_MODEL = "not a model"
-HEADER = ["package", "files", "by the file's law", "single steps", "default", *COUNTED[1:], "not models"]
+HEADER = ["package", "files", "agree", "single steps", "rigid", *COUNTED[1:], "not models"]
 LINE_HEADER = [
     "file",
     "verdict",
@@ -112,7 +112,7 @@ class Outcome:
     step: float = 0.0
     integrator: str = ""
     motion: Motion = field(default_factory=Motion)
-    default: bool = False  # whether the motion with default settings agrees
+    rigid: bool = False  # whether the motion with rigid contacts agrees
     steps: float = 0.0  # part of the single steps that agree
 
     def line(self) -> list[str]:
@@ -199,7 +199,7 @@ def steps_that_agree(robot: fw.Robot, model: Any) -> float:
     model.opt.solver, model.opt.iterations, model.opt.ls_iterations = mujoco.mjtSolver.mjSOL_NEWTON, 200, 100
     model.opt.tolerance, model.opt.ls_tolerance = 0.0, 1e-10
     data, rng, agree = mujoco.MjData(model), np.random.default_rng(0), 0.0
-    sim, order = fw.Simulation(robot, q="qpos0", contact="file"), fw.MujocoOrder(robot, model)
+    sim, order = fw.Simulation(robot, q="qpos0"), fw.MujocoOrder(robot, model)
     limited, (low, high) = model.actuator_ctrllimited.astype(bool), model.actuator_ctrlrange.T
     low, high = np.where(limited, low, -1.0), np.where(limited, high, 1.0)
     control, held, count = None, max(1, round(HELD / model.opt.timestep)), round(SECONDS / model.opt.timestep)
@@ -240,7 +240,7 @@ def joint_errors(m: Any, ours: Array, theirs: Array) -> Array:
 # --- verdicts
 
 
-def examined(outcome: Outcome, path: Path) -> None:
+def examined(outcome: Outcome, path: Path, equalities: str) -> None:
     """Examine a file and fill in its outcome."""
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
@@ -255,19 +255,20 @@ def examined(outcome: Outcome, path: Path) -> None:
     warnings.simplefilter("ignore")
     try:
         with refusals():
-            robot = fw.load(str(path), equalities="compliant")
-            left_out = [f"{kind}: {text}" for kind, text in not_simulated(robot).items() if kind not in SOFT]
-            outcome.motion = moved(robot, model, contact="file")
-            outcome.steps = steps_that_agree(robot, model)
+            robot = fw.load(str(path), equalities=equalities)
+            left_out = [f"{kind}: {text}" for kind, text in not_simulated(robot).items()]
+            outcome.motion = moved(robot, model)
+            if equalities == "compliant":  # MuJoCo's states open exact loops
+                outcome.steps = steps_that_agree(robot, model)
             outcome.verdict = AGREE if outcome.motion.agrees else DIFFERS
             outcome.told = "; ".join(left_out + ["MuJoCo diverges"] * outcome.motion.diverged)
     except RefusedError as error:
         outcome.verdict, outcome.told = REFUSED, str(error)
     try:
         with refusals():
-            outcome.default = moved(fw.load(str(path)), model).agrees
+            outcome.rigid = moved(fw.load(str(path)), model, contact="rigid").agrees
     except RefusedError as error:
-        outcome.told = f"{outcome.told} (default: {error})"
+        outcome.told = f"{outcome.told} (rigid: {error})"
 
 
 def shortened(error: BaseException | str) -> str:
@@ -284,7 +285,7 @@ def in_own_process(entry: tuple[str, str, Path], options: argparse.Namespace) ->
     package, name, path = entry
     try:
         done = subprocess.run(
-            [sys.executable, __file__, "--one", package, name, str(path)],
+            [sys.executable, __file__, "--one", package, name, str(path), *(["--exact"] if options.exact else [])],
             capture_output=True, text=True, timeout=options.time_limit, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
@@ -302,8 +303,8 @@ def tables(outcomes: Sequence[Outcome], each: bool) -> str:
         own = [o for o in outcomes if package in (o.package, "all")]
         models = [o for o in own if o.verdict != NO_MODEL]
         counts = Counter(o.verdict for o in models)
-        steps, default = sum(o.steps >= NEARLY_ALL for o in models), sum(o.default for o in models)
-        numbers = len(models), counts[AGREE], steps, default, *(counts[v] for v in COUNTED[1:]), len(own) - len(models)
+        steps, rigid = sum(o.steps >= NEARLY_ALL for o in models), sum(o.rigid for o in models)
+        numbers = len(models), counts[AGREE], steps, rigid, *(counts[v] for v in COUNTED[1:]), len(own) - len(models)
         rows.append([package, *map(str, numbers)])
     if not each:
         return markdown(HEADER, rows)
@@ -319,13 +320,14 @@ def main() -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="largest number of files per package")
     parser.add_argument("--jobs", type=int, default=1, help="number of files in parallel")
     parser.add_argument("--time-limit", type=float, default=180.0, metavar="SECONDS", help="time limit of a file [s]")
+    parser.add_argument("--exact", action="store_true", help="exact equalities, the default of `load`, also by the file's law")
     parser.add_argument("--totals", action="store_true", help="only the table by package")
     parser.add_argument("--json", type=Path, metavar="FILE", help="file for all outcomes")
     parser.add_argument("--one", nargs=3, metavar=("PACKAGE", "NAME", "PATH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         outcome = Outcome(*options.one[:2])
-        examined(outcome, Path(options.one[2]))
+        examined(outcome, Path(options.one[2]), "exact" if options.exact else "compliant")
         print(json.dumps(asdict(outcome)))
         return
     entries = files_by_package(options.files, options.only, options.limit)

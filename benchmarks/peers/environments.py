@@ -1,13 +1,14 @@
 """Environment steps per second of Gymnasium's walking robots: ours, Gymnasium's with MuJoCo, and EnvPool's.
 
     python benchmarks/peers/environments.py [Hopper Ant] [--robots 1 64 1024] [--envpool PYTHON] [--seconds 1] [--alone]
+                                            [--contact rigid]
 
 All take random actions of the same task with the same time steps, in double precision; each library restarts episodes in its
-own way. A step of the environment is 4 or 5 steps of the simulation (`frame_skip`). Contacts are rigid here and compliant in
-MuJoCo. Gymnasium's environments run one after the other ("sync") or in one process each ("async", for at most 64 robots).
-EnvPool runs MuJoCo in its own threads, by an interpreter that has it (`--envpool venv/bin/python`) and needs nothing else.
-Rates are medians of alternating rounds. `--alone` compares the times of steps of single environments (`gymnasium.make`), which
-take turns: medians, 99th percentiles and the longest times.
+own way. A step of the environment is 4 or 5 steps of the simulation (`frame_skip`). Contacts follow the law of the files, which
+is MuJoCo's, unless `--contact` selects another one for ours. Gymnasium's environments run one after the other ("sync") or in
+one process each ("async", for at most 64 robots). EnvPool runs MuJoCo in its own threads, by an interpreter that has it
+(`--envpool venv/bin/python`) and needs nothing else. Rates are medians of alternating rounds. `--alone` compares the times of
+steps of single environments (`gymnasium.make`), which take turns: medians, 99th percentiles and the longest times.
 
 Published frame rates of EnvPool for MuJoCo's Ant-v3, with 5 frames per step (its README, https://pypi.org/project/envpool/):
 66,622 frames per second (synchronous) and 105,126 (asynchronous) on a laptop with 12 processors, and 3,134,287 on 256
@@ -30,6 +31,7 @@ import numpy as np
 from measure import machine, markdown
 
 import featherweight.environments  # noqa: F401  # registers featherweight/...
+from featherweight.simulation.simulation_options import FILE, LAWS
 
 MOST_PROCESSES = 64
 TURN = 100  # steps of a single environment in a row
@@ -107,8 +109,9 @@ def stepping_envpool(open_until: ExitStack, python: str, name: str, robots: int)
     return run
 
 
-def contenders(open_until: ExitStack, name: str, robots: int, python: str | None) -> dict[str, Run]:
-    runs = {"featherweight": stepping(open_until, gymnasium.make_vec(f"featherweight/{name}-v0", num_envs=robots))}
+def contenders(open_until: ExitStack, name: str, robots: int, contact: str, python: str | None) -> dict[str, Run]:
+    ours = gymnasium.make_vec(f"featherweight/{name}-v0", num_envs=robots, contact=contact)
+    runs = {"featherweight": stepping(open_until, ours)}
     for mode in ("sync", "async") if robots <= MOST_PROCESSES else ("sync",):
         theirs = gymnasium.make_vec(f"{name}-v5", num_envs=robots, vectorization_mode=mode)
         runs[f"Gymnasium, {mode}"] = stepping(open_until, theirs)
@@ -126,11 +129,12 @@ def rates(runs: dict[str, Run], seconds: float, rounds: int = 5) -> dict[str, fl
     return {name: statistics.median(s) for name, s in samples.items()}
 
 
-def alone(tasks: list[str], seconds: float) -> str:
+def alone(tasks: list[str], seconds: float, contact: str) -> str:
     """Return a table of step times and their ratios."""
     rows = []
     for name in tasks:
-        ours, theirs = (Alone(gymnasium.make(id)) for id in (f"featherweight/{name}-v0", f"{name}-v5"))
+        ours = Alone(gymnasium.make(f"featherweight/{name}-v0", contact=contact))
+        theirs = Alone(gymnasium.make(f"{name}-v5"))
         for run in (ours, theirs):  # without the first steps, which compile
             run.take_turn()
             run.times.clear()
@@ -150,17 +154,18 @@ def main() -> None:
     parser.add_argument("--robots", type=int, nargs="+", default=[1, 64, 1024])
     parser.add_argument("--seconds", type=float, default=1.0, help="time of each round [s]")
     parser.add_argument("--envpool", help="a Python interpreter with EnvPool")
+    parser.add_argument("--contact", choices=LAWS, default=FILE, help="contact law of our environments")
     parser.add_argument("--alone", action="store_true", help="compare single environments with Gymnasium's")
     options = parser.parse_args()
     print(machine(), "\n")
     if options.alone:
-        print(alone(options.tasks, options.seconds))
+        print(alone(options.tasks, options.seconds, options.contact))
         return
     rows, columns = [], COLUMNS if options.envpool else COLUMNS[:-1]
     for name in options.tasks:
         for robots in options.robots:
             with ExitStack() as open_until:
-                found = rates(contenders(open_until, name, robots, options.envpool), options.seconds)
+                found = rates(contenders(open_until, name, robots, options.contact, options.envpool), options.seconds)
             rows.append([name, f"{robots:,}", *(f"{found[c]:,.0f}" if c in found else "-" for c in columns)])
             print(*rows[-1], flush=True)
     print()

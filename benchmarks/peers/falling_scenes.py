@@ -58,7 +58,7 @@ class FallingScene:
     def mujoco_model(self) -> Any:
         return mujoco.MjModel.from_xml_string(self.text)
 
-    def simulation(self, contact: str = "rigid") -> fw.Simulation:
+    def simulation(self, contact: str) -> fw.Simulation:
         """Return our simulation at the starting configuration of the file, with a contact law."""
         return fw.Simulation(fw.load(self.text, folder="/"), q="qpos0", contact=contact)
 

@@ -5,8 +5,9 @@
 
 Both simulate the same file with the same step from the same states under the same controls, in double precision. Robots of
 gymnasium move under random controls with 50 steps per rollout; Talos, Go1 and G1 stand, with 20 steps (`fleet_scenes`). MuJoCo
-is `mujoco.rollout` with preallocated results and one persistent thread per processor. Our contacts are rigid unless `--contact`
-selects another law; MuJoCo's are compliant. Robots of ours that fail keep their last state, and the table reports them.
+is `mujoco.rollout` with preallocated results and one persistent thread per processor. Contacts follow the law of the files,
+which is MuJoCo's, unless `--contact` selects another one for ours. Robots of ours that fail keep their last state, and the
+table reports them.
 
 Our fleet runs with the vectors of this processor. If these are longer than 256 bits, it also runs with vectors of 256 bits,
 which most processors have (`--no-short` omits this), in its own process; both results must have the same bits. mjbatch and
@@ -15,9 +16,10 @@ which also run in their own processes. Libraries alternate; times are medians of
 
 To show that both libraries simulate the same motion, the table has the mean height of the centre of mass and the mean number of
 contacts after the rollout, ours before MuJoCo's, and the median over robots of the largest difference of a joint. Ours counts
-contacts up to a gap of a millimetre, MuJoCo from zero on. Motions differ because contacts yield only in MuJoCo, and for files
-with RK4 (ant, hopper, humanoid, walker2d): MuJoCo evaluates contacts and limits four times per step, ours once. Our step
-evaluates the springs of half_cheetah at its end, MuJoCo's at its beginning.
+contacts up to a gap of a millimetre, MuJoCo from zero on. By the law of the files, motions agree until they are chaotic. With
+another law, contacts yield only in MuJoCo, which evaluates contacts and limits four times per step for files with RK4 (ant,
+hopper, humanoid, walker2d), ours once; and our step evaluates the springs of half_cheetah at its end, MuJoCo's at its
+beginning.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ from simulation_gymnasium import compile_vectors
 from featherweight.array_types import Array
 from featherweight.engine.backends.llvm.jit import host
 from featherweight.engine.threads import processors
-from featherweight.simulation.simulation_options import LAWS, RIGID
+from featherweight.simulation.simulation_options import FILE, LAWS
 
 OF = 1024  # number of robots that `Fleet.share` multiplies
 NOTHING = "-"
@@ -171,7 +173,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=list(FLEETS), default=list(FLEETS), metavar="NAME", help=", ".join(FLEETS))
     parser.add_argument("--robots", type=int, default=OF, help="robots per fleet (Talos: half)")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--contact", choices=LAWS, default=RIGID, help="contact law of our simulation")
+    parser.add_argument("--contact", choices=LAWS, default=FILE, help="contact law of our simulation")
     parser.add_argument("--no-short", action="store_true", help=f"do not measure vectors of {AVX2} bits")
     parser.add_argument(
         "--mjbatch", nargs="*", default=[sys.executable], metavar="PYTHON", help="Python interpreters with mjbatch"

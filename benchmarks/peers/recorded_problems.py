@@ -21,6 +21,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -218,7 +219,7 @@ def dropped(path: Path) -> fw.Simulation:
 def simulations(files: Iterable[Path], only: str) -> Iterator[tuple[str, Callable[[], fw.Simulation]]]:
     """Yield names and functions that make simulations."""
     for scene in falling_scenes(files, only):
-        yield scene.name, scene.simulation
+        yield scene.name, partial(scene.simulation, "rigid")
     for path in sorted(ROBOTS.glob("**/*.urdf")):
         if only in path.stem:
             yield f"{path.stem}, dropped", lambda path=path: dropped(path)  # type: ignore[misc]

@@ -59,6 +59,9 @@ class Motion:
     momentum: Array
 
 
+RIGID = fw.ContactOptions(law="rigid")
+
+
 @dataclass(frozen=True, eq=False)
 class Scene:
     """A scene as an MJCF file with its initial state."""
@@ -69,7 +72,7 @@ class Scene:
     duration: float
     error: Callable[[Motion], float]
     integrators: dict[str, str] = field(default_factory=lambda: {"semi-implicit": "Euler"})  # ours, and MuJoCo's, if any
-    options: fw.ContactOptions = field(default_factory=fw.ContactOptions)
+    options: fw.ContactOptions = RIGID
     joints: dict[str, float] = field(default_factory=dict)  # initial coordinates
     moving: dict[str, Array] = field(default_factory=dict)  # initial velocities of free bodies
     force: Array | None = None  # force on the first free body, in the world
@@ -251,7 +254,7 @@ def rolling(step: float, turn: float, published: tuple[float, float]) -> Scene:
 def bouncing(step: float, published: tuple[float, float]) -> Scene:
     places = [np.array([2.0 * i, 2.0 * j, 5.0]) for i in range(7) for j in range(7)]
     text = mjcf("".join(ball(f"ball{k}", at, 0.1, 10.0) for k, at in enumerate(places)), step)
-    options, ours = fw.ContactOptions(friction=0.0, restitution=1.0), {"semi-implicit": "", "rk4": ""}
+    options, ours = fw.ContactOptions(law="rigid", friction=0.0, restitution=1.0), {"semi-implicit": "", "rk4": ""}
     return Scene("bouncing", text, step, 20.0, lambda m: change(m.energy), ours, options, published=published)
 
 
@@ -270,7 +273,7 @@ def cube(step: float, elastic: bool, published: tuple[float, float]) -> Scene:
             found.append(sum((np.maximum(gap, 0.0) ** 2).sum() for gap in (2.0 * radius - apart, radius - x[:, 2])))
         return float(np.mean(found))
 
-    options = fw.ContactOptions(friction=0.0, restitution=float(elastic))
+    options = fw.ContactOptions(law="rigid", friction=0.0, restitution=float(elastic))
     if elastic:
         ours = {"semi-implicit": "", "rk4": ""}
         return Scene("elastic balls", text, step, 10.0, lambda m: change(m.energy), ours, options, published=published)
@@ -310,7 +313,7 @@ BOTH = {"semi-implicit": "Euler", "rk4": "RK4"}
 def momentum(step: float, published: tuple[float, float]) -> Scene:
     text, stance, _ = anymal(step, True, 0.0)
     return Scene(
-        "momentum", text, step, 10.0, lambda m: change(m.momentum), BOTH, fw.ContactOptions(friction=0.0), stance,
+        "momentum", text, step, 10.0, lambda m: change(m.momentum), BOTH, fw.ContactOptions(law="rigid", friction=0.0), stance,
         {"ball": np.array([0.0, 5.0, 0.0])}, published=published,
     )  # fmt: skip
 

@@ -32,9 +32,9 @@ def random_controls(m: Any, *shape: int) -> Array:
     return np.asarray(rng.uniform(low, high, (*shape, m.nu)))
 
 
-def one_moving(name: str, rounds: int) -> list[Row]:
+def one_moving(name: str, rounds: int, contact: str) -> list[Row]:
     """Return rows of a moving robot, for single steps, and for calls with as many steps as controls are held."""
-    sim, m, skip = gymnasium_simulation(name), gymnasium_in_mujoco(name), FRAME_SKIP[name]
+    sim, m, skip = gymnasium_simulation(name, contact=contact), gymnasium_in_mujoco(name), FRAME_SKIP[name]
     data, controls = mujoco.MjData(m), random_controls(m, HELD)
     q0, v0 = sim.q.copy(), sim.v.copy()
     start = mujoco_states(m, sim.robot, q0[None], v0[None])[0]
@@ -72,8 +72,8 @@ def one_moving(name: str, rounds: int) -> list[Row]:
     ]
 
 
-def one_at_rest(name: str, rounds: int) -> Row:
-    sim, m = gymnasium_simulation(name), gymnasium_in_mujoco(name)
+def one_at_rest(name: str, rounds: int, contact: str) -> Row:
+    sim, m = gymnasium_simulation(name, contact=contact), gymnasium_in_mujoco(name)
     data, settle, steps = mujoco.MjData(m), round(SETTLE / m.opt.timestep), 200
     set_state(m, data, mujoco_states(m, sim.robot, sim.q[None], sim.v[None])[0])
     sim.run(settle * sim.step_size, every=settle)
@@ -92,8 +92,9 @@ def one_at_rest(name: str, rounds: int) -> Row:
     return Row(f"{name}, at rest", "a step", 1e6 * a / steps, 1e6 * b / steps, told)
 
 
-def many(name: str, robots: int, steps: int, rounds: int) -> Row:
-    sim, m, skip = gymnasium_simulation(name, threads=2), gymnasium_in_mujoco(name), FRAME_SKIP[name]
+def many(name: str, robots: int, steps: int, rounds: int, contact: str) -> Row:
+    sim, m = gymnasium_simulation(name, threads=2, contact=contact), gymnasium_in_mujoco(name)
+    skip = FRAME_SKIP[name]
     q, v = states_of_many(sim, m, robots, round(1.0 / m.opt.timestep))
     controls = np.repeat(random_controls(m, robots, -(-steps // skip)), skip, axis=1)[:, :steps]
     states = mujoco_states(m, sim.robot, q, v)
@@ -123,10 +124,10 @@ def states_of_many(sim: fw.Simulation, m: Any, robots: int, steps: int) -> tuple
     return qs[0, chosen], vs[0, chosen]
 
 
-def rows(robots: int, steps: int, rounds: int) -> list[Row]:
+def rows(robots: int, steps: int, rounds: int, contact: str) -> list[Row]:
     found = []
     for name in FRAME_SKIP:
-        found += one_moving(name, rounds)
-        found.append(one_at_rest(name, rounds))
-        found.append(many(name, robots, steps, rounds))
+        found += one_moving(name, rounds, contact)
+        found.append(one_at_rest(name, rounds, contact))
+        found.append(many(name, robots, steps, rounds, contact))
     return found

@@ -1,12 +1,13 @@
 """Simulations compared with MuJoCo: Talos, Panda, gymnasium's robots, and mechanisms; and costs of sets of contacts.
 
-    python benchmarks/peers/simulation_peer.py [--only talos gymnasium ...] [--rounds 9]
+    python benchmarks/peers/simulation_peer.py [--only talos gymnasium ...] [--rounds 9] [--contact rigid]
 
 Both simulate the same file with the same step and integrator, in double precision. MuJoCo is called in its fastest way:
 `mj_step` with all steps between changes of controls in one call, or single steps if ours are single; `mujoco.rollout` with its
 own threads and preallocated results; the solver of the file. In free flight, contacts, limits and dry friction of joints are
-off; damping remains. Ratios are of medians; runs alternate. With SIMULATION_CLOCK=cpu in the environment, times are processor
-times, for machines with other users.
+off; damping remains. `--contact` chooses the law of gymnasium's robots; the default is that of their files, which is MuJoCo's.
+Talos and the mechanisms have rigid contacts and loops. Ratios are of medians; runs alternate. With SIMULATION_CLOCK=cpu in the
+environment, times are processor times, for machines with other users.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from simulation_models import TALOS, soles, spread, standing_talos, talos_in_muj
 
 import featherweight as fw
 from featherweight.engine.threads import processors
+from featherweight.simulation.simulation_options import FILE, LAWS
 
 
 def rollouts(standing: bool, robots: int, steps: int, rounds: int) -> Row:
@@ -87,7 +89,7 @@ def talos(options: Any) -> list[Row]:
 PARTS: dict[str, Callable[[Any], list[Row]]] = {
     "talos": talos,
     "panda": lambda o: simulation_controlled.computed_torque(o.rounds),
-    "gymnasium": lambda o: simulation_gymnasium.rows(o.robots, o.steps, o.rounds),
+    "gymnasium": lambda o: simulation_gymnasium.rows(o.robots, o.steps, o.rounds, o.contact),
     "mechanisms": lambda o: simulation_mechanisms.rows(o.robots, o.steps, o.rounds),
 }
 
@@ -98,6 +100,7 @@ def main() -> None:
     parser.add_argument("--robots", type=int, default=1024, help="number of small robots in rollouts")
     parser.add_argument("--steps", type=int, default=50, help="steps of these rollouts")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--contact", choices=LAWS, default=FILE, help="contact law of gymnasium's robots")
     options = parser.parse_args()
     print(f"{machine()}; MuJoCo {mujoco.__version__}; {processors()} threads for rollouts\n")
     rows = [row.cells() for part, measured in PARTS.items() if part in options.only for row in measured(options)]

@@ -1,6 +1,6 @@
 """Deviations of motions that continue from a saved state from the motion that was not interrupted, ours and MuJoCo's.
 
-    python benchmarks/peers/states.py [--robots 64]
+    python benchmarks/peers/states.py [--robots 64] [--contact rigid]
 
 Robots of Gymnasium fall for 400 steps, each with velocities of its own, and then move for 100 more steps under random controls.
 These steps are repeated from the saved state, and from the saved configuration and velocity alone. Cells are the greatest
@@ -21,6 +21,7 @@ from measure import machine, markdown
 
 import featherweight as fw
 from featherweight.array_types import Array
+from featherweight.simulation.simulation_options import FILE, LAWS
 
 FILES = "hopper", "half_cheetah", "ant", "humanoid"
 FALL, MORE = 400, 100  # steps
@@ -31,9 +32,9 @@ HEADER = [
 ]  # fmt: skip
 
 
-def ours(robot: fw.Robot, v: Array, control: Array) -> list[str]:
+def ours(robot: fw.Robot, v: Array, control: Array, contact: str) -> list[str]:
     """Return cells of robots that start with velocities (robots, nv), and their controls (robots, MORE, nu)."""
-    sim = fw.Simulation(robot, q=np.tile(robot.start(), (len(v), 1)), v=v, on_failure="stop")
+    sim = fw.Simulation(robot, q=np.tile(robot.start(), (len(v), 1)), v=v, on_failure="stop", contact=contact)
     sim.step(steps=FALL)
     saved, continued = sim.state, [sim.v]
     for k in range(MORE):
@@ -88,6 +89,7 @@ def cell(difference: Array, step: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--robots", type=int, default=64, help="the number of robots in a fleet")
+    parser.add_argument("--contact", choices=LAWS, default=FILE, help="contact law of our simulation")
     given, rows = parser.parse_args(), []
     for name in FILES:
         path = str(Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / f"{name}.xml")
@@ -97,7 +99,7 @@ def main() -> None:
                 robot, rng = fw.load(path), np.random.default_rng(0)
                 v = 0.1 * rng.normal(size=(robots, robot.nv))
                 control = rng.uniform(-1.0, 1.0, (robots, MORE, len(robot.controls)))
-                rows.append([name, str(robots), *ours(robot, v, control), *theirs(path, v, control)])
+                rows.append([name, str(robots), *ours(robot, v, control, given.contact), *theirs(path, v, control)])
     print(f"{machine()}; MuJoCo {mujoco.__version__}\n")
     print(markdown(HEADER, rows))
 

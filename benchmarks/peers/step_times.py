@@ -2,14 +2,14 @@
 
     pip install --no-deps mjlab gymnasium-robotics
     python benchmarks/peers/step_times.py [FILE.xml ...] [--steps 400] [--long 0] [--only NAME] [--seconds 120]
-                                          [--contact rigid] [--torque 0]
+                                          [--contact file] [--torque 0]
 
 Scenes are robots of installed packages and of the FILEs (MJCF), and piles of boxes, with a step of 5 ms and a floor if the file
 has none (`falling_scenes`). Both simulators step alternately; the first ten steps are left out. The mean over some hundred
 steps hides single steps that take a hundred times as long, which matter in a control loop. Ratios are MuJoCo's time over ours.
 
-`--contact "file"` is MuJoCo's contact law; the default is rigid contact. `--torque T` adds random forces of T at all
-joints, new in each step, and leaves out the first half of the steps, in which robots fall.
+`--contact` chooses our contact law; the default is that of the files, which is MuJoCo's. `--torque T` adds random forces of T
+at all joints, new in each step, and leaves out the first half of the steps, in which robots fall.
 
 Without inputs, a robot comes to rest. With `--long N`, it keeps moving for N steps: it gets random controls and small random
 changes of its velocity every 20 steps, and starts again every 400 steps. "longest / median" is then the largest of N steps.
@@ -33,6 +33,7 @@ from measure import machine, markdown
 
 import featherweight as fw
 from featherweight.array_types import Array
+from featherweight.simulation.simulation_options import FILE, LAWS
 
 LEFT_OUT = 10  # first steps, in which caches fill
 HELD, ANEW = 20, 400  # steps between changes of inputs, and between resets, in long runs
@@ -139,7 +140,7 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=0, metavar="N", help="number of steps of a robot that keeps moving")
     parser.add_argument("--seconds", type=float, default=120.0, help="time limit per scene [s]")
     parser.add_argument("--only", default="", metavar="NAME", help="only scenes whose names contain this text")
-    parser.add_argument("--contact", default="rigid", help='contact law: "rigid" or "file"')
+    parser.add_argument("--contact", choices=LAWS, default=FILE, help="contact law of our simulation")
     parser.add_argument("--torque", type=float, default=0.0, help="random forces at joints [N m, N]")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # warnings of features that are not simulated

@@ -1,7 +1,7 @@
 """Calls around a simulation step, compared with MuJoCo: inputs of any type, states, copies, runs, readings, fleets.
 
     pip install --no-deps mjlab         # for Go1 and G1
-    python benchmarks/peers/surface.py [--seconds 1] [--only hopper ...]
+    python benchmarks/peers/surface.py [--seconds 1] [--only hopper ...] [--contact rigid]
 
 Each of our calls alternates with MuJoCo's way to the same end, with arrays made in advance; cells are medians, ours / MuJoCo's.
 Robots are those of Gymnasium, Go1 and G1 of mjlab without motors, the Panda of example-robot-data with position drives and
@@ -28,6 +28,7 @@ from simulation_models import ASSETS, PANDA, four_bar, mechanism_in_mujoco, set_
 
 import featherweight as fw
 from featherweight.array_types import Array
+from featherweight.simulation.simulation_options import FILE, LAWS
 
 DRIVES = fw.PD(400.0, 40.0)
 FULL, PHYSICS = mujoco.mjtState.mjSTATE_INTEGRATION, mujoco.mjtState.mjSTATE_FULLPHYSICS
@@ -79,18 +80,18 @@ class Scene:
             q[k], v[k] = self.data.qpos, self.data.qvel
 
 
-def gymnasium_file(name: str) -> Scene:
+def gymnasium_file(name: str, contact: str = FILE) -> Scene:
     path = ASSETS / f"{name}.xml"
-    return Scene(fw.load(path), mujoco.MjModel.from_xml_path(str(path)))
+    return Scene(fw.load(path), mujoco.MjModel.from_xml_path(str(path)), contact=contact)
 
 
-def mjlab_file(name: str) -> Scene | None:
+def mjlab_file(name: str, contact: str) -> Scene | None:
     """Return a robot of the installed package on a floor, or None without the package."""
     folder = folder_of("mjlab")
     if folder is None:
         return None
     scene = FallingScene.of_file(folder / "asset_zoo/robots" / f"unitree_{name}" / f"xmls/{name}.xml")
-    return Scene(fw.load(scene.text, folder="/"), scene.mujoco_model)
+    return Scene(fw.load(scene.text, folder="/"), scene.mujoco_model, contact=contact)
 
 
 def panda() -> Scene:
@@ -105,15 +106,15 @@ def linkage() -> Scene:
     return Scene(robot, model, start, step=STEP)
 
 
-SCENES: dict[str, Callable[[], Scene | None]] = {
-    "hopper": lambda: gymnasium_file("hopper"),
-    "half_cheetah": lambda: gymnasium_file("half_cheetah"),
-    "ant": lambda: gymnasium_file("ant"),
-    "humanoid": lambda: gymnasium_file("humanoid"),
-    "Go1": lambda: mjlab_file("go1"),
-    "G1": lambda: mjlab_file("g1"),
-    "Panda": panda,
-    "four-bar": linkage,
+SCENES: dict[str, Callable[[str], Scene | None]] = {  # by the contact law of MJCF files
+    "hopper": lambda contact: gymnasium_file("hopper", contact),
+    "half_cheetah": lambda contact: gymnasium_file("half_cheetah", contact),
+    "ant": lambda contact: gymnasium_file("ant", contact),
+    "humanoid": lambda contact: gymnasium_file("humanoid", contact),
+    "Go1": lambda contact: mjlab_file("go1", contact),
+    "G1": lambda contact: mjlab_file("g1", contact),
+    "Panda": lambda _: panda(),
+    "four-bar": lambda _: linkage(),
 }
 
 
@@ -192,11 +193,11 @@ def pairs(x: Scene) -> dict[str, Pair]:
     }  # fmt: skip
 
 
-def column(name: str, seconds: float) -> dict[str, str]:
+def column(name: str, seconds: float, contact: str) -> dict[str, str]:
     """Return the cells of a robot by call; none without its package."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fw.ModelWarning)
-        scene = SCENES[name]()
+        scene = SCENES[name](contact)
         found = pairs(scene) if scene else {}
         times = {what: (median_times(calls, seconds), count) for what, (*calls, count) in found.items()}
     return {what: " / ".join(f"{1e6 * x / count:.1f}" for x in both) for what, (both, count) in times.items()}
@@ -206,8 +207,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=2.0, help="time of each comparison [s]")
     parser.add_argument("--only", nargs="*", choices=SCENES, default=[*SCENES])
+    parser.add_argument("--contact", choices=LAWS, default=FILE, help="contact law of robots from MJCF files")
     given = parser.parse_args()
-    columns = [column(name, given.seconds) for name in given.only]
+    columns = [column(name, given.seconds, given.contact) for name in given.only]
     calls = list(dict.fromkeys(what for cells in columns for what in cells))
     print(f"{machine()}; MuJoCo {mujoco.__version__}\n")
     print(markdown(["call, µs", *given.only], [[what, *(cells.get(what, "") for cells in columns)] for what in calls]))

@@ -236,7 +236,7 @@ CALLED_HERE = _names(
         "xfrc_applied": "external_forces= of featherweight.Simulation.step and featherweight.Simulation.run (Robot.wrench)",
         "ncon contact": "featherweight.Simulation.contacts",
         "timestep": "featherweight.Simulation.step_size",
-        "cone": "contact=featherweight.ContactOptions(pyramid=...) of featherweight.Simulation",
+        "cone": 'contact=featherweight.ContactOptions(law="rigid", pyramid=...) of featherweight.Simulation',
         "mj_step": "featherweight.Simulation.step",
         "mj_resetData mj_resetDataKeyframe": "featherweight.Simulation.reset",
         "mjd_transitionFD": "featherweight.Simulation.derivatives, which are exact",

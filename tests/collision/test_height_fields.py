@@ -94,7 +94,7 @@ def test_balls_rest_where_mujoco_has_turned_and_moved_fields_and_the_floor_besid
     robot = fw.load(path)
     places = np.random.default_rng(2).uniform([-1.3, -1.3], [5.3, 1.3], (24, 2))
     q = np.column_stack([places, np.full(24, 1.6)])
-    sim = fw.Simulation(robot, q=q)
+    sim = fw.Simulation(robot, q=q, contact="rigid")
     sim.run(0.9, every=10**6)
     model = mujoco.MjModel.from_xml_path(str(path))
     model.geom_margin[:] = 1e-3  # with a margin, MuJoCo reports positive and negative distances

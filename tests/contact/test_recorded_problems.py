@@ -24,7 +24,7 @@ def scene() -> FallingScene:
 
 def test_a_recorded_problem_is_that_of_the_last_step(scene: FallingScene) -> None:
     """Check boxes at rest on each other: the floor carries both, and the lower box one."""
-    sim = scene.simulation()
+    sim = scene.simulation("rigid")
     sim.step(steps=100)
     recorded = problem_of_step(sim)
     assert recorded is not None
@@ -39,7 +39,7 @@ def test_a_recorded_problem_is_that_of_the_last_step(scene: FallingScene) -> Non
 
 
 def test_in_free_fall_there_is_no_problem() -> None:
-    sim = falling_scenes.boxes("a box in the air", [(0.0, 0.0, 5.0)], 0.0).simulation()
+    sim = falling_scenes.boxes("a box in the air", [(0.0, 0.0, 5.0)], 0.0).simulation("rigid")
     sim.step()
     assert problem_of_step(sim) is None
 
@@ -47,7 +47,7 @@ def test_in_free_fall_there_is_no_problem() -> None:
 def test_files_give_problems_back(scene: FallingScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check files with small chunks."""
     monkeypatch.setattr(recorded_problems, "CHUNK", 2000)
-    sim, given, writer = scene.simulation(), list[Recorded](), Writer(tmp_path / "problems")
+    sim, given, writer = scene.simulation("rigid"), list[Recorded](), Writer(tmp_path / "problems")
     for _ in islice(steps_of(sim, np.random.default_rng(0)), 12):
         found = problem_of_step(sim)
         if found is not None:

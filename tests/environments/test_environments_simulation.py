@@ -158,7 +158,7 @@ def test_a_robot_whose_step_cannot_be_taken_terminates_and_others_go_on() -> Non
 
 def test_feet_on_the_floor_carry_the_robot() -> None:
     """Check the rows of contact forces: they belong to the touching links, also for feet that are fixed to shins."""
-    envs = RobotVectorEnv("Humanoid", 2, reset_noise_scale=0.0)
+    envs = RobotVectorEnv("Humanoid", 2, contact="rigid", reset_noise_scale=0.0)
     envs.reset(seed=0)
     qpos = envs.robots.snapshot().qpos.copy()
     qpos[:, 2] -= 0.125  # its feet are on the floor; both robots fall alike from here

@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from featherweight.environments import TASKS, CompiledTask, RobotVectorEnv
+from featherweight.environments import TASKS, CompiledTask, RobotEnv, RobotVectorEnv
 from featherweight.environments.compiled_episodes import CompiledEpisodes
 
 mujoco = pytest.importorskip("mujoco")
@@ -208,3 +208,30 @@ def test_episodes_begin_around_the_same_state_as_widely(pair: Pair) -> None:
     assert (np.abs(qvel).max() > scale) == pair.task.normal_velocities
     pair.theirs.reset(seed=1)
     assert (np.abs(pair.theirs.data.qvel) <= scale).all() or pair.task.normal_velocities
+
+
+STEPS = {"Hopper": (20, 1e-9), "Walker2d": (20, 1e-9), "HalfCheetah": (20, 1e-9), "Ant": (5, 1e-3), "Humanoid": (10, 1e-4)}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_motions_by_the_integrator_of_the_file_are_theirs(name: str) -> None:
+    """Check steps under random actions with contacts, and that rigid contacts move otherwise.
+
+    The Ant and the Humanoid have free joints, whose rotations MuJoCo's RK4 integrates to a lower order.
+    """
+    theirs: Any = gymnasium.make(f"{name}-v5").unwrapped
+    o = theirs.model.opt
+    o.tolerance, o.iterations, o.ls_iterations, o.ls_tolerance = 0.0, 300, 200, 1e-10
+    ours, rigid = (RobotEnv(name, integrator=None, contact=law) for law in ("file", "rigid"))
+    for env in (theirs, ours, rigid):
+        env.reset(seed=0)
+    for env in (ours, rigid):
+        env.set_state(theirs.data.qpos.copy(), theirs.data.qvel.copy())
+    (steps, near), rng = STEPS[name], np.random.default_rng(1)
+    for _ in range(steps):
+        action = rng.uniform(theirs.action_space.low, theirs.action_space.high)
+        (_, reward, *ended), (_, expected, *ends) = ours.step(action), theirs.step(action)
+        rigid.step(action)
+        np.testing.assert_allclose(ours.vector.robots.snapshot().qpos[0], theirs.data.qpos, rtol=0, atol=near)
+        assert reward == pytest.approx(expected, abs=100.0 * near) and ended[0] == ends[0]
+    assert np.abs(rigid.vector.robots.snapshot().qpos[0] - theirs.data.qpos).max() > 10.0 * near

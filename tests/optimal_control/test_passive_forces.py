@@ -84,7 +84,7 @@ def test_steps_are_those_of_a_simulation(integrator: str, step: float) -> None:
         tau = np.zeros(robot.nv)
         tau[list(ocp.driven)] = u
         sim, bare = (
-            fw.Simulation(robot, step, q=q, v=v, actuators=[], integrator=integrator, joints=joints, shapes=False)
+            fw.Simulation(robot, step, integrator, q=q, v=v, actuators=[], joints=joints, shapes=False, contact="rigid")
             for joints in (FREE, replace(FREE, passive=False))
         )
         sim.step(tau)
@@ -193,7 +193,7 @@ def test_samples_follow_the_steps_of_a_simulation() -> None:
     rng = np.random.default_rng(0)
     q, v = state(robot, rng)
     u = 2.0 * rng.normal(size=(8, 10, robot.nv))
-    sim = fw.Simulation(robot, 0.02, actuators=[], joints=FREE, shapes=False, on_failure="stop")
+    sim = fw.Simulation(robot, 0.02, actuators=[], joints=FREE, shapes=False, contact="rigid", on_failure="stop")
     own, simulated = (fw.SamplingController(ocp, *given, samples=8).costs(q, v, u) for given in ((), (sim,)))
     np.testing.assert_allclose(own, simulated, rtol=1e-9)
 

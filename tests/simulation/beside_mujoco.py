@@ -21,7 +21,7 @@ class BesideMujoco:
         """Create both; `options` are those of `Simulation`. MuJoCo's solver iterates until rounding stops it."""
         self.model, self.data, self.order = model, mujoco.MjData(model), fw.MujocoOrder(robot, model)
         model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations, model.opt.ls_tolerance = 0.0, 300, 200, 1e-10
-        self.sim = fw.Simulation(robot, **{"contact": "file"} | options)
+        self.sim = fw.Simulation(robot, **options)
         self.data.qpos[:], self.data.qvel[:] = self.order.state(self.sim.q, self.sim.v)
 
     def step(self, control: Array | None = None, external_forces: Array | None = None) -> None:
@@ -69,12 +69,12 @@ def require_springs(robot: fw.Robot | fw.ClosedRobot, order: fw.MujocoOrder, dat
 def require_motion(robot: fw.Robot | fw.ClosedRobot, order: fw.MujocoOrder, data: Any, steps: int, tolerance: float) -> None:
     """Check that a batch of two robots moves from random states as in MuJoCo, and bitwise as a single robot."""
     x = random_states(robot, 2)
-    many = fw.Simulation(robot, q=x.q, v=2.0 * x.v, contact="file")
+    many = fw.Simulation(robot, q=x.q, v=2.0 * x.v)
     many.step(steps=steps)
     for i in range(2):
         data.qpos[:], data.qvel[:] = order.state(x.q[i], 2.0 * x.v[i])
         mujoco.mj_step(data.model, data, steps)
         np.testing.assert_allclose(order.state(many.q[i], many.v[i]).qpos, data.qpos, atol=tolerance)
-        alone = fw.Simulation(robot, q=x.q[i], v=2.0 * x.v[i], contact="file")
+        alone = fw.Simulation(robot, q=x.q[i], v=2.0 * x.v[i])
         alone.step(steps=steps)
         np.testing.assert_array_equal(alone.q, many.q[i])

@@ -61,8 +61,8 @@ def test_rigid_limits_hold_for_all_robots_of_a_fleet(integrator: str) -> None:
     """Check errors below a degree, because limits act along the axis of the angle at the start of a step."""
     robot, _ = chain()
     v = np.array([VELOCITY, -VELOCITY, [0.0, 3.0, 0.0, 0.0, 0.0, 8.0]])
-    many = fw.Simulation(robot, 1e-3, integrator, q=np.tile(robot.start(), (3, 1)), v=v)
-    alone = fw.Simulation(robot, 1e-3, integrator, v=v[2])
+    many = fw.Simulation(robot, 1e-3, integrator, q=np.tile(robot.start(), (3, 1)), v=v, contact="rigid")
+    alone = fw.Simulation(robot, 1e-3, integrator, v=v[2], contact="rigid")
     reached = np.zeros((3, 2))
     for _ in range(1000):
         many.step()
@@ -81,7 +81,7 @@ def test_plain_python_takes_the_same_steps() -> None:
     ends: list[Any] = []
     for by in (nullcontext, plain_python):
         with by():
-            sim = fw.Simulation(robot, 0.01, v=4.0 * VELOCITY)
+            sim = fw.Simulation(robot, 0.01, v=4.0 * VELOCITY, contact="rigid")
             sim.step(steps=25)
             ends.append(sim.q)
             assert sim.limit_forces.any()
@@ -104,7 +104,7 @@ def test_moment_arms_are_rates_of_the_angle() -> None:
 def test_a_limit_in_a_loop_holds() -> None:
     robot = fw.load(LINKAGE)
     assert isinstance(robot, fw.ClosedRobot) and not_simulated(robot) == {}
-    sim, reached = fw.Simulation(robot, 1e-3), 0.0
+    sim, reached = fw.Simulation(robot, 1e-3, contact="rigid"), 0.0
     [row] = sim.forces.joint_rows + np.arange(1)
     for _ in range(1000):
         sim.step()
@@ -116,7 +116,7 @@ def test_starts_beyond_a_limit_are_refused_by_name() -> None:
     robot, _ = chain()
     q = np.array([0.0, 0.0, 0.0, 1.0, 0.0, np.sin(0.5), 0.0, np.cos(0.5)])
     with pytest.raises(ValueError, match=r"joint 'b' at 1 \(limits -inf to 0.3491\)"):
-        fw.Simulation(robot, q=q)
+        fw.Simulation(robot, q=q, contact="rigid")
 
 
 def test_files_carry_them(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_files_carry_them(tmp_path: Path) -> None:
 
 def test_what_is_not_there_says_so() -> None:
     with pytest.raises(NotImplementedError, match="limits of ball joints"):
-        fw.Simulation(chain()[0]).derivatives()
+        fw.Simulation(chain()[0], contact="rigid").derivatives()
     body = fw.Body("b", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
     for least, told in ((-np.inf, {}), (-1.0, {"limits of joints with several degrees of freedom": "j"})):
         joint = fw.Joint("j", fw.JointType.SPHERICAL, None, "b", lower=least, upper=1.0)

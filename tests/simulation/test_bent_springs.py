@@ -102,10 +102,11 @@ def test_steps_beside_drives_that_are_met_at_the_end_converge() -> None:
 def test_stiff_springs_and_dampers_that_are_not_linear_keep_steps_stable() -> None:
     """Check steps that would be unstable if explicit: above 3 ms for this spring at its start, above 0.1 ms for this damper."""
     stiff = '<body><joint name="a" axis="0 1 0" {0}/><geom size=".1" pos=".4 0 0"/></body>'
-    sim = fw.Simulation(fw.load(xml(body=stiff.format('stiffness="0 0 1e7"'), more="")), 1e-2, "semi-implicit", q=[0.1])
+    spring, damper = (fw.load(xml(body=stiff.format(x), more="")) for x in ('stiffness="0 0 1e7"', 'damping="0 0 10"'))
+    sim = fw.Simulation(spring, 1e-2, "semi-implicit", q=[0.1], contact="rigid")
     sim.run(1.0)
     assert abs(sim.q[0]) < 0.1
-    sim = fw.Simulation(fw.load(xml(body=stiff.format('damping="0 0 10"'), more="")), 1e-2, "semi-implicit", v=[30.0])
+    sim = fw.Simulation(damper, 1e-2, "semi-implicit", v=[30.0], contact="rigid")
     speeds = []
     for _ in range(50):
         sim.step()
@@ -166,7 +167,7 @@ def test_files_and_descriptions_carry_them(tmp_path: Path) -> None:
 def test_what_is_not_there_says_so() -> None:
     robot = fw.load(xml(body=DAMPED, more=""))
     with pytest.raises(NotImplementedError, match="nonlinear springs or dampers"):
-        fw.Simulation(robot).derivatives()
+        fw.Simulation(robot, contact="rigid").derivatives()
     body = fw.Body("b", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
     hinge = fw.Joint("j", fw.JointType.REVOLUTE, None, "b", stiffness_poly=(np.inf, 0.0))
     with pytest.raises(fw.ModelError, match="joint 'j' has the number inf in its stiffness_poly"):

@@ -74,7 +74,8 @@ def test_a_robot_starts_beyond_limits_that_yield() -> None:
     <geom size="0.1" pos="0.2 0 0" mass="1"/></body></worldbody></mujoco>"""
     sim, _, away = beside_mujoco(text, 500)
     assert away.max() < 1e-7
-    assert fw.Simulation(sim.robot).q[0] == pytest.approx(np.radians(30))
+    assert fw.Simulation(sim.robot).q[0] == 0.0
+    assert fw.Simulation(sim.robot, contact="rigid").q[0] == pytest.approx(np.radians(30))
 
 
 LINK = """<joint name="{0}" axis="0 1 0" range="{1}"/><geom type="capsule" size=".02" fromto="0 0 0 .1 0 -.3"/>"""
@@ -112,7 +113,8 @@ def test_bodies_roll_on_their_margins_as_in_mujoco(cone: str, gap: float) -> Non
 
 def test_a_rigid_ball_rolls_on_its_margin() -> None:
     """Check the speed of rolling: the contact point is midway between both surfaces, at half the margin above the floor."""
-    sim = fw.Simulation(fw.load(ROUND.format(cone="elliptic", gap=0.0)), v=[0.3] + [0.0] * 17)
+    robot = fw.load(ROUND.format(cone="elliptic", gap=0.0))
+    sim = fw.Simulation(robot, v=[0.3] + [0.0] * 17, contact="rigid")
     sim.run(1.0)
     assert sim.q[2] == pytest.approx(0.065, abs=1e-6)
     assert np.linalg.norm(sim.v[:3]) == pytest.approx((0.05 + 0.0075) * np.linalg.norm(sim.v[3:6]), rel=1e-4)  # the slop
@@ -126,7 +128,7 @@ def test_limits_begin_by_their_margin_before_the_range_ends() -> None:
     <tendon><fixed range="-1 1" limited="true" margin="0.5"><joint joint="j1" coef="1"/></fixed></tendon></mujoco>"""
     sim, _, away = beside_mujoco(text, 500)
     assert away.max() < 1e-7
-    rigid = fw.Simulation(sim.robot)
+    rigid = fw.Simulation(sim.robot, contact="rigid")
     rigid.run(2.0)
     np.testing.assert_allclose(rigid.q, [np.radians(20) - 0.2, 0.5], atol=1e-5)
 
@@ -193,3 +195,14 @@ def test_links_that_are_fixed_to_others_yield_by_their_own_inverse_mass() -> Non
     """Check the inverse mass of each geom's body at its centre of mass, as in MuJoCo, for three bodies that move as one."""
     _, _, away = beside_mujoco(WELDED, 300)
     assert away.max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    "tendon", ['range="-.1 .6" limited="true" solreflimit=".1 .5"', 'frictionloss=".4" solreffriction=".1 1"']
+)
+def test_the_softness_of_a_tendon_on_one_joint_is_its_own(tendon: str) -> None:
+    text = f"""<mujoco><worldbody><body pos="0 0 1"><joint name="j" axis="0 1 0" range="-60 60"/>
+    <geom size="0.1" pos="0.2 0 0" mass="1"/></body></worldbody>
+    <tendon><fixed {tendon}><joint joint="j" coef="1"/></fixed></tendon></mujoco>"""
+    _, _, away = beside_mujoco(text, 300)
+    assert away.max() < 1e-7

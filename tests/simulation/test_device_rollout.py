@@ -117,6 +117,22 @@ def test_the_states_are_those_of_this_machine(name: str) -> None:
         assert sim.limit_forces.any()
 
 
+LYING = """<mujoco><option timestep="0.004" cone="{cone}"/><worldbody><geom type="plane" size="0 0 1"/>
+<body pos="0 0 .13"><freejoint/><geom type="box" size=".2 .15 .1" mass="2"/>
+<body pos=".2 0 0"><joint axis="0 1 0" range="-5 5"/><geom type="capsule" size=".05" fromto="0 0 0 .3 0 0" mass=".5"/></body>
+</body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_the_law_of_an_mjcf_file(cone: str) -> None:
+    sim = fw.Simulation(fw.load(LYING.format(cone=cone)))
+    q, v = np.tile(sim.q, (3, 1)), 0.5 * np.random.default_rng(0).standard_normal((3, sim.robot.nv))
+    assert_alike(sim, q, v, steps=80, every=8)
+    sim.reset(q, v)
+    sim.step(steps=80)
+    assert set(sim.contacts_of_many().robot) == {0, 1, 2} and sim.limit_forces.any()
+
+
 def test_inputs_of_all_kinds() -> None:
     """Check forces on bodies, one row for all robots, single precision, rows with gaps in memory, and no input."""
     sim = box()

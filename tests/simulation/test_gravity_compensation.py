@@ -255,7 +255,7 @@ def test_compensation_by_drives_that_is_not_computed_is_told() -> None:
 
 def test_what_is_not_there_says_so() -> None:
     robot = fw.load(text())
-    sim = fw.Simulation(robot, q=np.tile(robot.start(), (2, 1)), shapes=False)
+    sim = fw.Simulation(robot, q=np.tile(robot.start(), (2, 1)), shapes=False, contact="rigid")
     with pytest.raises(NotImplementedError, match="with gravity compensation are not implemented"):
         sim.derivatives()
     with pytest.raises(NotImplementedError, match="with gravity compensation, cannot vary"):

@@ -56,7 +56,7 @@ def test_a_stiff_servo_of_a_light_link_settles_as_in_mujoco(integrator: str) -> 
     """Check a servo that would multiply velocities by 16 in each step if it were explicit."""
     text = SERVO.format(integrator=integrator)
     model = mujoco.MjModel.from_xml_string(SERVO.format(integrator="implicitfast"))
-    data, sim = mujoco.MjData(model), fw.Simulation(fw.load(text))
+    data, sim = mujoco.MjData(model), fw.Simulation(fw.load(text), contact="rigid")
     data.ctrl[0] = 0.5
     for _ in range(100):
         mujoco.mj_step(model, data)
@@ -175,11 +175,12 @@ def test_derivatives_of_driven_steps(seed: int, effort: float, least: float | No
 
 def test_gains_of_robots_that_differ_are_taken_at_the_end() -> None:
     robot, factors = fw.load(SERVO.format(integrator="Euler")), np.array([0.5, 1.0, 20.0])
-    many = fw.Simulation(robot, q=np.zeros((3, 1)))
+    many = fw.Simulation(robot, q=np.zeros((3, 1)), contact="rigid")
     many.vary(gains=factors)
     many.run(0.05, control=np.full((3, 1), 0.5))
     for q, f in zip(many.q, factors, strict=True):
-        one = fw.Simulation(robot, actuators=[fw.Actuator("a", "j", gain=80.0 * f, bias=(0.0, -80.0 * f, -3.0 * f))])
+        drive = fw.Actuator("a", "j", gain=80.0 * f, bias=(0.0, -80.0 * f, -3.0 * f))
+        one = fw.Simulation(robot, actuators=[drive], contact="rigid")
         one.run(0.05, control=[0.5])
         np.testing.assert_array_equal(q, one.q)
 

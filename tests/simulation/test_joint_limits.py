@@ -162,14 +162,14 @@ def test_a_start_of_the_robots_own_file_is_pushed_back_as_in_mujoco(tmp_path: Pa
     robot = fw.load(path)
     for q in ("stretched", "qpos0", robot.configurations["stretched"], [-0.15]):
         with pytest.warns(ModelWarning, match=r"its own configuration is beyond joint limits: joint 'knee' at .*pushed back"):
-            fw.Simulation(robot, H, q=q)
+            fw.Simulation(robot, H, q=q, contact="rigid")
     with pytest.raises(ValueError, match="beyond joint limits"):
-        fw.Simulation(robot, H, q=[0.3])
+        fw.Simulation(robot, H, q=[0.3], contact="rigid")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fw.Simulation(robot, H, q="bent")
+        fw.Simulation(robot, H, q="bent", contact="rigid")
     with pytest.warns(ModelWarning):
-        sim = fw.Simulation(robot, H, q="stretched")
+        sim = fw.Simulation(robot, H, q="stretched", contact="rigid")
     motion = sim.run(1.0)
     assert np.abs(np.diff(motion.q[:, 0])).max() <= H * RETURN_SPEED * (1.0 + 1e-9)
     model = mujoco.MjModel.from_xml_path(str(path))

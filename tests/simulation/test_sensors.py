@@ -454,7 +454,8 @@ PLANK = """
 def test_contacts_that_the_solver_leaves_out_are_felt() -> None:
     """Check two boxes of one body, whose eight corners are on the floor: the inner four need no impulse in the solver."""
     robot = featherweight.load(PLANK)
-    for sim in (Simulation(robot), Simulation(robot, q=np.tile(robot.start(), (2, 1)))):
+    many = np.tile(robot.start(), (2, 1))
+    for sim in (Simulation(robot, contact="rigid"), Simulation(robot, q=many, contact="rigid")):
         sim.step(steps=5)
         points, forces, names = sim.contacts()
         s, right = np.atleast_2d(sim.sensors()), forces[["right" in name for name in names], 2].sum()
@@ -481,7 +482,7 @@ def test_touch_and_interaction_of_a_box_that_slides_are_mujocos() -> None:
 
 def test_an_impact_is_a_mean_over_the_step() -> None:
     """Check a box that falls at 1 m/s and stops: h (a - g) equals its change of velocity, and the impulse of the floor."""
-    sim = Simulation(featherweight.load(BOX))
+    sim = Simulation(featherweight.load(BOX), contact="rigid")
     sim.reset(sim.q + np.eye(7)[2] * 1e-4, -np.eye(6)[2])
     v = sim.v[2]
     sim.step()
@@ -493,7 +494,7 @@ def test_an_impact_is_a_mean_over_the_step() -> None:
 
 def test_limits_push_as_much_as_they_stop() -> None:
     robot = featherweight.load(MODELS["arm"])
-    sim, j = Simulation(robot), robot.joints["turn"]
+    sim, j = Simulation(robot, contact="rigid"), robot.joints["turn"]
     q, v = sim.q.copy(), sim.v.copy()
     q[j.q_slice], v[j.v_slice] = robot.upper[j.q_slice] - 1e-4, 1.0
     sim.reset(q, v)
@@ -575,9 +576,10 @@ def test_sensors_of_robots_with_loops_and_couplings() -> None:
 def test_spheres_of_a_simulation_touch() -> None:
     robot = featherweight.load(BOX)
     ball = featherweight.ContactSphere("below", 0.01)
-    sim = Simulation(robot, q=robot.start() + np.eye(7)[2] * 0.01, spheres=[ball], ground=True)
-    sim.step(steps=20)
-    assert sim.sensors()["below"] == pytest.approx(WEIGHT, rel=1e-3)
+    for contact, steps in (("rigid", 20), ("file", 400)):
+        sim = Simulation(robot, q=robot.start() + np.eye(7)[2] * 0.01, spheres=[ball], ground=True, contact=contact)
+        sim.step(steps=steps)
+        assert sim.sensors()["below"] == pytest.approx(WEIGHT, rel=1e-3)
 
 
 # before the first step

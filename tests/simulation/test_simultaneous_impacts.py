@@ -27,7 +27,7 @@ def row_of_balls(gaps: Sequence[float], e: float, integrator: str, masses: Seque
     robot = fw.load(f'<mujoco><option gravity="0 0 0"/><worldbody>{balls}</worldbody></mujoco>')
     spheres = [fw.ContactSphere(body.name, RADIUS) for body in robot.bodies]
     pairs = list(pairwise(range(len(spheres))))
-    sim = fw.Simulation(robot, STEP, integrator, spheres=spheres, pairs=pairs, contact=tight(restitution=e))
+    sim = fw.Simulation(robot, STEP, integrator, spheres=spheres, pairs=pairs, contact=tight(law="rigid", restitution=e))
     q, v = np.zeros((2, len(places)))
     q[0], v[0] = -0.1, 1.0
     sim.reset(q, v)
@@ -74,7 +74,7 @@ def test_a_ball_that_strikes_a_touching_triangle_keeps_the_energy(integrator: st
     rows = [(-0.25, 0.0), (0.0, 0.0), (0.1 * np.sqrt(3.0), 0.1), (0.1 * np.sqrt(3.0), -0.1)]
     text = "".join(ball.format(*at) for at in rows)
     robot = fw.load(f'<mujoco><option gravity="0 0 0"/><worldbody>{text}</worldbody></mujoco>')
-    contact = tight(restitution=1.0)
+    contact = tight(law="rigid", restitution=1.0)
     sim = fw.Simulation(robot, STEP, integrator, shapes=True, contact=contact, v=[1.0, 0, 0, 0, 0, 0, 0, 0])
     before = sim.energy()
     sim.run(0.2)
@@ -99,7 +99,7 @@ def test_a_ball_between_walls_that_come_closer_ends_in_finite_rounds() -> None:
         ' mass="1e-6"/></body><body pos="-0.1 0 0"><joint type="slide" axis="1 0 0"/><geom size="0.1" mass="1"/></body>'
     )
     robot = fw.load(f'<mujoco><option gravity="0 0 0"/><worldbody>{text}</worldbody></mujoco>')
-    sim = fw.Simulation(robot, STEP, shapes=True, contact=fw.ContactOptions(restitution=1.0), v=[0.0, 1.0])
+    sim = fw.Simulation(robot, STEP, shapes=True, contact=fw.ContactOptions(law="rigid", restitution=1.0), v=[0.0, 1.0])
     before: Any = sim.energy()
     sim.run(0.05)
     assert np.isfinite(sim.v).all()

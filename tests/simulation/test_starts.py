@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.simulation.simulation_options import LAWS
 
 H = 2e-3
 FLOOR = '<geom name="floor" type="plane" size="0 0 1"/>'
@@ -30,12 +31,13 @@ def scene(*bodies: str) -> fw.Robot:
 
 
 def test_a_robot_starts_where_its_file_does() -> None:
-    """Check that an MJCF file starts at qpos0, with joints beyond limits moved to the limits."""
+    """Check that an MJCF file starts at qpos0; rigid limits move joints beyond them to the limits."""
     hinge = '<body pos="2 0 1"><joint name="j" range="10 50" ref="5" axis="0 1 0"/><geom size="0.1" mass="1"/></body>'
     robot = scene(BOX.format("a", "0 0 0.4"), hinge)
     expected = np.array([0, 0, 0.4, 0, 0, 0, 1, np.radians(10)])
     np.testing.assert_allclose(robot.start(), expected)
-    np.testing.assert_allclose(fw.Simulation(robot, H).q, expected)
+    np.testing.assert_allclose(fw.Simulation(robot, H, contact="rigid").q, expected)
+    np.testing.assert_allclose(fw.Simulation(robot, H).q, [*expected[:7], np.radians(5)])
     assert robot.neutral()[2] == 0.0
 
 
@@ -60,7 +62,7 @@ def test_a_robot_of_urdf_that_starts_in_the_ground_is_told_of() -> None:
 def test_bodies_that_overlap_at_the_start_are_parted_slowly_and_named() -> None:
     """Check separation at 1 m/s without velocity, for any depth; deeper overlaps are refused."""
     robot = scene(BOX.format("a", "0 0 -0.3"), BOX.format("b", "1 0 0.1"), BOX.format("c", "1 0 0.25"))
-    sim = fw.Simulation(robot, H)
+    sim = fw.Simulation(robot, H, contact="rigid")
     with pytest.warns(fw.ModelWarning, match=r"at the start: .*'a'.* by 0\.4 m, .*'b'.*'c'.* by 0\.05 m\. "):
         sim.step()
     for step in range(2, 400):
@@ -73,8 +75,9 @@ def test_bodies_that_overlap_at_the_start_are_parted_slowly_and_named() -> None:
     assert sim.q[2] == pytest.approx(-0.5 + H, abs=1e-5)
 
 
-def test_a_start_in_another_body_can_be_refused() -> None:
-    sim = fw.Simulation(scene(BOX.format("a", "0 0 -0.3")), H, contact=fw.ContactOptions(overlaps="refuse"))
+@pytest.mark.parametrize("law", LAWS)
+def test_a_start_in_another_body_can_be_refused(law: str) -> None:
+    sim = fw.Simulation(scene(BOX.format("a", "0 0 -0.3")), H, contact=fw.ContactOptions(overlaps="refuse", law=law))
     with pytest.raises(fw.SimulationError, match=r"'a'.* overlap by 0\.4 m, more than 0\.1 m"):
         sim.step()
 
@@ -82,7 +85,7 @@ def test_a_start_in_another_body_can_be_refused() -> None:
 def test_a_body_that_sinks_deeper_than_at_the_start_is_refused() -> None:
     """Check that an overlap at the start does not hide a body that passes through another later."""
     robot = scene(BOX.format("a", "0 0 -0.3"))
-    sim = fw.Simulation(robot, H)
+    sim = fw.Simulation(robot, H, contact="rigid")
     with pytest.warns(fw.ModelWarning, match="overlap at the start"):
         sim.run(0.5)
     assert sim.state.arrays["deepest"] == pytest.approx(0.1)

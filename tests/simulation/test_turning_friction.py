@@ -84,7 +84,7 @@ def test_a_ball_that_rolls_comes_to_rest() -> None:
     robot = fw.load(text(6))
     v = np.zeros(12)
     v[6], v[10] = 0.3, 3.0
-    sim = fw.Simulation(robot, v=v)
+    sim = fw.Simulation(robot, v=v, contact="rigid")
     braking = 5.0 / 7.0 * 0.005 * G / 0.1
     sim.run(0.3)
     assert np.linalg.norm(sim.v[6:9]) == pytest.approx(0.3 - 0.3 * braking, rel=5e-3)
@@ -97,7 +97,7 @@ def test_what_rests_stays_and_torques_are_on_both_bodies() -> None:
     """Check a ball on a box, with a torque below the bound: neither moves, and the floor holds both."""
     stack = text(4).replace('pos="1 0 0.1"', 'pos="0 0 0.3"').replace('pos="0 0 0.11"', 'pos="0 0 0.1"')
     robot = fw.load(stack)
-    sim = fw.Simulation(robot)
+    sim = fw.Simulation(robot, contact="rigid")
     torque = np.zeros((2, 6))
     torque[1, 5] = 0.9 * 0.02 * 2.0 * G
     sim.step()
@@ -172,7 +172,7 @@ def test_a_robot_with_many_bodies_has_it_too() -> None:
 
 def test_derivatives_are_not_there() -> None:
     with pytest.raises(NotImplementedError, match="friction against spinning or rolling"):
-        fw.Simulation(fw.load(text(4))).derivatives()
+        fw.Simulation(fw.load(text(4)), contact="rigid").derivatives()
 
 
 def test_impacts_of_turning_contacts_have_room() -> None:

@@ -19,6 +19,7 @@ from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.robot import Robot
 from ..simulation import ContactOptions, ContactSphere, Plane, Simulation, SimulationError, Trajectory
 from ..simulation.defaults import shapes_have_something_to_touch
+from ..simulation.simulation_options import FILE, LAWS
 from ..simulation.standins import spheres_of
 from .console import make_console, wait_for_interrupt
 from .options import Base, OutputOption, RobotFile, of_robot_file
@@ -37,6 +38,7 @@ def drop_robot(
     hold: Annotated[float, typer.Option(min=0.0, help="Stiffness of springs that hold the posture [N m/rad].")] = 0.0,
     friction: Annotated[float, typer.Option(min=0.0, help="Coefficient of Coulomb friction.")] = 0.8,
     restitution: Annotated[float, typer.Option(min=0.0, max=1.0, help="Coefficient of restitution.")] = 0.0,
+    contact: Annotated[str, typer.Option(metavar="|".join(LAWS), help="Contact law: that of the file, or another one.")] = FILE,
     output: OutputOption = Path("output"),
     view: Annotated[bool, typer.Option("--view", help="Then play the motion in a window.")] = False,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the motion as one HTML file.")] = None,
@@ -48,7 +50,8 @@ def drop_robot(
     description = file.read()
     loaded = _built(with_springs(description, hold), base)
     try:
-        sim, touching = _scene(loaded, step, height, ContactOptions(friction=friction, restitution=restitution))
+        options = ContactOptions(law=contact, friction=friction, restitution=restitution)
+        sim, touching = _scene(loaded, step, height, options)
         console.print(f"{loaded.name}: {loaded.nv} degrees of freedom, {touching}")
         _compile(sim, console)
     except (ValueError, SimulationError) as error:

@@ -20,3 +20,4 @@ class ContactSettings(NamedTuple):
     turning: bool = False  # some contacts have friction against spinning or rolling
     rounds: int = 0  # as in `Problem`
     patches: bool = True  # leave out rigid contacts that are redundant in their patch
+    depth_bounded: bool = True  # a deeper overlap than is allowed fails a step

@@ -4,8 +4,9 @@
     envs = gymnasium.make_vec("featherweight/Ant-v0", num_envs=256)
 
 Ant, HalfCheetah, Hopper, Humanoid and Walker2d follow version 5 of Gymnasium's environments: observations, rewards, start and
-end of episodes, and arguments. They run on `featherweight.Simulation`, whose contacts are rigid. Go1Joystick and G1Joystick
-are a quadruped and a humanoid that follow a joystick, with the rewards of MuJoCo Playground.
+end of episodes, and arguments. They run on `featherweight.Simulation` by the contact law of their files, which is MuJoCo's.
+Go1Joystick and G1Joystick are a quadruped and a humanoid that follow a joystick, with the rewards of MuJoCo Playground; their
+robots come from URDF files, so contacts are rigid. The argument `contact` chooses another law: `contact="rigid"`.
 """
 
 from __future__ import annotations

@@ -31,13 +31,15 @@ def root_without_place(description: Description, robot: Robot) -> MovingJoint | 
 class ParallelRobots:
     """A simulation of robots that restart on request, and stop at a failed step."""
 
-    def __init__(self, description: Description, robots: int, integrator: str | None, threads: int | None) -> None:
+    def __init__(
+        self, description: Description, robots: int, integrator: str | None, contact: str, threads: int | None
+    ) -> None:
         robot = build(description)
         self.links, self.threads = Links(description, robot), threads
         home = home_of(robot)
         self.simulation = Simulation(
             robot, None, integrator, q=np.tile(home, (robots, 1)), on_failure="stop", threads=threads,
-            contact=ContactOptions(max_penetration=BURIED, overlaps="refuse"),
+            contact=ContactOptions(max_penetration=BURIED, overlaps="refuse", law=contact),
         )  # fmt: skip
         root = root_without_place(description, robot)
         if root is not None:

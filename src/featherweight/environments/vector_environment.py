@@ -34,6 +34,7 @@ from ..checks import (
 from ..engine.exclusive import Use, exclusive
 from ..names import hint
 from ..simulation import Simulation
+from ..simulation.simulation_options import FILE, LAWS
 from .compiled_episodes import CompiledEpisodes
 from .compiled_task import CompiledTask
 from .floating_tasks import Ant, Humanoid
@@ -84,11 +85,11 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
     "Disabled" (call `reset` with a "reset_mask"). An episode also terminates if the simulation fails;
     `info["simulation_failed"]` marks these environments.
 
-    `integrator` and `threads` are arguments of `Simulation`; with `integrator=None`, the file chooses the integrator. With
-    `render_mode` "rgb_array", `render` returns pictures of `size` (width, height), optionally through the camera `camera_name`
-    of the robot's file. All other keywords replace fields of the task. Environment i with seed s has the same episodes as a
-    single environment with seed s + i. Raises ValueError for invalid arguments. A call while another thread is in one raises
-    RuntimeError: give each thread environments of its own.
+    `integrator`, `threads` and `contact`, the name of a contact law, are arguments of `Simulation`; with `integrator=None`, the
+    file chooses the integrator. With `render_mode` "rgb_array", `render` returns pictures of `size` (width, height), optionally
+    through the camera `camera_name` of the robot's file. All other keywords replace fields of the task. Environment i with seed
+    s has the same episodes as a single environment with seed s + i. Raises ValueError for invalid arguments. A call while
+    another thread is in one raises RuntimeError: give each thread environments of its own.
     """
 
     @checked
@@ -100,6 +101,7 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         max_episode_steps: Annotated[int, AT_LEAST_ONE] | None = None,
         autoreset_mode: Annotated[str | AutoresetMode, MODE] = AutoresetMode.NEXT_STEP,
         integrator: Annotated[str | None, CHECKED_LATER] = "semi-implicit",
+        contact: Annotated[str, one_of(LAWS)] = FILE,
         threads: Annotated[int | None, CHECKED_LATER] = None,
         render_mode: Annotated[str | None, RENDER_MODE] = None,
         size: PixelSize = (480, 480),
@@ -109,7 +111,7 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         self.task, self.num_envs, self.max_episode_steps = the_task(task, parameters), num_envs, max_episode_steps
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self._use = Use(f"the environment {type(self.task).__name__}", "make one for each thread")
-        self.robots = ParallelRobots(self.task.read(), num_envs, integrator, threads)
+        self.robots = ParallelRobots(self.task.read(), num_envs, integrator, contact, threads)
         self.dt = self.task.frame_skip * self.simulation.step_size  # [s] length of an environment step
         self.render_mode, self._size, self._camera = render_mode, size, camera_name
         if camera_name is not None:

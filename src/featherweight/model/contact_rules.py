@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from ..checks import checked
 
-SOFT = "softness of contacts (solref, solimp)"  # keys of reports, here and below
-SOFT_HOLDS = "softness of limits, dry friction and equality constraints (solref, solimp)"
+SOFT_HOLDS = "softness of equality constraints (solref, solimp)"  # keys of reports, here and below
 TWO_FRICTIONS = "contacts with two sliding or rolling frictions, read as the first"
 TOUCHING_LEFT_OUT = "geoms that touch and are left out"
 TOUCHING_AS_MESHES = "primitives fitted to meshes, touching as those meshes"

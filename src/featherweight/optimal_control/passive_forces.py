@@ -1,7 +1,7 @@
 """Forces of joints that a robot's file states beside those of the controls: damping, linear springs, gravity compensation.
 
-They are those of a `Simulation`. Semi-implicit steps evaluate damping and springs at their end: each is a force at the
-beginning, and an armature that depends on the step (`algorithms.passive_forces`).
+They are those of a `Simulation` with rigid contacts. Semi-implicit steps evaluate damping and springs at their end: each is a
+force at the beginning, and an armature that depends on the step (`algorithms.passive_forces`).
 """
 
 from __future__ import annotations

@@ -137,21 +137,21 @@ class OptimalControl:
 
     The motion consists of semi-implicit Euler steps, v' = v + h a and q' = q ⊕ h v', or, with `integrator="rk4"`, of steps of
     the classical Runge-Kutta method on the configuration manifold (order 4), which may be several times as long; an iteration
-    takes two to five times as long. As in a `Simulation`, the robot's linear damping and springs and its gravity compensation
-    act beside the controls; semi-implicit steps evaluate damping and springs at their end, "rk4" at each stage. Dry friction,
-    tendons, nonlinear springs and dampers, and forces of fluids are left out: a ModelWarning names those that the robot has.
-    The cost is the integral of weighted squares over the horizon plus weighted squares at its end.
+    takes two to five times as long. As in a `Simulation` with rigid contacts, the robot's linear damping and springs and its
+    gravity compensation act beside the controls; semi-implicit steps evaluate damping and springs at their end, "rk4" at each
+    stage. Dry friction, tendons, nonlinear springs and dampers, and forces of fluids are left out: a ModelWarning names those
+    that the robot has. The cost is the integral of weighted squares over the horizon plus weighted squares at its end.
 
     Controls are the forces of the `driven` joints (names; the default is all joints except floating and planar ones). With
     `actuators` (True for those of the file, a list, or a `PD`), controls are those of actuators whose joint force is linear:
     motors, position and velocity servos. Semi-implicit steps evaluate stiffness and damping of servos at their end, as
-    simulations do; "rk4" evaluates them at each stage, which needs short steps if they are stiff. `phases` gives the contacts
-    over time; `knots` alone is one phase without contacts. With both, the phases repeat, as in a gait, and the horizon has
-    `knots` steps of this cycle and the impacts between them; a `Controller` moves the horizon along. The step of phases is
-    `step` [s] unless they have their own. A step (shortest, longest) is free: the solver chooses it for each phase, and
-    `Duration` is the cost of time. Phases that repeat need a given step, because numbers of knots count time in their weights
-    and targets, and in the horizon of a `Controller`. `threads` threads solve many problems; the default is one for each
-    processor.
+    simulations with rigid contacts do; "rk4" evaluates them at each stage, which needs short steps if they are stiff. `phases`
+    gives the contacts over time; `knots` alone is one phase without contacts. With both, the phases repeat, as in a gait, and
+    the horizon has `knots` steps of this cycle and the impacts between them; a `Controller` moves the horizon along. The step
+    of phases is `step` [s] unless they have their own. A step (shortest, longest) is free: the solver chooses it for each
+    phase, and `Duration` is the cost of time. Phases that repeat need a given step, because numbers of knots count time in
+    their weights and targets, and in the horizon of a `Controller`. `threads` threads solve many problems; the default is one
+    for each processor.
 
     The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020), and second derivatives of terms that
     are added with `exact`. With `exact` here, semi-implicit steps have second derivatives, too, and so do by default all terms

@@ -109,7 +109,7 @@ def load(
 
     `equalities="compliant"` models loops and couplings as springs and dampers, as MuJoCo does for equality constraints, with
     the softness of the file (solref, solimp). The robot is then the tree without loops and couplings, with all joints in q and
-    v, and its functions ignore them. Simulations apply the springs with `contact="compliant"` or "file".
+    v, and its functions ignore them. Simulations apply the springs by the law of MJCF files or with `contact="compliant"`.
 
     Rounded numbers can make loops contradict each other. `load` then closes them as far as possible, and raises an error if
     more than `loop_tolerance` [m, rad] remains. It leaves out the constraints that would be redundant without rounding.

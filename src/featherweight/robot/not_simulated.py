@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..model.contact_rules import (
-    SOFT,
     SOFT_HOLDS,
     TOUCHING_AS_MESHES,
     TOUCHING_LEFT_OUT,
@@ -35,7 +34,6 @@ CHANGING_MOTION = (
     TWO_FRICTIONS,
     TOUCHING_LEFT_OUT,
     TOUCHING_AS_MESHES,
-    SOFT,
     SOFT_HOLDS,
     LEFT_OUT,
     SPRINGS_OF_SEVERAL,

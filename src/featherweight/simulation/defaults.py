@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..contact import laws
-from ..model.contact_rules import SOFT, SOFT_HOLDS, NeighbourRule
+from ..model.contact_rules import SOFT_HOLDS, NeighbourRule
 from ..model.editing.notes import warn_caller
 from ..model.types import PYRAMIDAL
 from ..robot.collision.shape_pairs import touching_pairs
@@ -22,9 +22,9 @@ IMPLICIT = "implicit"  # MJCF's name
 def of_the_file(robot: Robot, step: float | None, integrator: str | None) -> tuple[float, str]:
     """Return time step and integrator: the given ones, the file's, or 1 ms and "semi-implicit".
 
-    The semi-implicit step evaluates damping, springs and drives at its end, as MuJoCo's "implicitfast" does for damping; with
-    the file's contact law, the steps are MuJoCo's. No integrator here evaluates velocity products at the end too, as MuJoCo's
-    "implicit" does: a ModelWarning says so.
+    With MuJoCo's contact law, the steps are MuJoCo's. With other laws, the semi-implicit step evaluates damping, springs and
+    drives at its end, as MuJoCo's "implicitfast" does for damping. No integrator here evaluates velocity products at the end
+    too, as MuJoCo's "implicit" does: a ModelWarning says so.
     """
     if step is None:
         step = robot.model.timestep or STEP
@@ -32,8 +32,7 @@ def of_the_file(robot: Robot, step: float | None, integrator: str | None) -> tup
         if robot.model.integrator == IMPLICIT:
             warn_caller(
                 f"{robot.name}: the file requests the integrator 'implicit'; 'semi-implicit' is used instead, which evaluates "
-                "damping, springs and drives at the end of a step, and Coriolis and centrifugal forces at its start "
-                "(integrator= chooses another)"
+                "damping at the end of a step, and Coriolis and centrifugal forces at its start (integrator= chooses another)"
             )
         integrator = INTEGRATORS_OF_FILES.get(robot.model.integrator or "", "semi-implicit")
     return step, integrator
@@ -69,10 +68,9 @@ def shapes_have_something_to_touch(robot: Robot, ground: Ground | None) -> bool:
 def warn_of_what_is_left_out(robot: Robot, known: Collection[str] = ()) -> None:
     """Issue a ModelWarning about contents of the file that change the motion and are not simulated, except `known` kinds.
 
-    Contacts, limits and equality constraints are rigid here whatever softness a file requests; only `robot.report()` lists
-    that.
+    Equality constraints are exact by default, whatever softness a file requests; only `robot.report()` lists that.
     """
-    left = {kind: text for kind, text in not_simulated(robot).items() if kind not in (SOFT, SOFT_HOLDS, *known)}
+    left = {kind: text for kind, text in not_simulated(robot).items() if kind not in (SOFT_HOLDS, *known)}
     if left:
         what = "; ".join(f"{kind}: {text}" for kind, text in left.items())
         warn_caller(f"{robot.name}: contents of the file that are not simulated: {what} (robot.report())")

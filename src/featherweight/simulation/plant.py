@@ -7,20 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array
 from ..contact.contact_settings import ContactSettings
 from ..contact.laws import COULOMB, PYRAMIDS, RIGID
+from ..model.editing.notes import warn_caller
 from ..model.types import Actuator
 from ..robot.robot import Robot
 from .arguments import states
 from .contact_stage import ContactStage
 from .defaults import law_of, shapes_have_something_to_touch, warn_of_explicit_drives
+from .forces import BY_VELOCITY, drive_armature
 from .forces_at_joints import ForcesAtJoints, forces_at_joints
+from .implicit_drives import has_implicit_drives
+from .inverse_weights import weights_of_dofs
 from .joint_limits import JointLimits
 from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
-from .simulation_options import ContactOptions, JointOptions
+from .simulation_options import REFUSE, ContactOptions, JointOptions
 from .step_model import StepModel
 
 CLOSED = 1e-6  # [m, sines of angles] greatest opening of loops at a start
@@ -100,13 +105,18 @@ def plant_of(
     if model.has_drives and not model.driven:
         why = "it is too large" if isinstance(contact.delassus, str) else "delassus of ContactOptions is a function"
         warn_of_explicit_drives(robot, why)
+    if model.by_file and tuple(actuators) != tuple(robot.actuators) and has_implicit_drives(forces, step):
+        _warn_of_stiff_drives(model)
     limits = JointLimits(robot, forces, joints.limits)
     law, cones = law_of(contact.law, robot)
     if forces.held_rows and law == RIGID:
+        law_of_file = "" if robot.model.cone is None else '"file" or '
         raise ValueError(
             f"{robot.name}: its equalities are compliant, and contact={contact.law!r} holds rigidly; take "
-            'contact="file" or "compliant", or load the robot with equalities="exact"'
+            f'contact={law_of_file}"compliant", or load the robot with equalities="exact"'
         )
+    if law != RIGID:
+        _require_what_yields(robot, touchable, contact, cones)
     shapes = touchable.shapes
     if shapes is None:
         shapes = not touchable.spheres and shapes_have_something_to_touch(robot, touchable.ground)
@@ -119,7 +129,40 @@ def plant_of(
         step=step, margin=float(contact.margin), slop=float(contact.slop),
         bounce=float(max(contact.bounce, 2.0 * step * math.hypot(*robot.gravity))), tolerance=float(contact.tolerance),
         pyramid=bool(contact.pyramid), in_step=not (model.staged or integrator == "semi-implicit"), law=law, cones=cones,
-        rounds=robot.model.noslip if cones != COULOMB else 0,
+        rounds=robot.model.noslip if cones != COULOMB else 0, depth_bounded=law == RIGID or contact.overlaps == REFUSE,
     )  # fmt: skip
     with model.wait:
         return Plant(model, ContactStage(model, parts, settings, contact.delassus), limits, touchable.ground)
+
+
+def _warn_of_stiff_drives(model: StepModel) -> None:
+    """Issue a ModelWarning about drives of joints that may be unstable, because steps of MuJoCo evaluate them at their start.
+
+    Such a drive, with the stiffness k and damping d, is stable on an inertia I if 2 h d + h² k < 4 I.
+    """
+    robot, forces, start = model.robot, model.forces, model.robot.start(within_limits=False)
+    weights = weights_of_dofs(robot, forces, start, np.asarray(robot.inverse_mass_matrix(start)))
+    undamped = forces.drives.values.copy()
+    undamped[BY_VELOCITY] = 0.0
+    damped = undamped if model.drives_damp else forces.drives.values
+    bound = 2.0 * drive_armature(damped, model.h) - drive_armature(undamped, model.h)  # 2 h d + h² k
+    stiff = np.flatnonzero(bound * weights[forces.drives.row] >= 4.0)
+    if len(stiff):
+        names = ", ".join(forces.actuators[k].name for k in stiff)
+        warn_caller(
+            f"{robot.name}: steps of {model.h:g} s by the law of the file evaluate drives at their start, which can be unstable"
+            f" for {names}; take contact='rigid', which evaluates them at the end, "
+            "or a shorter step"
+        )
+
+
+def _require_what_yields(robot: Robot, touchable: Touchable, contact: ContactOptions, cones: int) -> None:
+    """Raise ValueError for options that contacts of other laws than the rigid one ignore."""
+    ground = () if touchable.ground is None else (touchable.ground,)
+    bounces = contact.restitution or any(surface.restitution for surface in (*touchable.spheres, *ground))
+    if bounces or (contact.pyramid and cones != COULOMB):
+        what, whose = "restitution" if bounces else "pyramid=True", "of its file" if cones != COULOMB else repr(contact.law)
+        raise ValueError(
+            f"{robot.name}: {what} needs rigid contact, and contacts yield by the law {whose}; use contact='rigid', or "
+            f"law='rigid' of featherweight.ContactOptions"
+        )

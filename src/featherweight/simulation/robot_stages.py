@@ -119,7 +119,7 @@ def detect(s: RobotStages) -> int:
     deepest = s.numbers.max_penetration
     for c in range(count):
         deepest = max(deepest, -t.contacts.gap[c])
-    if deepest > t.deepest[0] and t.model.settings.law == RIGID:
+    if deepest > t.deepest[0] and t.model.settings.depth_bounded:
         return TOO_DEEP
     t.deepest[0] = deepest  # bodies that overlapped at the start are still being separated
     stick(s)

@@ -94,32 +94,38 @@ class Simulation(SuggestsNames):
     A step takes `step` seconds. The integrator first moves the robot as if it touched nothing. `integrator` is
     "semi-implicit" (Euler, with damping and springs of joints evaluated at the end of the step), "rk4" or "midpoint" (implicit,
     conserves energy). Impulses at contacts, joint limits and joints with dry friction then change the velocity; the solver
-    computes them by maximum dissipation (see `impulses`). The defaults of `step` and `integrator` are the robot file's values,
-    or 1 ms and "semi-implicit" if the file has none. With `contact="file"`, "semi-implicit" and "rk4" steps of an
-    MJCF file are MuJoCo's: they evaluate springs and drives at the start of the step.
+    computes them by the contact law (see `impulses`). The defaults of `step` and `integrator` are the robot file's values, or
+    1 ms and "semi-implicit" if the file has none.
+
+    The contact law is by default that of the robot's file: an MJCF file has MuJoCo's, by which contacts, limits and dry
+    friction yield; for other files and for robots built in Python, contacts are rigid. `contact="rigid"` makes contacts of MJCF
+    files rigid. By MuJoCo's law, "semi-implicit" and "rk4" steps are MuJoCo's, too: they evaluate springs and drives at the
+    start of the step.
 
     Contacts arise between the collision shapes of the robot's file and the file's floor, other shapes fixed to the world, and
-    each other where the file's contact rules allow it. `ground`, a `Plane` or `HeightField`, adds a ground; True is the plane
-    z = 0. Collision shapes take part if they have something to touch and no `spheres` are given. The shapes of a file without
+    each other where the file's contact rules allow it. `ground`, a `Plane` or `HeightField`, adds a ground; True is the plane z
+    = 0. Collision shapes take part if they have something to touch and no `spheres` are given. The shapes of a file without
     contact rules and without a floor take part only if `ground` or `shapes=True` is given. `spheres` of the robot (points are
     spheres without radius) touch the `ground`, and `pairs` of spheres, given by their numbers, touch each other. Two shapes of
     one robot from a file without contact rules (URDF) never touch if they overlap in the file's configuration or at the start;
-    `excluded_pairs` names their links. Other bodies that overlap at the start are pushed apart at 1 m/s, with a ModelWarning
-    (see `overlaps` of `ContactOptions`). A ModelWarning also lists the contents of the file that are not simulated.
+    `excluded_pairs` names their links. Other rigid bodies that overlap at the start are pushed apart at 1 m/s, with a
+    ModelWarning (see `overlaps` of `ContactOptions`). A ModelWarning also lists the contents of the file that are not
+    simulated.
 
     Without q, the robot starts in the initial configuration of its file (`Robot.start`).
 
-    `contact` (`ContactOptions`, or the name of its `law`: "rigid", "compliant" or "file") sets the lengths and
+    `contact` (`ContactOptions`, or the name of its `law`: "file", "rigid" or "compliant") chooses the contact law, lengths and
     tolerances of contacts, and friction and restitution of surfaces that have none of their own. `joints` (`JointOptions`)
     disables limits, dry friction, or damping and springs of the robot's joints. `actuators` default to the robot's actuators;
     alternatively, give a list or position drives (`PD`). `step` takes their controls as an argument. A semi-implicit step
-    evaluates stiffness and damping of actuators at the end of the step. Each step ends with a correction that closes the loops
-    of mechanisms; `opened` is the residual of their constraints before it.
+    evaluates stiffness and damping of actuators at the end of the step, except by MuJoCo's law. Each step ends with a
+    correction that closes the loops of mechanisms; `opened` is the residual of their constraints before it.
 
-    A start may violate a joint limit by at most 0.2 rad or m, and by at most the joint's range. A larger violation, up to the
-    largest one in a configuration of the robot's file, gives a ModelWarning. Any other start is a ValueError. The limit holds
-    the joint where it starts and moves it back at 1 rad/s or m/s. This motion is a displacement without velocity, which moves
-    no other joint faster than that. A limit that loops keep out of reach raises a SimulationError.
+    A start may violate a rigid joint limit by at most 0.2 rad or m, and by at most the joint's range. A larger violation, up to
+    the largest one in a configuration of the robot's file, gives a ModelWarning. Any other start is a ValueError. The limit
+    holds the joint where it starts and moves it back at 1 rad/s or m/s. This motion is a displacement without velocity, which
+    moves no other joint faster than that. A limit that loops keep out of reach raises a SimulationError. Limits that yield
+    accept every start.
 
     `on_failure` says how a simulation of many robots treats a robot whose step fails: "raise" raises a SimulationError, and no
     robot takes the step; "stop" stops the robot where it is; "reset" returns it to its initial state. `failed` marks these
@@ -132,10 +138,11 @@ class Simulation(SuggestsNames):
     copy. Any thread may read `time`, `steps`, `q` and `v`. The controller and the observers of `run` may call the simulation.
     Ctrl-C interrupts a simulation between two steps; time and state then belong together.
 
-    A step fails if its result is not finite. It also fails if the energy grows without the work of a force, by more than 5 % of
-    the sum of the kinetic energies before and after the step (see `energy_guard`). The step is then too long for the speeds.
-    "semi-implicit" evaluates velocity products at the start of the step. For bodies that tumble at w, this error adds some
-    (h w)² of their energy in each step. If h w approaches 0.1 rad, choose "rk4", "midpoint" or a shorter step.
+    A step fails if its result is not finite. With rigid contacts, it also fails if the energy grows without the work of a
+    force, by more than 5 % of the sum of the kinetic energies before and after the step (see `energy_guard`). The step is then
+    too long for the speeds. "semi-implicit" evaluates velocity products at the start of the step. For bodies that tumble at w,
+    this error adds some (h w)² of their energy in each step. If h w approaches 0.1 rad, choose "rk4", "midpoint" or a shorter
+    step.
 
     Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """

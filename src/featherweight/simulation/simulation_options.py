@@ -21,21 +21,29 @@ PART, REFUSE = "part", "refuse"  # treatment of overlaps at the start
 class ContactOptions:
     """Options for contacts of a `Simulation`.
 
-    `friction` (Coulomb's coefficient) and `restitution` (0 to 1) are defaults for surfaces that have none of their own.
-    `pyramid` replaces friction cones by pyramids of four sides.
+    `law` is the law of contacts, joint limits and dry friction of joints:
 
-    The simulation considers contacts with gaps below `margin` [m]. It tolerates overlaps below `slop` [m] and pushes deeper
-    overlaps apart by a displacement without velocity. Contacts that approach more slowly than `bounce` [m/s] do not bounce.
-    `tolerance` is the target residual of the solver, relative to the greatest velocity. A step fails if its residual is more
-    than 10⁶ times larger, or if an overlap exceeds `max_penetration` [m].
+    - "file" (default) is the law of the robot's file. An MJCF file has MuJoCo's law: contacts, limits and dry friction yield by
+      `solref` and `solimp`, with MuJoCo's convex friction, contact points and steps. Files of other formats (URDF, SDF, USD)
+      and robots built in Python have no law of their own; for them, "file" is "rigid".
+    - "rigid" holds exactly, with Coulomb friction.
+    - "compliant" yields by `solref` and `solimp` of the file, or MuJoCo's defaults, with Coulomb friction.
 
-    `overlaps` says how to treat bodies that overlap at the start by more than `max_penetration`: "part" separates them at
-    1 m/s, without velocity; "refuse" makes the first step raise a SimulationError.
+    Loops and other equalities are exact with each law, unless the robot was loaded with `equalities="compliant"`.
 
-    `law` is "rigid", "compliant" or "file". With "compliant", contacts, joint limits and dry friction yield as in
-    MuJoCo, by `solref` and `solimp` of an MJCF file or MuJoCo's defaults, with Coulomb friction; loops and other constraints
-    stay exact. "file" is "compliant" for MJCF files, with MuJoCo's friction, contact points and steps, and "rigid"
-    for other files.
+    `friction` (Coulomb's coefficient) and `restitution` (0 to 1) are defaults for surfaces that have none of their own. Only
+    rigid contacts bounce: with another law, a restitution above zero is an error. `pyramid` replaces friction cones by pyramids
+    of four sides; with MuJoCo's law, the file chooses between the two, and True is an error.
+
+    The simulation considers contacts with gaps below `margin` [m]. `tolerance` is the target residual of the solver, relative
+    to the greatest velocity; a step fails if its residual is more than 10⁶ times larger.
+
+    Rigid contacts may overlap by `slop` [m]; a displacement without velocity separates deeper overlaps. Rigid contacts that
+    approach more slowly than `bounce` [m/s] do not bounce.
+
+    A step with rigid contacts fails if an overlap exceeds `max_penetration` [m]. `overlaps` says how to treat bodies that
+    overlap by more at the start: "part" separates them, at 1 m/s and without velocity if contacts are rigid; "refuse" makes the
+    first step raise a SimulationError. With "refuse", steps with other contacts fail at such overlaps, too.
 
     `delassus` chooses the algorithm for the Delassus matrix: a name as in `Robot.delassus`, or a function of contacts and
     q (robots, nq).
@@ -52,7 +60,7 @@ class ContactOptions:
     tolerance: Annotated[float, number_in("between 0 and 1", 0.0, 1.0, ends="()")] = 1e-8
     max_penetration: Bound = 0.1
     overlaps: Annotated[str, one_of((PART, REFUSE))] = PART
-    law: Annotated[str, one_of(LAWS)] = RIGID
+    law: Annotated[str, one_of(LAWS)] = FILE
     delassus: Annotated[str | Callable[[list[BilateralContact], Vector], Matrix], DELASSUS] = "auto"
 
 

@@ -88,8 +88,11 @@ class StepFunction:
     ) -> StepGradients:
         """Return cotangents of the arguments for given cotangents of q and v after the step; `after` is that q.
 
-        The cotangents of q are projected on the tangent space. Raises as `Simulation.derivatives` does.
+        The cotangents of q are projected on the tangent space. Raises as `Simulation.derivatives` does, and NotImplementedError
+        for robots with activations or delays.
         """
+        if self._simulation.forces.states:
+            raise NotImplementedError(f"{self.name}: gradients of steps with activations or delays are not implemented")
         given = {**StateArrays(*state)._asdict(), "tau": tau, "control": control}
         leading, rows = self._rows(given | {"q after": after, "q_bar": q_bar, "v_bar": v_bar})
         q, tau, control = (rows[name] for name in ("q", "tau", "control"))

@@ -41,7 +41,6 @@ def test_friction_and_margin_are_those_of_mujocos_contacts(override: bool, condi
 
 
 FOUR = {"contacts with two sliding or rolling frictions, read as the first": "4"}
-SOFT = {"softness of contacts (solref, solimp)": "1"}
 
 
 @pytest.mark.parametrize(
@@ -51,12 +50,11 @@ SOFT = {"softness of contacts (solref, solimp)": "1"}
         (scene(second=".06"), {}),
         (scene(True, second=".06"), FOUR),
         (scene(True, pair="1 .05"), {}),
-        (scene(True, more=' o_solref=".1 1"'), SOFT),
-        (scene(False, more=' o_solref=".1 1"'), {}),
+        (scene(True, more=' o_solref=".1 1"'), {}),
     ],
-    ids=["pair", "off", "override", "overridden pair", "soft", "not soft"],
+    ids=["pair", "off", "override", "overridden pair", "soft"],
 )
-def test_frictions_and_softness_of_all_contacts_are_named(text: str, told: dict[str, str]) -> None:
+def test_frictions_of_all_contacts_are_named(text: str, told: dict[str, str]) -> None:
     assert not_simulated(fw.load(text, execution="interpreted")) == told
 
 

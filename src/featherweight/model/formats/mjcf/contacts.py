@@ -12,7 +12,6 @@ import numpy as np
 
 from ....array_types import Array
 from ...contact_rules import (
-    SOFT,
     TOUCHING_LEFT_OUT,
     TWO_FRICTIONS,
     ContactPair,
@@ -21,7 +20,7 @@ from ...contact_rules import (
 )
 from .mujoco_types import MjModel, Mujoco
 from .numbers import disabled
-from .softness import differ_from_default, softness_of
+from .softness import softness_of
 
 
 class Overrides(NamedTuple):
@@ -105,14 +104,10 @@ def unused_of_contacts(mujoco: Mujoco, model: MjModel, shapes: Mapping[int, str]
     touching[list(in_pairs(model))] = True
     condim = np.concatenate([model.geom_condim[touching], model.pair_dim])
     uneven = 0
-    softness = [(model.geom_solref[touching], model.geom_solimp[touching]), (model.pair_solref, model.pair_solimp)]
     if over := overrides(mujoco, model):
         rolling = model.opt.o_friction[3] != model.opt.o_friction[4]
         uneven = int(np.sum(((over.frictions[0] != over.frictions[1]) & (condim > 1)) | (rolling & (condim == 6))))
-        softness = [(model.opt.o_solref[None], model.opt.o_solimp[None])] if touching.any() else []
-    soft = [np.count_nonzero(differ_from_default(solref, solimp)) for solref, solimp in softness]
     for kind, number in (
-        (SOFT, sum(soft)),
         (TWO_FRICTIONS, uneven),
         ("contact pairs of geoms that are left out", sum(not {i, j} <= shapes.keys() for i, j in _pairs(model))),
         (TOUCHING_LEFT_OUT, sum(bool(there) and i not in shapes for i, there in enumerate(touching))),

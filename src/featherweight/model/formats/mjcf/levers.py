@@ -12,7 +12,7 @@ from ...types import NO_POLY, Coupling, Joint, ModelError
 from ..unsupported import Unsupported
 from .mujoco_types import MjModel, Mujoco
 from .numbers import disabled, gears_of
-from .softness import within
+from .softness import softness_of, within
 from .tendons import fixed_tendon, length_by_one_joint
 
 SCALARS = ("stiffness", "damping", "frictionloss", "armature")
@@ -118,13 +118,23 @@ class Tendons:
     def _acts_alone(self, t: int, joint: int) -> bool:
         """Return whether a tendon of one joint must act as a tendon, because a joint cannot express its forces.
 
-        These are a spring with a slack range or a nonlinear spring where the joint's may be too, bounded drives, and drives of
-        joints that follow each other and have their own efforts.
+        These are a spring with a slack range or a nonlinear spring where the joint's may be too, limits and dry friction with
+        another softness than the joint's, bounded drives, and drives of joints that follow each other and have their own
+        efforts.
         """
         beside = self._slack(t) or any(poly_of(self.model, "jnt_stiffnesspoly", joint))
         alone = self._value("stiffness", t) != 0.0 and beside
-        alone = alone or self.bounds_drives(t) or self._drives_bounded(t, joint)
+        alone = alone or self._has_own_softness(t, joint) or self.bounds_drives(t) or self._drives_bounded(t, joint)
         return alone or any(any(poly) for poly in self.polys(t).values())
+
+    def _has_own_softness(self, t: int, joint: int) -> bool:
+        """Return whether a tendon has a limit or dry friction with another softness than those of a joint."""
+        model, dof = self.model, int(self.model.jnt_dofadr[joint])
+        limit = softness_of(model.tendon_solref_lim[t], model.tendon_solimp_lim[t])
+        friction = softness_of(model.tendon_solref_fri[t], model.tendon_solimp_fri[t])
+        limited = bool(model.tendon_limited[t]) and limit != softness_of(model.jnt_solref[joint], model.jnt_solimp[joint])
+        rubs = self._value("frictionloss", t) != 0.0
+        return limited or (rubs and friction != softness_of(model.dof_solref[dof], model.dof_solimp[dof]))
 
     def _drives_bounded(self, t: int, joint: int) -> bool:
         """Return whether drives act along a tendon of joints that follow a joint, any of which has an effort limit."""

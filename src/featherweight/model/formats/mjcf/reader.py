@@ -61,7 +61,7 @@ from .numbers import as_pose, as_rotation, compiled, disabled, snap
 from .orientations import make_orientations_plain
 from .sensors import SensedNames, read_sensors, sensed_bodies, take_unknown_sensors, unused_of_sensors
 from .shapes import Drawing, read_shapes, take_appearance, unusable_mesh
-from .softness import unused_of_limits_and_equalities, within
+from .softness import unused_of_equalities, within
 from .tendon_elements import read_tendons, tendon_names
 
 FOREIGN = (ValueError, RuntimeError, MemoryError)  # raised by MuJoCo for a file that it cannot use
@@ -202,6 +202,7 @@ class _Elements:
     ) -> None:  # fmt: skip
         source = file.name
         self.mujoco, self.model, self.file, self.source, self.unsupported = mujoco, model, file, source, unsupported
+        self.exact = exact  # whether equalities are
         names = [model.body(i).name for i in range(model.nbody)]
         self.body_names = Names([*names, WORLD])
         self.names = [WORLD, *(name or self.body_names.new(f"body{i}") for i, name in enumerate(names) if i)]
@@ -247,7 +248,7 @@ class _Elements:
                 *self.forces.unused(),
                 *self.tendons.unused(),
                 *unused_of_contacts(self.mujoco, self.model, geoms),
-                *unused_of_limits_and_equalities(self.model),
+                *(unused_of_equalities(self.model) if self.exact else ()),
                 *_unused(self.mujoco, self.model),
                 *self._unused_drag(shapes.shapes, geoms),
                 *unused_integrator(integrator),

@@ -1,4 +1,4 @@
-"""Softness of limits, dry friction and equalities of MJCF files (all of which hold exactly here), and margins of limits."""
+"""Softness of contacts, limits, dry friction and equalities of MJCF files, and margins of limits."""
 
 from __future__ import annotations
 
@@ -32,15 +32,8 @@ def differ_from_default(solref: ArrayLike, solimp: ArrayLike) -> Any:
     return ~(np.isclose(solref, SOLREF).all(axis=1) & np.isclose(solimp, SOLIMP).all(axis=1))
 
 
-def unused_of_limits_and_equalities(model: MjModel) -> Iterator[tuple[str, str]]:
-    """Yield, in words, softness that is not used; for active equalities, and for joints with limits or dry friction."""
-    held = (
-        (model.jnt_limited, model.jnt_solref, model.jnt_solimp),
-        (model.dof_frictionloss, model.dof_solref, model.dof_solimp),
-        (model.tendon_limited, model.tendon_solref_lim, model.tendon_solimp_lim),
-        (model.tendon_frictionloss, model.tendon_solref_fri, model.tendon_solimp_fri),
-        (model.eq_active0, model.eq_solref, model.eq_solimp),
-    )
-    soft = sum(np.count_nonzero(differ_from_default(ref, imp)[np.asarray(there) != 0]) for there, ref, imp in held)
+def unused_of_equalities(model: MjModel) -> Iterator[tuple[str, str]]:
+    """Yield, in words, the softness of active equalities, which exact ones do not use."""
+    soft = np.count_nonzero(differ_from_default(model.eq_solref, model.eq_solimp)[np.asarray(model.eq_active0) != 0])
     if soft:
-        yield SOFT_HOLDS, f"{int(soft)}"
+        yield SOFT_HOLDS, f"{soft}"
