@@ -52,7 +52,7 @@ def row(scene: FallingScene, steps: int, torque: float, seconds: float) -> list[
 
     calls = derivatives, differences, step
     ours, theirs, one = (1e6 * t for t in median_times(calls, seconds))
-    cells = len(sim.contacts()), f"{one:.0f}", f"{ours:.0f}", f"{theirs:.0f}", f"{theirs / ours:.1f}"
+    cells = len(sim.contacts()[0]), f"{one:.0f}", f"{ours:.0f}", f"{theirs:.0f}", f"{theirs / ours:.1f}"
     return [scene.name, str(nv), *map(str, cells)]
 
 
