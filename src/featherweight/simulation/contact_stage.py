@@ -109,8 +109,7 @@ class ContactStage:
         s, robot = self.settings, self.robot
         convex = s.law == COMPLIANT and s.cones != COULOMB and not (s.in_step or s.rounds)
         small = robot.nv <= MOST_COUPLED or not self.coupling
-        traced = self.inertia.algorithm == "auto" and not self.inertia.by_sets
-        return convex and small and traced and bool(self.bodies) and not robot.closed
+        return convex and small and self.inertia.algorithm == "auto" and bool(self.bodies) and not robot.closed
 
     @property
     def coupling(self) -> bool:
