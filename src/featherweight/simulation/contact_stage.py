@@ -104,7 +104,8 @@ class ContactStage:
     def in_passes(self) -> bool:
         """Return whether contacts are solved in passes of articulated bodies (see `contact.contact_passes`).
 
-        That is so for the convex laws of MJCF files, and trees. Contacts of very many bodies couple too many velocities.
+        That is so for the convex laws of MJCF files, and trees. Contacts of very many bodies couple too many velocities; the
+        factor of the problem's matrix then replaces passes (see `contact.primal_by_factor`).
         """
         s, robot = self.settings, self.robot
         convex = s.law == COMPLIANT and s.cones != COULOMB and not (s.in_step or s.rounds)
