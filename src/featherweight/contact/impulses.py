@@ -213,7 +213,7 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
         residual, more = follow_path(problem, current, f, residual, tolerance, length, newton)
         steps += more
         copy_numbers(newton.last, current)
-        if residual > tolerance and number % 2 == 0:
+        if residual > tolerance and number % 2 == 0 and problem.cones == COULOMB:
             factored, start = with_factor(problem, work), STARTS[number // 2]
             residual, taken, more = solve_inside(problem, factored, f, residual, tolerance, start, work.interior, newton)
             inside, steps = inside + taken, steps + more
