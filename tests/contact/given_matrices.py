@@ -17,6 +17,7 @@ from featherweight.contact.row_factor import (
     MOST_ROWS,
     RowFactor,
     RowFactorWork,
+    begin_one_branch,
     factor_of_matrix,
     planned_factor,
     row_factor_work,
@@ -73,6 +74,23 @@ def factor_of_rows(B: Array, k: int, work: RowFactorWork | None = None) -> RowFa
     values = np.zeros((m, padded(size)))
     values[:, :size] = B
     return factor_of_matrix(k, m - 3 * k, size, values.ravel(), work or row_factor_work(m - 2 * k, sizes_of_one_branch(size)))
+
+
+def factor_of_blocks(B: Array, k: int, groups: list[list[int]]) -> RowFactor:
+    """Return a dense matrix (m, size) as the factor of k contacts and further rows, with these groups of blocks."""
+    (m, size), width, at = B.shape, padded(B.shape[1]), 0
+    work = row_factor_work(m - 2 * k, sizes_of_one_branch(size))
+    for g, group in enumerate(groups):
+        work.begin[g], work.rows[g] = at * width, 0
+        for c in group:
+            work.group[c], work.at[c] = g, -1 - work.rows[g]
+            rows = B[3 * c : 3 * c + 3] if c < k else B[2 * k + c : 2 * k + c + 1]
+            work.rows[g] += len(rows)
+            for row in rows:
+                work.values[at * width : (at + 1) * width] = np.r_[row, [0.0] * (width - size)]
+                at += 1
+    begin_one_branch(len(groups), size, work)
+    return planned_factor(work, m - 2 * k, len(groups), size, 1, at * width)
 
 
 def random_factor(rng: np.random.Generator, sizes: Any, groups: list[list[int]], k: int, n: int) -> RowFactor:

@@ -14,7 +14,8 @@ bounds are scalars. There are two ways to solve the equations:
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -32,6 +33,8 @@ from .row_factor import (
     write_product_of_factor,
     write_transposed_product,
 )
+
+Inner = TypeVar("Inner")
 
 
 class BlockEquations(NamedTuple):
@@ -278,16 +281,30 @@ def times(M: Matrix, x: tuple[float, float, float]) -> tuple[float, float, float
 
 def write_system_of_velocities(problem: Problem, symmetric: bool, equations: BlockEquations) -> None:
     """Write 1 + Bᵀ L B; for a symmetric matrix, only the upper half."""
-    B, L, k = problem.B, equations.P, len(problem.mu)
+    write_system(problem.B, write_inner, InnerBlocks(problem.B, len(problem.mu), equations.P), symmetric)
+
+
+class InnerBlocks(NamedTuple):
+    """B of k contacts and further rows, and the L of its blocks."""
+
+    B: RowFactor
+    k: int
+    L: Tensor
+
+
+def write_system(B: RowFactor, write_inner: Callable[[Inner, int], bool], inner: Inner, symmetric: bool) -> None:
+    """Write 1 + Bᵀ L B.
+
+    `write_inner` writes Eᵀ L E of a group to the workspace for products, and returns whether any L is nonzero.
+    """
     values, plan = B.values, B.plan
     clear_matrix(values, plan, symmetric)
-    inner = B.room  # Eᵀ L E of a group
-    panel = inner + MOST_ROWS * MOST_ROWS  # -Eᵀ L E Y
+    panel = B.room + MOST_ROWS * MOST_ROWS  # -Eᵀ L E Y
     for g in range(len(B.width)):
         rows, width, begin = B.rows[g], B.width[g], B.begin[g]
-        if not write_inner(B, g, k, L):
+        if not write_inner(inner, g):
             continue
-        subtract_product(values, (panel, width), (begin, width), (inner, rows, 1), (rows, width, rows), True)
+        subtract_product(values, (panel, width), (begin, width), (B.room, rows, 1), (rows, width, rows), True)
         for x in range(B.run_begin[g], B.run_begin[g + 1]):
             add_rows_of_branch(B, g, x, panel, symmetric)
 
@@ -322,30 +339,38 @@ def add_rows_of_branch(B: RowFactor, g: int, x: int, panel: int, symmetric: bool
                 subtract_rows(values, row, source, width, length - upper_alone, (panel + B.column[x] + r, width, rows))
 
 
-def write_inner(B: RowFactor, g: int, k: int, L: Tensor) -> bool:
+def write_inner(blocks: InnerBlocks, g: int) -> bool:
     """Write Eᵀ L E of a group to the workspace for products; return whether any L is nonzero."""
-    values, room, rows = B.values, B.room, B.rows[g]
-    there = False
-    for r in range(rows * rows):
-        values[room + r] = 0.0
+    B, k, L, there = blocks.B, blocks.k, blocks.L, False
+    clear_inner(B, g)
     for x in range(B.member_begin[g], B.member_begin[g + 1]):
         c = B.members[x]
-        at, lines = B.at[c], 3 if c < k else 1
-        if (c < k and is_open(L[c])) or (c >= k and L[c, 0, 0] == 0.0):
-            continue
-        there = True
-        if at < 0:
-            corner = room - (1 + at) * (rows + 1)
-            for i in range(lines):
-                for j in range(lines):
-                    values[corner + i * rows + j] = L[c, i, j]
-        elif c < k:
-            add_inner_of_contact(B, at, rows, L[c])
-        else:
-            for i in range(rows):
-                for j in range(rows):
-                    values[room + i * rows + j] += B.ends[at + i] * L[c, 0, 0] * B.ends[at + j]
+        if (c < k and not is_open(L[c])) or (c >= k and L[c, 0, 0] != 0.0):
+            there = True
+            add_inner(B, g, c, 3 if c < k else 1, L[c])
     return there
+
+
+def clear_inner(B: RowFactor, g: int) -> None:
+    """Set the workspace for Eᵀ L E of a group to zero."""
+    for r in range(B.rows[g] * B.rows[g]):
+        B.values[B.room + r] = 0.0
+
+
+def add_inner(B: RowFactor, g: int, c: int, lines: int, L: Matrix) -> None:
+    """Add Eᵀ L E of a block with one or three rows."""
+    values, room, rows, at = B.values, B.room, B.rows[g], B.at[c]
+    if at < 0:
+        corner = room - (1 + at) * (rows + 1)
+        for i in range(lines):
+            for j in range(lines):
+                values[corner + i * rows + j] += L[i, j]
+    elif lines == 3:
+        add_inner_of_contact(B, at, rows, L)
+    else:
+        for i in range(rows):
+            for j in range(rows):
+                values[room + i * rows + j] += B.ends[at + i] * L[0, 0] * B.ends[at + j]
 
 
 def is_open(L: Matrix) -> bool:

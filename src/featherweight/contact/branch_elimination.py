@@ -103,9 +103,8 @@ def planned(count: int, start: int, work: PlanWork) -> EliminationPlan:
                 written += 1
                 degree[a] -= size[chosen]
         for x in range(work.begin[turn], written):
-            for y in range(x):
-                if y >= work.begin[turn]:
-                    fill_in(count, work.later[x], work.later[y], work)
+            for y in range(work.begin[turn], x):
+                fill_in(count, work.later[x], work.later[y], work)
     work.begin[count] = written
     end = start
     for turn in range(count):

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 from ..array_types import Integers, Matrix, Vector
 from .laws import PYRAMIDS, ContactLaw
-from .soft_pyramids import answer_within
 
 DIRECTIONS = 6
 BOUNDARY = 1e-6  # relative difference from the boundary of two states below which answers have no unique derivative
@@ -28,21 +27,29 @@ BOUNDARY = 1e-6  # relative difference from the boundary of two states below whi
 class Answering(NamedTuple):
     """Numbers that determine the answers of k contacts and of rows with bounds."""
 
-    law: ContactLaw
+    R: Vector  # (m,) compliance [m/s per N s]
+    mu: Vector  # (k,)
+    lower: Vector  # (m - 3k,) bounds [N s, N m s]; those of rows of spinning and rolling have no effect
+    upper: Vector
     cones: int  # PYRAMIDS or CONES
     turning: int  # number of contacts with friction against spinning and rolling
     group: Integers  # (contacts,) index of each among the rows of three after those of contacts, or -1, if there are any
     friction: Matrix  # (contacts, 3) [m] against spinning, and rolling about both tangents
 
 
+def answering_of(law: ContactLaw, cones: int, turning: int, group: Integers, friction: Matrix) -> Answering:
+    """Return the numbers of a law, and those of spinning and rolling."""
+    return Answering(law.compliance, law.friction, law.lower, law.upper, cones, turning, group, friction)
+
+
 def row_of(c: int, l: int, x: Answering) -> int:
     """Return the row of a direction of contact c."""
-    return 3 * c + l if l < 3 else 3 * (len(x.law.friction) + x.group[c]) + l - 3
+    return 3 * c + l if l < 3 else 3 * (len(x.mu) + x.group[c]) + l - 3
 
 
 def friction_of(c: int, l: int, x: Answering) -> float:
     """Return the friction of a contact in a direction after the first; 0 for none."""
-    mu = x.law.friction[c]
+    mu = x.mu[c]
     return mu if l < 3 else x.friction[c, l - 3] if mu > 0.0 else 0.0
 
 
@@ -69,7 +76,7 @@ def write_answer(x: Answering, v: Vector, c: int, f: Vector, G: Matrix) -> None:
 
 def write_answer_of_pyramid(x: Answering, v: Vector, c: int, f: Vector, G: Matrix) -> None:
     """Write the impulses along the edges of a pyramid."""
-    count, unit, normal = directions_of(c, x), 1.0 / (edges_of(c, x) * x.law.compliance[3 * c]), v[3 * c]
+    count, unit, normal = directions_of(c, x), 1.0 / (edges_of(c, x) * x.R[3 * c]), v[3 * c]
     clear(G, count)
     f[3 * c] = 0.0
     for l in range(1, count):
@@ -93,8 +100,8 @@ def write_edges(G: Matrix, l: int, mu: float, units: tuple[float, float]) -> Non
 
 def write_answer_of_cone(x: Answering, v: Vector, c: int, f: Vector, G: Matrix) -> None:
     """Write the impulses within a cone, which is round in units of f_j / mu_j."""
-    count, normal, R = directions_of(c, x), v[3 * c], x.law.compliance[3 * c]
-    along, rubbing = x.law.compliance[3 * c + 1] * x.law.friction[c] * x.law.friction[c], 0.0
+    count, normal, R = directions_of(c, x), v[3 * c], x.R[3 * c]
+    along, rubbing = x.R[3 * c + 1] * x.mu[c] * x.mu[c], 0.0
     for l in range(1, count):
         e = friction_of(c, l, x) * v[row_of(c, l, x)]
         rubbing += e * e
@@ -137,8 +144,7 @@ def is_between(x: Answering, v: Vector, c: int) -> bool:
             aside = friction_of(c, l, x) * v[row_of(c, l, x)]
             close = close or abs(abs(aside) - abs(normal)) < BOUNDARY * abs(normal)
         return close
-    R, rubbing = x.law.compliance[3 * c], 0.0
-    along = x.law.compliance[3 * c + 1] * x.law.friction[c] * x.law.friction[c]
+    R, along, rubbing = x.R[3 * c], x.R[3 * c + 1] * x.mu[c] * x.mu[c], 0.0
     for l in range(1, count):
         e = friction_of(c, l, x) * v[row_of(c, l, x)]
         rubbing += e * e
@@ -153,7 +159,12 @@ def clear(G: Matrix, count: int) -> None:
             G[i, j] = 0.0
 
 
-def answer_of_row(law: ContactLaw, i: int, v: float) -> tuple[float, float]:
+def answer_of_row(x: Answering, i: int, v: float) -> tuple[float, float]:
     """Return the impulse of row i with bounds at the velocity v, and G."""
-    j = i - 3 * len(law.friction)
-    return answer_within(law.lower[j], law.upper[j], law.compliance[i], v)
+    j, unit = i - 3 * len(x.mu), 1.0 / x.R[i]
+    impulse = -unit * v
+    if impulse <= x.lower[j]:
+        return x.lower[j], 0.0
+    if impulse >= x.upper[j]:
+        return x.upper[j], 0.0
+    return impulse, unit

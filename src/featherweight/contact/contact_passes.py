@@ -1,19 +1,10 @@
-"""Compliant contacts by Newton's method in velocities, with a pass of the articulated-body algorithm in each step.
-
-The impulses f(u) of contacts and joint rows follow from their velocities u = J x + b (see `compliant_answers`), where x is the
-change of the robot's velocities. x is the minimum of a convex function (Todorov 2014), with the gradient M x - Jᵀ f(u) and the
-Hessian M + Jᵀ G J, where -G is the derivative of f. A step d from x = M⁻¹ Jᵀ f solves
-
-    (M + Jᵀ G J) d = Jᵀ r      r = f(u) - f        and adds r - G J d to f, so that x = M⁻¹ Jᵀ f remains true
+"""Newton's method of `primal_newton` with a pass of the articulated-body algorithm in each step.
 
 The blocks of G of contacts with the ground become 6 x 6 matrices of their bodies, and those of joint rows numbers of their
 joints: the robot solves the equations by a pass whose cost does not depend on contacts (`algorithms.contact.contact_passes`).
 Contacts between two moving bodies couple all joints between them, and tendons those that they pass. The robot then writes the
 matrix without them, to which their rows J are added. Its factor Lᵀ D L is eliminated from the leaves to the root, so that only
 these rows cause fill-in.
-
-A line search follows the slope of the function along each step to its zero. The first step starts from zero impulses, with G of
-the impulses of the last step. The function of pyramids is quadratic while the same edges push, so that few steps suffice.
 """
 
 from __future__ import annotations
@@ -27,47 +18,12 @@ from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.kernels import MachineCall, aligned_numbers, call_machine, subtract_multiples
 from .block_equations import copy_numbers
 from .branches import padded
-from .compliant_answers import (
-    DIRECTIONS,
-    Answering,
-    answer_of_row,
-    clear,
-    directions_of,
-    edges_of,
-    friction_of,
-    row_of,
-    write_answer,
-    write_edges,
-)  # fmt: skip
+from .compliant_answers import DIRECTIONS, answering_of, directions_of
 from .contact_model import ContactModel
 from .contact_problem import ProblemRows, RowWork, row_work
-from .laws import PYRAMIDS
-from .soft_pyramids import PATIENCE, SMALLER, STEPS, part_of_step
+from .primal_newton import PrimalNumbers, PrimalRows, primal_numbers, solve_primal
 
 BLOCK = 4  # rows of the matrix
-ROUNDS = 10  # of steps and corrections of rounding errors
-ROUNDING = 1e-12  # difference between impulses and answers, relative to the greatest, that counts as a rounding error
-ROUNDED = 1e-9  # impulse along an edge, relative to that of the normal, that counts as zero
-
-
-class ContactRows(NamedTuple):
-    """Numbers of at most m rows, and G of contacts."""
-
-    velocity: Vector  # (m,) u
-    right: Vector  # (m,) r
-    step: Vector  # (m,) r - G J d
-    moved: Vector  # (m,) J d
-    there: Vector  # (m,) velocities, and
-    answer: Vector  # (m,) impulses along a step
-    best: Vector  # (m,) impulses of the least residual
-    slope: Tensor  # (contacts, 6, 6) G of contacts
-    stiffness: Vector  # (m,) G of rows with bounds
-
-
-def contact_rows(contacts: int, m: int) -> ContactRows:
-    """Return room for m rows, 3 for each contact and those of joints."""
-    a, b, c, d, e, f, g = np.zeros((7, m))
-    return ContactRows(a, b, c, d, e, f, g, np.zeros((contacts, DIRECTIONS, DIRECTIONS)), np.zeros(m))
 
 
 class PassWork(NamedTuple):
@@ -84,7 +40,7 @@ class PassWork(NamedTuple):
     load: Vector  # (n,) Jᵀ r
     change: Vector  # (n,) d
     dof: Integers  # (joints,) velocities of joints, and after these the rows of tendons, with limits or dry friction
-    numbers: ContactRows
+    numbers: PrimalNumbers
     rows: RowWork
 
 
@@ -93,7 +49,7 @@ def pass_work(bodies: int, dof: Integers, n: int, contacts: int, rows: int, coup
     force, load, change = np.zeros((3, n))
     stiffening, (wrench, motion) = np.zeros(int((dof < n).sum())), np.zeros((2, bodies, 6))
     m, stride, coupled = 3 * contacts + rows, padded(n), contacts if coupling else 0
-    numbers = contact_rows(contacts, m)
+    numbers = primal_numbers(contacts, m)
     matrix = aligned_numbers((n + len(dof) + 2 * DIRECTIONS * coupled) * stride if coupling else 0)
     return PassWork(
         np.zeros((bodies, 6, 6)), stiffening, np.zeros((n, 7)), wrench, force, motion, np.zeros(coupled, np.int64), matrix,
@@ -128,264 +84,73 @@ class Coupled(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """The rows of a problem, the numbers that determine their answers, and the robot."""
+    """The rows of a problem, the numbers of Newton's method, and the robot."""
 
     model: ContactModel
     contacts: ContactPoints
     p: ProblemRows
-    answering: Answering
+    rows: PrimalRows
     calls: PassCalls
     passes: PassWork
     S: Matrix
+    coupled: Coupled = Coupled(0, 0)
 
 
 def scene_of(model: ContactModel, contacts: ContactPoints, p: ProblemRows, turning: int, robot: RobotInPasses) -> Scene:
     """Return the scene of a robot; the last `turning` contacts represent the turning of others."""
-    rows = robot.passes.rows
-    answering = Answering(p.law, model.settings.cones, turning, rows.turning, rows.turning_friction)
-    return Scene(model, contacts, p, answering, robot.calls, robot.passes, robot.S)
+    law, work, numbers = p.law, robot.passes.rows, robot.passes.numbers
+    own = answering_of(law, model.settings.cones, turning, work.turning, work.turning_friction)
+    for i in range(len(p.start)):  # cones start at the pull of adhesion
+        normal = i < 3 * len(law.friction) and i % 3 == 0
+        numbers.first[i] = law.bias[i] - (law.compliance[i] * p.pull[i // 3] if normal else 0.0)
+    return Scene(model, contacts, p, PrimalRows(own, p.start, p.pull, numbers), robot.calls, robot.passes, robot.S)
 
 
 def solve_in_passes(scene: Scene, tolerance: float) -> tuple[float, int]:
     """Replace the impulses of the last step, `p.start`, by the solution; return the residual as a velocity, and the steps.
 
-    The change x of the robot's velocities becomes `change`. Stiff contacts may hide the inertia of a robot in rounding errors,
-    so x = M⁻¹ Jᵀ f is computed once more. The residual is the greatest change of a velocity by this or the last step.
+    The change x of the robot's velocities becomes `change`.
     """
-    write_first_guess(scene)
-    coupled, steps, residual = write_coupled_rows(scene), 0, np.inf
-    for _ in range(ROUNDS):
-        least, more = take_steps(scene, coupled, steps == 0, tolerance)
-        residual, steps = max(least, greatest_error(scene)), steps + more
-        if residual <= tolerance:
-            break
-        write_missing(scene)
-    take_bounds(scene)
-    return residual, steps
+    scene = write_coupled_rows(scene)
+    return solve_primal(write_moved, write_response, scene, scene.rows, tolerance)
 
 
-def take_steps(scene: Scene, coupled: Coupled, first: bool, tolerance: float) -> tuple[float, int]:
-    """Take Newton steps until velocities change by less than the tolerance, or impulses are the answers up to rounding.
-
-    Return the last change, or zero, and the number of steps.
-    """
-    x, f, m = scene.passes.numbers, scene.p.start, len(scene.p.start)
-    steps, stalled, least, marked = 0, 0, np.inf, np.inf
-    while least > tolerance and steps < STEPS and stalled < PATIENCE:
-        write_direction(scene, coupled)
-        residual = np.inf if first and steps == 0 else greatest_change(x.moved[:m])
-        downhill = slope_at_start(scene) if tolerance < residual < np.inf else 0.0
-        part = part_of_step(slope_after, scene, downhill) if downhill > 0.0 else 1.0  # otherwise a rounding error
-        for i in range(m):
-            f[i] += part * x.step[i]
-            x.velocity[i] += part * x.moved[i]
-        if write_missing(scene) <= ROUNDING:
-            residual = 0.0
-        steps, stalled = steps + 1, stalled + 1
-        if residual < least:
-            least = residual
-            copy_numbers(f, x.best[:m])
-        if residual < SMALLER * marked:
-            marked, stalled = residual, 0
-    copy_numbers(x.best, f)
-    return least, steps
-
-
-def greatest_error(scene: Scene) -> float:
-    """Write x and the velocities of the impulses; return the greatest change of these velocities, infinity if any is NaN."""
-    p, passes, calls = scene.p, scene.passes, scene.calls
-    x, k, worst = passes.numbers, len(p.law.friction), 0.0
+def write_response(scene: Scene) -> None:
+    """Write x and the velocities J x of the impulses."""
+    p, f, passes, k = scene.p, scene.p.start, scene.passes, len(scene.p.law.friction)
     clear_stiffness(passes)
     clear_wrenches(passes)
     clear_force(passes)
     for c in range(len(p.axes)):
-        add_impulses(scene, c, (p.start[3 * c] - (p.pull[c] if c < k else 0.0), p.start[3 * c + 1], p.start[3 * c + 2]))
-    add_forces(scene, p.start)
-    call_machine(calls.factor)
-    call_machine(calls.response)
+        add_impulses(scene, c, (f[3 * c] - (p.pull[c] if c < k else 0.0), f[3 * c + 1], f[3 * c + 2]))
+    add_forces(scene, f)
+    call_machine(scene.calls.factor)
+    call_machine(scene.calls.response)
     write_velocities(scene)
-    for i in range(len(p.start)):
-        u = velocity_at_first(p, i) + x.moved[i]
-        worst, x.velocity[i] = max(worst, abs(u - x.velocity[i])) if abs(u) < np.inf else np.inf, u
-    return worst
-
-
-def velocity_at_first(p: ProblemRows, i: int) -> float:
-    """Return the velocity of a row to which it answers without impulses: its cone starts at the pull of adhesion."""
-    normal = i < 3 * len(p.law.friction) and i % 3 == 0
-    return p.law.bias[i] - (p.law.compliance[i] * p.pull[i // 3] if normal else 0.0)  # type: ignore[no-any-return]
-
-
-def greatest_change(moved: Vector) -> float:
-    """Return the greatest entry, infinity if any is NaN."""
-    worst = 0.0
-    for u in moved:
-        worst = max(worst, abs(u)) if abs(u) < np.inf else np.inf
-    return worst
-
-
-def write_first_guess(scene: Scene) -> None:
-    """Write G and r of zero impulses, if the same edges push and the same rows act as in the last step.
-
-    New contacts and rows without impulses act as their velocities without impulses require. Impulses become zero; those of
-    contacts that adhesion pulls become the pull, from which their cones start.
-    """
-    p, x, own, k = scene.p, scene.passes.numbers, scene.answering, len(scene.p.law.friction)
-    f, law = p.start, p.law
-    for i in range(len(f)):
-        x.velocity[i] = velocity_at_first(p, i)
-    for c in range(k):
-        G = x.slope[c]
-        if not f[3 * c] > 0.0:
-            write_answer(own, x.velocity, c, x.answer, G)
-        elif own.cones == PYRAMIDS:
-            write_pushing_edges(own, f, c, G)
-        else:
-            for l in range(directions_of(c, own)):
-                row = row_of(c, l, own)
-                x.there[row] = -law.compliance[row] * f[row]
-            write_answer(own, x.there, c, x.answer, G)
-        for i in range(directions_of(c, own)):
-            row = row_of(c, i, own)
-            x.right[row], f[row] = 0.0, p.pull[c] if i == 0 else 0.0
-            x.right[row] -= f[row]
-            for j in range(directions_of(c, own)):
-                x.right[row] -= G[i, j] * x.velocity[row_of(c, j, own)]
-    for i in range(3 * len(p.axes), len(f)):
-        lower, upper = law.lower[i - 3 * k], law.upper[i - 3 * k]
-        if f[i] == 0.0:
-            x.right[i], x.stiffness[i] = answer_of_row(law, i, x.velocity[i])
-        elif lower < f[i] < upper:
-            x.stiffness[i] = 1.0 / law.compliance[i]
-            x.right[i] = -x.stiffness[i] * x.velocity[i]
-        else:
-            x.right[i], x.stiffness[i] = min(max(f[i], lower), upper), 0.0
-        f[i] = 0.0
-
-
-def write_pushing_edges(own: Answering, f: Vector, c: int, G: Matrix) -> None:
-    """Write G of a pyramid with impulses f, by the edges that push there.
-
-    These impulses are the least along edges whose sum is f. If both edges of a direction push, they differ from the mean of
-    all such edges by the same amount; the other directions have one edge, and the whole of their friction.
-    """
-    count, unit = directions_of(c, own), 1.0 / (edges_of(c, own) * own.law.compliance[3 * c])
-    level, left, pairs = -1.0, f[3 * c], 0
-    for l in range(1, count):
-        pairs += 1 if l < 3 or friction_of(c, l, own) > 0.0 else 0
-    rest, last = pairs, pairs + 1
-    while 0 < rest < last:  # directions with more friction than twice the mean have one edge
-        last, level, left, rest = rest, left / (2.0 * rest), f[3 * c], pairs
-        for l in range(1, count):
-            mu = friction_of(c, l, own)
-            if mu > 0.0 and 0.5 * abs(f[row_of(c, l, own)]) > mu * level * (1.0 - ROUNDED):
-                left -= abs(f[row_of(c, l, own)]) / mu
-                rest -= 1
-    clear(G, count)
-    for l in range(1, count):
-        mu = friction_of(c, l, own)
-        if l < 3 or mu > 0.0:
-            aside = f[row_of(c, l, own)] / mu if mu > 0.0 else 0.0
-            one = mu > 0.0 and 0.5 * abs(aside) > level * (1.0 - ROUNDED)
-            write_edges(G, l, mu, (0.0 if one and aside <= 0.0 else unit, 0.0 if one and aside >= 0.0 else unit))
-
-
-def write_missing(scene: Scene) -> float:
-    """Write r and G at the velocities; return the greatest entry of r relative to that of the answers."""
-    p, x, worst, most = scene.p, scene.passes.numbers, 0.0, 0.0
-    write_answers(scene, x.velocity)
-    for i in range(len(p.start)):
-        x.right[i] = x.answer[i] - p.start[i]
-        worst, most = max(worst, abs(x.right[i])), max(most, abs(x.answer[i]))
-    return worst / most if most > 0.0 else worst
-
-
-def write_answers(scene: Scene, v: Vector) -> None:
-    """Write the answers to velocities v, and G."""
-    p, x = scene.p, scene.passes.numbers
-    for c in range(len(p.law.friction)):
-        write_answer(scene.answering, v, c, x.answer, x.slope[c])
-    for i in range(3 * len(p.axes), len(p.start)):
-        x.answer[i], x.stiffness[i] = answer_of_row(p.law, i, v[i])
-
-
-def take_bounds(scene: Scene) -> None:
-    """Replace impulses by the answers to velocities where these are zero or at a bound.
-
-    Elsewhere impulses are more accurate, because answers divide errors of velocities by R.
-    """
-    p, x, own, k = scene.p, scene.passes.numbers, scene.answering, len(scene.p.law.friction)
-    for c in range(k):
-        for l in range(directions_of(c, own) if x.slope[c, 0, 0] == 0.0 else 0):
-            p.start[row_of(c, l, own)] = x.answer[row_of(c, l, own)]
-    for i in range(3 * len(p.axes), len(p.start)):
-        if x.stiffness[i] == 0.0:
-            p.start[i] = x.answer[i]
-
-
-# ---- line search
-
-
-def slope_at_start(scene: Scene) -> float:
-    """Return by how much the function falls along a step at its start."""
-    x, downhill = scene.passes.numbers, 0.0
-    for i in range(len(scene.p.start)):
-        downhill += x.right[i] * x.moved[i]
-    return downhill
-
-
-def slope_after(scene: Scene, part: float) -> tuple[float, float]:
-    """Return the slope of the function along a step after a part of it, and its curvature; G becomes that there."""
-    p, x, k, own = scene.p, scene.passes.numbers, len(scene.p.law.friction), scene.answering
-    slope = curvature = 0.0
-    for i in range(len(p.start)):
-        x.there[i] = x.velocity[i] + part * x.moved[i]
-    write_answers(scene, x.there)
-    for i in range(len(p.start)):
-        slope += x.moved[i] * (p.start[i] + part * x.step[i] - x.answer[i])
-        curvature += x.moved[i] * x.step[i]
-    for c in range(k):
-        for i in range(directions_of(c, own)):
-            for j in range(directions_of(c, own)):
-                both = x.moved[row_of(c, i, own)] * x.moved[row_of(c, j, own)]
-                curvature += x.slope[c, i, j] * both
-    for i in range(3 * len(p.axes), len(p.start)):
-        curvature += x.stiffness[i] * x.moved[i] * x.moved[i]
-    return slope, curvature
 
 
 # ---- one step
 
 
-def write_direction(scene: Scene, coupled: Coupled) -> None:
-    """Write J d to `moved`, and the change of impulses r - G J d to `step`."""
-    p, calls, passes = scene.p, scene.calls, scene.passes
-    x, own, k = passes.numbers, scene.answering, len(p.law.friction)
+def write_moved(scene: Scene) -> None:
+    """Write J d to `moved`."""
+    p, calls, passes, x = scene.p, scene.calls, scene.passes, scene.rows.x
     write_stiffness(scene)
     clear_wrenches(passes)
     clear_force(passes)
     for c in range(len(p.axes)):
         add_impulses(scene, c, (x.right[3 * c], x.right[3 * c + 1], x.right[3 * c + 2]))
     add_forces(scene, x.right)
-    if coupled.pairs + coupled.tendons == 0:
+    if scene.coupled.pairs + scene.coupled.tendons == 0:
         call_machine(calls.factor)
         call_machine(calls.response)
-        write_velocities(scene)
     else:
         call_machine(calls.loads)
         call_machine(calls.matrix)
-        add_coupled_rows(scene, coupled)
+        add_coupled_rows(scene)
         solve_by_factor(passes)
         call_machine(calls.motions)
-        write_velocities(scene)
-    for c in range(k):
-        for i in range(directions_of(c, own)):
-            row = row_of(c, i, own)
-            x.step[row] = x.right[row]
-            for j in range(directions_of(c, own)):
-                x.step[row] -= x.slope[c, i, j] * x.moved[row_of(c, j, own)]
-    for i in range(3 * len(p.axes), len(p.start)):
-        x.step[i] = x.right[i] - x.stiffness[i] * x.moved[i]
+    write_velocities(scene)
 
 
 def clear_wrenches(passes: PassWork) -> None:
@@ -465,8 +230,8 @@ def write_stiffness(scene: Scene) -> None:
         if a < 0 or b < 0:
             s, K, G, t = 0 if a >= 0 else 1, passes.stiffness[max(a, b)], x.slope[c], k
             add_stiffness(p.rows[c, s], G, 0, 0, p.rows[c, s], K)
-            if directions_of(c, scene.answering) > 3:
-                t += scene.answering.group[c]
+            if directions_of(c, scene.rows.own) > 3:
+                t += scene.rows.own.group[c]
                 add_stiffness(p.rows[c, s], G, 0, 3, p.rows[t, s], K)
                 add_stiffness(p.rows[t, s], G, 3, 0, p.rows[c, s], K)
                 add_stiffness(p.rows[t, s], G, 3, 3, p.rows[t, s], K)
@@ -499,8 +264,8 @@ def add_stiffness(A: Matrix, G: Matrix, row: int, column: int, B: Matrix, K: Mat
 # ---- contacts between two moving bodies
 
 
-def write_coupled_rows(scene: Scene) -> Coupled:
-    """Write J of the contacts between two moving bodies, and of active tendons; return their numbers."""
+def write_coupled_rows(scene: Scene) -> Scene:
+    """Write J of the contacts between two moving bodies, and of active tendons; return the scene with their numbers."""
     p, passes, k = scene.p, scene.passes, len(scene.p.law.friction)
     n, stride, pairs, tendons = len(passes.load), padded(len(passes.load)), 0, 0
     for c in range(k):
@@ -510,10 +275,10 @@ def write_coupled_rows(scene: Scene) -> Coupled:
     for x in range(pairs):
         c = passes.coupled[x]
         clear_force(passes)
-        for l in range(directions_of(c, scene.answering)):
+        for l in range(directions_of(c, scene.rows.own)):
             clear_wrenches(passes)
             unit = 1.0 if l % 3 == 0 else 0.0, 1.0 if l % 3 == 1 else 0.0, 1.0 if l % 3 == 2 else 0.0
-            add_impulses(scene, c if l < 3 else k + scene.answering.group[c], unit)
+            add_impulses(scene, c if l < 3 else k + scene.rows.own.group[c], unit)
             call_machine(scene.calls.loads)
             for i in range(n):
                 passes.matrix[place_of_contact(passes, x) + l * stride + i] = passes.load[i]
@@ -523,7 +288,7 @@ def write_coupled_rows(scene: Scene) -> Coupled:
             for j in range(n):
                 passes.matrix[(n + joint) * stride + j] = scene.S[passes.dof[joint], j]
             tendons += 1
-    return Coupled(pairs, tendons)
+    return scene._replace(coupled=Coupled(pairs, tendons))
 
 
 def place_of_contact(passes: PassWork, x: int) -> int:
@@ -532,12 +297,12 @@ def place_of_contact(passes: PassWork, x: int) -> int:
     return (n + len(passes.dof) + 2 * DIRECTIONS * x) * padded(n)
 
 
-def add_coupled_rows(scene: Scene, coupled: Coupled) -> None:
+def add_coupled_rows(scene: Scene) -> None:
     """Add Jᵀ G J of coupled contacts and of tendons to the lower triangle of the matrix."""
     p, passes, n, k = scene.p, scene.passes, len(scene.passes.load), len(scene.p.law.friction)
-    for x in range(coupled.pairs):
+    for x in range(scene.coupled.pairs):
         c = passes.coupled[x]
-        add_rows_of_pair(passes, place_of_contact(passes, x), passes.numbers.slope[c], directions_of(c, scene.answering))
+        add_rows_of_pair(passes, place_of_contact(passes, x), passes.numbers.slope[c], directions_of(c, scene.rows.own))
     H, stride = passes.matrix, padded(n)
     for i in range(3 * len(p.axes), len(p.start)):
         joint, g = scene.model.rows.joint[p.active[i - 3 * k]], passes.numbers.stiffness[i]

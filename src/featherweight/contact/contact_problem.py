@@ -24,7 +24,7 @@ from .contact_model import ContactModel, pull_of
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .inverse_factor import ContactGeometry, InverseFactors, InverseWork, factor_by_inverse
 from .joint_rows import is_active
-from .laws import COULOMB, PYRAMIDS, RIGID, ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
+from .laws import COULOMB, RIGID, ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
 from .relative_rows import (
     Columns,
     RowsOfBody,
@@ -48,7 +48,6 @@ from .row_factor import (
     row_factor_work,
     write_column,
 )
-from .soft_pyramids import is_soft
 
 REDUNDANT = 1.25  # least ratio of impulses to rows of G for which B replaces A
 
@@ -409,36 +408,30 @@ def problem_of_rows(
     """Return the problem with its matrix A, or with B instead, if that is cheaper."""
     given, m, k, sliding = p.problem, len(p.approach), len(contacts.gap), len(p.law.friction)
     A, B, active = given.A, given.B, p.active[3 * (k - sliding) :]
-    turning = k - sliding
-    takes_A = given.cones != COULOMB and turning + given.rounds > 0
-    pyramids = given.cones == PYRAMIDS and not takes_A
-    unknowns = m + (sliding if pyramids else 0)  # one unknown for each edge
+    turning, convex = k - sliding, given.cones != COULOMB
     pairs = group_contacts(model, contacts, work.factor_rows)
     for c in range(k):
         work.pair[c] = work.factor_rows.group[c]
     geometry = ContactGeometry(placement, p.axes, p.rows, sliding)
     if delassus.by_inverse:
         B = factor_by_inverse(model, contacts, geometry, active, pairs, delassus.factors, delassus.work, work.factor_rows)
-        if turning > 0:
-            B = with_rows_of_turning(B, sliding, turning, work.split)
-        factored = is_cheaper(B, unknowns) and not takes_A and (not pyramids or is_soft(B, sliding, p.law.compliance))
-        if not factored:
-            write_square(B, sliding, work.rows_of_A, A)
+        factored = convex or is_cheaper(B, m)
     else:
         size = pick_rows(model, contacts, active, delassus, work)
-        factored = unknowns > REDUNDANT * min(size, model.nv) and not takes_A
+        factored = convex or m > REDUNDANT * min(size, model.nv)
         if factored:
             rank = write_factor(delassus.G, size, work.factor)
             B = factor_of_rows(model, contacts, geometry, active, delassus, pairs, rank, work)
-            if turning > 0:
-                B = with_rows_of_turning(B, sliding, turning, work.split)
-            factored = not pyramids or is_soft(B, sliding, p.law.compliance)
-        if not factored:
-            write_contact_delassus(model, contacts, p.rows, active, delassus, work.half, work.place, A)
+    if turning > 0 and (factored or delassus.by_inverse):
+        B = with_rows_of_turning(B, sliding, turning, work.split)
     work.columns[0] = B.size if factored else -1
-    if factored:
+    if factored and given.rounds == 0:
         A = as_matrix(work.A, 0, 0)
     else:
+        if delassus.by_inverse:
+            write_square(B, sliding, work.rows_of_A, A)
+        else:
+            write_contact_delassus(model, contacts, p.rows, active, delassus, work.half, work.place, A)
         for i in range(m):
             A[i, i] += p.law.compliance[i]
     return given._replace(A=A, B=B, pair=work.pair[:sliding])

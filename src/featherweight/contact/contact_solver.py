@@ -27,15 +27,12 @@ from .contact_problem import (
     rows_of_contacts,
 )  # fmt: skip
 from .contact_settings import ContactSettings
-from .edges import MOST_EDGES
 from .gauss_seidel import sweep
 from .impulses import Solution, SolverWork, greatest_of, solve_in, solver_work
 from .interior_point import ACCEPTED
 from .laws import (
-    CONES,
     COULOMB,
     MOST_LATE,
-    PYRAMIDS,
     RETURN_SPEED,
     Problem,
     bounces,
@@ -45,6 +42,7 @@ from .laws import (
     write_restitution,
 )
 from .newton import write_rho
+from .primal_by_factor import PrimalWork
 from .row_factor import (
     NO_BRANCHES,
     FactorSizes,
@@ -101,18 +99,15 @@ class ImpulseWork(NamedTuple):
     unbounded: Vector  # (k + n,)
 
 
-def impulse_work(
-    contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES, cones: int = COULOMB, turning: bool = False
-) -> ImpulseWork:
+def impulse_work(contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES, convex: bool = False) -> ImpulseWork:
     """Return workspace for contacts and joint rows."""
-    edges = MOST_EDGES * contacts + rows if cones == PYRAMIDS else 0
     m, n = 3 * contacts + rows, contacts + rows
     f, impact, compression, guess, after, change, change_back = np.empty((7, m))
     lower, upper = np.empty((2, m))  # rows of spinning and rolling also have bounds
     gap, push = np.empty((2, n))
     pushed, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
-        solver_work(m, branches, edges, turning and cones == CONES), f, impact, compression, guess, after, change, change_back,
+        solver_work(m, branches, convex), f, impact, compression, guess, after, change, change_back,
         lower, upper, pushed, gap, push, np.empty(n * n), row_factor_work(n, NO_BRANCHES), none, zero, unbounded,
     )  # fmt: skip
 
@@ -124,13 +119,11 @@ class SolverWorkspace(NamedTuple):
     impulses: ImpulseWork
 
 
-def solver_workspace(
-    contacts: int, rows: int, columns: int, branches: BranchPaths, cones: int = COULOMB, turning: bool = False
-) -> SolverWorkspace:
+def solver_workspace(contacts: int, rows: int, columns: int, branches: BranchPaths, convex: bool = False) -> SolverWorkspace:
     """Return workspace for contacts and joint rows; G has `columns` columns. The system provides memory as it is used."""
     by_branches = sizes_of_branches(np.diff(branches.first), widest_row(branches), 2 * longest_path(branches))
     sizes = FactorSizes(*map(max, by_branches, sizes_of_one_branch(columns)))
-    work = impulse_work(contacts, rows, sizes, cones, turning)
+    work = impulse_work(contacts, rows, sizes, convex)
     return SolverWorkspace(assembly_work(contacts, rows, columns, sizes), work)
 
 
@@ -418,12 +411,12 @@ def work_of_surfaces(model: ContactModel, p: AssembledProblem, f: Vector, work: 
     return total
 
 
-def write_turning(k: int, turning: int, rows: RowWork, places: Integers, friction: Matrix) -> None:
-    """Write which of k contacts have edges or cones for spinning and rolling, and their friction."""
-    for c in range(k):
-        places[c] = rows.turning[c] if turning > 0 else -1
+def write_turning(k: int, turning: int, rows: RowWork, work: PrimalWork) -> None:
+    """Write which of k contacts have friction against spinning and rolling, and their coefficients."""
+    for c in range(k if turning > 0 else 0):
+        work.group[c] = rows.turning[c]
         for l in range(3):
-            friction[c, l] = rows.turning_friction[c, l]
+            work.friction[c, l] = rows.turning_friction[c, l]
 
 
 def resolve(
@@ -440,15 +433,8 @@ def resolve(
     p = assembled(model, contacts, kinematics, delassus, impulses, workspace.assembly, turning)
     if len(model.adhesion) > 0:
         translate(p, work)
-    if p.problem.cones == PYRAMIDS:
-        edges = work.solver.edges
-        write_turning(len(p.law.friction), turning, workspace.assembly.of_rows, edges.turning, edges.turning_friction)
-    elif turning > 0 and p.problem.cones == CONES:
-        whole = work.solver.turning
-        write_turning(len(p.law.friction), turning, workspace.assembly.of_rows, whole.turning, whole.friction)
-    if p.problem.rounds > 0:
-        still = work.solver.still
-        write_turning(len(p.law.friction), turning, workspace.assembly.of_rows, still.turning, still.friction)
+    if p.problem.cones != COULOMB:
+        write_turning(len(p.law.friction), turning, workspace.assembly.of_rows, work.solver.primal)
     tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
     allowed = ACCEPTED * tolerance
     solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)

@@ -31,11 +31,10 @@ from ..array_types import Vector
 from ..engine.loops.kernels import as_matrix, compiled
 from .block_equations import copy_numbers
 from .delassus_factor import FactorWork, factor_work, write_factor
-from .edges import MOST_EDGES, EdgeWork, edge_work, list_edges, problem_of_edges, write_edges, write_impulses_of_edges
 from .gauss_seidel import sweep
 from .interior_point import STARTS, InteriorWork, interior_work, solve_inside
 from .islands import Islands, find_islands, give_back_island, problem_of_island, room_for_islands
-from .laws import CONES, COULOMB, PYRAMIDS, Problem
+from .laws import COULOMB, Problem
 from .newton import (
     AT_END,
     CLOSE,
@@ -49,7 +48,8 @@ from .newton import (
     write_residual,
     write_rho,
 )
-from .no_slip import StillWork, hold_still, still_work, write_most
+from .no_slip import StillWork, hold_still, still_work
+from .primal_by_factor import PrimalWork, answering, primal_work, solve_by_factor
 from .row_factor import (
     NO_BRANCHES,
     FactorSizes,
@@ -59,8 +59,6 @@ from .row_factor import (
     sizes_of,
     sizes_of_one_branch,
 )
-from .soft_pyramids import solve_soft_pyramids
-from .turning_cones import TurningWork, solve_turning, turning_work
 from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chosen, problem_of_set, take_from, working_set
 
 FEWEST = 4  # number of contacts up to which there is no working set
@@ -96,32 +94,26 @@ class SolverWork(NamedTuple):
     best: Vector  # (m,)
     few: WorkingSet
     islands: Islands
-    edges: EdgeWork
-    turning: TurningWork
+    primal: PrimalWork
     still: StillWork
 
 
-def solver_work(size: int, branches: FactorSizes = NO_BRANCHES, edges: int = 0, turning: bool = False) -> SolverWork:
-    """Return workspace for `size` unknowns, and `edges` unknowns along edges of pyramids.
-
-    `turning` adds workspace for cones of contacts with friction against spinning and rolling.
-    """
-    size = max(size, edges)
+def solver_work(size: int, branches: FactorSizes = NO_BRANCHES, convex: bool = False) -> SolverWork:
+    """Return workspace for `size` unknowns; `convex` adds workspace for convex problems."""
     rows = row_factor_work(size, sizes_of_one_branch(size))
     newton, interior, factor = newton_work(size, branches), interior_work(size), factor_work(size)
     kept, best = np.empty((2, size))
     islands = room_for_islands(size, branches)
     few = working_set(size)
-    cones = turning_work(size if turning else 0)
+    primal = primal_work(size // 3, size) if convex else primal_work(0, 0)
     return SolverWork(
-        newton, interior, factor, rows, np.zeros(size), kept, best, few, islands, edge_work(edges), cones, still_work(size)
+        newton, interior, factor, rows, np.zeros(size), kept, best, few, islands, primal, still_work(size if convex else 0)
     )
 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
     """Return the solution from an initial guess, to a residual of `tolerance` [m/s] if possible, else the best one found."""
-    edges = len(start) + MOST_EDGES * len(problem.mu) if problem.cones == PYRAMIDS else 0
-    work = solver_work(len(start), sizes_of(problem.B), edges)
+    work = solver_work(len(start), sizes_of(problem.B), problem.cones != COULOMB)
     return Solution(work.best, *solve_in_room(of_arrays(problem), np.asarray(start, float), tolerance, work))
 
 
@@ -139,14 +131,10 @@ def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork
     """
     best, islands = work.best[: len(start)], work.islands
     copy_numbers(start, best)
-    if problem.cones == PYRAMIDS:
-        if problem.factored:
-            residual, steps = solve_soft_pyramids(problem, best, tolerance, work.no_compliance, work.newton)
-            return Solution(best, residual, steps, 0)
-        return solve_by_edges(problem, best, tolerance, work)
-    if problem.cones == CONES and problem.turning > 0:
-        residual, steps = solve_turning(problem, best, tolerance, work.turning)
-        hold_still(problem, best, False, work.still)
+    if problem.cones != COULOMB:
+        residual, steps = solve_by_factor(problem, best, tolerance, work.primal, work.newton.equations)
+        if problem.rounds > 0:
+            hold_still(problem, best, answering(problem, work.primal), work.still)
         return Solution(best, residual, steps, 0)
     project_all(problem, best, work.newton.equations.P)
     count = find_islands(problem.B, islands) if problem.factored else 1
@@ -164,20 +152,7 @@ def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork
         )
         if count > 1:
             give_back_island(problem, island, islands, best)
-    hold_still(problem, best, False, work.still)
     return Solution(best, worst, steps, inside)
-
-
-def solve_by_edges(problem: Problem, best: Vector, tolerance: float, work: SolverWork) -> Solution:
-    """Change impulses to the solution with friction pyramids, by impulses along their edges."""
-    size = list_edges(problem, work.edges)
-    write_edges(problem, best, size, work.edges)
-    part = problem_of_edges(problem, size, work.edges)
-    solution = solve_connected(part, work.edges.impulses[:size], tolerance, work)
-    write_impulses_of_edges(best, size, work.edges)
-    write_most(problem, size, work.edges, work.still.most)
-    hold_still(problem, best, True, work.still)
-    return Solution(best, solution.residual, solution.newton_steps, solution.interior_steps)
 
 
 def solve_connected(problem: Problem, best: Vector, tolerance: float, work: SolverWork) -> Solution:

@@ -113,7 +113,7 @@ def problem_of_island(problem: Problem, island: int, f: Vector, work: Islands) -
     paired = contacts if len(problem.pair) == k else 0
     return Problem(
         none, work.b[:at], work.mu[:contacts], work.lower[:rows], work.upper[:rows], problem.pyramid,
-        factor_of_island(problem.B, island, work), work.R[:at], work.pair[:paired], problem.cones,
+        factor_of_island(problem.B, island, work), work.R[:at], work.pair[:paired],
     )  # fmt: skip
 
 

@@ -44,7 +44,8 @@ tip of a link of one metre moves by 1 mm, the margin of contacts, in a step of 1
 class Problem(NamedTuple):
     """Equations of the impulses f of contacts (their number is that of `mu`), and of rows with bounds: velocities u = A f + b.
 
-    The matrix A is given itself, or as B Bᵀ + R if that is cheaper; A then has no rows.
+    The matrix A is given itself, or as B Bᵀ + R if that is cheaper; A then has no rows. Convex problems have B; those with
+    rounds have both.
     """
 
     A: Matrix  # (m, m), with the compliance on its diagonal, or (0, 0)
@@ -56,7 +57,7 @@ class Problem(NamedTuple):
     B: RowFactor = NO_ROWS
     R: Vector = np.zeros(0)  # (m,) compliance, if B is given
     pair: Integers = np.zeros(0, np.int64)  # (k,) numbers of the pairs of touching bodies, or (0,) if unknown
-    cones: int = 0  # COULOMB, or a convex problem: CONES, or PYRAMIDS by their edges
+    cones: int = 0  # COULOMB, or a convex problem: CONES or PYRAMIDS
     turning: int = 0  # number of contacts with rows of spinning and rolling, which are in their cones
     rounds: int = 0  # number of rounds that remove slip from friction, see `no_slip`
 
@@ -235,38 +236,9 @@ def project(aim: Vector, mu: float, pyramid: bool, r: int, slope: Matrix) -> Non
     slope[1, 2] = slope[2, 1] = -shrink * x * y
 
 
-def project_on_cone(aim: Vector, mu: float, r: int, slope: Matrix) -> None:
-    """Replace one contact's impulses, from row r on, by the nearest point of the cone; write the derivative (3, 3)."""
-    n, x, y = aim[r], aim[r + 1], aim[r + 2]
-    length = sqrt(x * x + y * y)
-    for i in range(3):
-        slope[i, 0] = slope[i, 1] = slope[i, 2] = 0.0
-    if mu * length <= -n or (mu == 0.0 and n <= 0.0):
-        aim[r] = aim[r + 1] = aim[r + 2] = 0.0
-        return
-    if mu == 0.0:
-        slope[0, 0], aim[r + 1], aim[r + 2] = 1.0, 0.0, 0.0
-        return
-    if length <= mu * n:
-        slope[0, 0] = slope[1, 1] = slope[2, 2] = 1.0
-        return
-    share = 1.0 / (1.0 + mu * mu)
-    normal, x, y = (n + mu * length) * share, x / length, y / length
-    shrink, along = mu * normal / length, mu * mu * share
-    aim[r], aim[r + 1], aim[r + 2] = normal, mu * normal * x, mu * normal * y
-    slope[0, 0] = share
-    slope[0, 1] = slope[1, 0] = mu * share * x
-    slope[0, 2] = slope[2, 0] = mu * share * y
-    slope[1, 1], slope[2, 2] = shrink * (1.0 - x * x) + along * x * x, shrink * (1.0 - y * y) + along * y * y
-    slope[1, 2] = slope[2, 1] = (along - shrink) * x * y
-
-
 def project_contact(problem: Problem, aim: Vector, c: int, slope: Matrix) -> None:
     """Project the impulses of contact c on the admissible ones."""
-    if problem.cones == CONES:
-        project_on_cone(aim, problem.mu[c], 3 * c, slope)
-    else:
-        project(aim, problem.mu[c], problem.pyramid, 3 * c, slope)
+    project(aim, problem.mu[c], problem.pyramid, 3 * c, slope)
 
 
 # ---- restitution

@@ -32,7 +32,7 @@ from .block_equations import (
     write_product,
     write_step,
 )
-from .laws import CONES, Problem, project_contact
+from .laws import Problem, project_contact
 from .row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 
 PATH_STEPS = 14
@@ -239,9 +239,6 @@ def part_of_contact(problem: Problem, f: Vector, c: int, work: NewtonWork) -> fl
     unit = 1.0 / work.rho[i]
     n, x, y = f[i] - velocity[i] * unit, f[i + 1] - velocity[i + 1] * unit, f[i + 2] - velocity[i + 2] * unit
     dn, dx, dy = changes[i] * unit - step[i], changes[i + 1] * unit - step[i + 1], changes[i + 2] * unit - step[i + 2]
-    if problem.cones == CONES and mu > 0.0:
-        inside = part_to_cone((n, x, y), (dn, dx, dy), mu)
-        return min(inside, part_to_cone((-n, x, y), (-dn, dx, dy), 1.0 / mu))
     part = part_to(-n, dn)
     if problem.pyramid:
         for side in range(2):

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Vector
-from .edges import EdgeWork
-from .laws import Problem
-from .turning_cones import DIRECTIONS, row_of
+from .compliant_answers import DIRECTIONS, Answering, directions_of, friction_of, row_of
+from .laws import PYRAMIDS, Problem
+from .primal_newton import level_of_edges
 
 MOST_SHIFTS = 30  # greatest number of Newton steps for the multiplier of a cone
 EXACT = 1e-12  # tolerance relative to a cone's radius, and to the diagonal
@@ -29,8 +29,6 @@ LEAST_NORMAL = 1e-15  # [N s]
 class StillWork(NamedTuple):
     """Workspace for problems with at most m unknowns."""
 
-    turning: Integers  # (contacts,) and (contacts, 3) as in `TurningWork`
-    friction: Matrix
     most: Vector  # (m,) greatest friction of rows of pyramids
     A: Matrix  # (5, 5) A for the friction of one contact, in units of f_j / mu_j
     factor: Matrix  # (5, 5)
@@ -47,21 +45,23 @@ def still_work(size: int) -> StillWork:
     A, factor = np.empty((2, n, n))
     b, y, slope, mu = np.empty((4, n))
     most = np.empty(size)
-    return StillWork(np.full(size, -1), np.zeros((size, 3)), most, A, factor, b, y, slope, np.empty(n, np.int64), mu)
+    return StillWork(most, A, factor, b, y, slope, np.empty(n, np.int64), mu)
 
 
-def write_most(problem: Problem, size: int, edges: EdgeWork, most: Vector) -> None:
-    """Write the greatest friction along each row from the impulses of its pair of edges; `size` edges and rows are listed."""
-    for x in range(size):
-        most[edges.other[x]] = 0.0  # of contacts without friction, too
-    for x in range(size):
-        if edges.part[x] > 0.0:
-            most[edges.other[x]] = edges.part[x] * (edges.impulses[x] + edges.impulses[x + 1])
+def write_most(own: Answering, f: Vector, most: Vector) -> None:
+    """Write the greatest friction along each row, from the impulses of its pair of edges."""
+    for c in range(len(own.mu)):
+        level = level_of_edges(own, f, c)
+        for l in range(1, directions_of(c, own)):
+            row = row_of(c, l, own)
+            most[row] = max(abs(f[row]), 2.0 * friction_of(c, l, own) * level)
 
 
-def hold_still(problem: Problem, f: Vector, pyramids: bool, work: StillWork) -> None:
+def hold_still(problem: Problem, f: Vector, own: Answering, work: StillWork) -> None:
     """Apply the problem's rounds to the friction of the impulses f."""
     k = len(problem.mu)
+    if own.cones == PYRAMIDS:
+        write_most(own, f, work.most)
     first = 3 * (k + problem.turning)
     for _ in range(problem.rounds):
         for i in range(first, len(f)):
@@ -69,17 +69,16 @@ def hold_still(problem: Problem, f: Vector, pyramids: bool, work: StillWork) -> 
             if lower > -inf and upper < inf:
                 shift(problem, f, i, (lower, upper))
         for c in range(k):
-            count = 6 if problem.turning > 0 and work.turning[c] >= 0 else 3
-            if pyramids:
-                for l in range(1, count):
-                    i = row_of(c, l, k, work.turning)
-                    if l < 3 or work.friction[c, l - 3] > 0.0:
+            if own.cones == PYRAMIDS:
+                for l in range(1, directions_of(c, own)):
+                    i = row_of(c, l, own)
+                    if l < 3 or friction_of(c, l, own) > 0.0:
                         shift(problem, f, i, (-work.most[i], work.most[i]))
             elif f[3 * c] < LEAST_NORMAL:
-                for l in range(1, count):
-                    f[row_of(c, l, k, work.turning)] = 0.0
+                for l in range(1, directions_of(c, own)):
+                    f[row_of(c, l, own)] = 0.0
             else:
-                hold_in_cone(problem, f, c, count, work)
+                hold_in_cone(problem, f, c, own, work)
 
 
 def residual_of(problem: Problem, f: Vector, i: int) -> float:
@@ -97,19 +96,19 @@ def shift(problem: Problem, f: Vector, i: int, bounds: tuple[float, float]) -> N
         f[i] = min(max(f[i] - residual_of(problem, f, i) / own, bounds[0]), bounds[1])
 
 
-def hold_in_cone(problem: Problem, f: Vector, c: int, count: int, work: StillWork) -> None:
+def hold_in_cone(problem: Problem, f: Vector, c: int, own: Answering, work: StillWork) -> None:
     """Set the friction of a contact to the minimum within its cone, of radius f_n in units of f_j / mu_j."""
-    k, n, x = len(problem.mu), 0, work
-    for l in range(1, count):
-        mu = problem.mu[c] if l < 3 else work.friction[c, l - 3]
+    n, x = 0, work
+    for l in range(1, directions_of(c, own)):
+        mu = friction_of(c, l, own)
         if mu > 0.0:
-            x.row[n], x.mu[n] = row_of(c, l, k, work.turning), mu
+            x.row[n], x.mu[n] = row_of(c, l, own), mu
             n += 1
     for i in range(n):
         x.b[i] = x.mu[i] * residual_of(problem, f, x.row[i])
         for j in range(n):
-            own = problem.R[x.row[i]] if i == j else 0.0
-            x.A[i, j] = x.mu[i] * x.mu[j] * (problem.A[x.row[i], x.row[j]] - own)
+            yields = problem.R[x.row[i]] if i == j else 0.0
+            x.A[i, j] = x.mu[i] * x.mu[j] * (problem.A[x.row[i], x.row[j]] - yields)
     trace = 0.0
     for i in range(n):
         trace += x.A[i, i]

@@ -101,7 +101,6 @@ def problem_of_set(problem: Problem, count: int, work: WorkingSet) -> Problem:
                 A[i, j] = problem.A[r, row_of(j, count, k, work)]
     return Problem(
         A, work.b[:m], work.mu[:count], problem.lower, problem.upper, problem.pyramid, B, work.R[:m], problem.pair[:0],
-        problem.cones,
     )  # fmt: skip
 
 

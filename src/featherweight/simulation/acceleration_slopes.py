@@ -26,7 +26,7 @@ from ..collision.detection import body_of
 from ..collision.triples import Triple, along, component, inner, outer, plus, times
 from ..contact.branches import padded
 from ..contact.compliance import impedance, yielding_of
-from ..contact.compliant_answers import BOUNDARY, Answering, directions_of, is_between, row_of
+from ..contact.compliant_answers import BOUNDARY, Answering, answering_of, directions_of, is_between, row_of
 from ..contact.contact_problem import ProblemRows, find_active_rows, rows_in
 from ..contact.contact_slopes import (
     DIRECTIONS,
@@ -400,7 +400,7 @@ def add_touching(s: RobotStages, y: AccelerationSlopes) -> None:
             call_machine(y.calls.motions)
             call_machine(y.calls.motions_before)
         write_velocities_of_bodies(s, y)
-    answering = Answering(p.law, settings.cones, turning, passes.rows.turning, passes.rows.turning_friction)
+    answering = answering_of(p.law, settings.cones, turning, passes.rows.turning, passes.rows.turning_friction)
     for c in range(k):
         add_contact(s, y, p, answering, c)
     for i in range(3 * turning, count):

@@ -104,13 +104,13 @@ class ContactStage:
     def in_passes(self) -> bool:
         """Return whether contacts are solved in passes of articulated bodies (see `contact.contact_passes`).
 
-        That is so for the convex laws of MJCF files, and trees. Contacts of very many bodies couple too many velocities.
+        That is so for the convex laws of MJCF files, and trees. Contacts of very many bodies couple too many velocities; the
+        factor of the problem's matrix then replaces passes (see `contact.primal_by_factor`).
         """
         s, robot = self.settings, self.robot
         convex = s.law == COMPLIANT and s.cones != COULOMB and not (s.in_step or s.rounds)
         small = robot.nv <= MOST_COUPLED or not self.coupling
-        traced = self.inertia.algorithm == "auto" and not self.inertia.by_sets
-        return convex and small and traced and bool(self.bodies) and not robot.closed
+        return convex and small and self.inertia.algorithm == "auto" and bool(self.bodies) and not robot.closed
 
     @property
     def coupling(self) -> bool:

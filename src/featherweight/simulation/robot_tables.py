@@ -17,6 +17,7 @@ from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKine
 from ..contact.contact_solver import solver_workspace
 from ..contact.inverse_factor import inverse_factors, inverse_work
 from ..contact.joint_rows import JointRows
+from ..contact.laws import COULOMB
 from ..contact.patches import patch_work
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, MachineCall, Table, machine_call
@@ -339,7 +340,7 @@ def python_call(evaluate: Callable[[], None], outputs: list[Array], errors: list
 def _delassus_of_touching(contacts: ContactStage, stages: RobotStages, errors: list[BaseException]) -> tuple[MachineCall, Any]:
     """Return the call of a Delassus matrix made for the touching bodies, or none."""
     inertia, t, q = contacts.inertia, stages.touching, stages.state.q
-    if not (inertia.by_sets and inertia.contacts):
+    if contacts.in_passes or not (inertia.by_sets and inertia.contacts):
         return MachineCall(0, np.zeros(1, np.int64)), None
 
     def evaluate() -> None:
@@ -432,7 +433,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
         impulses=ContactImpulses.of_sizes(room, bodies, joints, candidates, rows, model.settings.turning),
         report=np.zeros(7), deepest=np.zeros(1),
         workspace=solver_workspace(
-            room, rows, size + joints, inertia.branches, model.settings.cones, model.settings.turning
+            room, rows, size + joints, inertia.branches, model.settings.cones != COULOMB
         ),
         collisions=collision_work(stage.scene),
         inertia=ContactInertiaRecord(

@@ -14,7 +14,7 @@ the matrix is written by the composite-rigid-body algorithm, which takes the sam
 from __future__ import annotations
 
 from ...model.tree import INNER, Placements, Tree
-from ...spatial import ZERO_ARTICULATED, ArticulatedInertia, Force
+from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ArticulatedInertia, Force
 from ...spatial.vectors import Mat3, Sym3, Vec3
 from ..articulated import articulated_inertias, joint_forces, responses
 from ..frames import carried_velocity, write_motion, write_vec3
@@ -38,9 +38,14 @@ def contact_response(tree: Tree, bodies: Placements, rows, q, factor, wrench, fo
     """Write the motion (bodies, 6) and the joint velocities x (n,) under wrenches on bodies and joint forces (n,)."""
     motion, x = results
     n, X = len(tree.parent), joint_transforms(tree, q)
-    W = [Force(Vec3(*(factor[j][i] for i in range(3))), Vec3(*(factor[j][i] for i in range(3, 6)))) for j in range(n)]
-    d = [factor[j][6] for j in range(n)]
-    stiff = with_stiffness(tree, rows, [d[j] for j in rows])  # only which rows have an armature matters here
+    W = [ZERO_FORCE] * n
+    d, some = [0.0] * n, [0.0] * len(rows)
+    for j in range(n):
+        W[j] = Force(Vec3(factor[j][0], factor[j][1], factor[j][2]), Vec3(factor[j][3], factor[j][4], factor[j][5]))
+        d[j] = factor[j][6]
+    for k in range(len(rows)):
+        some[k] = d[rows[k]]  # only which rows have an armature matters here
+    stiff = with_stiffness(tree, rows, some)
     u = joint_forces(stiff, X, W, force, loads_of_rows(tree, bodies, wrench))
     a = responses(stiff, X, W, d, u, x)
     for k in range(len(bodies.row)):
@@ -86,12 +91,17 @@ def contact_loads(tree: Tree, bodies: Placements, q, wrench, force, load) -> Non
 
 def loads_of_rows(tree: Tree, bodies: Placements, wrench):
     """Return wrenches against the motion of rows."""
-    return external_forces(tree, bodies, [[0.0 - wrench[k][i] for i in range(6)] for k in range(len(bodies.row))])
+    Y = external_forces(tree, bodies, wrench)
+    for k in range(len(bodies.row)):
+        Y[bodies.row[k]] = ZERO_FORCE - Y[bodies.row[k]]
+    return Y
 
 
 def with_stiffness(tree: Tree, rows, D) -> Tree:
     """Return the tree with D added to the armature of some rows."""
-    armature = list(tree.armature)
+    armature = [0.0] * len(tree.parent)
+    for j in range(len(tree.parent)):
+        armature[j] = tree.armature[j]
     for k in range(len(rows)):
         armature[rows[k]] = armature[rows[k]] + D[k]
     return tree._replace(armature=armature)
@@ -101,11 +111,9 @@ def stiffness_of_rows(tree: Tree, bodies: Placements, K):
     """Return K of each row of the tree, in its frame."""
     stiffness = [ZERO_ARTICULATED] * len(tree.parent)
     for k in range(len(bodies.row)):
-        k00, k01, k02, k03, k04, k05 = (K[k][0][j] for j in range(6))
-        k11, k12, k13, k14, k15 = (K[k][1][j] for j in range(1, 6))
-        k22, k23, k24, k25 = (K[k][2][j] for j in range(2, 6))
-        k33, k34, k35, k44, k45, k55 = K[k][3][3], K[k][3][4], K[k][3][5], K[k][4][4], K[k][4][5], K[k][5][5]
-        cross = Mat3(Vec3(k03, k13, k23), Vec3(k04, k14, k24), Vec3(k05, k15, k25))  # from linear motion to torque
-        of_body = ArticulatedInertia(Sym3(k33, k34, k35, k44, k45, k55), cross, Sym3(k00, k01, k02, k11, k12, k22))
+        u, v, w, x, y, z = K[k][0], K[k][1], K[k][2], K[k][3], K[k][4], K[k][5]
+        cross = Mat3(Vec3(u[3], v[3], w[3]), Vec3(u[4], v[4], w[4]), Vec3(u[5], v[5], w[5]))  # from linear motion to torque
+        linear, angular = Sym3(u[0], u[1], u[2], v[1], v[2], w[2]), Sym3(x[3], x[4], x[5], y[4], y[5], z[5])
+        of_body = ArticulatedInertia(angular, cross, linear)
         stiffness[bodies.row[k]] = of_body.rotate(mat3(bodies.rotation, k)).translate(vec3(bodies.translation, k))
     return stiffness
