@@ -26,8 +26,17 @@ from ..collision.detection import body_of
 from ..collision.triples import Triple, along, component, inner, outer, plus, times
 from ..contact.branches import padded
 from ..contact.compliance import impedance, yielding_of
-from ..contact.compliant_answers import BOUNDARY, Answering, answering_of, directions_of, is_between, row_of
-from ..contact.contact_problem import ProblemRows, find_active_rows, rows_in
+from ..contact.compliant_answers import (
+    BOUNDARY,
+    Answering,
+    answer_of_row,
+    answering_of,
+    directions_of,
+    is_between,
+    row_of,
+    write_answer,
+)
+from ..contact.contact_problem import ProblemRows, RowWork, find_active_rows, rows_in
 from ..contact.contact_slopes import (
     DIRECTIONS,
     ContactAt,
@@ -42,8 +51,8 @@ from ..engine.loops.kernels import LANES, CompiledLoop, MachineCall, aligned_num
 from ..model.tree import FLOATING, PLANAR
 from ..robot.tendons.lengths import write_drift
 from .load_slopes import LoadSlopes, load_slopes, write_load_slopes, write_tau_slopes
-from .robot_stages import turns, write_bent
-from .smooth_motion import accelerate_at_start, be_at, clear, clear_rows, copy, copy_rows, write_body_forces
+from .robot_stages import turns, write_bent, write_pushed_acceleration
+from .smooth_motion import accelerate_at_start, be_at, clear, clear_rows, copy, copy_rows, ordered_product, write_body_forces
 from .stage_records import FOUND, NEAR, SOLVED, WITH_CONTROL, WITH_FORCES, RobotStages
 from .step_status import TAKEN
 from .touching_stages import accelerate_touching
@@ -58,7 +67,9 @@ class SlopeCalls(NamedTuple):
     """Functions of the robot at q; velocities of bodies are in their axes."""
 
     dynamics: MachineCall  # q, v, acceleration, forces -> by_q, by_v, mass, with the armature of the step
+    settled: MachineCall  # the same with the inertia that represents dampers, if they act after impulses
     spanning: MachineCall  # q, v, forces of rows -> spread, swept, carried, if loops move joints
+    struck: MachineCall  # q, v, joint forces with impulses, forces on bodies -> acceleration before dampers act
     jacobian: MachineCall  # q -> jacobian
     motions: MachineCall  # q, after -> turned, for robots with loops
     moved: MachineCall  # q, increment -> x
@@ -130,6 +141,14 @@ def places(x: Sizes) -> Places:
     return Places(stride, width, **at, size=size + LANES)
 
 
+class Paths(NamedTuple):
+    """Joints of velocities, and bodies that they move."""
+
+    joint: Integers  # (n,) armature of each row, or -1
+    first: Integers  # (n,) first row of the joint of each row
+    moves: BooleanMatrix  # (bodies that may touch, n) whether a row moves a body, for robots without loops
+
+
 class AccelerationSlopes(NamedTuple):
     """Derivatives of one robot's acceleration, and workspace."""
 
@@ -139,33 +158,35 @@ class AccelerationSlopes(NamedTuple):
     acceleration: Vector  # (n,) with impulses
     after: Vector  # (n,) velocity w with these impulses
     forces: Matrix  # (bodies, 6) of the user and of contacts
-    late: Vector  # (n,) inertia that represents dampers at the end of the step
-    joint: Integers  # (n,) armature of each row, or -1
-    first: Integers  # (n,) first row of the joint of each row
-    moves: BooleanMatrix  # (bodies that may touch, n) whether a row moves a body
+    paths: Paths
     velocity: Matrix  # (bodies that may touch, 6) at w
     velocity_before: Matrix  # (bodies, 6) at v
     contact: ContactSlopes
     doubtful: Booleans  # (contacts + joint rows,) whether a contact or row is at the boundary between two states
     increment: Vector  # (n,) small motion
+    impulses: Vector  # (m,) of all rows
+    responding: Vector  # (m,) velocities y of all rows
+    spare: Vector  # (m,)
+    slope: Matrix  # (6, 6) G of one contact
+    convex: bool  # whether the contact law is one that these derivatives cover
     by_differences: bool  # whether the forces are differentiated by differences
     calls: SlopeCalls
 
 
-def acceleration_slopes(
-    s: RobotStages, late: Vector, joint: Integers, first: Integers, moves: BooleanMatrix, loop_rows: int, plain: bool
-) -> AccelerationSlopes:  # fmt: skip
+def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: bool, convex: bool) -> AccelerationSlopes:
     """Return arrays for the stages of one robot, without functions."""
     n, bodies, nu = len(s.state.v), len(s.touching.bodies), len(s.state.control)
     lengths = -1 if plain else len(s.touching.model.rows.joint)
     at, none = places(Sizes(n, nu, bodies, loop_rows, lengths)), MachineCall(0, np.zeros(0, np.int64))
-    room = len(s.touching.contacts.gap) + len(s.touching.model.rows.joint)
+    contacts, rows = len(s.touching.contacts.gap), len(s.touching.model.rows.joint)
+    room, m = contacts + rows, 6 * contacts + rows
     return AccelerationSlopes(
         numbers=aligned_numbers(at.size), at=at, load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
-        forces=np.zeros_like(s.state.external), late=late, joint=joint, first=first, moves=moves,
+        forces=np.zeros_like(s.state.external), paths=paths,
         velocity=np.zeros((bodies, 6)), velocity_before=np.zeros((bodies, 6)), contact=contact_slopes(),
         doubtful=np.zeros(room, bool), increment=np.zeros(n), by_differences=not plain,
-        calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
+        impulses=np.zeros(m), responding=np.zeros(m), spare=np.zeros(m), slope=np.zeros((DIRECTIONS, DIRECTIONS)),
+        convex=convex, calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
     )  # fmt: skip
 
 
@@ -189,10 +210,16 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
         call_machine(y.calls.dynamics)
         for i in range(n * n):
             y.numbers[y.at.by_q_struck + i] = y.numbers[y.at.by_q + i]
-    touched = s.calls.contact_factor.address != 0 and (s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0)
+    touched = y.convex and (s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0)
+    in_passes = touched and s.calls.contact_factor.address != 0
     for i in range(n):
-        change = s.touching.passes.change[i] if touched else 0.0
+        change = s.touching.passes.change[i] if in_passes else 0.0
         y.after[i], y.acceleration[i] = s.step.free[i] + change, s.step.acceleration[i] + change / h
+    if touched and not in_passes:
+        write_pushed_acceleration(s, s.touching.impulses.wrench, s.touching.impulses.joint)
+        call_machine(y.calls.struck)
+        for i in range(n):
+            y.after[i] += h * (y.acceleration[i] - s.step.acceleration[i])
     write_forces_on_bodies(s, y, touched)
     call_machine(y.calls.dynamics)
     if y.by_differences:
@@ -325,9 +352,9 @@ def add_differences(s: RobotStages, y: AccelerationSlopes, column: int, weight: 
     place = column if column < n else (at.stride + column - n if column < 2 * n else 3 * at.stride + column - 2 * n)
     for i in range(n):
         x[at.differences + i * at.width + place] += weight * p.acceleration[i]
-        if len(s.inertias.armature) > 0 and y.joint[i] >= 0:
-            x[at.late + i * at.width + place] += weight * s.inertias.armature[y.joint[i]]
-    if not touched or len(s.lengths.at) == 0 or column >= 2 * n:
+        if len(s.inertias.armature) > 0 and y.paths.joint[i] >= 0:
+            x[at.late + i * at.width + place] += weight * s.inertias.armature[y.paths.joint[i]]
+    if not touched or not s.numbers.joined or column >= 2 * n:
         return
     rows, t = s.touching.model.rows, s.touching
     if s.calls.length_bias.address != 0:
@@ -335,8 +362,8 @@ def add_differences(s: RobotStages, y: AccelerationSlopes, column: int, weight: 
         call_machine(s.calls.length_bias)
         write_drift(s.lengths, s.state.v)
     for r in range(len(rows.joint)):
-        dof, f = t.passes.dof[rows.joint[r]], t.impulses.next_row[r]
-        if dof >= n:
+        dof, f = t.dofs[rows.joint[r]], t.impulses.next_row[r]
+        if dof >= s.joints.driving.alike:
             x[at.drifts + 2 * r * at.stride + place] += weight * s.lengths.drift[dof]
             if column < n:
                 yields = yielding_of(t.model.yielding_rows, r)
@@ -354,21 +381,19 @@ def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
     for i in range(n * n):
         x[at.by_q_struck + i] = x[at.by_q + i]
     copy(s.step.pushed, y.acceleration)
-    call_machine(y.calls.dynamics)
     for i in range(n):
         row = at.rates + i * at.width
         for j in range(at.width):
             x[row + j] = 0.0
         add_product(x, row, (at.mass + i * n, n), (at.struck, at.width), at.width)
+    call_machine(y.calls.settled)
+    for i in range(n):
+        row = at.rates + i * at.width
         for j in range(n):
             x[row + j] += x[at.by_q_struck + i * n + j] - x[at.by_q + i * n + j]
         if y.by_differences:
             subtract_multiples(x, row, at.late + i * at.width, 0, at.width, (y.acceleration[i],))
     write_matrix(y)
-    for i in range(n):
-        x[at.matrix + i * at.stride + i] += y.late[i]
-        if s.numbers.drives_damp and y.joint[i] >= 0:
-            x[at.matrix + i * at.stride + i] += s.inertias.armature[y.joint[i]] - s.inertias.base_armature[y.joint[i]]
     solve_for_rates(x, n, at)
 
 
@@ -388,26 +413,54 @@ def add_product(x: Vector, target: int, factors: tuple[int, int], source: tuple[
 
 def add_touching(s: RobotStages, y: AccelerationSlopes) -> None:
     """Add Jᵀ G J to the matrix, and the terms of contacts and joint rows to the right-hand sides."""
-    t, passes, settings = s.touching, s.touching.passes, s.touching.model.settings
-    k, turning = (t.counts[SOLVED] if t.counts[FOUND] > 0 else 0), 0
-    for c in range(k if settings.turning else 0):
-        turning += 1 if turns(t, c) else 0
-    count = 3 * turning + find_active_rows(t.model, t.kinematics, passes.rows.active[3 * turning :])
-    p = rows_in(passes.rows, settings.pyramid, k, count, turning)
-    if k > 0:
+    t = s.touching
+    if t.counts[FOUND] > 0 and t.counts[SOLVED] > 0:
         call_machine(y.calls.jacobian)
         if y.calls.motions.address != 0:
             call_machine(y.calls.motions)
             call_machine(y.calls.motions_before)
         write_velocities_of_bodies(s, y)
-    answering = answering_of(p.law, settings.cones, turning, passes.rows.turning, passes.rows.turning_friction)
+    if s.calls.contact_factor.address != 0:
+        add_rows(s, y, t.passes.rows)
+    else:
+        add_rows(s, y, t.workspace.assembly.of_rows)
+
+
+def add_rows(s: RobotStages, y: AccelerationSlopes, work: RowWork) -> None:
+    """Add the terms of the rows that the last problem of the robot has in its workspace."""
+    t, settings = s.touching, s.touching.model.settings
+    k, turning = (t.counts[SOLVED] if t.counts[FOUND] > 0 else 0), 0
+    for c in range(k if settings.turning else 0):
+        turning += 1 if turns(t, c) else 0
+    count = 3 * turning + find_active_rows(t.model, t.kinematics, work.active[3 * turning :])
+    p = rows_in(work, settings.pyramid, k, count, turning)
+    own = answering_of(p.law, settings.cones, turning, work.turning, work.turning_friction)
     for c in range(k):
-        add_contact(s, y, p, answering, c)
+        write_row_numbers(s, y, p, own, c)
+        add_contact(s, y, p, own, c)
     for i in range(3 * turning, count):
-        add_joint_row(s, y, p, i)
+        add_joint_row(s, y, p, own, i)
     if y.by_differences:
         for i in range(len(y.after)):
             subtract_multiples(y.numbers, y.at.rates + i * y.at.width, y.at.pulls + i * y.at.stride, 0, y.at.stride, (-1.0,))
+
+
+def write_row_numbers(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answering, c: int) -> None:
+    """Write the impulses of a contact, the velocities y to which they answer, and G."""
+    t, count = s.touching, directions_of(c, own)
+    for l in range(count):
+        row, turning = row_of(c, l, own), l > 2
+        at = len(own.mu) + own.group[c] if turning else c
+        axis, impulse = p.axes[at, l % 3], t.impulses.turn[c] if turning else t.impulses.force[c]
+        y.responding[row] = p.law.bias[row]
+        y.impulses[row] = ordered_product(axis, impulse) / ordered_product(axis, axis)
+        for side in range(2):
+            body = body_of(t.contacts, c, side)
+            if body >= 0:
+                for j in range(6):
+                    change = y.velocity[body, j] - t.kinematics.velocity[body, j]
+                    y.responding[row] += p.rows[at, side, l % 3, j] * change
+    write_answer(own, y.responding, c, y.spare, y.slope)
 
 
 def write_velocities_of_bodies(s: RobotStages, y: AccelerationSlopes) -> None:
@@ -440,7 +493,7 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
     yields, pair = yielding_of(t.model.yielding, candidate), t.pair_of[candidate]
     before = h * yields.damping - 1.0
     for l in range(DIRECTIONS):
-        slopes.impulse[l] = p.start[row_of(c, l, own)] if l < count else 0.0
+        slopes.impulse[l] = y.impulses[row_of(c, l, own)] if l < count else 0.0
     shapes = t.scene.pair[pair, 0], t.scene.pair[pair, 1]
     tangents = t.model.tangents[candidate] if len(t.model.tangents) > 0 else t.model.friction[:0]
     if y.calls.motions.address == 0:
@@ -449,14 +502,14 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
     at = ContactAt(c, shapes, t.scene.margin[pair], p.axes[c], p.axes[turning], count, tangents)
     twists = twist_of_side(s, y, c, 0, before), twist_of_side(s, y, c, 1, before)
     unique = write_contact_slopes(t.scene, t.collisions.placement, t.contacts, t.kinematics.placement, at, twists, slopes)
-    y.doubtful[c] = not unique or abs(gap) < ROUNDED or is_between(own, t.passes.numbers.velocity, c)
+    y.doubtful[c] = not unique or abs(gap) < ROUNDED or is_between(own, y.responding, c)
     on_rows = ContactOnRows(c, turning, count)
     write_seen(s, y, p, on_rows, before)
     d, slope = impedance(yields, gap), impedance_slope(yields, gap)
     subtract_multiples(y.numbers, y.at.seen, y.at.opening, 0, y.at.stride, (-h * yields.stiffness * (d + slope * gap),))
-    write_answers(y, t.passes.numbers.slope[c], count, slope / (d * (1.0 - d)))  # R'/R = -d' / (d (1 - d))
+    write_answers(y, y.slope, count, slope / (d * (1.0 - d)))  # R'/R = -d' / (d (1 - d))
     add_forces_of_contact(s, y, p, on_rows)
-    add_stiffness_of_contact(y, t.passes.numbers.slope[c], count)
+    add_stiffness_of_contact(y, y.slope, count)
 
 
 def twist_of_side(s: RobotStages, y: AccelerationSlopes, c: int, side: int, before: float) -> Twist:
@@ -479,8 +532,8 @@ def turn_jacobian(s: RobotStages, y: AccelerationSlopes, body: int, before: floa
     l, w = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)  # velocity by the joints above the joint of row j
     more_l, more_w = l, w  # and by this joint
     for j in range(n):
-        if y.moves[body, j]:
-            if y.first[j] == j:
+        if y.paths.moves[body, j]:
+            if y.paths.first[j] == j:
                 l, w = more_l, more_w
             a = x[J + j], x[J + n + j], x[J + 2 * n + j]
             b = x[J + 3 * n + j], x[J + 4 * n + j], x[J + 5 * n + j]
@@ -596,28 +649,31 @@ def add_stiffness_of_contact(y: AccelerationSlopes, G: Matrix, count: int) -> No
             add_three(x, at.matrix + j * at.stride, at.felt + l * at.stride, at, l, j, 1.0, padded(j + 1))
 
 
-def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, i: int) -> None:
+def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answering, i: int) -> None:
     """Add the terms of a limit, of dry friction or of an equality of a joint or a length."""
     t, h, n, at, x, sliding = s.touching, s.numbers.step, len(y.after), y.at, y.numbers, len(p.law.friction)
     rows, r = t.model.rows, p.active[i]
-    dof, sign, yields = t.passes.dof[rows.joint[r]], rows.sign[r], yielding_of(t.model.yielding_rows, r)
-    gap, G, f = t.kinematics.gap[r], t.passes.numbers.stiffness[3 * sliding + i], p.start[3 * sliding + i]
-    before = h * yields.damping - 1.0
-    y.doubtful[len(t.contacts.gap) + r] = is_row_between(p, 3 * sliding + i, t.passes.numbers.velocity, gap)
+    dof, sign, yields = t.dofs[rows.joint[r]], rows.sign[r], yielding_of(t.model.yielding_rows, r)
+    gap, f, before, at_row = t.kinematics.gap[r], t.impulses.next_row[r], h * yields.damping - 1.0, 3 * sliding + i
+    alike, change = s.joints.driving.alike, 0.0
     for j in range(3 * at.stride):
         x[at.rows + j] = 0.0
     for j in range(at.stride):
         x[at.opening + j] = x[at.seen_by_v + j] = 0.0
     J, seen, by_v = at.rows, at.rows + at.stride, at.seen_by_v
-    if dof < n:
-        x[J + dof] = sign
+    if dof < alike:
+        x[J + dof], change = sign, sign * (y.after[dof] - s.step.free[dof])
     else:
         for j in range(n):
             x[J + j] = sign * s.point.S[dof, j]
+            change += x[J + j] * (y.after[j] - s.step.free[j])
             x[seen + j] = sign * x[at.arms + r * n + j]
             if rows.holds[r] > 0:
                 x[seen + j] += h * x[at.drifts + 2 * r * at.stride + j]
                 x[by_v + j] = h * x[at.drifts + (2 * r + 1) * at.stride + j]
+    y.responding[at_row] = p.law.bias[at_row] + change
+    _, G = answer_of_row(own, at_row, y.responding[at_row])
+    y.doubtful[len(t.contacts.gap) + r] = is_row_between(p, at_row, y.responding, gap)
     add_curved(s, x[J : J + n], x[by_v : by_v + n])
     if rows.holds[r] > 0:
         add_gaps_of_equality(s, y, r, seen)
@@ -626,7 +682,7 @@ def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, i: int)
         subtract_multiples(x, at.opening, J, 0, at.stride, (-slope / (d * (1.0 - d)),))
         subtract_multiples(x, seen, J, 0, at.stride, (-h * yields.stiffness * (d + slope * gap),))
     subtract_multiples(x, by_v, J, 0, at.stride, (-1.0 - before,))
-    first, stop = (dof, dof + 1) if dof < n else (0, n)
+    first, stop = (dof, dof + 1) if dof < alike else (0, n)
     for j in range(first, stop):
         force, row = x[J + j] / h, at.rates + j * at.width
         if force != 0.0:
@@ -647,9 +703,10 @@ def add_gaps_of_equality(s: RobotStages, y: AccelerationSlopes, r: int, seen: in
     d, slope = impedance(yields, distance), impedance_slope(yields, distance)
     subtract_multiples(x, seen, at.rows, 0, at.stride, (-stiffness * d,))
     for k in range(first, first + count if slope != 0.0 else first):
-        part, dof = slope * t.kinematics.gap[k] / distance, t.passes.dof[rows.joint[k]]
+        part, dof = slope * t.kinematics.gap[k] / distance, t.dofs[rows.joint[k]]
         for j in range(n):
-            farther = part * rows.sign[k] * (s.point.S[dof, j] if dof >= n else (1.0 if dof == j else 0.0))
+            own = s.point.S[dof, j] if dof >= s.joints.driving.alike else (1.0 if dof == j else 0.0)
+            farther = part * rows.sign[k] * own
             x[seen + j] += stiffness * gap * farther
             x[at.opening + j] += farther / (d * (1.0 - d))
 

@@ -101,16 +101,21 @@ class ContactStage:
         return contacts
 
     @cached_property
+    def convex(self) -> bool:
+        """Return whether contacts have the convex law of MJCF files, without corrections of its solution."""
+        s = self.settings
+        return s.law == COMPLIANT and s.cones != COULOMB and not (s.in_step or s.rounds)
+
+    @cached_property
     def in_passes(self) -> bool:
         """Return whether contacts are solved in passes of articulated bodies (see `contact.contact_passes`).
 
         That is so for the convex laws of MJCF files, and trees. Contacts of very many bodies couple too many velocities; the
         factor of the problem's matrix then replaces passes (see `contact.primal_by_factor`).
         """
-        s, robot = self.settings, self.robot
-        convex = s.law == COMPLIANT and s.cones != COULOMB and not (s.in_step or s.rounds)
+        robot = self.robot
         small = robot.nv <= MOST_COUPLED or not self.coupling
-        return convex and small and self.inertia.algorithm == "auto" and bool(self.bodies) and not robot.closed
+        return self.convex and small and self.inertia.algorithm == "auto" and bool(self.bodies) and not robot.closed
 
     @property
     def coupling(self) -> bool:

@@ -63,19 +63,20 @@ def step_derivatives(fleet: Fleet, inputs: Inputs) -> StepDerivatives:
 def require_derivatives(plant: Plant) -> None:
     """Raise NotImplementedError for a simulation whose steps have no derivatives."""
     model, forces, name = plant.model, plant.forces, plant.robot.name
-    in_passes, compiled = plant.contacts.in_passes, model.integrator == "semi-implicit" or model.staged
-    if not (plant.holds_rigidly or in_passes):
+    compiled = model.integrator == "semi-implicit" or model.staged
+    convex = plant.contacts.convex and compiled
+    if not (plant.holds_rigidly or convex):
         raise NotImplementedError(
-            "derivatives of a step with compliant contacts are implemented for the law 'file' of MJCF files, without loops and "
-            "'midpoint'; use contact='rigid'"
+            f"{name}: derivatives of a step with compliant contacts need the law 'file' of an MJCF file, without "
+            "noslip_iterations, and the integrator 'semi-implicit' or 'rk4'; use these, or contact='rigid'"
         )
     if forces.sticky:
         raise NotImplementedError(f"derivatives of a step of {name} with adhesion are not implemented")
     if len(plant.contacts.model.surfaces):
         raise NotImplementedError(f"derivatives of a step of {name} with moving surfaces are not implemented")
-    if plant.contacts.settings.turning and not in_passes:
+    if plant.contacts.settings.turning and not convex:
         raise NotImplementedError("derivatives of a step with friction against spinning or rolling need contact='file'")
-    if model.has_linear_forces or (compiled and (in_passes or (forces.plain and not len(forces.springs.bent)))):
+    if model.has_linear_forces or (compiled and (convex or (forces.plain and not len(forces.springs.bent)))):
         return
     if not forces.plain:
         what = "tendons, limits of ball joints, dry friction of free joints, forces at frames, activations or muscles"
@@ -93,7 +94,7 @@ def _ends(found: FoundStep) -> Array:
     """Return the derivatives (2 nv, 3 nv + nu) of the state after the step by q, v, joint forces and controls."""
     model, s, step = found.model, found.stages, found.stages.step
     compiled = found.slopes_of_step()
-    if compiled and (found.contacts.in_passes or not found.touched):
+    if compiled and (found.contacts.convex or not found.touched):
         return compiled.ends
     start = State(*map(Rated, s.state[:2], model.directions))
     rates, smooth, contacts = StepRates(found, start), None, None
@@ -103,7 +104,7 @@ def _ends(found: FoundStep) -> Array:
         smooth = rates.runge_kutta() if model.integrator == "rk4" else rates.midpoint()
         free = smooth.v.rates
     after, displacement = Rated(step.after, free), None
-    if found.touched and not found.contacts.in_passes:
+    if found.touched and not found.contacts.convex:
         contacts = ContactRates(found, start, free)
         after = after._replace(rates=contacts.velocity())
         displacement = Rated(step.displacement, contacts.displacement()) if step.displacement.any() else None

@@ -32,6 +32,7 @@ from .acceleration_slopes import (
     WRITE_ENDS,
     WRITE_STAGE_SLOPES,
     WRITE_STEP_SLOPES,
+    Paths,
     SlopeCalls,
     StepSlopes,
     acceleration_slopes,
@@ -110,49 +111,43 @@ class SlopesOfStep:
 
     def __init__(self, model: StepModel, contacts: ContactStage, stages: StagesTable) -> None:
         s, robot = stages.content, model.struck
-        n, bodies, own = robot.nv, len(s.touching.bodies), [j for j in robot.model.joints if j.type is not JointType.FLOATING]
-        late, joint = np.zeros(n), np.full(n, -1)
-        if not robot.closed:
-            late += np.subtract(model.moving.model.tree.armature, robot.model.tree.armature)
-        for k, j in enumerate(own):
-            joint[j.v_slice] = k
-        first, moves = np.zeros(n, np.int64), np.zeros((bodies, n), bool)
-        for joint_of_row in robot.joints:
-            first[joint_of_row.v_slice] = joint_of_row.v_slice.start
-        for k, body in enumerate(contacts.numbers if not robot.closed else ()):
-            row = robot.model.placed_bodies[body].row
-            while row >= 0:
-                moves[k, row], row = True, robot.parent[row]
-        rows = model.forces.rows if robot.closed else 0
-        y = acceleration_slopes(s, late, joint, first, moves, rows, model.has_linear_forces)
+        n, bodies, (first, moves) = robot.nv, len(s.touching.bodies), _paths(robot, contacts.numbers)
+        joint = np.full(n, -1)
+        for k, j in enumerate(j for j in robot.model.joints if j.type is not JointType.FLOATING):
+            if not robot.closed:
+                joint[j.v_slice] = k
+        plain = model.has_linear_forces and not (robot.closed and contacts.convex)
+        rows = model.forces.rows if robot.closed and plain else 0
+        y = acceleration_slopes(s, Paths(joint, first, moves), rows, plain, contacts.convex)
         by_q, by_v, mass, carried = (matrix_at(y, place, n, n) for place in (y.at.by_q, y.at.by_v, y.at.mass, y.at.carried))
         spread, swept = (matrix_at(y, place, rows, n) for place in (y.at.spread, y.at.swept))
         turned, jacobian, before = (
             matrix_at(y, place, bodies, 6, n) for place in (y.at.turned, y.at.jacobian, y.at.turned_before)
         )
-        q, v = s.state.q, s.state.v
-        dynamics = analytic(robot.inverse_dynamics_derivatives).variant("external_forces")
-        if model.driven:
-            dynamics = CompiledFunction(with_armature(robot, dynamics.program), robot.execution)
+        q, v, parted = s.state.q, s.state.v, contacts.convex and not contacts.in_passes
         given = {"q": q, "v": v, "a": y.acceleration, "external_forces": y.forces, "armature": s.inertias.armature}
-        of_bodies = contacts.body_velocities.derivative("v") if bodies and contacts.in_passes else None
+
+        def dynamics(moving: Robot, varies: bool) -> Call:
+            function = analytic(moving.inverse_dynamics_derivatives).variant("external_forces")
+            if varies:
+                function = CompiledFunction(with_armature(moving, function.program), moving.execution)
+            return function, *(given[x.name] for x in function.program.inputs), by_q, by_v, mass
+
+        of_bodies = contacts.body_velocities.derivative("v") if bodies and contacts.convex else None
         motions = contacts.body_velocities.derivative("q") if of_bodies and robot.closed else None
-        calls = {
-            "dynamics": (dynamics, *(given[x.name] for x in dynamics.program.inputs), by_q, by_v, mass),
-            "spanning": (
-                spanning_slopes(robot) if robot.closed and model.has_linear_forces else None,
-                q,
-                v,
-                y.load.force,
-                spread,
-                swept,
-                carried,
+        calls: dict[str, Call] = {
+            "dynamics": dynamics(robot, model.driven),
+            "settled": dynamics(model.moving, model.armature_varies) if model.settles else (None,),
+            "struck": (
+                robot.forward_dynamics.variant("external_forces") if parted else None, q, v, s.step.pushed_load,
+                s.touching.forces, y.acceleration,
             ),
+            "spanning": (spanning_slopes(robot) if rows else None, q, v, y.load.force, spread, swept, carried),
             "jacobian": (of_bodies, q, v, jacobian),
             "motions": (motions, q, y.after, turned),
             "motions_before": (motions, q, v, before),
-            "moved": (None if model.has_linear_forces else robot.step_functions.integrate, q, y.increment, s.point.x),
-        }
+            "moved": (None if plain else robot.step_functions.integrate, q, y.increment, s.point.x),
+        }  # fmt: skip
         made = {name: _call(call, stages.errors) for name, call in calls.items()}
         self.content = y._replace(calls=SlopeCalls(**{name: call for name, (call, _) in made.items()}))
         self.ends = np.zeros((2 * n, 3 * n + len(s.state.control)))
@@ -216,6 +211,18 @@ class SlopesOfStep:
             else:
                 names.append(name_of_row(rows, int(i) - room, self.forces))
         return names
+
+
+def _paths(robot: Robot, bodies: Array) -> tuple[Array, Array]:
+    """Return the first row of the joint of each velocity, and which velocities (bodies, nv) of a tree move bodies."""
+    first, moves = np.zeros(robot.nv, np.int64), np.zeros((len(bodies), robot.nv), bool)
+    for joint in robot.joints:
+        first[joint.v_slice] = joint.v_slice.start
+    for k, body in enumerate(bodies if not robot.closed else ()):
+        row = robot.model.placed_bodies[body].row
+        while row >= 0:
+            moves[k, row], row = True, robot.parent[row]
+    return first, moves
 
 
 def name_of_row(rows: JointRows, r: int, forces: ForcesAtJoints) -> str:
