@@ -17,8 +17,9 @@ the upper bound. Contacts come first in A, three rows each, then rows with bound
 
 The solver processes one island after the other (`islands`), and in each a few contacts first (`working_set`). From the impulses
 of the previous step, Newton's method follows a path (`newton`), on which each step ends where a contact starts to stick, to
-slide or to open: one or two steps if little has changed. If the path does not reach the solution, sweeps over all contacts
-(`sweeps`), further paths and an interior-point method (`interior_point`) alternate. The number of all these steps is bounded.
+slide or to open: one or two steps if little has changed. If the path does not reach the solution, an interior-point method
+(`interior_point`) follows for few contacts. Then sweeps over all contacts (`gauss_seidel`), further paths and interior points
+alternate. The number of all these steps is bounded.
 """
 
 from __future__ import annotations
@@ -65,11 +66,11 @@ from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chos
 
 FEWEST = 4  # number of contacts up to which there is no working set
 TURNS = 10  # greatest number of working sets before all contacts are used
-MOST_STARTS = len(STARTS)
 MANY, FAR = 40, 1e7  # number of contacts, and residual in tolerances, above which sweeps come first
 TRIAL = 11  # number of steps after which the first path ends if it is slow, for at most MANY contacts
 DIRECT = 2  # number of starts of interior points before the first round, for at most MANY contacts
-ROUNDS = 2 * len(STARTS)  # number of rounds of sweeps and a path; every second one has interior points
+MOST_STARTS = len(STARTS)
+ROUNDS = 2 * MOST_STARTS  # number of rounds of sweeps and a path; every second one has interior points
 SWEEPS = 10  # number of sweeps in a round
 PARTS = 0.0, 0.5, 2.0, 0.1  # multiples of the best impulses from which every second round starts; zero without sweeps
 LONG_PATH = 28

@@ -36,7 +36,8 @@ from .laws import CONES, Problem, project_contact
 from .row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 
 PATH_STEPS = 14
-SLOW, MANY_STEPS = 1e-2, 1 << 30
+SLOW = 1e-2  # ratio of residuals above which a path is slow
+WITHOUT_TRIAL = 1 << 30
 ALONG_PATH = 1e-7  # proximal term of steps along a path
 CLOSE = 1e3  # residual, in tolerances, below which the next two proximal terms are used
 AT_END, LEAST = (
@@ -162,7 +163,7 @@ def solve_by_newton(
 
 
 def solve_along_path(
-    problem: Problem, f: Vector, tolerance: float, most: int, work: NewtonWork, trial: int = MANY_STEPS
+    problem: Problem, f: Vector, tolerance: float, most: int, work: NewtonWork, trial: int = WITHOUT_TRIAL
 ) -> tuple[float, int]:
     """Follow a path of steps, each of which ends where the first contact or row changes its state; return as `solve_by_newton`.
 
