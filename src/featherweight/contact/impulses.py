@@ -225,7 +225,7 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
     if not few and write_residual(problem, f, newton) > FAR * tolerance:
         sweep(problem, f, SWEEPS, newton)
     residual, steps = solve_along_path(problem, f, tolerance, PATH_STEPS, newton, TRIAL if few else PATH_STEPS)
-    direct = DIRECT if few and rounds == ROUNDS else 0
+    direct = DIRECT if few and rounds == ROUNDS and problem.cones == COULOMB else 0
     inside = starts = 0
     copy_numbers(newton.last, current)
     for count in range(direct + rounds):
