@@ -21,7 +21,7 @@ import numpy as np
 
 from ..array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import LANES, aligned_numbers, subtract_product
-from .branch_elimination import clear_matrix, factor_branches, place_of_branch, solve_by_branches, subtract_rows
+from .branch_elimination import clear_matrix, factor_branches, place_of_branch, solve_by_branches
 from .branches import padded
 from .elimination import numbers_of_equations, solve_partly_symmetric
 from .laws import Problem
@@ -329,14 +329,15 @@ def add_rows_of_branch(B: RowFactor, g: int, x: int, panel: int, symmetric: bool
             length += padded(plan.size[B.branch[y]])
             y += 1
         upper_alone = padded(plan.size[a]) if place == 0 else 0
-        for r in range(plan.size[a]):
-            row = plan.offset[a] + r * stride + place
-            skipped = r // LANES * LANES if symmetric and place == 0 else 0
-            source = panel + column + skipped
-            subtract_rows(values, row + skipped, source, width, length - skipped, (own + r, width, rows))
-            if not symmetric and length > upper_alone:
-                row, source = plan.numbers + row + upper_alone, begin + column + upper_alone
-                subtract_rows(values, row, source, width, length - upper_alone, (panel + B.column[x] + r, width, rows))
+        for r in range(0, plan.size[a], LANES):  # symmetric blocks leave out vectors below the diagonal
+            skipped = r if symmetric and place == 0 else 0
+            row, source = plan.offset[a] + r * stride + place + skipped, panel + column + skipped
+            sizes = min(LANES, plan.size[a] - r), length - skipped, rows
+            subtract_product(values, (row, stride), (source, width), (own + r, 1, width), sizes)
+        if not symmetric and length > upper_alone:
+            row, source = plan.numbers + plan.offset[a] + place + upper_alone, begin + column + upper_alone
+            factors = panel + B.column[x], 1, width
+            subtract_product(values, (row, stride), (source, width), factors, (plan.size[a], length - upper_alone, rows))
 
 
 def write_inner(blocks: InnerBlocks, g: int) -> bool:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Booleans, Integers, Vector
-from ..engine.loops.kernels import LANES, subtract_multiples, sum_of_products
+from ..engine.loops.kernels import LANES, subtract_multiples, subtract_product, sum_of_products
 from .branches import padded
 
 BLOCK = 8  # rows at a time
@@ -316,12 +316,12 @@ def reduce_later(matrix: Vector, plan: EliminationPlan, a: int, symmetric: bool)
                 y, ahead = y + 1, ahead + 1
             seek = ahead
             own = padded(plan.size[b]) if into == 0 else 0  # columns that only the upper part has
-            for r in range(plan.size[b]):
-                row = target + r * wide + into
-                subtract_rows(matrix, row, upper + source, stride, length, (lower + column + r, stride, n))
-                if not symmetric and length > own:
-                    row = plan.numbers + row + own
-                    subtract_rows(matrix, row, lower + source + own, stride, length - own, (upper + column + r, stride, n))
+            factors = lower + column, 1, stride
+            subtract_product(matrix, (target + into, wide), (upper + source, stride), factors, (plan.size[b], length, n))
+            if not symmetric and length > own:
+                row, factors = plan.numbers + target + into + own, (upper + column, 1, stride)
+                sizes = plan.size[b], length - own, n
+                subtract_product(matrix, (row, wide), (lower + source + own, stride), factors, sizes)
 
 
 def solve_by_branches(

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..array_types import Integers, Matrix, Tensor4, Vector
 from ..collision.detection import ContactPoints, body_of
-from ..engine.loops.kernels import as_matrix
+from ..engine.loops.kernels import aligned_numbers, as_matrix
 from .block_equations import copy_numbers, write_product
-from .branches import BranchPaths, longest_path, widest_row
+from .branches import BranchPaths, longest_path, padded, widest_row
 from .contact_model import ContactModel
 from .contact_passes import RobotInPasses, scene_of, solve_in_passes
 from .contact_problem import (
@@ -24,7 +24,9 @@ from .contact_problem import (
     RowWork,
     assembled,
     assembly_work,
+    is_cheaper,
     rows_of_contacts,
+    write_square,
 )  # fmt: skip
 from .contact_settings import ContactSettings
 from .gauss_seidel import sweep
@@ -94,6 +96,7 @@ class ImpulseWork(NamedTuple):
     push: Vector  # (k + n,) displacements in the form of impulses
     normals: Vector  # ((k + n)²,) A of these rows
     pushed_rows: RowFactorWork
+    square: Vector  # ((k + n + columns of B) padded(k + n),)
     none: Vector  # (0,)
     zero: Vector  # (k + n,)
     unbounded: Vector  # (k + n,)
@@ -108,7 +111,8 @@ def impulse_work(contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES, 
     pushed, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
         solver_work(m, branches, convex), f, impact, compression, guess, after, change, change_back,
-        lower, upper, pushed, gap, push, np.empty(n * n), row_factor_work(n, NO_BRANCHES), none, zero, unbounded,
+        lower, upper, pushed, gap, push, np.empty(n * n), row_factor_work(n, NO_BRANCHES),
+        aligned_numbers((n + branches.columns) * padded(n)), none, zero, unbounded,
     )  # fmt: skip
 
 
@@ -346,11 +350,14 @@ def write_push(
 def problem_of_normals(p: AssembledProblem, kept: int, work: ImpulseWork) -> Problem:
     """Return the problem of the displacement: rows of normals and limits only, with nonnegative impulses."""
     whole, pushed = p.problem, work.pushed
-    A, B = as_matrix(work.normals, 0, 0), whole.B
+    A, B = as_matrix(work.normals, kept, kept), whole.B
     if whole.factored:
         B = rows_of_factor(B, len(whole.mu), pushed[:kept], work.pushed_rows)
+        if is_cheaper(B, kept):
+            A = as_matrix(work.normals, 0, 0)
+        else:
+            write_square(B, 0, work.square, A)
     else:
-        A = as_matrix(work.normals, kept, kept)
         for i in range(kept):
             for j in range(kept):
                 A[i, j] = whole.A[pushed[i], pushed[j]]

@@ -13,6 +13,7 @@ on its six velocities y = Y w, which an impulse changes by Y Yᵀ:
 from __future__ import annotations
 
 from ..array_types import Vector
+from ..engine.loops.kernels import LANES
 from .block_equations import write_product
 from .branch_elimination import product_of_row
 from .laws import Problem, project_contact
@@ -96,10 +97,11 @@ def stepped_row(problem: Problem, i: int, f: float, u: float, work: NewtonWork) 
 
 
 def write_blocks_of_factor(problem: Problem, work: NewtonWork) -> None:
-    """Write the block of A of each contact, to `M`."""
+    """Write the block of A of each contact, to `M`, and Y Yᵀ of all groups."""
     B, M, R = problem.B, work.equations.M, problem.R
     for g in range(len(B.width)):
-        write_products_of_rows(B, g)
+        if B.member_begin[g] < B.member_begin[g + 1]:
+            write_products_of_rows(B, g)
         for x in range(B.member_begin[g], B.member_begin[g + 1]):
             c = B.members[x]
             if c < len(problem.mu):
@@ -118,9 +120,14 @@ def write_products_of_rows(B: RowFactor, g: int) -> None:
             values[at + i * MOST_ROWS + j] = values[at + j * MOST_ROWS + i] = product
 
 
+def sums_of(B: RowFactor) -> int:
+    """Return the position of sums of Eᵀ d in `values`, after workspace for y and for a row."""
+    return B.room + MOST_ROWS + B.size + LANES * B.plan.branches
+
+
 def squares_of(B: RowFactor, g: int) -> int:
-    """Return the position of Y Yᵀ of a group in `values`: after workspace for y and for a row. Sums of Eᵀ d follow it."""
-    return B.room + MOST_ROWS + B.width[g]  # type: ignore[no-any-return]
+    """Return the position of Y Yᵀ of a group in `values`."""
+    return sums_of(B) + MOST_ROWS + g * MOST_ROWS * MOST_ROWS
 
 
 def product_of_ends(B: RowFactor, g: int, c: int, a: int, b: int) -> float:
@@ -140,8 +147,7 @@ def sweep_group(problem: Problem, g: int, f: Vector, work: NewtonWork) -> None:
     B, k, b, R = problem.B, len(problem.mu), problem.b, problem.R
     values, rows, room = B.values, B.rows[g], B.room
     write_velocities(B, g, work.equations.sums)
-    write_products_of_rows(B, g)
-    sums, moved = squares_of(B, g) + MOST_ROWS * MOST_ROWS, False
+    sums, moved = sums_of(B), False
     for r in range(rows):
         values[sums + r] = 0.0
     for x in range(B.member_begin[g], B.member_begin[g + 1]):
@@ -174,7 +180,7 @@ def sweep_group(problem: Problem, g: int, f: Vector, work: NewtonWork) -> None:
 def add_change(B: RowFactor, g: int, c: int, l: int, change: float) -> None:
     """Add the change of an impulse to the sums, and to y."""
     values, at, room, square, rows = B.values, B.at[c], B.room, squares_of(B, g), B.rows[g]
-    sums = square + MOST_ROWS * MOST_ROWS
+    sums = sums_of(B)
     for r in range(rows):
         factor = (change if r == l - 1 - at else 0.0) if at < 0 else change * B.ends[at + l * rows + r]
         if factor != 0.0:

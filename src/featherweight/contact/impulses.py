@@ -17,8 +17,9 @@ the upper bound. Contacts come first in A, three rows each, then rows with bound
 
 The solver processes one island after the other (`islands`), and in each a few contacts first (`working_set`). From the impulses
 of the previous step, Newton's method follows a path (`newton`), on which each step ends where a contact starts to stick, to
-slide or to open: one or two steps if little has changed. If the path does not reach the solution, sweeps over all contacts
-(`sweeps`), further paths and an interior-point method (`interior_point`) alternate. The number of all these steps is bounded.
+slide or to open: one or two steps if little has changed. If the path does not reach the solution, an interior-point method
+(`interior_point`) follows for few contacts. Then sweeps over all contacts (`gauss_seidel`), further paths and interior points
+alternate. The number of all these steps is bounded.
 """
 
 from __future__ import annotations
@@ -64,7 +65,10 @@ from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chos
 FEWEST = 4  # number of contacts up to which there is no working set
 TURNS = 10  # greatest number of working sets before all contacts are used
 MANY, FAR = 40, 1e7  # number of contacts, and residual in tolerances, above which sweeps come first
-ROUNDS = 2 * len(STARTS)  # number of rounds of sweeps and a path; every second one has interior points
+TRIAL = 11  # number of steps after which the first path ends if it is slow, for at most MANY contacts
+DIRECT = 2  # number of starts of interior points before the first round, for at most MANY contacts
+MOST_STARTS = len(STARTS)
+ROUNDS = 2 * MOST_STARTS  # number of rounds of sweeps and a path; every second one has interior points
 SWEEPS = 10  # number of sweeps in a round
 PARTS = 0.0, 0.5, 2.0, 0.1  # multiples of the best impulses from which every second round starts; zero without sweeps
 LONG_PATH = 28
@@ -192,31 +196,36 @@ def solve_connected(problem: Problem, best: Vector, tolerance: float, work: Solv
 def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work: SolverWork) -> Solution:
     """Replace impulses by the solution without a working set, in at most `rounds` rounds; rho is written."""
     newton, current = work.newton, work.kept[: len(f)]
-    if len(problem.mu) > MANY and write_residual(problem, f, newton) > FAR * tolerance:
+    few = len(problem.mu) <= MANY
+    if not few and write_residual(problem, f, newton) > FAR * tolerance:
         sweep(problem, f, SWEEPS, newton)
-    residual, steps = solve_along_path(problem, f, tolerance, PATH_STEPS, newton)
-    inside = 0
+    residual, steps = solve_along_path(problem, f, tolerance, PATH_STEPS, newton, TRIAL if few else PATH_STEPS)
+    direct = DIRECT if few and rounds == ROUNDS and problem.cones == COULOMB else 0
+    inside = starts = 0
     copy_numbers(newton.last, current)
-    for number in range(rounds):
+    for count in range(direct + rounds):
         if tolerance < residual <= CLOSE * tolerance:
             residual, more = solve_by_newton(problem, f, tolerance, LAST_STEPS, LEAST, newton)
             steps += more
         if not residual > tolerance:
             break
-        if number % 2 == 1:  # from another starting point
-            for i in range(len(f)):
-                current[i] = PARTS[number // 2] * f[i]
-        project_all(problem, current, newton.equations.P)
-        if number != 1:
-            sweep(problem, current, SWEEPS, newton)
-        length = PATH_STEPS if number == 0 else LONG_PATH
-        residual, more = follow_path(problem, current, f, residual, tolerance, length, newton)
-        steps += more
-        copy_numbers(newton.last, current)
-        if residual > tolerance and number % 2 == 0 and problem.cones == COULOMB:
-            factored, start = with_factor(problem, work), STARTS[number // 2]
+        number = count - direct
+        if number >= 0:
+            if number % 2 == 1:  # from another starting point
+                for i in range(len(f)):
+                    current[i] = PARTS[number // 2] * f[i]
+            project_all(problem, current, newton.equations.P)
+            if number != 1:
+                sweep(problem, current, SWEEPS, newton)
+            length = PATH_STEPS if number == 0 else LONG_PATH
+            residual, more = follow_path(problem, current, f, residual, tolerance, length, newton)
+            steps += more
+            copy_numbers(newton.last, current)
+        inner = (number < 0 or number % 2 == 0) and starts < MOST_STARTS and problem.cones == COULOMB
+        if residual > tolerance and inner:
+            factored, start = with_factor(problem, work), STARTS[starts]
             residual, taken, more = solve_inside(problem, factored, f, residual, tolerance, start, work.interior, newton)
-            inside, steps = inside + taken, steps + more
+            inside, steps, starts = inside + taken, steps + more, starts + 1
     if residual > FAIR * tolerance and rounds == ROUNDS:
         copy_numbers(f, current)
         sweep(problem, current, LAST_SWEEPS, newton)

@@ -36,6 +36,8 @@ from .laws import Problem, project_contact
 from .row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 
 PATH_STEPS = 14
+SLOW = 1e-2  # ratio of residuals above which a path is slow
+WITHOUT_TRIAL = 1 << 30
 ALONG_PATH = 1e-7  # proximal term of steps along a path
 CLOSE = 1e3  # residual, in tolerances, below which the next two proximal terms are used
 AT_END, LEAST = (
@@ -160,18 +162,23 @@ def solve_by_newton(
     return least, most
 
 
-def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, work: NewtonWork) -> tuple[float, int]:
+def solve_along_path(
+    problem: Problem, f: Vector, tolerance: float, most: int, work: NewtonWork, trial: int = WITHOUT_TRIAL
+) -> tuple[float, int]:
     """Follow a path of steps, each of which ends where the first contact or row changes its state; return as `solve_by_newton`.
 
     Up to there r is linear except for the directions of sliding, so that a step of length t leaves (1 - t) r (Katzenelson 1965;
-    Ralph 1994). If a contact changes back immediately, the step continues to a later change.
+    Ralph 1994). If a contact changes back immediately, the step continues to a later change. The path ends if `trial` steps
+    leave more than `SLOW` of the residual.
     """
     last, changes = work.last, work.tried
     m = len(f)
     copy_numbers(f, last[:m])
-    least = residual = write_residual(problem, last[:m], work)
+    least = residual = first = write_residual(problem, last[:m], work)
     before, at_end = -1, AT_END
     for count in range(most):
+        if count == trial and least > SLOW * first:
+            return write_residual(problem, f, work), count
         if count > 0 and not least > tolerance:
             least = residual = write_residual(problem, f, work)  # removes rounding errors of updated velocities
             copy_numbers(f, last[:m])

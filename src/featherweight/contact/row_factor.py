@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Vector
-from ..engine.loops.kernels import aligned_numbers
+from ..engine.loops.kernels import LANES, aligned_numbers
 from .branch_elimination import (
     EliminationPlan,
     PlanWork,
@@ -113,6 +113,7 @@ def row_factor_work(blocks: int, sizes: FactorSizes) -> RowFactorWork:
     member_begin, run_begin = np.zeros((2, blocks + 1), np.int64)
     branch, column = np.empty((2, blocks * sizes.runs), np.int64)
     numbers = (MOST_ROWS * (blocks + 1) + 1) * sizes.width + sizes.numbers + MOST_ROWS * (MOST_ROWS + 3)
+    numbers += sizes.columns + LANES * sizes.branches + blocks * MOST_ROWS * MOST_ROWS  # of `gauss_seidel`
     return RowFactorWork(
         aligned_numbers(numbers), np.empty(blocks * 3 * MOST_ROWS), at, group, members, member_begin, begin, rows, width,
         run_begin, branch, column, plan_work(sizes.branches), first, second,
