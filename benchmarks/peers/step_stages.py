@@ -10,7 +10,7 @@ computed again and again without taking it, up to the end of each stage. A stage
     detection   placements and contacts
     impulses    the contact law, and Newton's method
     end         velocities and configuration after the step, and their checks
-
+"""
 
 from __future__ import annotations
 
