@@ -10,10 +10,11 @@ There are two ways to J d: `contact_passes`, and `primal_by_factor`. A line sear
 step to its zero. The first step starts from zero impulses, with G of the impulses of the last time step. The function of
 pyramids is quadratic while the same edges push, so that few steps suffice.
 
-Stiff contacts with round cones make steps short: the function rises steeply beside the way to its minimum, which is curved. The
-next round of steps then solves a softer problem, with the compliance R + S and the velocities u - S f for the impulses f of the
-last round (proximal points, Rockafellar 1976). Where these impulses do not change, they are those for R. S grows after rounds
-that do not converge, and shrinks after others.
+Stiff contacts with round cones make steps short: the function rises steeply beside the way to its minimum, which is curved. Rows
+that hardly yield lose impulses to rounding errors, because r and G J d cancel. The next round of steps then solves a softer
+problem, with the compliance R + S and the velocities u - S f for the impulses f of the last round (proximal points, Rockafellar
+1976). Where these impulses do not change, they are those for R. S grows after rounds that do not converge, and shrinks after
+others.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def solve_primal(
     hide the inertia of a robot in rounding errors, so these are computed once more. The residual is the greatest change of a
     velocity by this or the last step, or by S and the change of impulses in the last round.
     """
-    x, R, soft, steps, residual = rows.x, rows.own.R, 1.0, 0, np.inf
+    x, R, soft, steps, residual, lost = rows.x, rows.own.R, 1.0, 0, np.inf, np.inf
     rows = rows._replace(own=rows.own._replace(R=x.R[: len(R)]))
     for i in range(len(R)):
         x.R[i], x.shift[i] = R[i], 0.0
@@ -104,15 +105,18 @@ def solve_primal(
     for _ in range(ROUNDS):
         least, more = take_steps(write_moved, robot, rows, steps == 0, tolerance)
         write_response(robot)
-        residual, steps = max(least, take_velocities(rows)), steps + more
+        last, lost = lost, take_velocities(rows)
+        residual, steps = max(least, lost), steps + more
         for i in range(len(R)):
             residual = max(residual, abs((x.R[i] - R[i]) * rows.f[i] - x.shift[i]))
         if residual <= tolerance:
             break
-        if rows.own.cones == CONES:
-            soft = SOFTER * soft if least > tolerance else max(HARDER * soft, 1.0)
+        stuck = least <= tolerance < lost and lost > SMALLER * last
+        if rows.own.cones == CONES or stuck or soft > 1.0:
+            soft = SOFTER * soft if least > tolerance or stuck else max(HARDER * soft, 1.0)
         for i in range(len(R)):
-            x.R[i] = soft * R[i]
+            softens = rows.own.cones == CONES or i >= rows.bounded  # the edges of a pyramid share their compliance
+            x.R[i] = soft * R[i] if softens else R[i]
             x.velocity[i] += x.shift[i]
             x.shift[i] = (x.R[i] - R[i]) * rows.f[i]
             x.velocity[i] -= x.shift[i]
