@@ -27,8 +27,10 @@ SHAPES = {
     "heights": 'type="hfield" hfield="hills"',
 }
 HILLS = '<hfield name="hills" nrow="3" ncol="3" size="1 1 .3 .1" elevation="0 .2 0 .5 1 .4 0 .3 .1"/>'
-SEARCHED = "capsule cylinder", "capsule ellipsoid", "box cylinder", "box ellipsoid", "cylinder ellipsoid"
-SEARCHED += "cylinder cylinder", "ellipsoid ellipsoid", "cylinder mesh", "ellipsoid mesh", "capsule mesh"
+SEARCHED = [
+    *("capsule cylinder", "capsule ellipsoid", "box cylinder", "box ellipsoid", "cylinder ellipsoid"),
+    *("cylinder cylinder", "ellipsoid ellipsoid", "cylinder mesh", "ellipsoid mesh", "capsule mesh"),
+]
 """Pairs whose overlap a search finds to 1e-9 of their size, the normal to about 3e-5, and differences over 1e-3 to 3e-2."""
 STEP = 1e-6
 GROUND = ("plane", "heights")
@@ -47,8 +49,8 @@ def detected(sim: fw.Simulation, T: Array) -> Found:
     """Return the contacts of bodies with placements T, points midway between the surfaces, and placements of shapes."""
     stage, room = sim._plant.contacts, 64
     work = collision_work(stage.scene)
-    numbers = (np.zeros(room, np.int64) for _ in range(3))
-    contacts = ContactPoints(*numbers, np.zeros((room, 3)), np.zeros((room, 3)), np.zeros(room))
+    candidate, a, b = (np.zeros(room, np.int64) for _ in range(3))
+    contacts = ContactPoints(candidate, a, b, np.zeros((room, 3)), np.zeros((room, 3)), np.zeros(room))
     count = find_contacts(stage.scene, T, np.zeros((len(T), 6)), 1e-3, 1e-3, contacts, work)
     for c in range(count):
         if stage.scene.kind[stage.scene.pair[stage.touching.pairs[contacts.candidate[c]], 1]] >= PLANE:

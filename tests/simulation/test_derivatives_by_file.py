@@ -14,6 +14,7 @@ from oracles.states import Array
 pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start", "ignore:.*not simulated")
 
 FLOOR = '<geom type="plane" size="0 0 1" condim="3"/>'
+LINK = '<geom type="capsule" size=".02" fromto="0 0 0 0 0 -.2" contype="0" conaffinity="0"/>'
 SMALL = 1e-6
 
 
@@ -92,6 +93,22 @@ def walker(cone: str = "pyramidal", integrator: str = "Euler", condim: int = 3, 
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
 def test_a_walker_on_its_feet(cone: str, integrator: str) -> None:
     assert len(watched(walker(cone, integrator))) == 5
+
+
+@pytest.mark.parametrize("integrator", ["implicitfast", "RK4"])
+def test_a_walker_with_loops(integrator: str) -> None:
+    """Check joints that follow others, which are solved for by the factor of the contact problem."""
+    extra = '<equality><joint joint1="ankle0" joint2="hip0" polycoef="0 -.8 .2 0 0"/></equality>'
+    xml = walker(integrator=integrator, extra=extra, joint='armature=".01"')
+    assert fw.load(f"<mujoco>{xml}</mujoco>").closed
+    watched(xml)
+
+
+def test_limits_of_a_robot_that_touches_nothing() -> None:
+    legs = "".join(
+        f'<body pos="0 0 -.2"><joint axis="0 1 0" range="-5 5" limited="true" frictionloss=".02"/>{LINK}' for _ in range(3)
+    )
+    watched(f"<option timestep='.002'/><worldbody>{legs}{'</body>' * 3}</worldbody>", steps=200, every=40)
 
 
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])

@@ -10,11 +10,11 @@ There are two ways to J d: `contact_passes`, and `primal_by_factor`. A line sear
 step to its zero. The first step starts from zero impulses, with G of the impulses of the last time step. The function of
 pyramids is quadratic while the same edges push, so that few steps suffice.
 
-Stiff contacts with round cones make steps short: the function rises steeply beside the way to its minimum, which is curved. Rows
-that hardly yield lose impulses to rounding errors, because r and G J d cancel. The next round of steps then solves a softer
-problem, with the compliance R + S and the velocities u - S f for the impulses f of the last round (proximal points, Rockafellar
-1976). Where these impulses do not change, they are those for R. S grows after rounds that do not converge, and shrinks after
-others.
+Stiff contacts with round cones make steps short: the function rises steeply beside the way to its minimum, which is curved.
+Rows that hardly yield lose impulses to rounding errors, because r and G J d cancel. The next round of steps then solves a
+softer problem, with the compliance R + S and the velocities u - S f for the impulses f of the last round (proximal points,
+Rockafellar 1976). Where these impulses do not change, they are those for R. S grows after rounds that do not converge, and
+shrinks after others.
 """
 
 from __future__ import annotations

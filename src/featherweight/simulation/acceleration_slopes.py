@@ -91,7 +91,8 @@ class Places(NamedTuple):
     by_q: int  # (n, n) derivatives of inverse dynamics, and the mass matrix
     by_v: int
     mass: int
-    by_q_struck: int  # (n, n) `by_q` at the acceleration before dampers act
+    by_q_struck: int  # (n, n) `by_q` at the acceleration before dampers act, and `by_v`
+    by_v_struck: int
     differences: int  # (n, width) of the acceleration without impulses, if forces have no other derivatives
     late: int  # (n, width) of the armature of dampers
     arms: int  # (joint rows, n) derivatives by q of the velocities of lengths that limits and equalities bound
@@ -130,7 +131,8 @@ def places(x: Sizes) -> Places:
     width, moving, square, of_contact = 3 * stride + padded(nu), bodies * DIRECTIONS * n, n * n, DIRECTIONS * stride
     sizes = {
         "rates": n * width, "struck": n * width, "matrix": n * stride, "by_q": square, "by_v": square, "mass": square,
-        "by_q_struck": square, "jacobian": moving, "turned": moving, "turned_before": moving, "opening": stride,
+        "by_q_struck": square, "by_v_struck": square, "jacobian": moving, "turned": moving, "turned_before": moving,
+        "opening": stride,
         "spread": rows * n, "swept": rows * n, "carried": square if rows else 0,
         "differences": n * width * differs, "late": n * width * differs, "arms": x.lengths * n * differs,
         "pulls": n * stride * differs, "drifts": x.lengths * 2 * stride * differs,
@@ -201,9 +203,9 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
     Return the number of forces and controls at a limit, and of contacts and rows at the boundary of two states.
     """
     n, h = len(y.after), s.numbers.step
+    be_at(s, s.state.q, s.state.v)
     at_limits = write_tau_slopes(s, y.load) if y.by_differences else write_load_slopes(s, y.load)
-    for i in range(len(y.doubtful)):
-        y.doubtful[i] = False
+    mark_gaps_of_zero(s, y)
     if y.by_differences:
         copy(s.step.acceleration, y.acceleration)
         write_forces_on_bodies(s, y, False)
@@ -235,6 +237,16 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
     for i in range(len(y.doubtful)):
         at_limits += 1 if y.doubtful[i] else 0
     return at_limits
+
+
+def mark_gaps_of_zero(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Mark the contacts and limits that begin here as doubtful, and no others."""
+    t, room = s.touching, len(s.touching.contacts.gap)
+    for c in range(room):
+        y.doubtful[c] = y.convex and c < t.counts[FOUND] and abs(t.contacts.gap[c]) < ROUNDED
+    for r in range(len(t.model.rows.joint)):
+        limits = y.convex and not t.model.rows.friction[r] and t.model.rows.holds[r] == 0
+        y.doubtful[room + r] = limits and abs(t.kinematics.gap[r]) < ROUNDED
 
 
 def write_forces_on_bodies(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
@@ -364,7 +376,8 @@ def add_differences(s: RobotStages, y: AccelerationSlopes, column: int, weight: 
     for r in range(len(rows.joint)):
         dof, f = t.dofs[rows.joint[r]], t.impulses.next_row[r]
         if dof >= s.joints.driving.alike:
-            x[at.drifts + 2 * r * at.stride + place] += weight * s.lengths.drift[dof]
+            if rows.holds[r] > 0 and len(s.lengths.drift) > 0:
+                x[at.drifts + 2 * r * at.stride + place] += weight * s.lengths.drift[dof]
             if column < n:
                 yields = yielding_of(t.model.yielding_rows, r)
                 for i in range(n):
@@ -379,7 +392,7 @@ def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
     for i in range(n * at.width):
         x[at.struck + i] = x[at.rates + i]
     for i in range(n * n):
-        x[at.by_q_struck + i] = x[at.by_q + i]
+        x[at.by_q_struck + i], x[at.by_v_struck + i] = x[at.by_q + i], x[at.by_v + i]
     copy(s.step.pushed, y.acceleration)
     for i in range(n):
         row = at.rates + i * at.width
@@ -391,6 +404,7 @@ def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
         row = at.rates + i * at.width
         for j in range(n):
             x[row + j] += x[at.by_q_struck + i * n + j] - x[at.by_q + i * n + j]
+            x[row + at.stride + j] += x[at.by_v_struck + i * n + j] - x[at.by_v + i * n + j]
         if y.by_differences:
             subtract_multiples(x, row, at.late + i * at.width, 0, at.width, (y.acceleration[i],))
     write_matrix(y)
@@ -502,7 +516,7 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
     at = ContactAt(c, shapes, t.scene.margin[pair], p.axes[c], p.axes[turning], count, tangents)
     twists = twist_of_side(s, y, c, 0, before), twist_of_side(s, y, c, 1, before)
     unique = write_contact_slopes(t.scene, t.collisions.placement, t.contacts, t.kinematics.placement, at, twists, slopes)
-    y.doubtful[c] = not unique or abs(gap) < ROUNDED or is_between(own, y.responding, c)
+    y.doubtful[c] = y.doubtful[c] or not unique or is_between(own, y.responding, c)
     on_rows = ContactOnRows(c, turning, count)
     write_seen(s, y, p, on_rows, before)
     d, slope = impedance(yields, gap), impedance_slope(yields, gap)
@@ -673,7 +687,8 @@ def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: An
                 x[by_v + j] = h * x[at.drifts + (2 * r + 1) * at.stride + j]
     y.responding[at_row] = p.law.bias[at_row] + change
     _, G = answer_of_row(own, at_row, y.responding[at_row])
-    y.doubtful[len(t.contacts.gap) + r] = is_row_between(p, at_row, y.responding, gap)
+    at_gap = len(t.contacts.gap) + r
+    y.doubtful[at_gap] = y.doubtful[at_gap] or is_row_between(p, at_row, y.responding)
     add_curved(s, x[J : J + n], x[by_v : by_v + n])
     if rows.holds[r] > 0:
         add_gaps_of_equality(s, y, r, seen)
@@ -711,11 +726,11 @@ def add_gaps_of_equality(s: RobotStages, y: AccelerationSlopes, r: int, seen: in
             x[at.opening + j] += farther / (d * (1.0 - d))
 
 
-def is_row_between(p: ProblemRows, i: int, velocity: Vector, gap: float) -> bool:
-    """Return whether a row with bounds is at the boundary between two states: at a bound, or at a gap of zero."""
+def is_row_between(p: ProblemRows, i: int, velocity: Vector) -> bool:
+    """Return whether a row with bounds is at one of them without force."""
     j, f = i - 3 * len(p.law.friction), -velocity[i] / p.law.compliance[i]
     lower, upper = p.law.lower[j], p.law.upper[j]
-    return bool(abs(f - lower) < BOUNDARY * abs(f) or abs(f - upper) < BOUNDARY * abs(f) or abs(gap) < ROUNDED)
+    return bool(abs(f - lower) < BOUNDARY * abs(f) or abs(f - upper) < BOUNDARY * abs(f))
 
 
 def add_curved(s: RobotStages, row: Vector, target: Vector) -> None:
