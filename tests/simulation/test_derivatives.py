@@ -481,10 +481,24 @@ def test_what_makes_no_sense_is_refused_as_in_a_step() -> None:
         fw.Simulation(loop, H, q=q, **NOTHING).derivatives()
 
 
-def test_contacts_of_shapes_are_refused() -> None:
-    cylinder = fw.Shape("can", "body0", fw.ShapeType.CYLINDER, (0.1, 0.2))
-    robot = fw.Robot(dataclasses.replace(free_bodies(solid_ball(2.0, 0.1)).model, shapes=(cylinder,), shape_links=("body0",)))
-    sim = fw.Simulation(robot, H, shapes=True, ground=fw.Plane())
-    sim.reset(pose((0.0, 0.0, 0.0999)))
-    with pytest.raises(NotImplementedError, match=r"contacts of shapes \(the shape 'can' on 'body0'\) are not implemented"):
-        sim.derivatives()
+@pytest.mark.parametrize("kind", ["CYLINDER", "BOX", "CAPSULE", "ELLIPSOID"])
+def test_contacts_of_shapes(kind: str) -> None:
+    """Check a shape that sticks to the ground at one point, or slides and rolls there."""
+    size = {"CYLINDER": (0.1, 0.2), "BOX": (0.2, 0.3, 0.25), "CAPSULE": (0.1, 0.2), "ELLIPSOID": (0.1, 0.15, 0.2)}[kind]
+    shape = fw.Shape("can", "body0", fw.ShapeType[kind], size)
+    robot = fw.Robot(dataclasses.replace(free_bodies(solid_ball(2.0, 0.1)).model, shapes=(shape,), shape_links=("body0",)))
+    lowest = {
+        "CYLINDER": lambda n: 0.1 * np.hypot(n[0], n[1]) + 0.1 * abs(n[2]), "BOX": lambda n: 0.5 * np.abs(n) @ size,
+        "CAPSULE": lambda n: 0.1 + 0.1 * abs(n[2]), "ELLIPSOID": lambda n: np.linalg.norm(n * np.array(size)),
+    }[kind]  # fmt: skip
+    rng = np.random.default_rng(0)
+    for speed in (0.0, 0.5):
+        sim = fw.Simulation(robot, H, shapes=True, ground=fw.Plane(), contact=tight(friction=0.4))
+        turn = Rotation.random(random_state=rng)
+        low = lowest(turn.as_matrix()[2]) - 1e-5
+        v = speed * rng.standard_normal(6)
+        v[:3] += turn.inv().apply([0.0, 0.0, -0.1])
+        assert agreed(sim, pose((0.0, 0.0, low), turn), v, small=1e-7).doubtful == ()
+        sim.reset(pose((0.0, 0.0, low), turn), v)
+        sim.step()
+        assert len(sim.contacts().points) == 1

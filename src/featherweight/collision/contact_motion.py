@@ -75,7 +75,7 @@ def surfaces_work() -> SurfacesWork:
 
 
 def write_contact_motion(
-    scene: CollisionScene, shapes: tuple[int, int], placement: Matrix, at: tuple[Vector, Vector, float], moves: Matrix,
+    scene: CollisionScene, shapes: tuple[int, int], placement: Matrix, at: tuple[TripleLike, Vector, float], moves: Matrix,
     of: tuple[int, int], work: SurfacesWork, motion: Matrix,
 ) -> bool:  # fmt: skip
     """Write the rates (MOVES, 7) of normal, point midway between the surfaces, and gap; return whether they are unique.
@@ -404,6 +404,7 @@ def describe_heights(scene: CollisionScene, g: int, P: Vector, y: Triple, k: Tri
         m = normal_and_height(field.heights, grid, edges, y[0] + aside * w * edges[2], y[1] - aside * u * edges[3])
         if length_of(outer((m[0], m[1], m[2]), k)) < PARALLEL:
             set_ground(work, side)
+            work.known[side] = False  # the point moves on to another element
             return
     low_i, low_j = i - (1 if u > 0.0 and s < i else 0), j - (1 if w > 0.0 and t < j else 0)
     low_i, low_j = max(low_i, 0), max(low_j, 0)

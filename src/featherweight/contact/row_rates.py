@@ -1,6 +1,6 @@
-"""Derivatives by q of contact geometry: normals and gaps of spheres, and the rows of velocities there.
+"""Derivatives by q of contact geometry, and of the rows of velocities at contacts.
 
-Their last axis is q, in velocities (nv,). The geometry is that of `detection`.
+Their last axis is q, in velocities (nv,). `collision.contact_motion` has the motion of contacts.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Array, Integers
-from ..collision.collision_scene import HEIGHTS, PLANE, CollisionScene
+from ..collision.collision_scene import CollisionScene
 from ..collision.detection import ContactPoints
-from ..collision.height_fields import MOST_PATCHES, FieldArrays, field_patches
-from ..collision.round_contacts import SAME
 
 PERMUTATIONS = np.zeros((3, 3, 3))
 PERMUTATIONS[[0, 1, 2], [2, 0, 1], [1, 2, 0]], PERMUTATIONS[[0, 1, 2], [1, 2, 0], [2, 0, 1]] = 1.0, -1.0
@@ -28,11 +26,28 @@ class BodyRates(NamedTuple):
 
 
 class GeometryRates(NamedTuple):
-    """Derivatives of normals (contacts, 3, nv) and gaps (contacts, nv); `doubtful` (contacts,) where they jump nearby."""
+    """Derivatives of normals and points (contacts, 3, nv), and gaps (contacts, nv)."""
 
     normal: Array
+    point: Array
     gap: Array
-    doubtful: Array
+
+
+def geometry_rates(motion: Array, margins: Array, contacts: ContactPoints, bodies: BodyRates) -> GeometryRates:
+    """Return the derivatives for contacts with motions (contacts, MOVES, 7) of their normal, middle and gap.
+
+    Points on the ground are halfway of the margin above it; `margins` (contacts,) are NaN for other contacts, whose point is in
+    the middle between the surfaces.
+    """
+    rates = np.zeros((len(motion), 7, bodies.jacobian.shape[2]))
+    for side, body in enumerate((contacts.a, contacts.b)):
+        moving = body >= 0
+        rates[moving] += motion[moving, 6 * side : 6 * side + 6].swapaxes(1, 2) @ bodies.jacobian[body[moving]]
+    normal, point, gap = rates[:, :3], rates[:, 3:6], rates[:, 6]
+    on_ground = ~np.isnan(margins)
+    n, dn, dg = contacts.normal[on_ground, :, None], normal[on_ground], gap[on_ground, None]
+    point[on_ground] -= 0.5 * (n * dg + contacts.gap[on_ground, None, None] * dn)
+    return GeometryRates(normal, point, gap)
 
 
 class RowRates(NamedTuple):
@@ -63,60 +78,6 @@ def skew(x: Array) -> Array:
     return (x @ PERMUTATIONS.reshape(3, 9)).reshape(*x.shape, 3)
 
 
-def centers(scene: CollisionScene, s: Array, bodies: BodyRates) -> tuple[Array, Array]:
-    """Return the centres (..., 3) of spheres in the world frame, and their derivatives."""
-    b, c = scene.body[s], scene.placement[s, 9:]
-    R, J = bodies.placement[b, :3, :3], bodies.jacobian[b]
-    x = (R @ c[..., None])[..., 0] + bodies.placement[b, :3, 3]
-    return x, R @ (J[..., :3, :] - skew(c) @ J[..., 3:, :])
-
-
-def geometry_rates(scene: CollisionScene, pairs: Array, contacts: ContactPoints, bodies: BodyRates) -> GeometryRates:
-    """Return the derivatives for contacts of pairs (contacts, 2): a sphere and the ground of the simulation, or two spheres."""
-    x, dx = centers(scene, pairs[:, 0], bodies)
-    dn, doubtful = np.zeros_like(dx), np.zeros(len(x), bool)
-    for c in np.flatnonzero(scene.kind[pairs[:, 1]] != PLANE):
-        (s, t), n = pairs[c], contacts.normal[c]
-        if scene.kind[t] == HEIGHTS:
-            dn[c], doubtful[c] = _over_heights(scene, t, x[c], dx[c], (n, scene.size[s, 0] + contacts.gap[c]))
-        else:
-            y, dy = centers(scene, t, bodies)
-            dx[c] -= dy
-            dn[c] = (dx[c] - np.outer(n, n @ dx[c])) / max(float(np.linalg.norm(x[c] - y)), 1e-300)
-    return GeometryRates(dn, (contacts.normal[:, None] @ dx)[:, 0], doubtful)
-
-
-def _over_heights(scene: CollisionScene, t: int, x: Array, dx: Array, contact: tuple[Array, float]) -> tuple[Array, bool]:
-    """Return rates of the normal at a centre x over a height field, and whether nearby centres touch another element.
-
-    `contact` has the normal and the distance of the centre. A face has a constant normal; the normal of an edge or a vertex is
-    the direction from it to the centre.
-    """
-    n, distance = contact
-    f = int(scene.data[t, 0])
-    field = FieldArrays(scene.fields.heights, tuple(int(k) for k in scene.fields.grid[f]), scene.fields.edges[f])
-    R, o = scene.placement[t, :9].reshape(3, 3), scene.placement[t, 9:]
-
-    def touched(at: Array) -> Array:
-        patches = np.zeros((MOST_PATCHES, 11))
-        rows = patches[: field_patches(field, tuple((at - o) @ R), distance + 3.0 * SAME, patches)]
-        return np.array(rows[(rows[:, 3:6] @ R.T @ n).argmax()]) if len(rows) else np.full(11, -1.0)
-
-    def same(row: Array) -> bool:
-        """Identify a face by its normal, an edge by its direction, a vertex by its position."""
-        what = {2: slice(3, 6), 1: slice(7, 10), 0: slice(0, 3)}[int(own[10])]
-        return bool(row[10] == own[10] and np.abs(row[what] - own[what]).max() < SAME)
-
-    own = touched(x)
-    ways = SAME * np.vstack([np.eye(3), -np.eye(3)])
-    doubtful = not all(same(touched(x + way)) for way in ways)
-    if own[10] == 2:
-        return np.zeros_like(dx), doubtful
-    e = R @ own[7:10]
-    dn = (dx - np.outer(n, n @ dx) - np.outer(e, e @ dx)) / max(float(own[6]), 1e-300)
-    return dn, doubtful
-
-
 def axes_rates(axes: Array, dn: Array) -> Array:
     """Return derivatives (3, 3, nv) of normal and tangents, as `write_axes` defines them."""
     n, t = axes[0], axes[1]
@@ -145,9 +106,7 @@ def row_rates(
         if geometry.normal[c].any():
             dy[i] += sign[i] * Rt[i] @ axes_rates(axes[c], geometry.normal[c])
     p = (Rt @ (contacts.point[contact] - bodies.placement[body, :3, 3])[:, :, None])[:, :, 0]
-    out = ((center - p) * y[:, 0]).sum(axis=1)  # the point is at this distance from the centre, against the normal
-    share = np.where(both.min(axis=1) < 0, 1.0, 0.5)[contact]  # of the gap
-    dp = -(share[:, None] * geometry.gap[contact])[:, None] * y[:, 0, :, None] - out[:, None, None] * dy[:, 0]
+    dp = Rt @ geometry.point[contact] - (J[:, :3] - skew(p) @ turn)  # relative to the body
     own = RowRates(contact, body, *_rows_at(p, dp, y, dy))
     lone = bodies.width[body] == 3
     if not lone.any():

@@ -11,23 +11,62 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_types import Array
+from ..array_types import Array, Booleans, Matrix, Tensor
 from ..collision.collision_scene import PLANE
+from ..collision.contact_motion import MOVES, SurfacesWork, surfaces_work, write_contact_motion
+from ..collision.detection import body_of
+from ..collision.triples import along
 from ..contact.contact_problem import AssembledProblem, active_rows, write_axes
+from ..contact.contact_slopes import write_unit_moves
 from ..contact.contact_solver import STRUCK, find_impulses_by, impulse_work, is_struck
 from ..contact.impulse_rates import ImpulseRates, ValueAndRates, restitution_rates
 from ..contact.impulses import Solution, greatest_of, solve_problem
 from ..contact.laws import PARTING_SPEED, RETURN_SPEED, Problem, RowMotion, room_for_law, write_law
 from ..contact.row_rates import BodyRates, geometry_rates, row_rates
+from ..engine.loops.kernels import CompiledLoop, Table
 from .found_step import FoundStep
 from .rates import JointMap, Rated
 from .robot_stages import first_contacts
 from .robot_tables import name_of_row
-from .stage_records import FOUND, PARTING, SOLVED
+from .stage_records import FOUND, PARTING, SOLVED, RobotStages
 from .step_rates import State
 
 EDGE = 1e2  # distance from another state, in units of the solver's residual, below which a contact is doubtful
 EDGE_OF_GAPS = 1e-3  # distance from a change of a gap's effect, in units of slop, below which the gap counts as without effect
+
+
+class ContactMotions(NamedTuple):
+    """The motion of contacts by unit velocities of their bodies."""
+
+    motion: Tensor  # (contacts, MOVES, 7) of the normal, the point midway between both surfaces, and the gap
+    unique: Booleans  # (contacts,)
+    moves: Matrix  # (MOVES, 6)
+    surfaces: SurfacesWork
+
+
+def contact_motions(count: int) -> ContactMotions:
+    """Return arrays for so many contacts."""
+    return ContactMotions(np.zeros((count, MOVES, 7)), np.ones(count, bool), np.zeros((MOVES, 6)), surfaces_work())
+
+
+def write_contact_motions(s: RobotStages, y: ContactMotions) -> int:
+    """Write the motions of the first contacts of a step; return their number."""
+    t = s.touching
+    for c in range(len(y.motion)):
+        pair, normal, point = t.pair_of[t.contacts.candidate[c]], t.contacts.normal[c], t.contacts.point[c]
+        gap, shapes = t.contacts.gap[c] + t.scene.margin[pair], (t.scene.pair[pair, 0], t.scene.pair[pair, 1])
+        rise = 0.5 * t.contacts.gap[c] if t.scene.kind[shapes[1]] >= PLANE else 0.0
+        middle = along((point[0], point[1], point[2]), rise, normal)
+        for side in range(2):
+            write_unit_moves(t.kinematics.placement, body_of(t.contacts, c, side), y.moves, 6 * side)
+        at = middle, normal, gap
+        y.unique[c] = write_contact_motion(
+            t.scene, shapes, t.collisions.placement, at, y.moves, (0, MOVES), y.surfaces, y.motion[c]
+        )
+    return len(y.motion)
+
+
+WRITE_MOTIONS = CompiledLoop(write_contact_motions, numbers=0, what="the motion of contacts")
 
 
 class Stage(NamedTuple):
@@ -54,7 +93,6 @@ class ContactRates:
         self.free, self.dfree = step.free.copy(), dfree
         self.count = int(t.counts[SOLVED] if t.counts[FOUND] else 0)
         self.contacts = first_contacts(t.contacts, self.count)
-        self._refuse_shapes()
         self.kinematics, self.impulses = t.kinematics, t.impulses
         self.active = active_rows(self.model, self.kinematics)
         self.joints = JointMap(found.forces, Rated(start.q.value, np.eye(found.robot.nv)))
@@ -62,16 +100,6 @@ class ContactRates:
         self._locate()
         self._assemble()
         self._solve()
-
-    def _refuse_shapes(self) -> None:
-        scene, count = self.stage.scene, self.stage.touching.sphere_count
-        for candidate in self.contacts.candidate:
-            s, t = scene.pair[self.stage.touching.pairs[candidate]]
-            if s >= count or (t >= count and scene.kind[t] < PLANE):
-                raise NotImplementedError(
-                    f"derivatives of contacts of shapes ({self.stage.names[candidate]}) are not implemented; "
-                    "replace shapes by spheres and points (spheres=)"
-                )
 
     # geometry and response of contacts
 
@@ -89,13 +117,23 @@ class ContactRates:
             scene = self.stage.scene
             pairs = scene.pair[self.stage.touching.pairs[self.contacts.candidate]]
             self.bodies = BodyRates(self.kinematics.placement, self._velocity_slopes(self.free)[1], self.model.width)
-            geometry = geometry_rates(scene, pairs, self.contacts, self.bodies)
+            motion, self.jumps = self._motion()
+            on_ground = scene.kind[pairs[:, 1]] >= PLANE
+            margins = np.where(on_ground, scene.margin[self.stage.touching.pairs[self.contacts.candidate]], np.nan)
+            geometry = geometry_rates(motion, margins, self.contacts, self.bodies)
             self.rows, self.felt = row_rates(scene, pairs, self.contacts, self.axes, geometry, self.bodies)
-            self.jumps, self.dgap = geometry.doubtful, np.vstack([geometry.gap, self.E])
+            self.dgap = np.vstack([geometry.gap, self.E])
             self.G, self.F = (
                 np.vstack([r.of_contacts(r.rows @ self.bodies.jacobian[r.body], k), self.E]) for r in (self.rows, self.felt)
             )
         self.A = np.ascontiguousarray(self.F @ self.base.da_dtau @ self.F.T)
+
+    def _motion(self) -> tuple[Array, Array]:
+        """Return the motion of contacts by velocities of their bodies (contacts, MOVES, 7), and whether it is not unique."""
+        y = contact_motions(self.count)
+        table = Table(y)
+        WRITE_MOTIONS.for_tables(self.found.table, table)(self.found.table.address, table.address)
+        return y.motion, ~y.unique
 
     def _velocity_slopes(self, x: Array) -> Any:
         """Return the derivatives of body velocities (bodies, 6, nv) with respect to q and v, at velocities x."""

@@ -27,7 +27,8 @@ class StepDerivatives(NamedTuple):
     each):
 
     - contacts, joint limits and dry friction between sticking and sliding, or without force;
-    - gaps of zero, or of `slop`, that carry force;
+    - gaps of zero, and with rigid contact of `slop`;
+    - contacts whose point is not determined by the surfaces;
     - redundant contacts that cannot all keep their state, or whose impulses are not unique and matter (a box that slides and
       turns);
     - efforts, controls and actuators at their limits.

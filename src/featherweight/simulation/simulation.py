@@ -433,12 +433,13 @@ class Simulation(SuggestsNames):
         (2 nv, nu), by controls; and `doubtful`, the contacts and joints at which the step has no derivative (see
         `StepDerivatives`). Changes of configurations are velocities. For many robots, the arrays have a leading axis.
 
-        The Jacobians are exact for the equations of the step: each contact keeps its state (sticking, sliding, open or
-        bouncing), contact points move over the spheres and the ground, and no term is held constant. One exception: the step
-        computes the displacement that separates several overlaps only to a tenth of `slop`.
+        The Jacobians are those of the equations of the step: each contact keeps its state (sticking, sliding, open or
+        bouncing), contact points move over the surfaces of both shapes, and activations are constant. Forces by tendons,
+        muscles, drag, and springs of ball joints have derivatives by differences within the compiled function. The step
+        computes the displacement that separates several rigid overlaps only to a tenth of `slop`.
 
-        Raises ValueError and SimulationError as `step` does. Raises NotImplementedError for contacts of shapes, compliant
-        contacts, and joints that loops determine in part.
+        Raises ValueError and SimulationError as `step` does. Raises NotImplementedError for adhesion, moving surfaces, robots
+        that differ, joints that loops determine in part, and, with rigid contact, for forces that are not linear.
         """
         self._fleet.require_alike("derivatives of a step")
         require_derivatives(self._plant)
