@@ -28,16 +28,7 @@ from ..robot.dynamics_derivatives import analytic
 from ..robot.robot import Robot
 from ..robot.step_slopes import spanning_slopes, with_armature
 from ..robot.tendons.lengths import no_lengths
-from .acceleration_slopes import (
-    WRITE_ENDS,
-    WRITE_STAGE_SLOPES,
-    WRITE_STEP_SLOPES,
-    Paths,
-    SlopeCalls,
-    StepSlopes,
-    acceleration_slopes,
-    matrix_at,
-)
+from .acceleration_slopes import Paths, SlopeCalls, acceleration_slopes, matrix_at
 from .adhesion import adhesion_of
 from .contact_stage import ContactStage
 from .drag import drag_parts
@@ -63,6 +54,7 @@ from .stage_records import (
     StepArrays,
     TouchingRecord,
 )  # fmt: skip
+from .step_ends import WRITE_ENDS, WRITE_STAGE_SLOPES, WRITE_STEP_SLOPES, StepSlopes
 from .step_model import StepModel
 
 Call = tuple[Any, ...]  # a function, followed by the arrays that it reads and writes
