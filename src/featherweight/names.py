@@ -239,7 +239,7 @@ CALLED_HERE = _names(
         "cone": 'contact=featherweight.ContactOptions(law="rigid", pyramid=...) of featherweight.Simulation',
         "mj_step": "featherweight.Simulation.step",
         "mj_resetData mj_resetDataKeyframe": "featherweight.Simulation.reset",
-        "mjd_transitionFD": "featherweight.Simulation.derivatives, which are exact",
+        "mjd_transitionFD": "featherweight.Simulation.derivatives, without differences of steps",
         "mj_integratePos mj_differentiatePos": "featherweight.Robot.integrate, featherweight.Robot.difference",
         "mj_contactForce": "featherweight.Simulation.contact_forces",
         "sensordata": "featherweight.Simulation.sensors",

@@ -166,7 +166,7 @@ def test_files_and_descriptions_carry_them(tmp_path: Path) -> None:
 
 def test_what_is_not_there_says_so() -> None:
     robot = fw.load(xml(body=DAMPED, more=""))
-    with pytest.raises(NotImplementedError, match="nonlinear springs or dampers"):
+    with pytest.raises(NotImplementedError, match="nonlinear springs and dampers"):
         fw.Simulation(robot, contact="rigid").derivatives()
     body = fw.Body("b", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
     hinge = fw.Joint("j", fw.JointType.REVOLUTE, None, "b", stiffness_poly=(np.inf, 0.0))

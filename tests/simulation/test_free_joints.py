@@ -132,6 +132,6 @@ def test_a_rest_pose_is_seven_numbers() -> None:
 
 
 def test_what_is_not_there_says_so() -> None:
-    for free, what in ((FRICTION, "dry friction of free joints"), (SPRINGS, "springs of ball joints or free joints")):
-        with pytest.raises(NotImplementedError, match=what):
-            fw.Simulation(beside(free)[0], contact="rigid").derivatives()
+    for free in (FRICTION, SPRINGS):
+        with pytest.raises(NotImplementedError, match="dry friction of free joints"):
+            fw.Simulation(beside(free)[0], contact="rigid", integrator="midpoint").derivatives()
