@@ -212,3 +212,7 @@ def test_what_has_no_derivative_is_refused_with_what_to_do() -> None:
     sim = fw.Simulation(fw.load(f"<mujoco>{xml}</mujoco>"), contact="file", integrator="semi-implicit")
     with pytest.raises(NotImplementedError, match="adhesion"):
         sim.derivatives()
+    muscle = '<general joint="ankle1" dyntype="filter" dynprm=".1"/></actuator>'
+    xml = walker(integrator="RK4").replace("</actuator>", muscle)
+    with pytest.raises(NotImplementedError, match=r"by 'rk4', within which activations .* use the integrator 'semi-implicit'"):
+        fw.Simulation(fw.load(f"<mujoco>{xml}</mujoco>"), contact="file").derivatives()

@@ -73,6 +73,11 @@ def require_derivatives(plant: Plant) -> None:
         )
     if forces.sticky:
         raise NotImplementedError(f"derivatives of a step of {name} with adhesion are not implemented")
+    if model.staged and forces.states:
+        raise NotImplementedError(
+            f"derivatives of a step of {name} by 'rk4', within which activations or delays follow the controls, are not "
+            "implemented; use the integrator 'semi-implicit'"
+        )
     if len(plant.contacts.model.surfaces):
         raise NotImplementedError(f"derivatives of a step of {name} with moving surfaces are not implemented")
     if plant.contacts.settings.turning and not convex:

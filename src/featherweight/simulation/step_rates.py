@@ -35,9 +35,7 @@ class StepRates:
     # accelerations
 
     def accelerated(self, x: State, load: Rated) -> Rated:
-        """Return the acceleration by forces at joints; in a stage with contacts, by these as well."""
-        if self.model.staged:
-            return self.found.touching_stage(x.q, x.v)
+        """Return the acceleration by forces at joints."""
         at = x.q.value, x.v.value, load.value
         da_dq, da_dv, da_dtau = self.model.stage_slopes(*at, *self.found.armature)
         rates = da_dq @ x.q.rates + da_dv @ x.v.rates + da_dtau @ load.rates
@@ -65,7 +63,9 @@ class StepRates:
         u, sums, curved = nothing, [nothing, nothing], self.model.curved_rate
         for k in range(RUNGE_KUTTA_ROUNDS):
             [rate] = through(curved, u, x.v) if curved else [x.v]
-            arguments = self.start.v, self.accelerated(x, self.load(x)), rate, *sums
+            staged = self.model.staged
+            acceleration = self.found.touching_stage(x.q, x.v) if staged else self.accelerated(x, self.load(x))
+            arguments = self.start.v, acceleration, rate, *sums
             v, u, *sums = _round_of(arguments, runge_kutta_numbers(self.h, k))
             x = State(self.moved(u), v)
         return x
