@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from time import perf_counter as time_now
 from typing import Any, NamedTuple
@@ -64,7 +64,7 @@ OF_WORK = (  # fields of `FleetStates` that describe the work on steps
     "active", "taken", "status", "culprit", "symptoms", "plan", "order", "energy",
 )  # fmt: skip
 OF_ADDRESSES = {  # attributes made by `_settle` and `_compile`, and loops on devices
-    "device_loops", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
+    "device_loops", "slopes", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
     "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy", "_spread",
 }  # fmt: skip
 
@@ -115,6 +115,7 @@ class Fleet:
         self.told = False  # whether warnings about the start were issued
         self._started = False  # whether the start of the last reset was checked
         self._pointed: dict[str, Array] = {}  # see `_point`
+        self.slopes: dict[Any, Any] = {}  # see `derivatives.compiled_slopes`
 
     def __getstate__(self) -> dict[str, object]:
         """Return all attributes except machine code and tables of addresses, which a copy makes for its own arrays."""
@@ -124,7 +125,7 @@ class Fleet:
     def __setstate__(self, state: dict[str, Any]) -> None:
         block = state.pop("block")
         vars(self).update(state)
-        self._tables, self.device_loops = deque(), {}
+        self._tables, self.device_loops, self.slopes = deque(), {}, {}
         self._use(block, len(block) // self.layout.size)
 
     def copied(self, plant: Plant) -> Fleet:
@@ -364,7 +365,7 @@ class Fleet:
         return new_stages(self.model, self.contacts, self.room, len(self.varied.parameters) > 0)
 
     @property
-    def _differ(self) -> bool:
+    def differ(self) -> bool:
         """Return whether robots differ from one another."""
         return any(len(x) for x in self.varied)
 
@@ -377,11 +378,6 @@ class Fleet:
             self._tables.clear()
         self.varied = made
         self._settle(self.arrays._replace(varied=made))
-
-    def require_alike(self, what: str) -> None:
-        """Raise NotImplementedError for robots that differ."""
-        if self._differ:
-            raise NotImplementedError(f"{what} for robots that differ from one another (vary) are not implemented")
 
     @property
     def activation(self) -> Matrix:
@@ -739,11 +735,16 @@ class Fleet:
 
     def _work(self, work: int, first: int, stop: int, what: str = "") -> int:
         """Work on robots first to stop, on as many threads as pay off; return the number of successes."""
-        done, run, many = [], self._run, self._many  # the calls keep them, whatever a function of the user does
+        run, many = self._run, self._many  # the calls keep them, whatever a function of the user does
+        return self._share(lambda one, i, j: run(one.address, many.address, i, j, work), first, stop, what)
+
+    def _share(self, work: Callable[[StagesTable, int, int], int], first: int, stop: int, what: str = "") -> int:
+        """Work on robots first to stop, on as many threads as pay off, with stages for each; return the sum of the results."""
+        done = []
 
         def piece(i: int, j: int) -> None:
             one = self._table()
-            done.append(run(one.address, many.address, first + i, first + j, work))
+            done.append(work(one, first + i, first + j))
             self._tables.append(one)
 
         robots = stop - first
@@ -752,10 +753,10 @@ class Fleet:
 
     def _work_alone(self, work: int, i: int) -> int:
         """Work on robot i with the last of the tables, which remains the last."""
-        one, many = self._last_table(), self._many
+        one, many = self.last_table(), self._many
         return int(self._run(one.address, many.address, i, i + 1, work))
 
-    def _last_table(self) -> StagesTable:
+    def last_table(self) -> StagesTable:
         """Return the last of the tables, which remains the last after exceptions: prepared calls contain its address."""
         one = self._table()
         self._tables.append(one)
@@ -834,6 +835,33 @@ class Fleet:
         self._point(pointed)
 
     # derivatives
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether there is a single robot."""
+        return self._lone
+
+    def begin_inputs(self, inputs: Inputs) -> Table:
+        """Set the inputs of the next step of all robots; return the table of their arrays."""
+        self._give(*inputs)
+        if not self._ready:
+            self._compile()
+        self.arrays.states.status.fill(TAKEN)
+        return self._many
+
+    def share(self, work: Callable[[StagesTable, int, int], int]) -> int:
+        """Work on pieces of all robots on threads; return the sum of the results."""
+        return self._share(work, 0, len(self.q))
+
+    def after_failed_attempts(self) -> Table:
+        """Make room for contacts if steps need it; return the table of all arrays. Raises the error of the first other step."""
+        for i in np.flatnonzero(self.arrays.states.status != TAKEN):
+            if self.arrays.states.status[i] != NO_ROOM:
+                self._raise_errors()
+                raise self._failure(int(i))
+        self._make_room()
+        self.arrays.states.status.fill(TAKEN)
+        return self._many
 
     def attempts(self, inputs: Inputs) -> Iterator[StagesTable]:
         """Yield the stages after the step that each robot would take under inputs of one step, without taking it.

@@ -49,7 +49,7 @@ from .arguments import (
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .defaults import of_the_file, warn_of_what_is_left_out
-from .derivatives import StepDerivatives, require_derivatives, step_derivatives
+from .derivatives import StepDerivatives, step_derivatives
 from .fleet import Fleet, Inputs
 from .observers import Observer, Pictures, SimulationView
 from .plant import Touchable, plant_of
@@ -426,7 +426,12 @@ class Simulation(SuggestsNames):
                 pass
 
     @exclusive
-    def derivatives(self, tau: ArrayLike | None = None, control: ArrayLike | None = None) -> StepDerivatives:
+    def derivatives(
+        self,
+        tau: ArrayLike | None = None,
+        control: ArrayLike | None = None,
+        external_forces: ArrayLike | None = None,
+    ) -> StepDerivatives:
         """Return the Jacobians of the step that `step` would take from the current state, without taking it.
 
         The result has A (2 nv, 2 nv), the state (q, v) after the step by the state before; B (2 nv, nv), by tau; `B_control`
@@ -441,9 +446,7 @@ class Simulation(SuggestsNames):
         Raises ValueError and SimulationError as `step` does. Raises NotImplementedError for adhesion, moving surfaces, robots
         that differ, joints that loops determine in part, and, with rigid contact, for forces that are not linear.
         """
-        self._fleet.require_alike("derivatives of a step")
-        require_derivatives(self._plant)
-        return step_derivatives(self._fleet, self._fleet.inputs(tau, control, None))
+        return step_derivatives(self._fleet, self._fleet.inputs(tau, control, external_forces))
 
     @exclusive
     @knows_keywords
