@@ -338,10 +338,12 @@ def write_differences(s: RobotStages, y: AccelerationSlopes, touched: bool) -> N
     copy(s.step.acceleration, y.probes[2, :n])
     copy(s.step.act, y.probes[2, n:])
     for column in range(2 * n):
-        accelerate_along(s, y, column, SMALL_STEP)
-        add_differences(s, y, column, 0.5 / SMALL_STEP, touched)
-        accelerate_along(s, y, column, -SMALL_STEP)
-        add_differences(s, y, column, -0.5 / SMALL_STEP, touched)
+        for side in range(2):
+            step = SMALL_STEP if side == 0 else -SMALL_STEP
+            accelerate_along(s, y, column, step)
+            add_differences(s, y, column, 0.5 / step, touched)
+            if column >= n:
+                move_along(s, y, column, -step)
     for column in range(2 * n, 2 * n + nu + na):
         if column >= 2 * n + nu or s.state.given[WITH_CONTROL]:
             write_inputs_of_differences(s, y, column)
@@ -371,8 +373,6 @@ def accelerate_along(s: RobotStages, y: AccelerationSlopes, column: int, step: f
     move_along(s, y, column, step)
     accelerate_at_start(s)
     write_next_activations(s)
-    if column >= len(y.after):
-        move_along(s, y, column, -step)
 
 
 def write_inputs_of_differences(s: RobotStages, y: AccelerationSlopes, column: int) -> None:
@@ -382,8 +382,10 @@ def write_inputs_of_differences(s: RobotStages, y: AccelerationSlopes, column: i
     """
     n, at, bend, sides = len(y.after), y.at, 0.0, (0.0, 0.0)
     for side in range(2):
-        accelerate_along(s, y, column, SMALL_STEP if side == 0 else -SMALL_STEP)
+        step = SMALL_STEP if side == 0 else -SMALL_STEP
+        accelerate_along(s, y, column, step)
         note_acceleration(s, y.probes[side])
+        move_along(s, y, column, -step)
     here, ahead, behind = y.probes[2], y.probes[0], y.probes[1]
     for i in range(len(here)):
         bend = max(bend, abs(ahead[i] - 2.0 * here[i] + behind[i]))

@@ -60,10 +60,10 @@ NO_SPRINGS = Springs(
 OF_ENERGY = ("kinetic", "potential")  # calls with the joints' own armature, without that of springs
 OF_MASS = (
     "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",
-    "inverse_factor", "contact_factor", "contact_matrix",
+    "inverse_factor", "contact_factor", "contact_response", "contact_matrix",
 )  # fmt: skip
 OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # "rk4" calls these with the joints' own armature
-OF_IMPULSES = "body_delassus", "delassus_with_rows", "inverse_factor", "contact_factor", "contact_matrix"
+OF_IMPULSES = "body_delassus", "delassus_with_rows", "inverse_factor", "contact_factor", "contact_response", "contact_matrix"
 """Steps of MuJoCo call these with the joints' own armature, too."""
 
 

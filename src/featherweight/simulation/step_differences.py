@@ -23,6 +23,8 @@ from .step_slopes import RobotSlopes, multiply
 from .step_status import TAKEN
 
 AHEAD, BEHIND, HERE = range(3)
+FINER = 0.1  # factor of the step of differences that tell a bend from a curve
+TINY = 1e-300
 
 
 class StepDifferences(NamedTuple):
@@ -86,14 +88,19 @@ def differentiate_whole_step(one: RobotStages, d: StepDifferences, many: FleetAr
             for row in range(ends.shape[0]):
                 ends[row, column] = 0.0
             continue
-        for side in range(2):
-            status = step_along(one, d, many, i, column, SMALL_STEP if side == AHEAD else -SMALL_STEP)
-            if status != TAKEN:
-                note_status(one, many, i, status)
-                return 0
-            note_state(one, d, d.after[side])
-        x.bent[i, column] = write_column(d, ends, column)
+        small, bend = SMALL_STEP, 0.0
+        status = step_to_both_sides(one, d, many, i, column, small)
+        if status == TAKEN:
+            bend = relative_bend(d)
+        if status == TAKEN and bend > BENT:  # a bend remains at smaller distances, a curve does not
+            small *= FINER
+            status = step_to_both_sides(one, d, many, i, column, small)
+        if status != TAKEN:
+            note_status(one, many, i, status)
+            return 0
+        x.bent[i, column] = small < SMALL_STEP and relative_bend(d) > 0.5 * bend
         x.unsure[i] += 1 if x.bent[i, column] else 0
+        write_column(d, ends, column, small, x.bent[i, column])
     if len(x.cotangents) > 0:
         multiply(ends, x.cotangents[i], x.products[i])
     return 1
@@ -133,20 +140,38 @@ def note_state(one: RobotStages, d: StepDifferences, state: Vector) -> None:
     copy(one.step.act, state[2 * n :])
 
 
-def write_column(d: StepDifferences, ends: Matrix, column: int) -> bool:
-    """Write the derivatives along one direction; return whether the step bends, so that only one side counts."""
+def step_to_both_sides(one: RobotStages, d: StepDifferences, many: FleetArrays, i: int, column: int, step: float) -> int:
+    """Write the states after steps from both sides of a state or input; return the status."""
+    for side in range(2):
+        status = step_along(one, d, many, i, column, step if side == AHEAD else -step)
+        if status != TAKEN:
+            return status
+        note_state(one, d, d.after[side])
+    return TAKEN
+
+
+def relative_bend(d: StepDifferences) -> float:
+    """Return the difference of the changes on both sides over their sum."""
     bend = forward = backward = 0.0
-    for row in range(ends.shape[0]):
+    for row in range(d.after.shape[1]):
         ahead, behind = d.after[AHEAD, row] - d.after[HERE, row], d.after[HERE, row] - d.after[BEHIND, row]
         bend, forward, backward = max(bend, abs(ahead - behind)), max(forward, abs(ahead)), max(backward, abs(behind))
-    bends = bend > BENT * (forward + backward)
+    return bend / max(forward + backward, TINY)
+
+
+def write_column(d: StepDifferences, ends: Matrix, column: int, step: float, bends: bool) -> None:
+    """Write the derivatives along one direction, from differences over a step; where it bends, those of the steeper side."""
+    forward = backward = 0.0
+    for row in range(ends.shape[0]):
+        forward = max(forward, abs(d.after[AHEAD, row] - d.after[HERE, row]))
+        backward = max(backward, abs(d.after[HERE, row] - d.after[BEHIND, row]))
     for row in range(ends.shape[0]):
         change = 0.5 * (d.after[AHEAD, row] - d.after[BEHIND, row])
-        if bends:
-            at, before = (AHEAD, HERE) if forward >= backward else (HERE, BEHIND)
-            change = d.after[at, row] - d.after[before, row]
-        ends[row, column] = change / SMALL_STEP
-    return bends
+        if bends and forward >= backward:
+            change = d.after[AHEAD, row] - d.after[HERE, row]
+        elif bends:
+            change = d.after[HERE, row] - d.after[BEHIND, row]
+        ends[row, column] = change / step
 
 
 DIFFERENTIATE_WHOLE_STEPS = CompiledLoop(differentiate_whole_steps, numbers=2, what="the derivatives of whole steps")
