@@ -101,8 +101,7 @@ class Places(NamedTuple):
     by_q: int  # (n, n) derivatives of inverse dynamics, and the mass matrix
     by_v: int
     mass: int
-    by_q_struck: int  # (n, n) `by_q` at the acceleration before dampers act, and `by_v`
-    by_v_struck: int
+    by_q_struck: int  # (n, n) `by_q` at the acceleration before dampers act; `by_v` is the same
     differences: int  # (n, width) of the acceleration without impulses, if forces have no other derivatives
     late: int  # (n, width) of the armature of dampers
     acts: int  # (na, width) of activations and delays after the step
@@ -143,7 +142,7 @@ def places(x: Sizes) -> Places:
     width, moving, square, of_contact = 3 * stride + padded(x.nu + na), bodies * DIRECTIONS * n, n * n, DIRECTIONS * stride
     sizes = {
         "rates": n * width, "struck": n * width, "matrix": n * stride, "by_q": square, "by_v": square, "mass": square,
-        "by_q_struck": square, "by_v_struck": square, "jacobian": moving, "turned": moving, "turned_before": moving,
+        "by_q_struck": square, "jacobian": moving, "turned": moving, "turned_before": moving,
         "opening": stride,
         "spread": rows * n, "swept": rows * n, "carried": square if rows else 0,
         "differences": n * width * differs, "late": n * width * differs, "acts": na * width * differs,
@@ -229,6 +228,9 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
         for i in range(n * n):
             y.numbers[y.at.by_q_struck + i] = y.numbers[y.at.by_q + i]
     touched = y.convex and (s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0)
+    if s.numbers.settles and not touched and not y.by_differences:
+        write_rates_with_dampers(s, y)
+        return at_limits
     in_passes = touched and s.calls.contact_factor.address != 0
     for i in range(n):
         change = s.touching.passes.change[i] if in_passes else 0.0
@@ -454,13 +456,23 @@ def add_differences(s: RobotStages, y: AccelerationSlopes, column: int, weight: 
                     x[at.pulls + i * at.stride + column] += weight * p.S[dof, i] * rows.sign[r] * f / h
 
 
+def write_rates_with_dampers(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Write the rates of the acceleration after dampers of a robot that touches nothing: (M + h D) a' + c = F."""
+    copy(s.step.pushed, y.acceleration)
+    write_forces_on_bodies(s, y, False)
+    call_machine(y.calls.settled)
+    write_smooth_part(s, y)
+    write_matrix(y)
+    solve_for_rates(y.numbers, len(y.after), y.at)
+
+
 def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
     """Replace the rates by those of the acceleration after dampers, (M + h D)⁻¹ M a."""
     n, at, x = len(y.after), y.at, y.numbers
     for i in range(n * at.width):
         x[at.struck + i] = x[at.rates + i]
     for i in range(n * n):
-        x[at.by_q_struck + i], x[at.by_v_struck + i] = x[at.by_q + i], x[at.by_v + i]
+        x[at.by_q_struck + i] = x[at.by_q + i]
     copy(s.step.pushed, y.acceleration)
     for i in range(n):
         row = at.rates + i * at.width
@@ -472,7 +484,6 @@ def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
         row = at.rates + i * at.width
         for j in range(n):
             x[row + j] += x[at.by_q_struck + i * n + j] - x[at.by_q + i * n + j]
-            x[row + at.stride + j] += x[at.by_v_struck + i * n + j] - x[at.by_v + i * n + j]
         if y.by_differences:
             subtract_multiples(x, row, at.late + i * at.width, 0, at.width, (y.acceleration[i],))
     write_matrix(y)
@@ -484,8 +495,9 @@ def add_product(x: Vector, target: int, factors: tuple[int, int], source: tuple[
     (first, count), (rows, stride) = factors, source
     whole = count // BLOCK * BLOCK
     for j in range(0, whole, BLOCK):
-        f = first + j
-        subtract_multiples(x, target, rows + j * stride, stride, length, (-x[f], -x[f + 1], -x[f + 2], -x[f + 3]))
+        a, b, c, d = x[first + j], x[first + j + 1], x[first + j + 2], x[first + j + 3]
+        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+            subtract_multiples(x, target, rows + j * stride, stride, length, (-a, -b, -c, -d))
     for j in range(whole, count):
         subtract_multiples(x, target, rows + j * stride, stride, length, (-x[first + j],))
 

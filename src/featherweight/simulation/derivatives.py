@@ -1,14 +1,14 @@
 """Derivatives of a step: the state after it, by the state before it, joint forces and controls.
 
-compiled loop over robots     semi-implicit steps with the contact law of an MJCF file (`step_slopes`)
-one robot after the other     rigid contact, "rk4" and "midpoint" with linear forces: stage by stage, impulses by the implicit
-                              function theorem (`step_rates`, `contact_rates`)
+compiled loops over robots    steps with the contact law of an MJCF file, semi-implicit (`step_slopes`) or "rk4"
+                              (`staged_slopes`)
+one robot after the other     rigid contact, "rk4" and "midpoint" with linear forces: impulses by the implicit function theorem
+                              (`step_rates`, `contact_rates`)
 differences of whole steps    all others, in a compiled loop (`step_differences`)
 """
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..array_types import Array, Matrix
 from ..summaries import summarized
 from .contact_rates import ContactRates
 from .fleet import Fleet, Inputs
-from .fleet_slopes import FleetSlopes
+from .fleet_slopes import FleetSlopes, Way
 from .found_step import FoundStep
 from .rates import Rated, through
 from .step_rates import State, StepRates
@@ -50,25 +50,18 @@ class StepDerivatives(NamedTuple):
     doubtful: tuple[Any, ...]
 
 
-class Way(Enum):
-    """How the steps of a simulation are differentiated."""
-
-    EQUATIONS = "compiled loop over robots"
-    STAGES = "one robot after the other"
-    DIFFERENCES = "differences of whole steps"
-
-
 def way_of(fleet: Fleet, inputs: Inputs) -> Way:
     """Return how the steps of a fleet are differentiated."""
     plant, model, forces = fleet.plant, fleet.model, fleet.plant.forces
     convex = plant.contacts.convex and not (forces.sticky or len(plant.contacts.model.surfaces))
     if convex and model.integrator == "semi-implicit":
         return Way.EQUATIONS
-    staged = convex and model.staged and not forces.states
+    if convex and model.staged and not forces.states:
+        return Way.STAGES
     rigid = plant.holds_rigidly and not (forces.sticky or len(plant.contacts.model.surfaces))
     linear = model.has_linear_forces or (model.integrator == "semi-implicit" and forces.plain and not len(forces.springs.bent))
-    if staged or (rigid and linear and not plant.contacts.settings.turning):
-        return Way.DIFFERENCES if fleet.differ or inputs.external is not None else Way.STAGES
+    if rigid and linear and not plant.contacts.settings.turning:
+        return Way.DIFFERENCES if fleet.differ or inputs.external is not None else Way.ALONE
     return Way.DIFFERENCES
 
 
@@ -78,20 +71,18 @@ def step_derivatives(fleet: Fleet, inputs: Inputs) -> StepDerivatives:
     Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
     ends, doubtful = matrices(fleet, inputs)
-    nv = fleet.model.robot.nv
     m = ends.shape[1]
-    A, B, B_control = ends[..., :m], ends[..., m : m + nv], ends[..., m + nv :]
+    forces = m + fleet.model.robot.nv
     if fleet.single:
-        return StepDerivatives(A[0], B[0], B_control[0], doubtful[0])
-    return StepDerivatives(A, B, B_control, tuple(doubtful))
+        one = ends[0]
+        return StepDerivatives(one[:, :m], one[:, m:forces], one[:, forces:], doubtful[0])
+    return StepDerivatives(ends[..., :m], ends[..., m:forces], ends[..., forces:], tuple(doubtful))
 
 
 def matrices(fleet: Fleet, inputs: Inputs) -> tuple[Array, list[tuple[str, ...]]]:
     """Return the derivatives (robots, 2 nv + na, 3 nv + na + nu) of states after the step, and the doubtful names."""
-    fleet.model.directions  # noqa: B018  # raises for joints that have none
-    way = way_of(fleet, inputs)
-    if way is not Way.STAGES:
-        slopes = compiled_slopes(fleet, way)
+    slopes = compiled_slopes(fleet, inputs)
+    if slopes is not None:
         return slopes.matrices(inputs), slopes.doubtful()
     model, robots, nv = fleet.model, len(fleet.q), fleet.model.robot.nv
     ends, doubtful = np.empty((robots, 2 * nv, 3 * nv + model.forces.nu)), []
@@ -104,18 +95,20 @@ def matrices(fleet: Fleet, inputs: Inputs) -> tuple[Array, list[tuple[str, ...]]
 
 def products(fleet: Fleet, inputs: Inputs, cotangents: Matrix) -> Matrix:
     """Return products (robots, 3 nv + na + nu) of cotangents (robots, 2 nv + na) of states after the step and derivatives."""
-    way = way_of(fleet, inputs)
-    if way is Way.STAGES:
+    slopes = compiled_slopes(fleet, inputs)
+    if slopes is None:
         return np.asarray(np.einsum("ri,rij->rj", cotangents, matrices(fleet, inputs)[0]))
-    fleet.model.directions  # noqa: B018  # raises for joints that have none
-    return compiled_slopes(fleet, way).products(inputs, cotangents)
+    return slopes.products(inputs, cotangents)
 
 
-def compiled_slopes(fleet: Fleet, way: Way) -> FleetSlopes:
-    """Return the compiled derivatives of a fleet, which are made once."""
-    if way not in fleet.slopes:
-        fleet.slopes[way] = FleetSlopes(fleet, way is Way.DIFFERENCES)
-    made: FleetSlopes = fleet.slopes[way]
+def compiled_slopes(fleet: Fleet, inputs: Inputs) -> FleetSlopes | None:
+    """Return the compiled derivatives of a fleet, which are made once; None for one robot after the other."""
+    kind = fleet.differ, inputs.external is not None
+    if kind not in fleet.slopes:
+        fleet.model.directions  # noqa: B018  # raises for joints that have none
+        way = way_of(fleet, inputs)
+        fleet.slopes[kind] = None if way is Way.ALONE else FleetSlopes(fleet, way)
+    made: FleetSlopes | None = fleet.slopes[kind]
     return made
 
 

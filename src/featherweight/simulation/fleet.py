@@ -77,6 +77,9 @@ class Inputs(NamedTuple):
     external: Any = None
 
 
+NO_INPUTS = Inputs()
+
+
 def fill(goal: Array, shapes: tuple[tuple[int, ...], ...], x: Any) -> bool:
     """Write an input, of any type that NumPy converts; return whether it has one of the shapes, and real numbers."""
     if type(x) is not np.ndarray:
@@ -107,6 +110,7 @@ class Fleet:
         self.stages_layout: Layout | None = None  # that of all tables of this robot and scene
         self.arrays_layout: Layout | None = None  # that of the arrays of any robots
         self.varied = VariedArrays.none()
+        self.differ = False  # whether robots differ from one another
         self.revision = 0
         self._enabled = contacts.scene.enabled.copy()
         self._drawn = bool(contacts.touching.drawn.any())  # whether a reset may exclude pairs of shapes that overlap
@@ -364,11 +368,6 @@ class Fleet:
     def _new_stages(self) -> RobotStages:
         return new_stages(self.model, self.contacts, self.room, len(self.varied.parameters) > 0)
 
-    @property
-    def differ(self) -> bool:
-        """Return whether robots differ from one another."""
-        return any(len(x) for x in self.varied)
-
     def vary(self, varied: dict[str, Array]) -> None:
         """Give robots their own parameters, by fields of `VariedArrays`."""
         self.revision += 1
@@ -376,7 +375,7 @@ class Fleet:
         self._ready = False
         if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
             self._tables.clear()
-        self.varied = made
+        self.varied, self.differ = made, any(len(x) for x in made)
         self._settle(self.arrays._replace(varied=made))
 
     @property
@@ -484,6 +483,8 @@ class Fleet:
 
     def inputs(self, tau: Any, control: Any, external: Any) -> Inputs:
         """Return the inputs of a step as arrays (...) or (robots, ...). Raises ValueError for unfit ones."""
+        if tau is None and control is None and external is None:
+            return NO_INPUTS
         given, robots = zip(self.plant.input_sizes.items(), (tau, control, external), strict=True), len(self.q)
         return Inputs(*(None if x is None else of_robots(name, x, size, robots) for (name, size), x in given))
 

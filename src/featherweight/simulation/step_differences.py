@@ -19,7 +19,7 @@ from .smooth_motion import clear, copy
 from .stage_records import WITH_CONTROL, FleetArrays, RobotStages
 from .step import try_step
 from .step_model import StepModel
-from .step_slopes import RobotSlopes, multiply
+from .step_slopes import RobotSlopes, begin_doubtful, multiply
 from .step_status import TAKEN
 
 AHEAD, BEHIND, HERE = range(3)
@@ -81,7 +81,7 @@ def differentiate_whole_step(one: RobotStages, d: StepDifferences, many: FleetAr
     n, ends = len(one.state.v), x.ends[i] if len(x.cotangents) == 0 else d.ends
     copy(one.step.ahead, d.end)
     note_state(one, d, d.after[HERE])
-    x.unsure[i] = 0
+    begin_doubtful(x, i)
     controls = 3 * n + len(one.state.act)
     for column in range(ends.shape[1]):
         if column >= controls and not many.inputs.given[WITH_CONTROL]:
@@ -99,7 +99,7 @@ def differentiate_whole_step(one: RobotStages, d: StepDifferences, many: FleetAr
             note_status(one, many, i, status)
             return 0
         x.bent[i, column] = small < SMALL_STEP and relative_bend(d) > 0.5 * bend
-        x.unsure[i] += 1 if x.bent[i, column] else 0
+        x.unsure[i] = 1 if x.bent[i, column] else x.unsure[i]
         write_column(d, ends, column, small, x.bent[i, column])
     if len(x.cotangents) > 0:
         multiply(ends, x.cotangents[i], x.products[i])

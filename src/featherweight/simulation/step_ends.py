@@ -16,8 +16,6 @@ from ..model.tree import FLOATING, PLANAR
 from .acceleration_slopes import AccelerationSlopes, add_curved, write_acceleration_slopes
 from .smooth_motion import clear
 from .stage_records import RobotStages
-from .step_status import TAKEN
-from .touching_stages import accelerate_touching
 
 SMALL_TURN = 0.3  # [rad] angle below which series are used
 
@@ -176,16 +174,5 @@ def write_ends_again(s: RobotStages, y: StepSlopes) -> int:
     return 0
 
 
-def write_stage_slopes(s: RobotStages, y: StepSlopes) -> int:
-    """Compute the acceleration of a stage of "rk4" with contacts, at the state, and its slopes.
-
-    Return as `write_acceleration_slopes` does; -1 if the stage fails.
-    """
-    if accelerate_touching(s) != TAKEN:
-        return -1
-    return write_acceleration_slopes(s, y.of)
-
-
-WRITE_STAGE_SLOPES = CompiledLoop(write_stage_slopes, numbers=0, what="the derivatives of a stage")
 WRITE_ENDS = CompiledLoop(write_ends_again, numbers=0, what="the derivatives of the end of a step")
 WRITE_STEP_SLOPES = CompiledLoop(write_slopes, numbers=0, what="the derivatives of a step")

@@ -21,14 +21,14 @@ from ..model.types import JointType
 from ..robot.dynamics_derivatives import analytic
 from ..robot.robot import Robot
 from ..robot.step_slopes import spanning_slopes, with_armature
-from .acceleration_slopes import Paths, SlopeCalls, acceleration_slopes, matrix_at
+from .acceleration_slopes import AccelerationSlopes, Paths, SlopeCalls, acceleration_slopes, matrix_at
 from .contact_stage import ContactStage
 from .fleet_loop import attempt
 from .forces_at_joints import ForcesAtJoints
 from .robot_tables import Call, StagesTable, bound_call, with_inertias
-from .smooth_motion import clear, copy
+from .smooth_motion import clear
 from .stage_records import FOUND, FleetArrays, RobotStages
-from .step_ends import WRITE_ENDS, WRITE_STAGE_SLOPES, WRITE_STEP_SLOPES, StepSlopes, write_step_slopes
+from .step_ends import WRITE_ENDS, WRITE_STEP_SLOPES, StepSlopes, write_step_slopes
 from .step_model import StepModel
 
 # ---- the loop
@@ -40,9 +40,9 @@ class RobotSlopes(NamedTuple):
     ends: Tensor  # (robots, 2 nv + na, 3 nv + na + nu), or (1, ...) for products with cotangents only
     cotangents: Matrix  # (robots, 2 nv + na) of the state after the step, or (0, ..)
     products: Matrix  # (robots, 3 nv + na + nu) of the state before, joint forces and controls
-    unsure: Integers  # (robots,) number of doubtful names
-    doubtful: BooleanMatrix  # (robots, contacts + joint rows) that are at the boundary between two states
-    candidates: IntegerMatrix  # (robots, contacts)
+    unsure: Integers  # (robots,) 1 for robots with doubtful names
+    candidates: IntegerMatrix  # (robots, contacts) those of contacts at the boundary between two states, then -1
+    rows: BooleanMatrix  # (robots, joint rows) whether a row is at the boundary between two states
     limits: Matrix  # (robots, values that limits bound) 1 at a limit, see `StepModel.limits`
     bent: BooleanMatrix  # (robots, 3 nv + na + nu) whether the step bends along a direction
 
@@ -51,29 +51,46 @@ def differentiate_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x: 
     """Differentiate the next steps of robots first to stop; return the number of robots for which this succeeds."""
     done = 0
     for i in range(first, stop):
+        begin_doubtful(x, i)
         if attempt(one, many, i) == 1:
-            write_robot_slopes(one, y, x, i)
+            ends = x.ends[i] if len(x.cotangents) == 0 else y.ends
+            if write_step_slopes(one, y.of, ends) > 0:
+                note_doubtful(one, y.of, x, i)
+            if len(x.cotangents) > 0:
+                multiply(ends, x.cotangents[i], x.products[i])
             done += 1
     return done
 
 
-def write_robot_slopes(one: RobotStages, y: StepSlopes, x: RobotSlopes, i: int) -> None:
-    """Write the derivatives of the step of robot i that has just been computed."""
-    by, t, room = y.of, one.touching, x.candidates.shape[1]
-    ends = x.ends[i] if len(x.cotangents) == 0 else y.ends
-    x.unsure[i] = write_step_slopes(one, by, ends)
-    if x.unsure[i] > 0:
-        for c in range(t.counts[FOUND]):
-            x.candidates[i, c] = t.contacts.candidate[c]
-        for k in range(len(by.doubtful)):
-            x.doubtful[i, k] = by.doubtful[k] and (k >= room or k < t.counts[FOUND])
-        copy(by.load.ends, x.limits[i])
-        inputs, na = 2 * len(by.after), len(one.state.act)
-        for k in range(len(by.bent)):
-            controls = len(by.bent) - na
-            x.bent[i, inputs + k - controls if k >= controls else 3 * len(by.after) + na + k] = by.bent[k]
-    if len(x.cotangents) > 0:
-        multiply(ends, x.cotangents[i], x.products[i])
+def begin_doubtful(x: RobotSlopes, i: int) -> None:
+    """Forget what is doubtful about robot i."""
+    x.unsure[i] = 0
+    for c in range(x.candidates.shape[1]):
+        x.candidates[i, c] = -1
+    for r in range(x.rows.shape[1]):
+        x.rows[i, r] = False
+    clear(x.limits[i])
+    for k in range(x.bent.shape[1]):
+        x.bent[i, k] = False
+
+
+def note_doubtful(one: RobotStages, y: AccelerationSlopes, x: RobotSlopes, i: int) -> None:
+    """Note what is doubtful about the acceleration of robot i, next to what is known already."""
+    t, n, na, controls = one.touching, len(y.after), len(one.state.act), len(one.state.control)
+    room, known = x.candidates.shape[1], 0
+    x.unsure[i] = 1
+    for c in range(t.counts[FOUND]):
+        if y.doubtful[c]:
+            while known < room - 1 and x.candidates[i, known] >= 0:
+                known += 1
+            x.candidates[i, known] = t.contacts.candidate[c]
+    for r in range(x.rows.shape[1]):
+        x.rows[i, r] = x.rows[i, r] or y.doubtful[room + r]
+    for k in range(x.limits.shape[1]):
+        x.limits[i, k] = max(x.limits[i, k], y.load.ends[k])
+    for k in range(len(y.bent)):
+        place = 3 * n + na + k if k < controls else 2 * n + k - controls
+        x.bent[i, place] = x.bent[i, place] or y.bent[k]
 
 
 def multiply(ends: Matrix, cotangent: Vector, product: Vector) -> None:
@@ -162,21 +179,6 @@ class SlopesOfStep:
         return prepared_call(WRITE_STEP_SLOPES.for_tables(stages, table), stages.address, table.address, kept=self.kept)
 
     @cached_property
-    def _stage(self) -> Callable[[], int]:
-        stages, table = self._tables
-        return prepared_call(WRITE_STAGE_SLOPES.for_tables(stages, table), stages.address, table.address, kept=self.kept)
-
-    def write_stage(self, q: Array, v: Array) -> int:
-        """Write the acceleration of a stage of "rk4" and its derivatives; return as `write` does, or -1."""
-        state = self._tables[0].content.state
-        start = state.q.copy(), state.v.copy()
-        state.q[:], state.v[:] = q, v
-        try:
-            return self._stage()
-        finally:
-            state.q[:], state.v[:] = start
-
-    @cached_property
     def _ends(self) -> Callable[[], int]:
         stages, table = self._tables
         return prepared_call(WRITE_ENDS.for_tables(stages, table), stages.address, table.address, kept=self.kept)
@@ -203,14 +205,15 @@ class SlopesOfStep:
 
     def doubtful(self) -> list[str]:
         """Return the names of contacts, joint limits and dry friction at the boundary between two states."""
-        t = self.touching
-        return names_of(self.contacts, self.forces, t.model.rows, t.contacts.candidate, self.content.doubtful)
+        t, marked = self.touching, self.content.doubtful
+        room = len(t.contacts.candidate)
+        return names_of(self.contacts, self.forces, t.contacts.candidate[marked[:room]], marked[room:])
 
 
-def names_of(contacts: ContactStage, forces: ForcesAtJoints, rows: JointRows, candidates: Array, doubtful: Array) -> list[str]:
-    """Return the names of marked contacts, which come first, and joint rows."""
-    room, marked = len(candidates), np.flatnonzero(doubtful).tolist()
-    return [contacts.names[int(candidates[i])] if i < room else name_of_row(rows, i - room, forces) for i in marked]
+def names_of(contacts: ContactStage, forces: ForcesAtJoints, candidates: Array, rows: Array) -> list[str]:
+    """Return the names of contacts, and of marked joint rows."""
+    names = [contacts.names[int(c)] for c in candidates if c >= 0]
+    return names + [name_of_row(contacts.rows, int(r), forces) for r in np.flatnonzero(rows)]
 
 
 def _paths(robot: Robot, bodies: Array) -> tuple[Array, Array]:
