@@ -1,14 +1,15 @@
 """Derivatives of a step: the state after it, by the state before it, joint forces and controls.
 
 compiled loops over robots    steps with the contact law of an MJCF file, semi-implicit (`step_slopes`) or "rk4"
-                              (`staged_slopes`)
-one robot after the other     rigid contact, "rk4" and "midpoint" with linear forces: impulses by the implicit function theorem
-                              (`step_rates`, `contact_rates`)
+                              (`staged_slopes`); semi-implicit steps in which nothing touches
+one robot after the other     rigid contact, and "rk4" and "midpoint" with rigid contact, with linear forces: impulses by the
+                              implicit function theorem (`step_rates`, `contact_rates`)
 differences of whole steps    all others, in a compiled loop (`step_differences`)
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,9 +61,9 @@ def way_of(fleet: Fleet, inputs: Inputs) -> Way:
         return Way.STAGES
     rigid = plant.holds_rigidly and not (forces.sticky or len(plant.contacts.model.surfaces))
     linear = model.has_linear_forces or (model.integrator == "semi-implicit" and forces.plain and not len(forces.springs.bent))
-    if rigid and linear and not plant.contacts.settings.turning:
-        return Way.DIFFERENCES if fleet.differ or inputs.external is not None else Way.ALONE
-    return Way.DIFFERENCES
+    if not (rigid and linear) or plant.contacts.settings.turning or fleet.differ or inputs.external is not None:
+        return Way.DIFFERENCES
+    return Way.EQUATIONS if model.integrator == "semi-implicit" else Way.ALONE
 
 
 def step_derivatives(fleet: Fleet, inputs: Inputs) -> StepDerivatives:
@@ -81,16 +82,25 @@ def step_derivatives(fleet: Fleet, inputs: Inputs) -> StepDerivatives:
 
 def matrices(fleet: Fleet, inputs: Inputs) -> tuple[Array, list[tuple[str, ...]]]:
     """Return the derivatives (robots, 2 nv + na, 3 nv + na + nu) of states after the step, and the doubtful names."""
-    slopes = compiled_slopes(fleet, inputs)
-    if slopes is not None:
-        return slopes.matrices(inputs), slopes.doubtful()
-    model, robots, nv = fleet.model, len(fleet.q), fleet.model.robot.nv
-    ends, doubtful = np.empty((robots, 2 * nv, 3 * nv + model.forces.nu)), []
-    for i, table in enumerate(fleet.attempts(inputs)):
-        found = FoundStep(model, fleet.contacts, table)
-        ends[i] = _ends(found)
-        doubtful.append((*found.at_a_limit, *found.doubtful))
+    slopes, robots, nv = compiled_slopes(fleet, inputs), len(fleet.q), fleet.model.robot.nv
+    left: Sequence[int] = range(robots)
+    doubtful: list[tuple[str, ...]] = [()] * robots
+    if slopes is None:
+        ends: Array = np.empty((robots, 2 * nv, 3 * nv + fleet.model.forces.nu))
+    else:
+        ends, doubtful, left = slopes.matrices(inputs), slopes.doubtful(), slopes.left
+    if left:
+        for i, (of_robot, names) in zip(left, alone(fleet, inputs, left), strict=True):
+            ends[i], doubtful[i] = of_robot, names
     return ends, doubtful
+
+
+def alone(fleet: Fleet, inputs: Inputs, which: Sequence[int]) -> Iterator[tuple[Array, tuple[str, ...]]]:
+    """Yield the derivatives (2 nv, 3 nv + nu) of some robots, one after the other, and the doubtful names."""
+    for table in fleet.attempts(inputs, which):
+        found = FoundStep(fleet.model, fleet.contacts, table)
+        ends = _ends(found)
+        yield ends, (*found.at_a_limit, *found.doubtful)
 
 
 def products(fleet: Fleet, inputs: Inputs, cotangents: Matrix) -> Matrix:
@@ -98,7 +108,10 @@ def products(fleet: Fleet, inputs: Inputs, cotangents: Matrix) -> Matrix:
     slopes = compiled_slopes(fleet, inputs)
     if slopes is None:
         return np.asarray(np.einsum("ri,rij->rj", cotangents, matrices(fleet, inputs)[0]))
-    return slopes.products(inputs, cotangents)
+    found = slopes.products(inputs, cotangents)
+    for i, (ends, _) in zip(slopes.left, alone(fleet, inputs, slopes.left), strict=True):
+        found[i] = cotangents[i] @ ends
+    return found
 
 
 def compiled_slopes(fleet: Fleet, inputs: Inputs) -> FleetSlopes | None:

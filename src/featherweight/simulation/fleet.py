@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from time import perf_counter as time_now
 from typing import Any, NamedTuple
@@ -864,13 +864,13 @@ class Fleet:
         self.arrays.states.status.fill(TAKEN)
         return self._many
 
-    def attempts(self, inputs: Inputs) -> Iterator[StagesTable]:
+    def attempts(self, inputs: Inputs, which: Iterable[int] | None = None) -> Iterator[StagesTable]:
         """Yield the stages after the step that each robot would take under inputs of one step, without taking it.
 
-        Raises SimulationError if a step fails.
+        `which` are the numbers of robots, all of them by default. Raises SimulationError if a step fails.
         """
         self._give(*inputs)
-        for i in range(len(self.q)):
+        for i in range(len(self.q)) if which is None else which:
             if not self._ready:
                 self._compile()
             while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:

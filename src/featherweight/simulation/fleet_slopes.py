@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +90,7 @@ class FleetSlopes:
         room, rows = fleet.room, len(fleet.contacts.rows.joint)
         self.found = RobotSlopes(
             np.zeros((1, self.rows, self.columns)), np.zeros((0, self.rows)), np.zeros((0, self.columns)),
-            np.zeros(robots, np.int64), np.full((robots, room), -1), np.zeros((robots, rows), bool),
+            np.zeros(robots, np.int64), np.zeros(robots, bool), np.full((robots, room), -1), np.zeros((robots, rows), bool),
             np.zeros((robots, len(model.limits))), np.zeros((robots, self.columns), bool),
         )  # fmt: skip
         self._table = Table(self.found)
@@ -112,6 +112,11 @@ class FleetSlopes:
         run, own = self._of_thread(one)
         assert self._of
         return run(one.address, own.address, self._of.address, self._table.address, first, stop)
+
+    @property
+    def left(self) -> Sequence[int]:
+        """The numbers of robots with rigid contact in the last evaluation, which lacks its impulses."""
+        return np.flatnonzero(self.found.left).tolist()  # type: ignore[no-any-return]
 
     def doubtful(self) -> list[tuple[str, ...]]:
         """Return the names of what is doubtful about each robot's derivatives."""

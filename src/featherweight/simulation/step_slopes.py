@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Array, BooleanMatrix, IntegerMatrix, Integers, Matrix, Tensor, Vector
+from ..array_types import Array, BooleanMatrix, Booleans, IntegerMatrix, Integers, Matrix, Tensor, Vector
 from ..contact.joint_rows import JointRows
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import CompiledLoop, Table
@@ -27,7 +27,7 @@ from .fleet_loop import attempt
 from .forces_at_joints import ForcesAtJoints
 from .robot_tables import Call, StagesTable, bound_call, with_inertias
 from .smooth_motion import clear
-from .stage_records import FOUND, FleetArrays, RobotStages
+from .stage_records import FOUND, NEAR, FleetArrays, RobotStages
 from .step_ends import WRITE_ENDS, WRITE_STEP_SLOPES, StepSlopes, write_step_slopes
 from .step_model import StepModel
 
@@ -41,6 +41,7 @@ class RobotSlopes(NamedTuple):
     cotangents: Matrix  # (robots, 2 nv + na) of the state after the step, or (0, ..)
     products: Matrix  # (robots, 3 nv + na + nu) of the state before, joint forces and controls
     unsure: Integers  # (robots,) 1 for robots with doubtful names
+    left: Booleans  # (robots,) whether contacts or joint rows act by a law of which these derivatives know nothing
     candidates: IntegerMatrix  # (robots, contacts) those of contacts at the boundary between two states, then -1
     rows: BooleanMatrix  # (robots, joint rows) whether a row is at the boundary between two states
     limits: Matrix  # (robots, values that limits bound) 1 at a limit, see `StepModel.limits`
@@ -58,13 +59,14 @@ def differentiate_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x: 
                 note_doubtful(one, y.of, x, i)
             if len(x.cotangents) > 0:
                 multiply(ends, x.cotangents[i], x.products[i])
+            x.left[i] = not y.of.convex and (one.touching.counts[FOUND] > 0 or one.touching.counts[NEAR] > 0)
             done += 1
     return done
 
 
 def begin_doubtful(x: RobotSlopes, i: int) -> None:
     """Forget what is doubtful about robot i."""
-    x.unsure[i] = 0
+    x.unsure[i], x.left[i] = 0, False
     for c in range(x.candidates.shape[1]):
         x.candidates[i, c] = -1
     for r in range(x.rows.shape[1]):
