@@ -76,13 +76,13 @@ class ClosedRobot(Robot):
 
     @checked
     def with_armature(self, armature: Armature) -> ClosedRobot:
-        return ClosedRobot(self._loops.with_model(with_armature(self.model, armature)), self.execution)
+        return ClosedRobot(self._loops.with_model(with_armature(self.model, armature)).with_massless(), self.execution)
 
     @checked
     def with_inertial_parameters(self, parameters: npt.ArrayLike) -> ClosedRobot:
         loops = self._loops.with_model(with_inertial_parameters(self.model, parameters))
         loops.require_mass()
-        return ClosedRobot(loops, self.execution)
+        return ClosedRobot(loops.with_massless(), self.execution)
 
     def with_weights_of(self, model: Model) -> ClosedRobot:
         return ClosedRobot(self._loops.with_model(model), self.execution)

@@ -21,9 +21,10 @@ from ..model.placement import chained
 from ..model.topology import Topology
 from ..model.tree import Placements
 from ..model.types import START, WORLD, AnyFrame, Frame, Pose
-from ..names import choose_from
+from ..names import choose_from, listed
 from ..summaries import VisibleMessage
 from .arguments import Argument, Configuration, Velocity
+from .inertia_reading import reads_masses
 from .model_view import ModelView
 from .reference_configurations import ReferenceConfigurations
 
@@ -172,7 +173,21 @@ class System(ModelView):
             part=part,
             owner=self.name,
         )
+        self.require_masses_of(program)
         return CompiledFunction(program, self.execution, algorithm)
+
+    def require_masses(self, what: str) -> None:
+        """Raise NotDefinedError, a ValueError that names the links, if joints move links without moving any mass."""
+        if self.model.massless:
+            raise NotDefinedError(
+                f"{self.name}: {what} needs the masses of all moving links; these have none: {listed(self.model.massless)}. Give "
+                "them an <inertial> in the file, or inertias by featherweight.read(path).with_inertias(...)"
+            )
+
+    def require_masses_of(self, program: KernelProgram) -> None:
+        """Raise as `require_masses` does, if a kernel reads masses."""
+        if self.model.massless and reads_masses(program):
+            self.require_masses(program.name)
 
     def _checked(self, name: str, x: object, n: int) -> Array:
         """Return numbers (..., n) in double precision. Raises ValueError for another length."""

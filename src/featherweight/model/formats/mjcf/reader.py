@@ -40,7 +40,7 @@ from ...types import (
 )
 from ..robot_numbers import unlimited
 from ..robot_source import RobotSource
-from ..unsupported import FOLLOW, MESHES_IN_FLUID, REFUSE, UNDRIVEN, Unsupported, unused_integrator
+from ..unsupported import FOLLOW, MESHES_IN_FLUID, UNDRIVEN, Unsupported, file_notes, unused_integrator
 from ..xml import Names, shortened
 from .camera_elements import read_cameras
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
@@ -88,7 +88,7 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     armature of free joints, of tendons and of actuators that drive no joint. Raises `OSError` for a file that cannot be
     opened, and `ImportError` without the package `mujoco`.
     """
-    source, unsupported = file.name, Unsupported(options.get("unsupported", REFUSE))
+    source, unsupported = file.name, file_notes()
     with imports_from_extra("mjcf", "reading MJCF needs the package mujoco"):
         import mujoco  # type: ignore[import-untyped, unused-ignore]
     documents = Documents(file)
@@ -244,7 +244,6 @@ class _Elements:
                 *shapes.unused,
                 *counts,
                 *unused_of_sensors(other_sensors),
-                *self.unsupported.listed(),
                 *self.forces.unused(),
                 *self.tendons.unused(),
                 *unused_of_contacts(self.mujoco, self.model, geoms),

@@ -15,7 +15,7 @@ from ...editing.renaming import all_names, with_names
 from ...types import START, Body, Configuration, Frame, Inertia, JointType, Pose, Vector
 from ..robot_numbers import free_coordinates, inertia_at, unused_inertias
 from ..robot_source import RobotSource
-from ..unsupported import FOLLOW, REFUSE, Unsupported
+from ..unsupported import FOLLOW, Unsupported, file_notes
 from ..xml import only, read_scalar, read_vector
 from .elements import FLAGS, base_of, flag, raw_pose, with_values
 from .frame_graph import GROUND
@@ -44,7 +44,7 @@ def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     contains unsupported parts. With `unsupported="report"`, some unsupported parts are left out: included files that are not
     found, inertias that must be computed, screws that close loops. Raises `OSError` for a file that cannot be opened.
     """
-    unsupported = Unsupported(options.get("unsupported", REFUSE))
+    unsupported = file_notes()
     models = Models(file, unsupported)
     mechanism = Mechanism(models, options.get("mimic", FOLLOW), unsupported)
     bodies = [_body(part, models, unsupported) for part in models.links]
@@ -54,7 +54,7 @@ def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     flying = {j.name: models.frames.pose(j.child, GROUND, file.name) for j in joints if j.type is JointType.FLOATING}
     start = Configuration(START, tuple((name, free_coordinates(pose)) for name, pose in flying.items()))
     world = models.world
-    unused = (*shapes.unused, *unsupported.listed(), *_unused(models, mechanism), *unused_inertias(bodies))
+    unused = (*shapes.unused, *_unused(models, mechanism), *unused_inertias(bodies))
     d = Description(
         models.name,
         file.name,

@@ -9,7 +9,7 @@ from ...description import Description
 from ...types import START, Body, Configuration, Frame, ModelError, Vector, scale
 from ..robot_numbers import unit_axis, unused_inertias
 from ..robot_source import RobotSource
-from ..unsupported import FOLLOW, REFUSE, Unsupported
+from ..unsupported import FOLLOW, file_notes
 from .filters import Filters
 from .mass_elements import read_body
 from .mechanism import UsdMechanism
@@ -34,7 +34,7 @@ def read_usd(file: RobotSource, options: Mapping[str, str]) -> Description:
     supported are left out. Raises `ImportError` without usd-core, and `OSError` for a missing file.
     """
     with usd_errors(file):
-        return _description(UsdStage(file, Unsupported(options.get("unsupported", REFUSE))), options)
+        return _description(UsdStage(file, file_notes()), options)
 
 
 def _description(stage: UsdStage, options: Mapping[str, str]) -> Description:
@@ -67,7 +67,6 @@ def _description(stage: UsdStage, options: Mapping[str, str]) -> Description:
         gravity,
         (
             *counted.unused,
-            *stage.unsupported.listed(),
             *stage.unused(),
             *unused_inertias(bodies),
         ),
