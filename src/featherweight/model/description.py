@@ -153,9 +153,10 @@ class Description(Contents):
     ) -> Description:
         """Return the description with inertias of bodies: those `given`, and those of shapes for other bodies without mass.
 
-        `given` has an Inertia for each body that it names, in the body's frame. With a `density` [kg/m³], each other body without an inertia in the file has that of its collision shapes, filled with this density, or
-        of its visual shapes if it has no collision shapes; overlaps count twice. Warns (ModelWarning) about bodies without a
-        shape that has a volume. Raises ModelError for unknown bodies, and MeshError for mesh files that cannot be read.
+        `given` has an Inertia for each body that it names, in the body's frame. With a `density` [kg/m³], each other body
+        without an inertia in the file has that of its collision shapes, filled with this density, or of its visual shapes if
+        it has no collision shapes; overlaps count twice. Warns (ModelWarning) about bodies without a shape that has a volume.
+        Raises ModelError for unknown bodies, and MeshError for mesh files that cannot be read.
         """
         return editing.adding.with_inertias(self, given, density)
 

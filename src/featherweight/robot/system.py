@@ -180,8 +180,8 @@ class System(ModelView):
         """Raise NotDefinedError, a ValueError that names the links, if joints move links without moving any mass."""
         if self.model.massless:
             raise NotDefinedError(
-                f"{self.name}: {what} needs the masses of all moving links; these have none: {listed(self.model.massless)}. Give "
-                "them an <inertial> in the file, or inertias by featherweight.read(path).with_inertias(...)"
+                f"{self.name}: {what} needs the masses of all moving links; these have none: {listed(self.model.massless)}. "
+                "Give them an <inertial> in the file, or inertias by featherweight.read(path).with_inertias(...)"
             )
 
     def require_masses_of(self, program: KernelProgram) -> None:

@@ -75,4 +75,13 @@ def tolerate(where: str, problem: str, remedy: str, taken: str) -> None:
     notes = file_notes()
     if notes.choice == RAISE:
         raise ModelError(f"{where}: {problem}; {remedy}")
-    notes.odd.append(f"{where.split(': ', 1)[-1]}: {problem}, {taken}")
+    notes.odd.append(f"{where.split(': ', 1)[-1]}: {problem}, {taken}" if ": " in where else f"{problem}, {taken}")
+
+
+def excuse(error: ModelError, taken: str) -> None:
+    """Note that an element with an error is read as the format's own reader reads it; or raise the error."""
+    notes = file_notes()
+    if notes.choice == RAISE:
+        raise error
+    told, _, remedy = str(error).split(": ", 1)[-1].rpartition("; ")
+    notes.odd.append(f"{told or remedy}, {taken}")

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from ...types import ModelError, Vector, rotate
 from ..robot_numbers import ordered_limits, unit_axis, unlimited
-from ..xml import only, read_scalar, read_vector, required
+from ..xml import only, read_limit, read_scalar, read_vector, required
 from .elements import flag, with_values
 from .frame_graph import FrameGraph
 from .models import NamedElement
@@ -87,10 +87,7 @@ def _limits(axis: Element, ranged: bool, where: str) -> dict[str, Any]:
 
 def _limit(values: Element, key: str, default: float, where: str) -> float:
     """Return a number, or infinity, which SDF writes for no limit."""
-    word = values.get(key, "").lower()
-    if word.lstrip("+-") in ("inf", "infinity"):
-        return -math.inf if word.startswith("-") else math.inf
-    return unlimited(read_scalar(values, key, where), UNBOUNDED) if word else default
+    return unlimited(read_limit(values, key, where), UNBOUNDED) if values.get(key, "") else default
 
 
 def _forces(axis: Element, where: str) -> dict[str, Any]:
