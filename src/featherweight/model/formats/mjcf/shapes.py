@@ -198,6 +198,9 @@ def _strip(mujoco: Mujoco, spec: MjSpec, source: RobotSource) -> None:
             site.type, site.size, site.meshname = mujoco.mjtGeom.mjGEOM_SPHERE, [1.0, 1.0, 1.0], ""
     for tendon in spec.tendons:
         tendon.material = ""
+    for light in spec.lights:
+        if getattr(light, "texture", ""):  # MuJoCo 3.3 has no such lights
+            light.texture = ""
     for mesh in list(spec.meshes):
         mesh.material = ""
         if mesh.name not in needed:
