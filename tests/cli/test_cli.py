@@ -191,7 +191,7 @@ def test_what_is_not_supported_is_refused_or_left_out_as_asked(
     """Check that the next problem is reported: here nothing moves."""
     path = tmp_path / "tied.xml"
     path.write_text(TIED.format(joint=""))
-    for asked, refused in (([], True), (["--unsupported", "refuse"], True), (["--unsupported", "report"], False)):
+    for asked, refused in (([], False), (["--unsupported", "raise"], True), (["--unsupported", "report"], False)):
         with warnings.catch_warnings():
             warnings.simplefilter("default")
             assert cli.main([command, str(path), "--base", "fixed", *asked]) == 1

@@ -334,18 +334,20 @@ class _Expansion:
         """Set negative principal moments to zero, and record whether all bodies have mass and inertia about every axis."""
         rows = [joint.v_slice.stop - 1 for joint in self.moving]
         verdicts = judged_inertias([inertias.get(row, ZERO_RIGID) for row in rows])
+        problems: dict[str, str] = {}
         for joint, row, verdict in zip(self.moving, rows, verdicts, strict=True):
             self.solid &= verdict.solid
             if not verdict.possible:
-                problem = (
-                    f"{self.d.source}: body {joint.child!r} (links {', '.join(self.links[joint.child])}): its inertia "
-                    f"about the centre of mass has the principal moment {verdict.lowest:.3g} kg m²"
-                )
-                if self.strict:
-                    raise ModelError(f"{problem}; correct its <inertial>")
-                warn_caller(f"{problem}, taken as zero; correct its <inertial>")
-                self.raised.append(joint.child)
+                links = listed(self.links[joint.child])
+                problem = f"about the centre of mass has the principal moment {verdict.lowest:.3g} kg m²"
+                problems[joint.child] = f"body {joint.child!r} (links {links}): its inertia {problem}"
                 inertias[row] = without_negative_moments(inertias[row])
+        if problems:
+            told = f"{self.d.source}: {'; '.join(problems.values())}"
+            if self.strict:
+                raise ModelError(f"{told}; correct its <inertial>")
+            warn_caller(f"{told}, taken as zero; correct the <inertial>")
+        self.raised = [*problems]
 
     def _body(self, index: int, name: str, inertias: dict[int, RigidInertia]) -> MovingBody:
         carrier = self.carriers[name]

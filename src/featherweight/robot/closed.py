@@ -245,6 +245,9 @@ class ClosedRobot(Robot):
         left, before = (np.abs(x - super(ClosedRobot, self)._within_limits(x)).max() for x in (closed, q))
         return closed if left < before else q
 
+    def _fillings(self) -> tuple[Callable[[], Vector], ...]:
+        return lambda: configuration.neutral(self._coordinates, self.nq), self.neutral
+
     def _closed_near(self, name: str, q: Vector) -> Vector:
         return self._closing.near(name, q)
 

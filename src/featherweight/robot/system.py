@@ -101,12 +101,16 @@ class System(ModelView):
         """Named configurations (nq,) of the file, read-only.
 
         They are the group states of SRDF, and the keyframes and "qpos0" (the initial configuration) of MJCF. Joints that a
-        configuration does not name have their values of `neutral()`.
+        configuration does not name are at zero.
 
         If a configuration opens loops by more than rounding, `close` closes them near it; the independent joints keep their
         values if possible. An unknown name raises KeyError; loops that cannot be closed raise ValueError.
         """
-        return ReferenceConfigurations(self.model, self.joints, self.neutral, self._closed_near)
+        return ReferenceConfigurations(self.model, self.joints, self._fillings(), self._closed_near)
+
+    def _fillings(self) -> tuple[Callable[[], Vector], ...]:
+        """Return functions for configurations (nq,) that give values to joints that a configuration does not name."""
+        return (self.neutral,)
 
     def _closed_near(self, name: str, q: Vector) -> Vector:
         """Return the named configuration, which the file gives as q, with its loops closed."""

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from ..types import EXPLICIT_EULER, ModelError
 
 LEFT_OUT = "not supported, and left out"  # key of reports, as below
-ODD = "read as the format's own reader does"
+ODD = "odd contents, taken as said"
 UNDRIVEN = "gravity compensation by drives (actuatorgravcomp) of a file without actuators, which acts"
 MESHES_IN_FLUID = "meshes with drag of their own (fluidshape), taken as their links' boxes"
 

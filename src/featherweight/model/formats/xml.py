@@ -37,7 +37,7 @@ def parse_xml(source: str, text: str | bytes | None = None, lines: dict[Element,
     with xml_errors(source):
         try:
             return _parsed(content, lines)
-        except (ParseError, ExpatError) as error:
+        except (ParseError, ExpatError, LookupError) as error:
             found = _parsed_with_mistakes(source, content, lines, error)
             if found is None:
                 raise
@@ -78,7 +78,7 @@ def _parsed_with_mistakes(
     """Return the root element of XML with mistakes that other parsers accept; None if there are further ones."""
     parse, told = _parsed, dict[str, str]()
     for _ in range(MISTAKES):
-        code = codes.get(getattr(error, "code", 0))
+        code = errors.XML_ERROR_UNKNOWN_ENCODING if isinstance(error, LookupError) else codes.get(getattr(error, "code", 0))
         if code == errors.XML_ERROR_UNBOUND_PREFIX:
             parse = _parsed_without_namespaces
             told[f"a prefix is not declared (xmlns; {error})"] = "taken as a part of the names"
@@ -102,8 +102,8 @@ def _parsed_with_mistakes(
 
 def _mended(content: str | bytes, code: str | None, error: Any) -> tuple[str | bytes, str, str] | None:
     """Return the content without the mistake of a parser's error, the mistake, and how it is read; None for other mistakes."""
-    line, column = error.position if hasattr(error, "position") else (error.lineno, error.offset)
     if code == errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT:
+        line, column = error.position if hasattr(error, "position") else (error.lineno, error.offset)
         rows = content.splitlines(keepends=True)
         end = sum(len(row) for row in rows[: line - 1]) + column
         if content[end : end + 1] not in ("<", b"<"):
@@ -120,7 +120,9 @@ def _mended(content: str | bytes, code: str | None, error: Any) -> tuple[str | b
         text = content
     mended = COMMENT.sub(lambda match: f"<!--{match[1].replace('-', ' ')}-->", CONTROL.sub("", text))
     mended = INSIDE.sub(lambda match: match[0][:1] + match[0][1:].replace("<", "&lt;"), AMPERSAND.sub("&amp;", mended))
-    return (mended, f"invalid characters ({error})", "read as they are") if mended != text else None
+    if mended != text:
+        return mended, f"invalid characters ({error})", "read as they are"
+    return (text, f"text in another encoding than it declares ({error})", "read as UTF-8") if text is not content else None
 
 
 MISTAKES = 5  # most kinds of mistakes in a file

@@ -509,14 +509,14 @@ DAMAGED = {
 @pytest.mark.parametrize(("inside", "words"), DAMAGED.values(), ids=DAMAGED)
 def test_damage_is_named_with_file_and_element(inside: str, words: Sequence[str]) -> None:
     with pytest.raises(ModelError) as caught:
-        read(inside)
+        read(inside, unsupported="raise")
     for word in ["<string>", *words]:
         assert word in str(caught.value)
 
 
 @pytest.mark.parametrize("inside", ["an inertia to be computed", "a screw that closes a loop"])
 def test_what_is_not_supported_may_be_left_out(inside: str) -> None:
-    d = read(DAMAGED[inside][0], unsupported="report")
+    d = read(DAMAGED[inside][0])
     assert "not supported, and left out" in dict(d.unused)
 
 

@@ -191,9 +191,9 @@ def test_swing_limits_are_listed(tmp_path: Path) -> None:
 def test_a_distance_joint_is_refused_or_listed(tmp_path: Path) -> None:
     for inside in (joint("Distance", "j", "a", "b"), joint("", "j", "a", "b", *limits(distance="0, 1"))):
         with pytest.raises(fw.ModelError, match=r"</r/j>: limits of the distance"):
-            read(ARM + inside, tmp_path)
+            read(ARM + inside, tmp_path, unsupported="raise")
         with pytest.warns(fw.ModelWarning, match="left out: </r/j>"):
-            d = read(ARM + inside, tmp_path, unsupported="report")
+            d = read(ARM + inside, tmp_path)
         assert dict(d.unused)["not supported, and left out"] == "</r/j>" and built(d).nv == 6
 
 
@@ -254,7 +254,7 @@ def test_a_four_bar_linkage_moves_as_one(tmp_path: Path) -> None:
 def test_a_loop_that_no_loop_joint_is_is_refused(tmp_path: Path) -> None:
     closing = free("transX", "rotY").replace('"j"', '"l"').replace("/r/b", "/r/c")
     with pytest.raises(fw.ModelError, match=r"</r/l>: a joint that closes a loop and leaves transX, rotY free"):
-        read(CHAIN + closing, tmp_path)
+        read(CHAIN + closing, tmp_path, unsupported="raise")
 
 
 def test_joints_whose_bodies_lie_elsewhere_are_listed(tmp_path: Path) -> None:
@@ -378,7 +378,7 @@ def test_sites_are_frames(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_cannot_be_is_refused_by_prim(inside: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(fw.ModelError) as caught:
-        read(inside, tmp_path)
+        read(inside, tmp_path, unsupported="raise")
     assert words in str(caught.value) and str(tmp_path / "robot.usda") in str(caught.value)
 
 
@@ -455,9 +455,9 @@ def test_errors_of_usd_after_a_file_is_open_name_the_file(tmp_path: Path) -> Non
 def test_a_missing_reference_is_refused_or_listed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     inside = ARM + HINGE + prim("Xform", "gripper", more="prepend references = @gripper.usda@")
     with pytest.raises(fw.ModelError, match=r"robot\.usda: USD cannot compose it .*@gripper\.usda@"):
-        read(inside, tmp_path)
+        read(inside, tmp_path, unsupported="raise")
     with pytest.warns(fw.ModelWarning, match="left out"):
-        assert built(read(inside, tmp_path, unsupported="report")).nv == 1
+        assert built(read(inside, tmp_path)).nv == 1
     assert "gripper" in capfd.readouterr().err  # USD also warns
 
 
