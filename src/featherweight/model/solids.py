@@ -98,10 +98,13 @@ def mesh_solid(points: Array, faces: Any, placement: Pose) -> Solid | None:
 
 
 def hull_faces(points: Array) -> Any:
-    """Return the triangles of a convex hull, counter-clockwise from outside."""
+    """Return the triangles (k, 3) of a convex hull, counter-clockwise from outside; none for points in a plane."""
     with imports_from_extra("shapes", "masses of convex hulls of meshes need scipy"):
-        from scipy.spatial import ConvexHull
-    hull = ConvexHull(points)
+        from scipy.spatial import ConvexHull, QhullError
+    try:
+        hull = ConvexHull(points)
+    except QhullError:
+        return np.zeros((0, 3), dtype=np.int64)
     faces = hull.simplices.copy()
     a, b, c = (points[faces[:, k]] for k in range(3))
     inward = total(np.cross(b - a, c - a) * hull.equations[:, :3]) < 0.0

@@ -9,7 +9,7 @@ from typing import Any
 from ...names import choose_from, listed
 from ...spatial import Mat3, RigidInertia, Sym3, Vec3
 from ..solids import inertia_of, shape_solid, summed
-from ..types import Closure, Contents, Coupling, Inertia, Loop, ModelError, Pose, add, scale
+from ..types import Closure, Contents, Coupling, Inertia, JointType, Loop, ModelError, Pose, add, scale
 from .kept_sensors import without_sensors_across_loops
 from .notes import warn
 from .references import D, grounded, joint_of, place, supports
@@ -90,7 +90,7 @@ def with_inertias(d: D, given: Mapping[str, Inertia], density: float | None) -> 
     bodies = {b.name: b for b in d.bodies}
     if unknown := [name for name in given if name not in bodies]:
         raise ModelError(f"{d.source}: inertias: there is no body {choose_from(unknown[0], [*bodies])}")
-    shapeless: list[str] = []
+    moved, shapeless = {j.child for j in d.joints if j.type is not JointType.FIXED}, list[str]()
     for name, body in bodies.items():
         if name in given:
             bodies[name] = replace(body, inertia=given[name], principal=None)
@@ -99,15 +99,13 @@ def with_inertias(d: D, given: Mapping[str, Inertia], density: float | None) -> 
             touching = [s for s in on_body if s.collision] or on_body
             solids = [solid for s in touching if (solid := shape_solid(s)) is not None]
             if not solids:
-                shapeless.append(name)
+                shapeless += [name] * (name in moved)
                 continue
             whole = summed([solid.of_mass(density * solid.volume) for solid in solids])
             bodies[name] = replace(body, inertia=inertia_of(whole), principal=None)
     if shapeless:
-        warn(
-            d,
-            f"with_inertias: no shape with a volume is on {listed(shapeless)}, which stay without mass; give inertias of them",
-        )
+        problem = f"no shape with a volume is on {listed(shapeless)}, which stays without mass"
+        warn(d, f"with_inertias: {problem}; give inertias of these bodies")
     return replace(d, bodies=tuple(bodies.values()))
 
 
