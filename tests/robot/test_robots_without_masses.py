@@ -9,6 +9,7 @@ import pinocchio as pin
 import pytest
 
 import featherweight as fw
+from featherweight import viewer
 from featherweight.robot.compiled_member import functions_of
 
 PARTS = '<visual><geometry><box size="0.1 0.2 0.3"/></geometry></visual><collision><geometry>{}</geometry></collision>'
@@ -98,7 +99,7 @@ def test_inverse_kinematics_collisions_and_pictures_need_no_masses() -> None:
     assert not robot.in_collision(q) and len(robot.collision_pairs()) == 10
     folded = np.array([0.0, 2.0, 2.0, 2.0, 0.0, 0.0])
     assert robot.in_collision(folded) == bool(np.min(robot.distances(folded).distance) < 0.0)
-    assert fw.viewer.picture(robot, q).std() > 0.0
+    assert viewer.picture(robot, q).std() > 0.0
 
 
 def test_one_branch_without_mass_is_enough_and_named() -> None:
