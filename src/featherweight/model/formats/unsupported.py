@@ -78,6 +78,14 @@ def tolerate(where: str, problem: str, remedy: str, taken: str) -> None:
     notes.odd.append(f"{where.split(': ', 1)[-1]}: {problem}, {taken}" if ": " in where else f"{problem}, {taken}")
 
 
+def nonnegative(value: float, what: str, where: str) -> float:
+    """Return the value; zero for a negative one, which is odd."""
+    if value >= 0.0:
+        return value
+    tolerate(where, f"the {what} is negative ({value:g})", "correct it", "taken as zero")
+    return 0.0
+
+
 def excuse(error: ModelError, taken: str) -> None:
     """Note that an element with an error is read as the format's own reader reads it; or raise the error."""
     notes = file_notes()

@@ -102,7 +102,6 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
             equality.active = False
     let_go = let_followers_go(mujoco, spec, source, options.get("mimic", FOLLOW))
     refuse_unsupported_equalities(mujoco, spec, source, unsupported)
-    _refuse_flexes(spec, source)
     counts = [*let_go, *_counts(spec)]
     other_sensors = take_unknown_sensors(mujoco, spec)
     drawings = take_appearance(mujoco, spec, file)
@@ -121,11 +120,6 @@ def _one_line(error: Exception) -> str:
 
 
 # --- the file before MuJoCo compiles it
-
-
-def _refuse_flexes(spec: MjSpec, source: str) -> None:
-    for flex in spec.flexes:
-        raise ModelError(f"{source}: flex '{flex.name}': flexible bodies are not supported; remove it")
 
 
 def _counts(spec: MjSpec) -> list[tuple[str, str]]:
@@ -162,7 +156,7 @@ def _check_finite(model: MjModel, source: str) -> None:
     fields = {
         "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction", "geom_margin"),
         "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
-        "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness", "jnt_stiffnesspoly", "jnt_actfrcrange"),
+        "joint": ("jnt_pos", "jnt_axis", "jnt_stiffness", "jnt_stiffnesspoly"),
         "pair": ("pair_friction", "pair_margin"),
         "site": ("site_pos", "site_quat"),
         "camera": ("cam_pos", "cam_quat", "cam_fovy", "cam_intrinsic", "cam_sensorsize"),

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...solids import MassPart, Solid, hull_faces, mesh_solid, of_point, primitive_solid, summed
-from ...types import Body, ModelError, Pose, Shape, ShapeType, add, as_vector, scale
+from ...types import Body, Inertia, ModelError, Pose, Shape, ShapeType, add, as_vector, scale
 from ..robot_numbers import inertia_at, rotation_by_quaternion
+from ..unsupported import excuse, nonnegative, tolerate
 from .schemas import UsdPhysics
 from .stage import Prim, UsdStage, path_of
 
@@ -55,7 +56,10 @@ def read_body(stage: UsdStage, prim: Prim, colliders: Sequence[Collider]) -> Bod
             return Body(name, gravity_compensation=floats)
         if mass == 0.0 or moments is None:
             lacks = "its mass is not given" if mass == 0.0 else "its diagonalInertia is not given"
-            raise ModelError(f"{where}: {lacks}, and it has no enabled collider from which it could be computed; give it")
+            problem = f"{lacks}, and it has no enabled collider from which it could be computed"
+            tolerate(where, problem, "give it", "taken as massless" if mass == 0.0 else "taken as a point mass")
+            at_rest = Inertia() if mass == 0.0 else Inertia(mass, center or (0.0, 0.0, 0.0))
+            return Body(name, at_rest, gravity_compensation=floats)
     ratio = mass / sum_mass if mass and sum_mass else 1.0
     if center is None:
         center = sum_center if sum_mass else (0.0, 0.0, 0.0)
@@ -89,9 +93,7 @@ def _moments(stage: UsdStage, prim: Prim, where: str) -> tuple[list[float] | Non
         return [xx, xy, xz, yy, yz, zz], None
     if not any(diagonal):
         return None, None
-    if min(diagonal) < 0.0:
-        raise ModelError(f"{where}: a moment of its diagonalInertia is negative ({min(diagonal):g}); correct it")
-    x, y, z = (unit * m for m in diagonal)
+    x, y, z = (unit * nonnegative(m, "moment of its diagonalInertia", where) for m in diagonal)
     turn = rotation_by_quaternion(axes, where) if any(axes) else None
     return [x, 0.0, 0.0, y, 0.0, z], turn
 
@@ -128,5 +130,6 @@ def _solid(stage: UsdStage, collider: Collider) -> Solid:
     solid = mesh_solid(points, hull_faces(points) if collider.hull else np.asarray(s.faces), s.placement)
     if solid is None:
         problem = "the mesh has no volume, so its body's mass cannot be computed; give the body mass and inertia"
-        raise ModelError(f"{stage.where(collider.prim)}: {problem}")
+        excuse(ModelError(f"{stage.where(collider.prim)}: {problem}"), "taken as massless")
+        return Solid(0.0, (0.0, 0.0, 0.0), (0.0,) * 6)
     return solid

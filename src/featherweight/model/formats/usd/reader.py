@@ -9,7 +9,7 @@ from ...description import Description
 from ...types import START, Body, Configuration, Frame, ModelError, Vector, scale
 from ..robot_numbers import unit_axis, unused_inertias
 from ..robot_source import RobotSource
-from ..unsupported import FOLLOW, file_notes
+from ..unsupported import FOLLOW, file_notes, tolerate
 from .filters import Filters
 from .mass_elements import read_body
 from .mechanism import UsdMechanism
@@ -88,7 +88,9 @@ def _frames(stage: UsdStage, bodies: list[Body]) -> Iterator[Frame]:
     for prim in sites:
         split = stage.in_body(prim).split()
         if split is None:
-            raise ModelError(f"{stage.where(prim)}: the axes of the site are sheared, or its scale is zero; correct its scale")
+            problem = "the axes of the site are sheared, or its scale is zero"
+            tolerate(stage.where(prim), problem, "correct its scale", "left out")
+            continue
         yield Frame(names[path_of(prim)], stage.body_name(prim), split[0])
 
 
