@@ -13,6 +13,8 @@ from ..extras import imports_from_extra
 from ..spatial.ordered import total
 from .types import Inertia, Matrix, Pose, Shape, ShapeType, Vector, add, as_matrix, as_vector, matmul, rotate, scale, transpose
 
+WATER = 1000.0  # [kg/m³] density of shapes without one, as in UsdPhysics and SDF
+
 
 class MassPart(NamedTuple):
     """A mass [kg], its centre [m], and its moments (xx, xy, xz, yy, yz, zz) about it [kg m²], in a body's frame."""

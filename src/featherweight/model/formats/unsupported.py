@@ -90,6 +90,9 @@ def excuse(error: ModelError, taken: str) -> None:
     """Note that an element with an error is read as the format's own reader reads it; or raise the error."""
     notes = file_notes()
     if notes.choice == RAISE:
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # otherwise its traceback would refer to this frame, and keep the file's stage in memory
     told, _, remedy = str(error).split(": ", 1)[-1].rpartition("; ")
     notes.odd.append(f"{told or remedy}, {taken}")

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...solids import MassPart, Solid, hull_faces, mesh_solid, of_point, primitive_solid, summed
+from ...solids import WATER, MassPart, Solid, hull_faces, mesh_solid, of_point, primitive_solid, summed
 from ...types import Body, Inertia, ModelError, Pose, Shape, ShapeType, add, as_vector, scale
 from ..robot_numbers import inertia_at, rotation_by_quaternion
 from ..unsupported import excuse, nonnegative, tolerate
 from .schemas import UsdPhysics
 from .stage import Prim, UsdStage, path_of
 
-WATER = 1000.0  # [kg/m³] density of colliders without one, as in UsdPhysics
 WITHOUT_DENSITY = "colliders without density, taken as 1000 kg/m³"
 MASSLESS = "bodies without mass and colliders, taken as massless"
 
