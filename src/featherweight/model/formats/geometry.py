@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..files import MissingFile, is_mesh_there
+from ..files import FETCH, MissingFile, is_mesh_there, is_pointer
 from ..types import Shape, ShapeType
 from .packages import NONE_GIVEN, Packages, package_of, without_package_prefix
 from .xml import shortened
@@ -78,6 +78,8 @@ def _missing_meshes(shapes: Iterable[Shape], folder: Path | None, packages: Pack
 
 def _remedy(filename: str, folder: Path | None, packages: Packages) -> str:
     """Describe where a missing mesh was searched, and a remedy if there is one besides supplying the file."""
+    if not isinstance(filename, MissingFile) and is_pointer(filename):
+        return f", {FETCH}"
     package = package_of(filename)
     if package is not None:
         near = None if folder is None else Path(os.path.abspath(folder))

@@ -214,3 +214,14 @@ def test_meshes_are_found_beside_the_file_without_a_package_and_by_backslashes(n
         model = of_pinocchio(path.read_text())
         theirs = pin.buildGeomFromUrdf(model, str(path), pin.GeometryType.VISUAL, package_dirs=[str(tmp_path)])
         assert os.path.samefile(theirs.geometryObjects[0].meshPath, folder / "part.stl")
+
+
+def test_pointers_of_git_lfs_are_meshes_that_are_not_there(tmp_path: Path) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21\nsize 12345\n"
+    for name in ("part.stl", "part.dae"):
+        (tmp_path / name).write_text(pointer)
+        robot = fw.load(arm(drawn(f'<mesh filename="{name}"/>')), folder=tmp_path, execution="interpreted")
+        assert f"'{tmp_path / name}', a pointer of Git LFS" in robot.report()["meshes not found"]
+        assert robot.mass_matrix([0.1]).shape == (1, 1)
+        with pytest.raises(ValueError, match=f"{name}: a pointer of Git LFS, not the file; fetch the file by `git lfs pull`"):
+            fw.Simulation(robot, ground=True)
