@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from featherweight import ModelWarning, NotDefinedError, Shape, ShapeType, build, describe
+from featherweight import ModelWarning, NotDefinedError, Shape, ShapeType, Simulation, build, describe
 from featherweight.model.description import Description
 from featherweight.model.expansion import build_model
 from featherweight.model.generators import random_tree
@@ -309,9 +309,19 @@ def test_inertia_that_is_too_little_to_divide_by_is_none() -> None:
         build(described(hinge("a", "b"), bodies={"b": dust}))
 
 
-def test_a_robot_that_cannot_move_is_refused() -> None:
+@pytest.mark.parametrize("execution", ["auto", "rolled", "interpreted"])
+def test_a_robot_that_cannot_move_has_frames(execution: str) -> None:
+    with pytest.warns(ModelWarning, match=r"no joint of the robot moves.*floating"):
+        robot = build(described(weld("a", "b")), execution=execution)
+    assert (robot.nq, robot.nv) == (0, 0)
+    b = described(weld("a", "b")).joints[0]
+    np.testing.assert_array_equal(robot.frame_placement("b")(np.zeros((2, 0)))[1, :3, 3], b.placement.p)
+    assert robot.frame_jacobian("b")(robot.neutral()).shape == (6, 0) and not robot.in_collision(robot.neutral())
+    assert robot.mass_matrix([]).shape == (0, 0)
+    with pytest.raises(NotDefinedError, match="Simulation needs a joint that moves"):
+        Simulation(robot)
     with pytest.raises(ModelError, match=r"no joint of the robot moves.*floating"):
-        build_model(described(weld("a", "b")))
+        build_model(described(weld("a", "b")), strict=True)
     assert build_model(described(weld("a", "b")), "floating").nv == 6
 
 

@@ -204,7 +204,10 @@ class _Expansion:
             else:
                 self._add_joint(joint, parent)
         if not self.moving:
-            raise ModelError(f'{self.d.source}: no joint of the robot moves; load a flying robot with base="floating"')
+            problem = f'{self.d.source}: no joint of the robot moves; load a flying robot with base="floating"'
+            if self.strict:
+                raise ModelError(problem)
+            warn_caller(f"{problem}, if it shall move")
         inertias = self._merged_inertias()
         self._check_inertias(inertias)
         virtual = self.d.virtual

@@ -190,6 +190,8 @@ def _built(
         require_independent(description)
     _check_equalities(equalities)
     model = build_model(description, base, gravity, strict)
+    if not model.joints and execution == "rolled":  # there is nothing to roll
+        execution = "traced"
     if equalities == COMPLIANT:
         model = with_held_equalities(model, description)
         description = replace(description, loops=(), couplings=(), closures=(), independent=(), dependent=())

@@ -42,7 +42,7 @@ from .constraints.constraint import as_constraints
 from .constraints.contact import Constraint
 from .constraints.operational_space import OperationalSpace
 from .step_functions import StepFunctions
-from .system import NotDefinedError, System
+from .system import NotDefinedError, System, rows_of
 from .tendons import tendon_functions
 
 LOST = 8  # digits that accelerations lose near singular configurations
@@ -109,14 +109,14 @@ class Robot(System):
         of the dynamics do not check q, so that they stay fast; simulations check where they start, and where a step fails.
         """
         q = self._checked("q", q, self.nq)
-        found = self.irregular(q.reshape(-1, self.nq))
+        found = self.irregular(rows_of(q))
         if found is not None:
             at = f"state {tuple(map(int, np.unravel_index(found[0], q.shape[:-1])))} of q is " if q.ndim > 1 else ""
             raise ValueError(f"{self.name}: {at}{found[1]}")
 
     def warn_where_irregular(self, q: Array, masses: bool = True) -> None:
         """Issue a RuntimeWarning for q (..., nq) that `require_regular` refuses; the check of masses may take milliseconds."""
-        found = self.irregular(q.reshape(-1, self.nq), masses=masses)
+        found = self.irregular(rows_of(q), masses=masses)
         if found is not None:
             warn_caller(f"{self.name}: {found[1]}", RuntimeWarning)
 

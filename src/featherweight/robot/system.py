@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..algorithms import integration
 from ..array_types import Array, Vector
@@ -36,6 +38,12 @@ CONTRADICTING = "loops that contradict each other"  # a key of reports
 
 class NotDefinedError(VisibleMessage, ValueError):
     """The robot does not define the function; for example, a robot without mass has no centre of mass."""
+
+
+def rows_of(q: npt.ArrayLike) -> Array:
+    """Return configurations (..., nq) as contiguous rows (states, nq) of double precision, also for nq = 0."""
+    q = np.ascontiguousarray(q, np.float64)
+    return q.reshape(math.prod(q.shape[:-1]), q.shape[-1])
 
 
 class System(ModelView):
@@ -180,8 +188,10 @@ class System(ModelView):
         self.require_masses_of(program)
         return CompiledFunction(program, self.execution, algorithm)
 
-    def require_masses(self, what: str) -> None:
-        """Raise NotDefinedError, a ValueError that names the links, if joints move links without moving any mass."""
+    def require_dynamics(self, what: str) -> None:
+        """Raise NotDefinedError, a ValueError, if no joint moves, or if joints move links without moving any mass."""
+        if not self.model.joints:
+            raise NotDefinedError(f'{self.name}: {what} needs a joint that moves; load a flying robot with base="floating"')
         if self.model.massless:
             raise NotDefinedError(
                 f"{self.name}: {what} needs the masses of all moving links; these have none: {listed(self.model.massless)}. "
@@ -189,9 +199,9 @@ class System(ModelView):
             )
 
     def require_masses_of(self, program: KernelProgram) -> None:
-        """Raise as `require_masses` does, if a kernel reads masses."""
+        """Raise NotDefinedError for a kernel that reads masses, if joints move links without moving any mass."""
         if self.model.massless and reads_masses(program):
-            self.require_masses(program.name)
+            self.require_dynamics(program.name)
 
     def _checked(self, name: str, x: object, n: int) -> Array:
         """Return numbers (..., n) in double precision. Raises ValueError for another length."""
