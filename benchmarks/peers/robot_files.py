@@ -5,7 +5,7 @@
 
 Every URDF file that Pinocchio loads and every MJCF file that MuJoCo compiles is loaded with the default options. Mass matrices,
 joint forces and frames at a random state are compared with Pinocchio's or MuJoCo's, relative to the greatest entry if that is
-above 1. The description is then saved in the format of the file and loaded again. No reader of SDF files is here to compare with.
+above 1. The description is then saved in the format of the file and loaded again. SDF files are only loaded and saved.
 
 | verdict | |
 |---|---|

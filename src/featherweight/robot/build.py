@@ -105,9 +105,12 @@ def load(
     become `robot.configurations`, and collision checks skip the pairs of links that it disables.
 
     Some joints follow others (URDF's `<mimic>`, MJCF's joint and tendon equalities). `mimic="independent"` makes them
-    independent and lists them in the report; `mimic="refuse"` raises an error for them. A file may contain unsupported parts
-    that could be left out (equality constraints of some kinds, some armatures). They raise an error by default;
-    `unsupported="report"` leaves them out, warns (ModelWarning) and lists them in `robot.report()`.
+    independent and lists them in the report; `mimic="refuse"` raises an error for them.
+
+    A file that its format's own reader accepts (urdfdom, MuJoCo, libsdformat, usd-core) is loaded. What is unsupported, missing
+    or odd is left out or taken as that reader takes it, with a warning (ModelWarning), and `robot.report()` lists it.
+    `unsupported="raise"` raises ModelError instead. If joints move links without moving any mass, kinematics, collisions and
+    pictures work, and functions that need masses raise NotDefinedError; `Description.with_inertias` adds inertias.
 
     A robot with loops or couplings is a `ClosedRobot`. `independent` names the joints in loops whose velocities are the
     independent velocities, and overrides the file; it cannot name joints that follow others. `execution` is "auto", "traced",

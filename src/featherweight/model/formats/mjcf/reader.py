@@ -70,7 +70,7 @@ FOREIGN = (ValueError, RuntimeError, MemoryError)  # raised by MuJoCo for a file
 def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     """Read an MJCF file, in SI units.
 
-    The options are `unsupported` (default "refuse"), `mimic` (default "follow") and `equalities` (default "exact"). Tendons of
+    The options are `mimic` (default "follow") and `equalities` (default "exact"). Tendons of
     joints that follow one joint exactly are tendons of that joint; with `equalities="compliant"` they act on all their joints.
 
     `mimic="independent"` leaves out equalities by which joints follow others, and `mimic="refuse"` raises an error for them.
@@ -83,9 +83,9 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     closures (tendon, by a polynomial of a length of several joints). Keyframes and qpos0 become configurations, contact
     exclusions become disabled collisions, and contact pairs those of the description.
 
-    Raises `ModelError`, which names file and element, for a file that is damaged, that MuJoCo cannot compile, or that contains
-    unsupported parts: flexible bodies, and, unless `unsupported` is "report", equality constraints of other kinds and the
-    armature of free joints, of tendons and of actuators that drive no joint. Raises `OSError` for a file that cannot be
+    Flexible bodies, equality constraints of other kinds and the armature of free joints, of tendons and of actuators that drive
+    no joint are left out and noted (`file_notes`). Raises `ModelError`, which names file and element, for a file that is
+    damaged, or that MuJoCo cannot compile. Raises `OSError` for a file that cannot be
     opened, and `ImportError` without the package `mujoco`.
     """
     source, unsupported = file.name, file_notes()

@@ -30,7 +30,7 @@ IN_WORLDS = "0 0 -9.8"  # default gravity
 
 
 def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
-    """Read an SDF file, in SI units. The options are `mimic` (default "follow") and `unsupported` (default "refuse").
+    """Read an SDF file, in SI units. The only option is `mimic`; its default is "follow".
 
     Bodies and joints keep the file's order. A link that no joint moves floats freely on a joint `root_joint`; the
     configuration "qpos0" is its pose in the file. Static models are fixed to the world. A joint whose child already has a
@@ -41,9 +41,9 @@ def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     All models of a <world> and all included files are read. Names begin with the name of the model and "::", including nested
     models, except if the world has only one model that is not static.
 
-    Raises `ModelError`, which names file and element, for a file that is damaged, has unknown names or cyclic frames, or
-    contains unsupported parts. With `unsupported="report"`, some unsupported parts are left out: included files that are not
-    found, inertias that must be computed, screws that close loops. Raises `OSError` for a file that cannot be opened.
+    Included files that are not found and screws that close loops are left out and noted (`file_notes`). Raises `ModelError`,
+    which names file and element, for a file that is damaged, or that has unknown names or cyclic frames. Raises `OSError` for a
+    file that cannot be opened.
     """
     unsupported = file_notes()
     models = Models(file, unsupported)

@@ -21,7 +21,7 @@ EARTH = 9.81  # [m/s²] default gravity
 
 
 def read_usd(file: RobotSource, options: Mapping[str, str]) -> Description:
-    """Read a USD file, in SI units. The options are `mimic` (default "follow") and `unsupported` (default "refuse").
+    """Read a USD file, in SI units. The only option is `mimic`; its default is "follow".
 
     Rigid bodies, joints and geometries have the names of their prims, or their paths if several prims have the same name. A
     body that no joint connects to the world floats freely on a joint `root_joint`; the configuration "qpos0" contains the
@@ -29,9 +29,9 @@ def read_usd(file: RobotSource, options: Mapping[str, str]) -> Description:
     with several degrees of freedom becomes several joints, NAME_transX, ..., NAME_rotZ; three rotations become one spherical
     joint. The axes of the world are those of the file, so z need not point up.
 
-    Raises `ModelError`, which names file and prim, for a file that USD cannot open, prims that refer to missing prims, damaged
-    numbers, and unsupported parts. With `unsupported="report"`, missing references, distance joints and colliders that are not
-    supported are left out. Raises `ImportError` without usd-core, and `OSError` for a missing file.
+    Missing references, distance joints and colliders that are not supported are left out and noted (`file_notes`). Raises
+    `ModelError`, which names file and prim, for a file that USD cannot open, prims that refer to missing prims, and damaged
+    numbers. Raises `ImportError` without usd-core, and `OSError` for a missing file.
     """
     with usd_errors(file):
         return _description(UsdStage(file, file_notes()), options)
