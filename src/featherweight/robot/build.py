@@ -24,6 +24,7 @@ from .model_view import ModelView
 from .robot import Robot
 from .system import CONTRADICTING, LOOP_TOLERANCE
 
+WARNED = 1500  # most characters of a report's entry in a warning
 Tolerance = Annotated[float, NONNEGATIVE.worded("a length [m] and angle [rad], zero or more")]
 
 if TYPE_CHECKING:  # modules that open files are imported when a file is read
@@ -58,10 +59,10 @@ def read(
         with reading(unsupported) as notes:
             description = with_srdf(description, srdf)
         description = replace(description, unused=merged(description.unused, notes.listed()))
-    said = dict(description.unused)
-    for kind in (LEFT_OUT, ODD):
-        if kind in said:
-            warn_caller(f"{description.source}: {kind}: {said[kind]}")
+    for kind, said in description.unused:
+        if kind in (LEFT_OUT, ODD):
+            told = said if len(said) <= WARNED else f"{said[:WARNED]} … (the report has all)"
+            warn_caller(f"{description.source}: {kind}: {told}")
     return description
 
 

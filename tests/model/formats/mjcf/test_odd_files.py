@@ -17,7 +17,7 @@ def two(joint: str = "", rest: str = "", inside: str = "", asset: str = "") -> s
     return f"<mujoco><asset>{asset}</asset><worldbody>{inside}{bodies}</worldbody>{rest}</mujoco>"
 
 
-def follow(*pairs: str) -> str:
+def follow(*pairs: tuple[str, str]) -> str:
     joints = (f'<joint joint1="{a}" joint2="{b}"/>' for a, b in pairs)
     return f"<equality>{''.join(joints)}</equality>"
 
@@ -33,11 +33,15 @@ ODD = {
     ),
     "a cloth": (two(inside=CLOTH), 2, "flexcomp 'cloth'"),
     "one equality twice": (
-        two(rest=follow("ab", "ab")),
+        two(rest=follow(("a", "b"), ("a", "b"))),
         1,
         "equality number 1: joint 'a' follows by equality 'equality0' already",
     ),
-    "joints that follow each other": (two(rest=follow("ab", "ba")), 1, "joints 'b' and 'a' follow each other, left out"),
+    "joints that follow each other": (
+        two(rest=follow(("a", "b"), ("b", "a"))),
+        1,
+        "joints 'b' and 'a' follow each other, left out",
+    ),
     "a weld of bodies in one piece": (
         two(rest='<equality><weld body1="c"/></equality>', inside='<body name="c"><geom size="1"/></body>'),
         2,
