@@ -30,6 +30,7 @@ import multiprocessing
 import os
 import tempfile
 import warnings
+import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -181,6 +182,8 @@ def examine(o: Outcome, path: Path) -> None:
             peer = pin.buildModelFromUrdf(str(path))
             options["mimic"] = "independent"  # as in Pinocchio's model
         elif o.format == "MJCF":
+            if ElementTree.parse(path).getroot().tag != "mujoco":  # MuJoCo reads other roots as URDF
+                return
             peer = mujoco.MjModel.from_xml_path(str(path))
             options["equalities"] = "compliant"  # equalities are constraints there
     except Exception:
