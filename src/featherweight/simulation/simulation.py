@@ -173,6 +173,7 @@ class Simulation(SuggestsNames):
         threads: int | None = None,
     ) -> None:
         check_robot("Simulation", robot)
+        robot.require_dynamics("Simulation")
         step, integrator = of_the_file(robot, step, integrator)
         check_step(step, integrator)
         if isinstance(contact, str):
