@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,6 @@ from ..checks import checked, warn_caller
 from ..engine.function import CompiledFunction
 from ..engine.fusion import together
 from ..engine.program import Output
-from ..model import configuration
-from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives
 from ..model.inertial_parameters import Armature, with_armature, with_inertial_parameters
 from ..model.model import Model
 from ..names import knows_keywords
@@ -34,7 +32,7 @@ from . import (
     wrenches,
 )
 from . import parametric as of_inertias
-from .arguments import Q0, Q1
+from .arguments import Q0, Q1, Q, V
 from .closing.soundness import loose_rows, require_mass
 from .collision import colliding
 from .compiled_member import compiled, functions_of
@@ -44,6 +42,9 @@ from .constraints.operational_space import OperationalSpace
 from .step_functions import StepFunctions
 from .system import NotDefinedError, System
 from .tendons import tendon_functions
+
+if TYPE_CHECKING:
+    from .result_types import DifferenceDerivatives, IntegrateDerivatives
 
 LOST = 8  # digits that accelerations lose near singular configurations
 
@@ -163,16 +164,23 @@ class Robot(System):
         """
         return Robot.difference.bind(self, integration.difference, (Q0, Q1), Output("velocity", (self.nv,)))
 
-    def integrate_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike) -> IntegrateDerivatives:
-        """Return the Jacobians (..., nv, nv) of `integrate` with respect to velocities: dresult_dq, dresult_dv.
+    @compiled
+    def integrate_derivatives(self) -> CompiledFunction[IntegrateDerivatives]:
+        """The Jacobians (nv, nv) of `integrate` at q, v with respect to velocities: dresult_dq, dresult_dv.
 
-        Velocities of the result are in the axes of the result.
+        Velocities of the result are in the axes of the result. The Jacobians are exact at any angle.
         """
-        return configuration.integrate_derivatives(self._coordinates, q, v)
+        outputs = [Output(f"dresult_d{x}", (self.nv, self.nv)) for x in "qv"]
+        return Robot.integrate_derivatives.bind(self, integration.integrate_derivatives, (Q, V), outputs)
 
-    def difference_derivatives(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> DifferenceDerivatives:
-        """Return the Jacobians (..., nv, nv) of `difference` with respect to velocities: dresult_dq0, dresult_dq1."""
-        return configuration.difference_derivatives(self._coordinates, q0, q1)
+    @compiled
+    def difference_derivatives(self) -> CompiledFunction[DifferenceDerivatives]:
+        """The Jacobians (nv, nv) of `difference` at q0, q1 with respect to velocities: dresult_dq0, dresult_dq1.
+
+        They are exact for turns by less than π, where the short way changes.
+        """
+        outputs = [Output(f"dresult_d{x.name}", (self.nv, self.nv)) for x in (Q0, Q1)]
+        return Robot.difference_derivatives.bind(self, integration.difference_derivatives, (Q0, Q1), outputs)
 
     # functions, each in the module for its topic
 
