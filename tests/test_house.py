@@ -28,7 +28,7 @@ BELOW = {  # what each package may import
     "checks": {"array_types", "names"},
     "engine": {"array_types", "checks", "extras", "names", "spatial", "summaries"},
     "model": {"array_types", "checks", "extras", "names", "spatial", "summaries"},
-    "se3": {"array_types", "spatial"},
+    "se3": BELOW_ROBOT,
     "paths": {"robot", "se3", *BELOW_ROBOT},
     "algorithms": {"model", "spatial"},
     "robots": BELOW_ROBOT,
