@@ -385,7 +385,7 @@ def test_functions_have_what_functions_of_robots_have(tmp_path: Any) -> None:
     np.testing.assert_array_equal(same(T[40]), se3.log(T[40]))
     numbers = iter(fw.evaluate(se3.exp.trace, [v.tolist()]))
     np.testing.assert_allclose([*numbers], se3.exp(v).ravel(), rtol=0.0, atol=1e-15)
-    fw.export([se3.log, se3.exp], tmp_path, name="motions", files="source")
+    fw.export([se3.log, se3.exp], tmp_path, name="motions", files="source", prefix="se3_")
     assert {"motions.c", "motions.h"} <= {p.name for p in tmp_path.iterdir()}
 
 
