@@ -162,12 +162,12 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     # robots
     "a seed by another name": (
-        lambda: arm().random_configuration(seed=0),
+        lambda: arm().random_configuration(rng=0),
         TypeError,
         "Robot.random_configuration has no argument 'seed'; here it is rng; it takes rng, size",
     ),
     "a seed that is none": (
-        lambda: arm().random_configuration(0.5),
+        lambda: arm().random_configuration(rng=0.5),
         ValueError,
         "rng must be a seed (a whole number of at least 0)",
     ),

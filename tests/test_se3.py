@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import mpmath
@@ -327,7 +328,7 @@ def test_derivatives_of_the_group_are_its_jacobians() -> None:
         np.testing.assert_allclose(by_B, np.eye(6), rtol=0.0, atol=1e-14)
 
 
-TANGENTS = {  # steps along velocities of arguments
+TANGENTS: dict[tuple[int, ...], Callable[[Any, Any], Any]] = {  # steps along velocities of arguments
     (6,): lambda x, d: x + d,
     (3,): lambda x, d: x + d,
     (4, 4): lambda x, d: x @ se3.exp(d),

@@ -64,7 +64,11 @@ VELOCITY, VECTOR, ANGLES = Input("v", (6,)), Input("w", (3,)), Input("rpy", (3,)
 
 
 def _manifold(
-    name: str, shape: tuple[int, ...], tangent: int, kernels: tuple[Callable[..., None], Callable[..., None]], count: bool = False
+    name: str,
+    shape: tuple[int, ...],
+    tangent: int,
+    kernels: tuple[Callable[..., None], Callable[..., None]],
+    count: bool = False,
 ) -> tuple[Input, Output]:
     """Return an argument and a result on a manifold, for kernels of rates and of velocities; `count` adds an axis to the last."""
     point, more = Input(name, shape), (1,) if count else ()

@@ -32,7 +32,7 @@ BESIDE = [pytest.param(types, id=" ".join(types)) for types in [(k,) for k in JO
 
 @cache
 def chain(types: Types, execution: str = "interpreted") -> fw.Robot:
-    made = from_parents(range(-1, len(types) - 1), seed=4)
+    made = from_parents(range(-1, len(types) - 1), rng=4)
     joints = tuple(dataclasses.replace(j, type=kind) for j, kind in zip(made.joints, types, strict=True))
     return fw.build(dataclasses.replace(made, joints=joints), execution=execution)
 
@@ -167,7 +167,7 @@ def test_jacobians_have_leading_axes_results_of_users_and_the_type_of_their_argu
 def test_differences_of_equal_configurations_and_half_turns_are_finite(kind: fw.JointType, dtype: type) -> None:
     """Check turns by exactly nothing, a quarter and a half, where cosines and sines are zero, in both precisions."""
     robot = chain((kind,), "auto")
-    q = robot.neutral().astype(dtype)
+    q: np.ndarray = robot.neutral().astype(dtype)
     planar = kind is fw.JointType.PLANAR
     for turned in ([1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]):
         q1 = q.copy()

@@ -112,7 +112,7 @@ def test_rates_of_jacobians_of_mechanisms_are_functions_like_others() -> None:
     robot = fw.build(fw.robots.four_bar(), execution="interpreted")
     frame = robot.bodies[-1].name
     rate = robot.frame_jacobian_rate(frame)
-    q, v = robot.random_configuration(3), np.array([0.7])
+    q, v = robot.random_configuration(rng=3), np.array([0.7])
     assert rate is robot.frame_jacobian_rate(frame)
     assert rate.signature == f"({robot.nq}),(1)->(6,1)"
     assert [x.name for x in rate.program.inputs] == ["q", "v"]

@@ -50,7 +50,8 @@ def numbers(M: Any) -> np.ndarray:
 
 
 def matrix(f: LieCoefficients, l: Vec3, w: Vec3) -> np.ndarray:
-    turning, moving = np.array(f.turning(w)), np.array(f.moving(l, w))
+    turning: np.ndarray = np.array(f.turning(w))
+    moving: np.ndarray = np.array(f.moving(l, w))
     return np.block([[turning, moving], [np.zeros((3, 3)), turning]])
 
 
@@ -63,7 +64,9 @@ def test_jacobians_of_exponentials_are_right_to_rounding(angle: float, length: f
     found = matrix(of_exponential(w), l, w)
     assert np.abs(found - expected).max() <= max(TOLERANCE, 1e-15 * angle) * np.abs(expected).max()
     opposite = numbers(exact(-v))
-    np.testing.assert_allclose(matrix(of_exponential(w).opposite(), l, w), opposite, rtol=0, atol=TOLERANCE * abs(opposite).max())
+    np.testing.assert_allclose(
+        matrix(of_exponential(w).opposite(), l, w), opposite, rtol=0, atol=TOLERANCE * abs(opposite).max()
+    )
 
 
 @pytest.mark.parametrize("length", [1e-9, 1.0, 1e3])

@@ -6,7 +6,9 @@ frame that moves, and a quaternion (x, y, z, w). The formulas are those of `spat
 
 from __future__ import annotations
 
-from ..spatial import Mat3, Quaternion, Vec3, exp_se3, exp_so3, log_se3, log_so3, quaternion_at, sqrt
+from typing import Any
+
+from ..spatial import Mat3, Quaternion, Scalar, Vec3, exp_se3, exp_so3, log_se3, log_so3, quaternion_at, sqrt
 from ..spatial.lie import SIGN, angle_over_sine, half_turn, quaternion_of_matrix
 from ..spatial.lie_jacobians import of_exponential, of_logarithm
 from .frames import write_placement
@@ -227,7 +229,7 @@ def coordinates_velocity(x, rate, v) -> None:
 # validity
 
 
-def rotation_error(R: Mat3):
+def rotation_error(R: Mat3) -> Scalar:
     """Return the sum of squares of R Rᵀ - 1, above the diagonal and on it, and of the determinant minus one."""
     x, y, z = R
     xx, yy, zz = x.dot(x) - 1.0, y.dot(y) - 1.0, z.dot(z) - 1.0
@@ -236,7 +238,7 @@ def rotation_error(R: Mat3):
     return xx * xx + yy * yy + zz * zz + xy * xy + yz * yz + zx * zx + volume * volume
 
 
-def last_row_error(T):
+def last_row_error(T: Any) -> Scalar:
     """Return the sum of squares of the last row of a motion minus (0, 0, 0, 1)."""
     a, b, c, d = T[3][0], T[3][1], T[3][2], T[3][3] - 1.0
     return a * a + b * b + c * c + d * d

@@ -96,7 +96,7 @@ def _checking(function: Any, cls: type | None) -> Any:
         try:
             return function(*given, **named)
         except TypeError:
-            if problem := _misfit(by_place, args, named):
+            if problem := _misfit(by_place, by_name, args, named):
                 owner, own = public_signature(function, args)
                 raise TypeError(f"{owner} takes {listed(own)}; {problem}") from None
             raise
@@ -104,10 +104,15 @@ def _checking(function: Any, cls: type | None) -> Any:
     return call
 
 
-def _misfit(by_place: tuple[Parameter, ...], args: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+def _misfit(
+    by_place: tuple[Parameter, ...], by_name: Mapping[str, Parameter], args: tuple[Any, ...], named: Mapping[str, Any]
+) -> str:
     """Describe arguments that are missing or too many; the text is empty if a call has the right ones."""
     if len(args) > len(by_place):
-        return f"got {len(args)} arguments by position"
+        by_keyword = [f"{name}=..." for name in by_name if name not in {x.name for x in by_place}]
+        how = f"; write {', '.join(by_keyword)}" if by_keyword else ""
+        own = len(args) - (by_place[:1] != () and by_place[0].name == "self")
+        return f"got {own} arguments by position{how}"
     missing = [x.name for x in by_place[len(args) :] if x.default is _NO_DEFAULT and x.name not in named]
     return f"missing: {', '.join(missing)}" if missing else ""
 

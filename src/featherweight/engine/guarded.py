@@ -57,7 +57,6 @@ class GuardedProgram(WrappedProgram):
     def in_lanes(self, lanes: int, own: Any = None) -> Any:
         return self.program.in_lanes(lanes, own)
 
-
     def calls(self, asked: str, algorithm: str) -> GuardedCalls:
         """Return the calls of a function with this program."""
         return GuardedCalls(self, asked, algorithm)

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ..checks import ARRAY, SeedOrNone, Size, argument
 from ..spatial import Quaternion, Vec3, exp_se2, exp_se3, exp_so3, log_se2, log_se3, log_so3, sincos
-from .random_numbers import uniform, unit_vectors
+from .random_numbers import uniform, unit_quaternion, unit_vectors
 from .types import JointType
 
 Array = npt.NDArray[np.float64]
@@ -67,6 +67,8 @@ def random_configuration(
     and floating joints are uniform in [-1, 1] m. `rng` is a generator, or a seed for a new one.
     """
     rng = np.random.default_rng(rng)
+    if size is None and isinstance(coords, Joints) and coords.common is not None:
+        return coords.common.drawn(rng, nq)
     shape = shape_of(size)
     q = np.zeros((*shape, nq))
     for group, rows, _, low, width in _members(coords):
@@ -154,6 +156,45 @@ class Joints(tuple[Coordinates, ...]):
                 low, high = np.array([interval(joint) for joint in joints]).T
                 found.append(Members(group, q, v, low.copy(), high - low))
         return found
+
+    @cached_property
+    def common(self) -> CommonJoints | None:
+        """Coordinates of joints with one degree of freedom and of at most one floating joint; None if there are others."""
+        lines = next((m for m in self.members if m.group is _LINE), None)
+        bases = [m for m in self.members if m.group is _SE3]
+        if any(m.group not in (_LINE, _SE3) for m in self.members) or sum(len(m.q) for m in bases) > 1:
+            return None
+        none = np.zeros(0)
+        count = len(lines.low) if lines else 0
+        low, width = (none, none) if lines is None else (lines.low, lines.width)
+        more = 3 * len(bases)
+        base = int(bases[0].q[0, 0]) if bases else None
+        rows = lines.q[:, 0] if lines else np.zeros(0, np.intp)
+        straight = count and bool((np.diff(rows) == 1).all())
+        places = slice(int(rows[0]), int(rows[0]) + count) if straight else rows
+        return CommonJoints(count, places, base, np.append(low, [-1.0] * more), np.append(width, [2.0] * more))
+
+
+class CommonJoints(NamedTuple):
+    """Joints with one degree of freedom and at most one floating joint, to draw a single configuration in little time."""
+
+    lines: int  # number of joints with one degree of freedom
+    places: slice | npt.NDArray[np.intp]  # of their coordinates in q
+    base: int | None  # start of the floating joint's coordinates
+    low: Array  # (lines + 3,) least random coordinates, those of the floating joint's position last, and
+    width: Array  # (lines + 3,) widths of their ranges
+
+    def drawn(self, rng: np.random.Generator, nq: int) -> Array:
+        """Return the configuration that `random_configuration` draws group by group."""
+        x = rng.random(len(self.low))
+        x *= self.width
+        x += self.low
+        q = np.zeros(nq)
+        q[self.places] = x[: self.lines]
+        if self.base is not None:
+            q[self.base : self.base + 3] = x[self.lines :]
+            q[self.base + 3 : self.base + 7] = unit_quaternion(rng)
+        return q
 
 
 class Members(NamedTuple):
@@ -281,6 +322,4 @@ _ONE_DOF = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 _LINE = _Group(_ONE_DOF, (0.0,), _line_sample, lambda q, v: q + v, lambda q0, q1: q1 - q0)
 _SO3 = _Group((JointType.SPHERICAL,), (0.0, 0.0, 0.0, 1.0), _so3_sample, _so3_integrate, _so3_difference)
 _SE2 = _Group((JointType.PLANAR,), (0.0, 0.0, 1.0, 0.0), _se2_sample, _se2_integrate, _se2_difference)
-_SE3 = _Group(
-    (JointType.FLOATING,), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), _se3_sample, _se3_integrate, _se3_difference
-)
+_SE3 = _Group((JointType.FLOATING,), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), _se3_sample, _se3_integrate, _se3_difference)

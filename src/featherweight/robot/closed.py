@@ -216,7 +216,7 @@ class ClosedRobot(Robot):
         return self._closing.neutral()
 
     @checked
-    def random_configuration(self, rng: SeedOrNone = None, size: Size = None) -> Array:
+    def random_configuration(self, *, rng: SeedOrNone = None, size: Size = None) -> Array:
         """Return random closed configurations (*size, nq) that are not singular. Raises ValueError if none is found.
 
         Loops are closed from random starting points, so all assemblies that can be reached from them occur. Configurations are
