@@ -293,7 +293,7 @@ def test_other_refusals() -> None:
 def test_many_motions_are_composed_from_left_to_right() -> None:
     a, b, c, d = se3.exp(np.random.default_rng(5).standard_normal((4, 6)))
     out = np.empty((4, 4))
-    for call in range(3):  # the first call compiles, and later ones are machine code
+    for _ in range(3):  # the first call compiles, and later ones are machine code
         np.testing.assert_allclose(se3.compose(a, b, c, d, out=out), a @ b @ c @ d, rtol=0.0, atol=1e-14)
         np.testing.assert_allclose(out, a @ b @ c @ d, rtol=0.0, atol=1e-14)
         np.testing.assert_array_equal(se3.compose(A=a, B=b), se3.compose(a, b))

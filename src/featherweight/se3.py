@@ -1,9 +1,9 @@
 """Rotations and rigid motions: exponentials, logarithms, their Jacobians, and changes of representation.
 
 The functions are compiled functions like those of a robot: leading axes broadcast, `out=` takes the result, and they have
-derivatives. A motion is a homogeneous matrix (4, 4), a rotation a matrix (3, 3), a velocity (linear, angular) in the axes of the
-frame that moves (6), and a quaternion (x, y, z, w), as everywhere in this package and in Pinocchio. Names that end in 3 are of
-rotations alone. Results are exact to rounding at angles from 0 to π. NaN in one state of a batch stays there.
+derivatives. A motion is a homogeneous matrix (4, 4), a rotation a matrix (3, 3), a velocity (linear, angular) in the axes of
+the frame that moves (6), and a quaternion (x, y, z, w), as everywhere in this package and in Pinocchio. Names that end in 3 are
+of rotations alone. Results are exact to rounding at angles from 0 to π. NaN in one state of a batch stays there.
 
     T exp(v)                       where a frame at T is, after a unit of time at the velocity v
     exp(v + dv) = exp(v) exp(Jexp(v) dv)
@@ -11,11 +11,12 @@ rotations alone. Results are exact to rounding at angles from 0 to π. NaN in on
 
 Logarithms turn by at most π. By exactly π there are two, of which one is returned, with its Jlog.
 
-Derivatives by motions, rotations and quaternions, and derivatives of them, are with respect to velocities in the axes that move:
-`exp.derivative()` computes `Jexp`, and `log.derivative()` computes `Jlog`.
+Derivatives by motions, rotations and quaternions, and derivatives of them, are with respect to velocities in the axes that
+move: `exp.derivative()` computes `Jexp`, and `log.derivative()` computes `Jlog`.
 
-Functions that compute a logarithm, angles or a quaternion from a matrix raise ValueError if the matrix is not a rotation by more than
-2e-6. `inverse`, `adjoint` and `compose` do not check matrices; neither do derivatives and functions of other libraries.
+Functions that compute a logarithm, angles or a quaternion from a matrix raise ValueError if the matrix is not a rotation by
+more than 2e-6. `inverse`, `adjoint` and `compose` do not check matrices; neither do derivatives and functions of other
+libraries.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _manifold(
     kernels: tuple[Callable[..., None], Callable[..., None]],
     count: bool = False,
 ) -> tuple[Input, Output]:
-    """Return an argument and a result on a manifold, for kernels of rates and of velocities; `count` adds an axis to the last."""
+    """Return an argument and a result on a manifold, for kernels of rates and of velocities; `count` adds an axis to results."""
     point, more = Input(name, shape), (1,) if count else ()
     rate = KernelProgram("rate", kernels[0], (), (point, Input("velocity", (tangent,))), (Output("rate", shape),))
     moving = Input(name, more + shape), Input("rate", more + shape)

@@ -1,4 +1,4 @@
-"""Tests of the Jacobians of `integrate` and `difference`, beside Pinocchio, steps along velocities and differentiated traces."""
+"""Tests of the Jacobians of `integrate` and `difference`, beside Pinocchio, small steps and differentiated traces."""
 
 from __future__ import annotations
 

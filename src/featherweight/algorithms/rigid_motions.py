@@ -156,8 +156,8 @@ def quaternion_of_rpy(rpy) -> Quaternion:
 def rpy_of(R: Mat3) -> Vec3:
     """Return roll, pitch and yaw.
 
-    With the yaw known, roll comes from the rows that yaw rotates back, which do not vanish at a pitch of ±π/2. There, the yaw is
-    zero or that of rounding errors.
+    With the yaw known, roll comes from the rows that yaw rotates back, which do not vanish at a pitch of ±π/2. There, the yaw
+    is zero or that of rounding errors.
     """
     x, y = R.x.x + SIGN, R.y.x
     r = sqrt(x * x + y * y)

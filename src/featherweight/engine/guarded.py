@@ -1,9 +1,9 @@
 """Programs that find out where their results are inaccurate or their arguments invalid, and calls that act upon it.
 
-The first program of a guarded program is straight code without branches, like all traces; it also estimates the loss of accuracy,
-the *strain*. Where this is too large, calls compute the state by a second program with branches. Calls of a checked program raise an
-error for invalid arguments. Other users of a program (derivatives, exports, devices, bridges to other libraries) have the first
-program only.
+The first program of a guarded program is straight code without branches, like all traces; it also estimates the loss of
+accuracy, the *strain*. Where this is too large, calls compute the state by a second program with branches. Calls of a checked
+program raise an error for invalid arguments. Other users of a program (derivatives, exports, devices, bridges to other
+libraries) have the first program only.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A topology is a parent array: `parents[i]` is the parent of body i, -1 for the ground, and parents[i] < i. `from_parents` turns
 it into a robot of general geometry: bodies "body0", "body1", ... on joints "joint0", "joint1", ..., with random placements,
-axes, masses and inertias. All random numbers come from `rng`, a seed or a generator. The arrays of the named topologies are numbered depth-first,
-so that joint i of the description is joint i of the robot.
+axes, masses and inertias. All random numbers come from `rng`, a seed or a generator. The arrays of the named topologies are
+numbered depth-first, so that joint i of the description is joint i of the robot.
 
 SI units throughout. Joint offsets are 0.1 to 0.3 m long; a body is a solid ellipsoid with semi-axes of 0.05 to 0.3 m.
 """

@@ -91,7 +91,8 @@ class System(ModelView):
     def random_configuration(self, *, rng: SeedOrNone = None, size: Size = None) -> Array:
         """Return random configurations (*size, nq), uniform within limits; a single one (nq,) without `size`.
 
-        `rng` is a seed or a generator; without it, each call draws other numbers. Joints without limits take angles in ±pi and lengths in ±1 m.
+        `rng` is a seed or a generator; without it, each call draws other numbers. Joints without limits take angles in ±pi and
+        lengths in ±1 m.
         """
         return configuration.random_configuration(self._coordinates, self.nq, rng, size)
 

@@ -10,13 +10,13 @@ For an angular velocity w with s = w . w, both are
     J       a = -(1 - cos x)/s    b = (1 - sinc x)/s                x = sqrt(s), sinc x = (sin x)/x
     J⁻¹     a = 1/2               b = (1 - h cot h)/(4 h²)          h = x/2
 
-The ad of a motion, linear l and angular w, is [w] in both diagonal blocks and [l] in the upper right block. There, both have the
-rate of the above along l, with a' and b' the derivatives by s:
+The ad of a motion, linear l and angular w, is [w] in both diagonal blocks and [l] in the upper right block. There, both have
+the rate of the above along l, with a' and b' the derivatives by s:
 
     a [l] + b (l wᵀ + w lᵀ) + 2 (w . l) (a' [w] + b' w wᵀ - (b + s b') 1)
 
-No coefficient loses a digit at small angles: those of J are series there, those of J⁻¹ sums of positive terms. There is no branch,
-so scalars may be of any kind.
+No coefficient loses a digit at small angles: those of J are series there, those of J⁻¹ sums of positive terms. There is no
+branch, so scalars may be of any kind.
 """
 
 from __future__ import annotations
