@@ -71,7 +71,7 @@ def _manifold(
     kernels: tuple[Callable[..., None], Callable[..., None]],
     count: bool = False,
 ) -> tuple[Input, Output]:
-    """Return an argument and a result on a manifold, for kernels of rates and of velocities; `count` adds an axis to results."""
+    """Return an argument and a result on a manifold, for kernels of rates and velocities; `count` adds an axis to results."""
     point, more = Input(name, shape), (1,) if count else ()
     rate = KernelProgram("rate", kernels[0], (), (point, Input("velocity", (tangent,))), (Output("rate", shape),))
     moving = Input(name, more + shape), Input("rate", more + shape)
