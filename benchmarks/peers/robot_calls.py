@@ -4,7 +4,7 @@
 
 Names are found by inspection: compiled functions, and methods of which `values` has all required arguments. A method that
 returns a function, as `frame_jacobian("hand")` does, is called in both steps. Names whose arguments are unknown are listed at
-the end. Pinocchio has its model, data and arguments in advance. Calls of both alternate; the worst ratio of medians comes first.
+the end. Pinocchio has its model, data and arguments in advance. Calls alternate; the worst ratio of medians comes first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from measure import FILES, machine, markdown, median_times
+from measure import machine, markdown, median_times
 from pinocchio_peer import Pair
 
 import featherweight as fw
@@ -36,10 +36,10 @@ def values(robot: fw.Robot, frame: str) -> dict[str, Any]:
     twist, T = rng.standard_normal(6), se3.exp(rng.standard_normal(6))
     R, w = T[:3, :3].copy(), twist[3:].copy()
     return {
-        **{"q": q, "v": v, "a": a, "tau": tau, "q0": q, "q1": robot.integrate(q, v), "h": 1e-3},
-        **{"dtau": tau, "w_dot": a, "x": v, "rng": rng, "frame": frame, "body": frame},
-        **{"contacts": [fw.BilateralContact(frame)], "B": np.eye(robot.nv), "damping": 1e-6},
-        **{"parameters": robot.inertial_parameters.ravel(), "vector": tau, "direction": v, "joint": robot.joints[-1].name},
+        "q": q, "v": v, "a": a, "tau": tau, "q0": q, "q1": robot.integrate(q, v), "h": 1e-3,
+        "dtau": tau, "w_dot": a, "x": v, "rng": rng, "frame": frame, "body": frame,
+        "contacts": [fw.BilateralContact(frame)], "B": np.eye(robot.nv), "damping": 1e-6,
+        "parameters": robot.inertial_parameters.ravel(), "vector": tau, "direction": v, "joint": robot.joints[-1].name,
     } | {f"se3.{k}": x for k, x in {"v": twist, "w": w, "T": T, "A": T, "B": T, "R": R, "p": w, "t": 0.3, "rpy": w}.items()} | {
         "se3.q": np.array([0.1, 0.2, 0.3, 0.9]), "se3.x": np.append(w, [0.1, 0.2, 0.3, 0.9])
     }  # fmt: skip

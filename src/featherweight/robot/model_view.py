@@ -16,7 +16,7 @@ from ..model.inertial_parameters import NAMES, inertial_parameters
 from ..model.model import Model, ModelFrame, ModelSensor, MovingBody, MovingJoint
 from ..model.servos import Range
 from ..model.types import Actuator, Camera, Coupling, JointType, Shape, Tendon, controls_of
-from ..names import Named, SuggestsNames, choose_from, listed
+from ..names import Named, SuggestsNames, UnknownNameError, choose_from, listed
 from ..summaries import Several
 from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 
@@ -299,7 +299,7 @@ def _named(name: str, things: Sequence[Any], problem: str) -> Any:
     for x in things:
         if x.name == name:
             return x
-    raise ValueError(f"{problem} {choose_from(name, [x.name for x in things])}")
+    raise UnknownNameError(f"{problem} {choose_from(name, [x.name for x in things])}")
 
 
 def _read_only(x: Vector) -> Vector:

@@ -9,7 +9,7 @@ import numpy as np
 from ..array_types import Vector
 from ..model.model import Model, MovingJoint
 from ..model.types import controls_of
-from ..names import choose_from
+from ..names import UnknownNameError, choose_from
 
 
 class ReferenceConfigurations(Mapping[str, Vector]):
@@ -49,7 +49,7 @@ class ReferenceConfigurations(Mapping[str, Vector]):
 
     def _require(self, name: str) -> None:
         if name not in self._coordinates:
-            raise KeyError(f"{self._robot} has no configuration {choose_from(name, list(self))}")
+            raise UnknownNameError(f"{self._robot} has no configuration {choose_from(name, list(self))}")
 
     def _assembled(self, coordinates: Mapping[str, Sequence[float]]) -> Vector:
         given = [j for j in self._joints if j.name in coordinates]

@@ -23,6 +23,7 @@ from ..summaries import SeveralByName
 from . import camera_placement as cameras
 from . import (
     centroidal_dynamics,
+    checked_states,
     dynamics,
     dynamics_derivatives,
     dynamics_terms,
@@ -100,6 +101,8 @@ class Robot(System):
         return Robot(model, self.execution)
 
     # regular configurations
+
+    check = checked_states.check
 
     def require_regular(self, q: npt.ArrayLike) -> None:
         """Raise ValueError for configurations q (..., nq) where accelerations lose eight or more digits.

@@ -21,7 +21,7 @@ from ..model.placement import chained
 from ..model.topology import Topology
 from ..model.tree import Placements
 from ..model.types import START, WORLD, AnyFrame, Frame, Pose
-from ..names import choose_from
+from ..names import UnknownNameError, choose_from
 from ..summaries import VisibleMessage
 from .arguments import Argument, Configuration, Velocity
 from .model_view import ModelView
@@ -141,10 +141,9 @@ class System(ModelView):
 
     def _kept(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
         """Return the object that `make` makes for a key, such as a function and the frames that it is for; it is made once."""
-        try:
-            kept: T = self._things[key]
-        except KeyError:
-            kept = self._things[key] = make()
+        if key not in self._things:
+            self._things[key] = make()
+        kept: T = self._things[key]
         return kept
 
     def bind(
@@ -231,14 +230,16 @@ class System(ModelView):
         named = self._named_frames
         if isinstance(frame, Frame):
             if frame.body not in named:
-                raise ValueError(f"frame {frame.name!r}: {self.name} has no link {choose_from(frame.body, self._frame_names)}")
+                raise UnknownNameError(
+                    f"frame {frame.name!r}: {self.name} has no link {choose_from(frame.body, self._frame_names)}"
+                )
             link, at = named[frame.body]
             pose = Pose.of(frame.placement, f"placement of frame {frame.name!r}")
             return ModelFrame(frame.name, link.body, chained(link.placement, pose)), Placed(at.row, chained(at.pose, pose))
         if not isinstance(frame, str):
             raise TypeError(f"{self.name}: a frame is a name or a featherweight.Frame; got {frame!r}")
         if frame not in named:
-            raise ValueError(f"{self.name} has no frame {choose_from(frame, self._frame_names)}")
+            raise UnknownNameError(f"{self.name} has no frame {choose_from(frame, self._frame_names)}")
         return named[frame]
 
     @property
