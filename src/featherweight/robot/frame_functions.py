@@ -11,7 +11,7 @@ their axes and point:
 With `relative_to`, another frame replaces the world: the result is the motion that an observer fixed to that frame sees,
 and its axes replace the world's axes above. Joints that carry both frames then have no effect.
 
-A call with a frame alone returns the function, which is compiled once for it; a call with a frame and a state returns its result:
+A call with a frame alone returns the function, which is compiled once for it; a call with a state as well returns the result:
 
     hand = robot.frame_jacobian("hand", "local")      J = hand(q)
     J = robot.frame_jacobian("hand", q, reference="local")
