@@ -42,8 +42,8 @@ def register(
     configuration of the file. A free root without coordinates in `q` starts where no shape is in the floor.
 
     Actions are the controls of the actuators of the file. If the file has none, actions from -1 to 1 are fractions of the
-    joints' efforts. With `actuators`, a `featherweight.PD`, actions are target positions of the joints. Other arguments of `make`
-    are those of `RobotVectorEnv` and fields of the task.
+    joints' efforts. With `actuators`, a `featherweight.PD`, actions are target positions of the joints. Other arguments of
+    `make` are those of `RobotVectorEnv` and fields of the task.
 
     Raises TypeError if `robot` is neither a file nor a description; ValueError if the robot already has a floor or moves
     freely, or if a joint has neither an actuator nor an effort; and the errors of `featherweight.read`.

@@ -81,7 +81,8 @@ def _with_free_flyer(d: Description) -> tuple[Joint, ...]:
     children = {j.child for j in d.joints if j.parent not in (None, WORLD)}
     roots = [b.name for b in d.bodies if b.name not in children]
     if len(roots) != 1 or any(j.child in roots and j.type is not JointType.FIXED for j in d.joints):
-        raise ValueError(f'{d.source}: base="floating" needs one root body that is fixed to the world; got {", ".join(roots)}')
+        got = ", ".join(roots)
+        raise ValueError(f'{d.source}: base="floating" needs one root body that is fixed to the world; got {got}')
     flyer = Joint(ROOT_JOINT, JointType.FLOATING, None, roots[0])
     return (flyer, *(j for j in d.joints if j.child != roots[0]))
 

@@ -149,8 +149,8 @@ class Description(Contents):
 
         `limits` are the least and the greatest coordinate [rad, m], infinite for none; `effort` [N m, N] and `velocity`
         [rad/s, m/s] are the greatest of either sign. The others are those of `Joint`: damping [N m s/rad, N s/m], dry friction
-        [N m, N], stiffness [N m/rad, N/m] and rest position of the spring, and armature [kg m², kg]. Actuators of MJCF files keep
-        their own ranges. Raises ValueError for limits in the wrong order and for negative numbers.
+        [N m, N], stiffness [N m/rad, N/m] and rest position of the spring, and armature [kg m², kg]. Actuators of MJCF files
+        keep their own ranges. Raises ValueError for limits in the wrong order and for negative numbers.
         """
         given = {"velocity": velocity, "damping": damping, "friction": friction, "stiffness": stiffness, "armature": armature}
         for name, x in {**given, "effort": effort}.items():
