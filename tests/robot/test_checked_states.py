@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -83,3 +85,18 @@ def test_unknown_names_are_one_error() -> None:
             with pytest.raises(kind) as caught:
                 ask()
         assert str(caught.value)[0] not in "'\"" and caught.value.__context__ is None
+
+
+def test_completions_show_what_the_reference_lists() -> None:
+    """Check that `dir` has the members that the reference lists, and the model's name."""
+    page = Path(__file__).parents[2] / "docs/reference/robot.md"
+    listed = set(re.findall(r"^Robot\.(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE))
+    shown = {name for name in dir(example("panda", "interpreted")) if not name.startswith("_")}
+    assert shown == listed | {"model", "name", "execution"}
+
+
+def test_help_shows_the_texts_of_fields() -> None:
+    for cls in (getattr(fw, name) for name in fw.__all__):
+        if isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields"):
+            assert not any(str(getattr(cls, field).__doc__).startswith("Alias") for field in cls._fields), cls
+    assert fw.Inertia.mass.__doc__ == "float" and fw.Operations.add.__doc__ == "additions and subtractions"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from ..names import listed, moved_keywords, public_signature, unknown_keyword
+from ..summaries import described
 from .hints import kinds_of
 from .kinds import Kind, Refused
 
@@ -26,6 +27,7 @@ def checked(thing: T) -> T:
     methods = {entry: _checking(getattr(made, entry), made)} | ({"_replace": _replaced} if entry == "__new__" else {})
     for name, method in methods.items():
         setattr(made, name, method)
+    described(made)
     return thing
 
 

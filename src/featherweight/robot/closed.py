@@ -28,7 +28,7 @@ from ..model.model import Model, MovingJoint
 from ..model.topology import Topology
 from ..model.types import WORLD, Coupling
 from ..names import Named, listed
-from ..summaries import Several
+from ..summaries import Several, described
 from .arguments import A, Q, V
 from .closed_step_functions import ClosedStepFunctions
 from .closing.assembly import said
@@ -53,6 +53,7 @@ class SplitJointError(NotDefinedError, NotImplementedError):
     """Loops determine a part of a joint's velocities, which a function does not support."""
 
 
+@described
 class TiedJoints(NamedTuple):
     """Joints that loops and couplings connect."""
 

@@ -304,12 +304,12 @@ KERNELS: dict[str, Callable[[System], FrameKernel]] = {
 def _function(robot: System, name: str, frame: Frames, reference: str | None, relative_to: Any) -> CompiledFunction:
     """Return the function of a frame or of several; after the first call, this is a search in a dictionary."""
     try:
-        return robot.frame_functions[name, frame, reference, relative_to]
+        return robot._frame_functions[name, frame, reference, relative_to]
     except (KeyError, TypeError):  # a list of frames has no hash
         pass  # errors below have no other error as their context
     made = _made(robot, name, frame, reference, relative_to)
     if isinstance(frame, AnyFrame):
-        robot.frame_functions[name, frame, reference, relative_to] = made
+        robot._frame_functions[name, frame, reference, relative_to] = made
     return made
 
 

@@ -17,7 +17,7 @@ from ..model.model import Model, ModelFrame, ModelSensor, MovingBody, MovingJoin
 from ..model.servos import Range
 from ..model.types import Actuator, Camera, Coupling, JointType, Shape, Tendon, controls_of
 from ..names import Named, SuggestsNames, UnknownNameError, choose_from, listed
-from ..summaries import Several
+from ..summaries import Several, described
 from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
@@ -25,6 +25,7 @@ Bounds = tuple[tuple[float, ...], tuple[float, ...]]
 EQUAL_LIMITS = "equal lower and upper limits, which simulations ignore"  # a key of reports
 
 
+@described
 class Proportion(NamedTuple):
     """A row of the tree whose coordinate is `slope` times the leader's coordinate plus `offset`."""
 

@@ -47,6 +47,10 @@ from .tendons import tendon_functions
 if TYPE_CHECKING:
     from .result_types import DifferenceDerivatives, IntegrateDerivatives
 
+FOR_OTHER_ROOMS = {
+    *("bind", "configuration_result", "followers", "input", "placements", "proportions", "row_limits", "row_maximum"),
+    *("step_functions", "with_weights_of"),
+}
 LOST = 8  # digits that accelerations lose near singular configurations
 
 
@@ -71,6 +75,10 @@ class Robot(System):
         from .html_view import html_of  # only notebooks need it
 
         return html_of(self)
+
+    def __dir__(self) -> list[str]:
+        """Return the names that users call: those that other rooms of the package need have no place in completions."""
+        return sorted({*super().__dir__()} - FOR_OTHER_ROOMS)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Robot, (self.model, self.execution)

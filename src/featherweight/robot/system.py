@@ -45,7 +45,7 @@ class System(ModelView):
         super().__init__(model)
         self.execution = execution
         self._things: dict[tuple[Any, ...], Any] = {}
-        self.frame_functions: dict[tuple[Any, ...], CompiledFunction] = {}  # by name, frame, reference and other frame
+        self._frame_functions: dict[tuple[Any, ...], CompiledFunction] = {}  # by name, frame, reference and other frame
 
     # the configuration space
 
