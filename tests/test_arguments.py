@@ -162,7 +162,7 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     # robots
     "a seed by another name": (
-        lambda: arm().random_configuration(rng=0),
+        lambda: arm().random_configuration(seed=0),
         TypeError,
         "Robot.random_configuration has no argument 'seed'; here it is rng; it takes rng, size",
     ),

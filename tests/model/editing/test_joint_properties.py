@@ -14,10 +14,10 @@ from featherweight.model.generators import chain
 def test_numbers_that_are_given_change_and_no_others() -> None:
     before = chain(3)
     made = before.with_joint("joint1", limits=(-0.5, 1.0), effort=20.0, velocity=3.0, damping=0.1, friction=0.2, armature=0.01)
-    j = made.joints["joint1"]
+    j = made.joints[1]
     assert (j.lower, j.upper, j.effort, j.velocity, j.damping, j.friction, j.armature) == (-0.5, 1.0, 20.0, 3.0, 0.1, 0.2, 0.01)
-    assert (made.joints["joint0"], made.joints["joint2"]) == (before.joints["joint0"], before.joints["joint2"])
-    assert made.with_joint("joint1", limits=(-math.inf, math.inf)).joints["joint1"].damping == 0.1
+    assert (made.joints[0], made.joints[2]) == (before.joints[0], before.joints[2])
+    assert made.with_joint("joint1", limits=(-math.inf, math.inf)).joints[1].damping == 0.1
     robot = fw.build(made)
     assert (robot.lower[1], robot.upper[1], robot.effort_limit[1]) == (-0.5, 1.0, 20.0)
     np.testing.assert_array_equal(robot.lower[[0, 2]], fw.build(before).lower[[0, 2]])
