@@ -179,7 +179,7 @@ def problem_of_step(sim: fw.Simulation) -> tuple[Problem, Array, float] | None:
 
     Simulations have no interface for it: the data are those that the step has left. A factor has one branch.
     """
-    touching = sim._fleet._last_table().content.touching
+    touching = sim._fleet.last_table().content.touching
     settings, contacts = touching.model.settings, int(touching.counts[2]) if touching.counts[0] > 0 else 0
     rows = len(active_rows(touching.model, touching.kinematics)) if touching.counts[1] else 0
     if contacts + rows == 0:

@@ -7,6 +7,7 @@ import pytest
 
 import featherweight as fw
 from simulation.beside_mujoco import beside_mujoco
+from simulation.step_differences import watched
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -181,8 +182,11 @@ def test_what_is_not_there_says_so() -> None:
     robot = fw.load(SCENE.format(cone="elliptic", **SOFTNESS[0]))
     with pytest.raises(ValueError, match="law must be one of rigid, compliant, file; got 'soft'"):
         fw.Simulation(robot, contact="soft")
-    with pytest.raises(NotImplementedError, match="derivatives of a step with compliant contacts"):
-        fw.Simulation(robot, contact="compliant").derivatives()
+
+
+def test_steps_have_derivatives() -> None:
+    robot = fw.load(SCENE.format(cone="elliptic", **SOFTNESS[0]))
+    watched(fw.Simulation(robot, contact=fw.ContactOptions(law="compliant", tolerance=1e-12)), most=1e-5)
 
 
 WELDED = """<mujoco><option timestep="0.002" cone="elliptic"/><worldbody><geom type="plane" size="0 0 1"/>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -9,62 +10,18 @@ import pytest
 
 import featherweight as fw
 from featherweight.simulation.derivatives import StepDerivatives
-from oracles.states import Array
+from simulation.step_differences import SMALL
+from simulation.step_differences import watched as steps_watched
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start", "ignore:.*not simulated")
 
 FLOOR = '<geom type="plane" size="0 0 1" condim="3"/>'
 LINK = '<geom type="capsule" size=".02" fromto="0 0 0 0 0 -.2" contype="0" conaffinity="0"/>'
-SMALL = 1e-6
 
 
-def differences(sim: fw.Simulation, tau: Array, control: Array) -> list[Array]:
-    """Return central differences of the step from the current state over 1e-6 and 1e-7."""
-    robot, state = sim.robot, sim.state
-    nv, q, v = robot.nv, state.q.copy(), state.v.copy()
-
-    def after(x: Array) -> tuple[Array, Array]:
-        sim.state = state
-        sim.q, sim.v = robot.integrate(q, x[:nv]), v + x[nv : 2 * nv]
-        sim.step(tau + x[2 * nv : 3 * nv], control=control + x[3 * nv :])
-        return sim.q, sim.v
-
-    columns = []
-    for step in (SMALL, 0.1 * SMALL):
-        each = []
-        for e in step * np.eye(3 * nv + len(control)):
-            (qa, va), (qb, vb) = after(e), after(-e)
-            each.append(np.concatenate([robot.difference(qb, qa), va - vb]) / (2.0 * step))
-        columns.append(np.stack(each, axis=1))
-    sim.state = state
-    return columns
-
-
-def agreed(sim: fw.Simulation, tau: Array, control: Array, most: float = 1e-6) -> StepDerivatives:
-    """Return the derivatives of the next step, compared with differences, where these do not cross a boundary themselves."""
-    found = sim.derivatives(tau, control if len(control) else None)
-    expected, finer = differences(sim, tau, control)
-    whole = np.hstack([found.A, found.B, found.B_control])[:, : expected.shape[1]]
-    scale = np.maximum(1.0, np.abs(expected).max(axis=0))
-    error = np.minimum(*(np.abs(whole - x).max(axis=0) / scale for x in (expected, finer)))  # stiff contacts, and rounding
-    smooth = np.abs(expected - finer).max(axis=0) / scale < 1e-3
-    assert smooth.mean() > 0.9
-    assert error[smooth].max() < most
-    return found
-
-
-def watched(
-    xml: str, steps: int = 60, every: int = 12, seed: int = 0, most: float = 1e-6, **options: Any
-) -> list[StepDerivatives]:
+def watched(xml: str, options: dict[str, Any] | None = None, **how: Any) -> list[StepDerivatives]:
     """Compare the derivatives of some steps of a robot under random controls and forces."""
-    sim = fw.Simulation(fw.load(f"<mujoco>{xml}</mujoco>", **options), contact="file")
-    rng, found = np.random.default_rng(seed), []
-    for t in range(steps):
-        tau, control = 0.1 * rng.standard_normal(sim.robot.nv), rng.uniform(-0.5, 0.5, sim.forces.nu)
-        if t % every == every - 1:
-            found.append(agreed(sim, tau, control, most))
-        sim.step(tau, control=control if len(control) else None)
-    return found
+    return steps_watched(fw.Simulation(fw.load(f"<mujoco>{xml}</mujoco>", **(options or {})), contact="file"), **how)
 
 
 def walker(cone: str = "pyramidal", integrator: str = "Euler", condim: int = 3, extra: str = "", joint: str = "") -> str:
@@ -185,7 +142,7 @@ def test_equalities_that_yield() -> None:
       <body name="d" pos=".5 .1 -.4"><freejoint/><geom type="box" size=".05 .05 .05"/></body></worldbody>
     <equality><joint joint1="b" joint2="a" polycoef="0 .5 .3 0 0" solimp=".5 .9 .2 .5 2"/>
       <connect body1="c" body2="d" anchor="0 0 -.4" solimp=".4 .9 .1 .5 2"/></equality>"""
-    watched(xml, steps=100, every=20, equalities="compliant")
+    watched(xml, {"equalities": "compliant"}, steps=100, every=20)
 
 
 def test_contacts_between_two_states_are_doubtful_and_others_are_not() -> None:
@@ -205,14 +162,85 @@ def test_contacts_between_two_states_are_doubtful_and_others_are_not() -> None:
     assert "edge" in name
 
 
-def test_what_has_no_derivative_is_refused_with_what_to_do() -> None:
-    sticky = walker(extra="") + ""
-    xml = sticky.replace("</actuator>", '<adhesion body="foot" ctrlrange="0 1" gain="5"/></actuator>')
-    xml = xml.replace('<body pos="0 0 -.3">', '<body pos="0 0 -.3" name="foot">', 1)
-    sim = fw.Simulation(fw.load(f"<mujoco>{xml}</mujoco>"), contact="file", integrator="semi-implicit")
-    with pytest.raises(NotImplementedError, match="adhesion"):
-        sim.derivatives()
-    muscle = '<general joint="ankle1" dyntype="filter" dynprm=".1"/></actuator>'
-    xml = walker(integrator="RK4").replace("</actuator>", muscle)
-    with pytest.raises(NotImplementedError, match=r"by 'rk4', within which activations .* use the integrator 'semi-implicit'"):
-        fw.Simulation(fw.load(f"<mujoco>{xml}</mujoco>"), contact="file").derivatives()
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+def test_drives_with_activations_delays_and_muscles(integrator: str) -> None:
+    """Check states of drives, and their rates, next to q and v."""
+    drives = (
+        '<general joint="hip0" gear="5" dyntype="filterexact" dynprm=".05"/>'
+        '<general joint="ankle1" dyntype="integrator" gainprm="5" biastype="affine" biasprm="0 -5 -.2" actrange="-1 1"/>'
+        '<muscle joint="ankle0" ctrlrange="-1 1" lengthrange="-1 1" force="3" timeconst=".02 .05" tausmooth=".2"/></actuator>'
+    )
+    found = watched(walker(integrator=integrator).replace("</actuator>", drives), seed=3)
+    assert all(x.A.shape == (23, 23) and x.B.shape == (23, 10) and x.B_control.shape == (23, 6) for x in found)
+
+
+def test_a_control_at_its_limit_is_doubtful_and_counts_within() -> None:
+    """Check the side within the limits, by differences of one side."""
+    drive = '<general name="slow" joint="hip0" ctrlrange="0 1" ctrllimited="true" dyntype="filter" dynprm=".1"/></actuator>'
+    sim = fw.Simulation(fw.load(f"<mujoco>{walker().replace('</actuator>', drive)}</mujoco>"), contact="file")
+    control = np.zeros(sim.forces.nu)
+    found = sim.derivatives(control=control)
+    assert found.doubtful == ("actuator 'slow'",)
+    ahead = sim.advance(sim.state, control=np.where(np.arange(len(control)) == len(control) - 1, 1e-6, 0.0))
+    here = sim.advance(sim.state, control=control)
+    np.testing.assert_allclose(found.B_control[-1, -1], (ahead.activation - here.activation)[-1] / 1e-6, rtol=1e-8)
+
+
+def sticky_walker() -> str:
+    text = walker().replace("</actuator>", '<adhesion body="foot" ctrlrange="0 1" gain="5"/></actuator>')
+    return text.replace('<body pos="0 0 -.3">', '<body pos="0 0 -.3" name="foot">', 1)
+
+
+WHOLE_STEPS: dict[str, tuple[str, dict[str, Any]]] = {
+    "adhesion": (sticky_walker(), {"integrator": "semi-implicit"}),
+    "compliant contact in the midpoint rule": (walker(), {"integrator": "midpoint"}),
+    "friction iterations": (walker().replace("<option", '<option noslip_iterations="3"'), {}),
+    "rigid contact with muscles": (
+        walker().replace("</actuator>", '<muscle joint="ankle0" lengthrange="-1 1" force="20"/></actuator>'),
+        {"contact": "rigid"},
+    ),
+    "a surface that moves": (walker().replace('size="0 0 1"', 'size="0 0 1" surfacevel=".2 .1 0"'), {}),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE_STEPS)
+def test_differences_of_whole_steps(name: str) -> None:
+    """Check steps whose equations have no derivatives."""
+    xml, options = WHOLE_STEPS[name]
+    sim = fw.Simulation(fw.load(f"<mujoco>{xml}</mujoco>"), **{"contact": "file", **options})
+    assert len(steps_watched(sim, most=1e-5)) == 5
+
+
+def test_many_robots_with_their_own_parameters() -> None:
+    """Compare those of robots that differ with differences, on threads, and products with those of matrices."""
+    robot, rng, robots = fw.load(f"<mujoco>{walker()}</mujoco>"), np.random.default_rng(5), 9
+    sim = fw.Simulation(robot, contact="file", q=np.tile(robot.start(), (robots, 1)))
+    heavier = robot.inertial_parameters * rng.uniform(0.7, 1.3, (robots, len(robot.bodies), 1))
+    sim.vary(
+        parameters=heavier, armature=rng.uniform(0.0, 0.02, (robots, 4)), friction=rng.uniform(0.3, 1.2, robots),
+        damping=rng.uniform(0.5, 2.0, robots), gains=rng.uniform(0.5, 2.0, robots),
+        joint_friction=rng.uniform(0.0, 2.0, robots),
+    )  # fmt: skip
+    tau, control = 0.1 * rng.standard_normal((robots, robot.nv)), rng.uniform(-0.5, 0.5, (robots, 3))
+    sim.step(tau, control, steps=60)
+    found = sim.derivatives(tau, control)
+    state, nv = sim.state, robot.nv
+    sure = [not names for names in found.doubtful]
+    assert sum(sure) > 6
+    for column in range(2 * nv):
+        errors = []
+        for step in (SMALL, 0.1 * SMALL):
+            ends = []
+            for small in (step, -step):
+                moved = copy.copy(state)
+                d = small * np.eye(2 * nv)[column]
+                moved.arrays["q"][:], moved.arrays["v"][:] = robot.integrate(state.q, d[:nv]), state.v + d[nv:]
+                ends.append(sim.advance(moved, tau=tau, control=control))
+            change = np.hstack([robot.difference(ends[1].q, ends[0].q), ends[0].v - ends[1].v]) / (2.0 * step)
+            scale = np.maximum(1.0, np.abs(change).max(axis=1))
+            errors.append(np.abs(found.A[:, :, column] - change).max(axis=1) / scale)
+        assert np.minimum(*errors)[sure].max() < 1e-6
+    bars = rng.standard_normal((robots, 2 * nv))
+    products = sim.derivative_products(bars, tau, control)
+    whole = np.concatenate([found.A, found.B, found.B_control], axis=2)
+    np.testing.assert_allclose(products, np.einsum("ri,rij->rj", bars, whole), rtol=1e-12, atol=1e-10)

@@ -295,10 +295,6 @@ def test_robots_that_differ_fall_as_robots_of_their_own() -> None:
         one.run(0.3, every=300)
         np.testing.assert_allclose(sim.q[k], one.q, atol=1e-8)
         assert sim.energy()[k] == pytest.approx(one.energy(), rel=1e-8)
-    with pytest.raises(NotImplementedError, match="derivatives"):
-        sim.derivatives()
-    sim.vary()
-    sim.derivatives()
 
 
 def test_springs_and_drives_differ_by_factors() -> None:
@@ -316,6 +312,9 @@ def test_springs_and_drives_differ_by_factors() -> None:
             one.step(control=[0.7])
         np.testing.assert_allclose(sim.q[k], one.q, atol=1e-10)
         assert sim.energy()[k] == pytest.approx(one.energy(), rel=1e-9)
+        whole, alone = sim.derivatives(control=[0.7]), one.derivatives(control=[0.7])
+        for found, expected in zip((whole.A, whole.B, whole.B_control), (alone.A, alone.B, alone.B_control), strict=True):
+            np.testing.assert_allclose(found[k], expected, rtol=1e-6, atol=1e-8)  # differences of whole steps
 
 
 def test_energies_have_the_armatures_of_robots_that_differ() -> None:

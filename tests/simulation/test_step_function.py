@@ -109,28 +109,31 @@ def fall(step: StepFunction, state: StateArrays, steps: int) -> None:
         state = step(state, np.zeros((1, 6)), np.zeros((1, 0)))
 
 
-def test_pullbacks_are_transposed_derivatives() -> None:
+@pytest.mark.parametrize("slow", [False, True], ids=["direct drives", "slow drives"])
+def test_pullbacks_are_transposed_derivatives(slow: bool) -> None:
     """Compare with central differences of the step along changes that velocities make, with contact too."""
-    sim, given = landing()
+    sim, (q, v, tau, control) = landing(**(slow_drive() if slow else {}))
     step, rng, h = sim.step_function(), np.random.default_rng(1), 1e-6
-    q_bar, v_bar = rng.standard_normal((3, 8)), rng.standard_normal((3, 7))
-    q, v, tau, control = given
-    rest = [np.broadcast_to(x, (3, len(x))) for x in (step.started.activation, step.started.memory)]
-    found = step.pullback((q, v, *rest), tau, control, step((q, v, *rest), tau, control).q, q_bar, v_bar)
+    memory = np.broadcast_to(step.started.memory, (3, len(step.started.memory)))
+    activation = rng.uniform(0.2, 0.8, (3, step.sizes["activation"]))
+    state = StateArrays(q, v, activation, memory)
+    bars = [rng.standard_normal(x.shape) for x in (q, v, activation)]
+    found = step.pullback(state, tau, control, step(state, tau, control).q, bars)
+    given = {"q": q, "v": v, "activation": activation, "tau": tau, "control": control}
 
-    def value(q: Any, v: Any, tau: Any, control: Any) -> np.ndarray:
-        after = step((q, v, *rest), tau, control)
-        total: np.ndarray = (q_bar * after.q).sum(axis=1) + (v_bar * after.v).sum(axis=1)
+    def value(**changed: Any) -> np.ndarray:
+        x = given | changed
+        after = step(StateArrays(x["q"], x["v"], x["activation"], memory), x["tau"], x["control"])
+        total: np.ndarray = sum((bar * y).sum(axis=1) for bar, y in zip(bars, after, strict=False))
         return total
 
-    for name, x, scale in (("v", v, 1.0), ("tau", tau, 100.0), ("control", control, 100.0)):
-        dx = scale * rng.standard_normal(x.shape)
-        ends = [value(*(y + w * h * dx if y is x else y for y in given)) for w in (1.0, -1.0)]
-        expected = (ends[0] - ends[1]) / (2.0 * h)
+    for name, scale in {"v": 1.0, "activation": 1.0, "tau": 100.0, "control": 100.0}.items():
+        dx = scale * rng.standard_normal(given[name].shape)
+        expected = (value(**{name: given[name] + h * dx}) - value(**{name: given[name] - h * dx})) / (2.0 * h)
         np.testing.assert_allclose((getattr(found, name) * dx).sum(axis=1), expected, rtol=1e-5, atol=1e-6, err_msg=name)
     u = rng.standard_normal(v.shape)
     ahead, behind = (sim.robot.integrate(q, w * h * u) for w in (1.0, -1.0))
-    expected = (value(ahead, v, tau, control) - value(behind, v, tau, control)) / (2.0 * h)
+    expected = (value(q=ahead) - value(q=behind)) / (2.0 * h)
     np.testing.assert_allclose((found.q * (ahead - behind)).sum(axis=1) / (2.0 * h), expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose((found.q[:, 3:7] * q[:, 3:7]).sum(axis=1), 0.0, atol=1e-9)  # tangent to unit quaternions
 
@@ -149,8 +152,3 @@ def test_wrong_arguments_are_refused_by_name() -> None:
         step.arrays(boxes([0.1]).state)
     with pytest.raises(ValueError, match="contacts"):
         sim.step_function(contacts=0)
-    slow, (q, v, tau, control) = landing(**slow_drive())
-    step = slow.step_function()
-    state = step.arrays(slow.state)
-    with pytest.raises(NotImplementedError, match="activations"):
-        step.pullback(state, tau[0], control[0], state.q, state.q, state.v)

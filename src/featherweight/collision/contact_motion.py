@@ -90,7 +90,7 @@ def write_contact_motion(
     describe(scene, shapes[0], placement[shapes[0]], p_a, times(-1.0, n), work, 0)
     describe(scene, shapes[1], placement[shapes[1]], p_b, n, work, 1)
     write_tangents(n, work.tangents)
-    unique = choose_equations(work, n, gap, (p_a, p_b), moves)
+    unique = choose_equations(work, n, gap, (p_a, p_b), moves, of)
     unique = solve_equations(work.equations, UNKNOWNS + of[0], UNKNOWNS + of[1]) and unique
     unique = bool(unique and work.known[0] and work.known[1])
     for k in range(of[0], of[1]):
@@ -154,11 +154,11 @@ def write_tangents(n: Triple, tangents: Matrix) -> None:
 
 
 def choose_equations(
-    work: SurfacesWork, n: Triple, gap: float, points: tuple[Triple, Triple], moves: Matrix
+    work: SurfacesWork, n: Triple, gap: float, points: tuple[Triple, Triple], moves: Matrix, of: tuple[int, int]
 ) -> bool:  # fmt: skip
     """Write the six equations; return whether edges of the shapes determine the point in all directions."""
     work.chosen[0] = 0
-    add_closure(work, n, gap, points, moves)
+    add_closure(work, gap, points, moves, of)
     first = 0 if leads(work) else 1
     second = 1 - first
     flats, bounds = work.flats[second], work.bounds[second]
@@ -259,12 +259,12 @@ def add_slip_equation(work: SurfacesWork, moves: Matrix, n: Triple, side: int, e
         work.equations[i, UNKNOWNS + k] = sign * inner(eR, outer(turning_of_move(moves, k), n))
 
 
-def add_closure(work: SurfacesWork, n: Triple, gap: float, points: tuple[Triple, Triple], moves: Matrix) -> None:
+def add_closure(work: SurfacesWork, gap: float, points: tuple[Triple, Triple], moves: Matrix, of: tuple[int, int]) -> None:
     """Add s_a - s_b - g n' = V_b(p_b) - V_a(p_a) along both tangents."""
     for t in range(2):
         i, tangent = begin_equation(work), row(work.tangents, t)
         work.equations[i, t], work.equations[i, 2 + t], work.equations[i, 4 + t] = -gap, 1.0, -1.0
-        for k in range(MOVES):
+        for k in range(of[0], of[1]):
             a, b = velocity_of_move(moves, k, 0, points[0]), velocity_of_move(moves, k, 1, points[1])
             work.equations[i, UNKNOWNS + k] = inner(tangent, minus(b, a))
 

@@ -1,4 +1,4 @@
-"""Derivatives of the acceleration of a step by q, v, joint forces and controls, with compliant contacts.
+"""Derivatives of the acceleration of a step by q, v, joint forces, controls and activations, with compliant contacts.
 
 The acceleration a under forces F at joints and impulses f of contacts and joint rows, spread over the step h, solves
 
@@ -12,8 +12,8 @@ derivative -G by y, and are proportional to 1/R(g). Hence (M + Jᵀ G J) da = r,
     the derivatives of Jᵀ f and J at constant velocities of the bodies, by the motion of contacts (`contact.contact_slopes`)
 
 Where dampers act after impulses, the acceleration a' solves (M + h D) a' = M a at the same state. Forces at joints are linear
-within limits (`load_slopes`). Those of tendons, muscles, drag, springs of ball joints, and of all joints of a robot with loops,
-have derivatives by differences of the acceleration without impulses.
+within limits (`load_slopes`). Those of tendons, muscles, drives with activations, drag, springs of ball joints, and of all
+joints of a robot with loops, have derivatives by differences of the acceleration without impulses.
 """
 
 from __future__ import annotations
@@ -54,10 +54,21 @@ from ..model.tree import FLOATING, PLANAR
 from ..robot.tendons.lengths import write_drift
 from .load_slopes import LoadSlopes, load_slopes, write_load_slopes, write_tau_slopes
 from .robot_stages import turns, write_bent, write_pushed_acceleration
-from .smooth_motion import accelerate_at_start, be_at, clear, clear_rows, copy, copy_rows, ordered_product, write_body_forces
+from .smooth_motion import (
+    accelerate_at_start,
+    be_at,
+    clear,
+    clear_rows,
+    copy,
+    copy_rows,
+    ordered_product,
+    write_body_forces,
+    write_next_activations,
+)
 from .stage_records import FOUND, NEAR, SOLVED, WITH_CONTROL, WITH_FORCES, RobotStages
 
 SMALL_STEP = 1e-6  # of differences of forces
+BENT = 1e-3  # relative difference of the slopes on both sides above which a force bends
 BLOCK = 4  # rows that are eliminated together
 ROUNDED = 1e-12  # [m, rad] gap that counts as zero
 
@@ -78,8 +89,8 @@ class SlopeCalls(NamedTuple):
 class Places(NamedTuple):
     """Places of matrices in one vector, whose rows are processed with vector instructions.
 
-    Results of functions have rows of n numbers. Other rows have `stride` numbers, or `width` with parts for q, v, joint forces
-    and controls, each of `stride` numbers but the last. Numbers after the n-th of a row have no meaning.
+    Results of functions have rows of n numbers. Other rows have `stride` numbers, or `width` with parts for q, v, joint forces,
+    and controls with activations, each of `stride` numbers but the last. Numbers after the n-th of a row have no meaning.
     """
 
     stride: int
@@ -90,10 +101,10 @@ class Places(NamedTuple):
     by_q: int  # (n, n) derivatives of inverse dynamics, and the mass matrix
     by_v: int
     mass: int
-    by_q_struck: int  # (n, n) `by_q` at the acceleration before dampers act, and `by_v`
-    by_v_struck: int
+    by_q_struck: int  # (n, n) `by_q` at the acceleration before dampers act; `by_v` is the same
     differences: int  # (n, width) of the acceleration without impulses, if forces have no other derivatives
     late: int  # (n, width) of the armature of dampers
+    acts: int  # (na, width) of activations and delays after the step
     arms: int  # (joint rows, n) derivatives by q of the velocities of lengths that limits and equalities bound
     pulls: int  # (n, stride) derivatives by q of their joint forces at constant impulses
     drifts: int  # (joint rows, 2 stride) of their accelerations at constant velocity, by q and v
@@ -118,6 +129,7 @@ class Sizes(NamedTuple):
 
     n: int
     nu: int
+    na: int  # activations and delays
     bodies: int  # that may touch
     loop_rows: int  # joint rows, if loops move them
     lengths: int  # rows in the contact problem, if forces are differentiated by differences
@@ -125,15 +137,16 @@ class Sizes(NamedTuple):
 
 def places(x: Sizes) -> Places:
     """Return the places of matrices of these sizes."""
-    n, nu, bodies, rows = x.n, x.nu, x.bodies, x.loop_rows
+    n, na, bodies, rows = x.n, x.na, x.bodies, x.loop_rows
     stride, differs = padded(n), x.lengths >= 0
-    width, moving, square, of_contact = 3 * stride + padded(nu), bodies * DIRECTIONS * n, n * n, DIRECTIONS * stride
+    width, moving, square, of_contact = 3 * stride + padded(x.nu + na), bodies * DIRECTIONS * n, n * n, DIRECTIONS * stride
     sizes = {
         "rates": n * width, "struck": n * width, "matrix": n * stride, "by_q": square, "by_v": square, "mass": square,
-        "by_q_struck": square, "by_v_struck": square, "jacobian": moving, "turned": moving, "turned_before": moving,
+        "by_q_struck": square, "jacobian": moving, "turned": moving, "turned_before": moving,
         "opening": stride,
         "spread": rows * n, "swept": rows * n, "carried": square if rows else 0,
-        "differences": n * width * differs, "late": n * width * differs, "arms": x.lengths * n * differs,
+        "differences": n * width * differs, "late": n * width * differs, "acts": na * width * differs,
+        "arms": x.lengths * n * differs,
         "pulls": n * stride * differs, "drifts": x.lengths * 2 * stride * differs,
     }  # fmt: skip
     at, size = {}, 0
@@ -164,7 +177,9 @@ class AccelerationSlopes(NamedTuple):
     velocity_before: Matrix  # (bodies, 6) at v
     contact: ContactSlopes
     doubtful: Booleans  # (contacts + joint rows,) whether a contact or row is at the boundary between two states
+    bent: Booleans  # (nu + na,) whether the force of a control or activation is at a limit
     increment: Vector  # (n,) small motion
+    probes: Matrix  # (3, n + na) accelerations and activations after the step, on both sides of the state and there
     impulses: Vector  # (m,) of all rows
     responding: Vector  # (m,) velocities y of all rows
     spare: Vector  # (m,)
@@ -176,16 +191,17 @@ class AccelerationSlopes(NamedTuple):
 
 def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: bool, convex: bool) -> AccelerationSlopes:
     """Return arrays for the stages of one robot, without functions."""
-    n, bodies, nu = len(s.state.v), len(s.touching.bodies), len(s.state.control)
+    n, bodies, nu, na = len(s.state.v), len(s.touching.bodies), len(s.state.control), len(s.state.act)
     lengths = -1 if plain else len(s.touching.model.rows.joint)
-    at, none = places(Sizes(n, nu, bodies, loop_rows, lengths)), MachineCall(0, np.zeros(0, np.int64))
+    at, none = places(Sizes(n, nu, na, bodies, loop_rows, lengths)), MachineCall(0, np.zeros(0, np.int64))
     contacts, rows = len(s.touching.contacts.gap), len(s.touching.model.rows.joint)
     room, m = contacts + rows, 6 * contacts + rows
     return AccelerationSlopes(
         numbers=aligned_numbers(at.size), at=at, load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
         forces=np.zeros_like(s.state.external), paths=paths,
         velocity=np.zeros((bodies, 6)), velocity_before=np.zeros((bodies, 6)), contact=contact_slopes(),
-        doubtful=np.zeros(room, bool), increment=np.zeros(n), by_differences=not plain,
+        doubtful=np.zeros(room, bool), bent=np.zeros(nu + na, bool), increment=np.zeros(n),
+        probes=np.zeros((3, n + na)), by_differences=not plain,
         impulses=np.zeros(m), responding=np.zeros(m), spare=np.zeros(m), slope=np.zeros((DIRECTIONS, DIRECTIONS)),
         convex=convex, calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
     )  # fmt: skip
@@ -212,6 +228,9 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
         for i in range(n * n):
             y.numbers[y.at.by_q_struck + i] = y.numbers[y.at.by_q + i]
     touched = y.convex and (s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0)
+    if s.numbers.settles and not touched and not y.by_differences:
+        write_rates_with_dampers(s, y)
+        return at_limits
     in_passes = touched and s.calls.contact_factor.address != 0
     for i in range(n):
         change = s.touching.passes.change[i] if in_passes else 0.0
@@ -235,6 +254,8 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
         settle_rates(s, y)
     for i in range(len(y.doubtful)):
         at_limits += 1 if y.doubtful[i] else 0
+    for k in range(len(y.bent)):
+        at_limits += 1 if y.bent[k] else 0
     return at_limits
 
 
@@ -314,16 +335,20 @@ def write_differences(s: RobotStages, y: AccelerationSlopes, touched: bool) -> N
 
     Without impulses it solves M a + c = F, so that the derivatives of F are M times those of a and those of inverse dynamics.
     """
-    n, at, x, nu = len(y.after), y.at, y.numbers, len(s.state.control)
+    n, at, x, nu, na = len(y.after), y.at, y.numbers, len(s.state.control), len(s.state.act)
     clear_parts(y)
-    for column in range(2 * n + (nu if s.state.given[WITH_CONTROL] else 0)):
+    copy(s.step.acceleration, y.probes[2, :n])
+    copy(s.step.act, y.probes[2, n:])
+    for column in range(2 * n):
         for side in range(2):
             step = SMALL_STEP if side == 0 else -SMALL_STEP
-            move_along(s, y, column, step)
-            accelerate_at_start(s)
+            accelerate_along(s, y, column, step)
             add_differences(s, y, column, 0.5 / step, touched)
             if column >= n:
                 move_along(s, y, column, -step)
+    for column in range(2 * n, 2 * n + nu + na):
+        if column >= 2 * n + nu or s.state.given[WITH_CONTROL]:
+            write_inputs_of_differences(s, y, column)
     be_at(s, s.state.q, s.state.v)
     accelerate_at_start(s)
     for i in range(n):
@@ -341,16 +366,60 @@ def clear_parts(y: AccelerationSlopes) -> None:
     """Set all differences to zero."""
     for i in range(y.at.differences, y.at.spread):
         y.numbers[i] = 0.0
+    for k in range(len(y.bent)):
+        y.bent[k] = False
+
+
+def accelerate_along(s: RobotStages, y: AccelerationSlopes, column: int, step: float) -> None:
+    """Write the acceleration without impulses, and the activations after the step, at a small distance along a direction."""
+    move_along(s, y, column, step)
+    accelerate_at_start(s)
+    write_next_activations(s)
+
+
+def write_inputs_of_differences(s: RobotStages, y: AccelerationSlopes, column: int) -> None:
+    """Write the differences along a control or activation.
+
+    Forces bend at limits of controls and activations. There, the side on which they change counts, as it is within the limits.
+    """
+    n, at, bend, sides = len(y.after), y.at, 0.0, (0.0, 0.0)
+    for side in range(2):
+        step = SMALL_STEP if side == 0 else -SMALL_STEP
+        accelerate_along(s, y, column, step)
+        note_acceleration(s, y.probes[side])
+        move_along(s, y, column, -step)
+    here, ahead, behind = y.probes[2], y.probes[0], y.probes[1]
+    for i in range(len(here)):
+        bend = max(bend, abs(ahead[i] - 2.0 * here[i] + behind[i]))
+        sides = max(sides[0], abs(ahead[i] - here[i])), max(sides[1], abs(behind[i] - here[i]))
+    y.bent[column - 2 * n] = bend > BENT * (sides[0] + sides[1])
+    place = 3 * at.stride + column - 2 * n
+    for i in range(len(here)):
+        slope = 0.5 * (ahead[i] - behind[i])
+        if y.bent[column - 2 * n]:
+            slope = ahead[i] - here[i] if sides[0] > sides[1] else here[i] - behind[i]
+        row = at.differences + i * at.width if i < n else at.acts + (i - n) * at.width
+        y.numbers[row + place] = slope / SMALL_STEP
+
+
+def note_acceleration(s: RobotStages, target: Vector) -> None:
+    """Copy the acceleration, and the activations after the step."""
+    n = len(s.point.acceleration)
+    copy(s.point.acceleration, target[:n])
+    copy(s.step.act, target[n:])
 
 
 def move_along(s: RobotStages, y: AccelerationSlopes, column: int, step: float) -> None:
-    """Set x and w to a state at a small distance along a velocity, or change a velocity or a control of the state."""
-    n = len(y.after)
-    if column >= 2 * n:
+    """Set x and w to a state at a small distance along a velocity, or change a velocity, control or activation of the state."""
+    n, nu = len(y.after), len(s.state.control)
+    if column >= 2 * n + nu:
+        s.state.act[column - 2 * n - nu] += step
+    elif column >= 2 * n:
         s.state.control[column - 2 * n] += step
     elif column >= n:
         s.state.v[column - n] += step
     be_at(s, s.state.q, s.state.v)
+    copy(s.state.act, s.point.act)
     if column < n:
         clear(y.increment)
         y.increment[column] = step
@@ -358,14 +427,16 @@ def move_along(s: RobotStages, y: AccelerationSlopes, column: int, step: float) 
 
 
 def add_differences(s: RobotStages, y: AccelerationSlopes, column: int, weight: float, touched: bool) -> None:
-    """Add the acceleration at x and w, times a weight, to a column; and what depends on lengths."""
+    """Add the acceleration at x and w, times a weight, to a column of q or v; and what depends on lengths."""
     n, at, x, p, h = len(y.after), y.at, y.numbers, s.point, s.numbers.step
-    place = column if column < n else (at.stride + column - n if column < 2 * n else 3 * at.stride + column - 2 * n)
+    place = column if column < n else at.stride + column - n
     for i in range(n):
         x[at.differences + i * at.width + place] += weight * p.acceleration[i]
         if len(s.inertias.armature) > 0 and y.paths.joint[i] >= 0:
             x[at.late + i * at.width + place] += weight * s.inertias.armature[y.paths.joint[i]]
-    if not touched or not s.numbers.joined or column >= 2 * n:
+    for j in range(len(s.step.act)):
+        x[at.acts + j * at.width + place] += weight * s.step.act[j]
+    if not touched or not s.numbers.joined:
         return
     rows, t = s.touching.model.rows, s.touching
     if s.calls.length_bias.address != 0:
@@ -385,13 +456,23 @@ def add_differences(s: RobotStages, y: AccelerationSlopes, column: int, weight: 
                     x[at.pulls + i * at.stride + column] += weight * p.S[dof, i] * rows.sign[r] * f / h
 
 
+def write_rates_with_dampers(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Write the rates of the acceleration after dampers of a robot that touches nothing: (M + h D) a' + c = F."""
+    copy(s.step.pushed, y.acceleration)
+    write_forces_on_bodies(s, y, False)
+    call_machine(y.calls.settled)
+    write_smooth_part(s, y)
+    write_matrix(y)
+    solve_for_rates(y.numbers, len(y.after), y.at)
+
+
 def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
     """Replace the rates by those of the acceleration after dampers, (M + h D)⁻¹ M a."""
     n, at, x = len(y.after), y.at, y.numbers
     for i in range(n * at.width):
         x[at.struck + i] = x[at.rates + i]
     for i in range(n * n):
-        x[at.by_q_struck + i], x[at.by_v_struck + i] = x[at.by_q + i], x[at.by_v + i]
+        x[at.by_q_struck + i] = x[at.by_q + i]
     copy(s.step.pushed, y.acceleration)
     for i in range(n):
         row = at.rates + i * at.width
@@ -403,7 +484,6 @@ def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
         row = at.rates + i * at.width
         for j in range(n):
             x[row + j] += x[at.by_q_struck + i * n + j] - x[at.by_q + i * n + j]
-            x[row + at.stride + j] += x[at.by_v_struck + i * n + j] - x[at.by_v + i * n + j]
         if y.by_differences:
             subtract_multiples(x, row, at.late + i * at.width, 0, at.width, (y.acceleration[i],))
     write_matrix(y)
@@ -415,8 +495,9 @@ def add_product(x: Vector, target: int, factors: tuple[int, int], source: tuple[
     (first, count), (rows, stride) = factors, source
     whole = count // BLOCK * BLOCK
     for j in range(0, whole, BLOCK):
-        f = first + j
-        subtract_multiples(x, target, rows + j * stride, stride, length, (-x[f], -x[f + 1], -x[f + 2], -x[f + 3]))
+        a, b, c, d = x[first + j], x[first + j + 1], x[first + j + 2], x[first + j + 3]
+        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+            subtract_multiples(x, target, rows + j * stride, stride, length, (-a, -b, -c, -d))
     for j in range(whole, count):
         subtract_multiples(x, target, rows + j * stride, stride, length, (-x[first + j],))
 

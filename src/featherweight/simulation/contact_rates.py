@@ -27,9 +27,9 @@ from ..engine.loops.kernels import CompiledLoop, Table
 from .found_step import FoundStep
 from .rates import JointMap, Rated
 from .robot_stages import first_contacts
-from .robot_tables import name_of_row
 from .stage_records import FOUND, PARTING, SOLVED, RobotStages
 from .step_rates import State
+from .step_slopes import name_of_row
 
 EDGE = 1e2  # distance from another state, in units of the solver's residual, below which a contact is doubtful
 EDGE_OF_GAPS = 1e-3  # distance from a change of a gap's effect, in units of slop, below which the gap counts as without effect

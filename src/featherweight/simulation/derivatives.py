@@ -1,27 +1,34 @@
 """Derivatives of a step: the state after it, by the state before it, joint forces and controls.
 
-The stages of `step` are differentiated forward along all directions at once, impulses by the implicit function theorem.
+compiled loops over robots    steps with the contact law of an MJCF file, semi-implicit (`step_slopes`) or "rk4"
+                              (`staged_slopes`); semi-implicit steps in which nothing touches
+one robot after the other     rigid contact, and "rk4" and "midpoint" with rigid contact, with linear forces: impulses by the
+                              implicit function theorem (`step_rates`, `contact_rates`)
+differences of whole steps    all others, in a compiled loop (`step_differences`)
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_types import Array
+from ..array_types import Array, Matrix
 from ..summaries import summarized
 from .contact_rates import ContactRates
 from .fleet import Fleet, Inputs
+from .fleet_slopes import FleetSlopes, Way
 from .found_step import FoundStep
-from .plant import Plant
 from .rates import Rated, through
 from .step_rates import State, StepRates
 
 
 @summarized
 class StepDerivatives(NamedTuple):
-    """Jacobians of the state (q, v) after a step. Changes of configurations are velocities. Many robots have a leading axis.
+    """Jacobians of the state after a step: (q, v), then activations and delays of actuators, if there are any.
+
+    Changes of configurations are velocities. Many robots have a leading axis. n is 2 nv + na.
 
     `doubtful` names the elements for which the step has no unique derivative at this state (for many robots, one tuple of names
     each):
@@ -31,16 +38,32 @@ class StepDerivatives(NamedTuple):
     - contacts whose point is not determined by the surfaces;
     - redundant contacts that cannot all keep their state, or whose impulses are not unique and matter (a box that slides and
       turns);
-    - efforts, controls and actuators at their limits.
+    - efforts, controls and actuators at their limits;
+    - with differences of whole steps, states and inputs along which the step bends.
 
     For these elements the Jacobians are one-sided derivatives, or those of one solution. A gap of zero counts as a slight
     overlap that persists.
     """
 
-    A: Array  # (2 nv, 2 nv) by the state (q, v) before
-    B: Array  # (2 nv, nv) by joint forces tau
-    B_control: Array  # (2 nv, nu) by controls, zero if none are given
+    A: Array  # (n, n) by the state before
+    B: Array  # (n, nv) by joint forces tau
+    B_control: Array  # (n, nu) by controls, zero if none are given
     doubtful: tuple[Any, ...]
+
+
+def way_of(fleet: Fleet, inputs: Inputs) -> Way:
+    """Return how the steps of a fleet are differentiated."""
+    plant, model, forces = fleet.plant, fleet.model, fleet.plant.forces
+    convex = plant.contacts.convex and not (forces.sticky or len(plant.contacts.model.surfaces))
+    if convex and model.integrator == "semi-implicit":
+        return Way.EQUATIONS
+    if convex and model.staged and not forces.states:
+        return Way.STAGES
+    rigid = plant.holds_rigidly and not (forces.sticky or len(plant.contacts.model.surfaces))
+    linear = model.has_linear_forces or (model.integrator == "semi-implicit" and forces.plain and not len(forces.springs.bent))
+    if not (rigid and linear) or plant.contacts.settings.turning or fleet.differ or inputs.external is not None:
+        return Way.DIFFERENCES
+    return Way.EQUATIONS if model.integrator == "semi-implicit" else Way.ALONE
 
 
 def step_derivatives(fleet: Fleet, inputs: Inputs) -> StepDerivatives:
@@ -48,52 +71,58 @@ def step_derivatives(fleet: Fleet, inputs: Inputs) -> StepDerivatives:
 
     Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
-    model, robots, nv = fleet.model, len(fleet.q), fleet.model.robot.nv
-    model.directions  # noqa: B018  # raises for joints that have none
-    ends, doubtful = np.empty((robots, 2 * nv, 3 * nv + model.forces.nu)), []
-    for i, table in enumerate(fleet.attempts(inputs)):
-        found = FoundStep(model, fleet.contacts, table)
-        ends[i] = _ends(found)
-        doubtful.append((*found.at_a_limit, *found.doubtful))
-    A, B, B_control = ends[..., : 2 * nv], ends[..., 2 * nv : 3 * nv], ends[..., 3 * nv :]
+    ends, doubtful = matrices(fleet, inputs)
+    m = ends.shape[1]
+    forces = m + fleet.model.robot.nv
     if fleet.single:
-        return StepDerivatives(A[0], B[0], B_control[0], doubtful[0])
-    return StepDerivatives(A, B, B_control, tuple(doubtful))
+        one = ends[0]
+        return StepDerivatives(one[:, :m], one[:, m:forces], one[:, forces:], doubtful[0])
+    return StepDerivatives(ends[..., :m], ends[..., m:forces], ends[..., forces:], tuple(doubtful))
 
 
-def require_derivatives(plant: Plant) -> None:
-    """Raise NotImplementedError for a simulation whose steps have no derivatives."""
-    model, forces, name = plant.model, plant.forces, plant.robot.name
-    compiled = model.integrator == "semi-implicit" or model.staged
-    convex = plant.contacts.convex and compiled
-    if not (plant.holds_rigidly or convex):
-        raise NotImplementedError(
-            f"{name}: derivatives of a step with compliant contacts need the law 'file' of an MJCF file, without "
-            "noslip_iterations, and the integrator 'semi-implicit' or 'rk4'; use these, or contact='rigid'"
-        )
-    if forces.sticky:
-        raise NotImplementedError(f"derivatives of a step of {name} with adhesion are not implemented")
-    if model.staged and forces.states:
-        raise NotImplementedError(
-            f"derivatives of a step of {name} by 'rk4', within which activations or delays follow the controls, are not "
-            "implemented; use the integrator 'semi-implicit'"
-        )
-    if len(plant.contacts.model.surfaces):
-        raise NotImplementedError(f"derivatives of a step of {name} with moving surfaces are not implemented")
-    if plant.contacts.settings.turning and not convex:
-        raise NotImplementedError("derivatives of a step with friction against spinning or rolling need contact='file'")
-    if model.has_linear_forces or (compiled and (convex or (forces.plain and not len(forces.springs.bent)))):
-        return
-    if not forces.plain:
-        what = "tendons, limits of ball joints, dry friction of free joints, forces at frames, activations or muscles"
-    elif model.in_fluid or plant.robot.model.carried:
-        what = "drag or gravity compensation"
+def matrices(fleet: Fleet, inputs: Inputs) -> tuple[Array, list[tuple[str, ...]]]:
+    """Return the derivatives (robots, 2 nv + na, 3 nv + na + nu) of states after the step, and the doubtful names."""
+    slopes, robots, nv = compiled_slopes(fleet, inputs), len(fleet.q), fleet.model.robot.nv
+    left: Sequence[int] = range(robots)
+    doubtful: list[tuple[str, ...]] = [()] * robots
+    if slopes is None:
+        ends: Array = np.empty((robots, 2 * nv, 3 * nv + fleet.model.forces.nu))
     else:
-        what = "nonlinear springs and dampers, or springs of ball joints or free joints"
-    raise NotImplementedError(
-        f"derivatives of a step of {name} with {what} are not implemented for this contact law and integrator; use the contact "
-        "law 'file' of an MJCF file"
-    )
+        ends, doubtful, left = slopes.matrices(inputs), slopes.doubtful(), slopes.left
+    if left:
+        for i, (of_robot, names) in zip(left, alone(fleet, inputs, left), strict=True):
+            ends[i], doubtful[i] = of_robot, names
+    return ends, doubtful
+
+
+def alone(fleet: Fleet, inputs: Inputs, which: Sequence[int]) -> Iterator[tuple[Array, tuple[str, ...]]]:
+    """Yield the derivatives (2 nv, 3 nv + nu) of some robots, one after the other, and the doubtful names."""
+    for table in fleet.attempts(inputs, which):
+        found = FoundStep(fleet.model, fleet.contacts, table)
+        ends = _ends(found)
+        yield ends, (*found.at_a_limit, *found.doubtful)
+
+
+def products(fleet: Fleet, inputs: Inputs, cotangents: Matrix) -> Matrix:
+    """Return products (robots, 3 nv + na + nu) of cotangents (robots, 2 nv + na) of states after the step and derivatives."""
+    slopes = compiled_slopes(fleet, inputs)
+    if slopes is None:
+        return np.asarray(np.einsum("ri,rij->rj", cotangents, matrices(fleet, inputs)[0]))
+    found = slopes.products(inputs, cotangents)
+    for i, (ends, _) in zip(slopes.left, alone(fleet, inputs, slopes.left), strict=True):
+        found[i] = cotangents[i] @ ends
+    return found
+
+
+def compiled_slopes(fleet: Fleet, inputs: Inputs) -> FleetSlopes | None:
+    """Return the compiled derivatives of a fleet, which are made once; None for one robot after the other."""
+    kind = fleet.differ, inputs.external is not None
+    if kind not in fleet.slopes:
+        fleet.model.directions  # noqa: B018  # raises for joints that have none
+        way = way_of(fleet, inputs)
+        fleet.slopes[kind] = None if way is Way.ALONE else FleetSlopes(fleet, way)
+    made: FleetSlopes | None = fleet.slopes[kind]
+    return made
 
 
 def _ends(found: FoundStep) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from time import perf_counter as time_now
 from typing import Any, NamedTuple
@@ -64,7 +64,7 @@ OF_WORK = (  # fields of `FleetStates` that describe the work on steps
     "active", "taken", "status", "culprit", "symptoms", "plan", "order", "energy",
 )  # fmt: skip
 OF_ADDRESSES = {  # attributes made by `_settle` and `_compile`, and loops on devices
-    "device_loops", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
+    "device_loops", "slopes", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
     "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy", "_spread",
 }  # fmt: skip
 
@@ -75,6 +75,9 @@ class Inputs(NamedTuple):
     tau: Any = None
     control: Any = None
     external: Any = None
+
+
+NO_INPUTS = Inputs()
 
 
 def fill(goal: Array, shapes: tuple[tuple[int, ...], ...], x: Any) -> bool:
@@ -107,6 +110,7 @@ class Fleet:
         self.stages_layout: Layout | None = None  # that of all tables of this robot and scene
         self.arrays_layout: Layout | None = None  # that of the arrays of any robots
         self.varied = VariedArrays.none()
+        self.differ = False  # whether robots differ from one another
         self.revision = 0
         self._enabled = contacts.scene.enabled.copy()
         self._drawn = bool(contacts.touching.drawn.any())  # whether a reset may exclude pairs of shapes that overlap
@@ -115,6 +119,7 @@ class Fleet:
         self.told = False  # whether warnings about the start were issued
         self._started = False  # whether the start of the last reset was checked
         self._pointed: dict[str, Array] = {}  # see `_point`
+        self.slopes: dict[Any, Any] = {}  # see `derivatives.compiled_slopes`
 
     def __getstate__(self) -> dict[str, object]:
         """Return all attributes except machine code and tables of addresses, which a copy makes for its own arrays."""
@@ -124,7 +129,7 @@ class Fleet:
     def __setstate__(self, state: dict[str, Any]) -> None:
         block = state.pop("block")
         vars(self).update(state)
-        self._tables, self.device_loops = deque(), {}
+        self._tables, self.device_loops, self.slopes = deque(), {}, {}
         self._use(block, len(block) // self.layout.size)
 
     def copied(self, plant: Plant) -> Fleet:
@@ -363,11 +368,6 @@ class Fleet:
     def _new_stages(self) -> RobotStages:
         return new_stages(self.model, self.contacts, self.room, len(self.varied.parameters) > 0)
 
-    @property
-    def _differ(self) -> bool:
-        """Return whether robots differ from one another."""
-        return any(len(x) for x in self.varied)
-
     def vary(self, varied: dict[str, Array]) -> None:
         """Give robots their own parameters, by fields of `VariedArrays`."""
         self.revision += 1
@@ -375,13 +375,8 @@ class Fleet:
         self._ready = False
         if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
             self._tables.clear()
-        self.varied = made
+        self.varied, self.differ = made, any(len(x) for x in made)
         self._settle(self.arrays._replace(varied=made))
-
-    def require_alike(self, what: str) -> None:
-        """Raise NotImplementedError for robots that differ."""
-        if self._differ:
-            raise NotImplementedError(f"{what} for robots that differ from one another (vary) are not implemented")
 
     @property
     def activation(self) -> Matrix:
@@ -488,6 +483,8 @@ class Fleet:
 
     def inputs(self, tau: Any, control: Any, external: Any) -> Inputs:
         """Return the inputs of a step as arrays (...) or (robots, ...). Raises ValueError for unfit ones."""
+        if tau is None and control is None and external is None:
+            return NO_INPUTS
         given, robots = zip(self.plant.input_sizes.items(), (tau, control, external), strict=True), len(self.q)
         return Inputs(*(None if x is None else of_robots(name, x, size, robots) for (name, size), x in given))
 
@@ -739,11 +736,16 @@ class Fleet:
 
     def _work(self, work: int, first: int, stop: int, what: str = "") -> int:
         """Work on robots first to stop, on as many threads as pay off; return the number of successes."""
-        done, run, many = [], self._run, self._many  # the calls keep them, whatever a function of the user does
+        run, many = self._run, self._many  # the calls keep them, whatever a function of the user does
+        return self._share(lambda one, i, j: run(one.address, many.address, i, j, work), first, stop, what)
+
+    def _share(self, work: Callable[[StagesTable, int, int], int], first: int, stop: int, what: str = "") -> int:
+        """Work on robots first to stop, on as many threads as pay off, with stages for each; return the sum of the results."""
+        done = []
 
         def piece(i: int, j: int) -> None:
             one = self._table()
-            done.append(run(one.address, many.address, first + i, first + j, work))
+            done.append(work(one, first + i, first + j))
             self._tables.append(one)
 
         robots = stop - first
@@ -752,10 +754,10 @@ class Fleet:
 
     def _work_alone(self, work: int, i: int) -> int:
         """Work on robot i with the last of the tables, which remains the last."""
-        one, many = self._last_table(), self._many
+        one, many = self.last_table(), self._many
         return int(self._run(one.address, many.address, i, i + 1, work))
 
-    def _last_table(self) -> StagesTable:
+    def last_table(self) -> StagesTable:
         """Return the last of the tables, which remains the last after exceptions: prepared calls contain its address."""
         one = self._table()
         self._tables.append(one)
@@ -835,13 +837,40 @@ class Fleet:
 
     # derivatives
 
-    def attempts(self, inputs: Inputs) -> Iterator[StagesTable]:
+    @property
+    def is_alone(self) -> bool:
+        """Return whether there is a single robot."""
+        return self._lone
+
+    def begin_inputs(self, inputs: Inputs) -> Table:
+        """Set the inputs of the next step of all robots; return the table of their arrays."""
+        self._give(*inputs)
+        if not self._ready:
+            self._compile()
+        self.arrays.states.status.fill(TAKEN)
+        return self._many
+
+    def share(self, work: Callable[[StagesTable, int, int], int]) -> int:
+        """Work on pieces of all robots on threads; return the sum of the results."""
+        return self._share(work, 0, len(self.q))
+
+    def after_failed_attempts(self) -> Table:
+        """Make room for contacts if steps need it; return the table of all arrays. Raises the error of the first other step."""
+        for i in np.flatnonzero(self.arrays.states.status != TAKEN):
+            if self.arrays.states.status[i] != NO_ROOM:
+                self._raise_errors()
+                raise self._failure(int(i))
+        self._make_room()
+        self.arrays.states.status.fill(TAKEN)
+        return self._many
+
+    def attempts(self, inputs: Inputs, which: Iterable[int] | None = None) -> Iterator[StagesTable]:
         """Yield the stages after the step that each robot would take under inputs of one step, without taking it.
 
-        Raises SimulationError if a step fails.
+        `which` are the numbers of robots, all of them by default. Raises SimulationError if a step fails.
         """
         self._give(*inputs)
-        for i in range(len(self.q)):
+        for i in range(len(self.q)) if which is None else which:
             if not self._ready:
                 self._compile()
             while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:

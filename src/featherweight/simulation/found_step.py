@@ -7,10 +7,10 @@ import numpy as np
 from ..array_types import Array
 from .contact_stage import ContactStage
 from .load_slopes import LoadSlopes
-from .rates import Rated
-from .robot_tables import SlopesOfStep, StagesTable
+from .robot_tables import StagesTable
 from .stage_records import FOUND, NEAR
 from .step_model import StepModel
+from .step_slopes import SlopesOfStep, slopes_of
 
 
 class FoundStep:
@@ -40,23 +40,10 @@ class FoundStep:
         """Return the derivatives of a semi-implicit step, without those of rigid contacts; None for other integrators."""
         if self.model.integrator != "semi-implicit":
             return None
-        slopes = self.table.slopes_of_step(self.model, self.contacts)
+        slopes = slopes_of(self.table, self.model, self.contacts)
         if slopes.write():
             self._note(slopes)
         return slopes
-
-    def touching_stage(self, q: Rated, v: Rated) -> Rated:
-        """Return the acceleration of a stage of "rk4" with contacts, along the directions of its state, forces and controls."""
-        slopes = self.table.slopes_of_step(self.model, self.contacts)
-        unsure = slopes.write_stage(q.value, v.value)
-        if unsure < 0:
-            raise ValueError("a stage of the step has no derivative, because its contacts could not be solved")
-        if unsure:
-            self._note(slopes)
-        by_q, by_v, *by_inputs = slopes.parts
-        rates = by_q @ q.rates + by_v @ v.rates
-        rates[:, 2 * len(rates) :] += np.hstack(by_inputs)
-        return Rated(slopes.content.acceleration.copy(), rates)
 
     @property
     def touched(self) -> bool:

@@ -16,19 +16,13 @@ from ..contact.contact_passes import PassWork, pass_work
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import solver_workspace
 from ..contact.inverse_factor import inverse_factors, inverse_work
-from ..contact.joint_rows import JointRows
 from ..contact.laws import COULOMB
 from ..contact.patches import patch_work
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, MachineCall, Table, machine_call
-from ..engine.loops.prepared_calls import prepared_call
 from ..model.inertial_parameters import carried, uncarried
-from ..model.types import JointType
-from ..robot.dynamics_derivatives import analytic
 from ..robot.robot import Robot
-from ..robot.step_slopes import spanning_slopes, with_armature
 from ..robot.tendons.lengths import no_lengths
-from .acceleration_slopes import Paths, SlopeCalls, acceleration_slopes, matrix_at
 from .adhesion import adhesion_of
 from .contact_stage import ContactStage
 from .drag import drag_parts
@@ -54,7 +48,6 @@ from .stage_records import (
     StepArrays,
     TouchingRecord,
 )  # fmt: skip
-from .step_ends import WRITE_ENDS, WRITE_STAGE_SLOPES, WRITE_STEP_SLOPES, StepSlopes
 from .step_model import StepModel
 
 Call = tuple[Any, ...]  # a function, followed by the arrays that it reads and writes
@@ -67,10 +60,10 @@ NO_SPRINGS = Springs(
 OF_ENERGY = ("kinetic", "potential")  # calls with the joints' own armature, without that of springs
 OF_MASS = (
     "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",
-    "inverse_factor", "contact_factor", "contact_matrix",
+    "inverse_factor", "contact_factor", "contact_response", "contact_matrix",
 )  # fmt: skip
 OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # "rk4" calls these with the joints' own armature
-OF_IMPULSES = "body_delassus", "delassus_with_rows", "inverse_factor", "contact_factor", "contact_matrix"
+OF_IMPULSES = "body_delassus", "delassus_with_rows", "inverse_factor", "contact_factor", "contact_response", "contact_matrix"
 """Steps of MuJoCo call these with the joints' own armature, too."""
 
 
@@ -84,142 +77,12 @@ class StagesTable(Table):
     ) -> None:
         super().__init__(content, layout)
         self.kept, self.errors = calls, errors
-        self._slopes_of_step: SlopesOfStep | None = None
+        self.derived: dict[type, Any] = {}  # arrays for derivatives, by their class
 
     @cached_property
     def slopes(self) -> SlopesOfStages:
         """Slopes of the forces at joints at these stages."""
         return SlopesOfStages(self)
-
-    def slopes_of_step(self, model: StepModel, contacts: ContactStage) -> SlopesOfStep:
-        """Return the slopes of steps with compliant contacts at these stages."""
-        if self._slopes_of_step is None:
-            self._slopes_of_step = SlopesOfStep(model, contacts, self)
-        return self._slopes_of_step
-
-
-class SlopesOfStep:
-    """The derivatives of a semi-implicit step of one robot. `write` returns how many names are doubtful."""
-
-    def __init__(self, model: StepModel, contacts: ContactStage, stages: StagesTable) -> None:
-        s, robot = stages.content, model.struck
-        n, bodies, (first, moves) = robot.nv, len(s.touching.bodies), _paths(robot, contacts.numbers)
-        joint = np.full(n, -1)
-        for k, j in enumerate(j for j in robot.model.joints if j.type is not JointType.FLOATING):
-            if not robot.closed:
-                joint[j.v_slice] = k
-        plain = model.has_linear_forces and not (robot.closed and contacts.convex)
-        rows = model.forces.rows if robot.closed and plain else 0
-        y = acceleration_slopes(s, Paths(joint, first, moves), rows, plain, contacts.convex)
-        by_q, by_v, mass, carried = (matrix_at(y, place, n, n) for place in (y.at.by_q, y.at.by_v, y.at.mass, y.at.carried))
-        spread, swept = (matrix_at(y, place, rows, n) for place in (y.at.spread, y.at.swept))
-        turned, jacobian, before = (
-            matrix_at(y, place, bodies, 6, n) for place in (y.at.turned, y.at.jacobian, y.at.turned_before)
-        )
-        q, v, parted = s.state.q, s.state.v, contacts.convex and not contacts.in_passes
-        given = {"q": q, "v": v, "a": y.acceleration, "external_forces": y.forces, "armature": s.inertias.armature}
-
-        def dynamics(moving: Robot, varies: bool) -> Call:
-            function = analytic(moving.inverse_dynamics_derivatives).variant("external_forces")
-            if varies:
-                function = CompiledFunction(with_armature(moving, function.program), moving.execution)
-            return function, *(given[x.name] for x in function.program.inputs), by_q, by_v, mass
-
-        of_bodies = contacts.body_velocities.derivative("v") if bodies and contacts.convex else None
-        motions = contacts.body_velocities.derivative("q") if of_bodies and robot.closed else None
-        calls: dict[str, Call] = {
-            "dynamics": dynamics(robot, model.driven),
-            "settled": dynamics(model.moving, model.armature_varies) if model.settles else (None,),
-            "struck": (
-                robot.forward_dynamics.variant("external_forces") if parted else None, q, v, s.step.pushed_load,
-                s.touching.forces, y.acceleration,
-            ),
-            "spanning": (spanning_slopes(robot) if rows else None, q, v, y.load.force, spread, swept, carried),
-            "jacobian": (of_bodies, q, v, jacobian),
-            "motions": (motions, q, y.after, turned),
-            "motions_before": (motions, q, v, before),
-            "moved": (None if plain else robot.step_functions.integrate, q, y.increment, s.point.x),
-        }  # fmt: skip
-        made = {name: _call(call, stages.errors) for name, call in calls.items()}
-        self.content = y._replace(calls=SlopeCalls(**{name: call for name, (call, _) in made.items()}))
-        self.ends = np.zeros((2 * n, 3 * n + len(s.state.control)))
-        table = Table(StepSlopes(self.ends, self.content))
-        self.contacts, self.forces, self.touching, self.kept = contacts, model.forces, s.touching, (table, made)
-        self._tables = stages, table
-
-    @cached_property
-    def write(self) -> Callable[[], int]:
-        """The call that evaluates them."""
-        stages, table = self._tables
-        return prepared_call(WRITE_STEP_SLOPES.for_tables(stages, table), stages.address, table.address, kept=self.kept)
-
-    @cached_property
-    def _stage(self) -> Callable[[], int]:
-        stages, table = self._tables
-        return prepared_call(WRITE_STAGE_SLOPES.for_tables(stages, table), stages.address, table.address, kept=self.kept)
-
-    def write_stage(self, q: Array, v: Array) -> int:
-        """Write the acceleration of a stage of "rk4" and its derivatives; return as `write` does, or -1."""
-        state = self._tables[0].content.state
-        start = state.q.copy(), state.v.copy()
-        state.q[:], state.v[:] = q, v
-        try:
-            return self._stage()
-        finally:
-            state.q[:], state.v[:] = start
-
-    @cached_property
-    def _ends(self) -> Callable[[], int]:
-        stages, table = self._tables
-        return prepared_call(WRITE_ENDS.for_tables(stages, table), stages.address, table.address, kept=self.kept)
-
-    def ends_of(self, velocity: Array) -> Array:
-        """Return the derivatives (2 nv, 3 nv + nu) of the state after the step, from those of its velocity."""
-        n = len(self.content.after)
-        for part, own in zip(self.parts, np.split(velocity, [n, 2 * n, 3 * n], axis=1), strict=True):
-            part[:] = own
-        self._ends()
-        return self.ends
-
-    def velocity(self) -> Array:
-        """Return the derivatives (nv, 3 nv + nu) of the velocity after the step, in the axes of its start."""
-        return np.hstack(self.parts)
-
-    @property
-    def parts(self) -> list[Array]:
-        """Views of the derivatives of velocity or acceleration by q, v, joint forces and controls."""
-        y = self.content
-        n, nu, at = len(y.after), len(self._tables[0].content.state.control), y.at
-        whole = matrix_at(y, at.rates, n, at.width)
-        return [whole[:, k * at.stride : k * at.stride + size] for k, size in enumerate((n, n, n, nu))]
-
-    def doubtful(self) -> list[str]:
-        """Return the names of contacts, joint limits and dry friction at the boundary between two states."""
-        room, rows = len(self.touching.contacts.gap), self.touching.model.rows
-        names = []
-        for i in np.flatnonzero(self.content.doubtful):
-            if i < room:
-                names.append(self.contacts.names[int(self.touching.contacts.candidate[i])])
-            else:
-                names.append(name_of_row(rows, int(i) - room, self.forces))
-        return names
-
-
-def _paths(robot: Robot, bodies: Array) -> tuple[Array, Array]:
-    """Return the first row of the joint of each velocity, and which velocities (bodies, nv) of a tree move bodies."""
-    first, moves = np.zeros(robot.nv, np.int64), np.zeros((len(bodies), robot.nv), bool)
-    for joint in robot.joints:
-        first[joint.v_slice] = joint.v_slice.start
-    for k, body in enumerate(bodies if not robot.closed else ()):
-        row = robot.model.placed_bodies[body].row
-        while row >= 0:
-            moves[k, row], row = True, robot.parent[row]
-    return first, moves
-
-
-def name_of_row(rows: JointRows, r: int, forces: ForcesAtJoints) -> str:
-    """Return the name of a row of a joint."""
-    return f"the {'dry friction' if rows.friction[r] else 'limit'} of joint {forces.names[rows.dof[r]]!r}"
 
 
 def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bool) -> RobotStages:
@@ -260,7 +123,7 @@ def stages_table(
     """Return new stages with the functions of the robot, with or without forces of the user on bodies."""
     errors: list[BaseException] = []
     functions = calls_of_robot(model, contacts, stages, external)
-    calls = {name: _call(call, errors) for name, call in functions.items()}
+    calls = {name: bound_call(call, errors) for name, call in functions.items()}
     calls["delassus_of_touching"] = _delassus_of_touching(contacts, stages, errors)
     calls["impulses_alone"] = machine_call(None), None
     made = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
@@ -300,7 +163,7 @@ def with_inertias(robot: Robot, call: Call, parameters: Array, armature: Array) 
 # calls
 
 
-def _call(call: Call, errors: list[BaseException]) -> tuple[MachineCall, Any]:
+def bound_call(call: Call, errors: list[BaseException]) -> tuple[MachineCall, Any]:
     """Return a call as machine code, and an object to keep alive; a function without machine code is called in Python."""
     function, *arrays = call
     if function is None or function.address is not None:

@@ -44,12 +44,13 @@ from .arguments import (
     ground_of,
     named_configuration,
     numbers,
+    of_robots,
     pairs_of,
     parts_of,
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .defaults import of_the_file, warn_of_what_is_left_out
-from .derivatives import StepDerivatives, require_derivatives, step_derivatives
+from .derivatives import StepDerivatives, products, step_derivatives
 from .fleet import Fleet, Inputs
 from .observers import Observer, Pictures, SimulationView
 from .plant import Touchable, plant_of
@@ -426,24 +427,50 @@ class Simulation(SuggestsNames):
                 pass
 
     @exclusive
-    def derivatives(self, tau: ArrayLike | None = None, control: ArrayLike | None = None) -> StepDerivatives:
+    def derivatives(
+        self,
+        tau: ArrayLike | None = None,
+        control: ArrayLike | None = None,
+        external_forces: ArrayLike | None = None,
+    ) -> StepDerivatives:
         """Return the Jacobians of the step that `step` would take from the current state, without taking it.
 
-        The result has A (2 nv, 2 nv), the state (q, v) after the step by the state before; B (2 nv, nv), by tau; `B_control`
-        (2 nv, nu), by controls; and `doubtful`, the contacts and joints at which the step has no derivative (see
-        `StepDerivatives`). Changes of configurations are velocities. For many robots, the arrays have a leading axis.
+        The result has A (n, n), the state after the step by the state before; B (n, nv), by tau; `B_control` (n, nu), by
+        controls; and `doubtful`, the contacts and joints at which the step has no derivative (see `StepDerivatives`). The state
+        is q and v, n = 2 nv, and activations and delays of actuators if there are any. Changes of configurations are
+        velocities. For many robots, which are processed on threads, the arrays have a leading axis. The derivative by a force
+        on a body is B times the transposed Jacobian of this body.
 
         The Jacobians are those of the equations of the step: each contact keeps its state (sticking, sliding, open or
-        bouncing), contact points move over the surfaces of both shapes, and activations are constant. Forces by tendons,
-        muscles, drag, and springs of ball joints have derivatives by differences within the compiled function. The step
-        computes the displacement that separates several rigid overlaps only to a tenth of `slop`.
+        bouncing), and contact points move over the surfaces of both shapes. Forces by tendons, muscles, activations, drag, and
+        springs of ball joints have derivatives by differences within the compiled function. Steps whose equations have no
+        derivatives here (adhesion, moving surfaces, rigid contact with forces that are not linear, compliant contact in the
+        midpoint rule, `noslip_iterations`, activations in "rk4") are differentiated by central differences of whole steps,
+        compiled too. The step computes the displacement that separates several rigid overlaps only to a tenth of `slop`.
 
-        Raises ValueError and SimulationError as `step` does. Raises NotImplementedError for adhesion, moving surfaces, robots
-        that differ, joints that loops determine in part, and, with rigid contact, for forces that are not linear.
+        Raises ValueError and SimulationError as `step` does, and NotImplementedError for joints that loops determine in part.
         """
-        self._fleet.require_alike("derivatives of a step")
-        require_derivatives(self._plant)
-        return step_derivatives(self._fleet, self._fleet.inputs(tau, control, None))
+        return step_derivatives(self._fleet, self._fleet.inputs(tau, control, external_forces))
+
+    @exclusive
+    def derivative_products(
+        self,
+        cotangents: ArrayLike,
+        tau: ArrayLike | None = None,
+        control: ArrayLike | None = None,
+        external_forces: ArrayLike | None = None,
+    ) -> Array:
+        """Return the products (..., 3 nv + na + nu) of cotangents (..., 2 nv + na) and the Jacobians A, B and B_control.
+
+        cotangents are those of the state after the step that `step` would take; products are those of the state before it, tau
+        and controls, in this order (see `derivatives`). This is the reverse mode that learning needs: the Jacobians are not
+        stored. Raises as `derivatives` does.
+        """
+        inputs = self._fleet.inputs(tau, control, external_forces)
+        size, robots = 2 * self.robot.nv + self._plant.forces.states, len(self._fleet.q)
+        given = np.broadcast_to(of_robots("cotangents", cotangents, (size,), robots), (robots, size))
+        found = products(self._fleet, inputs, np.ascontiguousarray(given, np.float64))
+        return found[0] if self._fleet.single else found
 
     @exclusive
     @knows_keywords

@@ -13,11 +13,9 @@ from ..array_types import Matrix, Vector
 from ..collision.triples import Triple, along, inner, outer, plus, times
 from ..engine.loops.kernels import CompiledLoop
 from ..model.tree import FLOATING, PLANAR
-from .acceleration_slopes import AccelerationSlopes, Places, add_curved, write_acceleration_slopes
+from .acceleration_slopes import AccelerationSlopes, add_curved, write_acceleration_slopes
 from .smooth_motion import clear
 from .stage_records import RobotStages
-from .step_status import TAKEN
-from .touching_stages import accelerate_touching
 
 SMALL_TURN = 0.3  # [rad] angle below which series are used
 
@@ -36,7 +34,7 @@ def write_velocity_rates(s: RobotStages, y: AccelerationSlopes) -> None:
 
 
 def write_step_slopes(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> int:
-    """Write the slopes (2 n, 3 n + nu) of the state after a semi-implicit step by q, v, joint forces and controls.
+    """Write the slopes of the state after a semi-implicit step (see `StepSlopes`).
 
     Return as `write_acceleration_slopes` does.
     """
@@ -48,11 +46,14 @@ def write_step_slopes(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> in
 
 def write_ends(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> None:
     """Write the slopes of the state after a semi-implicit step, from those of its velocity."""
-    n, h, u = len(y.after), s.numbers.step, s.step.after
+    n, h, u, na, at = len(y.after), s.numbers.step, s.step.after, len(s.state.act), y.at
     for i in range(n):
+        copy_parts(y, at.rates + i * at.width, na, ends[n + i])
         for column in range(ends.shape[1]):
-            rate = y.numbers[y.at.rates + i * y.at.width + place_of_column(y.at, n, column)]
-            ends[i, column], ends[n + i, column] = h * rate + (1.0 if i == column else 0.0), rate
+            ends[i, column] = h * ends[n + i, column]
+        ends[i, i] += 1.0
+    for j in range(na):
+        copy_parts(y, at.acts + j * at.width, na, ends[2 * n + j])
     for k in range(len(s.joints.curved)):
         kind, i = s.joints.curved[k, 0], s.joints.curved[k, 1]
         if kind == PLANAR:
@@ -64,10 +65,15 @@ def write_ends(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> None:
             turn_in_space(h, u, i, ends)
 
 
-def place_of_column(at: Places, n: int, column: int) -> int:
-    """Return the place of a column in a row with parts for q, v, joint forces and controls."""
-    part = min(column // n, 3)
-    return part * at.stride + column - part * n
+def copy_parts(y: AccelerationSlopes, row: int, na: int, target: Vector) -> None:
+    """Copy a row of `numbers`, with parts for q, v, joint forces, and controls with activations, to a row of `ends`."""
+    n, x, stride, controls = len(y.after), y.numbers, y.at.stride, len(y.bent) - na
+    for k in range(n):
+        target[k], target[n + k], target[2 * n + na + k] = x[row + k], x[row + stride + k], x[row + 2 * stride + k]
+    for k in range(controls):
+        target[3 * n + na + k] = x[row + 3 * stride + k]
+    for k in range(na):
+        target[2 * n + k] = x[row + 3 * stride + controls + k]
 
 
 class Turn(NamedTuple):
@@ -153,7 +159,7 @@ def turn_planar(h: float, u: Vector, i: int, ends: Matrix) -> None:
 class StepSlopes(NamedTuple):
     """The slopes of a step, and workspace."""
 
-    ends: Matrix  # (2 n, 3 n + nu) of the state after the step by q, v, joint forces and controls
+    ends: Matrix  # (2 n + na, 3 n + na + nu) of q, v and activations after the step by those before, joint forces and controls
     of: AccelerationSlopes
 
 
@@ -168,16 +174,5 @@ def write_ends_again(s: RobotStages, y: StepSlopes) -> int:
     return 0
 
 
-def write_stage_slopes(s: RobotStages, y: StepSlopes) -> int:
-    """Compute the acceleration of a stage of "rk4" with contacts, at the state, and its slopes.
-
-    Return as `write_acceleration_slopes` does; -1 if the stage fails.
-    """
-    if accelerate_touching(s) != TAKEN:
-        return -1
-    return write_acceleration_slopes(s, y.of)
-
-
-WRITE_STAGE_SLOPES = CompiledLoop(write_stage_slopes, numbers=0, what="the derivatives of a stage")
 WRITE_ENDS = CompiledLoop(write_ends_again, numbers=0, what="the derivatives of the end of a step")
 WRITE_STEP_SLOPES = CompiledLoop(write_slopes, numbers=0, what="the derivatives of a step")

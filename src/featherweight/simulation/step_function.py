@@ -25,6 +25,7 @@ class StepGradients(NamedTuple):
 
     q: Array  # (..., nq) tangent to the configuration manifold
     v: Array  # (..., nv)
+    activation: Array  # (..., na)
     tau: Array  # (..., nv)
     control: Array  # (..., nu)
 
@@ -84,32 +85,27 @@ class StepFunction:
         return StateArrays(*(x.reshape(*leading, x.shape[1]) for x in self._form.arrays(after)))
 
     def pullback(
-        self, state: Sequence[Array], tau: Array, control: Array, after: Array, q_bar: Array, v_bar: Array
+        self, state: Sequence[Array], tau: Array, control: Array, after: Array, bars: Sequence[Array]
     ) -> StepGradients:
-        """Return cotangents of the arguments for given cotangents of q and v after the step; `after` is that q.
+        """Return cotangents of the arguments for cotangents `bars` of q, v and activations after the step; `after` is that q.
 
-        The cotangents of q are projected on the tangent space. Raises as `Simulation.derivatives` does, and NotImplementedError
-        for robots with activations or delays.
+        The cotangents of q are projected on the tangent space. Raises as `Simulation.derivatives` does.
         """
-        if self._simulation.forces.states:
-            raise NotImplementedError(f"{self.name}: gradients of steps with activations or delays are not implemented")
         given = {**StateArrays(*state)._asdict(), "tau": tau, "control": control}
-        leading, rows = self._rows(given | {"q after": after, "q_bar": q_bar, "v_bar": v_bar})
+        named = zip(("q_bar", "v_bar", "activation_bar"), bars, strict=True)
+        leading, rows = self._rows(given | {"q after": after} | dict(named))
         q, tau, control = (rows[name] for name in ("q", "tau", "control"))
         if not len(q):
             return StepGradients(*(np.zeros((*leading, self.sizes[name])) for name in StepGradients._fields))
         with self._lock:
             self._simulation.state = self._state(rows)
-            D = self._simulation.derivatives(tau, _given(control))
-        start, end = self._rates(q), self._rates(rows["q after"])
-        above = np.concatenate([np.einsum("nij,ni->nj", end, rows["q_bar"]), rows["v_bar"]], axis=1)
-        below = np.einsum("nij,ni->nj", D.A, above)
-        nv = tau.shape[1]
-        along = np.linalg.solve(np.einsum("nki,nkj->nij", start, start), below[:, :nv, None])
-        found = (
-            (start @ along)[..., 0], below[:, nv:], np.einsum("nij,ni->nj", D.B, above),
-            np.einsum("nij,ni->nj", D.B_control, above) if control.shape[1] else control,
-        )  # fmt: skip
+            end = self._rates(rows["q after"])
+            above = np.concatenate([_products(end, rows["q_bar"]), rows["v_bar"], rows["activation_bar"]], axis=1)
+            below = self._simulation.derivative_products(above, tau, _given(control))
+        start, nv, na = self._rates(q), tau.shape[1], self.sizes["activation"]
+        by_q, by_v, by_activation, by_tau, by_control = np.split(below, np.cumsum([nv, nv, na, nv]), axis=1)
+        by_q = start @ np.linalg.solve(np.swapaxes(start, 1, 2) @ start, by_q[:, :, None])
+        found = by_q[..., 0], by_v, by_activation, by_tau, by_control
         return StepGradients(*(x.reshape(*leading, x.shape[1]) for x in found))
 
     def arranged(self, named: Mapping[str, Any], library: Any) -> list[Any]:
@@ -128,7 +124,7 @@ class StepFunction:
 
     def _rows(self, named: Mapping[str, Any]) -> tuple[tuple[int, ...], dict[str, Array]]:
         """Return the leading axes, and the arrays with one axis in place of them. Raises ValueError for wrong shapes."""
-        sizes = self.sizes | {"q after": self.sizes["q"], "q_bar": self.sizes["q"], "v_bar": self.sizes["v"]}
+        sizes = self.sizes | {"q after": self.sizes["q"]} | {f"{name}_bar": size for name, size in self.sizes.items()}
         leading = np.shape(named["q"])[:-1]
         for name, x in named.items():
             if np.shape(x) != (*leading, sizes[name]):
@@ -146,6 +142,11 @@ class StepFunction:
         """Return R (n, nq, nv), the matrix from velocities v to rates of configurations R v."""
         columns: Array = self._rate(q[:, None], np.eye(self.sizes["v"]))
         return np.swapaxes(columns, 1, 2)
+
+
+def _products(matrices: Array, vectors: Array) -> Array:
+    """Return the products (n, columns) of transposed matrices (n, rows, columns) and vectors (n, rows)."""
+    return (vectors[:, None] @ matrices)[:, 0]
 
 
 def _given(control: Array) -> Array | None:

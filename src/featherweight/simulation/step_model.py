@@ -14,7 +14,7 @@ from ..engine.compilation_messages import Wait
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
-from ..model.types import EXPLICIT_EULER, JointType
+from ..model.types import EXPLICIT_EULER, JointType, controls_of
 from ..robot.robot import Robot
 from ..robot.step_slopes import with_armature
 from .defaults import law_of
@@ -110,9 +110,21 @@ class StepModel:
     @cached_property
     def limits(self) -> list[str]:
         """Names of the values that limits bound: controls and forces of drives, forces at rows and at independent joints."""
-        drives, every = [f"actuator {a.name!r}" for a in self.forces.actuators], (*self.robot.model.joints, *self.robot.joints)
-        joints = [j.name for j in every for _ in range(j.v_slice.start, j.v_slice.stop)]
-        return [*drives, *drives, *(f"the effort of joint {name!r}" for name in joints)]
+        forces = self.forces
+        drives = [f"actuator {forces.actuators[k].name!r}" for k in forces.owner]
+        joints = [j.name for j in self.robot.joints for _ in range(j.v_slice.start, j.v_slice.stop)]
+        return [*drives, *drives, *(f"the effort of joint {name!r}" for name in (*forces.names, *joints))]
+
+    @cached_property
+    def directions_named(self) -> list[str]:
+        """Names of the directions of derivatives: of configurations, velocities, activations, joint forces and controls."""
+        forces, rows = self.forces, [j.name for j in self.robot.joints for _ in range(j.v_slice.start, j.v_slice.stop)]
+        owners = [forces.actuators[forces.owner[k]].name for k in forces.laws.activations.drive]
+        delays, controls = forces.laws.delays, list(controls_of(forces.actuators))
+        for control, samples in zip(delays.control, delays.samples, strict=True):
+            owners += [controls[control]] * int(samples)
+        q, v, tau = ([f"the {what} of joint {name!r}" for name in rows] for what in ("configuration", "velocity", "force"))
+        return [*q, *v, *(f"the state of actuator {x!r}" for x in owners), *tau, *(f"actuator {x!r}" for x in controls)]
 
     @cached_property
     def stage_slopes(self) -> CompiledFunction[Any]:

@@ -63,9 +63,7 @@ class StepRates:
         u, sums, curved = nothing, [nothing, nothing], self.model.curved_rate
         for k in range(RUNGE_KUTTA_ROUNDS):
             [rate] = through(curved, u, x.v) if curved else [x.v]
-            staged = self.model.staged
-            acceleration = self.found.touching_stage(x.q, x.v) if staged else self.accelerated(x, self.load(x))
-            arguments = self.start.v, acceleration, rate, *sums
+            arguments = self.start.v, self.accelerated(x, self.load(x)), rate, *sums
             v, u, *sums = _round_of(arguments, runge_kutta_numbers(self.h, k))
             x = State(self.moved(u), v)
         return x

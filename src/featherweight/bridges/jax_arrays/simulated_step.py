@@ -32,10 +32,10 @@ def step(simulation: Simulation, *, contacts: int | None = None) -> SimulatedSte
     The function uses the robot, step size, ground and contact model of the simulation, and its `vary`; it does not change the
     simulation. XLA calls Python for each step, once for all robots of a batch, which move in one call of `Simulation.advance`.
 
-    `grad`, `vjp` and `jacrev` are with respect to q, v, tau and control, by `Simulation.derivatives`, which processes one robot
-    after the other and raises NotImplementedError for robots with activations or delays. Gradients with respect to
-    configurations are tangent to their manifold, as with `wrap`. The memory of a state has no gradient: it only starts the
-    solver of contacts. Forward differentiation (`jvp`, `jacfwd`) and second derivatives do not work.
+    `grad`, `vjp` and `jacrev` are with respect to q, v, activations, tau and control, by the derivatives of
+    `Simulation.derivatives`, on threads. Gradients with respect to configurations are tangent to their manifold, as with
+    `wrap`. The memory of a state has no gradient: it only starts the solver of contacts. Forward differentiation (`jvp`,
+    `jacfwd`) and second derivatives do not work.
 
     `contacts` is the number of contacts of a robot for which states have room; the default is that of the simulation now (16
     until it needs more).
@@ -113,11 +113,12 @@ def _backward(function: StepFunction, found: Any, bars: Any) -> Any:
     q, v, activation, _, tau, control = args
 
     def on_numbers(*arrays: Any) -> Any:
-        return function.pullback(arrays[:4], *arrays[4:])
+        tau, control, after, *bars = arrays[4:]
+        return function.pullback(arrays[:4], tau, control, after, bars)
 
-    given = (*args, after, bars[0], bars[1])
-    q_bar, v_bar, tau_bar, control_bar = call_python(on_numbers, like((q, v, tau, control)), given, "broadcast_all")
-    return q_bar, v_bar, jnp.zeros_like(activation), None, tau_bar, control_bar
+    given = (*args, after, *bars[:3])
+    *state, tau_bar, control_bar = call_python(on_numbers, like((q, v, activation, tau, control)), given, "broadcast_all")
+    return *state, None, tau_bar, control_bar
 
 
 _step: Any = jax.custom_vjp(_value, nondiff_argnums=(0,))

@@ -29,10 +29,10 @@ def step(simulation: Simulation, *, contacts: int | None = None) -> SimulatedSte
     and contact model of the simulation, and its `vary`; it does not change the simulation. All robots of a batch move in one
     call of `Simulation.advance`, also under `torch.func.vmap`.
 
-    `backward` and `torch.func` (grad, vjp, jacrev) are with respect to q, v, tau and control, by `Simulation.derivatives`,
-    which processes one robot after the other and raises NotImplementedError for robots with activations or delays. Gradients
-    with respect to configurations are tangent to their manifold, as with `wrap`. The memory of a state has no gradient: it only
-    starts the solver of contacts. Forward differentiation and second derivatives do not work.
+    `backward` and `torch.func` (grad, vjp, jacrev) are with respect to q, v, activations, tau and control, by the derivatives
+    of `Simulation.derivatives`, on threads. Gradients with respect to configurations are tangent to their manifold, as with
+    `wrap`. The memory of a state has no gradient: it only starts the solver of contacts. Forward differentiation and second
+    derivatives do not work.
 
     `contacts` is the number of contacts of a robot for which states have room; the default is that of the simulation now (16
     until it needs more).
@@ -110,8 +110,8 @@ class _Step(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, *bars: torch.Tensor) -> Any:
-        q, v, tau, control = _Pullback.apply(ctx.function, *ctx.saved_tensors, *bars[:2])
-        return None, q, v, torch.zeros_like(ctx.saved_tensors[2]), None, tau, control
+        *state, tau, control = _Pullback.apply(ctx.function, *ctx.saved_tensors, *bars[:3])
+        return None, *state, None, tau, control
 
     @staticmethod
     def vmap(info: Any, axes: Any, *args: Any) -> Any:
@@ -123,8 +123,8 @@ class _Pullback(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def forward(function: StepFunction, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        *state, tau, control, after, q_bar, v_bar = map(numbers, args)
-        return tensors(function.pullback(state, tau, control, after, q_bar, v_bar), args[0].dtype)
+        *state, tau, control, after, q_bar, v_bar, activation_bar = map(numbers, args)
+        return tensors(function.pullback(state, tau, control, after, (q_bar, v_bar, activation_bar)), args[0].dtype)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:

@@ -1,0 +1,271 @@
+"""Derivatives of a Runge-Kutta step with contacts: those of its four stages, combined as `touching_stages` combines these.
+
+Rates are along all directions at once: q, v, joint forces and controls. The acceleration of a stage has the rates of its
+equations (`acceleration_slopes`); coordinates u of joints whose velocities do not commute have u' = w + [u, w]/2 +
+[u, [u, w]]/12, which is of second order in u and linear in w, so that differences over one are exact.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..array_types import Matrix, Vector
+from ..contact.branches import padded
+from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, subtract_multiples
+from ..model.tree import FLOATING
+from .acceleration_slopes import AccelerationSlopes, write_acceleration_slopes
+from .contact_stage import ContactStage
+from .fleet_loop import judge_inputs, load_inputs, load_robot, note_status
+from .robot_tables import StagesTable
+from .smooth_motion import (
+    RUNGE_KUTTA_ROUNDS,
+    clear,
+    copy,
+    go,
+    runge_kutta_numbers,
+    runge_kutta_round,
+    write_brackets,
+    write_curved_rate,
+)
+from .stage_records import FleetArrays, RobotStages
+from .step_model import StepModel
+from .step_slopes import RobotSlopes, begin_doubtful, multiply, note_doubtful, slopes_of
+from .step_status import TAKEN
+from .touching_stages import accelerate_touching
+
+LEAST_TERM = 1e-18  # of a series, relative to its first
+
+
+class RatePlaces(NamedTuple):
+    """Places of matrices (n, columns) in one vector, with rows of `stride` numbers."""
+
+    stride: int
+    columns: int
+    x: int  # rates of the stage's configuration
+    v: int  # of its velocity
+    start: int  # of the velocity at the start
+    u: int  # of the increment from the start
+    k: int  # of the rate of the increment
+    a: int  # of the acceleration
+    rates: int  # sums over stages, of k
+    accelerations: int  # of a
+    size: int
+
+
+def rate_places(n: int, columns: int) -> RatePlaces:
+    """Return the places of matrices of these sizes."""
+    stride = padded(columns)
+    names = RatePlaces._fields[2:-1]
+    at = {name: i * n * stride for i, name in enumerate(names)}
+    return RatePlaces(stride, columns, **at, size=len(names) * n * stride)
+
+
+class StagedSlopes(NamedTuple):
+    """Rates of the stages of one robot, and workspace."""
+
+    of: AccelerationSlopes
+    numbers: Vector
+    at: RatePlaces
+    ends: Matrix  # (2 n, columns) derivatives of the state after the step, for products with cotangents
+    increment: Vector  # (n,) of the stage
+    acceleration: Vector  # (n,) of the stage, with impulses
+    probe: Matrix  # (3, n) arguments and results of differences
+
+
+class RatesOfStages:
+    """Arrays for the derivatives of staged steps at the stages of one robot, and their address."""
+
+    def __init__(self, model: StepModel, contacts: ContactStage, stages: StagesTable) -> None:
+        of = slopes_of(stages, model, contacts)
+        n, columns = len(of.content.after), of.ends.shape[1]
+        at = rate_places(n, columns)
+        own = StagedSlopes(
+            of.content, aligned_numbers(at.size), at, np.zeros((2 * n, columns)), np.zeros(n), np.zeros(n), np.zeros((3, n))
+        )
+        table = Table(own)
+        self.address, self.layout, self.kept = table.address, table.layout, (table, of)
+
+
+def staged_slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> RatesOfStages:
+    """Return arrays for staged steps at these stages, which are made once."""
+    if RatesOfStages not in stages.derived:
+        stages.derived[RatesOfStages] = RatesOfStages(model, contacts, stages)
+    made: RatesOfStages = stages.derived[RatesOfStages]
+    return made
+
+
+def differentiate_staged_robots(
+    one: RobotStages, y: StagedSlopes, many: FleetArrays, x: RobotSlopes, first: int, stop: int
+) -> int:
+    """Differentiate the next steps of robots first to stop; return the number of robots for which this succeeds."""
+    done = 0
+    for i in range(first, stop):
+        load_robot(one, many, i)
+        load_inputs(one, many, i, 0)
+        begin_doubtful(x, i)
+        status = judge_inputs(one)
+        if status == TAKEN:
+            status = differentiate_stages(one, y, x, i)
+        note_status(one, many, i, status)
+        if status == TAKEN:
+            ends = x.ends[i] if len(x.cotangents) == 0 else y.ends
+            write_staged_ends(y, ends)
+            if len(x.cotangents) > 0:
+                multiply(ends, x.cotangents[i], x.products[i])
+            done += 1
+    return done
+
+
+def differentiate_stages(s: RobotStages, y: StagedSlopes, x: RobotSlopes, i: int) -> int:
+    """Write the rates of the state after the step; return the status of the stage that fails, or `TAKEN`."""
+    r, state = s.rounds, s.state
+    copy(state.q, r.start_q)
+    copy(state.v, r.start_v)
+    clear(y.increment)
+    clear(r.rates)
+    clear(r.accelerations)
+    begin_rates(y)
+    for k in range(RUNGE_KUTTA_ROUNDS):
+        status = accelerate_touching(s)
+        if status != TAKEN:
+            return status
+        copy(s.step.pushed, y.acceleration)
+        if write_acceleration_slopes(s, y.of) > 0:
+            note_doubtful(s, y.of, x, i)
+        write_acceleration_rates(y)
+        write_rates_of_increment(s, y)
+        take_stage(s, y, k)
+        copy(y.increment, s.point.increment)
+        status = go(s)
+        if status != TAKEN:
+            return status
+        copy(s.point.x, state.q)
+    return TAKEN
+
+
+def begin_rates(y: StagedSlopes) -> None:
+    """Write the rates at the start of the step."""
+    n, at = len(y.increment), y.at
+    clear(y.numbers)
+    for i in range(n):
+        y.numbers[at.x + i * at.stride + i] = 1.0
+        y.numbers[at.v + i * at.stride + n + i] = 1.0
+        y.numbers[at.start + i * at.stride + n + i] = 1.0
+
+
+def row_of_rates(y: StagedSlopes, place: int, i: int) -> Vector:
+    """Return a row of a matrix."""
+    first = place + i * y.at.stride
+    row: Vector = y.numbers[first : first + y.at.columns]
+    return row
+
+
+def write_acceleration_rates(y: StagedSlopes) -> None:
+    """Write the rates of the acceleration of a stage, from those of its state, and of joint forces and controls."""
+    n, at, of, x = len(y.increment), y.at, y.of.at, y.of.numbers
+    for i in range(n):
+        a, row = at.a + i * at.stride, of.rates + i * of.width
+        for c in range(at.stride):
+            y.numbers[a + c] = 0.0
+        for j in range(n):
+            subtract_multiples(y.numbers, a, at.x + j * at.stride, 0, at.stride, (-x[row + j],))
+            subtract_multiples(y.numbers, a, at.v + j * at.stride, 0, at.stride, (-x[row + of.stride + j],))
+            y.numbers[a + 2 * n + j] += x[row + 2 * of.stride + j]
+        for k in range(at.columns - 3 * n):
+            y.numbers[a + 3 * n + k] += x[row + 3 * of.stride + k]
+
+
+def write_rates_of_increment(s: RobotStages, y: StagedSlopes) -> None:
+    """Write the rates of the increment's rate."""
+    joints, n, at, r = s.joints.curved, len(y.increment), y.at, s.rounds
+    for i in range(n):
+        copy(row_of_rates(y, at.v, i), row_of_rates(y, at.k, i))
+    for joint in range(len(joints)):
+        first = joints[joint, 1]
+        size = 6 if joints[joint, 0] == FLOATING else 3
+        for i in range(first, first + size):
+            for c in range(at.stride):
+                y.numbers[at.k + i * at.stride + c] = 0.0
+        for e in range(first, first + size):
+            for side in range(2):
+                copy(y.increment, y.probe[2])
+                y.probe[2, e] += 1.0 if side == 0 else -1.0
+                write_curved_rate(joints, y.probe[2], s.state.v, y.probe[side], r.once, r.twice)
+            for i in range(first, first + size):
+                factor = 0.5 * (y.probe[0, i] - y.probe[1, i])
+                subtract_multiples(y.numbers, at.k + i * at.stride, at.u + e * at.stride, 0, at.stride, (-factor,))
+            clear(y.probe[2])
+            y.probe[2, e] = 1.0
+            write_curved_rate(joints, y.increment, y.probe[2], y.probe[0], r.once, r.twice)
+            for i in range(first, first + size):
+                subtract_multiples(y.numbers, at.k + i * at.stride, at.v + e * at.stride, 0, at.stride, (-y.probe[0, i],))
+
+
+def take_stage(s: RobotStages, y: StagedSlopes, k: int) -> None:
+    """Move velocity, increment and sums by a stage, and their rates; then return to the configuration at the start."""
+    r, p, at, n = s.rounds, s.point, y.at, len(y.increment)
+    numbers = runge_kutta_numbers(s.numbers.step, k)
+    write_curved_rate(s.joints.curved, y.increment, s.state.v, r.rate, r.once, r.twice)
+    runge_kutta_round(
+        r.start_v, y.acceleration, r.rate, r.rates, r.accelerations, numbers, (p.w, y.increment, r.rates, r.accelerations)
+    )
+    for i in range(n):
+        sums = row_of_rates(y, at.rates, i), row_of_rates(y, at.accelerations, i)
+        runge_kutta_round(
+            row_of_rates(y, at.start, i), row_of_rates(y, at.a, i), row_of_rates(y, at.k, i), sums[0], sums[1], numbers,
+            (row_of_rates(y, at.v, i), row_of_rates(y, at.u, i), sums[0], sums[1]),
+        )  # fmt: skip
+    copy(p.w, s.state.v)
+    copy(r.start_q, s.state.q)
+    write_rates_of_configuration(s, y)
+
+
+def write_rates_of_configuration(s: RobotStages, y: StagedSlopes) -> None:
+    """Write the rates of q exp(u) at the increment u from the start: exp(-ad) dq + (1 - exp(-ad))/ad du with ad = [u, .]."""
+    joints, n, at = s.joints.curved, len(y.increment), y.at
+    for i in range(n):
+        copy(row_of_rates(y, at.u, i), row_of_rates(y, at.x, i))
+        y.numbers[at.x + i * at.stride + i] += 1.0
+    for joint in range(len(joints)):
+        first = joints[joint, 1]
+        size = 6 if joints[joint, 0] == FLOATING else 3
+        for i in range(first, first + size):
+            for c in range(at.stride):
+                y.numbers[at.x + i * at.stride + c] = 0.0
+        for e in range(first, first + size):
+            write_column_of_exponential(s, y, e)
+            for i in range(first, first + size):
+                row = at.x + i * at.stride
+                subtract_multiples(y.numbers, row, at.u + e * at.stride, 0, at.stride, (-y.probe[0, i],))
+                y.numbers[row + e] += (1.0 if i == e else 0.0) - y.probe[1, i]
+
+
+def write_column_of_exponential(s: RobotStages, y: StagedSlopes, e: int) -> None:
+    """Write column e of J = (1 - exp(-ad))/ad, by its series, and of ad J."""
+    joints, term, bracket, k, greatest = s.joints.curved, y.probe[2], y.probe[1], 1, 1.0
+    clear(y.probe[0])
+    clear(term)
+    term[e] = 1.0
+    while greatest > LEAST_TERM:
+        greatest = 0.0
+        for i in range(len(term)):
+            y.probe[0, i] += term[i]
+        write_brackets(joints, y.increment, term, bracket)
+        k += 1
+        for i in range(len(term)):
+            term[i] = -bracket[i] / k
+            greatest = max(greatest, abs(term[i]))
+    write_brackets(joints, y.increment, y.probe[0], bracket)
+
+
+def write_staged_ends(y: StagedSlopes, ends: Matrix) -> None:
+    """Write the derivatives of the state after the step."""
+    n, at = len(y.increment), y.at
+    for i in range(n):
+        copy(row_of_rates(y, at.x, i), ends[i])
+        copy(row_of_rates(y, at.v, i), ends[n + i])
+
+
+DIFFERENTIATE_STAGES = CompiledLoop(differentiate_staged_robots, numbers=2, what="the derivatives of steps in stages")
