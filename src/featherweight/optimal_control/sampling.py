@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
-from ..checks import NUMBER, argument, array_of, real_array, whole
+from ..checks import NUMBER, Seed, argument, array_of, generator, real_array
 from ..engine.exclusive import Use, exclusive
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.threads import processors, share_out
@@ -99,7 +99,7 @@ class SamplingController:
         penalty: float = 100.0,
         targets: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
-        seed: int = 0,
+        rng: Seed = 0,
     ) -> None:
         check_problem("SamplingController", ocp)
         if simulation is not None:
@@ -123,7 +123,8 @@ class SamplingController:
         if given.shape not in ((), (ocp.nu,)) or not ((given >= 0.0) & (given < math.inf)).all():
             raise ValueError(f"SamplingController: noise must be a number or {ocp.nu} of them, none negative; got {noise!r}")
         self.noise = np.array(np.broadcast_to(given, (ocp.nu,)))
-        seeds = np.random.SeedSequence(argument("SamplingController: seed", seed, whole(0))).spawn(-(-samples // AT_ONCE))
+        source: Any = generator("SamplingController: rng", rng).bit_generator.seed_seq
+        seeds = source.spawn(-(-samples // AT_ONCE))
         self._generators = [np.random.Generator(np.random.SFC64(x)) for x in seeds]  # of samples that follow each other
         bounds = control_bounds(ocp.actuators) if ocp.actuators else np.array(ocp.robot.effort_bounds)[:, list(ocp.driven)]
         self._draws = draws(ocp.knots, max(2, min(nodes, ocp.knots)), samples, self.noise, np.array(bounds))
