@@ -43,7 +43,8 @@ from ..robot.constraints.contact import BilateralContact
 from ..robot.inverse_kinematics.tasks import ClearanceTask, IkTask
 from ..robot.robot import Robot
 from ..robot.trajectory import Contacts, Trajectory, joint_names
-from ..simulation.arguments import check_count, check_robot, parts_of, with_unit_rotations
+from ..simulation.arguments import check_count, check_options, check_robot, parts_of, with_unit_rotations
+from ..simulation.simulation import Simulation
 from ..summaries import SeveralListed, summarized
 from .contact_points import contacts_in_world
 from .drives import actuator_list, control_bounds, drives_of, force_bounds, joint_drives
@@ -53,11 +54,15 @@ from .passive_forces import PassiveForces
 from .plan_function import PlanFunction
 from .sampled_motions import SampledMotions
 from .solver import ITERATIONS, NOT_FINITE, STALLED
-from .spans import RK4, SEMI_IMPLICIT, Span
+from .simulated_steps import SimulatedKnots, SimulatedSteps
+from .spans import RK4, SEMI_IMPLICIT, SIMULATED, Span
 from .terms import Added, Duration, Picked, Residual, Term, are_weights, as_numbers, name_of, quantities
 from .workspace import Pool, Settings, Workspace
 
 Knots = str | Sequence[int] | Array  # "all", "running", "end" or numbers of knots
+
+FIRST_STEP = 0.01  # [s]
+OF_SIMULATION = kernels.Drive(-1)  # a control whose forces are the simulation's
 
 INTEGRATORS = one_of((SEMI_IMPLICIT, RK4)).worded(f"{SEMI_IMPLICIT!r} or {RK4!r}")
 OPTIONS = ("guess", "iterations", "tolerance", "constraint_tolerance")  # of solutions, besides what they are for
@@ -166,18 +171,29 @@ class OptimalControl:
     @knows_keywords
     def __init__(
         self,
-        robot: Robot,
+        robot: Robot | Simulation,
         *,
-        step: float | tuple[float, float] = 0.01,
+        step: float | tuple[float, float] | None = None,
         knots: int | None = None,
         phases: Iterable[Phase] | None = None,
         driven: Iterable[str] | None = None,
         actuators: PD | Iterable[Actuator] | bool = False,
-        integrator: str = SEMI_IMPLICIT,
+        integrator: str | None = None,
         exact: bool = False,
+        every: int = 1,
+        linearized: Simulation | None = None,
         threads: int | None = None,
     ) -> None:
+        simulation = robot if isinstance(robot, Simulation) else None
+        if simulation is not None:
+            given = {"step": step, "phases": phases, "integrator": integrator, "actuators": actuators, "exact": exact}
+            _check_simulation(given, every, linearized, simulation)
+            robot, step = simulation.robot, every * simulation.step_size
+        elif every != 1 or linearized is not None:
+            raise ValueError("OptimalControl: every= and linearized= are for a Simulation in place of the robot")
         check_robot("OptimalControl", robot)
+        assert isinstance(robot, Robot)
+        step, integrator = FIRST_STEP if step is None else step, SEMI_IMPLICIT if integrator is None else integrator
         if knots is None and phases is None:
             raise ValueError("OptimalControl: give knots, or phases that have them, or both for phases that repeat")
         check_threads("OptimalControl", threads)
@@ -222,8 +238,17 @@ class OptimalControl:
             raise ValueError("OptimalControl: give either driven joints or actuators, not both")
         self.actuators = () if actuators is False else actuator_list(robot, actuators)
         """The actuators whose controls these are; none where controls are joint forces."""
+        self._steps: SimulatedSteps | None = None
+        if simulation is not None:
+            integrator = SIMULATED
+            self.actuators = tuple(simulation.forces.actuators) if driven is None else ()
+            own = None if self.actuators else [d.velocity for d in joint_drives(robot, driven)]
+            self._steps = SimulatedSteps(simulation, linearized, every, own)
         ends = set(steps) if integrator == SEMI_IMPLICIT else {0.0}  # Runge-Kutta stages are explicit
-        self.drives = drives_of(robot, self.actuators, ends) if self.actuators else joint_drives(robot, driven)
+        if self.actuators and self._steps:
+            self.drives = (OF_SIMULATION,) * len(self.actuators)
+        else:
+            self.drives = drives_of(robot, self.actuators, ends) if self.actuators else joint_drives(robot, driven)
         if self.free and any(d.armature for d in self.drives):
             raise ValueError(f"OptimalControl: stiffness and damping of actuators depend on the step; free steps need {RK4!r}")
         if not self.drives and not self.free:
@@ -232,7 +257,8 @@ class OptimalControl:
         self.nu = len(self.drives)
         self.passive = PassiveForces(robot)
         """The forces of dampers, springs and gravity compensation, which act beside the controls."""
-        self.passive.warn()
+        if not simulation:
+            self.passive.warn()
         self.integrator = integrator
         self._terms: list[Given] = []
         self.control_limits = np.full(self.nu, -np.inf), np.full(self.nu, np.inf)
@@ -415,6 +441,10 @@ class OptimalControl:
                 f"got {weight!r}"
             )
         dynamic = {"a", "force", *["tau"] * any(d.armature for d in self.drives)}  # which need derivatives of the dynamics
+        if self._steps and (unknown := sorted({"a", "force", "tau"}.intersection(quantities(term)))):
+            raise ValueError(
+                f"OptimalControl: {name!r} depends on {', '.join(unknown)}; terms of a simulation depend on q, v and u"
+            )
         found = sorted(dynamic.intersection(quantities(term)))
         exact = self.exact and not found if exact is None else bool(exact)
         if exact and found:
@@ -474,7 +504,8 @@ class OptimalControl:
             spans = self._spans(k)
             terms = [self._weighted(x, spans) for x in self._terms]
             layout = Layout(self.robot, self.drives, spans, terms, self._stages, self.passive, self.integrator, self.exact)
-            self._windows[k] = Window(layout, Pool(lambda: Workspace(layout)), Pool(lambda: SampledMotions(layout)))
+            pool = Pool(lambda: Workspace(layout, self._steps))
+            self._windows[k] = Window(layout, pool, Pool(lambda: SampledMotions(layout)))
         return self._windows[k]
 
     @property
@@ -781,6 +812,28 @@ def bounds_of_step(step: float | tuple[float, float]) -> tuple[float, float]:
     """Return the shortest and the longest step [s]. Raises ValueError for others than one or two positive numbers."""
     bounds = argument("OptimalControl: step", step, STEP)
     return float(bounds[0]), float(bounds[-1])
+
+
+def _check_simulation(given: Mapping[str, Any], every: int, linearized: Simulation | None, simulation: Simulation) -> None:
+    """Raise ValueError for options that do not apply to simulations, and for another simulation that does not fit."""
+    if wrong := [name for name, x in given.items() if x is not None and x is not False]:
+        raise ValueError(
+            f"OptimalControl: {wrong[0]} does not apply to a simulation, which has its own steps, actuators and contacts; give "
+            "knots=, and every= for the number of steps of a knot"
+        )
+    check_count("OptimalControl: every", every, 1)
+    if simulation.forces.states:
+        raise NotImplementedError(
+            f"OptimalControl: {simulation.robot.name} has actuators with activations or delays, which are no part of the state "
+            "(q, v) of a plan"
+        )
+    if linearized is None:
+        return
+    check_options("OptimalControl: linearized", linearized, Simulation)
+    sizes = [(x.robot.nq, x.robot.nv, x.forces.nu, x.step_size) for x in (simulation, linearized)]
+    if sizes[0] != sizes[1]:
+        names = "coordinates, velocities, controls and step"
+        raise ValueError(f"OptimalControl: linearized must have the same {names} as the simulation; got {sizes[1]}, {sizes[0]}")
 
 
 def _step(x: Any) -> tuple[float, ...]:

@@ -26,9 +26,9 @@ from ..simulation import Simulation
 from ..simulation.arguments import check_count, check_options
 from .controller import checked_numbers, checked_state
 from .drives import control_bounds
+from .passive_forces import holding_controls
 from .problem import OptimalControl, check_penalty, check_problem
 from .sampled_motions import AT_ONCE
-from .workspace import holding_controls
 
 NEGLIGIBLE = 1e-12  # weights of samples that do not count
 

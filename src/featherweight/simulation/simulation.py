@@ -223,6 +223,14 @@ class Simulation(SuggestsNames):
     def __copy__(self) -> Simulation:
         return copy.deepcopy(self)
 
+    @exclusive
+    def with_failures(self, on_failure: str) -> Simulation:
+        """Return a copy that treats robots whose step fails as `on_failure` says: "raise", "stop" or "reset"."""
+        check_choice("on_failure", on_failure, ON_FAILURE)
+        copied = copy.deepcopy(self)
+        copied.on_failure = copied._fleet.on_failure = on_failure
+        return copied
+
     # the state
 
     @exclusive
@@ -482,9 +490,7 @@ class Simulation(SuggestsNames):
         """
         if contacts is not None:
             check_count("contacts", contacts, 1)
-        copied = copy.deepcopy(self)
-        copied.on_failure = copied._fleet.on_failure = "raise"
-        return StepFunction(copied, contacts)
+        return StepFunction(self.with_failures("raise"), contacts)
 
     # many steps
 

@@ -1,0 +1,175 @@
+"""Knots that are steps of a simulation: their motions and derivatives, for the solver of optimal control.
+
+The solver (`solver`) calls functions of knots. For a robot they are compiled. Here they are Python functions, which move many
+robots at once with the simulation's compiled steps: the trials of a knot side by side, and the knots of a horizon for their
+derivatives. A knot takes several steps x' = f(x, u) under the same u; its derivatives are products of those of steps,
+
+    A = A_k ... A_2 A_1        B = A_k (... A_3 (A_2 B_1 + B_2) ...) + B_k
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.knots import Drive
+from ..array_types import Array, Matrix, Vector
+from ..engine.forks import new_lock
+from ..engine.loops.batch_calls import PythonBatch
+from ..simulation.simulation import Simulation
+from .drives import control_bounds, drives_of
+from .passive_forces import PassiveForces, holding_controls
+from .stage_functions import StageFunctions, called_by_name
+
+
+class SimulatedSteps:
+    """The steps of a simulation as the dynamics of knots.
+
+    Controls are those of the simulation's actuators, or forces of the velocities numbered `driven`. `linearized` is the
+    simulation whose derivatives are taken.
+    """
+
+    def __init__(self, simulation: Simulation, linearized: Simulation | None, every: int, driven: Sequence[int] | None) -> None:
+        self.simulation = simulation.with_failures("stop")
+        self.linearized = self.simulation if linearized is None else linearized.with_failures("raise")
+        self.every, self.driven = every, driven
+        self._copying = new_lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: x for name, x in vars(self).items() if name != "_copying"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._copying = new_lock()
+
+    def copied(self, linearized: bool) -> Simulation:
+        """Return a copy of the simulation, or of the one whose derivatives are taken, for one thread."""
+        with self._copying:
+            return (self.linearized if linearized else self.simulation).with_failures("raise" if linearized else "stop")
+
+    def first_controls(self, q: Vector) -> Vector:
+        """Return the controls (nu,) that hold the robot in the air, or zero for drives whose force is not linear."""
+        robot = self.simulation.robot
+        if self.driven is not None:
+            return holding_controls([Drive(k) for k in self.driven], PassiveForces(robot), q)
+        actuators = self.simulation.forces.actuators
+        try:
+            held = holding_controls(drives_of(robot, actuators, {0.0}), PassiveForces(robot), q)
+        except ValueError:
+            held = np.zeros(len(actuators))
+        return np.clip(held, *control_bounds(actuators))
+
+    def inputs(self, u: Array) -> dict[str, Array]:
+        """Return the inputs of steps for controls u (..., nu)."""
+        if self.driven is None:
+            return {"control": u}
+        tau = np.zeros((*u.shape[:-1], self.simulation.robot.nv))
+        tau[..., self.driven] = u
+        return {"tau": tau}
+
+
+class SimulatedKnots:
+    """Motions and derivatives of the knots of one thread. `errors` gets what the simulation raises."""
+
+    def __init__(self, steps: SimulatedSteps) -> None:
+        self.steps = steps
+        self.errors: list[BaseException] = []
+        self._moving: dict[int, Simulation] = {}
+        self._sloping: dict[int, Simulation] = {}
+
+    # motions and derivatives
+
+    def moved(self, q: Matrix, v: Matrix, u: Matrix, start: bool) -> tuple[Matrix, Matrix]:
+        """Return the states (robots, ..) after a knot; NaN for robots whose step fails, and for those that come as NaN.
+
+        A robot that comes with the state that the last call returned goes on, with the contacts of its last step. So the motion
+        of a horizon is bitwise that of a simulation, which begins at the `start`.
+        """
+        sim = self._of(len(q), self._moving, False)
+        lost = ~(np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1))
+        goes_on = (sim.q == q).all(axis=1) & (sim.v == v).all(axis=1)
+        if start or not (goes_on | lost).all():
+            sim.reset(np.where(lost[:, None], sim.q, q), np.where(lost[:, None], sim.v, v))
+        sim.step(**self.steps.inputs(np.where(lost[:, None], 0.0, u)), steps=self.steps.every)
+        lost |= sim.failed
+        return np.where(lost[:, None], np.nan, sim.q), np.where(lost[:, None], np.nan, sim.v)
+
+    def motion(self, q: Vector, v: Vector, u: Matrix) -> tuple[Matrix, Matrix]:
+        """Return the states (knots + 1, ..) under controls u (knots, nu). Raises SimulationError if a step fails."""
+        sim = self.steps.copied(False).with_failures("raise")
+        inputs = {name: np.repeat(x[None], self.steps.every, axis=1) for name, x in self.steps.inputs(u).items()}
+        motions = sim.rollout(q[None], v[None], every=self.steps.every, **inputs)
+        return motions[0][0], motions[1][0]
+
+    def slopes(self, q: Matrix, v: Matrix, u: Matrix) -> tuple[Array, Array]:
+        """Return A (knots, 2 nv, 2 nv) and B (knots, 2 nv, nu), by the state before a knot and by its controls."""
+        sim, inputs = self._of(len(q), self._sloping, True), self.steps.inputs(u)
+        sim.reset(q, v)
+        A, B = self._slopes_of_step(sim, inputs)
+        for _ in range(1, self.steps.every):
+            sim.step(**inputs)
+            A_next, B_next = self._slopes_of_step(sim, inputs)
+            A, B = A_next @ A, A_next @ B + B_next
+        return A, B
+
+    def _slopes_of_step(self, sim: Simulation, inputs: dict[str, Array]) -> tuple[Array, Array]:
+        found, driven = sim.derivatives(**inputs), self.steps.driven
+        return found.A, found.B_control if driven is None else found.B[..., driven]
+
+    def _of(self, robots: int, known: dict[int, Simulation], linearized: bool) -> Simulation:
+        """Return a simulation of so many robots."""
+        if robots not in known:
+            known[robots] = sim = self.steps.copied(linearized)
+            sim.reset(np.tile(sim.q, (robots, 1)) if sim.q.ndim == 1 else np.tile(sim.q[:1], (robots, 1)))
+        return known[robots]
+
+    # functions of knots, as the solver calls them
+
+    def look(self, stage: StageFunctions, arrays: dict[str, Array]) -> PythonBatch:
+        """Return the function that writes the states after knots, and their rows, along a motion."""
+
+        def look(first: int, count: int) -> None:
+            for k in range(first, first + count):
+                one = slice(k, k + 1)
+                ends = self.moved(arrays["q"][one], arrays["v"][one], arrays["u"][one], k == 0)
+                arrays["ahead"][one], arrays["velocity"][one] = ends
+            write_rows(stage, {name: x[first : first + count] for name, x in arrays.items()})
+
+        return PythonBatch(look, self.errors)
+
+    def tried(self, stage: StageFunctions, arrays: dict[str, Array]) -> PythonBatch:
+        """Return the function that does this for the trials (knots, trials, ..) of one knot."""
+
+        def tried(k: int, count: int) -> None:
+            own = {name: x[k, :count] for name, x in arrays.items()}
+            own["ahead"][:], own["velocity"][:] = self.moved(own["q"], own["v"], own["u"], k == 0)
+            write_rows(stage, own)
+
+        return PythonBatch(tried, self.errors)
+
+    def derivatives(self, stage: StageFunctions, arrays: dict[str, Array], results: dict[str, Array]) -> PythonBatch:
+        """Return the function that writes D of knots, and the gradient and the Hessian of their costs."""
+
+        def derivatives(first: int, count: int) -> None:
+            own = {name: x[first : first + count] for name, x in arrays.items()}
+            A, B = self.slopes(own["q"], own["v"], own["u"])
+            n, D = A.shape[-1] // 2, results["motion"][:count]
+            D[..., : 2 * n], D[..., 2 * n : 2 * n + B.shape[-1]] = A, B
+            D[:, range(n), range(n)] -= 1.0
+            for name, x in called_by_name(stage.slopes, own).items():
+                results[name][:count] = x
+
+        return PythonBatch(derivatives, self.errors)
+
+    def raise_errors(self) -> None:
+        """Raise the first exception, and forget it."""
+        for error in self.errors:
+            self.errors.clear()
+            raise error
+
+
+def write_rows(stage: StageFunctions, arrays: dict[str, Array]) -> None:
+    """Write the rows of knots."""
+    arrays["rows"][:] = called_by_name(stage.only_rows, arrays)["rows"]
