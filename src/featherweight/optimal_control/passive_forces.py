@@ -6,12 +6,13 @@ force at the beginning, and an armature that depends on the step (`algorithms.pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from ..algorithms import passive_forces as kernels
+from ..algorithms.knots import Drive
 from ..algorithms.passive_forces import Spring
 from ..array_types import Array
 from ..engine.derivative_program import JacobianProgram, PullbackProgram

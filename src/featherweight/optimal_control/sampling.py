@@ -26,7 +26,6 @@ from ..simulation import Simulation
 from ..simulation.arguments import check_count, check_options
 from .controller import checked_numbers, checked_state
 from .drives import control_bounds
-from .passive_forces import holding_controls
 from .problem import OptimalControl, check_penalty, check_problem
 from .sampled_motions import AT_ONCE
 
@@ -105,6 +104,7 @@ class SamplingController:
         if simulation is not None:
             check_options("SamplingController: simulation", simulation, Simulation)
         ocp.require_given_steps("SamplingController")
+        simulation = ocp.simulation if simulation is None else simulation
         if ocp.repeats or len(set(ocp.steps)) > 1:
             raise ValueError(
                 "SamplingController: the problem needs phases of one time step, without impacts, that do not repeat"
@@ -176,7 +176,7 @@ class SamplingController:
     def _update(self, time: float, q: Vector, v: Vector) -> None:
         ocp, d, plan = self.ocp, self._draws, self.plan
         if plan is None or time < self._time:
-            plan = np.tile(holding_controls(ocp.drives, ocp.passive, q), (ocp.knots, 1))
+            plan = np.tile(ocp.first_controls(q), (ocp.knots, 1))
         else:
             passed = min(round((time - self._time) / self._step), ocp.knots)
             plan = np.concatenate([plan[passed:], np.repeat(plan[-1:], passed, axis=0)])

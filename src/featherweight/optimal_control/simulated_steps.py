@@ -18,9 +18,12 @@ from ..algorithms.knots import Drive
 from ..array_types import Array, Matrix, Vector
 from ..engine.forks import new_lock
 from ..engine.loops.batch_calls import PythonBatch
+from ..robot.trajectory import Trajectory
 from ..simulation.simulation import Simulation
 from .drives import control_bounds, drives_of
+from .layout import Motion
 from .passive_forces import PassiveForces, holding_controls
+from .riccati import KNOTS_AT_ONCE
 from .stage_functions import StageFunctions, called_by_name
 
 
@@ -61,13 +64,23 @@ class SimulatedSteps:
             held = np.zeros(len(actuators))
         return np.clip(held, *control_bounds(actuators))
 
-    def inputs(self, u: Array) -> dict[str, Array]:
-        """Return the inputs of steps for controls u (..., nu)."""
+    def trajectory(self, q: Vector, v: Vector, u: Matrix) -> Trajectory:
+        """Return the motion of the simulation under controls u (knots, nu), with its contacts."""
+        sim = self.copied(False).with_failures("raise")
+        sim.reset(q, v)
+
+        def planned(*_: Any) -> Any:
+            return self.inputs(u[min(sim.steps // self.every, len(u) - 1)])
+
+        return sim.run(len(u) * self.every * sim.step_size, planned, every=self.every)
+
+    def inputs(self, u: Array) -> tuple[Array | None, Array | None]:
+        """Return joint forces and controls of the simulation for controls u (..., nu)."""
         if self.driven is None:
-            return {"control": u}
+            return None, u
         tau = np.zeros((*u.shape[:-1], self.simulation.robot.nv))
         tau[..., self.driven] = u
-        return {"tau": tau}
+        return tau, None
 
 
 class SimulatedKnots:
@@ -78,6 +91,7 @@ class SimulatedKnots:
         self.errors: list[BaseException] = []
         self._moving: dict[int, Simulation] = {}
         self._sloping: dict[int, Simulation] = {}
+        self._alone: Simulation | None = None
 
     # motions and derivatives
 
@@ -88,20 +102,21 @@ class SimulatedKnots:
         of a horizon is bitwise that of a simulation, which begins at the `start`.
         """
         sim = self._of(len(q), self._moving, False)
-        lost = ~(np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1))
+        lost: Array = np.any(np.isnan(np.hstack([q, v])), axis=1)
         goes_on = (sim.q == q).all(axis=1) & (sim.v == v).all(axis=1)
         if start or not (goes_on | lost).all():
             sim.reset(np.where(lost[:, None], sim.q, q), np.where(lost[:, None], sim.v, v))
-        sim.step(**self.steps.inputs(np.where(lost[:, None], 0.0, u)), steps=self.steps.every)
-        lost |= sim.failed
-        return np.where(lost[:, None], np.nan, sim.q), np.where(lost[:, None], np.nan, sim.v)
+        sim.step(*self.steps.inputs(np.where(lost[:, None], 0.0, u)), steps=self.steps.every)
+        failed = (lost | sim.failed)[:, None]
+        return np.where(failed, np.nan, sim.q), np.where(failed, np.nan, sim.v)
 
     def motion(self, q: Vector, v: Vector, u: Matrix) -> tuple[Matrix, Matrix]:
         """Return the states (knots + 1, ..) under controls u (knots, nu). Raises SimulationError if a step fails."""
-        sim = self.steps.copied(False).with_failures("raise")
-        inputs = {name: np.repeat(x[None], self.steps.every, axis=1) for name, x in self.steps.inputs(u).items()}
-        motions = sim.rollout(q[None], v[None], every=self.steps.every, **inputs)
-        return motions[0][0], motions[1][0]
+        if self._alone is None:
+            self._alone = self.steps.copied(False).with_failures("raise")
+        tau, control = self.steps.inputs(np.repeat(u[None], self.steps.every, axis=1))
+        [many_q, many_v] = self._alone.rollout(q[None], v[None], tau=tau, control=control, every=self.steps.every)
+        return many_q[0], many_v[0]
 
     def slopes(self, q: Matrix, v: Matrix, u: Matrix) -> tuple[Array, Array]:
         """Return A (knots, 2 nv, 2 nv) and B (knots, 2 nv, nu), by the state before a knot and by its controls."""
@@ -109,13 +124,29 @@ class SimulatedKnots:
         sim.reset(q, v)
         A, B = self._slopes_of_step(sim, inputs)
         for _ in range(1, self.steps.every):
-            sim.step(**inputs)
+            sim.step(*inputs)
             A_next, B_next = self._slopes_of_step(sim, inputs)
             A, B = A_next @ A, A_next @ B + B_next
         return A, B
 
-    def _slopes_of_step(self, sim: Simulation, inputs: dict[str, Array]) -> tuple[Array, Array]:
-        found, driven = sim.derivatives(**inputs), self.steps.driven
+    def costs_back(self, motion: Motion, own: Sequence[Array]) -> tuple[Vector, Matrix]:
+        """Return the derivatives of a sum of costs by the state before a motion (2 nv,) and by its controls (knots, nu).
+
+        `own` are those of the costs of knots by (q, v, u) of the knot (knots, 2 nv + nu), and of the end by (q, v).
+        """
+        q, v, u = motion[:3]
+        states = 2 * v.shape[1]
+        by_state, by_control = own[1][0, :states].copy(), own[0][:, states:].copy()
+        for stop in range(len(u), 0, -KNOTS_AT_ONCE):
+            first = max(0, stop - KNOTS_AT_ONCE)
+            A, B = self.slopes(q[first:stop], v[first:stop], u[first:stop])
+            for k in range(stop - 1, first - 1, -1):
+                by_control[k] += by_state @ B[k - first]
+                by_state = own[0][k, :states] + by_state @ A[k - first]
+        return by_state, by_control
+
+    def _slopes_of_step(self, sim: Simulation, inputs: tuple[Array | None, Array | None]) -> tuple[Array, Array]:
+        found, driven = sim.derivatives(*inputs), self.steps.driven
         return found.A, found.B_control if driven is None else found.B[..., driven]
 
     def _of(self, robots: int, known: dict[int, Simulation], linearized: bool) -> Simulation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -133,7 +133,7 @@ class Workspace:
         side = Motions(t.q, t.v, t.u[..., free:], t.row)
         costate = {AHEAD: l.by_ahead, VELOCITY: l.by_velocity}
         fixed = [motion, l.curved, l.gradient, t.away, t.reached, t.gap, by_step, *costate.values()]
-        look, slopes, curvature, tried, steps = [], [], [], [], []
+        look, slopes, curvature, tried, steps = (list[tuple[Any, dict[str, Array]]]() for _ in range(5))
         for i, stage in enumerate(layout.stages):
             if not stage.rows:
                 continue  # the end
@@ -189,22 +189,22 @@ class Workspace:
 
     # solutions
 
-    def begin(self, q: Array, v: Array, parameters: Array, guess: Motion | None) -> None:
-        """Start from a motion, or from standing still."""
+    def begin(self, q: Array, v: Array, parameters: Array, guess: Motion | Array | None) -> None:
+        """Start from a motion, from the simulated motion under controls, or from standing still."""
         z, layout = self.horizon, self.layout
         self.parameters[:] = parameters
         u = z.u[:, int(layout.system.free) :]
-        if guess is None and self.simulated:
-            u[:] = self.simulated.steps.first_controls(q)
-            z.q[:], z.v[:] = self.simulated.motion(q, v, u)
-        elif guess is None:
-            z.q[:], z.v[:] = q, v
-            u[:] = holding_controls(layout.system.drives, layout.system.passive, q)
-        else:
+        if isinstance(guess, Motion):
             z.q[:], z.v[:], u[:] = guess[:3]
             z.q[0], z.v[0] = q, v
+        elif self.simulated:
+            u[:] = self.simulated.steps.first_controls(q) if guess is None else guess
+            z.q[:], z.v[:] = self.simulated.motion(q, v, u)
+        else:
+            z.q[:], z.v[:] = q, v
+            u[:] = holding_controls(layout.system.drives, layout.system.passive, q)
         if layout.system.free:
-            steps = layout.steps if guess is None or guess.steps is None else guess.steps
+            steps = guess.steps if isinstance(guess, Motion) and guess.steps is not None else layout.steps
             z.u[:, 0] = np.clip(layout.roots(steps), layout.least, 1.0)
             for k in np.flatnonzero(layout.tied):
                 z.u[k, 0] = z.u[k - 1, 0]

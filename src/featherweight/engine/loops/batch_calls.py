@@ -15,7 +15,6 @@ from ..backends.llvm.ir import Function
 from ..backends.llvm.jit import Code, compile_object, host, load_object
 from .machine_calls import MachineCall, call_machine
 
-
 _LOOP = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
 
 
