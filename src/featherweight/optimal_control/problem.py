@@ -167,6 +167,16 @@ class OptimalControl:
     their weights and targets, and in the horizon of a `Controller`. `threads` threads solve many problems; the default is one
     for each processor.
 
+    With a `Simulation` in place of the robot, each knot is `every` steps of the simulation under the same controls: contacts,
+    limits and dry friction are those that the simulation finds, without phases. Controls are those of its actuators, or with
+    `driven` the forces of these joints; without actuators, of all. Terms depend on q, v and u. The plan is the simulation's
+    motion under its controls, to the bit, from a state as after `reset`; later changes of the given simulation have no effect.
+    Bodies that do not touch have no gradient: the solver needs a guess that touches, or a cost that brings them together, or
+    `linearized`, a simulation of the same robot whose derivatives it takes instead, for example with a margin around shapes.
+
+        ocp = featherweight.OptimalControl(simulation, knots=100, every=2)
+        plan = ocp.solve(q, targets={"box": goal}, guess=controls)
+
     The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020), and second derivatives of terms that
     are added with `exact`. With `exact` here, semi-implicit steps have second derivatives, too, and so do by default all terms
     that do not depend on accelerations or contact forces, as in Newton's method: iterations take longer, but fewer are needed,
@@ -174,7 +184,8 @@ class OptimalControl:
     first solution compiles the functions of the problem; other targets, parameters and initial states do not compile again.
     Pickles have no compiled functions; other processes read them from the cache. A function of a `Residual` must be defined by
     a module for `pickle`; cloudpickle takes any. Raises ValueError for an unknown joint or frame, and NotImplementedError for
-    loops that determine a part of the velocities of a joint, and for `exact` with "rk4".
+    loops that determine a part of the velocities of a joint, for `exact` with "rk4", and for simulations with activations or
+    delays; those whose steps have no derivatives raise it in `solve`.
     """
 
     @knows_keywords
