@@ -96,12 +96,14 @@ def differences(ocp: fw.OptimalControl, q: Array, u: Array, targets: Any) -> tup
     return by_u, by_q, by_v
 
 
-@pytest.mark.parametrize(("every", "driven"), [(1, None), (3, None), (2, ["shoulder", "elbow"])])
-def test_the_gradient_of_a_push_is_that_of_differences(every: int, driven: list[str] | None) -> None:
+@pytest.mark.parametrize(
+    ("law", "every", "driven"), [("file", 1, None), ("file", 3, None), ("file", 2, ["shoulder", "elbow"]), ("rigid", 1, None)]
+)
+def test_the_gradient_of_a_push_is_that_of_differences(law: str, every: int, driven: list[str] | None) -> None:
     """Check all inputs of a motion that meets the box, by controls of motors and by joint forces. The cost is about 20, so that
     differences over 1e-6 have errors of 1e-8.
     """
-    ocp = pushing(knots=KNOTS // every, every=every, driven=driven)
+    ocp = pushing(fw.Simulation(pusher(), contact=law), KNOTS // every, every=every, driven=driven)
     u = touching(ocp) + 0.02 * np.random.default_rng(1).normal(size=(ocp.knots, 2))
     plan = ocp.solve(START, targets=TARGETS, guess=u, iterations=0)
     assert np.abs(plan.q[-1, 2:]).max() > 0.02  # the box moves
@@ -131,19 +133,14 @@ def test_the_gradient_of_a_free_body_is_by_velocities() -> None:
 
 
 def test_nothing_that_does_not_touch_has_a_gradient_unless_a_margin_gives_one() -> None:
-    """Check that the exact gradient of controls of zero vanishes, and that derivatives of a simulation with a margin lead to
-    the box.
-    """
-    ocp, soft = pushing(), fw.Simulation(pusher(0.05, "0.001 0.95 0.05"))
+    """Check that the gradient of controls of zero vanishes, and that the plan of a simulation with a margin is a good guess."""
+    ocp, soft = pushing(), pushing(fw.Simulation(pusher(0.05, "0.001 0.95 0.05")))
     none = np.zeros((KNOTS, 2))
     plan = ocp.solve(START, targets=TARGETS, guess=none, iterations=0)
     assert (ocp.gradient(plan, targets=TARGETS).u == 0.0).all()
     assert ocp.solve(START, targets=TARGETS, guess=none).cost == plan.cost
-    ahead = pushing(linearized=soft)
-    assert np.abs(ahead.gradient(plan, targets=TARGETS).u).max() > 1e-3
-    found = ahead.solve(START, targets=TARGETS, guess=none)
-    assert found.cost < 0.5 * plan.cost
-    assert ocp.solve(START, targets=TARGETS, guess=found).cost < 0.2 * plan.cost
+    ahead = soft.solve(START, targets=TARGETS, guess=none)
+    assert ocp.solve(START, targets=TARGETS, guess=ahead.u).cost < 0.1 * plan.cost
 
 
 # solutions
@@ -196,6 +193,19 @@ def test_a_plan_without_contact_is_that_of_the_robot() -> None:
         assert plan.cost == pytest.approx(of_robot.cost, rel=1e-8)
         np.testing.assert_allclose(plan.q, of_robot.q, rtol=0, atol=1e-5)
         np.testing.assert_allclose(plan.u, of_robot.u, rtol=0, atol=1e-4 * np.abs(of_robot.u).max())
+
+
+def test_a_plan_that_the_simulation_does_not_follow_has_not_converged() -> None:
+    """Check gaps within the tolerance in a guess of an inverted pendulum, whose motion grows by a factor of e in 0.2 s."""
+    robot = fw.load("""<mujoco><worldbody><body pos="0 0 1"><joint name="top" axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 0 0 0.6" size="0.02"/></body></worldbody></mujoco>""")
+    ocp = fw.OptimalControl(fw.Simulation(robot, step=0.02), knots=200)
+    ocp.add(fw.Effort())
+    still = ocp.solve([0.0], guess=np.zeros((200, 1)), iterations=0)
+    assert ocp.solve([0.0], guess=still).converged
+    plan = ocp.solve([0.0], guess=still._replace(u=np.full((200, 1), 1e-8)), tolerance=1e9)
+    assert not plan.converged and plan.reason == "the simulation departs from the plan"
+    assert abs(plan.q[-1, 0]) > 0.1  # the simulation's motion
 
 
 def test_many_problems_are_solved_as_each_alone() -> None:
@@ -260,7 +270,7 @@ def test_sampling_takes_the_simulation_of_the_problem() -> None:
 
 
 def test_robots_whose_steps_fail_are_lost_and_others_go_on() -> None:
-    steps = SimulatedSteps(fw.Simulation(pusher()), None, 1, None)
+    steps = SimulatedSteps(fw.Simulation(pusher()), 1, None)
     knots, q, v = SimulatedKnots(steps), np.tile(START, (3, 1)), np.zeros((3, 5))
     u = np.zeros((3, 2))
     v[1] = 1e200  # which a step does not survive
@@ -290,7 +300,6 @@ def test_errors_of_steps_reach_the_caller() -> None:
         ({"actuators": True}, "actuators does not apply"),
         ({"exact": True}, "exact does not apply"),
         ({"every": 0}, "every must be at least 1"),
-        ({"linearized": fw.Simulation}, "linearized"),
     ],
 )
 def test_options_of_robots_are_refused(options: Any, message: str) -> None:
@@ -300,10 +309,8 @@ def test_options_of_robots_are_refused(options: Any, message: str) -> None:
 
 def test_what_a_simulation_does_not_support_is_refused() -> None:
     sim = fw.Simulation(pusher())
-    with pytest.raises(ValueError, match="every= and linearized= are for a Simulation"):
+    with pytest.raises(ValueError, match="every= is for a Simulation"):
         fw.OptimalControl(pusher(), knots=3, every=2)
-    with pytest.raises(ValueError, match="linearized must have the same"):
-        fw.OptimalControl(sim, knots=3, linearized=fw.Simulation(pusher(), step=0.02))
     lagging = pusher(actuators='<general joint="elbow" dyntype="filter" dynprm="0.1"/>')
     with pytest.raises(NotImplementedError, match="activations or delays"):
         fw.OptimalControl(fw.Simulation(lagging), knots=3)
@@ -333,4 +340,4 @@ def test_what_a_simulation_does_not_support_is_refused() -> None:
 
 def replace_all(plan: Plan, count: int) -> Plan:
     """Return a plan several times."""
-    return Plan(*(None if x is None else np.array([x] * count) for x in plan))
+    return plan._replace(**{name: np.array([x] * count) for name, x in plan._asdict().items()})

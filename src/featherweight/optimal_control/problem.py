@@ -43,7 +43,7 @@ from ..robot.constraints.contact import BilateralContact
 from ..robot.inverse_kinematics.tasks import ClearanceTask, IkTask
 from ..robot.robot import Robot
 from ..robot.trajectory import Contacts, Trajectory, joint_names
-from ..simulation.arguments import check_count, check_options, check_robot, parts_of, with_unit_rotations
+from ..simulation.arguments import check_count, check_robot, parts_of, with_unit_rotations
 from ..simulation.simulation import Simulation
 from ..summaries import SeveralListed, summarized
 from .contact_points import contacts_in_world
@@ -54,7 +54,7 @@ from .passive_forces import PassiveForces, holding_controls
 from .plan_function import PlanFunction
 from .sampled_motions import SampledMotions
 from .simulated_steps import SimulatedSteps
-from .solver import ITERATIONS, NOT_FINITE, STALLED
+from .solver import DEPARTED, ITERATIONS, NOT_FINITE, STALLED
 from .spans import RK4, SEMI_IMPLICIT, SIMULATED, Span
 from .terms import Added, Duration, Picked, Residual, Term, are_weights, as_numbers, name_of, quantities
 from .workspace import Pool, Settings, Workspace
@@ -69,6 +69,7 @@ OPTIONS = ("guess", "iterations", "tolerance", "constraint_tolerance")  # of sol
 
 REASONS = {
     ITERATIONS: "the iterations are used up", STALLED: "no step decreases the cost", NOT_FINITE: "numbers are not finite",
+    DEPARTED: "the simulation departs from the plan",
 }  # fmt: skip
 
 
@@ -171,8 +172,8 @@ class OptimalControl:
     limits and dry friction are those that the simulation finds, without phases. Controls are those of its actuators, or with
     `driven` the forces of these joints; without actuators, of all. Terms depend on q, v and u. The plan is the simulation's
     motion under its controls, to the bit, from a state as after `reset`; later changes of the given simulation have no effect.
-    Bodies that do not touch have no gradient: the solver needs a guess that touches, or a cost that brings them together, or
-    `linearized`, a simulation of the same robot whose derivatives it takes instead, for example with a margin around shapes.
+    Bodies that do not touch have no gradient: the solver needs a guess that touches, for example the plan of a simulation with
+    margins around shapes, or a cost that brings them together.
 
         ocp = featherweight.OptimalControl(simulation, knots=100, every=2)
         plan = ocp.solve(q, targets={"box": goal}, guess=controls)
@@ -201,16 +202,15 @@ class OptimalControl:
         integrator: str | None = None,
         exact: bool = False,
         every: int = 1,
-        linearized: Simulation | None = None,
         threads: int | None = None,
     ) -> None:
         simulation = robot if isinstance(robot, Simulation) else None
         if simulation is not None:
             other = {"step": step, "phases": phases, "integrator": integrator, "actuators": actuators, "exact": exact}
-            _check_simulation(other, every, linearized, simulation)
+            _check_simulation(other, every, simulation)
             robot, step = simulation.robot, every * simulation.step_size
-        elif every != 1 or linearized is not None:
-            raise ValueError("OptimalControl: every= and linearized= are for a Simulation in place of the robot")
+        elif every != 1:
+            raise ValueError("OptimalControl: every= is for a Simulation in place of the robot")
         check_robot("OptimalControl", robot)
         assert isinstance(robot, Robot)
         step, integrator = FIRST_STEP if step is None else step, SEMI_IMPLICIT if integrator is None else integrator
@@ -263,7 +263,7 @@ class OptimalControl:
             integrator = SIMULATED
             self.actuators = tuple(simulation.forces.actuators) if driven is None else ()
             own = None if self.actuators else [d.velocity for d in joint_drives(robot, driven)]
-            self._steps = SimulatedSteps(simulation, linearized, every, own)
+            self._steps = SimulatedSteps(simulation, every, own)
         ends = set(steps) if integrator == SEMI_IMPLICIT else {0.0}  # Runge-Kutta stages are explicit
         if self.actuators and self._steps:
             self.drives = (OF_SIMULATION,) * len(self.actuators)
@@ -894,8 +894,8 @@ def bounds_of_step(step: float | tuple[float, float]) -> tuple[float, float]:
     return float(bounds[0]), float(bounds[-1])
 
 
-def _check_simulation(given: Mapping[str, Any], every: int, linearized: Simulation | None, simulation: Simulation) -> None:
-    """Raise ValueError for options that do not apply to simulations, and for another simulation that does not fit."""
+def _check_simulation(given: Mapping[str, Any], every: int, simulation: Simulation) -> None:
+    """Raise ValueError for options that do not apply to simulations, NotImplementedError for actuators with states."""
     if wrong := [name for name, x in given.items() if x is not None and x is not False]:
         raise ValueError(
             f"OptimalControl: {wrong[0]} does not apply to a simulation, which has its own steps, actuators and contacts; give "
@@ -907,13 +907,6 @@ def _check_simulation(given: Mapping[str, Any], every: int, linearized: Simulati
             f"OptimalControl: {simulation.robot.name} has actuators with activations or delays, which are no part of the state "
             "(q, v) of a plan"
         )
-    if linearized is None:
-        return
-    check_options("OptimalControl: linearized", linearized, Simulation)
-    sizes = [(x.robot.nq, x.robot.nv, x.forces.nu, x.step_size) for x in (simulation, linearized)]
-    if sizes[0] != sizes[1]:
-        names = "coordinates, velocities, controls and step"
-        raise ValueError(f"OptimalControl: linearized must have the same {names} as the simulation; got {sizes[1]}, {sizes[0]}")
 
 
 def _step(x: Any) -> tuple[float, ...]:

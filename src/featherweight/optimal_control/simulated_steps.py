@@ -30,13 +30,11 @@ from .stage_functions import StageFunctions, called_by_name
 class SimulatedSteps:
     """The steps of a simulation as the dynamics of knots.
 
-    Controls are those of the simulation's actuators, or forces of the velocities numbered `driven`. `linearized` is the
-    simulation whose derivatives are taken.
+    Controls are those of the simulation's actuators, or forces of the velocities numbered `driven`.
     """
 
-    def __init__(self, simulation: Simulation, linearized: Simulation | None, every: int, driven: Sequence[int] | None) -> None:
-        self.simulation = simulation.with_failures("stop")
-        self.linearized = self.simulation if linearized is None else linearized.with_failures("raise")
+    def __init__(self, simulation: Simulation, every: int, driven: Sequence[int] | None) -> None:
+        self.simulation = simulation.with_options(on_failure="stop")
         self.every, self.driven = every, driven
         self._copying = new_lock()
 
@@ -47,10 +45,10 @@ class SimulatedSteps:
         vars(self).update(state)
         self._copying = new_lock()
 
-    def copied(self, linearized: bool) -> Simulation:
-        """Return a copy of the simulation, or of the one whose derivatives are taken, for one thread."""
+    def copied(self, on_failure: str, threads: int | None = 1) -> Simulation:
+        """Return a copy of the simulation. Steps of a few robots are too short for several threads."""
         with self._copying:
-            return (self.linearized if linearized else self.simulation).with_failures("raise" if linearized else "stop")
+            return self.simulation.with_options(on_failure=on_failure, threads=threads)
 
     def first_controls(self, q: Vector) -> Vector:
         """Return the controls (nu,) that hold the robot in the air, or zero for drives whose force is not linear."""
@@ -66,7 +64,7 @@ class SimulatedSteps:
 
     def trajectory(self, q: Vector, v: Vector, u: Matrix) -> Trajectory:
         """Return the motion of the simulation under controls u (knots, nu), with its contacts."""
-        sim = self.copied(False).with_failures("raise")
+        sim = self.copied("raise")
         sim.reset(q, v)
 
         def planned(*_: Any) -> Any:
@@ -101,7 +99,7 @@ class SimulatedKnots:
         A robot that comes with the state that the last call returned goes on, with the contacts of its last step. So the motion
         of a horizon is bitwise that of a simulation, which begins at the `start`.
         """
-        sim = self._of(len(q), self._moving, False)
+        sim = self._of(len(q), self._moving, "stop", 1)
         lost: Array = np.any(np.isnan(np.hstack([q, v])), axis=1)
         goes_on = (sim.q == q).all(axis=1) & (sim.v == v).all(axis=1)
         if start or not (goes_on | lost).all():
@@ -113,14 +111,14 @@ class SimulatedKnots:
     def motion(self, q: Vector, v: Vector, u: Matrix) -> tuple[Matrix, Matrix]:
         """Return the states (knots + 1, ..) under controls u (knots, nu). Raises SimulationError if a step fails."""
         if self._alone is None:
-            self._alone = self.steps.copied(False).with_failures("raise")
+            self._alone = self.steps.copied("raise")
         tau, control = self.steps.inputs(np.repeat(u[None], self.steps.every, axis=1))
         [many_q, many_v] = self._alone.rollout(q[None], v[None], tau=tau, control=control, every=self.steps.every)
         return many_q[0], many_v[0]
 
     def slopes(self, q: Matrix, v: Matrix, u: Matrix) -> tuple[Array, Array]:
         """Return A (knots, 2 nv, 2 nv) and B (knots, 2 nv, nu), by the state before a knot and by its controls."""
-        sim, inputs = self._of(len(q), self._sloping, True), self.steps.inputs(u)
+        sim, inputs = self._of(len(q), self._sloping, "raise", None), self.steps.inputs(u)
         sim.reset(q, v)
         A, B = self._slopes_of_step(sim, inputs)
         for _ in range(1, self.steps.every):
@@ -149,11 +147,11 @@ class SimulatedKnots:
         found, driven = sim.derivatives(*inputs), self.steps.driven
         return found.A, found.B_control if driven is None else found.B[..., driven]
 
-    def _of(self, robots: int, known: dict[int, Simulation], linearized: bool) -> Simulation:
+    def _of(self, robots: int, known: dict[int, Simulation], on_failure: str, threads: int | None) -> Simulation:
         """Return a simulation of so many robots."""
         if robots not in known:
-            known[robots] = sim = self.steps.copied(linearized)
-            sim.reset(np.tile(sim.q, (robots, 1)) if sim.q.ndim == 1 else np.tile(sim.q[:1], (robots, 1)))
+            known[robots] = sim = self.steps.copied(on_failure, threads)
+            sim.reset(np.tile(np.atleast_2d(sim.q)[:1], (robots, 1)))
         return known[robots]
 
     # functions of knots, as the solver calls them

@@ -31,6 +31,7 @@ ROUNDING = 1e-8  # promised decrease relative to the cost below which a tick cou
 ROUNDED_GAP = 1e-14  # [rad, m] between configurations, below which it is the rounding error of rotations
 RETRIES = 3  # further iterations of a tick, with more damping, if no step decreases the merit
 CONVERGED, ITERATIONS, STALLED, NOT_FINITE, PAUSED = range(5)
+DEPARTED = 5  # a simulation does not follow a converged plan, whose knots it reaches only nearly
 
 
 class Horizon(NamedTuple):

@@ -22,8 +22,10 @@ from .runge_kutta import StepMemory
 from .sampled_motions import Motions, arrays_of_stage, in_order, side_by_side
 from .simulated_steps import SimulatedKnots, SimulatedSteps
 from .solver import (
+    CONVERGED,
     COST,
     DAMPING,
+    DEPARTED,
     NUMBERS,
     PAUSED,
     PENALTY,
@@ -279,20 +281,26 @@ class Workspace:
         """Solve the problem, and write the solution as number i."""
         results.status[i], results.iterations[i] = self.run_on(settings, stopped), self.solver.counts[0]
         z, numbers = self.horizon, self.solver.numbers
-        if self.simulated and not stopped():
-            self._follow_simulation(settings)
+        if self.simulated and not stopped() and not self._follow_simulation(settings) and results.status[i] == CONVERGED:
+            results.status[i] = DEPARTED
         free = int(self.layout.system.free)
         results.q[i], results.v[i], results.u[i], results.gains[i] = z.q, z.v, z.u[:, free:], self.gains()
         results.steps[i] = z.h[:-1] * z.u[:, 0] ** 2 if free else z.h[:-1]
         results.multipliers[i] = self.solver.linear.force
         results.cost[i], results.violation[i] = numbers[COST], numbers[VIOLATION]
 
-    def _follow_simulation(self, settings: Settings) -> None:
-        """Replace the motion by that of the simulation under its controls; they differ by gaps that the solver left."""
+    def _follow_simulation(self, settings: Settings) -> bool:
+        """Replace the motion by that of the simulation under its controls; return whether they agree to the tolerance.
+
+        They differ by gaps that the solver left.
+        """
         z = self.horizon
         assert self.simulated
-        z.q[:], z.v[:] = self.simulated.motion(z.q[0], z.v[0], z.u)
+        q, v = self.simulated.motion(z.q[0], z.v[0], z.u)
+        away = max(np.abs(q - z.q).max(), np.abs(v - z.v).max())
+        z.q[:], z.v[:] = q, v
         self.run_on(settings._replace(iterations=0))
+        return bool(away <= settings.constraint_tolerance)
 
     @property
     def solution(self) -> tuple[Array, ...]:
