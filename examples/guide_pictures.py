@@ -1,5 +1,6 @@
 """Plot functions for the pictures of the guides (docs/guides)."""
 
+import numpy as np
 from pictures import BLUE, COLORS, FAINT, GROUND, RED, Figure, output_folder, save
 
 __all__ = ["BLUE", "COLORS", "FAINT", "GROUND", "RED", "draw_bars", "draw_curves", "output_folder", "panels", "save"]
@@ -73,21 +74,21 @@ def draw_talos(ax, found, chosen, times):
 
 def picture_of_plans_through_contact(path, q, goal, gaps, rise, jumps):
     """Plot a push q (knots + 1, 5) of a box to `goal`, costs and gradients by gaps, a robot that rises, and costs by gaps."""
-    figure, ((arm, gradient), (robot, jump)) = panels(2, 2, height=8.2)
+    figure = Figure(figsize=(12.0, 6.2), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=(2.2, 1.0))
+    arm, gradient, jump = upper.subplots(1, 3, width_ratios=(1.0, 1.1, 1.3))
+    robot = lower.subplots()
     draw_push(arm, q, goal)
     sweep, found = gaps
-    for values, name, color in zip(found[..., 1], ("exact", "of a margin of 50 mm"), COLORS, strict=False):
-        gradient.plot(1e3 * sweep, values, color=color, lw=1.5, label=f"largest derivative, {name}")
-    cost = gradient.twinx()
-    cost.plot(1e3 * sweep, found[0, :, 0], color=FAINT, lw=1.2, ls="--", label="cost")
-    cost.spines["right"].set_visible(True)
-    cost.set(ylabel="cost (dashed)")
-    gradient.set(title="Arm at rest: no gradient before contact", xlabel="gap [mm]", ylabel="derivative of the cost [1/(N m)]")
+    for values, name, color in zip(found[..., 1], ("exact", "with a margin of 50 mm"), COLORS, strict=False):
+        gradient.plot(1e3 * sweep, values, color=color, lw=1.5, label=name)
+    label = "largest derivative of the cost [1/(N m)]"
+    gradient.set(title="No gradient before contact", xlabel="gap [mm]", ylabel=label)
     gradient.legend(frameon=False, fontsize=8.5)
     draw_rise(robot, *rise)
     for (name, values), color in zip(jumps[1].items(), (RED, BLUE), strict=True):
         jump.plot(1e3 * jumps[0], values, color=color, lw=1.2, marker=".", ms=3.0, label=name)
-    jump.set(title="The same push: cost by the gap", xlabel="gap [mm]", ylabel="cost")
+    jump.set(title="The same push from other gaps", xlabel="gap [mm]", ylabel="cost")
     jump.legend(frameon=False, fontsize=8.5)
     save(figure, path)
 
@@ -110,14 +111,14 @@ def draw_push(ax, q, goal):
         ax.plot(*outline(*q[i, 2:]).T, lw=1.5, **style)
     ax.plot(*outline(*goal[2:]).T, color="black", lw=1.0, ls=":")
     ax.set_aspect("equal")
-    ax.set(title="An arm pushes a box; dotted: the goal", xlabel="x [m]", ylabel="y [m]")
+    ax.set(title="A push; dotted: the goal", xlabel="x [m]", ylabel="y [m]")
 
 
 def draw_rise(ax, robot, lines, q):
     """Draw a quadruped from the side at some instants, one beside the other: legs as lines of frames, and the trunk."""
-    chosen = np.linspace(0, len(q) - 1, 5).astype(int)
+    chosen = np.linspace(0, len(q) - 1, 6).astype(int)
     for n, i in enumerate(chosen):
-        color, shift = RED if i == chosen[-1] else BLUE, 0.75 * n
+        color, shift = RED if i == chosen[-1] else BLUE, 0.8 * n
         hips = []
         for frames in lines:
             points = robot.frame_placement(frames)(q[i])[:, :3, 3]
@@ -126,4 +127,4 @@ def draw_rise(ax, robot, lines, q):
         ax.plot(*(np.array(hips)[:, [0, 2]] + [shift, 0.0]).T, color=color, lw=7.0, solid_capstyle="round", alpha=0.5)
     ax.axhline(0.0, color=GROUND, lw=1.0)
     ax.set_aspect("equal")
-    ax.set(title="Go2 stands up in 0.8 s", xlabel="x, shifted by time [m]", ylabel="z [m]", ylim=(-0.05, 0.6))
+    ax.set(title="Go2 stands up in 0.8 s", xlabel="x, shifted by time [m]", ylabel="z [m]", ylim=(-0.05, 0.5))
