@@ -73,11 +73,14 @@ def draw_talos(ax, found, chosen, times):
 
 
 def picture_of_plans_through_contact(path, q, goal, gaps, rise, jumps):
-    """Plot a push q (knots + 1, 5) of a box to `goal`, costs and gradients by gaps, a robot that rises, and costs by gaps."""
+    """Plot a push q (knots + 1, 5) to `goal`, gradients by gaps, plans of a robot that rises, and costs by gaps.
+
+    `rise` has the robot, the frames of its legs, and (cost, q) of plans by their guesses.
+    """
     figure = Figure(figsize=(12.0, 6.2), layout="constrained")
     upper, lower = figure.subfigures(2, 1, height_ratios=(2.2, 1.0))
     arm, gradient, jump = upper.subplots(1, 3, width_ratios=(1.0, 1.1, 1.3))
-    robot = lower.subplots()
+    robots = lower.subplots(1, 2)
     draw_push(arm, q, goal)
     sweep, found = gaps
     for values, name, color in zip(found[..., 1], ("exact", "with a margin of 50 mm"), COLORS, strict=False):
@@ -85,7 +88,9 @@ def picture_of_plans_through_contact(path, q, goal, gaps, rise, jumps):
     label = "largest derivative of the cost [1/(N m)]"
     gradient.set(title="No gradient before contact", xlabel="gap [mm]", ylabel=label)
     gradient.legend(frameon=False, fontsize=8.5)
-    draw_rise(robot, *rise)
+    robot, lines, plans = rise
+    for ax, (guess, (cost, states)) in zip(robots, plans.items(), strict=True):
+        draw_rise(ax, robot, lines, states, f"Go2 stands up; guess: {guess} (cost {cost:.2f})")
     for (name, values), color in zip(jumps[1].items(), (RED, BLUE), strict=True):
         jump.plot(1e3 * jumps[0], values, color=color, lw=1.2, marker=".", ms=3.0, label=name)
     jump.set(title="The same push from other gaps", xlabel="gap [mm]", ylabel="cost")
@@ -114,17 +119,17 @@ def draw_push(ax, q, goal):
     ax.set(title="A push; dotted: the goal", xlabel="x [m]", ylabel="y [m]")
 
 
-def draw_rise(ax, robot, lines, q):
+def draw_rise(ax, robot, lines, q, title):
     """Draw a quadruped from the side at some instants, one beside the other: legs as lines of frames, and the trunk."""
-    chosen = np.linspace(0, len(q) - 1, 6).astype(int)
+    chosen = np.linspace(0, len(q) - 1, 5).astype(int)
     for n, i in enumerate(chosen):
-        color, shift = RED if i == chosen[-1] else BLUE, 0.8 * n
+        color, shift = RED if i == chosen[-1] else BLUE, 0.7 * n
         hips = []
         for frames in lines:
             points = robot.frame_placement(frames)(q[i])[:, :3, 3]
             hips.append(points[0])
             ax.plot(points[:, 0] + shift, points[:, 2], "-o", color=color, lw=2.0, ms=3.0)
-        ax.plot(*(np.array(hips)[:, [0, 2]] + [shift, 0.0]).T, color=color, lw=7.0, solid_capstyle="round", alpha=0.5)
+        ax.plot(*(np.array(hips)[:, [0, 2]] + [shift, 0.0]).T, color=color, lw=5.0, solid_capstyle="round", alpha=0.5)
     ax.axhline(0.0, color=GROUND, lw=1.0)
     ax.set_aspect("equal")
-    ax.set(title="Go2 stands up in 0.8 s", xlabel="x, shifted by time [m]", ylabel="z [m]", ylim=(-0.05, 0.5))
+    ax.set(title=title, xlabel="x, shifted by time [m]", ylabel="z [m]", ylim=(-0.05, 0.5))
