@@ -40,7 +40,7 @@ class System(NamedTuple):
 
     @property
     def simulated(self) -> bool:
-        """Whether knots are steps of a simulation; functions of knots then have the rows of terms only."""
+        """Return whether knots are steps of a simulation; functions of knots then have the rows of terms only."""
         return self.integrator == SIMULATED
 
     @property
