@@ -282,13 +282,26 @@ def test_robots_whose_steps_fail_are_lost_and_others_go_on() -> None:
         knots.motion(START, v[1], np.zeros((4, 2)))
 
 
-def test_errors_of_steps_reach_the_caller() -> None:
-    """Check adhesion, whose steps have no derivatives, and initial states and guesses from which no step can be taken."""
-    ocp = pushing(fw.Simulation(pusher(actuators='<adhesion body="box" ctrlrange="0 1"/>')))
-    with pytest.raises(NotImplementedError, match="adhesion"):
-        ocp.solve(START, targets=TARGETS)
+@pytest.mark.parametrize("name", ["moved", "slopes"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_errors_of_steps_reach_the_caller(name: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check exceptions in calls from the compiled solver, after which the problem is solved as before, and a start that no step
+    survives.
+    """
+    ocp = pushing()
+    before = ocp.solve(START, targets=TARGETS, guess=touching(ocp), iterations=3)
+    with monkeypatch.context() as patch:
+
+        def fail(*_: Any) -> None:
+            raise error
+
+        patch.setattr(SimulatedKnots, name, fail)
+        with pytest.raises(error):
+            ocp.solve(START, targets=TARGETS, guess=touching(ocp), iterations=3)
+    after = ocp.solve(START, targets=TARGETS, guess=touching(ocp), iterations=3)
+    np.testing.assert_array_equal(before.u, after.u)
     with pytest.raises(fw.SimulationError):
-        pushing().solve(START, np.full(5, 1e200), targets=TARGETS)
+        ocp.solve(START, np.full(5, 1e200), targets=TARGETS)
 
 
 @pytest.mark.parametrize(

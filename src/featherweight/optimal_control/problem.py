@@ -186,7 +186,7 @@ class OptimalControl:
     Pickles have no compiled functions; other processes read them from the cache. A function of a `Residual` must be defined by
     a module for `pickle`; cloudpickle takes any. Raises ValueError for an unknown joint or frame, and NotImplementedError for
     loops that determine a part of the velocities of a joint, for `exact` with "rk4", and for simulations with activations or
-    delays; those whose steps have no derivatives raise it in `solve`.
+    delays.
     """
 
     @knows_keywords
