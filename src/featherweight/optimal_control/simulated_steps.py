@@ -169,12 +169,14 @@ class SimulatedKnots:
         return PythonBatch(look, self.errors)
 
     def tried(self, stage: StageFunctions, arrays: dict[str, Array]) -> PythonBatch:
-        """Return the function that does this for the trials (knots, trials, ..) of one knot."""
+        """Return the function that does this for the trials (knots, trials, ..) of one knot; the last call writes all rows."""
+        knots = len(arrays["u"])
 
         def tried(k: int, count: int) -> None:
-            own = {name: x[k, :count] for name, x in arrays.items()}
-            own["ahead"][:], own["velocity"][:] = self.moved(own["q"], own["v"], own["u"], k == 0)
-            write_rows(stage, own)
+            q, v, u, ahead, velocity = (arrays[name][k, :count] for name in ("q", "v", "u", "ahead", "velocity"))
+            ahead[:], velocity[:] = self.moved(q, v, u, k == 0)
+            if k + 1 == knots:
+                write_rows(stage, arrays)
 
         return PythonBatch(tried, self.errors)
 
