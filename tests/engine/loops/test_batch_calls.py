@@ -12,7 +12,7 @@ from featherweight.engine.loops.kernels import CompiledLoop, Table
 
 
 class Called(NamedTuple):
-    """What the kernel calls."""
+    """Calls of a kernel."""
 
     calls: BatchCalls
 
