@@ -28,7 +28,6 @@ from .controller import checked_numbers, checked_state
 from .drives import control_bounds
 from .problem import OptimalControl, check_penalty, check_problem
 from .sampled_motions import AT_ONCE
-from .workspace import holding_controls
 
 NEGLIGIBLE = 1e-12  # weights of samples that do not count
 
@@ -105,6 +104,7 @@ class SamplingController:
         if simulation is not None:
             check_options("SamplingController: simulation", simulation, Simulation)
         ocp.require_given_steps("SamplingController")
+        simulation = ocp.simulation if simulation is None else simulation
         if ocp.repeats or len(set(ocp.steps)) > 1:
             raise ValueError(
                 "SamplingController: the problem needs phases of one time step, without impacts, that do not repeat"
@@ -177,7 +177,7 @@ class SamplingController:
     def _update(self, time: float, q: Vector, v: Vector) -> None:
         ocp, d, plan = self.ocp, self._draws, self.plan
         if plan is None or time < self._time:
-            plan = np.tile(holding_controls(ocp.drives, ocp.passive, q), (ocp.knots, 1))
+            plan = np.tile(ocp.first_controls(q), (ocp.knots, 1))
         else:
             passed = min(round((time - self._time) / self._step), ocp.knots)
             plan = np.concatenate([plan[passed:], np.repeat(plan[-1:], passed, axis=0)])
