@@ -58,9 +58,9 @@ def described(cls: type[T]) -> type[T]:
     """Give the fields of a named tuple the comments of their lines as texts, which `help` shows, or else their types."""
     names = getattr(cls, "_fields", ()) if issubclass(cls, tuple) else ()
     if names:
-        after = re.split(rf"^class {cls.__name__}\b.*\n", _source(cls.__module__), maxsplit=1, flags=re.MULTILINE)[1:]
-        body = re.split(r"^(?=\S)", after[0], maxsplit=1, flags=re.MULTILINE)[0] if after else ""
-        for name, kind, comment in FIELD_LINE.findall(body):
+        source = _source(cls.__module__)
+        begin = source.find(f"\nclass {cls.__name__}(")
+        for name, kind, comment in FIELD_LINE.findall(source[begin : source.find("\n\n\n", begin)] if begin >= 0 else ""):
             if name in names:
                 getattr(cls, name).__doc__ = comment or kind
     return cls
