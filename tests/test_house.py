@@ -231,7 +231,7 @@ ELSEWHERE = {  # modules or rooms in those rooms that do not affect traces
     "model.equivalent_box": "pictures, and stand-ins for shapes",
     "spatial.elementary": "begins with the library's values, and corrects them",
     "engine.loops.intrinsics": "names of functions that kernels may call",
-    "model.formats.usd.mass_elements": "takes faces of convex hulls from Qhull, and sums over them in order",
+    "model.solids": "takes faces of convex hulls from Qhull, and sums over them in order",
     "model.random_numbers": "takes normal numbers that come from a table",
     "robot.closing.assembly": "`singularity`, of configurations that users ask for",
 }

@@ -33,7 +33,7 @@ def unused_integrator(word: str | None) -> Iterator[tuple[str, str]]:
 
 
 class Unsupported:
-    """What is unsupported or odd in a file: raises ModelError for the first ("raise"), or collects all ("report")."""
+    """A collection of what is unsupported or odd in a file ("report"); with "raise", the first raises ModelError."""
 
     def __init__(self, choice: str = REPORT) -> None:
         self.choice = choice
