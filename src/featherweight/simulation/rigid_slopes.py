@@ -57,13 +57,13 @@ def write_probe(x: Vector, at: Places, rigid: RigidAnswers, counts: tuple[int, i
 
 
 def effect_of_probe(x: Vector, n: int, at: Places, counts: tuple[int, int], h: float) -> float:
-    """Return the greatest velocity of contacts and rows in the last column."""
+    """Return the greatest velocity of contacts and rows in the last column of the last correction."""
     k, count = counts
     most = 0.0
     for row in range(3 * k + count):
         total = 0.0
         for j in range(n):
-            total += x[at.kept + row * at.stride + j] * x[at.rates + (j + 1) * at.width - 1]
+            total += x[at.kept + row * at.stride + j] * x[at.change + (j + 1) * at.width - 1]
         most = max(most, h * abs(total))
     return most
 
