@@ -93,6 +93,7 @@ class SlopeCalls(NamedTuple):
     dynamics: MachineCall  # q, v, acceleration, forces -> by_q, by_v, mass, with the armature of the step
     settled: MachineCall  # the same with the inertia that represents dampers, if they act after impulses
     spanning: MachineCall  # q, v, forces of rows -> spread, swept, carried, if loops move joints
+    spanning_after: MachineCall  # q, after, pushes -> spread, swept_after, carried_after, if contacts are rigid
     struck: MachineCall  # q, v, joint forces with impulses, forces on bodies -> acceleration before dampers act
     jacobian: MachineCall  # q -> jacobian
     motions: MachineCall  # q, after -> turned, for robots with loops
@@ -124,6 +125,7 @@ class AccelerationSlopes(NamedTuple):
     doubtful: Booleans  # (contacts + joint rows,) whether a contact or row is at the boundary between two states
     bent: Booleans  # (nu + na,) whether the force of a control or activation is at a limit
     increment: Vector  # (n,) small motion
+    pushes: Vector  # (loop rows,) forces of limits and dry friction, spread over the step
     probes: Matrix  # (3, n + na) accelerations and activations after the step, on both sides of the state and there
     impulses: Vector  # (m,) of all rows
     responding: Vector  # (m,) velocities y of all rows
@@ -147,7 +149,7 @@ def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: boo
         numbers=aligned_numbers(at.size), at=at, load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
         forces=np.zeros_like(s.state.external), paths=paths,
         velocity=np.zeros((bodies, 6)), velocity_before=np.zeros((bodies, 6)), contact=contact_slopes(),
-        doubtful=np.zeros(room, bool), bent=np.zeros(nu + na, bool), increment=np.zeros(n),
+        doubtful=np.zeros(room, bool), bent=np.zeros(nu + na, bool), increment=np.zeros(n), pushes=np.zeros(loop_rows),
         probes=np.zeros((3, n + na)), by_differences=not plain,
         impulses=np.zeros(m), responding=np.zeros(m), spare=np.zeros(m), slope=np.zeros((DIRECTIONS, DIRECTIONS)),
         rigid=rigid_answers(*rigid), law=law, calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
@@ -451,12 +453,26 @@ def add_touching(s: RobotStages, y: AccelerationSlopes) -> None:
         call_machine(y.calls.jacobian)
         if y.calls.motions.address != 0:
             call_machine(y.calls.motions)
+        if y.calls.motions_before.address != 0:
             call_machine(y.calls.motions_before)
         write_velocities_of_bodies(s, y)
+    if y.calls.spanning_after.address != 0 and t.counts[NEAR] > 0:
+        add_carried_impulses(s, y)
     if s.calls.contact_factor.address != 0:
         add_rows(s, y, t.passes.rows)
     else:
         add_rows(s, y, t.workspace.assembly.of_rows)
+
+
+def add_carried_impulses(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Add the derivatives of the joint forces of limits and dry friction of joints that loops move, at constant impulses."""
+    t, n, at = s.touching, len(y.after), y.at
+    clear(y.pushes)
+    for k in range(len(t.dofs)):
+        y.pushes[t.dofs[k]] += t.impulses.joint[k] / s.numbers.step
+    call_machine(y.calls.spanning_after)
+    for i in range(n):
+        subtract_multiples(y.numbers, at.rates + i * at.width, at.carried_after + i * n, n, at.stride, (-1.0,))
 
 
 def add_rows(s: RobotStages, y: AccelerationSlopes, work: RowWork) -> None:
@@ -679,7 +695,7 @@ def write_seen(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, k: Contact
                 row, seen = row_of_side(p, k, side, l), at.seen + l * at.stride
                 add_six(x, at.rows + l * at.stride, J, n, at.stride, row, 1.0)
                 add_six(x, seen, turned, n, at.stride, row, 1.0)
-                if y.calls.motions.address != 0:
+                if y.calls.motions_before.address != 0:
                     add_six(x, seen, earlier, n, at.stride, row, before)
                 add_six(x, seen, J, n, at.stride, slopes.seen[l, 6 * side : 6 * side + 6], 1.0)
     for l in range(k.directions):
@@ -782,7 +798,7 @@ def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: An
         for j in range(n):
             x[J + j] = sign * s.point.S[dof, j]
             change += x[J + j] * (y.after[j] - s.step.free[j])
-            x[seen + j] = sign * x[at.arms + r * n + j]
+            x[seen + j] = sign * (x[at.arms + r * n + j] if y.by_differences else x[at.swept_after + dof * n + j])
             if rows.holds[r] > 0:
                 x[seen + j] += h * x[at.drifts + 2 * r * at.stride + j]
                 x[by_v + j] = h * x[at.drifts + (2 * r + 1) * at.stride + j]

@@ -37,6 +37,8 @@ class Places(NamedTuple):
     spread: int  # (rows, n) the map S from velocities to those of all joints, if it is not the identity
     swept: int  # (rows, n) derivative of S v by q
     carried: int  # (n, n) derivative of Sᵀ f by q, for forces f of rows
+    swept_after: int  # (rows, n) `swept` at w, if contacts are rigid
+    carried_after: int  # (n, n) `carried` for the impulses of limits and dry friction
     jacobian: int  # (bodies that may touch, 6, n) of their velocities
     turned: int  # (bodies, 6, n) derivatives of these velocities by q, at w
     turned_before: int  # (bodies, 6, n) at v
@@ -80,6 +82,7 @@ def places(x: Sizes) -> Places:
         "opening": stride, "gains": whole * rigid, "kept": x.rigid_rows * stride, "moved": x.rigid_rows * width,
         "passing": 3 * width * rigid, "change": stride * width * rigid,
         "spread": rows * n, "swept": rows * n, "carried": square if rows else 0,
+        "swept_after": rows * n * rigid, "carried_after": square * (rows > 0) * rigid,
         "differences": n * width * differs, "late": n * width * differs, "acts": na * width * differs,
         "arms": x.lengths * n * differs,
         "pulls": n * stride * differs, "drifts": x.lengths * 2 * stride * differs,

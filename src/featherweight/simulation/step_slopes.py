@@ -125,7 +125,7 @@ DIFFERENTIATE = CompiledLoop(differentiate_robots, numbers=2, what="the derivati
 def slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> SlopesOfStep:
     """Return the derivatives of steps at these stages, which are made once."""
     if SlopesOfStep not in stages.derived:
-        law = CONVEX if contacts.convex else HELD if contacts.settings.law == RIGID and not model.robot.closed else NO_LAW
+        law = CONVEX if contacts.convex else HELD if contacts.settings.law == RIGID else NO_LAW
         stages.derived[SlopesOfStep] = SlopesOfStep(model, contacts, stages, law)
     made: SlopesOfStep = stages.derived[SlopesOfStep]
     return made
@@ -154,7 +154,9 @@ class SlopesOfStep:
         rows = model.forces.rows if robot.closed and plain else 0
         y = acceleration_slopes(s, Paths(joint, first, moves), rows, plain, law)
         by_q, by_v, mass, carried = (matrix_at(y, place, n, n) for place in (y.at.by_q, y.at.by_v, y.at.mass, y.at.carried))
+        late = rows if law == HELD else 0
         spread, swept = (matrix_at(y, place, rows, n) for place in (y.at.spread, y.at.swept))
+        swept_after, carried_after = matrix_at(y, y.at.swept_after, late, n), matrix_at(y, y.at.carried_after, n, n)
         turned, jacobian, before = (
             matrix_at(y, place, bodies, 6, n) for place in (y.at.turned, y.at.jacobian, y.at.turned_before)
         )
@@ -176,6 +178,9 @@ class SlopesOfStep:
 
         of_bodies = contacts.body_velocities.derivative("v") if bodies and law != NO_LAW else None
         motions = contacts.body_velocities.derivative("q") if of_bodies and robot.closed else None
+        both = motions if law == CONVEX else None
+        spanning = spanning_slopes(robot) if rows else None
+        spread_after = spanning if law == HELD else None
         calls: dict[str, Call] = {
             "dynamics": dynamics(robot, model.driven, struck_armature),
             "settled": dynamics(model.moving, model.armature_varies, s.inertias.armature) if model.settles else (None,),
@@ -183,10 +188,11 @@ class SlopesOfStep:
                 robot.forward_dynamics.variant("external_forces") if parted else None, q, v, s.step.pushed_load,
                 s.touching.forces, y.acceleration,
             ), struck_armature),
-            "spanning": (spanning_slopes(robot) if rows else None, q, v, y.load.force, spread, swept, carried),
+            "spanning": (spanning, q, v, y.load.force, spread, swept, carried),
+            "spanning_after": (spread_after, q, y.after, y.pushes, spread, swept_after, carried_after),
             "jacobian": (of_bodies, q, v, jacobian),
             "motions": (motions, q, y.after, turned),
-            "motions_before": (motions, q, v, before),
+            "motions_before": (both, q, v, before),
             "moved": (None if plain else robot.step_functions.integrate, q, y.increment, s.point.x),
         }  # fmt: skip
         made = {name: bound_call(call, stages.errors) for name, call in calls.items()}
