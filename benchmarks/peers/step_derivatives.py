@@ -5,7 +5,9 @@
 
 Scenes are those of `step_times.py`. Robots fall for --steps steps under random joint forces, in both simulators; then each is
 differentiated at its own state. MuJoCo takes central differences over 1e-6 for one column of each velocity, control and
-activation; ours has a column for each velocity, joint force and control. Both are single calls from Python.
+activation; ours has a column for each velocity, joint force and control. Both are single calls from Python. The products are
+those of one cotangent of the state after the step. The last columns are times of each robot of a fleet of --robots such robots,
+on one thread: a step, its derivatives, and products.
 """
 
 from __future__ import annotations
@@ -23,11 +25,11 @@ import featherweight as fw
 SMALL = 1e-6
 
 
-def row(scene: FallingScene, steps: int, torque: float, seconds: float) -> list[str]:
+def row(scene: FallingScene, steps: int, torque: float, seconds: float, robots: int) -> list[str]:
     """Return the cells of a scene's row."""
     model = scene.mujoco_model
     data = mujoco.MjData(model)
-    sim = fw.Simulation(fw.load(scene.text), contact="file", integrator="semi-implicit")
+    sim = fw.Simulation(fw.load(scene.text), contact="file", integrator="semi-implicit", threads=1)
     rng, nv, na, nu = np.random.default_rng(0), model.nv, model.na, model.nu
     control = np.zeros(nu) if nu else None
     for _ in range(steps):
@@ -45,15 +47,22 @@ def row(scene: FallingScene, steps: int, torque: float, seconds: float) -> list[
         sim.derivatives(tau, control)
 
     state = sim.state
+    bars = rng.standard_normal(len(sim.derivatives(tau, control).A))
+
+    def products() -> None:
+        sim.derivative_products(bars, tau, control)
 
     def step() -> None:
         sim.state = state
         sim.step(tau, control=control)
 
-    calls = derivatives, differences, step
-    ours, theirs, one = (1e6 * t for t in median_times(calls, seconds))
-    cells = len(sim.contacts()[0]), f"{one:.0f}", f"{ours:.0f}", f"{theirs:.0f}", f"{theirs / ours:.1f}"
-    return [scene.name, str(nv), *map(str, cells)]
+    one, ours, pulled, theirs = (1e6 * t for t in median_times((step, derivatives, products, differences), seconds))
+    contacts = len(sim.contacts())
+    state = state.repeated(robots)
+    sim.state = state
+    each = [1e6 * t / robots for t in median_times((step, derivatives, products), seconds)]
+    cells = str(contacts), *(f"{t:.0f}" for t in (one, ours, pulled, theirs)), f"{theirs / ours:.1f}"
+    return [scene.name, str(nv), *cells, *(f"{t:.0f}" for t in each)]
 
 
 def main() -> None:
@@ -62,15 +71,17 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300, help="steps before the one that is differentiated")
     parser.add_argument("--torque", type=float, default=0.2, help="standard deviation of joint forces [N m]")
     parser.add_argument("--seconds", type=float, default=2.0, help="time of each scene's measurement [s]")
+    parser.add_argument("--robots", type=int, default=64, help="robots of a fleet")
     given = parser.parse_args()
     warnings.simplefilter("ignore", fw.ModelWarning)
     rows = []
     for scene in falling_scenes([], given.only):
         try:
-            rows.append(row(scene, given.steps, given.torque, given.seconds))
+            rows.append(row(scene, given.steps, given.torque, given.seconds, given.robots))
         except (NotImplementedError, fw.SimulationError) as error:
             print(f"{scene.name}: {error}")
-    header = ["robot", "nv", "contacts", "a step, µs", "derivatives, µs", "`mjd_transitionFD`, µs", "ratio"]
+    header = ["robot", "nv", "contacts", "a step, µs", "derivatives, µs", "products, µs", "`mjd_transitionFD`, µs", "ratio"]
+    header += ["in a fleet: a step", "derivatives", "products"]
     print(machine())
     print(markdown(header, rows))
 

@@ -62,6 +62,7 @@ from .robot.constraints.contact import BilateralContact
 from .robot.constraints.operational_space import ConstrainedMotion, Impact, OperationalSpace
 from .robot.factorization import Factorization, ltdl, ltl
 from .robot.robot import Robot
+from .robot.system import NotDefinedError
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ __all__ = [
     "ModelWarning",
     "MujocoOrder",
     "Muscle",
+    "NotDefinedError",
     "OperationalSpace",
     "Operations",
     "OptimalControl",

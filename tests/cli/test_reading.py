@@ -99,6 +99,6 @@ def test_names_do_not_control_the_terminal(tmp_path: Path, capsys: pytest.Captur
     out = capsys.readouterr().out
     assert shown in out and f"hip{shown}" in out and not {"\x9b", "\u202e"} & {*out}
     path.write_text(path.read_text(encoding="utf-8").replace('value="2"', 'value="x"'), encoding="utf-8")
-    assert cli.main(["inspect", str(path)]) == 1
+    assert cli.main(["inspect", str(path), "--unsupported", "raise"]) == 1
     err = capsys.readouterr().err
     assert shown in err and not {"\x9b", "\u202e"} & {*err}

@@ -56,7 +56,9 @@ def verdict(mutant: Mutant, folder: Path) -> tuple[str, bool]:
     try:
         robot = fw.load(path, mutant.base, mimic=mutant.mimic, execution="interpreted")
         loaded = True
-        if robot.nv <= JOINTS:
+        if not robot.nv or robot.model.massless:
+            _check_frames(robot)
+        elif robot.nv <= JOINTS:
             _check(robot, robot.forward_dynamics if mutant.compiled and robot.nv <= COMPILED else _articulated(robot))
             if mutant.compiled and robot.nv <= COMPILED:
                 _check_compiled(robot, fw.load(path, mutant.base, mimic=mutant.mimic))
@@ -94,6 +96,15 @@ def _configuration(robot: fw.Robot) -> Any:
         if robot.closed and "no closed configuration" in str(error):
             return None
         raise
+
+
+def _check_frames(robot: fw.Robot) -> None:
+    """Check that the last frames of a robot without dynamics are finite."""
+    q = _configuration(robot)
+    if q is not None:
+        for frame in robot.frames[-JOINTS:]:
+            placed = np.asarray(robot.frame_placement(frame.name)(q))
+            assert np.isfinite(placed).all(), f"frame {frame.name!r} is not finite: {placed}"
 
 
 def _check_compiled(robot: fw.Robot, fast: fw.Robot) -> None:

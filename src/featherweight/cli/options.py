@@ -13,7 +13,7 @@ from typing import IO, Annotated, Any, Concatenate, NamedTuple, ParamSpec, get_t
 import typer
 
 from ..model.description import Description
-from ..model.formats.unsupported import REFUSE, REPORT
+from ..model.formats.unsupported import RAISE, REPORT
 from ..model.types import ModelError
 from ..robot.build import load, read
 from ..robot.robot import Robot
@@ -34,10 +34,10 @@ class Mimic(StrEnum):
 
 
 class UnsupportedElements(StrEnum):
-    """Treatment of elements that are not supported."""
+    """Treatment of contents that are unsupported or odd."""
 
-    REFUSE = REFUSE
     REPORT = REPORT
+    RAISE = RAISE
 
 
 P = ParamSpec("P")
@@ -63,8 +63,8 @@ class RobotFile(NamedTuple):
     mimic: Annotated[Mimic, typer.Option(help="URDF mimic joints: follow their leaders, or move independently.")] = Mimic.FOLLOW
     unsupported: Annotated[
         UnsupportedElements,
-        typer.Option(help="Unsupported elements of MJCF files: raise an error, or ignore and report them."),
-    ] = UnsupportedElements.REFUSE
+        typer.Option(help="Unsupported or odd contents of files: report them and read on, or raise an error."),
+    ] = UnsupportedElements.REPORT
     package_path: Annotated[
         list[Path] | None,
         typer.Option(metavar="DIR", help="Folder for package://NAME/: a package, or a folder of packages; repeatable."),

@@ -12,7 +12,7 @@ import numpy as np
 from ..array_types import Array
 from ..names import hint
 from ..spatial import RigidInertia, Sym3, Vec3
-from ..spatial.ordered import singular_values, total
+from ..spatial.ordered import product, singular, singular_values, total
 from .contact_rules import ContactPair
 from .description import Description
 from .editing.acting import bodies_of
@@ -298,6 +298,18 @@ def judged_inertias(inertias: Sequence[RigidInertia]) -> list[Verdict]:
         possible = lowest >= -1e-9 * highest - ROUNDING_RADIUS**2 * I.mass
         verdicts.append(Verdict(lowest, possible, I.mass > 0.0 and lowest > max(1e-9 * highest, SMALLEST_INERTIA)))
     return verdicts
+
+
+def without_negative_moments(I: RigidInertia) -> RigidInertia:
+    """Return an inertia whose negative principal moments about the centre of mass are zero."""
+    xx, xy, xz, yy, yz, zz = about_center(I)
+    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    shift = float(total(np.abs(tensor)).max())  # makes the tensor positive, so that its singular values are eigenvalues
+    values, _, axes = singular(tensor + shift * np.eye(3))
+    positive = product(axes * np.maximum(values - shift, 0.0), axes.T)
+    rotational = Sym3(*(float(positive[k]) for k in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))))
+    about = RigidInertia(I.mass, Vec3(0.0, 0.0, 0.0), rotational)
+    return about.translate(1.0 / I.mass * I.moment) if I.mass else about
 
 
 def rigid_inertia_of_row(model: Model, row: int) -> RigidInertia:

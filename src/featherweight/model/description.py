@@ -7,7 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..checks import NAME, NUMBER, Kind, Refused, argument, checked, dict_of, list_of, one_of
+from ..checks import (
+    NAME,
+    NOTHING,
+    NUMBER,
+    POSITIVE,
+    Kind,
+    Refused,
+    argument,
+    checked,
+    dict_of,
+    either,
+    list_of,
+    object_of,
+    one_of,
+)
 from ..names import Named, missing_attribute
 from . import editing
 from .formats.saving import save_description
@@ -29,6 +43,8 @@ def _payload(x: Any) -> Inertia:
         raise Refused("; write its .inertia" if hasattr(x, "inertia") else "") from None
 
 
+INERTIAS = dict_of(NAME, object_of(Inertia)).worded("a dict {body: featherweight.Inertia(...)}")
+DENSITY = either([NOTHING, POSITIVE]).worded("a density [kg/m³], more than zero, or None")
 PAYLOAD = Kind("a featherweight.Inertia(...), or the mass of a point in kg", _payload, frozenset({Inertia}), TypeError)
 
 
@@ -130,6 +146,19 @@ class Description(Contents):
         A number is the mass [kg] of a point at the origin of the body or frame. The combined inertia is exact.
         """
         return editing.adding.with_payload(self, on, _payload(inertia))
+
+    @checked
+    def with_inertias(
+        self, given: Annotated[Mapping[str, Any], INERTIAS] = {}, *, density: Annotated[float | None, DENSITY] = None
+    ) -> Description:
+        """Return the description with inertias of bodies: those `given`, and those of shapes for other bodies without mass.
+
+        `given` has an Inertia for each body that it names, in the body's frame. With a `density` [kg/m³], each other body
+        without an inertia in the file has that of its collision shapes, filled with this density, or of its visual shapes if
+        it has no collision shapes; overlaps count twice. Warns (ModelWarning) about bodies without a shape that has a volume.
+        Raises ModelError for unknown bodies, and MeshError for mesh files that cannot be read.
+        """
+        return editing.adding.with_inertias(self, given, density)
 
     @checked
     def with_joint_type(self, joint: str | Sequence[str], kind: JointType | Any, axis: VectorLike | None = None) -> Description:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..checks import Kind, Refused, argument, one_of
+from ..names import listed
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Vec3
 from ..spatial.elementary import cos, norm, sin
 from ..summaries import visible
@@ -24,9 +25,11 @@ from .checks import (
     require_links,
     require_shapes,
     require_transmissions,
+    without_negative_moments,
 )
 from .description import Description
 from .editing.acting import moved_tendon
+from .editing.notes import warn_caller
 from .equivalent_box import box_of_link, semi_axes
 from .model import DragPart, Model, ModelFrame, MovingBody, MovingJoint, Placed, PointMass
 from .model_sensors import model_sensors, rigid_at
@@ -62,6 +65,8 @@ _KIND = {
 CURVED = {t: _KIND[t][0] for t in (JointType.SPHERICAL, JointType.FLOATING, JointType.PLANAR)}
 """Types of joints whose velocities do not commute, and their kinds in the tree."""
 
+NEGATIVE = "negative principal moments of inertia, taken as zero"  # a key of reports
+
 
 class _Carrier(NamedTuple):
     """The carrier of a link of the file: the row of its moving body, and the link's pose in that body's internal frame."""
@@ -71,11 +76,14 @@ class _Carrier(NamedTuple):
     pose: Pose
 
 
-def build_model(description: Description, base: str = "fixed", gravity: Sequence[float] | None = None) -> Model:
+def build_model(
+    description: Description, base: str = "fixed", gravity: Sequence[float] | None = None, strict: bool = False
+) -> Model:
     """Merge, sort and expand a description.
 
     `base` is "fixed" (the root stays at its place in the file) or "floating" (a free-flyer carries it). `gravity` [m/s²]
-    overrides that of the file. Raises ModelError for a robot whose motion is not defined.
+    overrides that of the file. Warns about negative principal moments of inertia, which become zero. Raises ModelError for a
+    robot whose motion is not defined and, if `strict`, for negative moments.
     """
     require_sound_numbers(description)
     require_coordinates(description)
@@ -84,7 +92,7 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
     require_transmissions(description)
     require_cameras(description)
     g = argument(f"{description.source}: gravity", description.gravity if gravity is None else gravity, GRAVITY)
-    return _Expansion(description, _ordered_joints(description, base)).model((float(g[0]), float(g[1]), float(g[2])))
+    return _Expansion(description, _ordered_joints(description, base), strict).model((float(g[0]), float(g[1]), float(g[2])))
 
 
 def _gravity(x: object) -> tuple[float, ...]:
@@ -172,8 +180,9 @@ def _loads(d: Description, joints: list[Joint]) -> dict[str | None, _Load]:
 class _Expansion:
     """The rows of the expanded tree so far, and the carriers of the links."""
 
-    def __init__(self, description: Description, joints: list[Joint]) -> None:
-        self.d = description
+    def __init__(self, description: Description, joints: list[Joint], strict: bool) -> None:
+        self.d, self.strict = description, strict
+        self.raised: list[str] = []  # bodies of negative moments
         self.joints = joints
         self.rows: list[dict[str, Any]] = []
         self.carriers: dict[str, _Carrier] = {}
@@ -195,7 +204,10 @@ class _Expansion:
             else:
                 self._add_joint(joint, parent)
         if not self.moving:
-            raise ModelError(f'{self.d.source}: no joint of the robot moves; load a flying robot with base="floating"')
+            problem = f'{self.d.source}: no joint of the robot moves; load a flying robot with base="floating"'
+            if self.strict:
+                raise ModelError(problem)
+            warn_caller(f"{problem}, if it shall move")
         inertias = self._merged_inertias()
         self._check_inertias(inertias)
         virtual = self.d.virtual
@@ -211,7 +223,7 @@ class _Expansion:
             tree=self._tree(inertias, gravity),
             placed_frames=placed,
             placed_bodies=tuple(Placed(*self.carriers[b.name][1:]) for b in bodies),
-            unused=self.d.unused,
+            unused=(*self.d.unused, *((NEGATIVE, listed(self.raised)) for _ in self.raised[:1])),
             solid=self.solid,
             shapes=tuple(self._shape(s, ground) for s in self.d.shapes),
             tendons=tuple(moved_tendon(t, lambda body, pose: self._on_moving_body(body, pose)) for t in self.d.tendons),
@@ -322,15 +334,23 @@ class _Expansion:
         return inertias
 
     def _check_inertias(self, inertias: dict[int, RigidInertia]) -> None:
-        """Raise ModelError for bodies of indefinite inertia, and record whether all have mass and inertia about every axis."""
-        merged = [inertias.get(joint.v_slice.stop - 1, ZERO_RIGID) for joint in self.moving]
-        for joint, verdict in zip(self.moving, judged_inertias(merged), strict=True):
+        """Set negative principal moments to zero, and record whether all bodies have mass and inertia about every axis."""
+        rows = [joint.v_slice.stop - 1 for joint in self.moving]
+        verdicts = judged_inertias([inertias.get(row, ZERO_RIGID) for row in rows])
+        problems: dict[str, str] = {}
+        for joint, row, verdict in zip(self.moving, rows, verdicts, strict=True):
             self.solid &= verdict.solid
             if not verdict.possible:
-                raise ModelError(
-                    f"{self.d.source}: body {joint.child!r} (links {', '.join(self.links[joint.child])}): its inertia "
-                    f"about the centre of mass has the principal moment {verdict.lowest:.3g} kg m²; correct its <inertial>"
-                )
+                links = listed(self.links[joint.child])
+                problem = f"about the centre of mass has the principal moment {verdict.lowest:.3g} kg m²"
+                problems[joint.child] = f"body {joint.child!r} (links {links}): its inertia {problem}"
+                inertias[row] = without_negative_moments(inertias[row])
+        if problems:
+            told = f"{self.d.source}: {'; '.join(problems.values())}"
+            if self.strict:
+                raise ModelError(f"{told}; correct its <inertial>")
+            warn_caller(f"{told}, taken as zero; correct the <inertial>")
+        self.raised = [*problems]
 
     def _body(self, index: int, name: str, inertias: dict[int, RigidInertia]) -> MovingBody:
         carrier = self.carriers[name]

@@ -38,14 +38,26 @@ def read_regular(path: str | os.PathLike[str], where: str = "") -> bytes:
 
 
 def is_mesh_there(path: str) -> bool:
-    """Return whether `read_mesh` finds a file."""
-    return not isinstance(path, MissingFile) and os.path.isfile(path)
+    """Return whether `read_mesh` finds a file that is not the pointer of Git LFS to one."""
+    return not isinstance(path, MissingFile) and os.path.isfile(path) and not is_pointer(path)
+
+
+POINTER, LONGEST_POINTER = b"version https://git-lfs.github.com/spec/", 1024  # first and most bytes
+FETCH = "a pointer of Git LFS, not the file; fetch the file by `git lfs pull`"
+
+
+def is_pointer(path: str) -> bool:
+    """Return whether a file is the pointer that a repository with Git LFS has in its place."""
+    if not os.path.isfile(path) or os.path.getsize(path) > LONGEST_POINTER:
+        return False
+    with open_regular(path) as file:
+        return file.read(len(POINTER)) == POINTER
 
 
 def read_mesh(path: str) -> bytes:
     """Return the content of a mesh file. Raises ValueError, which names the file, for one that is missing or unreadable."""
     if not is_mesh_there(path):
-        raise ValueError(f"{path}: no such file")
+        raise ValueError(f"{path}: {FETCH if not isinstance(path, MissingFile) and is_pointer(path) else 'no such file'}")
     try:
         return read_regular(path)
     except OSError as error:

@@ -224,6 +224,7 @@ class Model:
     carried: tuple[PointMass, ...] = ()  # masses whose weight gravity compensation carries
     camera_masses: tuple[tuple[PointMass, ...], ...] = ()  # masses whose centre each camera follows or looks at; () for origins
     sensors: tuple[ModelSensor, ...] = ()
+    massless: tuple[str, ...] = ()  # links that joints move without moving any mass: functions of masses are not defined
 
     @property
     def nq(self) -> int:

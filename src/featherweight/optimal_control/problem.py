@@ -178,6 +178,7 @@ class OptimalControl:
         threads: int | None = None,
     ) -> None:
         check_robot("OptimalControl", robot)
+        robot.require_dynamics("OptimalControl")
         if knots is None and phases is None:
             raise ValueError("OptimalControl: give knots, or phases that have them, or both for phases that repeat")
         check_threads("OptimalControl", threads)

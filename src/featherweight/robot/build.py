@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..checks import CHECKED_LATER, NONNEGATIVE, argument, checked, one_of
 from ..model.checks import impossible_bodies, require_independent
 from ..model.description import Description
+from ..model.editing.notes import merged, warn_caller
 from ..model.editing.references import joint_of, on_bodies
 from ..model.expansion import build_model
 from ..model.formats.registry import load_description
-from ..model.formats.unsupported import LEFT_OUT
+from ..model.formats.unsupported import LEFT_OUT, ODD, RAISE, REPORT, reading
 from ..model.held_equalities import COMPLIANT, EQUALITIES, EXACT, with_held_equalities
 from ..model.types import Contents, ModelWarning
-from .closing.soundness import require_mass
+from ..names import listed
+from .closing.soundness import loose_joint, require_mass, with_massless
 from .model_view import ModelView
 from .robot import Robot
 from .system import CONTRADICTING, LOOP_TOLERANCE
 
+WARNED = 1500  # most characters of a report's entry in a warning
 Tolerance = Annotated[float, NONNEGATIVE.worded("a length [m] and angle [rad], zero or more")]
 
 if TYPE_CHECKING:  # modules that open files are imported when a file is read
@@ -37,7 +40,7 @@ def read(
     package_path: PackagePath | None = None,
     xacro_args: Mapping[str, Any] | None = None,
     mimic: Annotated[str, CHECKED_LATER] = "follow",
-    unsupported: Annotated[str, CHECKED_LATER] = "refuse",
+    unsupported: Annotated[str, CHECKED_LATER] = REPORT,
     srdf: RobotInput | None = None,
     equalities: Annotated[str, CHECKED_LATER] = EXACT,
 ) -> Description:
@@ -50,13 +53,17 @@ def read(
         path, folder=folder, package_path=package_path, xacro_args=xacro_args, mimic=mimic, unsupported=unsupported,
         equalities=equalities,
     )  # fmt: skip
-    if left_out := dict(description.unused).get(LEFT_OUT):
-        warnings.warn(f"{description.source}: {LEFT_OUT}: {left_out}", ModelWarning, stacklevel=3)
-    if srdf is None:
-        return description
-    from ..model.formats.srdf import with_srdf  # imported on demand, like readers
+    if srdf is not None:
+        from ..model.formats.srdf import with_srdf  # imported on demand, like readers
 
-    return with_srdf(description, srdf)
+        with reading(unsupported) as notes:
+            description = with_srdf(description, srdf)
+        description = replace(description, unused=merged(description.unused, notes.listed()))
+    for kind, said in description.unused:
+        if kind in (LEFT_OUT, ODD):
+            told = said if len(said) <= WARNED else f"{said[:WARNED]} … (the report has all)"
+            warn_caller(f"{description.source}: {kind}: {told}")
+    return description
 
 
 @checked
@@ -70,7 +77,7 @@ def load(
     xacro_args: Mapping[str, Any] | None = None,
     srdf: RobotInput | None = None,
     mimic: Annotated[str, CHECKED_LATER] = "follow",
-    unsupported: Annotated[str, CHECKED_LATER] = "refuse",
+    unsupported: Annotated[str, CHECKED_LATER] = REPORT,
     independent: Iterable[str] | None = None,
     execution: Annotated[str, CHECKED_LATER] = "auto",
     loop_tolerance: Tolerance = LOOP_TOLERANCE,
@@ -99,9 +106,12 @@ def load(
     become `robot.configurations`, and collision checks skip the pairs of links that it disables.
 
     Some joints follow others (URDF's `<mimic>`, MJCF's joint and tendon equalities). `mimic="independent"` makes them
-    independent and lists them in the report; `mimic="refuse"` raises an error for them. A file may contain unsupported parts
-    that could be left out (equality constraints of some kinds, some armatures). They raise an error by default;
-    `unsupported="report"` leaves them out, warns (ModelWarning) and lists them in `robot.report()`.
+    independent and lists them in the report; `mimic="refuse"` raises an error for them.
+
+    A file that its format's own reader accepts (urdfdom, MuJoCo, libsdformat, usd-core) is loaded. What is unsupported, missing
+    or odd is left out or taken as that reader takes it, with a warning (ModelWarning), and `robot.report()` lists it.
+    `unsupported="raise"` raises ModelError instead. If joints move links without moving any mass, kinematics, collisions and
+    pictures work, and functions that need masses raise NotDefinedError; `Description.with_inertias` adds inertias.
 
     A robot with loops or couplings is a `ClosedRobot`. `independent` names the joints in loops whose velocities are the
     independent velocities, and overrides the file; it cannot name joints that follow others. `execution` is "auto", "traced",
@@ -131,7 +141,7 @@ def load(
         equalities=equalities,
     )
     options = {"independent": independent, "execution": execution, "loop_tolerance": loop_tolerance, "equalities": equalities}
-    robot = build(description, base, gravity, **options)  # type: ignore[arg-type]
+    robot = _built(description, base, gravity, strict=unsupported == RAISE, **options)  # type: ignore[arg-type]
     if contradicting := robot.report().get(CONTRADICTING):
         warnings.warn(
             f"{robot.model.source}: loops that contradict each other, because the file's numbers are rounded, close only to "
@@ -161,6 +171,20 @@ def build(
     equalities: Annotated[str, CHECKED_LATER] = EXACT,
 ) -> Robot:
     """Build a robot from a description. The arguments and errors are those of `load`; another type raises TypeError."""
+    return _built(description, base, gravity, independent, execution, loop_tolerance, equalities)
+
+
+def _built(
+    description: Description,
+    base: str,
+    gravity: Sequence[float] | None,
+    independent: Iterable[str] | None,
+    execution: str,
+    loop_tolerance: float,
+    equalities: str,
+    strict: bool = False,
+) -> Robot:
+    """Build a robot. If `strict`, raise ModelError for negative moments and for joints that move no mass."""
     if not isinstance(description, Contents):
         given = f"a {type(description).__name__}" if isinstance(description, ModelView) else repr(description)
         raise TypeError(f"build takes a Description, which featherweight.read returns for a file (load does both); got {given}")
@@ -169,7 +193,9 @@ def build(
         description = replace(description, independent=tuple(independent), dependent=())
         require_independent(description)
     _check_equalities(equalities)
-    model = build_model(description, base, gravity)
+    model = build_model(description, base, gravity, strict)
+    if not model.joints and execution == "rolled":  # there is nothing to roll
+        execution = "traced"
     if equalities == COMPLIANT:
         model = with_held_equalities(model, description)
         description = replace(description, loops=(), couplings=(), closures=(), independent=(), dependent=())
@@ -177,11 +203,22 @@ def build(
         from .closed import ClosedRobot  # imported on demand: it imports the kernels of all mechanisms
         from .closing.loops import Loops
 
-        return ClosedRobot(Loops(description, model, loop_tolerance), execution)
-    for name in description.independent:
-        joint_of(description, name, "independent")
-    require_mass(model)
-    return Robot(model, execution)
+        loops = Loops(description, model, loop_tolerance)
+        if strict:
+            loops.require_mass()
+        robot: Robot = ClosedRobot(loops.with_massless(), execution)
+    else:
+        for name in description.independent:
+            joint_of(description, name, "independent")
+        if strict:
+            require_mass(model)
+        robot = Robot(with_massless(model, loose_joint(model)), execution)
+    if links := robot.model.massless:
+        warn_caller(
+            f"{model.source}: joints move {listed(links)} without moving any mass: functions that need masses are not defined "
+            "and raise NotDefinedError. Give inertias in the file, or by featherweight.read(path).with_inertias(...)"
+        )
+    return robot
 
 
 def _check_equalities(equalities: str) -> None:

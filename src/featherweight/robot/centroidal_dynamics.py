@@ -149,6 +149,7 @@ def _centroidal(
 
 def require_center(robot: System, what: str) -> None:
     """Raise NotDefinedError, a ValueError, if the robot has no centre of mass."""
+    robot.require_dynamics(what)
     if not robot.mass > 0.0:
         raise NotDefinedError(
             f"{what} is not defined: {robot.name} has no mass and therefore no centre of mass. Give its bodies masses"

@@ -76,13 +76,13 @@ class ClosedRobot(Robot):
 
     @checked
     def with_armature(self, armature: Armature) -> ClosedRobot:
-        return ClosedRobot(self._loops.with_model(with_armature(self.model, armature)), self.execution)
+        return ClosedRobot(self._loops.with_model(with_armature(self.model, armature)).with_massless(), self.execution)
 
     @checked
     def with_inertial_parameters(self, parameters: npt.ArrayLike) -> ClosedRobot:
         loops = self._loops.with_model(with_inertial_parameters(self.model, parameters))
         loops.require_mass()
-        return ClosedRobot(loops, self.execution)
+        return ClosedRobot(loops.with_massless(), self.execution)
 
     def with_weights_of(self, model: Model) -> ClosedRobot:
         return ClosedRobot(self._loops.with_model(model), self.execution)
@@ -244,6 +244,9 @@ class ClosedRobot(Robot):
             return q
         left, before = (np.abs(x - super(ClosedRobot, self)._within_limits(x)).max() for x in (closed, q))
         return closed if left < before else q
+
+    def _fillings(self) -> tuple[Callable[[], Vector], ...]:
+        return lambda: configuration.neutral(self._coordinates, self.nq), self.neutral
 
     def _closed_near(self, name: str, q: Vector) -> Vector:
         return self._closing.near(name, q)

@@ -22,6 +22,7 @@ from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
 
+WITHOUT_MASS = "moving links without mass, so that functions of masses are not defined"  # a key of reports
 EQUAL_LIMITS = "equal lower and upper limits, which simulations ignore"  # a key of reports
 
 
@@ -175,6 +176,8 @@ class ModelView(SuggestsNames):
         unused = {**dict(self.model.unused), **{kind: listed(names) for kind, names in self.left_out_at_joints.items()}}
         if equal := [j.name for j in self.model.joints if j.lower == j.upper]:
             unused[EQUAL_LIMITS] = listed(equal)
+        if self.model.massless:
+            unused[WITHOUT_MASS] = listed(self.model.massless)
         return unused
 
     @property

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 from ..algorithms.contact.constraint_rows import ConstraintRows
-from ..algorithms.mechanisms.cluster_tree import ClusterTree
 from ..checks import CHECKED_LATER, checked
 from ..engine.function import CompiledFunction, R, cheapest
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, WrappedProgram, nested, with_kernels
 from ..engine.sources import digest
-from ..engine.trace import trace
 from ..model.inertial_parameters import NAMES, inertia_in_row
 from ..model.model import Placed
 from ..model.tree import Tree
 from ..names import choose_from
+from .inertia_reading import MASSES, reads, with_trees
 from .linear_parameters import Chosen, chosen_joints
 from .system import System
 
@@ -121,26 +120,15 @@ class ParametricKernel(WrappedProgram):
     def identity(self) -> tuple[object, ...]:
         """The identity of the kernel without the robot's own inertias."""
         arguments = ((0.0,) * len(NAMES),) * len(self.inertias.bodies), (0.0,) * len(self.inertias.armatures)
-        blank = _with_trees(self.program, lambda tree: tree_with(tree, self.inertias, *arguments))
+        blank = with_trees(self.program, lambda tree: tree_with(tree, self.inertias, *arguments))
         return "parametric", digest(tree_with), self.inertias, blank.identity()
 
     def flat(self, *inputs: list[Any]) -> list[Any]:
         known = {x.name: values for x, values in zip(self.inputs, inputs, strict=True)}
         parameters = nested(known.get(PARAMETERS, []), (len(self.inertias.bodies), len(NAMES)))
         armature = known.get(ARMATURE, ())
-        program = _with_trees(self.program, lambda tree: tree_with(tree, self.inertias, parameters, armature))
+        program = with_trees(self.program, lambda tree: tree_with(tree, self.inertias, parameters, armature))
         return program.flat(*(known[x.name] for x in self.program.inputs))
-
-
-def _with_trees(program: KernelProgram, change: Callable[[Tree], Tree]) -> KernelProgram:
-    """Return the kernel with another tree, or with a mechanism of another tree."""
-
-    def changed(constant: object) -> Any:
-        if isinstance(constant, ClusterTree):
-            return constant._replace(tree=change(constant.tree))
-        return change(constant) if isinstance(constant, Tree) else constant
-
-    return replace(program, constants=tuple(map(changed, program.constants)))
 
 
 def _with_inertias(program: Program, inertias: Inertias) -> Program:
@@ -163,19 +151,6 @@ def stand_still(x: Sequence[Any], x_dot: Sequence[Any]) -> None:
     """Write zero rates for inertias: results of a traced kernel are zero unless it writes them."""
 
 
-class _Read(Exception):
-    """Raised when a kernel reads a watched value."""
-
-
-class _Watched:
-    """A stand-in for numbers that detects whether a kernel reads them."""
-
-    def __getitem__(self, *index: object) -> Any:
-        raise _Read
-
-    __iter__ = __len__ = __getitem__
-
-
 def _reads_inertias(program: KernelProgram) -> bool:
     """Return whether a kernel depends on the inertias of its tree."""
     if any(isinstance(c, ConstraintRows) and c.of_masses for c in program.constants):
@@ -183,13 +158,4 @@ def _reads_inertias(program: KernelProgram) -> bool:
             f"{program.name}: rows of a CenterOfMass constraint depend on the masses, which therefore cannot be arguments. Use "
             "robots of their own (with_inertial_parameters)"
         )
-    if not any(isinstance(c, (Tree, ClusterTree)) for c in program.constants):
-        return False
-    watched: Any = _Watched()
-    fields = ("mass", "moment", "inertia", "armature")
-    try:
-        found = _with_trees(program, lambda tree: tree._replace(**dict.fromkeys(fields, watched)))
-        trace(found.flat, [x.size for x in found.inputs])
-    except _Read:
-        return True
-    return False
+    return reads(program, (*MASSES, "armature"))

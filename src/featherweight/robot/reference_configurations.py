@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from ..names import choose_from
 
 
 class ReferenceConfigurations(Mapping[str, Vector]):
-    """Named configurations (nq,), read-only. Joints without coordinates in the file have their values of `neutral()`.
+    """Named configurations (nq,), read-only. Joints without coordinates in the file are at zero, where loops can be closed.
+
+    If loops cannot be closed near there, these joints start from their values of `neutral()`.
 
     `control(name)` returns the controls (nu,) of a configuration, in the order of `robot.controls`: zeros if the file has
     none.
@@ -23,7 +26,7 @@ class ReferenceConfigurations(Mapping[str, Vector]):
         self,
         model: Model,
         joints: Sequence[MovingJoint],
-        neutral: Callable[[], Vector],
+        fillings: Sequence[Callable[[], Vector]],
         closed: Callable[[str, Vector], Vector],
     ) -> None:
         self._robot = model.name
@@ -31,13 +34,13 @@ class ReferenceConfigurations(Mapping[str, Vector]):
         self._joints = [j for j in joints if j.q_slice.stop > j.q_slice.start]
         self._controls = {c.name: dict(c.controls) for c in model.configurations}
         self._names = list(controls_of(model.actuators))
-        self._neutral, self._closed = neutral, closed
+        self._fillings, self._closed = fillings, closed
         self._found: dict[str, Vector] = {}
 
     def __getitem__(self, name: str) -> Vector:
         self._require(name)
         if name not in self._found:
-            q = self._closed(name, self._assembled(self._coordinates[name]))
+            q = self._closed_from_first_filling(name)
             q.flags.writeable = False
             self._found[name] = q
         return self._found[name]
@@ -51,9 +54,20 @@ class ReferenceConfigurations(Mapping[str, Vector]):
         if name not in self._coordinates:
             raise KeyError(f"{self._robot} has no configuration {choose_from(name, list(self))}")
 
-    def _assembled(self, coordinates: Mapping[str, Sequence[float]]) -> Vector:
+    def _closed_from_first_filling(self, name: str) -> Vector:
+        """Return the configuration, with loops closed from the first filling of joints without coordinates that allows it."""
+        coordinates = self._coordinates[name]
         given = [j for j in self._joints if j.name in coordinates]
-        q = np.zeros(self._joints[-1].q_slice.stop) if len(given) == len(self._joints) else np.array(self._neutral())
+        *others, last = self._fillings
+        for filling in others:
+            with suppress(ValueError):
+                return self._closed(name, self._filled(given, coordinates, filling()))
+            if len(given) == len(self._joints):
+                break
+        return self._closed(name, self._filled(given, coordinates, last()))
+
+    def _filled(self, given: Sequence[MovingJoint], coordinates: Mapping[str, Sequence[float]], q: Vector) -> Vector:
+        q = np.array(q)
         for j in given:
             q[j.q_slice] = coordinates[j.name]
             if rotation := j.type.rotation:  # files have few digits of quaternions

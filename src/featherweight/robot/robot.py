@@ -35,14 +35,14 @@ from . import (
 )
 from . import parametric as of_inertias
 from .arguments import Q0, Q1
-from .closing.soundness import loose_rows, require_mass
+from .closing.soundness import loose_joint, loose_rows, require_mass, with_massless
 from .collision import colliding
 from .compiled_member import compiled, functions_of
 from .constraints.constraint import as_constraints
 from .constraints.contact import Constraint
 from .constraints.operational_space import OperationalSpace
 from .step_functions import StepFunctions
-from .system import NotDefinedError, System
+from .system import NotDefinedError, System, rows_of
 from .tendons import tendon_functions
 
 LOST = 8  # digits that accelerations lose near singular configurations
@@ -81,7 +81,8 @@ class Robot(System):
         If you add h times a joint's damping to its armature, a step of h seconds treats the damping implicitly. Raises
         ValueError for an unknown joint or a negative armature.
         """
-        return Robot(with_armature(self.model, armature), self.execution)
+        model = with_armature(self.model, armature)
+        return Robot(with_massless(model, loose_joint(model)), self.execution)
 
     @checked
     def with_inertial_parameters(self, parameters: npt.ArrayLike) -> Robot:
@@ -92,7 +93,7 @@ class Robot(System):
         """
         model = with_inertial_parameters(self.model, parameters)
         require_mass(model)
-        return Robot(model, self.execution)
+        return Robot(with_massless(model, None), self.execution)
 
     def with_weights_of(self, model: Model) -> Robot:
         """Return the same robot with the masses and inertias of another model of it, which may be physically impossible."""
@@ -108,14 +109,14 @@ class Robot(System):
         of the dynamics do not check q, so that they stay fast; simulations check where they start, and where a step fails.
         """
         q = self._checked("q", q, self.nq)
-        found = self.irregular(q.reshape(-1, self.nq))
+        found = self.irregular(rows_of(q))
         if found is not None:
             at = f"state {tuple(map(int, np.unravel_index(found[0], q.shape[:-1])))} of q is " if q.ndim > 1 else ""
             raise ValueError(f"{self.name}: {at}{found[1]}")
 
     def warn_where_irregular(self, q: Array, masses: bool = True) -> None:
         """Issue a RuntimeWarning for q (..., nq) that `require_regular` refuses; the check of masses may take milliseconds."""
-        found = self.irregular(q.reshape(-1, self.nq), masses=masses)
+        found = self.irregular(rows_of(q), masses=masses)
         if found is not None:
             warn_caller(f"{self.name}: {found[1]}", RuntimeWarning)
 
@@ -124,7 +125,8 @@ class Robot(System):
 
         Without `masses`, only loops are checked.
         """
-        rows = self._loose(q, 10.0**-digits) if masses and not self.model.solid else np.zeros(0)
+        judged = masses and not self.model.solid and not self.model.massless
+        rows = self._loose(q, 10.0**-digits) if judged else np.zeros(0)
         states = np.flatnonzero(rows >= 0)
         if not len(states):
             return None

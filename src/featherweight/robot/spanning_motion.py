@@ -40,7 +40,9 @@ def of_spanning_tree(robot: System, kernel: Callable[..., None], arguments: str,
     """Return a kernel for trees as a function of `spanning_q` ("q"), or of `spanning_q` and `spanning_v` ("qv")."""
     tree = robot.model.tree
     inputs = {"q": Input(SPANNING_Q, (robot.model.nq,)), "v": Input(SPANNING_V, (len(tree.parent),))}
-    return KernelProgram(kernel.__name__, kernel, (tree,), tuple(inputs[x] for x in arguments), (output,))
+    program = KernelProgram(kernel.__name__, kernel, (tree,), tuple(inputs[x] for x in arguments), (output,))
+    robot.require_masses_of(program)
+    return program
 
 
 def rate_along_velocity(source: Program, name: str, result: str, doc: str | None) -> Program:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..algorithms import integration
 from ..array_types import Array, Vector
@@ -21,9 +23,10 @@ from ..model.placement import chained
 from ..model.topology import Topology
 from ..model.tree import Placements
 from ..model.types import START, WORLD, AnyFrame, Frame, Pose
-from ..names import choose_from
+from ..names import choose_from, listed
 from ..summaries import VisibleMessage
 from .arguments import Argument, Configuration, Velocity
+from .inertia_reading import reads_masses
 from .model_view import ModelView
 from .reference_configurations import ReferenceConfigurations
 
@@ -35,6 +38,12 @@ CONTRADICTING = "loops that contradict each other"  # a key of reports
 
 class NotDefinedError(VisibleMessage, ValueError):
     """The robot does not define the function; for example, a robot without mass has no centre of mass."""
+
+
+def rows_of(q: npt.ArrayLike) -> Array:
+    """Return configurations (..., nq) as contiguous rows (states, nq) of double precision, also for nq = 0."""
+    q = np.ascontiguousarray(q, np.float64)
+    return q.reshape(math.prod(q.shape[:-1]), q.shape[-1])
 
 
 class System(ModelView):
@@ -100,12 +109,16 @@ class System(ModelView):
         """Named configurations (nq,) of the file, read-only.
 
         They are the group states of SRDF, and the keyframes and "qpos0" (the initial configuration) of MJCF. Joints that a
-        configuration does not name have their values of `neutral()`.
+        configuration does not name are at zero.
 
         If a configuration opens loops by more than rounding, `close` closes them near it; the independent joints keep their
         values if possible. An unknown name raises KeyError; loops that cannot be closed raise ValueError.
         """
-        return ReferenceConfigurations(self.model, self.joints, self.neutral, self._closed_near)
+        return ReferenceConfigurations(self.model, self.joints, self._fillings(), self._closed_near)
+
+    def _fillings(self) -> tuple[Callable[[], Vector], ...]:
+        """Return functions for configurations (nq,) that give values to joints that a configuration does not name."""
+        return (self.neutral,)
 
     def _closed_near(self, name: str, q: Vector) -> Vector:
         """Return the named configuration, which the file gives as q, with its loops closed."""
@@ -172,7 +185,23 @@ class System(ModelView):
             part=part,
             owner=self.name,
         )
+        self.require_masses_of(program)
         return CompiledFunction(program, self.execution, algorithm)
+
+    def require_dynamics(self, what: str) -> None:
+        """Raise NotDefinedError, a ValueError, if no joint moves, or if joints move links without moving any mass."""
+        if not self.model.joints:
+            raise NotDefinedError(f'{self.name}: {what} needs a joint that moves; load a flying robot with base="floating"')
+        if self.model.massless:
+            raise NotDefinedError(
+                f"{self.name}: {what} needs the masses of all moving links; these have none: {listed(self.model.massless)}. "
+                "Give them an <inertial> in the file, or inertias by featherweight.read(path).with_inertias(...)"
+            )
+
+    def require_masses_of(self, program: KernelProgram) -> None:
+        """Raise NotDefinedError for a kernel that reads masses, if joints move links without moving any mass."""
+        if self.model.massless and reads_masses(program):
+            self.require_dynamics(program.name)
 
     def _checked(self, name: str, x: object, n: int) -> Array:
         """Return numbers (..., n) in double precision. Raises ValueError for another length."""

@@ -116,7 +116,7 @@ class FleetSlopes:
     @property
     def left(self) -> Sequence[int]:
         """The numbers of robots with rigid contact in the last evaluation, which lacks its impulses."""
-        return np.flatnonzero(self.found.left).tolist()  # type: ignore[no-any-return]
+        return np.flatnonzero(self.found.left).tolist()
 
     def doubtful(self) -> list[tuple[str, ...]]:
         """Return the names of what is doubtful about each robot's derivatives."""

@@ -53,6 +53,7 @@ from .defaults import of_the_file, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, products, step_derivatives
 from .fleet import Fleet, Inputs
 from .observers import Observer, Pictures, SimulationView
+from .parameter_derivatives import parameter_derivatives
 from .plant import Touchable, plant_of
 from .recording import Recording, controlled, read_only
 from .scene import ContactSphere, Ground
@@ -82,7 +83,7 @@ STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
 TIME = FINITE.worded("a finite number of seconds")
 CONSTANT = "robot", "step_size", "integrator", "forces", "ground", "on_failure"
-WHEN_NEEDED = {"_copies", "touching_links"}  # copies that make rollouts, and a list
+WHEN_NEEDED = {"_copies", "_differing", "touching_links"}  # copies that make rollouts and differences, and a list
 MOST_COPIES, FEW = 4, 256  # copies for different numbers of robots; greatest number that has a copy of its own
 
 
@@ -172,6 +173,7 @@ class Simulation(SuggestsNames):
         threads: int | None = None,
     ) -> None:
         check_robot("Simulation", robot)
+        robot.require_dynamics("Simulation")
         step, integrator = of_the_file(robot, step, integrator)
         check_step(step, integrator)
         if isinstance(contact, str):
@@ -195,6 +197,7 @@ class Simulation(SuggestsNames):
         self.forces, self.ground, self.on_failure = plant.forces, ground, on_failure
         self._use = Use(f"the simulation of {robot.name!r}", "make one for each thread, such as copy.copy(simulation)")
         self._observers: list[Observer] = []
+        self._varied: dict[str, Array] = {}  # arguments of the last `vary`
         self._pictures: Pictures | None = None
         with plant.model.wait:
             self._fleet = Fleet(plant, threads, on_failure)
@@ -391,6 +394,8 @@ class Simulation(SuggestsNames):
         if parameters is not None and self.robot.model.carried:
             raise NotImplementedError(f"inertial parameters of {self.robot.name}, with gravity compensation, cannot vary")
         self._fleet.vary(varied_arrays(self._fleet, given, parameters, armature))
+        every = {"parameters": parameters, "armature": armature, **given}
+        self._varied = {name: np.array(x, float) for name, x in every.items() if x is not None}
         vars(self).pop("_copies", None)
 
     # moving
@@ -471,6 +476,33 @@ class Simulation(SuggestsNames):
         given = np.broadcast_to(of_robots("cotangents", cotangents, (size,), robots), (robots, size))
         found = products(self._fleet, inputs, np.ascontiguousarray(given, np.float64))
         return found[0] if self._fleet.single else found
+
+    @exclusive
+    def parameter_derivatives(
+        self,
+        *parameters: str,
+        tau: ArrayLike | None = None,
+        control: ArrayLike | None = None,
+        external_forces: ArrayLike | None = None,
+    ) -> dict[str, Array]:
+        """Return the derivatives of the state after the step that `step` would take by parameters of the robot, by name.
+
+        Parameters are the arguments of `vary`: "parameters" (inertial parameters), "armature", and the factors "friction",
+        "joint_friction", "damping", "stiffness" and "gains", at their values in the last `vary`, or else the robot's own. Each
+        array is (..., 2 nv + na, k), for k numbers of the argument: 10 for each body, one for each joint, degree of freedom or
+        actuator, and one friction factor. The state is that of `derivatives`.
+
+        They are central differences over 1e-6 of the parameter (forward differences at zero, which factors and armatures cannot
+        pass) of whole steps, which a fleet of 2 k robots takes on threads. Raises as `step` and `vary` do.
+
+            slopes = sim.parameter_derivatives("damping", "friction", control=u)["damping"]
+        """
+        if "_differing" not in vars(self):
+            self._differing = copy.deepcopy(self)
+            self._differing.on_failure = self._differing._fleet.on_failure = "raise"
+        inputs = {"tau": (tau, 1), "control": (control, 1), "external_forces": (external_forces, 2)}
+        found = parameter_derivatives(self._differing, self.state, self._varied, parameters, inputs)
+        return {name: x[0] for name, x in found.items()} if self._fleet.single else found
 
     @exclusive
     @knows_keywords

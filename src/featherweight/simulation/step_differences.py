@@ -25,6 +25,7 @@ from .step_status import TAKEN
 AHEAD, BEHIND, HERE = range(3)
 FINER = 0.1  # factor of the step of differences that tell a bend from a curve
 TINY = 1e-300
+ROUNDED = 1e-13  # difference of numbers that counts as rounding, relative to them or to one
 
 
 class StepDifferences(NamedTuple):
@@ -154,8 +155,10 @@ def relative_bend(d: StepDifferences) -> float:
     """Return the difference of the changes on both sides over their sum."""
     bend = forward = backward = 0.0
     for row in range(d.after.shape[1]):
-        ahead, behind = d.after[AHEAD, row] - d.after[HERE, row], d.after[HERE, row] - d.after[BEHIND, row]
-        bend, forward, backward = max(bend, abs(ahead - behind)), max(forward, abs(ahead)), max(backward, abs(behind))
+        here, ahead, behind = d.after[HERE, row], d.after[AHEAD, row], d.after[BEHIND, row]
+        if abs(ahead - 2.0 * here + behind) > ROUNDED * max(1.0, abs(here)):
+            bend = max(bend, abs(ahead - 2.0 * here + behind))
+        forward, backward = max(forward, abs(ahead - here)), max(backward, abs(here - behind))
     return bend / max(forward + backward, TINY)
 
 

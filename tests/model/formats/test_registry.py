@@ -77,7 +77,7 @@ def test_mimic_is_for_followers_of_all_formats() -> None:
 @pytest.mark.parametrize("text", [FOLLOWING, '<robot name="r"><link name="a"/></robot>'])
 @pytest.mark.parametrize("option", ["mimic", "unsupported"])
 def test_options_that_are_misspelt_are_refused_for_every_format(text: str, option: str) -> None:
-    with pytest.raises(ValueError, match=f"{option} must be one of follow|{option} must be one of refuse"):
+    with pytest.raises(ValueError, match=f"{option} must be one of follow|{option} must be one of report, raise"):
         load_description(text, mimic="folow") if option == "mimic" else load_description(text, unsupported="repot")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight import ModelError
+from featherweight import ModelError, ModelWarning
 
 URDF = """<robot name="arm"><link name="base"/>
   <link name="rod"><inertial><origin xyz="0 0 0.3"/><mass value="2"/>
@@ -130,7 +130,9 @@ def test_a_declared_encoding_counts_for_bytes_and_not_for_strings(declared: str)
         assert fw.read(text.encode(declared)).name == "Ärmchen"
     else:
         with pytest.raises(ModelError, match="<bytes>"):
-            fw.read(text.encode())
+            fw.read(text.encode(), unsupported="raise")
+        with pytest.warns(ModelWarning, match="read as UTF-8"):
+            assert fw.read(text.encode()).name == "Ärmchen"
     mjcf = (
         f'<?xml version="1.0" encoding="{declared}"?><mujoco model="Ärmchen"><worldbody><body name="a"/></worldbody></mujoco>'
     )
@@ -193,7 +195,7 @@ HOSTILE: dict[str, tuple[Any, type[Exception], list[str]]] = {
 def test_what_is_no_robot_is_refused_in_few_words(kind: str) -> None:
     given, error, words = HOSTILE[kind]
     with pytest.raises(error) as caught:
-        fw.read(given)
+        fw.read(given, unsupported="raise")
     told = str(caught.value)
     assert len(told) < 400 and [word for word in words if word not in told] == []
 
@@ -209,14 +211,14 @@ def test_folders_are_refused_and_errors_name_an_open_file(tmp_path: Path) -> Non
     with path.open(encoding="utf-8") as stream, pytest.raises(ModelError, match=r"latin\.urdf: .*'rb'"):
         fw.read(stream)
     with path.open("rb") as stream, pytest.raises(ModelError, match=r"latin\.urdf: not an XML file"):
-        fw.read(stream)
+        fw.read(stream, unsupported="raise")
     with pytest.raises(ModelError, match=r"folder: .*nowhere: no such folder"):
         fw.read(URDF, folder=tmp_path / "nowhere")
 
 
 def test_errors_inside_text_name_the_element() -> None:
     with pytest.raises(ModelError, match=r"^<string>: link 'rod': the mass is negative"):
-        fw.read(URDF.replace('mass value="2"', 'mass value="-2"'))
+        fw.read(URDF.replace('mass value="2"', 'mass value="-2"'), unsupported="raise")
     with pytest.raises(ModelError, match=r"^<bytes>: joint 'hinge': unknown type 'hinged'"):
         fw.read(URDF.replace("continuous", "hinged").encode())
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..files import MissingFile, is_mesh_there
+from ..files import FETCH, MissingFile, is_mesh_there, is_pointer
 from ..types import Shape, ShapeType
-from .packages import NONE_GIVEN, Packages, package_of
+from .packages import NONE_GIVEN, Packages, package_of, without_package_prefix
 from .xml import shortened
 
 SCHEME = re.compile(r"[A-Za-z][\w+.-]*:")  # scheme of a URI
@@ -37,11 +37,14 @@ def shapes_of_file(
 def find_mesh(filename: str, folder: Path | None, packages: Packages = NONE_GIVEN) -> str:
     """Return the absolute path of a mesh that a file in `folder` names, or the name as a `MissingFile` if there is none.
 
-    A relative name refers to the folder, a package name to `packages`. Text without a file has no folder.
+    A relative name refers to the folder, a package name to `packages`. Text without a file has no folder. Backslashes separate
+    folders where no file has them in its name.
     """
-    for path in _candidates(filename, None if folder is None else Path(os.path.abspath(folder)), packages):
-        if os.path.isfile(path):  # Path raises OSError for names that are too long
-            return os.path.abspath(path)
+    near = None if folder is None else Path(os.path.abspath(folder))
+    for name in dict.fromkeys((filename, filename.replace("\\", "/"))):
+        for path in _candidates(name, near, packages):
+            if os.path.isfile(path):  # Path raises OSError for names that are too long
+                return os.path.abspath(path)
     return MissingFile(filename)
 
 
@@ -49,6 +52,8 @@ def _candidates(filename: str, folder: Path | None, packages: Packages) -> Itera
     package = package_of(filename)
     if package is not None:
         yield from (found / package[1] for found in packages.folders(package[0], folder))
+        name = without_package_prefix(filename) or ""  # package:///part.stl: a package without a name
+        yield from (place / name for place in (*packages.path, *([] if folder is None else [folder])))
         return
     path = local_path(filename)
     if folder is not None:
@@ -73,6 +78,8 @@ def _missing_meshes(shapes: Iterable[Shape], folder: Path | None, packages: Pack
 
 def _remedy(filename: str, folder: Path | None, packages: Packages) -> str:
     """Describe where a missing mesh was searched, and a remedy if there is one besides supplying the file."""
+    if not isinstance(filename, MissingFile) and is_pointer(filename):
+        return f", {FETCH}"
     package = package_of(filename)
     if package is not None:
         near = None if folder is None else Path(os.path.abspath(folder))

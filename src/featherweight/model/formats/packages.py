@@ -78,11 +78,17 @@ NONE_GIVEN = Packages()
 
 def package_of(filename: str) -> tuple[str, str] | None:
     """Return the package at the beginning of a file's name, and the rest of the name; None without a package."""
-    prefix = next((p for p in PREFIXES if filename.startswith(p)), None)
-    if prefix is None:
+    name = without_package_prefix(filename)
+    if name is None:
         return None
-    package, _, rest = filename.removeprefix(prefix).lstrip("/").partition("/")
+    package, _, rest = name.partition("/")
     return package, rest
+
+
+def without_package_prefix(filename: str) -> str | None:
+    """Return a file's name without package://, or None if it does not begin so."""
+    prefix = next((p for p in PREFIXES if filename.startswith(p)), None)
+    return None if prefix is None else filename.removeprefix(prefix).lstrip("/")
 
 
 def _entries(variable: str) -> list[str]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...checks import argument, one_of
 from ..description import Description
 from ..types import ModelError
-from .unsupported import MIMIC, UNSUPPORTED
+from .unsupported import MIMIC, REPORT, UNSUPPORTED, reading
 
 if TYPE_CHECKING:  # modules that open files are imported on demand, like readers
     from .packages import PackagePath
@@ -44,11 +45,9 @@ class Format(NamedTuple):
 
 FORMATS = [
     Format("URDF", (".urdf",), ".urdf.reader", "read_urdf", options=("mimic",), root="robot"),
-    Format(
-        "MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf", options=("mimic", "unsupported", "equalities"), root="mujoco"
-    ),
-    Format("SDF", (".sdf", ".world"), ".sdf.reader", "read_sdf", options=("mimic", "unsupported"), root="sdf"),
-    Format("USD", (".usd", ".usda", ".usdc", ".usdz"), ".usd.reader", "read_usd", options=("mimic", "unsupported")),
+    Format("MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf", options=("mimic", "equalities"), root="mujoco"),
+    Format("SDF", (".sdf", ".world"), ".sdf.reader", "read_sdf", options=("mimic",), root="sdf"),
+    Format("USD", (".usd", ".usda", ".usdc", ".usdz"), ".usd.reader", "read_usd", options=("mimic",)),
 ]
 
 CHOICES = {"mimic": MIMIC, "unsupported": UNSUPPORTED}  # values of options
@@ -73,19 +72,21 @@ def load_description(
     for key, choice in options.items():
         if key in CHOICES:
             argument(key, choice, one_of(CHOICES[key]))
-    if unknown := options.keys() - {key for format in FORMATS for key in format.options}:
+    if unknown := options.keys() - {"unsupported", *(key for format in FORMATS for key in format.options)}:
         raise TypeError(f"no format of robot files has the option {min(unknown)!r}")
     from .packages import Packages
     from .robot_source import open_source
 
     source = open_source(given, folder, Packages.of(package_path))
-    if xacro_args is not None or source.suffix == XACRO:
-        from .xacro_expansion import expanded
+    with reading(options.pop("unsupported", REPORT)) as notes:
+        if xacro_args is not None or source.suffix == XACRO:
+            from .xacro_expansion import expanded
 
-        source = expanded(source, xacro_args or {})
-    by_path = source.text is None or any(source.suffix in f.suffixes for f in FORMATS if not f.root)
-    format = _format_of_path(source) if by_path else _format_of_text(source)
-    return format.reader()(source, {key: options[key] for key in format.options if key in options})
+            source = expanded(source, xacro_args or {})
+        by_path = source.text is None or any(source.suffix in f.suffixes for f in FORMATS if not f.root)
+        format = _format_of_path(source) if by_path else _format_of_text(source)
+        description = format.reader()(source, {key: options[key] for key in format.options if key in options})
+    return replace(description, unused=(*description.unused, *notes.listed()))
 
 
 def _format_of_path(source: RobotSource) -> Format:

@@ -9,7 +9,8 @@ from ...spatial import Mat3, Vec3, exp_so3
 from ...spatial.elementary import cos, norm, sin
 from ...spatial.rotation_vector import rotation_vector
 from ..checks import excess_moments
-from ..types import LARGEST, Body, Inertia, Matrix, ModelError, Pose, Vector, matmul, transpose
+from ..types import LARGEST, SMALLEST_MASS, Body, Inertia, Matrix, ModelError, Pose, Vector, matmul, transpose
+from .unsupported import tolerate
 
 
 def rotation_by_angles(roll: float, pitch: float, yaw: float) -> Matrix:
@@ -72,7 +73,11 @@ def inertia_at(frame: Pose, mass: float, moments: Sequence[float], where: str) -
     The moments, as in `Inertia`, are in the axes of `frame`.
     """
     if mass < 0.0:
-        raise ModelError(f"{where}: the mass is negative ({mass}); correct it")
+        tolerate(where, f"the mass is negative ({mass})", "correct it", "taken as zero, without inertia")
+        return Inertia()
+    if 0.0 < mass < SMALLEST_MASS:
+        tolerate(where, f"the mass {mass:g} kg is too small for the computation", "make it zero", "taken as zero")
+        mass = 0.0
     xx, xy, xz, yy, yz, zz = moments
     local: Matrix = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = matmul(matmul(frame.R, local), transpose(frame.R))
@@ -93,10 +98,12 @@ def unlimited(limit: float, largest: float = LARGEST) -> float:
 
 
 def ordered_limits(lower: float, upper: float, where: str) -> tuple[float, float]:
-    """Return the limits. Raises ModelError if the lower limit is above the upper limit."""
-    if lower > upper:
-        raise ModelError(f"{where}: the lower limit {lower} is above the upper limit {upper}; exchange or correct them")
-    return lower, upper
+    """Return the limits, in order."""
+    if lower <= upper:
+        return lower, upper
+    problem = f"the lower limit {lower} is above the upper limit {upper}"
+    tolerate(where, problem, "exchange or correct them", "the two are exchanged")
+    return upper, lower
 
 
 NEAR = 1e-11  # tolerance in the file's unit

@@ -14,6 +14,7 @@ from ..description import Description
 from ..editing.notes import warn
 from ..types import ROOT_JOINT, WORLD, Configuration, Contents, JointType, ModelError
 from .robot_source import RobotInput, open_source
+from .unsupported import excuse, tolerate
 from .xml import attribute, read_numbers
 
 USED = {"group_state", "disable_collisions", "disable_default_collisions", "enable_collisions", "virtual_joint"}
@@ -66,12 +67,14 @@ def _configurations(
             name = f"{state.get('group', '')}/{name}"
         where = f"{source}: group_state '{name}'"
         if name in taken:
-            raise ModelError(f"{where}: another configuration has this name; rename one of them")
+            tolerate(where, "another configuration has this name", "rename one of them", "left out")
+            continue
         taken.add(name)
         coordinates: dict[str, tuple[float, ...]] = {}
         for joint, values in _joints(state, where):
             if joint in coordinates:
-                raise ModelError(f"{where}: joint '{joint}' has two values; remove one")
+                tolerate(where, f"joint '{joint}' has two values", "remove one", "the first counts")
+                continue
             if joint in roots and len(values) == JointType.FLOATING.nq:
                 coordinates[ROOT_JOINT] = values
             elif joint not in types:
@@ -79,14 +82,22 @@ def _configurations(
             elif types[joint] is JointType.FIXED:
                 unused.setdefault("configurations of fixed joints", Counter())[joint] += 1
             else:
-                coordinates[joint] = _of_joint(types[joint], values, f"{where}: joint '{joint}'")
+                try:
+                    coordinates[joint] = _of_joint(types[joint], values, f"{where}: joint '{joint}'")
+                except ModelError as error:
+                    excuse(error, "left out")
         yield Configuration(name, tuple(coordinates.items()))
 
 
 def _joints(state: Element, where: str) -> Iterator[tuple[str, tuple[float, ...]]]:
     for joint in state.findall("joint"):
-        name = attribute(joint, "name", where)
-        yield name, tuple(read_numbers(joint, "value", f"{where}: joint '{name}'"))
+        try:
+            name = attribute(joint, "name", where)
+            values = tuple(read_numbers(joint, "value", f"{where}: joint '{name}'"))
+        except ModelError as error:
+            excuse(error, "left out")
+            continue
+        yield name, values
 
 
 def _of_joint(kind: JointType, values: tuple[float, ...], where: str) -> tuple[float, ...]:

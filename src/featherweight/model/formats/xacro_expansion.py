@@ -8,8 +8,9 @@ files are expanded one after another.
 from __future__ import annotations
 
 import os
+import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,10 +23,12 @@ from ..editing.notes import warn_caller
 from ..files import read_regular, require_regular
 from ..types import ModelError
 from .robot_source import RobotSource
+from .unsupported import excuse
 from .xml import shortened, xml_errors
 
 NAMESPACE = "http://www.ros.org/wiki/xacro"
 DECLARATION = "xmlns:xacro"
+UNKNOWN_MACRO = re.compile(r"unknown macro name: (\S+)")
 QUOTED = 300  # most characters of xacro's message
 
 _LOCK = threading.Lock()
@@ -52,21 +55,36 @@ def expanded(source: RobotSource, arguments: Mapping[str, Any]) -> RobotSource:
     if not isinstance(arguments, Mapping):
         raise TypeError(f'xacro_args must be a dictionary, such as {{"arm": "left"}}, not {type(arguments).__name__}')
     taken = _Arguments({name: _written(value) for name, value in arguments.items()})
-    document = _document(source.content(), source.name)
     warned: dict[str, None] = {}  # in order, without duplicates
-    with _LOCK, _our_own(xacro, substitution_args, source, warned):
-        try:
-            xacro.process_doc(document, mappings=taken)
-            text = _text(document)
-        except MemoryError:
-            raise
-        except Exception as error:  # expressions may raise anything
-            raise _refusal(xacro, error, source) from error
+    unknown_macros: dict[str, None] = {}
+    text = None
+    while text is None:
+        document = _document(source.content(), source.name)
+        _remove(document, unknown_macros)
+        with _LOCK, _our_own(xacro, substitution_args, source, warned):
+            try:
+                xacro.process_doc(document, mappings=taken)
+                text = _text(document)
+            except MemoryError:
+                raise
+            except Exception as error:  # expressions may raise anything
+                tag = UNKNOWN_MACRO.search(_words(xacro, error))
+                if tag is None or tag[1] in unknown_macros:
+                    raise _refusal(xacro, error, source) from error
+                excuse(_refusal(xacro, error, source), "left out")
+                unknown_macros[tag[1]] = None
     for message in warned:
         warn_caller(f"{source}: xacro: {message}")
     if unknown := taken.given - taken.asked:
         warn_caller(f"{source}: xacro_args: it does not ask for {sorted(unknown)}, but for {sorted(taken.asked) or 'none'}")
     return replace(source, text=text)
+
+
+def _remove(document: Any, tags: Iterable[str]) -> None:
+    """Remove the elements with these names."""
+    for tag in tags:
+        for element in document.getElementsByTagName(tag):
+            element.parentNode.removeChild(element)
 
 
 class _Arguments(dict[str, str]):

@@ -5,18 +5,23 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder
-from xml.parsers.expat import ExpatError
+from xml.parsers.expat import ExpatError, ParserCreate, errors
+from xml.parsers.expat.errors import messages as codes
 
-from defusedxml import DefusedXmlException  # type: ignore[import-untyped, unused-ignore]
+from defusedxml import DefusedXmlException, EntitiesForbidden  # type: ignore[import-untyped, unused-ignore]
 from defusedxml import ElementTree as SafeElementTree
 
 from ..files import read_regular
 from ..types import LARGEST, ModelError, Vector
+from .unsupported import tolerate
 
 # --- the file and its elements
 
@@ -24,16 +29,107 @@ from ..types import LARGEST, ModelError, Vector
 def parse_xml(source: str, text: str | bytes | None = None, lines: dict[Element, int] | None = None) -> Element:
     """Return the root element of an XML file, or of `text`, which is called `source`; `lines` receives the elements' lines.
 
-    Raises `ModelError` for XML that is damaged or defines entities. The encoding that a string declares is ignored.
+    Mistakes that the XML parser of urdfdom, libsdformat and MuJoCo accepts are tolerated: prefixes without a declaration,
+    elements after the root, a bare &, and others. Raises `ModelError` for XML that is damaged or defines entities. The encoding
+    that a string declares is ignored.
     """
     content = read_regular(source) if text is None else text
+    with xml_errors(source):
+        try:
+            return _parsed(content, lines)
+        except (ParseError, ExpatError, LookupError) as error:
+            found = _parsed_with_mistakes(source, content, lines, error)
+            if found is None:
+                raise
+            return found
+
+
+def _parsed(content: str | bytes, lines: dict[Element, int] | None) -> Element:
     builder = _Builder()
     builder.lines = lines
-    with xml_errors(source):
-        builder.parser = SafeElementTree.XMLParser(target=builder)
-        builder.parser.feed(content)
-        root: Element = builder.parser.close()
+    builder.parser = SafeElementTree.XMLParser(target=builder)
+    builder.parser.feed(content)
+    root: Element = builder.parser.close()
     return root
+
+
+def _parsed_without_namespaces(content: str | bytes, lines: dict[Element, int] | None) -> Element:
+    """Return the root element of XML with prefixes as parts of names."""
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        builder.start(tag, {key: text for key, text in attributes.items() if not key.startswith("xmlns")})
+
+    def forbid(name: str, _: bool, *others: str | None) -> None:
+        raise EntitiesForbidden(name, *others)
+
+    builder = _Builder()
+    builder.lines = lines
+    builder.parser = SimpleNamespace(parser=(parser := ParserCreate()))
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, builder.end, builder.data
+    parser.EntityDeclHandler = forbid
+    parser.Parse(content, True)
+    root: Element = builder.close()
+    return root
+
+
+def _parsed_with_mistakes(
+    source: str, content: str | bytes, lines: dict[Element, int] | None, error: Exception
+) -> Element | None:
+    """Return the root element of XML with mistakes that other parsers accept; None if there are further ones."""
+    parse, told = _parsed, dict[str, str]()
+    for _ in range(MISTAKES):
+        code = errors.XML_ERROR_UNKNOWN_ENCODING if isinstance(error, LookupError) else codes.get(getattr(error, "code", 0))
+        if code == errors.XML_ERROR_UNBOUND_PREFIX:
+            parse = _parsed_without_namespaces
+            told[f"a prefix is not declared (xmlns; {error})"] = "taken as a part of the names"
+        elif mended := _mended(content, code, error):
+            content, mistake, taken = mended
+            told[mistake] = taken
+        else:
+            return None
+        try:
+            if lines is not None:
+                lines.clear()
+            root = parse(content, lines)
+        except (ParseError, ExpatError) as further:
+            error = further
+            continue
+        for mistake, taken in told.items():
+            tolerate(source, f"not an XML file, or cut short: {mistake}", "repair it or export it again", taken)
+        return root
+    return None
+
+
+def _mended(content: str | bytes, code: str | None, error: Any) -> tuple[str | bytes, str, str] | None:
+    """Return the content without the mistake of a parser's error, the mistake, and how it is read; None for other mistakes."""
+    if code == errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT:
+        line, column = error.position if hasattr(error, "position") else (error.lineno, error.offset)
+        rows = content.splitlines(keepends=True)
+        end = sum(len(row) for row in rows[: line - 1]) + column
+        if content[end : end + 1] not in ("<", b"<"):
+            return None
+        return content[:end], f"elements follow the root element (line {line})", "left out"
+    if isinstance(content, bytes):
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            return content.decode("latin-1"), "bytes that are not UTF-8", "read as Latin-1"
+        if code == errors.XML_ERROR_UNKNOWN_ENCODING:
+            return text, "an unknown encoding", "read as UTF-8"
+    else:
+        text = content
+    mended = COMMENT.sub(lambda match: f"<!--{match[1].replace('-', ' ')}-->", CONTROL.sub("", text))
+    mended = INSIDE.sub(lambda match: match[0][:1] + match[0][1:].replace("<", "&lt;"), AMPERSAND.sub("&amp;", mended))
+    if mended != text:
+        return mended, f"invalid characters ({error})", "read as they are"
+    return (text, f"text in another encoding than it declares ({error})", "read as UTF-8") if text is not content else None
+
+
+MISTAKES = 5  # most kinds of mistakes in a file
+COMMENT = re.compile("<!--(.*?)-->", re.DOTALL)
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+AMPERSAND = re.compile(r"&(?!#?\w+;)")
+INSIDE = re.compile("=\\s*(\"[^\"<]*<[^\"]*\"|'[^'<]*<[^']*')")  # a value of an attribute that contains <
 
 
 class _Builder(TreeBuilder):
@@ -78,10 +174,10 @@ def named(root: Element, tag: str, source: str) -> dict[str, Element]:
 
 
 def only(element: Element, tag: str, where: str) -> Element | None:
-    """Return the only child element with this tag, or None."""
+    """Return the child element with this tag, or None; the first counts, and there should be no further ones."""
     children = element.findall(tag)
     if len(children) > 1:
-        raise ModelError(f"{where}: {len(children)} <{tag}> elements inside <{element.tag}>; keep one")
+        tolerate(where, f"{len(children)} <{tag}> elements inside <{element.tag}>", "keep one", "the first counts")
     return children[0] if children else None
 
 
@@ -127,6 +223,16 @@ def _number(text: str, key: str, where: str) -> float:
         remedy = f"give a finite number within ±{LARGEST:g}, or leave it out where it is optional"
         raise ModelError(f"{where}: '{key}' is {value}; {remedy}")
     return value
+
+
+def read_limit(element: Element, key: str, where: str) -> float:
+    """Return a required attribute of one number; it is infinite beyond ±LARGEST, which files write for no limit."""
+    word = attribute(element, key, where).strip()
+    try:
+        value = float(word.replace("_", "?"))
+    except ValueError:
+        return _number(word, key, where)
+    return math.copysign(math.inf, value) if abs(value) >= LARGEST else _number(word, key, where)
 
 
 def read_scalar(element: Element, key: str, where: str) -> float:

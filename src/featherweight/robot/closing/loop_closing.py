@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -105,9 +105,13 @@ class LoopClosing:
     def near(self, name: str, q: Array) -> Array:
         """Return the closed configuration near a named configuration of the file, which often has three digits.
 
-        The independent joints keep their coordinates if possible; otherwise all joints move.
+        The joints that the configuration names keep their coordinates if it names only some, otherwise the independent joints
+        keep theirs; if neither is possible, all joints move.
         """
-        for rows in (self.dependent_rows, self._loop_rows):
+        named = self._named(name)
+        own = {r for j in self.robot.model.joints if j.name in named for r in range(j.v_slice.start, j.v_slice.stop)}
+        unnamed = [r for r in self._loop_rows if r not in own]
+        for rows in (unnamed, self.dependent_rows, self._loop_rows):
             closed, good = self._newton(q[None], rows)
             if good[0]:
                 self._tell_moved(name, q, closed[0])
@@ -120,7 +124,7 @@ class LoopClosing:
     def _tell_moved(self, name: str, q: Array, closed: Array) -> None:
         """Warn if a configuration of the file violates loops or couplings by more than rounded numbers explain."""
         what = f"{self.robot.name}: configuration {name!r}"
-        given = next((dict(c.coordinates) for c in self.robot.model.configurations if c.name == name), {})
+        given = self._named(name)
         place = {j.name: j.q_slice.start for j in self.robot.joints if j.q_slice.stop > j.q_slice.start}
         for c in self.robot._couplings:
             if c.joint in given and all(leader in place for leader, _ in c.terms):
@@ -132,13 +136,22 @@ class LoopClosing:
                     )
         left = [np.abs(a.gap.residual(q[None, a.gap.places])).max(initial=0.0) for a in self._loops.assemblies.values()]
         if max(left, default=0.0) > ROUNDED_START:
-            moved = np.abs(closed - q)
+            moved = np.zeros(len(q))
+            for j in self.robot.joints:
+                if j.name in given:
+                    moved[j.q_slice] = np.abs(closed - q)[j.q_slice]
+            if moved.max() <= ROUNDED_START:
+                return
             joint = next(j for j in self.robot.joints if j.q_slice.start <= moved.argmax() < j.q_slice.stop)
             warn_caller(
                 f"{what} leaves {self._told(q)} open. It is closed before it is used, which moves a coordinate of joint "
                 f"{joint.name!r} by {moved.max():.3g}, the most of all; correct the file, or close a configuration of your "
                 "own, where `keep` names the joints that stay (robot.close(q, keep=[...]))"
             )
+
+    def _named(self, name: str) -> Mapping[str, Sequence[float]]:
+        """Return the coordinates of the joints that a configuration of the file names."""
+        return next((dict(c.coordinates) for c in self.robot.model.configurations if c.name == name), {})
 
     def _told(self, q: Array) -> str:
         """Describe the largest misclosure of a loop."""

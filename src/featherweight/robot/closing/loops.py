@@ -25,7 +25,7 @@ from .declared import Declared, first_row
 from .independence import determined, kept_rows
 from .misclosure import Held, Misclosure
 from .solver import refined
-from .soundness import loose_velocities
+from .soundness import loose_velocities, with_massless
 
 CLOSED = 1e-12  # residual of a closed configuration, relative to the mechanism's size or to 1
 NOTABLE = 1e-9  # residual that reports mention, relative to the mechanism's size or to 1
@@ -44,7 +44,11 @@ class Loops(Declared):
         self.misfits: dict[str, tuple[float, float]] = {}  # [m, rad] contradiction of loops with others
         self._start: dict[tuple[int, ...], Array] = {}  # a closed configuration of the joints of each such cluster
         self.mechanism = self._mechanism()
-        self.require_mass()
+        if not self.mechanism.parent:
+            raise ModelError(
+                f"{self.d.source}: loops and couplings fix all joints, so the robot cannot move; remove some of them, or, if "
+                "rounded numbers make loops contradict each other, give a larger loop_tolerance"
+            )
 
     def with_model(self, model: Model) -> Loops:
         """Return the same clusters for a model that differs only in its inertias."""
@@ -54,22 +58,28 @@ class Loops(Declared):
         return other
 
     def require_mass(self) -> None:
-        """Raise ModelError for independent velocities that move no mass, in general or where a follower stands still."""
-        n = len(self.mechanism.parent)
-        if n == 0:
+        """Raise ModelError for independent velocities that move no mass."""
+        if found := self._loose():
+            joint, there = found
             raise ModelError(
-                f"{self.d.source}: loops and couplings fix all joints, so the robot cannot move; remove some of them, or, if "
-                "rounded numbers make loops contradict each other, give a larger loop_tolerance"
+                f"{self.d.source}: joint {joint!r}, with the joints that loops and couplings move along, moves no mass"
+                f"{there}; give the bodies an inertia"
             )
+
+    def with_massless(self) -> Loops:
+        """Return the same clusters, for a model with the names of its links without mass if a joint moves no mass."""
+        found = self._loose()
+        joint = next(j for j in self.model.joints if j.name == found[0]) if found else None
+        return self.with_model(with_massless(self.model, joint))
+
+    def _loose(self) -> tuple[str, str] | None:
+        """Return the joint of a velocity that moves no mass, in general or where a follower stands still, and where."""
         q = self.in_general_position()
         for at, there in ((q, ""), *self._standstills(q)):
             lost = int(loose_velocities(self.mechanism, at[None])[0])
             if lost >= 0:
-                name = self.joint_of(lost)
-                raise ModelError(
-                    f"{self.d.source}: joint {name!r}, with the joints that loops and couplings move along, moves no mass"
-                    f"{there}; give the bodies an inertia"
-                )
+                return self.joint_of(lost), there
+        return None
 
     def in_general_position(self) -> Array:
         """Return a closed configuration (nq,) that is not singular."""

@@ -1,7 +1,8 @@
-"""Checks that a robot's motion is defined: no joint may move without moving mass."""
+"""Checks that a robot's dynamics are defined: no joint may move without moving mass."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,21 @@ def require_mass(model: Model) -> None:
         f"{model.source}: joint {joint.name!r} moves a body without mass: {joint.child!r} can move along it without moving "
         "any mass. Give it an inertia, or make the joint fixed"
     )
+
+
+def with_massless(model: Model, loose: MovingJoint | None) -> Model:
+    """Return the model with the names of its links without mass, if it has a loose joint."""
+    return replace(model, massless=() if loose is None else _massless(model) or (loose.child,))
+
+
+def _massless(model: Model) -> tuple[str, ...]:
+    """Return the moving bodies without mass that carry no body with mass."""
+    tree = model.tree
+    carried = list(tree.mass)
+    for row in range(model.nv - 1, -1, -1):
+        if tree.parent[row] >= 0:
+            carried[tree.parent[row]] += carried[row]
+    return tuple(b.name for b, at in zip(model.bodies, model.placed_bodies, strict=True) if not carried[at.row])
 
 
 def loose_joint(model: Model) -> MovingJoint | None:

@@ -34,7 +34,7 @@ from ...model.model import Placed
 from ...model.types import Pose, Shape, as_matrix
 from ...summaries import Several
 from ..arguments import Q
-from ..system import System, placements
+from ..system import System, placements, rows_of
 from .shape_pairs import CollisionPair, described_pair
 
 # raised for memory that does not hold nq doubles, and for a thread without earlier queries
@@ -157,7 +157,7 @@ class ShapeQueries:
         q = np.asarray(argument(f"{self._robot.name}: q", q, ARRAY))
         if q.ndim == 0 or q.shape[-1] != self._robot.nq or q.dtype.kind not in "fiub":
             self._place(q)  # raises an error that describes the problem
-        rows = np.ascontiguousarray(q, dtype=np.float64).reshape(-1, self._robot.nq)
+        rows = rows_of(q)
         if not self.pairs and not np.isfinite(rows).all():
             self._refuse_numbers()
         return len(rows), {"q": rows, "placement": self._unplaced}

@@ -8,7 +8,7 @@ from ...array_types import Array, Matrix, Tensor, Tensor4
 from ...engine.loops.kernels import CompiledKernel
 from ...model.model import HeldLoop
 from ..frame_functions import frame_classical_acceleration, frame_jacobian, frame_placement
-from ..system import System
+from ..system import System, rows_of
 from .lengths import Lengths, write_lengths
 from .tendon_table import LengthTable, body_frames
 
@@ -46,7 +46,7 @@ class LengthFunctions:
     def evaluate(self, q: Array) -> tuple[Array, Array]:
         """Return coordinates (..., nq + lengths) and rows S (..., n + extra, nv) at q (..., nq)."""
         robot, x = self.robot, self.table.lengths
-        flat = np.ascontiguousarray(q, np.float64).reshape(-1, robot.nq)
+        flat = rows_of(q)
         n = len(robot.model.tree.parent)
         coordinates, S = np.zeros((len(flat), robot.nq + self.count)), np.zeros((len(flat), n + self.table.extra, robot.nv))
         coordinates[:, : robot.nq] = flat

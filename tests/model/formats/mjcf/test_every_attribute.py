@@ -243,7 +243,7 @@ def seen(root: Element) -> Any:
     text = ElementTree.tostring(root)
     mujoco.MjModel.from_xml_string(text.decode())  # otherwise the file of this test is wrong
     try:
-        d = fw.read(text)
+        d = fw.read(text, unsupported="raise")
     except fw.ModelError as error:
         return str(error)
     arrays = [np.asarray(x).tolist() for s in d.shapes for x in (s.vertices, s.heights) if x is not None]

@@ -35,8 +35,8 @@ def write(folder: Path, inside: str) -> Path:
     return path
 
 
-def load(folder: Path, bodies: str, rest: str = "") -> Description:
-    return load_description(write(folder, f"<worldbody>{bodies}</worldbody>{rest}"))
+def load(folder: Path, bodies: str, rest: str = "", **options: Any) -> Description:
+    return load_description(write(folder, f"<worldbody>{bodies}</worldbody>{rest}"), **options)
 
 
 def arm(inside: str = "<joint name='elbow'/>", weight: str = INERTIAL) -> str:
@@ -45,7 +45,7 @@ def arm(inside: str = "<joint name='elbow'/>", weight: str = INERTIAL) -> str:
 
 def message(folder: Path, bodies: str, rest: str = "") -> str:
     with pytest.raises(ModelError) as caught:
-        load(folder, bodies, rest)
+        load(folder, bodies, rest, unsupported="raise")
     assert str(folder / "robot.xml") in str(caught.value)
     return str(caught.value)
 

@@ -215,9 +215,9 @@ def test_what_is_not_supported_is_refused_or_reported(tmp_path: Path, what: str)
     path = write(tmp_path, UNSUPPORTED[what], "")
     path.write_text(path.read_text().replace("<worldbody>", '<worldbody><site name="eye"/>'))
     with pytest.raises(ModelError, match=rf'robot\.xml: {what}.*unsupported="report"'):
-        fw.read(path)
+        fw.read(path, unsupported="raise")
     with pytest.warns(ModelWarning, match=what) as told:
-        robot = fw.load(path, unsupported="report", execution="interpreted")
+        robot = fw.load(path, execution="interpreted")
     assert len(told) == 1
     assert what in robot.report()["not supported, and left out"]
     with pytest.raises(ValueError, match="unsupported must be one of"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from featherweight.model.contact_rules import TWO_FRICTIONS
 from featherweight.model.formats.registry import load_description
 
 
-def read(inside: str) -> Description:
-    return load_description(f'<sdf version="1.11"><model name="m"><link name="a">{inside}</link></model></sdf>')
+def read(inside: str, **options: Any) -> Description:
+    return load_description(f'<sdf version="1.11"><model name="m"><link name="a">{inside}</link></model></sdf>', **options)
 
 
 def collision(geometry: str, more: str = "", name: str = "c") -> str:
@@ -134,7 +135,7 @@ def test_what_is_not_read_is_listed() -> None:
 
 
 REFUSED = {
-    "two geometries": (collision(SPHERE + "<box><size>1 1 1</size></box>"), ["collision 'c'", "<sphere> and <box>; keep one"]),
+    "two geometries": (collision(SPHERE + "<box><size>1 1 1</size></box>"), ["collision 'c'", "<sphere> and <box>"]),
     "no radius": (collision("<sphere/>"), ["collision 'c'", "'radius'"]),
     "negative radius": (collision("<sphere><radius>-1</radius></sphere>"), ["radius of its <sphere> is negative"]),
     "flat box": (collision("<box><size>1 0 1</size></box>"), ["size of its <box> must be positive"]),
@@ -154,9 +155,11 @@ REFUSED = {
 @pytest.mark.parametrize(("inside", "words"), REFUSED.values(), ids=REFUSED)
 def test_damaged_shapes_are_named(inside: str, words: Sequence[str]) -> None:
     with pytest.raises(ModelError) as caught:
-        read(inside)
+        read(inside, unsupported="raise")
     for word in ["<string>", *words]:
         assert word in str(caught.value)
+    d = read(inside)
+    assert any(words[-1] in said for said in dict(d.unused).values())
 
 
 def test_a_ball_rests_on_the_ground_of_its_world() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,7 +17,7 @@ import pinocchio
 import pytest
 from scipy.spatial.transform import Rotation
 
-from featherweight import Description, build
+from featherweight import Description, ModelWarning, build, read
 from featherweight.model.formats.registry import load_description
 from featherweight.model.types import Inertia, JointType, ModelError
 from oracles.matrices import symmetric
@@ -31,8 +34,8 @@ def write(folder: Path, content: str) -> Path:
     return path
 
 
-def load(folder: Path, inside: str) -> Description:
-    return load_description(write(folder, f'<robot name="r">{inside}</robot>'))
+def load(folder: Path, inside: str, **options: Any) -> Description:
+    return load_description(write(folder, f'<robot name="r">{inside}</robot>'), **options)
 
 
 def inertial(mass: str = "1", **changes: str | None) -> str:
@@ -213,13 +216,8 @@ DAMAGED = {
     "underscore": (LINKS + joint("elbow", "base", "arm", '<origin xyz="0 1_0 0"/>'), ["elbow", "xyz", "1_0"]),
     "wrong count": (LINKS + joint("elbow", "base", "arm", '<origin rpy="0 0"/>'), ["elbow", "rpy", "3 numbers, not 2"]),
     "NaN": (LINKS + joint("elbow", "base", "arm", '<axis xyz="nan 0 0"/>'), ["elbow", "xyz", "nan"]),
-    "infinite": (
-        LINKS + joint("elbow", "base", "arm", '<limit upper="inf"/>'),
-        ["elbow", "upper", "inf", "leave it out"],
-    ),
     "overflow": (inertial(ixx="1e999"), ["base", "ixx", "inf"]),
     "number too large": (inertial(ixx="1e31"), ["base", "ixx", "1e+31", "within ±1e+30"]),
-    "limit too large": (LINKS + joint("elbow", "base", "arm", '<limit upper="1e308"/>'), ["elbow", "upper", "leave it out"]),
     "axis too large": (LINKS + joint("elbow", "base", "arm", '<axis xyz="1e308 1e308 0"/>'), ["elbow", "xyz", "within"]),
     "factor too large": (
         LINKS + joint("elbow", "base", "arm") + CHAIN_OF_MIMICS,
@@ -247,7 +245,7 @@ DAMAGED = {
 @pytest.mark.parametrize(("inside", "words"), DAMAGED.values(), ids=DAMAGED)
 def test_damage_is_named_with_file_and_element(tmp_path: Path, inside: str, words: Sequence[str]) -> None:
     with pytest.raises(ModelError) as caught:
-        load(tmp_path, inside)
+        load(tmp_path, inside, unsupported="raise")
     for word in [str(tmp_path / "robot.urdf"), *words]:
         assert word in str(caught.value)
 
@@ -291,22 +289,34 @@ def test_a_missing_file_is_reported_as_such(tmp_path: Path) -> None:
 
 # --- a collection of real robots
 
-UNSOUND = {  # real files that are invalid for dynamics
+ODD = {  # real files that Pinocchio reads
     "romeo_laas_small": "body 'base_link' .* principal moment -0.02",
-    "romeo": "joint 'RThumb3' moves a body without mass: 'RThumb3Link'",
-    "ur3": "the robot has no link",
+    "romeo": "joints move .*RThumb3Link without moving any mass",
+    "alex_psyonic_hands": "'Left_index_q2': it mimics joint 'index_q1', which is not defined",
 }
+
+
+@contextmanager
+def warned(path: Path) -> Iterator[None]:
+    """Context that expects the warning about an odd file, or none."""
+    if path.stem not in ODD:
+        yield
+        return
+    with pytest.warns(ModelWarning) as told:
+        yield
+    assert any(re.search(ODD[path.stem], str(x.message)) for x in told)
 
 
 @pytest.mark.parametrize("path", sorted(ROBOTS.rglob("*.urdf")), ids=lambda path: path.stem)
 def test_real_robots_load_with_the_mass_that_pinocchio_finds(path: Path) -> None:
-    if path.stem in UNSOUND:
-        with pytest.raises(ModelError, match=UNSOUND[path.stem]):
-            build(load_description(path, mimic="independent"), base="floating")
+    if path.stem == "ur3":
+        with pytest.raises(ModelError, match="the robot has no link"):
+            load_description(path)
         return
     robot = load_description(path, mimic="independent")
     assert robot.couplings == ()
-    build(robot, base="floating")
+    with warned(path) if path.stem != "alex_psyonic_hands" else nullcontext():
+        build(robot, base="floating")
     model = pinocchio.buildModelFromUrdf(str(path), pinocchio.JointModelFreeFlyer())
     # the order of summation differs, so a few roundings of the total
     assert sum(body.inertia.mass for body in robot.bodies) == pytest.approx(
@@ -317,13 +327,12 @@ def test_real_robots_load_with_the_mass_that_pinocchio_finds(path: Path) -> None
 
 @pytest.mark.parametrize("path", sorted(p for p in ROBOTS.rglob("*.urdf") if "<mimic" in p.read_text()), ids=lambda p: p.stem)
 def test_joints_of_real_robots_that_mimic_others_follow_them(path: Path) -> None:
-    if path.stem == "alex_psyonic_hands":
-        with pytest.raises(ModelError, match="'Left_index_q2': it mimics joint 'index_q1', which is not defined"):
-            load_description(path)
-        return
-    mimics = [e for e in ElementTree.parse(path).iterfind("joint") if e.find("mimic") is not None]
-    followers = [e.get("name") for e in mimics if e.get("type") != "fixed"]
-    assert [coupling.joint for coupling in load_description(path).couplings] == followers
+    elements = [e for e in ElementTree.parse(path).iterfind("joint") if e.get("type") != "fixed"]
+    leaders = {e.get("name"): m.get("joint") for e in elements if (m := e.find("mimic")) is not None}
+    with warned(path) if path.stem == "alex_psyonic_hands" else nullcontext():
+        couplings = read(path).couplings
+    known = {e.get("name") for e in elements}
+    assert [coupling.joint for coupling in couplings] == [name for name, leader in leaders.items() if leader in known]
 
 
 def test_real_robots_are_found() -> None:

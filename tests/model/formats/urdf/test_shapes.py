@@ -6,6 +6,7 @@ import math
 import shutil
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio
@@ -29,10 +30,10 @@ OVERRULED = (0.0, 0.0, 0.0, 0.9)  # hyq's imu: in Pinocchio, the robot's color o
 SINGLE = 1e-7  # Pinocchio stores colors and scales in single precision
 
 
-def load(folder: Path, inside: str, rest: str = "") -> Description:
+def load(folder: Path, inside: str, rest: str = "", **options: Any) -> Description:
     path = folder / "robot.urdf"
     path.write_text(f'<robot name="r"><link name="base">{inside}</link>{rest}</robot>')
-    return load_description(path)
+    return load_description(path, **options)
 
 
 def drawn(geometry: str, more: str = "", tag: str = "visual") -> str:
@@ -247,7 +248,7 @@ def test_what_is_not_drawn_is_listed(tmp_path: Path) -> None:
 )
 def test_malformed_geometries_are_refused_by_file_link_and_name(tmp_path: Path, geometry: str, words: str) -> None:
     with pytest.raises(ModelError) as caught:
-        load(tmp_path, drawn(geometry, tag="collision"))
+        load(tmp_path, drawn(geometry, tag="collision"), unsupported="raise")
     text = str(caught.value)
     assert text.startswith(f"{tmp_path / 'robot.urdf'}: link 'base': collision 'base_collision'") and words in text
 
@@ -255,7 +256,7 @@ def test_malformed_geometries_are_refused_by_file_link_and_name(tmp_path: Path, 
 @pytest.mark.parametrize("rgba", ["1 0 0", "1 0 0 red", "1 0 0 inf"])
 def test_malformed_colors_are_refused(tmp_path: Path, rgba: str) -> None:
     with pytest.raises(ModelError, match=r"robot\.urdf: material 'm': 'rgba'"):
-        load(tmp_path, "", f'<material name="m"><color rgba="{rgba}"/></material>')
+        load(tmp_path, "", f'<material name="m"><color rgba="{rgba}"/></material>', unsupported="raise")
 
 
 # --- robots made in Python

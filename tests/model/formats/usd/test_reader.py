@@ -191,9 +191,9 @@ def test_swing_limits_are_listed(tmp_path: Path) -> None:
 def test_a_distance_joint_is_refused_or_listed(tmp_path: Path) -> None:
     for inside in (joint("Distance", "j", "a", "b"), joint("", "j", "a", "b", *limits(distance="0, 1"))):
         with pytest.raises(fw.ModelError, match=r"</r/j>: limits of the distance"):
-            read(ARM + inside, tmp_path)
+            read(ARM + inside, tmp_path, unsupported="raise")
         with pytest.warns(fw.ModelWarning, match="left out: </r/j>"):
-            d = read(ARM + inside, tmp_path, unsupported="report")
+            d = read(ARM + inside, tmp_path)
         assert dict(d.unused)["not supported, and left out"] == "</r/j>" and built(d).nv == 6
 
 
@@ -254,7 +254,7 @@ def test_a_four_bar_linkage_moves_as_one(tmp_path: Path) -> None:
 def test_a_loop_that_no_loop_joint_is_is_refused(tmp_path: Path) -> None:
     closing = free("transX", "rotY").replace('"j"', '"l"').replace("/r/b", "/r/c")
     with pytest.raises(fw.ModelError, match=r"</r/l>: a joint that closes a loop and leaves transX, rotY free"):
-        read(CHAIN + closing, tmp_path)
+        read(CHAIN + closing, tmp_path, unsupported="raise")
 
 
 def test_joints_whose_bodies_lie_elsewhere_are_listed(tmp_path: Path) -> None:
@@ -357,7 +357,7 @@ def test_sites_are_frames(tmp_path: Path) -> None:
         (ARM + joint("Revolute", "j", "a", "b", "float physics:lowerLimit = 1\nfloat physics:upperLimit = -1"), "</r/j>: the"),
         (ARM + joint("Revolute", "j", "a", "b", 'uniform token physics:axis = "W"'), "</r/j>: its axis is 'W'"),
         (ARM + joint("Revolute", "j", "a", "b", "quatf physics:localRot0 = (0, 0, 0, 0)"), "</r/j>: the quaternion is zero"),
-        (ARM + joint("Revolute", "j", "a", "b", "float newton:armature = -1"), "</r/j>: newton:armature is -1"),
+        (ARM + joint("Revolute", "j", "a", "b", "float newton:armature = -1"), "</r/j>: the newton:armature is negative (-1)"),
         (ARM + joint("Revolute", "j", "a", "b", drive("angular", stiffness=-1), "PhysicsDriveAPI:angular"), "</r/j>: stif"),
         (body("a", mass="float physics:mass = -1"), "</r/a>: physics:mass is -1"),
         (body("a", mass="float physics:mass = nan"), "</r/a>: physics:mass is not a number"),
@@ -370,7 +370,7 @@ def test_sites_are_frames(tmp_path: Path) -> None:
                         "PhysicsCollisionAPI")), "its points or faces are not lists of numbers"),
         (body("a", mass="float physics:mass = 1"), "</r/a>: its diagonalInertia is not given"),
         (body("a", mass="float3 physics:diagonalInertia = (1, 1, 1)"), "</r/a>: its mass is not given"),
-        (body("a", mass="float physics:mass = 1\nfloat3 physics:diagonalInertia = (1, -1, 1)"), "</r/a>: a moment of its"),
+        (body("a", mass="float physics:mass = 1\nfloat3 physics:diagonalInertia = (1, -1, 1)"), "</r/a>: the moment of its"),
         (body("a", placed(0, 0, 0, scale="1, -1, 1")), "</r/a>: its axes are mirrored"),
         (prim("Xform", "x", placed(0, 0, 0, scale="1, 2, 1") + body("a", placed(0, 0, 0, "0.9, 0.1, 0.2, 0.3"))),
          "</r/x/a>: its axes are sheared"),
@@ -378,7 +378,7 @@ def test_sites_are_frames(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_cannot_be_is_refused_by_prim(inside: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(fw.ModelError) as caught:
-        read(inside, tmp_path)
+        read(inside, tmp_path, unsupported="raise")
     assert words in str(caught.value) and str(tmp_path / "robot.usda") in str(caught.value)
 
 
@@ -455,9 +455,9 @@ def test_errors_of_usd_after_a_file_is_open_name_the_file(tmp_path: Path) -> Non
 def test_a_missing_reference_is_refused_or_listed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     inside = ARM + HINGE + prim("Xform", "gripper", more="prepend references = @gripper.usda@")
     with pytest.raises(fw.ModelError, match=r"robot\.usda: USD cannot compose it .*@gripper\.usda@"):
-        read(inside, tmp_path)
+        read(inside, tmp_path, unsupported="raise")
     with pytest.warns(fw.ModelWarning, match="left out"):
-        assert built(read(inside, tmp_path, unsupported="report")).nv == 1
+        assert built(read(inside, tmp_path)).nv == 1
     assert "gripper" in capfd.readouterr().err  # USD also warns
 
 

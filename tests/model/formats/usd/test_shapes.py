@@ -66,16 +66,18 @@ def test_the_axis_is_z_of_the_shape(kind: str, along: str, tmp_path: Path) -> No
 )
 def test_what_is_no_shape_here_is_refused_or_left_out(kind: str, inside: str, tmp_path: Path) -> None:
     with pytest.raises(fw.ModelError, match="</r/a/g>"):
-        one_shape(kind, inside, tmp_path)
+        read(body("a", prim(kind, "g", inside, COLLIDES)), tmp_path, unsupported="raise")
     with pytest.warns(fw.ModelWarning, match="left out: </r/a/g>"):
-        assert read(body("a", prim(kind, "g", inside, COLLIDES)), tmp_path, unsupported="report").shapes == ()
+        assert read(body("a", prim(kind, "g", inside, COLLIDES)), tmp_path).shapes == ()
 
 
 @pytest.mark.parametrize(("kind", "name"), [("Cube", "size"), ("Sphere", "radius"), ("Cylinder", "height"), ("Cone", "radius")])
 @pytest.mark.parametrize("number", ["-1", "0", "inf"])
 def test_lengths_are_positive(kind: str, name: str, number: str, tmp_path: Path) -> None:
     with pytest.raises(fw.ModelError, match=f"</r/a/g>: (its )?{name} is"):
-        one_shape(kind, f"double {name} = {number}", tmp_path)
+        one_shape(kind, f"double {name} = {number}", tmp_path, unsupported="raise")
+    with pytest.warns(fw.ModelWarning, match=f"</r/a/g>: (its )?{name} is .*, left out"):
+        assert read(body("a", prim(kind, "g", f"double {name} = {number}", COLLIDES)), tmp_path).shapes == ()
     assert one_shape("Capsule", "double height = 0", tmp_path).size == (0.5, 0.0)
 
 
@@ -112,7 +114,7 @@ def test_left_handed_meshes_face_outward_too_and_damaged_ones_are_refused(tmp_pa
     np.testing.assert_array_equal(left.faces, right.faces[:, ::-1])
     for damaged in (TETRAHEDRON.replace("2, 3]", "2, 9]"), TETRAHEDRON.replace("[3, 3, 3", "[3, 3, 4")):
         with pytest.raises(fw.ModelError, match="</r/a/g>: its faces refer to missing points"):
-            one_shape("Mesh", damaged, tmp_path)
+            one_shape("Mesh", damaged, tmp_path, unsupported="raise")
 
 
 def test_approximations_of_meshes_other_than_convex_hulls_are_listed(tmp_path: Path) -> None:
@@ -315,4 +317,4 @@ def test_what_masses_lack_is_listed(tmp_path: Path) -> None:
     assert [b.inertia.mass for b in d.bodies] == [8000.0, 0.0]
     shell = prim("Cube", "g", 'uniform token newton:massModel = "shell"', COLLIDES)
     with pytest.raises(fw.ModelError, match=r"</r/a/g>: the mass of its shell"):
-        read(body("a", shell, ""), tmp_path)
+        read(body("a", shell, ""), tmp_path, unsupported="raise")

@@ -19,12 +19,14 @@ from ...types import ModelError
 from ..geometry import find_mesh
 from ..packages import Packages
 from ..robot_source import RobotSource
+from ..unsupported import file_notes
 from ..xml import parse_xml, shortened
 from .text import Model, Origin, check_text
 
 NOWHERE = os.path.join(os.sep, "no folder")  # folder of text without a folder
 DEEPEST = 50  # most models that attach one another
 ASSETS = ("mesh", "hfield")  # elements whose files are read; those of textures and skins are not
+FLEXIBLE = ("flexcomp", "flex", "flexvert", "flexstrain", "flexelem")
 Chain = tuple[str, ...]  # real paths of the files that include or attach one another, the main file first
 
 
@@ -63,6 +65,7 @@ class Documents:
             raise ModelError(f"{file.name}: {problem}; give the file the suffix of its format (.urdf), or give its text")
         if kind not in ("mujoco", "robot"):
             raise ModelError(f"{file.name}: the root element is <{root.tag[:60]}>; MuJoCo attaches MJCF and URDF files")
+        _leave_out_flexes(root, origins)
         models = [self._attach(e, file, origins[e], chain) for e in root.iter("model") if kind == "mujoco"]
         copies = check_text(root, origins, models)
         (_place_assets if kind == "mujoco" else _place_meshes_of_urdf)(root, file, origins)
@@ -111,6 +114,16 @@ def _expanded(file: RobotSource, chain: Chain) -> tuple[Element, dict[Element, O
             left += ((element, further) for element in reversed(content))
         parent[:] = children
     return root, origins
+
+
+def _leave_out_flexes(root: Element, origins: dict[Element, Origin]) -> None:
+    """Remove flexible bodies, and the equalities of flexes, before MuJoCo creates their parts."""
+    for parent in list(root.iter()):
+        for child in [child for child in parent if child.tag in FLEXIBLE]:
+            if child.tag != "flex" or parent.tag != "equality":
+                where = f"{origins[child].file}: {child.tag} '{child.get('name', '')}'"
+                file_notes().refuse(where, "flexible bodies are not supported", "remove it")
+            parent.remove(child)
 
 
 def _parsed(name: str, text: str | bytes | None) -> tuple[Element, dict[Element, Origin]]:

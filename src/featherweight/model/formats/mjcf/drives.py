@@ -17,7 +17,7 @@ from ....array_types import Array
 from ...contact_rules import Softness
 from ...servos import UNBOUNDED
 from ...types import NO_POLY, Actuator, ControlDelay, Coupling, ModelError, SampleInterpolation, as_vector
-from ..unsupported import Unsupported
+from ..unsupported import Unsupported, nonnegative
 from ..xml import Names
 from .levers import Lever, Tendons, poly_of
 from .mujoco_types import MjModel, Mujoco
@@ -76,10 +76,10 @@ class MujocoForces:
         damping = self._same("dof_damping", "damping", j, name) + self.dampers.get(j, 0.0)
         friction = self._same("dof_frictionloss", "friction", j, name)
         armature = self._same("dof_armature", "armature", j, name)
-        values = (("armature", armature), ("damping", damping), ("friction", friction), ("stiffness", stiffness))
-        for what, value in values:
-            if value < 0.0:
-                raise ModelError(f"{self.source}: joint '{name}': the {what} is negative ({value:g}); correct it")
+        values = {"armature": armature, "damping": damping, "friction": friction, "stiffness": stiffness}
+        armature, damping, friction, stiffness = (
+            nonnegative(value, what, f"{self.source}: joint '{name}'") for what, value in values.items()
+        )
         least, most = as_range(model.jnt_actfrcrange[j], model.jnt_actfrclimited[j])
         return PassiveForces(
             armature + self.rotors.get(j, 0.0),
@@ -123,8 +123,8 @@ class MujocoForces:
         reflected: dict[int, float] = {}
         for a in map(int, np.flatnonzero(values)):
             if values[a] < 0.0 and k is None:
-                name, what = self._name(a), field.removeprefix("actuator_")
-                raise ModelError(f"{self.source}: actuator '{name}': the {what} is negative ({float(values[a]):g}); correct it")
+                nonnegative(float(values[a]), field.removeprefix("actuator_"), f"{self.source}: actuator '{self._name(a)}'")
+                continue
             if lever := self._lever(a) or (self._turned(a) if "damping" in field else None):
                 reflected[lever.joint] = reflected.get(lever.joint, 0.0) + lever.arm**2 * float(values[a])
         return reflected

@@ -15,7 +15,7 @@ from numpy.polynomial import Polynomial
 from ....array_types import Array
 from ...contact_rules import Softness
 from ...types import Closure, Coupling, Loop, LoopType, ModelError, Pose, as_vector
-from ..unsupported import FOLLOW, REFUSE, Unsupported
+from ..unsupported import FOLLOW, REFUSE, Unsupported, tolerate
 from .mujoco_types import MjModel, MjSpec, Mujoco
 from .numbers import as_pose, composed
 from .softness import softness_of
@@ -114,7 +114,8 @@ def read_loops(mujoco: Mujoco, model: MjModel, bodies: Sequence[str], source: st
         names = bodies[ends[0]], bodies[ends[1]]
         if model.body_weldid[ends[0]] == model.body_weldid[ends[1]]:
             problem = f"no joint moves body '{names[0]}' against '{names[1]}'"
-            raise ModelError(f"{_where(source, model.equality(i).name, i)}: {problem}; remove it")
+            tolerate(_where(source, model.equality(i).name, i), problem, "remove it", "left out")
+            continue
         rigid = int(model.eq_type[i]) == kinds.mjEQ_WELD and model.eq_data[i, 10] != 0.0
         kind, softness = LoopType.WELD if rigid else LoopType.SPHERICAL, _softness(model, i)
         scale = float(model.eq_data[i, 10]) if rigid else 1.0
@@ -129,9 +130,31 @@ def read_couplings(mujoco: Mujoco, model: MjModel, source: str) -> tuple[Couplin
             joint, follower = _follower(model, i, _where(source, model.equality(i).name, i))
             if joint in followers:
                 problem = f"joint '{joint}' follows by equality '{followers[joint].name}' already"
-                raise ModelError(f"{follower.where}: {problem}; remove one of them, or exchange joint1 and joint2")
+                if _equal(follower, followers[joint]):
+                    tolerate(follower.where, problem, REPEATED, "left out")
+                    continue
+                raise ModelError(f"{follower.where}: {problem}; {REPEATED}")
+            if _repeats(joint, follower, followers):
+                tolerate(follower.where, f"joints '{joint}' and '{follower.leader}' follow each other", REPEATED, "left out")
+                continue
             followers[joint] = follower
     return tuple(_coupling(joint, followers) for joint in followers)
+
+
+REPEATED = "remove one of them, or exchange joint1 and joint2"
+
+
+def _equal(a: _Follower, b: _Follower) -> bool:
+    """Return whether two equalities of one joint say the same."""
+    return a.leader == b.leader and bool(np.array_equal(a.polynomial.coef, b.polynomial.coef))
+
+
+def _repeats(joint: str, a: _Follower, followers: Mapping[str, _Follower]) -> bool:
+    """Return whether the joint's leader follows it already, by the inverse of a linear relation."""
+    b = followers.get(a.leader)
+    if b is None or b.leader != joint or a.polynomial.degree() != 1 or b.polynomial.degree() != 1:
+        return False
+    return bool(np.allclose(composed(a.polynomial, b.polynomial).coef, (0.0, 1.0), rtol=1e-12, atol=1e-12))
 
 
 # --- loops

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...types import NO_POLY, Coupling, Joint, ModelError
-from ..unsupported import Unsupported
+from ...types import NO_POLY, Coupling, Joint
+from ..unsupported import Unsupported, nonnegative
 from .mujoco_types import MjModel, Mujoco
 from .numbers import disabled, gears_of
 from .softness import softness_of, within
@@ -88,12 +88,8 @@ class Tendons:
         )
 
     def values(self, t: int, where: str) -> dict[str, float]:
-        """Return stiffness, damping, frictionloss and armature. Raises ModelError for a negative value."""
-        values = {what: self._value(what, t) for what in SCALARS}
-        for what, value in values.items():
-            if value < 0.0:
-                raise ModelError(f"{where}: the {what} is negative ({value:g}); correct it")
-        return values
+        """Return stiffness, damping, frictionloss and armature."""
+        return {what: nonnegative(self._value(what, t), what, where) for what in SCALARS}
 
     def polys(self, t: int) -> dict[str, tuple[float, float]]:
         """Return the higher coefficients of stiffness and damping, the latter including those of the drives along it."""

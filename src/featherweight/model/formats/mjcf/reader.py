@@ -40,7 +40,7 @@ from ...types import (
 )
 from ..robot_numbers import unlimited
 from ..robot_source import RobotSource
-from ..unsupported import FOLLOW, MESHES_IN_FLUID, REFUSE, UNDRIVEN, Unsupported, unused_integrator
+from ..unsupported import FOLLOW, MESHES_IN_FLUID, UNDRIVEN, Unsupported, file_notes, unused_integrator
 from ..xml import Names, shortened
 from .camera_elements import read_cameras
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
@@ -70,7 +70,7 @@ FOREIGN = (ValueError, RuntimeError, MemoryError)  # raised by MuJoCo for a file
 def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     """Read an MJCF file, in SI units.
 
-    The options are `unsupported` (default "refuse"), `mimic` (default "follow") and `equalities` (default "exact"). Tendons of
+    The options are `mimic` (default "follow") and `equalities` (default "exact"). Tendons of
     joints that follow one joint exactly are tendons of that joint; with `equalities="compliant"` they act on all their joints.
 
     `mimic="independent"` leaves out equalities by which joints follow others, and `mimic="refuse"` raises an error for them.
@@ -83,12 +83,12 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     closures (tendon, by a polynomial of a length of several joints). Keyframes and qpos0 become configurations, contact
     exclusions become disabled collisions, and contact pairs those of the description.
 
-    Raises `ModelError`, which names file and element, for a file that is damaged, that MuJoCo cannot compile, or that contains
-    unsupported parts: flexible bodies, and, unless `unsupported` is "report", equality constraints of other kinds and the
-    armature of free joints, of tendons and of actuators that drive no joint. Raises `OSError` for a file that cannot be
+    Flexible bodies, equality constraints of other kinds and the armature of free joints, of tendons and of actuators that drive
+    no joint are left out and noted (`file_notes`). Raises `ModelError`, which names file and element, for a file that is
+    damaged, or that MuJoCo cannot compile. Raises `OSError` for a file that cannot be
     opened, and `ImportError` without the package `mujoco`.
     """
-    source, unsupported = file.name, Unsupported(options.get("unsupported", REFUSE))
+    source, unsupported = file.name, file_notes()
     with imports_from_extra("mjcf", "reading MJCF needs the package mujoco"):
         import mujoco  # type: ignore[import-untyped, unused-ignore]
     documents = Documents(file)
@@ -102,7 +102,6 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
             equality.active = False
     let_go = let_followers_go(mujoco, spec, source, options.get("mimic", FOLLOW))
     refuse_unsupported_equalities(mujoco, spec, source, unsupported)
-    _refuse_flexes(spec, source)
     counts = [*let_go, *_counts(spec)]
     other_sensors = take_unknown_sensors(mujoco, spec)
     drawings = take_appearance(mujoco, spec, file)
@@ -121,11 +120,6 @@ def _one_line(error: Exception) -> str:
 
 
 # --- the file before MuJoCo compiles it
-
-
-def _refuse_flexes(spec: MjSpec, source: str) -> None:
-    for flex in spec.flexes:
-        raise ModelError(f"{source}: flex '{flex.name}': flexible bodies are not supported; remove it")
 
 
 def _counts(spec: MjSpec) -> list[tuple[str, str]]:
@@ -162,7 +156,7 @@ def _check_finite(model: MjModel, source: str) -> None:
     fields = {
         "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction", "geom_margin"),
         "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
-        "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness", "jnt_stiffnesspoly", "jnt_actfrcrange"),
+        "joint": ("jnt_pos", "jnt_axis", "jnt_stiffness", "jnt_stiffnesspoly"),
         "pair": ("pair_friction", "pair_margin"),
         "site": ("site_pos", "site_quat"),
         "camera": ("cam_pos", "cam_quat", "cam_fovy", "cam_intrinsic", "cam_sensorsize"),
@@ -244,7 +238,6 @@ class _Elements:
                 *shapes.unused,
                 *counts,
                 *unused_of_sensors(other_sensors),
-                *self.unsupported.listed(),
                 *self.forces.unused(),
                 *self.tendons.unused(),
                 *unused_of_contacts(self.mujoco, self.model, geoms),

@@ -18,7 +18,7 @@ import numpy as np
 from ....array_types import Array
 from ....spatial.elementary import norm
 from ...contact_rules import TOUCHING_AS_MESHES
-from ...files import MissingFile, read_regular, require_regular
+from ...files import FETCH, MissingFile, is_pointer, read_regular, require_regular
 from ...types import Color, FluidCoefficients, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
 from ..geometry import Shapes, shapes_of_file
 from ..robot_source import RobotSource
@@ -148,8 +148,8 @@ def _content(mesh: MjsMesh, spec: MjSpec, source: RobotSource) -> bytes:
     """Return the content of a mesh from which MuJoCo computes mass. Raises ModelError for a file that it cannot use."""
     where = f"{source}: mesh '{mesh.name}'"
     path = _found(mesh.file, where)
-    if isinstance(path, MissingFile):
-        raise unusable_mesh([mesh], spec, source, "no such file")
+    if isinstance(path, MissingFile) or is_pointer(path):
+        raise unusable_mesh([mesh], spec, source, "no such file" if isinstance(path, MissingFile) else FETCH)
     if (size := os.path.getsize(path)) > MOST_BYTES:
         named = f"its file '{os.path.basename(path)}'"
         problem = f"{named} has {size / 1e6:.0f} MB, more than {MOST_BYTES / 1e6:.0f}, to take an inertia from"
@@ -198,6 +198,9 @@ def _strip(mujoco: Mujoco, spec: MjSpec, source: RobotSource) -> None:
             site.type, site.size, site.meshname = mujoco.mjtGeom.mjGEOM_SPHERE, [1.0, 1.0, 1.0], ""
     for tendon in spec.tendons:
         tendon.material = ""
+    for light in spec.lights:
+        if getattr(light, "texture", ""):  # MuJoCo 3.3 has no such lights
+            light.texture = ""
     for mesh in list(spec.meshes):
         mesh.material = ""
         if mesh.name not in needed:

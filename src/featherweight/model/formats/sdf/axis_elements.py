@@ -6,9 +6,10 @@ import math
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
-from ...types import ModelError, Vector, rotate
+from ...types import Vector, rotate
 from ..robot_numbers import ordered_limits, unit_axis, unlimited
-from ..xml import only, read_scalar, read_vector, required
+from ..unsupported import nonnegative
+from ..xml import only, read_limit, read_scalar, read_vector, required
 from .elements import flag, with_values
 from .frame_graph import FrameGraph
 from .models import NamedElement
@@ -23,6 +24,12 @@ class JointAxis(NamedTuple):
     direction: Vector
     numbers: dict[str, Any]
     mimic: Element | None
+
+    @property
+    def held_at(self) -> float | None:
+        """The coordinate at which equal limits hold the joint, as in Gazebo; None for an axis along which it moves."""
+        lower, upper = self.numbers.get("lower", -math.inf), self.numbers.get("upper", math.inf)
+        return lower if lower == upper else None
 
 
 def read_axis(joint: NamedElement, tag: str, child: str, frames: FrameGraph, ranged: bool = True) -> JointAxis:
@@ -87,10 +94,7 @@ def _limits(axis: Element, ranged: bool, where: str) -> dict[str, Any]:
 
 def _limit(values: Element, key: str, default: float, where: str) -> float:
     """Return a number, or infinity, which SDF writes for no limit."""
-    word = values.get(key, "").lower()
-    if word.lstrip("+-") in ("inf", "infinity"):
-        return -math.inf if word.startswith("-") else math.inf
-    return unlimited(read_scalar(values, key, where), UNBOUNDED) if word else default
+    return unlimited(read_limit(values, key, where), UNBOUNDED) if values.get(key, "") else default
 
 
 def _forces(axis: Element, where: str) -> dict[str, Any]:
@@ -99,7 +103,4 @@ def _forces(axis: Element, where: str) -> dict[str, Any]:
         return {}
     values = with_values(dynamics, where)
     numbers = {own: read_scalar(values, key, where) for key, own in FORCES.items() if values.get(key)}
-    for key, own in FORCES.items():
-        if own != "rest" and numbers.get(own, 0.0) < 0.0:
-            raise ModelError(f"{where}: the {key} is negative ({numbers[own]:g}); correct it")
-    return numbers
+    return {own: x if own == "rest" else nonnegative(x, own, where) for own, x in numbers.items()}

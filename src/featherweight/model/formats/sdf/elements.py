@@ -14,11 +14,12 @@ FLAGS = {"1": True, "true": True, "0": False, "false": False}
 
 def with_values(element: Element, where: str) -> Element:
     """Return the element with the texts of its child elements as attributes, where `read_scalar` and the like find them."""
-    flat = Element(element.tag, element.attrib)
+    flat, seen = Element(element.tag, element.attrib), set[str]()
     for child in element:
-        if len(child) == 0:
+        if len(child) == 0 and child.tag not in seen:
             if text_of(child):
                 only(element, child.tag, where)
+            seen.add(child.tag)
             flat.set(child.tag, text_of(child))
     return flat
 

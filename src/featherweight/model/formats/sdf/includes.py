@@ -11,6 +11,7 @@ from ...types import ModelError
 from ..geometry import SCHEME, local_path
 from ..packages import package_of
 from ..robot_source import RobotSource
+from ..unsupported import file_notes
 from ..xml import parse_xml, shortened
 
 CONFIG = "model.config"  # in a model's folder; it lists the files of each version
@@ -30,8 +31,9 @@ def find_include(uri: str, file: RobotSource) -> str | None:
     Raises ModelError for a URI that cannot refer to a file on this machine, and for a folder without a readable file.
     """
     if package_of(uri) is None and SCHEME.match(uri) and not uri.startswith("file://"):
-        problem = f"'{shortened(uri)}' is to be downloaded, and nothing is downloaded here"
-        raise ModelError(f"{file}: <include>: {problem}; download it, write model://NAME, and pass package_path=")
+        problem, remedy = f"'{shortened(uri)}' is to be downloaded", "download it, write model://NAME, and pass package_path="
+        file_notes().refuse(f"{file}: <include>", f"{problem}, and nothing is downloaded here", remedy)
+        return None
     for path in _places(uri, file):
         found = _file_of(Path(path), file) if os.path.isdir(path) else str(path)
         if os.path.exists(found):

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
+from ...editing.locking import joint_motion
 from ...types import (
     LARGEST,
     ROOT_JOINT,
@@ -79,6 +80,7 @@ class Mechanism:
         self.lost: list[str] = []  # joints whose limits or forces are ignored
         self.independent: list[str] = []  # joints made independent
         self.ranged: list[str] = []  # joints with limits that are ignored
+        self.held: list[str] = []  # joints that their limits hold
         self._equations: dict[str, Equation] = {}
         self._gears: list[Equation] = []
         self._inward: dict[str, Joint] = {}  # joints that carry links and virtual bodies
@@ -165,7 +167,11 @@ class Mechanism:
                 child = self._names.new(f"{e.child}/{name.removeprefix(part.scope.prefix)}")
                 self.virtual.append(Body(child))
             anchor = Pose().p if kind is JointType.PRISMATIC else self._at(e).p
-            self._append(Joint(name, kind, parent, child, placement, axis.direction, anchor, **axis.numbers))
+            joint = Joint(name, kind, parent, child, placement, axis.direction, anchor, **axis.numbers)
+            if axis.held_at is not None and e.kind != "screw" and axis.mimic is None:
+                self.held.append(name)
+                joint = Joint(name, JointType.FIXED, parent, child, placement @ joint_motion(joint, (axis.held_at,)))
+            self._append(joint)
             parent, placement = child, Pose()
 
     def _at(self, e: JointEnds) -> Pose:
@@ -197,13 +203,18 @@ class Mechanism:
             first, second = axes[0].direction, axes[1].direction if len(axes) == 2 else None
             if second is not None and abs(dot(first, second)) > math.sqrt(PARALLEL):
                 problem = "it closes a loop, and its two axes are not perpendicular, which is not supported"
-                raise ModelError(f"{part.where}: {problem}; reorder the joints so that another joint closes this loop")
+                self.unsupported.refuse(part.where, problem, "reorder the joints so that another joint closes this loop")
+                return
             turns = loop_turns(first, second, part.where)
-        if any(map(says_more, axes)):
-            self.lost.append(part.name)
         there = self.frames.pose(e.child, e.parent, part.where)
-        ends = there @ Pose(turns[0], at.p), Pose(turns[1], at.p)
-        self.loops.append(Loop(part.name, LOOP_TYPES[e.kind], e.parent or None, e.child, *ends))
+        ends, kind = (there @ Pose(turns[0], at.p), Pose(turns[1], at.p)), LOOP_TYPES[e.kind]
+        if len(axes) == 1 and axes[0].held_at is not None:
+            self.held.append(part.name)
+            free = Joint(part.name, WITH_ONE_AXIS[e.kind], None, e.child)
+            ends, kind = (ends[0] @ joint_motion(free, (axes[0].held_at,)), ends[1]), LoopType.WELD
+        elif any(map(says_more, axes)):
+            self.lost.append(part.name)
+        self.loops.append(Loop(part.name, kind, e.parent or None, e.child, *ends))
 
     # --- couplings
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 from typing import NamedTuple
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, SubElement
 
 from ...types import ModelError
 from ..packages import package_of
 from ..robot_source import RobotSource
-from ..unsupported import Unsupported
+from ..unsupported import Unsupported, tolerate
 from ..xml import attribute, only, required, shortened
 from .elements import FLAGS, base_of, flag, raw_pose, text_of
 from .frame_graph import GROUND, FrameGraph, PlacedFrame
 from .includes import NEWEST, find_include, version_of
 
-OLDEST = (1, 5)
+OLDEST = (1, 4)
 MOST_INCLUDES = 1000  # a small file can include millions
 DEEPEST = 50  # greatest depth of nested models
 OVERRIDING = ("pose", "static")  # elements of <include> that replace those of the model
@@ -101,7 +101,7 @@ class Models:
         return links + models
 
     def _part(self, element: Element, scope: Scope, where: str) -> list[str]:
-        tag, name = element.tag, scope.absolute(_own_name(element, where))
+        tag, name = element.tag, scope.prefix + _own_name(element, where)
         part = NamedElement(name, element, scope, f"{scope.file.name}: {tag} '{name}'", name)
         if tag == "joint":
             self.joints.append(part)
@@ -167,8 +167,12 @@ class Models:
         uri = text_of(required(element, "uri", where))
         where = f"{where}: <include> of '{shortened(uri)}'"
         if unknown := [child.tag for child in element if child.tag not in INCLUDE_KNOWN]:
-            raise ModelError(f"{where}: <{unknown[0]}> changes what is included, and is not supported; write the model out")
+            problem = f"<{unknown[0]}> changes what is included, and is not supported"
+            self._unsupported.refuse(f"{where}: <{unknown[0]}>", problem, "write the model out")
+        left_out = len(self._unsupported.left_out)
         path = find_include(uri, scope.file)
+        if path is None and len(self._unsupported.left_out) > left_out:
+            return []
         if path is None:
             package = package_of(uri)
             remedy = "there is no such file; correct the name"
@@ -188,13 +192,20 @@ class Models:
         return models
 
     def _included_models(self, file: RobotSource, include: Element, scope: Scope, where: str) -> list[str]:
+        if file.root.tag != "sdf":
+            self._unsupported.refuse(
+                where, f"{file.name} is no SDF file: the root element is <{file.root.tag[:60]}>", "convert it"
+            )
+            return []
         root = _sdf_element(file)
         self.elements.append(root)
         models = root.findall("model")
         if len(models) != 1:
             if models or not any(child.tag in WITHOUT_MODEL for child in root):
-                raise ModelError(f"{where}: {file.name} has {len(models)} models; an included file has one")
-            return []
+                problem, taken = f"{file.name} has {len(models)} models", "the first is included" if models else "left out"
+                tolerate(where, problem, "an included file has one", taken)
+            if not models:
+                return []
         kind = MERGED if FLAGS.get(include.get("merge", "").lower(), False) else NESTED
         return [self._model(_overridden(models[0], include, where), scope, where, kind, file)]
 
@@ -220,7 +231,10 @@ def _overridden(model: Element, include: Element, where: str) -> Element:
 def _own_name(element: Element, where: str) -> str:
     name = attribute(element, "name", where)
     if name == "world" or (name.startswith("__") and name.endswith("__")):
-        raise ModelError(f"{where}: {element.tag} '{name}': this name is reserved; rename it")
+        problem = "this name is reserved"
+        if element.tag != "joint":
+            raise ModelError(f"{where}: {element.tag} '{name}': {problem}; rename it")
+        tolerate(f"{where}: {element.tag} '{name}'", problem, "rename it", "read as a name")
     return name
 
 
@@ -231,10 +245,24 @@ def _sdf_element(file: RobotSource) -> Element:
         raise ModelError(f"{file.name}: the root element is <{root.tag[:60]}>, not <sdf>; give an SDF file")
     where = f"{file.name}: <sdf>"
     written = attribute(root, "version", where)
-    if not OLDEST <= version_of(written) <= NEWEST:
-        remedy = "convert it, for example by `gz sdf -p`" if version_of(written) < OLDEST else "write it as SDF 1.12"
-        raise ModelError(f"{where}: version '{shortened(written)}' is not supported, 1.5 to 1.12 are; {remedy}")
+    version = version_of(written)
+    if version[:1] == (1,) and version > NEWEST:
+        problem = f"version '{shortened(written)}' is not supported, 1.4 to 1.12 are"
+        tolerate(where, problem, "write it as SDF 1.12", "read as 1.12")
+    elif not OLDEST <= version <= NEWEST:
+        remedy = "convert it, for example by `gz sdf -p`" if version < OLDEST else "write it as SDF 1.12"
+        raise ModelError(f"{where}: version '{shortened(written)}' is not supported, 1.4 to 1.12 are; {remedy}")
+    if version == OLDEST:
+        _convert_axes(root)
     return root
+
+
+def _convert_axes(root: Element) -> None:
+    """Convert axes of SDF 1.4, which are in the frame of the model, to those of later versions, as libsdformat does."""
+    for tag in ("axis", "axis2"):
+        for axis in root.iterfind(f".//joint/{tag}"):
+            if axis.find("use_parent_model_frame") is None:
+                SubElement(axis, "use_parent_model_frame").text = "1"
 
 
 def _world(root: Element, file: RobotSource) -> Element | None:

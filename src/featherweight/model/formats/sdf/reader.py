@@ -5,17 +5,18 @@ Poses and attachments of frames follow the specification; included models are re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from xml.etree.ElementTree import Element
 
 from ...contact_rules import NeighbourRule
 from ...description import Description
 from ...editing.renaming import all_names, with_names
-from ...types import START, Body, Configuration, Frame, Inertia, JointType, Pose, Vector
+from ...solids import WATER, MassPart, inertia_of, shape_solid, summed
+from ...types import START, Body, Configuration, Frame, Inertia, JointType, Pose, Shape, Vector
 from ..robot_numbers import free_coordinates, inertia_at, unused_inertias
 from ..robot_source import RobotSource
-from ..unsupported import FOLLOW, REFUSE, Unsupported
+from ..unsupported import FOLLOW, file_notes
 from ..xml import only, read_scalar, read_vector
 from .elements import FLAGS, base_of, flag, raw_pose, with_values
 from .frame_graph import GROUND
@@ -29,7 +30,7 @@ IN_WORLDS = "0 0 -9.8"  # default gravity
 
 
 def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
-    """Read an SDF file, in SI units. The options are `mimic` (default "follow") and `unsupported` (default "refuse").
+    """Read an SDF file, in SI units. The only option is `mimic`; its default is "follow".
 
     Bodies and joints keep the file's order. A link that no joint moves floats freely on a joint `root_joint`; the
     configuration "qpos0" is its pose in the file. Static models are fixed to the world. A joint whose child already has a
@@ -40,21 +41,22 @@ def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     All models of a <world> and all included files are read. Names begin with the name of the model and "::", including nested
     models, except if the world has only one model that is not static.
 
-    Raises `ModelError`, which names file and element, for a file that is damaged, has unknown names or cyclic frames, or
-    contains unsupported parts. With `unsupported="report"`, some unsupported parts are left out: included files that are not
-    found, inertias that must be computed, screws that close loops. Raises `OSError` for a file that cannot be opened.
+    Included files that are not found and screws that close loops are left out and noted (`file_notes`). Raises `ModelError`,
+    which names file and element, for a file that is damaged, or that has unknown names or cyclic frames. Raises `OSError` for a
+    file that cannot be opened.
     """
-    unsupported = Unsupported(options.get("unsupported", REFUSE))
+    unsupported = file_notes()
     models = Models(file, unsupported)
     mechanism = Mechanism(models, options.get("mimic", FOLLOW), unsupported)
-    bodies = [_body(part, models, unsupported) for part in models.links]
     couplings = mechanism.couplings(file.name)
-    shapes = read_shapes(models, file)
+    densities: dict[str, float] = {}
+    shapes = read_shapes(models, file, densities)
+    bodies = [_body(part, models, shapes.shapes, densities) for part in models.links]
     joints = mechanism.joints
     flying = {j.name: models.frames.pose(j.child, GROUND, file.name) for j in joints if j.type is JointType.FLOATING}
     start = Configuration(START, tuple((name, free_coordinates(pose)) for name, pose in flying.items()))
     world = models.world
-    unused = (*shapes.unused, *unsupported.listed(), *_unused(models, mechanism), *unused_inertias(bodies))
+    unused = (*shapes.unused, *_unused(models, mechanism), *unused_inertias(bodies))
     d = Description(
         models.name,
         file.name,
@@ -75,19 +77,44 @@ def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     return _with_own_names(d, models)
 
 
-def _body(part: NamedElement, models: Models, unsupported: Unsupported) -> Body:
+def _body(part: NamedElement, models: Models, shapes: Sequence[Shape], densities: Mapping[str, float]) -> Body:
     """Return a link; the weight of a link without gravity is compensated."""
     weighs = flag(part.element, "gravity", True, part.where)
-    return Body(part.name, _inertia(part, models, unsupported), gravity_compensation=0.0 if weighs else 1.0)
+    inertial = part.element.find("inertial")
+    if inertial is not None and FLAGS.get(inertial.get("auto", "").lower(), False):
+        inertia = _inertia_of_shapes(part, inertial, [s for s in shapes if s.body == part.name], densities)
+    else:
+        inertia = _inertia(part, models)
+    return Body(part.name, inertia, gravity_compensation=0.0 if weighs else 1.0)
 
 
-def _inertia(part: NamedElement, models: Models, unsupported: Unsupported) -> Inertia:
+def _inertia_of_shapes(
+    part: NamedElement, inertial: Element, shapes: Sequence[Shape], densities: Mapping[str, float]
+) -> Inertia:
+    """Return the inertia of a link's collision shapes, as libsdformat computes it for <inertial auto="true">.
+
+    The <density> of a collision, or that of the <inertial>, or 1000 kg/m³ gives the masses; a <mass> scales their sum.
+    """
+    values = with_values(inertial, part.where)
+    usual = read_scalar(values, "density", part.where) if "density" in values.attrib else WATER
+    try:
+        solids = [(densities.get(s.name, usual), shape_solid(s)) for s in shapes if not s.visual]
+    except (ValueError, ImportError) as error:  # a mesh that cannot be read
+        problem = f"its inertia is to be computed from its shapes (auto), and that fails ({error})"
+        file_notes().refuse(part.where, problem, "write its <mass> and <inertia>")
+        return Inertia()
+    whole = summed([solid.of_mass(density * solid.volume) for density, solid in solids if solid is not None])
+    if whole.mass > 0.0 and "mass" in values.attrib:
+        ratio = read_scalar(values, "mass", part.where) / whole.mass
+        whole = MassPart(ratio * whole.mass, whole.center, tuple(ratio * x for x in whole.moments))
+    return inertia_of(whole)
+
+
+def _inertia(part: NamedElement, models: Models) -> Inertia:
     """Return the inertia of a link; without <inertial>, it is 1 kg and 1 kg m² about each axis."""
     inertial = only(part.element, "inertial", part.where)
     if inertial is None:
         return inertia_at(Pose(), 1.0, [*MOMENTS.values()], part.where)
-    if FLAGS.get(inertial.get("auto", "").lower(), False):
-        unsupported.refuse(part.where, "its inertia is to be computed from its shapes (auto)", "write its <mass> and <inertia>")
     tensor, pose = only(inertial, "inertia", part.where), only(inertial, "pose", part.where)
     values = with_values(inertial, part.where)
     mass = read_scalar(values, "mass", part.where) if "mass" in values.attrib else 1.0
@@ -152,6 +179,7 @@ def _unused(models: Models, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
     kinds = (
         ("limits and forces of joints that close loops, gear others or have no axis", ", ".join(dict.fromkeys(mechanism.lost))),
         ("position limits of joints without limits", ", ".join(mechanism.ranged)),
+        ("joints that their limits hold, taken as fixed", ", ".join(mechanism.held)),
         ("joints of static models", ", ".join(mechanism.on_static)),
         ("couplings", f"mimic of {', '.join(mechanism.independent)}, taken as independent" if mechanism.independent else ""),
         ("textures", f"{textures}" if textures else ""),

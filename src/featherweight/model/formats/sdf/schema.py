@@ -53,7 +53,7 @@ LINK = _element(
     "name",
     "gravity self_collide",
     pose=POSE,
-    inertial=_element("auto", "mass", pose=POSE, inertia=_element("", "ixx ixy ixz iyy iyz izz")),
+    inertial=_element("auto", "mass density", pose=POSE, inertia=_element("", "ixx ixy ixz iyy iyz izz")),
     visual=_element(
         "name",
         "transparency cast_shadows laser_retro visibility_flags",
@@ -62,7 +62,7 @@ LINK = _element(
         material=SILENT,
         meta=SILENT,
     ),
-    collision=_element("name", "laser_retro max_contacts", pose=POSE, geometry=GEOMETRY, surface=SURFACE),
+    collision=_element("name", "laser_retro max_contacts density", pose=POSE, geometry=GEOMETRY, surface=SURFACE),
 )
 JOINT = _element(
     "name type",

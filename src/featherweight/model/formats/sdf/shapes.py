@@ -17,6 +17,7 @@ from ...types import Color, ModelError, Pose, Shape, ShapeType
 from ..geometry import Shapes, shapes_of_file
 from ..robot_numbers import unit_axis
 from ..robot_source import RobotSource
+from ..unsupported import excuse, tolerate
 from ..urdf.loop_elements import along_z
 from ..urdf.shapes import SIZES, Size, positive, require_positive
 from ..xml import Names, only, parse_numbers, read_scalar, read_tuple, read_vector, required, shortened
@@ -46,18 +47,26 @@ OWN_SIZES: dict[str, Callable[[Element, str], Size]] = {str(kind): size for kind
 }
 
 
-def read_shapes(models: Models, file: RobotSource) -> Shapes:
-    """Return a shape for each <visual> and each <collision>, in the file's order, and a count of the parts not used."""
+def read_shapes(models: Models, file: RobotSource, densities: dict[str, float]) -> Shapes:
+    """Return a shape for each <visual> and each <collision>, in the file's order, and a count of the parts not used.
+
+    `densities` receives the <density> [kg/m³] of shapes by their names.
+    """
     names, shapes, unused = Names(), [], Counter[str]()
     for link in models.links:
         for child in link.element:
             if child.tag in ("visual", "collision"):
                 name = names.new(link.scope.prefix + child.get("name", "") if child.get("name") else f"{link.name}_{child.tag}")
-                shapes += _shapes(name, link, child, models, unused)
+                try:
+                    shapes += _shapes(name, link, child, models, unused, densities)
+                except ModelError as error:
+                    excuse(error, "left out")
     return shapes_of_file(shapes, unused, file.folder, file.packages)
 
 
-def _shapes(name: str, link: NamedElement, element: Element, models: Models, unused: Counter[str]) -> list[Shape]:
+def _shapes(
+    name: str, link: NamedElement, element: Element, models: Models, unused: Counter[str], densities: dict[str, float]
+) -> list[Shape]:
     """Return the shape in a list; empty for a geometry that is empty or not supported."""
     where = f"{link.where}: {element.tag} '{name}'"
     geometry = only(element, "geometry", where)
@@ -66,7 +75,8 @@ def _shapes(name: str, link: NamedElement, element: Element, models: Models, unu
     unused["visuals and collisions without geometry"] += geometry is None
     unused.update(f"geometries that are not read ({tag})" for tag in {form.tag for form in given if form.tag in NOT_READ})
     if len(forms) > 1:
-        raise ModelError(f"{where}: its <geometry> holds {' and '.join(f'<{g.tag}>' for g in forms)}; keep one")
+        problem = f"its <geometry> holds {' and '.join(f'<{g.tag}>' for g in forms)}"
+        tolerate(where, problem, "keep one", "the first counts")
     if not forms:
         return []
     form, values, visual = forms[0].tag, with_values(forms[0], where), element.tag == "visual"
@@ -86,6 +96,8 @@ def _shapes(name: str, link: NamedElement, element: Element, models: Models, unu
         size, form = (1.0, 1.0, 1.0), "mesh"
         unused[CONES] += 1
     touches = not visual and more.pop("touches", True)
+    if not visual and text_of(element.find("density")):
+        densities[name] = read_scalar(with_values(element, where), "density", where)
     return [Shape(name, link.name, ShapeType(form), size, placement, visual=visual, collision=touches, **more)]
 
 
@@ -133,8 +145,8 @@ def _surface(element: Element, where: str, unused: Counter[str]) -> dict[str, An
         values = with_values(ode, where)
         mu = {key: read_scalar(values, key, where) for key in ("mu", "mu2") if key in values.attrib}
         if any(x < 0.0 for x in mu.values()):
-            raise ModelError(f"{where}: its friction is negative ({min(mu.values()):g}); correct it")
-        if mu:
+            tolerate(where, f"its friction is negative ({min(mu.values()):g})", "correct it", "left out")
+        elif mu:
             found["friction"] = mu.get("mu", 1.0)
             unused[TWO_FRICTIONS] += mu.get("mu", 1.0) != mu.get("mu2", 1.0)
     if contact is not None:

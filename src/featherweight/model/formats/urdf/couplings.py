@@ -12,7 +12,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
+from ...editing.locking import joint_motion
 from ...types import LARGEST, Coupling, Joint, JointType, ModelError
+from ..unsupported import excuse, tolerate
 from ..xml import attribute, named, only, read_numbers, read_scalar, required
 
 COUPLING_TYPES = ("rolling", "gear", "belt")
@@ -32,6 +34,14 @@ class Equation(NamedTuple):
     leaders: tuple[str, ...]
     followers: tuple[str, ...]  # joints to solve for, in order of preference
     mimic: bool = False
+
+
+class MimicCycle(ModelError):
+    """Joints that mimic each other; without the mimic of `joint`, they do not."""
+
+    def __init__(self, problem: str, joint: str) -> None:
+        super().__init__(problem)
+        self.joint = joint
 
 
 class JointMarks(NamedTuple):
@@ -133,6 +143,25 @@ def _refuse_mixture(where: str, what: str, kind: str, remedy: str) -> None:
     raise ModelError(f"{where}: {what} means nothing to {kind}; remove it, or {remedy}")
 
 
+def held_followers(robot: Element, joints: Iterable[Joint], source: str) -> tuple[Joint, ...]:
+    """Return the joints, with those fixed whose leader is fixed or has no influence on them: they stay at their offset."""
+    by_name = {joint.name: joint for joint in joints}
+    for name, element in named(robot, "joint", source).items():
+        mimic, joint, where = element.find("mimic"), by_name[name], f"{source}: joint '{name}'"
+        if mimic is None or joint.type.nv != 1 or mimic.get("joint") not in by_name:
+            continue
+        still = not moves(by_name[mimic.get("joint", "")])
+        if still or ("multiplier" in mimic.attrib and read_scalar(mimic, "multiplier", where) == 0.0):
+            offset = read_scalar(mimic, "offset", where) if "offset" in mimic.attrib else 0.0
+            problem = (
+                f"it mimics joint '{mimic.get('joint')}', which {'is fixed' if still else 'does not move it (multiplier 0)'}"
+            )
+            tolerate(where, problem, 'make it type="fixed", or remove its <mimic>', f"fixed at {offset:g}")
+            placement = joint.placement @ joint_motion(joint, (offset,))
+            by_name[name] = Joint(name, JointType.FIXED, joint.parent, joint.child, placement)
+    return tuple(by_name.values())
+
+
 def mimic_equations(robot: Element, joints: Iterable[Joint], source: str) -> list[Equation]:
     """Return one equation for each <mimic> of a moving joint. Raises ModelError for a joint that follows itself indirectly."""
     by_name = {joint.name: joint for joint in joints}
@@ -141,9 +170,18 @@ def mimic_equations(robot: Element, joints: Iterable[Joint], source: str) -> lis
         where = f"{source}: joint '{name}'"
         mimic = only(element, "mimic", where)
         if mimic is not None and moves(by_name[name]):
-            equations[name] = _mimic(by_name[name], mimic, by_name, where)
-    refuse_circles(equations, source)
-    return list(equations.values())
+            try:
+                equations[name] = _mimic(by_name[name], mimic, by_name, where)
+            except ModelError as error:
+                excuse(error, "so it moves independently")
+    while True:
+        try:
+            refuse_circles(equations, source)
+        except MimicCycle as error:
+            excuse(error, f"so '{error.joint}' moves independently")
+            del equations[error.joint]
+        else:
+            return list(equations.values())
 
 
 def _mimic(joint: Joint, mimic: Element, by_name: Mapping[str, Joint], where: str) -> Equation:
@@ -166,7 +204,8 @@ def refuse_circles(equations: Mapping[str, Equation], source: str) -> None:
         while (leader := equations[path[-1]].leaders[0]) in equations:
             if leader in path:
                 cycle = ", ".join(f"'{joint}'" for joint in path[path.index(leader) :])
-                raise ModelError(f"{source}: joints that mimic each other in a cycle: {cycle}; remove one <mimic>")
+                problem = f"{source}: joints that mimic each other in a cycle: {cycle}; remove one <mimic>"
+                raise MimicCycle(problem, path[-1])
             path.append(leader)
 
 

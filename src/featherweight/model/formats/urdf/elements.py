@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 from ...types import ModelError, Pose, Vector
 from ..robot_numbers import rotation_by_angles, rotation_by_quaternion, unit_axis
 from ..robot_source import RobotSource
+from ..unsupported import excuse, tolerate
 from ..xml import only, parse_numbers, read_vector
 
 
@@ -40,8 +41,13 @@ def read_origin(element: Element, where: str) -> Pose:
     if (quaternion := origin.get("quat_xyzw")) is None:
         return Pose(rotation_by_angles(*read_vector(origin, "rpy", "0 0 0", where)), xyz)
     if "rpy" in origin.attrib:
-        raise ModelError(f"{where}: <origin> has both 'rpy' and 'quat_xyzw'; keep one of them")
-    return Pose(rotation_by_quaternion(parse_numbers(quaternion, 4, "quat_xyzw", where), f"{where}: <origin>"), xyz)
+        tolerate(where, "<origin> has both 'rpy' and 'quat_xyzw'", "keep one of them", "'rpy' counts")
+        return Pose(rotation_by_angles(*read_vector(origin, "rpy", "0 0 0", where)), xyz)
+    try:
+        return Pose(rotation_by_quaternion(parse_numbers(quaternion, 4, "quat_xyzw", where), f"{where}: <origin>"), xyz)
+    except ModelError as error:
+        excuse(error, "without a rotation")
+        return Pose(p=xyz)
 
 
 def read_axis(joint: Element, where: str, tag: str = "axis") -> Vector:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -15,10 +15,11 @@ from xml.etree.ElementTree import Element
 from ....names import listed
 from ...description import Description
 from ...types import LARGEST, Actuator, Body, Inertia, Joint, JointType, ModelError
-from ..robot_numbers import inertia_at, ordered_limits, unlimited, unused_inertias
+from ..robot_numbers import inertia_at, ordered_limits, unused_inertias
 from ..robot_source import RobotSource
-from ..unsupported import FOLLOW, INDEPENDENT, REFUSE, unused_integrator
-from ..xml import attribute, counted, named, only, read_scalar, read_tuple, required, shortened
+from ..unsupported import FOLLOW, INDEPENDENT, REFUSE, excuse, tolerate, unused_integrator
+from ..xml import attribute, counted, named, only, read_limit, read_scalar, read_tuple, required, shortened
+from .couplings import held_followers
 from .elements import read_axis, read_origin, robot_element
 from .loop_elements import read_constraints
 from .schema import unknown_attributes, unknown_elements
@@ -30,6 +31,7 @@ WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
 DYNAMICS = ("damping", "friction", "armature", "stiffness")  # attributes that must not be negative
 RATES = {"acceleration", "deceleration", "jerk"}  # unused attributes of <limit> in URDF 1.2
 VERSIONS = ("1.0", "1.1", "1.2")
+XACRO = "xacro"  # in the tags of elements that xacro expands
 UNEXPANDED = "pass xacro_args={}, if you trust the file, whose expressions run then; or run it through the xacro program first"
 
 
@@ -67,7 +69,19 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     source = file.name
     mimic = options.get("mimic", FOLLOW)
     robot = robot_element(file)
-    _refuse_unsupported(robot, source, mimic)
+    _refuse_mimics(robot, source, mimic)
+    left = next((e.tag for e in robot.iter() if XACRO in e.tag), None)
+    if left is None:
+        return _read(file, robot, mimic)
+    tolerate(source, f"<{left}> is not expanded", UNEXPANDED, f"left out ({UNEXPANDED})")
+    try:
+        return _read(file, robot, mimic)
+    except ModelError as error:
+        raise ModelError(f"{error}. <{left}> is not expanded; {UNEXPANDED}") from error
+
+
+def _read(file: RobotSource, robot: Element, mimic: str) -> Description:
+    source = file.name
     links = named(robot, "link", source)
     joint_elements = named(robot, "joint", source)
     if not links:
@@ -75,6 +89,8 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     bodies = tuple(Body(name, _inertia(link, f"{source}: link '{name}'")) for name, link in links.items())
     joints = tuple(_joint(name, joint, f"{source}: joint '{name}'") for name, joint in joint_elements.items())
     _require_one_tree(list(links), joints, source)
+    if mimic == FOLLOW:
+        joints = held_followers(robot, joints, source)
     closing = read_constraints(robot, joints, source, mimic == FOLLOW)
     shapes = read_shapes(robot, links, file)
     simulation = only(robot, "simulation", source)
@@ -97,10 +113,7 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     )
 
 
-def _refuse_unsupported(robot: Element, source: str, mimic: str) -> None:
-    for element in robot.iter():
-        if "xacro" in element.tag:
-            raise ModelError(f"{source}: <{element.tag}> is not expanded; {UNEXPANDED}")
+def _refuse_mimics(robot: Element, source: str, mimic: str) -> None:
     for joint in robot.findall("joint") if mimic == REFUSE else []:
         if joint.find("mimic") is not None:
             remedy = 'load with mimic="follow", or with mimic="independent" to make the joint independent'
@@ -115,10 +128,19 @@ def _inertia(link: Element, where: str) -> Inertia:
     inertial = only(link, "inertial", where)
     if inertial is None:
         return Inertia()
-    mass = read_scalar(required(inertial, "mass", where), "value", where)
-    tensor = required(inertial, "inertia", where)
-    moments = [read_scalar(tensor, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
-    return inertia_at(read_origin(inertial, where), mass, moments, where)
+    try:
+        origin = read_origin(inertial, where)
+        mass = read_scalar(required(inertial, "mass", where), "value", where)
+    except ModelError as error:
+        excuse(error, "taken as a link without mass")
+        return Inertia()
+    try:
+        tensor = required(inertial, "inertia", where)
+        moments = [read_scalar(tensor, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
+    except ModelError as error:
+        excuse(error, "taken as a point mass")
+        moments = [0.0] * 6
+    return inertia_at(origin, mass, moments, where)
 
 
 # --- joints
@@ -138,7 +160,7 @@ def _joint(name: str, element: Element, where: str) -> Joint:
     springs = only(element, "dynamics", where)
     rest = read_scalar(springs, "rest", where) if springs is not None and "rest" in springs.attrib else joint.rest
     most: dict[str, Any] = {
-        key: unlimited(_nonnegative(element, "limit", key, math.inf, where)) for key in ("effort", "velocity")
+        key: _nonnegative(element, "limit", key, math.inf, where, read_limit) for key in ("effort", "velocity")
     }
     return replace(joint, axis=axis, lower=lower, upper=upper, rest=rest, **most, **dynamics)
 
@@ -147,16 +169,18 @@ def _limits(joint: Element, where: str) -> tuple[float, float]:
     limit = only(joint, "limit", where)
     if limit is None:
         return -math.inf, math.inf
-    lower = unlimited(read_scalar(limit, "lower", where)) if "lower" in limit.attrib else -math.inf
-    upper = unlimited(read_scalar(limit, "upper", where)) if "upper" in limit.attrib else math.inf
+    lower = read_limit(limit, "lower", where) if "lower" in limit.attrib else -math.inf
+    upper = read_limit(limit, "upper", where) if "upper" in limit.attrib else math.inf
     return ordered_limits(lower, upper, where)
 
 
-def _nonnegative(joint: Element, tag: str, key: str, default: float, where: str) -> float:
+def _nonnegative(
+    joint: Element, tag: str, key: str, default: float, where: str, read: Callable[[Element, str, str], float] = read_scalar
+) -> float:
     element = only(joint, tag, where)
     if element is None or key not in element.attrib:
         return default
-    value = read_scalar(element, key, where)
+    value = read(element, key, where)
     if value < 0.0:
         raise ModelError(f"{where}: the {key} is negative ({value:g}); correct it")
     return value

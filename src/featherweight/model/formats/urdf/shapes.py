@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 from ...types import Color, ModelError, Shape, ShapeType
 from ..geometry import Shapes, shapes_of_file
 from ..robot_source import RobotSource
+from ..unsupported import excuse, tolerate
 from ..xml import Names, attribute, only, read_scalar, read_tuple, read_vector
 from .elements import read_origin
 from .schema import GEOMETRIES
@@ -30,7 +31,11 @@ def read_shapes(robot: Element, links: Mapping[str, Element], file: RobotSource)
             if child.tag in ("visual", "collision"):
                 name = names.new(child.get("name") or f"{link}_{child.tag}")
                 where = f"{source}: link '{link}': {child.tag} '{name}'"
-                shape = _shape(name, link, child, file, colors, where)
+                try:
+                    shape = _shape(name, link, child, file, colors, where)
+                except ModelError as error:
+                    excuse(error, "left out")
+                    continue
                 shapes += [shape] if shape else []
                 unused["geometries of no known kind"] += shape is None
     unused["textures"] = len(robot.findall(".//material/texture"))
@@ -44,7 +49,8 @@ def _shape(name: str, link: str, element: Element, file: RobotSource, colors: Ma
     if not forms:
         return None
     if len(forms) > 1:
-        raise ModelError(f"{where}: its <geometry> holds {' and '.join(f'<{g.tag}>' for g in forms)}; keep one")
+        problem = f"its <geometry> holds {' and '.join(f'<{g.tag}>' for g in forms)}"
+        tolerate(where, problem, "keep one", "the first counts")
     kind = ShapeType(forms[0].tag)
     return Shape(
         name,
@@ -135,5 +141,9 @@ def _own_color(material: Element, where: str) -> Color | None:
     color = only(material, "color", where)
     if color is None:
         return None
-    r, g, b, a = (min(max(x, 0.0), 1.0) for x in read_tuple(color, "rgba", 4, where))
+    try:
+        r, g, b, a = (min(max(x, 0.0), 1.0) for x in read_tuple(color, "rgba", 4, where))
+    except ModelError as error:
+        excuse(error, "without a colour")
+        return None
     return (r, g, b, a)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ...types import Actuator, ModelError, Pose, Vector, scale
 from ..robot_numbers import ordered_limits, rotation_by_quaternion, unlimited
+from ..unsupported import nonnegative, tolerate
 from .schemas import UsdPhysics
 from .stage import AXES, DEGREE, Affine, Prim, UsdStage, path_of
 
@@ -53,7 +54,8 @@ def read_joint(stage: UsdStage, prim: Prim) -> JointPrim | None:
     ends = tuple(None if t is None else stage.body_name(t) for t in targets)
     if ends[0] == ends[1]:
         what = "the ground" if ends[0] is None else f"body '{ends[0]}'"
-        raise ModelError(f"{where}: it connects {what} to itself; correct its body0 or body1")
+        tolerate(where, f"it connects {what} to itself", "correct its body0 or body1", "left out")
+        return None
     frames = [_frame(stage, prim, k, targets[k], where) for k in (0, 1)]
     freedoms = _freedoms(stage, prim, where)
     excluded = bool(stage.value(prim, "physics:excludeFromArticulation", False))
@@ -130,9 +132,9 @@ def passive_numbers(stage: UsdStage, joint: JointPrim, freedom: Freedom) -> dict
     for key, (unit, attributes) in names.items():
         for attribute in attributes:
             if (x := stage.value(prim, attribute, like=0.0)) is not None:
-                if not x >= 0.0:
+                if math.isnan(x):
                     raise ModelError(f"{joint.where}: {attribute} is {x:g}; give a number that is not negative")
-                found[key] = unlimited(x * unit)
+                found[key] = unlimited(nonnegative(x, attribute, joint.where) * unit)
     return found
 
 

@@ -11,15 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....array_types import Array
-from ....extras import imports_from_extra
-from ....spatial.ordered import total
-from ...types import Body, ModelError, Pose, Shape, ShapeType, add, as_matrix, as_vector, rotate, scale
+from ...solids import WATER, MassPart, Solid, hull_faces, mesh_solid, of_point, primitive_solid, summed
+from ...types import Body, Inertia, ModelError, Pose, Shape, ShapeType, add, as_vector, scale
 from ..robot_numbers import inertia_at, rotation_by_quaternion
+from ..unsupported import excuse, nonnegative, tolerate
 from .schemas import UsdPhysics
 from .stage import Prim, UsdStage, path_of
 
-WATER = 1000.0  # [kg/m³] density of colliders without one, as in UsdPhysics
 WITHOUT_DENSITY = "colliders without density, taken as 1000 kg/m³"
 MASSLESS = "bodies without mass and colliders, taken as massless"
 
@@ -31,14 +29,6 @@ class Collider(NamedTuple):
     shape: Shape
     material: Prim | None
     hull: bool = False
-
-
-class Solid(NamedTuple):
-    """Volume [m³], centre [m], and moments (xx, xy, xz, yy, yz, zz) of unit density about it [m⁵], in a body's frame."""
-
-    volume: float
-    center: tuple[float, float, float]
-    moments: tuple[float, ...]
 
 
 def read_body(stage: UsdStage, prim: Prim, colliders: Sequence[Collider]) -> Body:
@@ -65,14 +55,17 @@ def read_body(stage: UsdStage, prim: Prim, colliders: Sequence[Collider]) -> Bod
             return Body(name, gravity_compensation=floats)
         if mass == 0.0 or moments is None:
             lacks = "its mass is not given" if mass == 0.0 else "its diagonalInertia is not given"
-            raise ModelError(f"{where}: {lacks}, and it has no enabled collider from which it could be computed; give it")
+            problem = f"{lacks}, and it has no enabled collider from which it could be computed"
+            tolerate(where, problem, "give it", "taken as massless" if mass == 0.0 else "taken as a point mass")
+            at_rest = Inertia() if mass == 0.0 else Inertia(mass, center or (0.0, 0.0, 0.0))
+            return Body(name, at_rest, gravity_compensation=floats)
     ratio = mass / sum_mass if mass and sum_mass else 1.0
     if center is None:
         center = sum_center if sum_mass else (0.0, 0.0, 0.0)
     if moments is None:
         mass = mass or sum_mass
         computed = [
-            ratio * x + mass * y for x, y in zip(sum_moments, _of_point(add(sum_center, scale(-1.0, center))), strict=True)
+            ratio * x + mass * y for x, y in zip(sum_moments, of_point(add(sum_center, scale(-1.0, center))), strict=True)
         ]
         return Body(name, inertia_at(Pose(p=center), mass, computed, where), None, floats)
     return Body(name, inertia_at(Pose(turn or Pose().R, center), mass or sum_mass, moments, where), turn, floats)
@@ -99,14 +92,12 @@ def _moments(stage: UsdStage, prim: Prim, where: str) -> tuple[list[float] | Non
         return [xx, xy, xz, yy, yz, zz], None
     if not any(diagonal):
         return None, None
-    if min(diagonal) < 0.0:
-        raise ModelError(f"{where}: a moment of its diagonalInertia is negative ({min(diagonal):g}); correct it")
-    x, y, z = (unit * m for m in diagonal)
+    x, y, z = (unit * nonnegative(m, "moment of its diagonalInertia", where) for m in diagonal)
     turn = rotation_by_quaternion(axes, where) if any(axes) else None
     return [x, 0.0, 0.0, y, 0.0, z], turn
 
 
-def _colliders_inertia(stage: UsdStage, density: float, colliders: Sequence[Collider]) -> tuple[float, Any, list[float]]:
+def _colliders_inertia(stage: UsdStage, density: float, colliders: Sequence[Collider]) -> MassPart:
     """Return mass, centre, and moments about that, of a body's colliders."""
     parts = []
     for c in colliders:
@@ -126,84 +117,18 @@ def _colliders_inertia(stage: UsdStage, density: float, colliders: Sequence[Coll
         if stage.value(c.prim, "newton:massModel", "solid") != "solid":
             problem = "the mass of its shell (newton:massModel) is not supported"
             stage.unsupported.refuse(stage.where(c.prim), problem, "give its body mass, centerOfMass and diagonalInertia")
-        ratio = mass / solid.volume if solid.volume else 0.0
-        parts.append((mass, solid.center, [ratio * x for x in solid.moments]))
-    whole = math.fsum(mass for mass, _, _ in parts)
-    if whole == 0.0:
-        return 0.0, (0.0, 0.0, 0.0), [0.0] * 6
-    center = as_vector(math.fsum(mass * at[k] for mass, at, _ in parts) / whole for k in range(3))
-    moments = [0.0] * 6
-    for mass, at, own_moments in parts:
-        shift = _of_point(add(at, scale(-1.0, center)))
-        moments = [a + b + mass * x for a, b, x in zip(moments, own_moments, shift, strict=True)]
-    return whole, center, moments
-
-
-def _of_point(r: tuple[float, float, float]) -> list[float]:
-    """Return the moments of unit mass at a point."""
-    x, y, z = r
-    return [y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y]
+        parts.append(solid.of_mass(mass))
+    return summed(parts)
 
 
 def _solid(stage: UsdStage, collider: Collider) -> Solid:
     s = collider.shape
-    match s.type:
-        case ShapeType.BOX:
-            a, b, c = (x * x for x in s.size)
-            volume, moments = s.size[0] * s.size[1] * s.size[2], ((b + c) / 12, (a + c) / 12, (a + b) / 12)
-        case ShapeType.SPHERE | ShapeType.ELLIPSOID:
-            radii = s.size if len(s.size) == 3 else s.size * 3
-            a, b, c = (x * x for x in radii)
-            volume, moments = 4 / 3 * math.pi * radii[0] * radii[1] * radii[2], ((b + c) / 5, (a + c) / 5, (a + b) / 5)
-        case ShapeType.CYLINDER | ShapeType.CAPSULE:
-            r, h = s.size
-            rod, ball = math.pi * r * r * h, 4 / 3 * math.pi * r**3 if s.type is ShapeType.CAPSULE else 0.0
-            volume = rod + ball
-            across = rod * (r * r / 4 + h * h / 12) + ball * (0.4 * r * r + h * h / 4 + 0.375 * h * r)
-            moments = (across / volume, across / volume, (rod * r * r / 2 + ball * 0.4 * r * r) / volume)
-        case _:
-            return _mesh_solid(stage, collider)
-    xx, yy, zz = (volume * m for m in moments)
-    inertia = inertia_at(s.placement, volume, (xx, 0.0, 0.0, yy, 0.0, zz), "")
-    return Solid(volume, inertia.center, inertia.rotational)
-
-
-def _mesh_solid(stage: UsdStage, collider: Collider) -> Solid:
-    """Return the sum of tetrahedra from a point of the mesh to its triangles."""
-    shape = collider.shape
-    R, p = np.array(shape.placement.R), np.array(shape.placement.p)
-    points = np.asarray(shape.vertices) * np.array(shape.size)
-    faces = _hull_faces(points) if collider.hull else np.asarray(shape.faces)
-    base = points[0]
-    a, b, c = (points[faces[:, k]] - base for k in range(3))
-    volumes = total(a * np.cross(b, c)) / 6.0
-    volume = float(total(volumes))
-    where = stage.where(collider.prim)
-    if not abs(volume) > 0.0:
-        raise ModelError(
-            f"{where}: the mesh has no volume, so its body's mass cannot be computed; give the body mass and inertia"
-        )
-    center = total(volumes[:, None] * (a + b + c), 0) / (4.0 * volume)
-    second = np.zeros((3, 3))
-    for i in range(3):
-        for j in range(3):
-            sums = a[:, i] * a[:, j] + b[:, i] * b[:, j] + c[:, i] * c[:, j] + (a + b + c)[:, i] * (a + b + c)[:, j]
-            second[i, j] = float(total(volumes * sums)) / 20.0 - volume * center[i] * center[j]
-    second, volume = second * math.copysign(1.0, volume), abs(volume)
-    trace = second[0, 0] + second[1, 1] + second[2, 2]
-    m = trace * np.eye(3) - second
-    at = add(as_vector(p), rotate(as_matrix(R), as_vector(base + center)))
-    inertia = inertia_at(Pose(as_matrix(R), at), volume, (m[0, 0], m[0, 1], m[0, 2], m[1, 1], m[1, 2], m[2, 2]), where)
-    return Solid(volume, inertia.center, inertia.rotational)
-
-
-def _hull_faces(points: Array) -> Any:
-    """Return the triangles of a convex hull, counter-clockwise from outside."""
-    with imports_from_extra("shapes", "masses of convex hulls of meshes need scipy"):
-        from scipy.spatial import ConvexHull
-    hull = ConvexHull(points)
-    faces = hull.simplices.copy()
-    a, b, c = (points[faces[:, k]] for k in range(3))
-    inward = total(np.cross(b - a, c - a) * hull.equations[:, :3]) < 0.0
-    faces[inward] = faces[inward][:, ::-1]
-    return faces
+    if s.type is not ShapeType.MESH:
+        return primitive_solid(s)
+    points = np.asarray(s.vertices) * np.array(s.size)
+    solid = mesh_solid(points, hull_faces(points) if collider.hull else np.asarray(s.faces), s.placement)
+    if solid is None:
+        problem = "the mesh has no volume, so its body's mass cannot be computed; give the body mass and inertia"
+        excuse(ModelError(f"{stage.where(collider.prim)}: {problem}"), "taken as massless")
+        return Solid(0.0, (0.0, 0.0, 0.0), (0.0,) * 6)
+    return solid

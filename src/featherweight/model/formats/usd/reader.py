@@ -9,7 +9,7 @@ from ...description import Description
 from ...types import START, Body, Configuration, Frame, ModelError, Vector, scale
 from ..robot_numbers import unit_axis, unused_inertias
 from ..robot_source import RobotSource
-from ..unsupported import FOLLOW, REFUSE, Unsupported
+from ..unsupported import FOLLOW, file_notes, tolerate
 from .filters import Filters
 from .mass_elements import read_body
 from .mechanism import UsdMechanism
@@ -21,7 +21,7 @@ EARTH = 9.81  # [m/s²] default gravity
 
 
 def read_usd(file: RobotSource, options: Mapping[str, str]) -> Description:
-    """Read a USD file, in SI units. The options are `mimic` (default "follow") and `unsupported` (default "refuse").
+    """Read a USD file, in SI units. The only option is `mimic`; its default is "follow".
 
     Rigid bodies, joints and geometries have the names of their prims, or their paths if several prims have the same name. A
     body that no joint connects to the world floats freely on a joint `root_joint`; the configuration "qpos0" contains the
@@ -29,12 +29,12 @@ def read_usd(file: RobotSource, options: Mapping[str, str]) -> Description:
     with several degrees of freedom becomes several joints, NAME_transX, ..., NAME_rotZ; three rotations become one spherical
     joint. The axes of the world are those of the file, so z need not point up.
 
-    Raises `ModelError`, which names file and prim, for a file that USD cannot open, prims that refer to missing prims, damaged
-    numbers, and unsupported parts. With `unsupported="report"`, missing references, distance joints and colliders that are not
-    supported are left out. Raises `ImportError` without usd-core, and `OSError` for a missing file.
+    Missing references, distance joints and colliders that are not supported are left out and noted (`file_notes`). Raises
+    `ModelError`, which names file and prim, for a file that USD cannot open, prims that refer to missing prims, and damaged
+    numbers. Raises `ImportError` without usd-core, and `OSError` for a missing file.
     """
     with usd_errors(file):
-        return _description(UsdStage(file, Unsupported(options.get("unsupported", REFUSE))), options)
+        return _description(UsdStage(file, file_notes()), options)
 
 
 def _description(stage: UsdStage, options: Mapping[str, str]) -> Description:
@@ -67,7 +67,6 @@ def _description(stage: UsdStage, options: Mapping[str, str]) -> Description:
         gravity,
         (
             *counted.unused,
-            *stage.unsupported.listed(),
             *stage.unused(),
             *unused_inertias(bodies),
         ),
@@ -89,7 +88,9 @@ def _frames(stage: UsdStage, bodies: list[Body]) -> Iterator[Frame]:
     for prim in sites:
         split = stage.in_body(prim).split()
         if split is None:
-            raise ModelError(f"{stage.where(prim)}: the axes of the site are sheared, or its scale is zero; correct its scale")
+            problem = "the axes of the site are sheared, or its scale is zero"
+            tolerate(stage.where(prim), problem, "correct its scale", "left out")
+            continue
         yield Frame(names[path_of(prim)], stage.body_name(prim), split[0])
 
 

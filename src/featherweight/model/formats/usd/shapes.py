@@ -12,6 +12,7 @@ from ....spatial.ordered import product
 from ...types import Color, ModelError, Pose, Shape, ShapeType, dot, transpose
 from ..geometry import Shapes, shapes_of_file
 from ..sdf.shapes import CONES, cone_pyramid
+from ..unsupported import excuse, nonnegative, tolerate
 from ..urdf.loop_elements import along_z
 from .mass_elements import Collider
 from .schemas import Usd, UsdGeom, UsdPhysics, UsdShade
@@ -65,7 +66,11 @@ def _geometry(stage: UsdStage, prim: Prim, name: str) -> Geometry | None:
         else:
             stage.unsupported.refuse(where, f"colliders of the type {kind} are not supported", f"use one of {', '.join(KINDS)}")
         return None
-    formed = _form(stage, prim, kind, where)
+    try:
+        formed = _form(stage, prim, kind, where)
+    except ModelError as error:
+        excuse(error, "left out")
+        return None
     if formed is None:
         return None
     form, size, placement, more = formed
@@ -204,8 +209,7 @@ def _surface(stage: UsdStage, owner: Prim, material: Prim | None) -> dict[str, A
     if material is None or not material.HasAPI(UsdPhysics.MaterialAPI):
         return found
     dynamic, static = (stage.number(material, f"physics:{key}Friction", 0.0) for key in ("dynamic", "static"))
-    if dynamic < 0.0 or static < 0.0:
-        raise ModelError(f"{stage.where(material)}: its friction is negative ({min(dynamic, static):g}); correct it")
+    dynamic, static = (nonnegative(x, "friction", stage.where(material)) for x in (dynamic, static))
     if dynamic != static:
         stage.note(STATIC, path_of(material))
     if stage.number(material, "physics:restitution", 0.0):
@@ -230,7 +234,8 @@ def _color(stage: UsdStage, prim: Prim) -> Color | None:
     try:
         r, g, b, a = (min(max(float(x), 0.0), 1.0) for x in (*shown, 1.0 if opacity is None else opacity))
     except (TypeError, ValueError):
-        raise ModelError(f"{stage.where(prim)}: its color or opacity is not made of numbers; correct it") from None
+        tolerate(stage.where(prim), "its color or opacity is not made of numbers", "correct it", "without a colour")
+        return None
     return (r, g, b, a)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from ....spatial.elementary import norm
 from ...types import Matrix, ModelError, Pose, Vector, as_matrix, as_vector, dot, scale, transpose
 from ..robot_source import RobotSource
-from ..unsupported import Unsupported
+from ..unsupported import Unsupported, tolerate
 from ..xml import Names, shortened
 from .layers import open_layers
 from .schemas import Gf, Tf, Usd, UsdGeom, UsdPhysics
@@ -158,7 +158,7 @@ class UsdStage:
         relation = prim.GetRelationship(name)
         targets = relation.GetForwardedTargets() if relation else []
         if len(targets) > 1:
-            raise ModelError(f"{self.where(prim)}: {name} has {len(targets)} targets; keep one")
+            tolerate(self.where(prim), f"{name} has {len(targets)} targets", "keep one", "the first counts")
         if not targets:
             return None
         found = self.stage.GetPrimAtPath(targets[0])

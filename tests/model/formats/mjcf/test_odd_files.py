@@ -1,0 +1,83 @@
+"""Tests of odd MJCF files that MuJoCo compiles: they load, the oddity is named, and unsupported="raise" refuses."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+import featherweight as fw
+
+BODY = '<body name="{0}"><joint name="{0}" {1}/><geom size="0.1" pos="0.2 0 0"/></body>'
+CLOTH = '<flexcomp name="cloth" type="grid" dim="2" count="3 3 1" spacing=".1 .1 .1" mass="1" radius=".01"/>'
+
+
+def two(joint: str = "", rest: str = "", inside: str = "", asset: str = "") -> str:
+    bodies = BODY.format("a", joint) + BODY.format("b", "")
+    return f"<mujoco><asset>{asset}</asset><worldbody>{inside}{bodies}</worldbody>{rest}</mujoco>"
+
+
+def follow(*pairs: tuple[str, str]) -> str:
+    joints = (f'<joint joint1="{a}" joint2="{b}"/>' for a, b in pairs)
+    return f"<equality>{''.join(joints)}</equality>"
+
+
+ODD = {
+    "a stiffness below zero": (two('stiffness="-1"'), 2, "joint 'a': the stiffness is negative (-1), taken as zero"),
+    "a tendon's damping below zero": (
+        two(
+            rest='<tendon><fixed name="t" damping="-1"><joint joint="a" coef="1"/><joint joint="b" coef="1"/></fixed></tendon>'
+        ),
+        2,
+        "tendon 't': the damping is negative (-1), taken as zero",
+    ),
+    "a cloth": (two(inside=CLOTH), 2, "flexcomp 'cloth'"),
+    "one equality twice": (
+        two(rest=follow(("a", "b"), ("a", "b"))),
+        1,
+        "equality number 1: joint 'a' follows by equality 'equality0' already",
+    ),
+    "joints that follow each other": (
+        two(rest=follow(("a", "b"), ("b", "a"))),
+        1,
+        "joints 'b' and 'a' follow each other, left out",
+    ),
+    "a weld of bodies in one piece": (
+        two(rest='<equality><weld body1="c"/></equality>', inside='<body name="c"><geom size="1"/></body>'),
+        2,
+        "no joint moves body 'c' against 'world', left out",
+    ),
+    "a bare ampersand": (two(inside='<geom name="a & b" size="1"/>'), 2, "invalid characters"),
+    "dashes in a comment": (two(inside="<!-- a -- b -->"), 2, "invalid characters"),
+}
+
+
+@pytest.mark.parametrize(("text", "nv", "words"), ODD.values(), ids=ODD)
+def test_odd_files_are_those_that_mujoco_compiles_and_the_oddity_is_named(text: str, nv: int, words: str) -> None:
+    mujoco.MjModel.from_xml_string(text)
+    with pytest.warns(fw.ModelWarning) as told:
+        robot = fw.load(text, execution="interpreted")
+    assert robot.nv == nv and any(words in str(x.message) for x in told), [str(x.message) for x in told]
+    report = robot.report()
+    assert any(words in report.get(key, "") for key in ("odd contents, taken as said", "not supported, and left out"))
+    with pytest.raises(fw.ModelError):
+        fw.load(text, unsupported="raise")
+
+
+@pytest.mark.parametrize("limit", ["-1e40 1e40", "-inf inf"])
+def test_infinite_ranges_are_no_limits(limit: str) -> None:
+    text = two(f'range="{limit}" limited="true"')
+    mujoco.MjModel.from_xml_string(text)
+    robot = fw.load(text, execution="interpreted")
+    np.testing.assert_array_equal(robot.upper, (np.inf, np.inf))
+
+
+@pytest.mark.parametrize("light", ['<light type="image" texture="sky" intensity="100"/>', '<light texture="sky"/>', "<light/>"])
+def test_lights_with_textures_are_counted(light: str) -> None:
+    sky = '<texture name="sky" type="cube" builtin="flat" rgb1="1 1 1" width="8" height="8"/>'
+    text = two(inside=light, asset=sky)
+    try:
+        mujoco.MjModel.from_xml_string(text)
+    except ValueError:
+        pytest.skip("this version of MuJoCo has no such lights")
+    assert fw.load(text, execution="interpreted").report() == {"textures": "1", "lights": "1"}
