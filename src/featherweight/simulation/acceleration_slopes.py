@@ -1,4 +1,4 @@
-"""Derivatives of the acceleration of a step by q, v, joint forces, controls and activations, with compliant contacts.
+"""Derivatives of the acceleration of a step by q, v, joint forces, controls and activations, with contacts.
 
 The acceleration a under forces F at joints and impulses f of contacts and joint rows, spread over the step h, solves
 
@@ -10,6 +10,9 @@ derivative -G by y, and are proportional to 1/R(g). Hence (M + Jᵀ G J) da = r,
     the derivatives of inverse dynamics with impulses as forces on bodies (Carpentier and Mansard 2018), and of F
     -Jᵀ G / h times the derivatives of y at constant a, and -Jᵀ f / h times those of R, relative to R
     the derivatives of Jᵀ f and J at constant velocities of the bodies, by the motion of contacts (`contact.contact_slopes`)
+
+Rigid contacts answer to y = J w + g / h, or to J w if they overlap. Their G has a proximal term (`contact.rigid_answers`), which
+corrections remove (`rigid_slopes`).
 
 Where dampers act after impulses, the acceleration a' solves (M + h D) a' = M a at the same state. Forces at joints are linear
 within limits (`load_slopes`). Those of tendons, muscles, drives with activations, drag, springs of ball joints, and of all
@@ -577,7 +580,9 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
 
 def weight_before(y: AccelerationSlopes, h: float, yielding: Matrix, i: int) -> float:
     """Return the weight of the velocity at the start of the step in the velocity to which a contact or row answers."""
-    return 0.0 if y.law == HELD else h * yielding_of(yielding, i).damping - 1.0
+    if y.law == HELD:
+        return 0.0
+    return h * yielding_of(yielding, i).damping - 1.0  # type: ignore[no-any-return]
 
 
 def closes(s: RobotStages, gap: float) -> bool:

@@ -1,9 +1,11 @@
 """Derivatives of a step: the state after it, by the state before it, joint forces and controls.
 
-compiled loops over robots    steps with the contact law of an MJCF file, semi-implicit (`step_slopes`) or "rk4"
-                              (`staged_slopes`); semi-implicit steps in which nothing touches
-one robot after the other     rigid contact, and "rk4" and "midpoint" with rigid contact, with linear forces: impulses by the
-                              implicit function theorem (`step_rates`, `contact_rates`)
+compiled loops over robots    semi-implicit steps with the contact law of an MJCF file or rigid contact (`step_slopes`); "rk4"
+                              with the law of an MJCF file (`staged_slopes`)
+one robot after the other     semi-implicit steps with rigid contacts that bounce, with contact points on bodies without others,
+                              or in which overlapping bodies separate (`acceleration_slopes.are_covered`); "rk4" and
+                              "midpoint" with rigid contact, with linear forces: impulses by the implicit function theorem
+                              (`step_rates`, `contact_rates`)
 differences of whole steps    all others, in a compiled loop (`step_differences`)
 """
 
