@@ -11,8 +11,8 @@ derivative -G by y, and are proportional to 1/R(g). Hence (M + Jᵀ G J) da = r,
     -Jᵀ G / h times the derivatives of y at constant a, and -Jᵀ f / h times those of R, relative to R
     the derivatives of Jᵀ f and J at constant velocities of the bodies, by the motion of contacts (`contact.contact_slopes`)
 
-Rigid contacts answer to y = J w + g / h, or to J w if they overlap. Their G has a proximal term (`contact.rigid_answers`), which
-corrections remove (`rigid_slopes`).
+Rigid contacts answer to y = J w + g / h, or to J w if they overlap. Their G has a proximal term (`contact.rigid_answers`),
+which corrections remove (`rigid_slopes`).
 
 Where dampers act after impulses, the acceleration a' solves (M + h D) a' = M a at the same state. Forces at joints are linear
 within limits (`load_slopes`). Those of tendons, muscles, drives with activations, drag, springs of ball joints, and of all
