@@ -582,7 +582,7 @@ def weight_before(y: AccelerationSlopes, h: float, yielding: Matrix, i: int) -> 
     """Return the weight of the velocity at the start of the step in the velocity to which a contact or row answers."""
     if y.law == HELD:
         return 0.0
-    return h * yielding_of(yielding, i).damping - 1.0  # type: ignore[no-any-return]
+    return h * yielding_of(yielding, i).damping - 1.0
 
 
 def closes(s: RobotStages, gap: float) -> bool:
