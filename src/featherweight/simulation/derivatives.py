@@ -131,7 +131,7 @@ def _ends(found: FoundStep) -> Array:
     """Return the derivatives (2 nv, 3 nv + nu) of the state after the step by q, v, joint forces and controls."""
     model, s, step = found.model, found.stages, found.stages.step
     compiled = found.slopes_of_step()
-    if compiled and (found.contacts.convex or not found.touched):
+    if compiled and not found.touched:
         return compiled.ends
     start = State(*map(Rated, s.state[:2], model.directions))
     rates, smooth, contacts = StepRates(found, start), None, None
@@ -141,7 +141,7 @@ def _ends(found: FoundStep) -> Array:
         smooth = rates.runge_kutta() if model.integrator == "rk4" else rates.midpoint()
         free = smooth.v.rates
     after, displacement = Rated(step.after, free), None
-    if found.touched and not found.contacts.convex:
+    if found.touched:
         contacts = ContactRates(found, start, free)
         after = after._replace(rates=contacts.velocity())
         displacement = Rated(step.displacement, contacts.displacement()) if step.displacement.any() else None

@@ -37,7 +37,7 @@ class FoundStep:
         self.at_a_limit.update((f"{name} at its limit", None) for name in names)
 
     def slopes_of_step(self) -> SlopesOfStep | None:
-        """Return the derivatives of a semi-implicit step, without those of rigid contacts; None for other integrators."""
+        """Return the derivatives of a semi-implicit step without contacts and joint rows; None for other integrators."""
         if self.model.integrator != "semi-implicit":
             return None
         slopes = free_slopes_of(self.table, self.model, self.contacts)

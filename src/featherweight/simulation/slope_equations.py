@@ -50,8 +50,8 @@ class Places(NamedTuple):
     felt: int  # (6, stride) derivative of the wrench on one of its bodies
     opening: int  # (1, stride) derivative of its gap by q
     gains: int  # (stride, stride) multiples of rows that eliminate the matrix, if contacts are rigid
-    kept: int  # (rows, stride) J of all rigid contacts and joint rows
-    moved: int  # (rows, width) derivatives of their impulses, then corrections
+    kept: int  # (rigid rows, stride) J of all rigid contacts and joint rows
+    moved: int  # (rigid rows, width) derivatives of their impulses, then corrections of these
     passing: int  # (3, width) those of one contact, or of its velocities
     change: int  # (stride, width) correction of `rates`
     size: int  # of the vector

@@ -132,16 +132,18 @@ def slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> 
 
 
 def free_slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> SlopesOfStep:
-    """Return the derivatives of steps without rigid contacts at these stages, which are made once."""
+    """Return the derivatives of steps without contacts and joint rows at these stages, which are made once."""
     if free_slopes_of not in stages.derived:
-        law = CONVEX if contacts.convex else NO_LAW
-        stages.derived[free_slopes_of] = SlopesOfStep(model, contacts, stages, law)
+        stages.derived[free_slopes_of] = SlopesOfStep(model, contacts, stages, NO_LAW)
     made: SlopesOfStep = stages.derived[free_slopes_of]
     return made
 
 
 class SlopesOfStep:
-    """The derivatives of a semi-implicit step of one robot. `write` returns how many names are doubtful."""
+    """The derivatives of a semi-implicit step of one robot. `write` returns how many names are doubtful.
+
+    `law` is that of contacts and joint rows: `NO_LAW` if these are left out, `CONVEX` or `HELD`.
+    """
 
     def __init__(self, model: StepModel, contacts: ContactStage, stages: StagesTable, law: int) -> None:
         s, robot = stages.content, model.struck
@@ -178,9 +180,7 @@ class SlopesOfStep:
 
         of_bodies = contacts.body_velocities.derivative("v") if bodies and law != NO_LAW else None
         motions = contacts.body_velocities.derivative("q") if of_bodies and robot.closed else None
-        both = motions if law == CONVEX else None
-        spanning = spanning_slopes(robot) if rows else None
-        spread_after = spanning if law == HELD else None
+        before_too, spanning = motions if law == CONVEX else None, spanning_slopes(robot) if rows else None
         calls: dict[str, Call] = {
             "dynamics": dynamics(robot, model.driven, struck_armature),
             "settled": dynamics(model.moving, model.armature_varies, s.inertias.armature) if model.settles else (None,),
@@ -189,10 +189,10 @@ class SlopesOfStep:
                 s.touching.forces, y.acceleration,
             ), struck_armature),
             "spanning": (spanning, q, v, y.load.force, spread, swept, carried),
-            "spanning_after": (spread_after, q, y.after, y.pushes, spread, swept_after, carried_after),
+            "spanning_after": (spanning if law == HELD else None, q, y.after, y.pushes, spread, swept_after, carried_after),
             "jacobian": (of_bodies, q, v, jacobian),
             "motions": (motions, q, y.after, turned),
-            "motions_before": (both, q, v, before),
+            "motions_before": (before_too, q, v, before),
             "moved": (None if plain else robot.step_functions.integrate, q, y.increment, s.point.x),
         }  # fmt: skip
         made = {name: bound_call(call, stages.errors) for name, call in calls.items()}
