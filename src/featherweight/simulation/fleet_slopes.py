@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Way(Enum):
-    """How the steps of a simulation are differentiated."""
+    """Ways to differentiate the steps of a simulation."""
 
     EQUATIONS = "the equations of a semi-implicit step"
     STAGES = "the stages of a Runge-Kutta step with contacts"
