@@ -21,6 +21,7 @@ CHARTS = "benchmarks/charts.py"
 MADE_BY = {
     "demo.png": "-m featherweight demo --output docs",
     "start.png": "-m pytest tests/docs/test_pages.py -k start",
+    "guides/plans_through_contact.png": "-m pytest tests/docs/test_pages.py -k guides/plans_through_contact",
     "guides/drop_chart.png": "-m pytest tests/docs/test_pages.py -k guides/simulation",
     "talos_falls.gif": FILMS,
     "centipede_walks.gif": FILMS,

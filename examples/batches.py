@@ -25,7 +25,7 @@ STATES, TIMED, CHUNK, SINGLE = 1_000_000, 200_000, 20_000, 2_000
 def states(robot, count, rng):
     """Return random q, v and tau (count, 7)."""
     v, tau = rng.standard_normal((2, count, robot.nv))
-    return robot.random_configuration(rng, count), v, 10.0 * tau
+    return robot.random_configuration(rng=rng, size=count), v, 10.0 * tau
 
 
 def seconds(call, times=20):

@@ -1,5 +1,6 @@
 """Plot functions for the pictures of the guides (docs/guides)."""
 
+import numpy as np
 from pictures import BLUE, COLORS, FAINT, GROUND, RED, Figure, output_folder, save
 
 __all__ = ["BLUE", "COLORS", "FAINT", "GROUND", "RED", "draw_bars", "draw_curves", "output_folder", "panels", "save"]
@@ -69,3 +70,66 @@ def draw_talos(ax, found, chosen, times):
     ax.invert_xaxis()
     ax.set(title="Talos from behind", xlabel="y [m]", ylabel="z [m]")
     ax.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def picture_of_plans_through_contact(path, q, goal, gaps, rise, jumps):
+    """Plot a push q (knots + 1, 5) to `goal`, gradients by gaps, plans of a robot that rises, and costs by gaps.
+
+    `rise` has the robot, the frames of its legs, and (cost, q) of plans by their guesses.
+    """
+    figure = Figure(figsize=(12.0, 6.2), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=(2.2, 1.0))
+    arm, gradient, jump = upper.subplots(1, 3, width_ratios=(1.0, 1.1, 1.3))
+    robots = lower.subplots(1, 2)
+    draw_push(arm, q, goal)
+    sweep, found = gaps
+    for values, name, color in zip(found[..., 1], ("exact", "with a margin of 50 mm"), COLORS, strict=False):
+        gradient.plot(1e3 * sweep, values, color=color, lw=1.5, label=name)
+    label = "largest derivative of the cost [1/(N m)]"
+    gradient.set(title="No gradient before contact", xlabel="gap [mm]", ylabel=label)
+    gradient.legend(frameon=False, fontsize=8.5)
+    robot, lines, plans = rise
+    for ax, (guess, (cost, states)) in zip(robots, plans.items(), strict=True):
+        draw_rise(ax, robot, lines, states, f"Go2 stands up; guess: {guess} (cost {cost:.2f})")
+    for (name, values), color in zip(jumps[1].items(), (RED, BLUE), strict=True):
+        jump.plot(1e3 * jumps[0], values, color=color, lw=1.2, marker=".", ms=3.0, label=name)
+    jump.set(title="The same push from other gaps", xlabel="gap [mm]", ylabel="cost")
+    jump.legend(frameon=False, fontsize=8.5)
+    save(figure, path)
+
+
+def draw_push(ax, q, goal):
+    """Draw the arm and the box of docs/files/pusher.xml from above, at some instants."""
+    corners = 0.05 * np.array([[1, 1], [-1, 1], [-1, -1], [1, -1], [1, 1]])
+
+    def outline(x, y, turn):
+        c, s = np.cos(turn), np.sin(turn)
+        return corners @ np.array([[c, s], [-s, c]]) + [0.45 + x, 0.25 + y]
+
+    chosen = np.linspace(0, len(q) - 1, 6).astype(int)
+    for i in chosen:
+        last = i == chosen[-1]
+        style = {"color": RED if last else BLUE, "alpha": 1.0 if last else 0.2 + 0.5 * i / chosen[-1]}
+        angles = np.cumsum(q[i, :2])
+        links = np.array([0.35, 0.3])[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        ax.plot(*np.vstack([np.zeros(2), np.cumsum(links, axis=0)]).T, "-o", lw=2.0, ms=3.0, **style)
+        ax.plot(*outline(*q[i, 2:]).T, lw=1.5, **style)
+    ax.plot(*outline(*goal[2:]).T, color="black", lw=1.0, ls=":")
+    ax.set_aspect("equal")
+    ax.set(title="A push; dotted: the goal", xlabel="x [m]", ylabel="y [m]")
+
+
+def draw_rise(ax, robot, lines, q, title):
+    """Draw a quadruped from the side at some instants, one beside the other: legs as lines of frames, and the trunk."""
+    chosen = np.linspace(0, len(q) - 1, 5).astype(int)
+    for n, i in enumerate(chosen):
+        color, shift = RED if i == chosen[-1] else BLUE, 0.7 * n
+        hips = []
+        for frames in lines:
+            points = robot.frame_placement(frames)(q[i])[:, :3, 3]
+            hips.append(points[0])
+            ax.plot(points[:, 0] + shift, points[:, 2], "-o", color=color, lw=2.0, ms=3.0)
+        ax.plot(*(np.array(hips)[:, [0, 2]] + [shift, 0.0]).T, color=color, lw=5.0, solid_capstyle="round", alpha=0.5)
+    ax.axhline(0.0, color=GROUND, lw=1.0)
+    ax.set_aspect("equal")
+    ax.set(title=title, xlabel="x, shifted by time [m]", ylabel="z [m]", ylim=(-0.05, 0.5))

@@ -37,7 +37,7 @@ def installed_modules() -> set[str]:
 
 
 def arm() -> fw.Robot:
-    return fw.build(fw.generators.chain(6, seed=1))
+    return fw.build(fw.generators.chain(6, rng=1))
 
 
 def urdf(folder: Path, first: str = '<sphere radius="0.1"/>') -> Path:
@@ -71,7 +71,7 @@ def same(x: Any, y: Any) -> None:
 
 def states(robot: fw.Robot, *size: int) -> tuple[Any, Any, Any]:
     rng = np.random.default_rng(0)
-    q = robot.random_configuration(rng, size=size[0]) if size else robot.random_configuration(rng)
+    q = robot.random_configuration(rng=rng, size=size[0]) if size else robot.random_configuration(rng=rng)
     return q, rng.standard_normal((*size, robot.nv)), rng.standard_normal((*size, robot.nv))
 
 
@@ -81,13 +81,13 @@ def core(folder: Path) -> None:
     """
     assert installed_modules() <= REQUIRED, f"importing featherweight imports {installed_modules() - REQUIRED}"
     loaded = fw.load(urdf(folder), base="floating")
-    large = fw.build(fw.generators.chain(6, seed=1), execution="rolled")  # robots too large to trace run in this way
+    large = fw.build(fw.generators.chain(6, rng=1), execution="rolled")  # robots too large to trace run in this way
     for robot in (arm(), loaded, fw.build(fw.robots.tello()), large):
         for size in ((), (1000,)):
             q, v, tau = states(robot, *size)
             a = robot.forward_dynamics(q, v, tau)
             same((robot.mass_matrix(q) @ a[..., None])[..., 0], tau - robot.bias_force(q, v))
-    description, state = fw.generators.chain(6, seed=1), states(arm())
+    description, state = fw.generators.chain(6, rng=1), states(arm())
     same(fw.build(description, execution="rolled").inverse_dynamics(*state), arm().inverse_dynamics(*state))
     assert fw.load(urdf(folder)).in_collision(FOLDED_AND_STRETCHED).tolist() == [True, False]
     fw.export(arm().forward_dynamics, str(folder / "exported"))

@@ -167,7 +167,7 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "Robot.random_configuration has no argument 'seed'; here it is rng; it takes rng, size",
     ),
     "a seed that is none": (
-        lambda: arm().random_configuration(0.5),
+        lambda: arm().random_configuration(rng=0.5),
         ValueError,
         "rng must be a seed (a whole number of at least 0)",
     ),

@@ -120,7 +120,7 @@ def test_a_body_that_moves_freely_comes_to_rest_on_the_floor() -> None:
     robot = fw.describe(bodies, [hinge], name="ball", shapes=[ball])
     home: dict[str, float | Sequence[float]] = {"root_joint": [0.0, 0.0, 0.15, 0.0, 0.0, 0.0, 1.0], "hinge": 3.0}
     gym.register(
-        "own/Ball-v0", robot, gym.RobotTask(frame_skip=50, reset_noise_scale=0.0), floating=True, floor=True, home=home
+        "own/Ball-v0", robot, gym.RobotTask(frame_skip=50, reset_noise_scale=0.0), base="floating", ground=True, q=home
     )
     env = gymnasium.make("own/Ball-v0")
     q = env.reset(seed=0)[0][:8]
@@ -128,10 +128,13 @@ def test_a_body_that_moves_freely_comes_to_rest_on_the_floor() -> None:
     heights = [env.step(np.zeros(1, np.float32))[0][2] for _ in range(10)]
     assert heights[-1] == pytest.approx(0.1, abs=1e-3)
     description = env.unwrapped.vector.task.xml_file
-    with pytest.raises(ValueError, match="leave out floor"):
-        gym.register("own/Ball-v1", description, gym.RobotTask(), floor=True)
+    with pytest.raises(ValueError, match="leave out ground"):
+        gym.register("own/Ball-v1", description, gym.RobotTask(), ground=True)
     with pytest.raises(ValueError, match="one root body that is fixed"):
-        gym.register("own/Ball-v1", description, gym.RobotTask(), floating=True)
+        gym.register("own/Ball-v1", description, gym.RobotTask(), base="floating")
+    for old, here in {"floating": "base=", "floor": "ground", "home": "q", "drives": "actuators"}.items():
+        with pytest.raises(TypeError, match=rf"register has no argument '{old}'; here it is {here}"):
+            gym.register("own/Ball-v1", description, gym.RobotTask(), **{old: True})  # type: ignore[arg-type]
 
 
 def test_actions_may_be_target_positions() -> None:
@@ -140,7 +143,7 @@ def test_actions_may_be_target_positions() -> None:
     """
     cart = replace(cart_pole(effort=np.inf), timestep=0.02)
     limited = replace(cart, joints=tuple(replace(j, lower=-1.0, upper=1.0) if j.name == "slide" else j for j in cart.joints))
-    gym.register("own/Held-v0", limited, gym.RobotTask(frame_skip=1), drives=fw.PD(1e5, 1e4, joints=["slide"]))
+    gym.register("own/Held-v0", limited, gym.RobotTask(frame_skip=1), actuators=fw.PD(1e5, 1e4, joints=["slide"]))
     env = gymnasium.make("own/Held-v0")
     assert (env.action_space.low, env.action_space.high) == (-1.0, 1.0)
     env.reset(seed=0)
@@ -161,7 +164,7 @@ def test_a_free_root_without_a_place_begins_on_the_floor() -> None:
     heights = []
     for k, angle in enumerate((0.0, np.pi / 3)):
         still = gym.RobotTask(reset_noise_scale=0.0)
-        gym.register(f"own/Leg-v{k}", robot, still, floating=True, floor=True, home={"hip": angle})
+        gym.register(f"own/Leg-v{k}", robot, still, base="floating", ground=True, q={"hip": angle})
         envs = gymnasium.make_vec(f"own/Leg-v{k}", num_envs=3, autoreset_mode="SameStep")
         qpos = envs.reset(seed=0)[0][:, :8]
         heights.append(qpos[0, 2])
@@ -169,10 +172,8 @@ def test_a_free_root_without_a_place_begins_on_the_floor() -> None:
         assert not envs.step(np.zeros((3, 1), np.float32))[4]["simulation_failed"].any()
     np.testing.assert_allclose(heights, [0.65, 0.35], atol=1e-9)
     below = {"root_joint": [0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0]}
-    gym.register("own/Leg-v2", robot, gym.RobotTask(), floating=True, floor=True, home=below)
-    with pytest.raises(
-        ValueError, match=r"shapes in one another: the shape 'sole' on 'foot' and .*'floor'.* by 0\.15 m.*home="
-    ):
+    gym.register("own/Leg-v2", robot, gym.RobotTask(), base="floating", ground=True, q=below)
+    with pytest.raises(ValueError, match=r"shapes in one another: the shape 'sole' on 'foot' and .*'floor'.* by 0\.15 m.*q="):
         gymnasium.make_vec("own/Leg-v2", num_envs=3)
 
 
@@ -180,7 +181,7 @@ def test_a_robot_deep_in_the_floor_fails_at_once() -> None:
     """Check that the episode terminates without a call of the solver, so that such robots do not slow a fleet."""
     ball = fw.Shape("skin", "ball", fw.ShapeType.SPHERE, (0.1,))
     bodies = [fw.Body("ball", fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.004, 0.0, 0.0, 0.004, 0.0, 0.004)))]
-    gym.register("own/Sunk-v0", fw.describe(bodies, [], shapes=[ball]), gym.RobotTask(), floating=True, floor=True)
+    gym.register("own/Sunk-v0", fw.describe(bodies, [], shapes=[ball]), gym.RobotTask(), base="floating", ground=True)
     envs = gymnasium.make_vec("own/Sunk-v0", num_envs=2, autoreset_mode="Disabled")
     envs.reset(seed=0)
     qpos, qvel = np.tile([0.0, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0], (2, 1)), np.zeros((2, 6))

@@ -25,10 +25,10 @@ BELOW = {  # what each package may import
     "summaries": set[str](),
     "names": {"summaries"},
     "providers": set[str](),
-    "checks": {"array_types", "names"},
+    "checks": {"array_types", "names", "summaries"},
     "engine": {"array_types", "checks", "extras", "names", "spatial", "summaries"},
     "model": {"array_types", "checks", "extras", "names", "spatial", "summaries"},
-    "se3": {"array_types", "spatial"},
+    "se3": BELOW_ROBOT,
     "paths": {"robot", "se3", *BELOW_ROBOT},
     "algorithms": {"model", "spatial"},
     "robots": BELOW_ROBOT,
@@ -48,7 +48,12 @@ BELOW = {  # what each package may import
     "__main__": {"cli"},
 }
 OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
-CALLED_BY_KEYWORDS = {*featherweight.__all__, "RobotVectorEnv", "rollout"}  # public functions, constructors of public classes
+CALLED_BY_KEYWORDS = {
+    *featherweight.__all__,
+    "RobotVectorEnv",
+    "rollout",
+    "with_joint",
+}  # public functions, constructors of public classes
 
 
 def imports(module: str, node: ast.AST) -> Iterator[str]:

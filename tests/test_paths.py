@@ -66,7 +66,7 @@ def test_a_quintic_reproduces_a_polynomial_of_degree_five(arm: fw.Robot) -> None
 
 def test_a_quintic_of_floating_and_ball_joints_has_the_velocities_and_accelerations_asked_for(flyer: fw.Robot) -> None:
     rng, knots = np.random.default_rng(1), np.array([0.0, 0.7, 1.5, 2.0])
-    q = flyer.random_configuration(rng, 4)
+    q = flyer.random_configuration(rng=rng, size=4)
     v, a = rng.standard_normal((2, 4, flyer.nv))
     path = paths.quintic(flyer, q, knots, v, a)
     for end in (knots, knots - 1e-12):
@@ -99,7 +99,7 @@ def test_a_trapezoid_has_the_times_of_its_closed_form(arm: fw.Robot) -> None:
 
 
 def test_a_trapezoid_of_a_floating_base_keeps_the_limits_of_its_velocities(flyer: fw.Robot) -> None:
-    q = flyer.random_configuration(2, 3)
+    q = flyer.random_configuration(rng=2, size=3)
     path = paths.trapezoidal(flyer, q, acceleration_limit=3.0, velocity_limit=np.linspace(0.5, 2.0, flyer.nv))
     found = path(np.linspace(0.0, path.duration, 2001))
     assert (np.abs(found.v) <= np.linspace(0.5, 2.0, flyer.nv) + 1e-9).all() and (np.abs(found.a) <= 3.0 + 1e-9).all()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import mpmath
@@ -257,9 +259,9 @@ def test_wrong_arguments_are_refused_by_name(name: str) -> None:
     for wrong in (np.zeros((5, 2)), 1.0):
         with pytest.raises(ValueError, match=rf"^{name}: .+ must have shape \(\.\.\., {shape}\)"):
             function(wrong)
-    with pytest.raises(ValueError, match=rf"^{name}: .+ must hold real numbers"):
+    with pytest.raises(TypeError, match=rf"^{name}: .+ must hold real numbers"):
         function(np.zeros(core, dtype=complex))
-    with pytest.raises(ValueError, match=rf"^{name}: .+ is not an array of numbers"):
+    with pytest.raises(ValueError, match=rf"^{name}: .+ must be an array of real numbers"):
         function([[1.0, 2.0], [1.0]])
 
 
@@ -278,12 +280,114 @@ def test_other_refusals() -> None:
     M[0, 2, 3, 0] = 0.5
     with pytest.raises(ValueError, match=r"log: T\[0, 2\] must have 0, 0, 0, 1 as its last row"):
         se3.log(M)
-    with pytest.raises(ValueError, match=r"compose: leading axes do not broadcast: \(2, 3\) and \(2,\)"):
+    with pytest.raises(ValueError, match=r"compose: batch axes do not broadcast: A \(2, 3, 4, 4\), B \(2, 4, 4\)"):
         se3.compose(M, M[:, 0])
-    with pytest.raises(ValueError, match="compose needs one motion"):
+    with pytest.raises(TypeError, match=r"compose\(A, B\) takes A, B; missing: A, B"):
         se3.compose()
-    with pytest.raises(ValueError, match=r"interpolate: leading axes do not broadcast"):
+    with pytest.raises(ValueError, match=r"interpolate: batch axes do not broadcast"):
         se3.interpolate(M[1], M[1], np.zeros(2))
+    with pytest.raises(ValueError, match=r"interpolate: B is not a rotation"):
+        se3.interpolate(M[1, 0], np.diag([1.0, 1.0, -1.0, 1.0]), 0.5)
+
+
+def test_many_motions_are_composed_from_left_to_right() -> None:
+    a, b, c, d = se3.exp(np.random.default_rng(5).standard_normal((4, 6)))
+    out = np.empty((4, 4))
+    for _ in range(3):  # the first call compiles, and later ones are machine code
+        np.testing.assert_allclose(se3.compose(a, b, c, d, out=out), a @ b @ c @ d, rtol=0.0, atol=1e-14)
+        np.testing.assert_allclose(out, a @ b @ c @ d, rtol=0.0, atol=1e-14)
+        np.testing.assert_array_equal(se3.compose(A=a, B=b), se3.compose(a, b))
+        np.testing.assert_allclose(se3.compose(a), a, rtol=0.0, atol=0.0)
+    same = pickle.loads(pickle.dumps(se3.compose))
+    np.testing.assert_array_equal(same(a, b, c), se3.compose(a, b, c))
+
+
+# functions of the engine
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_results_go_to_the_arrays_of_users(name: str) -> None:
+    function, x = getattr(se3, name), batch(UNARY[name])
+    for given in (x[0, 0], x[0], x, x[0, 0].astype(np.float32)):
+        expected = function(given)
+        out = np.full_like(expected, np.nan)
+        assert function(given, out=out) is out
+        np.testing.assert_allclose(out, expected, rtol=0.0, atol=1e-6 if out.dtype == np.float32 else 2e-15)
+
+
+def test_derivatives_of_the_group_are_its_jacobians() -> None:
+    for v, M in zip(V[::7], T[::7], strict=True):
+        np.testing.assert_allclose(se3.exp.derivative()(v), se3.Jexp(v), rtol=0.0, atol=2e-15)
+        np.testing.assert_allclose(se3.exp3.derivative()(v[3:]), se3.Jexp3(v[3:]), rtol=0.0, atol=2e-15)
+        if np.linalg.norm(v[3:]) < 3.1:
+            np.testing.assert_allclose(se3.log.derivative()(M), se3.Jlog(M), rtol=0.0, atol=1e-13)
+            np.testing.assert_allclose(se3.log3.derivative()(M[:3, :3]), se3.Jlog3(M[:3, :3]), rtol=0.0, atol=1e-13)
+        np.testing.assert_allclose(se3.inverse.derivative()(M), -se3.adjoint(M), rtol=0.0, atol=1e-14)
+        by_A, by_B = se3.compose.derivative()(M, T[3])
+        np.testing.assert_allclose(by_A, se3.adjoint(se3.inverse(T[3])), rtol=0.0, atol=1e-14)
+        np.testing.assert_allclose(by_B, np.eye(6), rtol=0.0, atol=1e-14)
+
+
+TANGENTS: dict[tuple[int, ...], Callable[[Any, Any], Any]] = {  # steps along velocities of arguments
+    (6,): lambda x, d: x + d,
+    (3,): lambda x, d: x + d,
+    (4, 4): lambda x, d: x @ se3.exp(d),
+    (3, 3): lambda x, d: x @ se3.exp3(d),
+    (4,): lambda x, d: moved(x, d),
+    (7,): lambda x, d: np.append(x[:3] + se3.matrix_from_quaternion(x[3:]) @ d[:3], moved(x[3:], d[3:])),
+}
+
+
+def moved(q: Any, w: Any) -> Any:
+    """Return a quaternion after a small rotation w in its own axes."""
+    return (Rotation.from_quat(q) * Rotation.from_rotvec(w)).as_quat() * np.linalg.norm(q)
+
+
+def between(x: Any, y: Any, core: tuple[int, ...]) -> Any:
+    """Return the velocity from a result to another."""
+    if core == (4, 4):
+        return se3.log(se3.inverse(x) @ y)
+    if core == (3, 3):
+        return se3.log3(x.T @ y)
+    if core in ((4,), (7,)):
+        turn = (Rotation.from_quat(x[-4:]).inv() * Rotation.from_quat(y[-4:])).as_rotvec()
+        return turn if core == (4,) else np.append(se3.matrix_from_quaternion(x[3:]).T @ (y - x)[:3], turn)
+    return y - x
+
+
+@pytest.mark.parametrize("name", sorted({*UNARY} - {"Jexp", "Jlog", "Jexp3", "Jlog3", "adjoint", "compose"}))
+def test_derivatives_are_those_of_small_steps(name: str) -> None:
+    function, core, small = getattr(se3, name), UNARY[name], 1e-5
+    x = batch(core)[1, 1]
+    y = function(x)
+    tangents = {(4, 4): 6, (3, 3): 3, (4,): 3, (7,): 6}.get(core, core[0])
+    step = TANGENTS[core]
+    results = {"xyzquat_from_homogeneous": (7,), "quaternion_from_matrix": (4,), "quaternion_from_rpy": (4,)}.get(name, y.shape)
+    columns = [
+        (between(y, function(step(x, small * e)), results) - between(y, function(step(x, -small * e)), results)) / (2 * small)
+        for e in np.eye(tangents)
+    ]
+    np.testing.assert_allclose(function.derivative()(x), np.stack(columns, axis=-1), rtol=0.0, atol=2e-9)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-12, np.pi / 2, np.pi / 2 + 1e-16, 2.0 * np.pi / 3, 3.0])
+def test_derivatives_are_finite_where_rotations_are_chosen(angle: float) -> None:
+    """Check logarithms at rotations about coordinate axes and diagonals, whose matrices have zeros and equal entries."""
+    for axis in (*np.eye(3), *-np.eye(3), np.ones(3) / np.sqrt(3.0)):
+        R = se3.exp3(angle * axis)
+        for exact in (R, np.round(R) if np.allclose(R, np.round(R), atol=1e-10) else R):
+            np.testing.assert_allclose(se3.log3.derivative()(exact), se3.Jlog3(exact), rtol=0.0, atol=1e-13)
+
+
+def test_functions_have_what_functions_of_robots_have(tmp_path: Any) -> None:
+    v = V[40]
+    assert se3.exp.signature == "(6)->(4,4)" and "exp(v (6)) -> T (4, 4)" in (se3.exp.__doc__ or "")
+    same = pickle.loads(pickle.dumps(se3.log))
+    np.testing.assert_array_equal(same(T[40]), se3.log(T[40]))
+    numbers = iter(fw.evaluate(se3.exp.trace, [v.tolist()]))
+    np.testing.assert_allclose([*numbers], se3.exp(v).ravel(), rtol=0.0, atol=1e-15)
+    fw.export([se3.log, se3.exp], tmp_path, name="motions", files="source", prefix="se3_")
+    assert {"motions.c", "motions.h"} <= {p.name for p in tmp_path.iterdir()}
 
 
 def test_the_module_is_there_when_it_is_asked_for() -> None:

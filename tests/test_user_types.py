@@ -30,7 +30,7 @@ held = [fw.BilateralContact("hand"), fw.CenterOfMass()]
 space = robot.operational_space(held)
 tasks = [fw.FrameTask("hand"), fw.PostureTask(priority=1)]
 sim = fw.Simulation(robot)
-q, v = robot.random_configuration(0), np.zeros(robot.nv)
+q, v = robot.random_configuration(rng=0), np.zeros(robot.nv)
 """
 TYPES = {
     'fw.load("arm.urdf")': "featherweight.robot.robot.Robot",

@@ -59,7 +59,7 @@ def states(robot: fw.Robot, function: CompiledFunction[Any], n: int = DISTINCT) 
     rng = np.random.default_rng(0)
     made = []
     for x in function.program.inputs:
-        made.append(robot.random_configuration(rng, n) if x.rate else rng.standard_normal((n, *x.shape)))
+        made.append(robot.random_configuration(rng=rng, size=n) if x.rate else rng.standard_normal((n, *x.shape)))
     return tuple(made)
 
 

@@ -52,7 +52,7 @@ def worlds(robot: fw.Robot, path: Any, n: int) -> Worlds:
     for what in OFF:
         m.opt.disableflags |= int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{what}"))
     rng = np.random.default_rng(0)
-    q = robot.random_configuration(rng, CHECKED)
+    q = robot.random_configuration(rng=rng, size=CHECKED)
     v, tau = rng.standard_normal((2, CHECKED, robot.nv))
     states = mujoco_states(m, robot, q, v)
     a = rates_in_mujoco(m, robot, q, v, robot.forward_dynamics(q, v, tau))

@@ -18,11 +18,11 @@ TREES = ("panda", "hyq", "talos", f"{CHAIN}10", f"{CHAIN}30")
 LOOPS = {
     "four-bar": robots.four_bar,
     "planar legs": robots.planar_leg_linkage,
-    "geared chain of 12": lambda: robots.geared_chain(12, random=0),
+    "geared chain of 12": lambda: robots.geared_chain(12, rng=0),
     "Mini Cheetah": robots.mini_cheetah,
     "Tello": robots.tello,
 }
-LONG = {"geared chain of 48": lambda: robots.geared_chain(48, random=0)}
+LONG = {"geared chain of 48": lambda: robots.geared_chain(48, rng=0)}
 WITH_LOOPS = ("geared chain of 12", "Mini Cheetah", "Tello", *LONG)
 RINGS = {f"{kind} ring of {n}": (kind, n) for kind, sizes in (("planar", (8, 20, 40)), ("spatial", (8, 20, 40))) for n in sizes}
 
@@ -41,7 +41,7 @@ def chain_of_pairs(n: int, up: int) -> Description:
         parents += [4 * k - 3 if k else -1, a, on, on]
         couplings.append(Coupling(f"first {k}", f"joint{a + 2}", ((f"joint{a}", (6.0,)),)))
         couplings.append(Coupling(f"second {k}", f"joint{a + 3}", ((f"joint{a}", (-3.0,)), (f"joint{a + 1}", (7.0,)))))
-    made = generators.from_parents(parents, seed=1, name=f"{n} pairs")
+    made = generators.from_parents(parents, rng=1, name=f"{n} pairs")
     return replace(made, couplings=tuple(couplings))
 
 
@@ -54,7 +54,7 @@ def robot(name: str) -> Robot:
         return build((LOOPS | LONG)[name]())
     if name in RINGS:
         kind, n = RINGS[name]
-        return build(closed_mechanism(kind, n, seed=0))
+        return build(closed_mechanism(kind, n, rng=0))
     if name in PAIRS:
         return build(chain_of_pairs(*PAIRS[name]))
     path, base = FILES[FILE[name]]

@@ -220,8 +220,8 @@ def regressors(name: str) -> Cells:
 def of_joint(kind: str) -> Cells:
     """Return operations for one body on a joint of one type."""
     r = build(generators.chain(1, joint=kind))
-    difference = r.difference.operations
-    return {"`integrate`": with_functions(r.integrate.operations), "`difference`": with_functions(difference)}
+    functions = r.integrate, r.difference, r.integrate_derivatives, r.difference_derivatives
+    return {f"`{f.name}`": with_functions(f.operations) for f in functions}
 
 
 def with_functions(o: Operations) -> str:

@@ -85,7 +85,7 @@ def times(chain: Chain, algorithms: Sequence[str]) -> dict[str, dict[int, float]
     for n in TIMED:
         r = chain.robot(n)
         found = functions(chain, n)
-        q = r.random_configuration(rng, BATCH)
+        q = r.random_configuration(rng=rng, size=BATCH)
         v, tau = rng.standard_normal((2, BATCH, r.nv))
         for algorithm in algorithms:
             f = found[algorithm]

@@ -37,7 +37,7 @@ def checked(path: Path) -> Checked:
     robot = load(path)
     assert isinstance(robot, ClosedRobot)
     rng = np.random.default_rng(0)
-    q = robot.random_configuration(rng, 1)
+    q = robot.random_configuration(rng=rng, size=1)
     v, tau = rng.standard_normal((2, 1, robot.nv))
     found = [candidate(robot.forward_dynamics, name) for name in ALGORITHMS]
     ours, other = (CompiledFunction(f.program, "interpreted")(q, v, tau) for f in found[:2])

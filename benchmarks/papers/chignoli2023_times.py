@@ -54,7 +54,7 @@ M1: dict[str, tuple[float, ...]] = {
 def states(c: Compared, batch: int | None) -> list[Any]:
     """Return random arguments of a function, for one state without a batch."""
     rng = np.random.default_rng(0)
-    found = [c.robot.random_configuration(rng, batch)]
+    found = [c.robot.random_configuration(rng=rng, size=batch)]
     shape = (c.robot.nv,) if batch is None else (batch, c.robot.nv)
     return found + [rng.standard_normal(shape) for _ in c.function.program.inputs[1:]]
 

@@ -41,7 +41,7 @@ class Case:
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
-        self.q = robot.random_configuration(0)
+        self.q = robot.random_configuration(rng=0)
         self.M: Array = np.empty((robot.nv, robot.nv))
         self.inverse: Array = np.empty((robot.nv, robot.nv))
 

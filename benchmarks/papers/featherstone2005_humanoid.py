@@ -131,7 +131,7 @@ def ratios(costs: dict[str, dict[str, Cost]]) -> dict[str, tuple[float, float]]:
 
 def zeros(name: str) -> tuple[float, float]:
     """Return the zeros of the inertia matrix at a random configuration in per cent: those due to branches, and all."""
-    M = robot(name).mass_matrix(robot(name).random_configuration(0))
+    M = robot(name).mass_matrix(robot(name).random_configuration(rng=0))
     tree = Topology(robot(name).model.tree.parent)
     apart = np.ones(M.shape, dtype=bool)
     for i in range(len(tree)):

@@ -139,7 +139,7 @@ def errors(robot: Robot, configurations: int) -> Errors:
     """Return errors of factors and solutions for the inertia matrix at random configurations and random right-hand sides."""
     parent, rng = robot.model.tree.parent, np.random.default_rng(0)
     solutions, factors = ({name: list[float]() for name in METHODS} for _ in range(2))
-    for H in robot.mass_matrix(robot.random_configuration(rng, configurations)):
+    for H in robot.mass_matrix(robot.random_configuration(rng=rng, size=configurations)):
         b = rng.standard_normal(len(H))
         root, unit, dense = ltl(H, parent), ltdl(H, parent), cho_factor(H, lower=True)
         x = refined(H, unit, b)

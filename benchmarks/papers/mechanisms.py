@@ -20,7 +20,7 @@ def floating(parents: Sequence[int], seed: int = 0) -> Description:
     the four parameters between the base and one of its children are zero. The base's inertia is as general in one frame as
     in another.
     """
-    made = generators.from_parents(parents, seed=seed)
+    made = generators.from_parents(parents, rng=seed)
     first, *others = made.joints
     base = Joint(first.name, JointType.FLOATING, first.parent, first.child)
     made = replace(made, joints=(base, *others))
@@ -46,4 +46,4 @@ def branched(n: int, seed: int = 0) -> Description:
             parents.append(end)
             alone.append(end)
             end = i
-    return generators.from_parents(parents, seed=rng, name=f"branched_{n}")
+    return generators.from_parents(parents, rng=rng, name=f"branched_{n}")

@@ -45,7 +45,7 @@ class Mechanism(NamedTuple):
         """
         seen: Counter[int] = Counter()
         bodies, joints = [], []
-        parts = generators.from_parents([-1] * max(Counter(self.parents).values()), seed=SEED)
+        parts = generators.from_parents([-1] * max(Counter(self.parents).values()), rng=SEED)
         for i, p in enumerate(self.parents):
             body, joint = parts.bodies[seen[p]], parts.joints[seen[p]]
             seen[p] += 1

@@ -89,7 +89,7 @@ def measure(family: Family, algorithm: str) -> Times:
 def _call(mechanism: Mechanism, algorithm: str) -> Callable[[], object]:
     robot = mechanism.robot("rolled")
     function = robot.delassus(mechanism.contacts(), algorithm)
-    q = robot.random_configuration(0)
+    q = robot.random_configuration(rng=0)
     return partial(function, q, out=np.empty(function.program.outputs[0].shape), threads=1)
 
 

@@ -67,7 +67,7 @@ def measured_zeros() -> tuple[float, float]:
     """Return all zeros of J and of H at a random configuration in per cent."""
     m = humanoid(ASIMO)
     r = robot(m)
-    q = r.random_configuration(0)
+    q = r.random_configuration(rng=0)
     J, H = r.contact_jacobian(contacts(m.hands + m.feet))(q), r.mass_matrix(q)
     return float(100 * np.mean(J == 0.0)), float(100 * np.mean(H == 0.0))
 

@@ -91,8 +91,8 @@ def compared(d: Description, starts: int, only_first: bool) -> Outcome:
     every = np.nan if only_first else time.perf_counter() - begun
     try:
         robot = fw.build(d)
-        one, q = timed(lambda seed: robot.random_configuration(seed, 1))
-        many = np.nan if only_first else timed(lambda seed: robot.random_configuration(seed, starts))[0]
+        one, q = timed(lambda seed: robot.random_configuration(rng=seed, size=1))
+        many = np.nan if only_first else timed(lambda seed: robot.random_configuration(rng=seed, size=starts))[0]
     except ValueError as error:
         print(f"  {error}")
         return Outcome(False, first > 0.0, np.nan, first or np.nan, np.nan, every)
@@ -120,7 +120,7 @@ def main() -> None:
     rows, outcomes = [], []
     for kind, sizes in SIZES.items():
         for joints in sizes:
-            made = [closed_mechanism(kind, joints, seed=seed) for seed in range(options.each)]
+            made = [closed_mechanism(kind, joints, rng=seed) for seed in range(options.each)]
             own = [compared(d, options.starts, options.first) for d in made]
             outcomes += own
             rows.append([f"{kind}, {joints} joints", *told(own)])

@@ -26,7 +26,7 @@ FILES = {
 def ways(robot: fw.Robot) -> dict[str, Callable[[], Any]]:
     """Return the ways to call forward dynamics."""
     rng = np.random.default_rng(0)
-    q = robot.random_configuration(rng)
+    q = robot.random_configuration(rng=rng)
     v, tau = rng.standard_normal((2, robot.nv))
     fresh, f = robot.forward_dynamics.copy(), robot.forward_dynamics
     out = np.empty(robot.nv)
@@ -34,7 +34,7 @@ def ways(robot: fw.Robot) -> dict[str, Callable[[], Any]]:
     single = [x.astype(np.float32) for x in (q, v, tau)]
 
     def batch(n: int) -> list[Any]:
-        return [robot.random_configuration(rng, n), *rng.standard_normal((2, n, robot.nv))]
+        return [robot.random_configuration(rng=rng, size=n), *rng.standard_normal((2, n, robot.nv))]
 
     eight, many, large = batch(8), batch(64), batch(4096)
     large_out = np.empty((4096, robot.nv))

@@ -167,7 +167,7 @@ def functions(name: str, arm: Arm, ways: list[Way], seconds: float) -> list[list
     """Return the rows of forward dynamics and of its Jacobian."""
     robot = arm.robot
     rng = np.random.default_rng(0)
-    x = [robot.random_configuration(rng, STATES), *rng.standard_normal((2, STATES, robot.nv))]
+    x = [robot.random_configuration(rng=rng, size=STATES), *rng.standard_normal((2, STATES, robot.nv))]
     if arm.free:
         x[2][:, :6] = 0.0  # adam's base has no force of its own
     given = {(way.by, False): way.dynamics for way in ways} | {(way.by, True): way.compiled for way in ways if way.compiled}

@@ -63,7 +63,7 @@ def main() -> None:
         file, base = FILES[name]
         robot = fw.load(ROBOTS / file, base, srdf=ROBOTS / SRDF[name], mimic="independent")
         peer = CollisionPeer(robot, ROBOTS / file, ROBOTS / SRDF[name], ROBOTS.parents[1])
-        q = robot.random_configuration(0, given.batch)
+        q = robot.random_configuration(rng=0, size=given.batch)
         hits = robot.in_collision(q)
         differ = np.mean(hits != np.array([peer.collide(peer.configuration(row)) for row in q]))
         pairs = len(robot.collision_pairs())

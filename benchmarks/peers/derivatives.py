@@ -195,7 +195,7 @@ def derived(robot: fw.Robot, covector: Array, quick: bool) -> Iterable[Derived]:
 
 def derived_rows(name: str, robot: fw.Robot, given: argparse.Namespace) -> Iterable[list[str]]:
     rng = np.random.default_rng(0)
-    q = np.resize(robot.random_configuration(rng, min(given.batch, 64)), (given.batch, robot.nq))
+    q = np.resize(robot.random_configuration(rng=rng, size=min(given.batch, 64)), (given.batch, robot.nq))
     v, tau, covector = rng.standard_normal((3, given.batch, robot.nv))
     for d in derived(robot, covector, given.quick):
         if d.made.too_large:

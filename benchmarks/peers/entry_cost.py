@@ -69,7 +69,7 @@ def cost_of_rows(name: str, batch: int = 4096) -> list[str]:
     robot = featherweight.load(ROBOTS / file, base, mimic="independent")
     inputs = robot.forward_dynamics.program.inputs
     rows = CompiledFunction(KernelProgram("copied", copied, (), inputs, (Output("out", (robot.nv,)),)), "traced")
-    q = robot.random_configuration(0, batch)
+    q = robot.random_configuration(rng=0, size=batch)
     v, tau = np.random.default_rng(0).standard_normal((2, batch, robot.nv))
     out = np.empty_like(v)
     moved, whole = median_times(

@@ -40,9 +40,9 @@ class Problems:
         self.robot = featherweight.load(URDF, mimic="independent")
         self.lower = np.array([j.lower for j in self.robot.joints])
         self.upper = np.array([j.upper for j in self.robot.joints])
-        self.reached = self.robot.random_configuration(0, count)
+        self.reached = self.robot.random_configuration(rng=0, size=count)
         self.targets = self.robot.frame_placement(HAND)(self.reached)
-        self.start = self.robot.random_configuration(1, count)
+        self.start = self.robot.random_configuration(rng=1, size=count)
         away = NEAR * np.random.default_rng(2).standard_normal(self.reached.shape)
         self.near = np.clip(self.reached + away, self.lower, self.upper)
 
@@ -148,7 +148,7 @@ def by_steps(peer: Any, problems: Problems) -> Callable[[Array, Array], bool]:
                 if np.linalg.norm(error[:3]) <= WITHIN and np.linalg.norm(error[3:]) <= WITHIN:
                     return True
                 peer.step()
-            q = problems.robot.random_configuration(rng)
+            q = problems.robot.random_configuration(rng=rng)
         return False
 
     return solve
@@ -178,7 +178,7 @@ def batches(ik: Any, problems: Problems) -> tuple[float, float]:
     times, shares = [], []
     for seed in range(REPEATS + 1):
         begun = time.perf_counter()
-        found = ik.solve(problems.targets, problems.start, seed=seed)
+        found = ik.solve(problems.targets, problems.start, rng=seed)
         times.append(time.perf_counter() - begun)
         shares.append(found.converged.mean())
     return statistics.median(times[1:]), float(np.mean(shares[1:]))

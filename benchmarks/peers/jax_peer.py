@@ -90,7 +90,7 @@ def batches(name: str, robot: fw.Robot, batch: int, seconds: float) -> list[list
 
 def states(robot: fw.Robot, batch: tuple[int, ...]) -> list[Array]:
     rng = np.random.default_rng(0)
-    q = robot.random_configuration(rng, size=batch)
+    q = robot.random_configuration(rng=rng, size=batch)
     return [q, *rng.standard_normal((2, *batch, robot.nv))]
 
 

@@ -28,7 +28,7 @@ DIGITS = 15  # of the numbers of a ring: Pinocchio has no solution if redundant 
 
 def ring(kind: str, joints: int) -> Callable[[], Description]:
     """Return the maker of a ring on the ground."""
-    return lambda: closed_mechanism(kind, joints, seed=0, digits=DIGITS)
+    return lambda: closed_mechanism(kind, joints, rng=0, digits=DIGITS)
 
 
 def two_chains(loop: LoopType, joints: int) -> Callable[[], Description]:
@@ -37,10 +37,10 @@ def two_chains(loop: LoopType, joints: int) -> Callable[[], Description]:
     def make() -> Description:
         first = joints // 2
         parents = [-1, *range(first - 1), -1, *range(first, joints - 1)]
-        made = from_parents(parents, seed=0)
+        made = from_parents(parents, rng=0)
         robot = fw.build(made)
         ends = made.joints[first - 1].child, made.joints[-1].child
-        a, b = (fw.Pose.of(T) for T in robot.frame_placement(ends)(robot.random_configuration(0)))
+        a, b = (fw.Pose.of(T) for T in robot.frame_placement(ends)(robot.random_configuration(rng=0)))
         return replace(made, loops=(fw.Loop("closing", loop, *ends, a.inverse() @ b),))
 
     return make

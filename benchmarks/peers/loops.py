@@ -123,7 +123,7 @@ def compared(name: str, d: Description, batch: int, seconds: float, algorithms: 
     robot, peer = fw.build(d), Peer(d)
     assert isinstance(robot, fw.ClosedRobot)
     rng = np.random.default_rng(0)
-    drawn = robot.random_configuration(rng, 192)
+    drawn = robot.random_configuration(rng=rng, size=192)
     drawn = drawn[robot.opening(drawn) < CLOSED]
     regular = drawn[np.argsort(robot.singularity(drawn))[:64]]  # both lose digits near singular configurations
     q = np.tile(regular, (batch // 64, 1))

@@ -31,7 +31,7 @@ def one_process(name: str, batch: int) -> list[float]:
     speedups = []
     rate = 0.0
     for states in (batch, LARGE):
-        q = robot.random_configuration(rng, states)
+        q = robot.random_configuration(rng=rng, size=states)
         v, tau = rng.standard_normal((2, states, robot.nv))
         out = np.empty_like(v)
         [one] = median_times([lambda: fd(q, v, tau, out=out, threads=1)], 0.6, 15)  # noqa: B023 - called at once

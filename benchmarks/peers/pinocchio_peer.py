@@ -42,7 +42,7 @@ class Pair:
         self.pool = pin.ModelPool(self.model, 1)
         assert (self.model.nq, self.model.nv) == (self.robot.nq, self.robot.nv)
         rng = np.random.default_rng(0)
-        self.q = self.robot.random_configuration(rng, batch)
+        self.q = self.robot.random_configuration(rng=rng, size=batch)
         self.v, self.u = rng.standard_normal((2, batch, self.robot.nv))
         self.out = np.empty_like(self.v)
         self.order = self._order()

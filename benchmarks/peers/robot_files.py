@@ -210,7 +210,7 @@ def examine(o: Outcome, path: Path) -> None:
         saved = Path(folder) / ("again.xml" if o.format == "MJCF" else "again.urdf")
         fw.read(path, **{key: x for key, x in options.items() if key != "execution"}).save(saved)
         again = fw.load(saved, **options)
-        q = robot.random_configuration(1)
+        q = robot.random_configuration(rng=1)
         same = [gap(again.mass_matrix(q), robot.mass_matrix(q))] if whole else []
         same += [gap(again.frame_placement(f.name)(q), robot.frame_placement(f.name)(q)) for f in robot.frames[:20]]
         o.saved = max(same, default=0.0) <= CLOSE
@@ -230,7 +230,7 @@ def gap(x: Array, y: Array) -> float:
 def of_pinocchio(robot: fw.Robot, model: pin.Model) -> State:
     """Return a state of Pinocchio's model in the robot's coordinates: its continuous joints have cosine and sine."""
     rng = np.random.default_rng(0)
-    q = robot.random_configuration(rng)
+    q = robot.random_configuration(rng=rng)
     v, a = rng.standard_normal((2, robot.nv))
     theirs, order = pin.neutral(model), np.zeros(robot.nv, dtype=int)
     for j in robot.joints:
@@ -257,7 +257,7 @@ def of_pinocchio(robot: fw.Robot, model: pin.Model) -> State:
 def of_mujoco(robot: fw.Robot, model: mujoco.MjModel) -> State:
     """Return a state of MuJoCo's model in the robot's coordinates; at rest if a joint is free, whose velocities differ."""
     rng = np.random.default_rng(0)
-    q, v = robot.random_configuration(rng), np.zeros(robot.nv)
+    q, v = robot.random_configuration(rng=rng), np.zeros(robot.nv)
     if not (model.jnt_type == mujoco.mjtJoint.mjJNT_FREE).any():
         v = rng.standard_normal(robot.nv)
     data, order = mujoco.MjData(model), fw.MujocoOrder(robot, model)

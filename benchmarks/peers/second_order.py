@@ -34,7 +34,7 @@ def rows(name: str, batch: int, seconds: float) -> Iterable[list[str]]:
     path, base = FILES[name]
     robot = fw.load(ROBOTS / path, base=base, mimic="independent")
     rng = np.random.default_rng(0)
-    q = robot.random_configuration(rng, batch)
+    q = robot.random_configuration(rng=rng, size=batch)
     v, u, weights = rng.standard_normal((3, batch, robot.nv))
     functions = {member: getattr(robot, member) for member in FUNCTIONS}
     numbers = {member: sum(y.size for y in function.program.outputs) for member, function in functions.items()}

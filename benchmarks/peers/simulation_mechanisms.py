@@ -33,7 +33,7 @@ class Mechanism:
         self.robot, self.m = fw.build(d), mechanism_in_mujoco(d)
         self.sim = fw.Simulation(self.robot, STEP, joints=fw.JointOptions(limits=False), threads=2)
         rng = np.random.default_rng(0)
-        self.q = np.array([self.robot.random_configuration(rng) for _ in range(robots)])
+        self.q = np.array([self.robot.random_configuration(rng=rng) for _ in range(robots)])
         self.v = 0.5 * rng.standard_normal((robots, self.robot.nv))
         self.tau = force * rng.standard_normal((robots, steps, self.robot.nv))
         self.states = mujoco_states(self.m, self.robot, self.q, self.v, d.couplings)

@@ -97,7 +97,8 @@ class Table(Listing):
         """Yield a table of links and first sentences of docstrings."""
         yield from ("| | |", "|---|---|")
         for name in names:
-            doc = inspect.getdoc(public_names.public()[f"{module}.{name}"]) or ""
+            x = public_names.public()[f"{module}.{name}"]
+            doc = x.program.doc if isinstance(x, CompiledFunction) else inspect.getdoc(x) or ""
             text = summary(doc, public_names.lookup(None, module)).replace("|", "\\|")
             yield f"| {{py:obj}}`{name} <{module}.{name}>` | {text} |"
 
@@ -133,6 +134,9 @@ class Entry:
     def _parts(self) -> tuple[str, str, dict[str, str], list[str]]:
         """Return kind, signature, options and text of the directive."""
         x = self.object
+        if isinstance(x, CompiledFunction):
+            text = list(markdown(inspect.cleandoc(x.program.doc), public_names.lookup(None, self.module)))
+            return "function", f"{self.name}{x.__signature__}", {}, text
         if isinstance(x, str):
             return self._field(next(f for f in own_fields(self.owner) if f.name == x))
         if inspect.isclass(x):

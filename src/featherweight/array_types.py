@@ -9,6 +9,7 @@ compiler of kernels checks arguments against the other types.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -22,6 +23,9 @@ Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 IntegerMatrix = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Booleans = np.ndarray[tuple[int], np.dtype[np.bool_]]
 BooleanMatrix = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+
+Numbers = Array | Sequence[float] | Sequence[Sequence[float]]
+"""A state, or many, of arguments of functions."""
 
 T = TypeVar("T")
 SHARED = "shared"

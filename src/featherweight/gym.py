@@ -3,7 +3,7 @@
     import featherweight.gym
     envs = gymnasium.make_vec("featherweight/Humanoid-v0", num_envs=256)
 
-    featherweight.gym.register("me/Dog-v0", "dog.urdf", RobotTask(reward=forward, ends=fallen), floating=True, floor=True)
+    featherweight.gym.register("me/Dog-v0", "dog.urdf", RobotTask(reward=forward, ends=fallen), base="floating", ground=True)
     envs = gymnasium.make_vec("me/Dog-v0", num_envs=1024, autoreset_mode="SameStep")
 
 `featherweight.environments` describes environments and tasks.

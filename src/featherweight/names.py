@@ -12,6 +12,16 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, SupportsIndex, TypeV
 from .summaries import Several, visible
 
 
+class UnknownNameError(KeyError, ValueError):
+    """There is nothing of a name: `robot.joint("elbo")`, `robot.joints["elbo"]`, `robot.frame_placement("hnd")`.
+
+    It is a KeyError, as of dictionaries, and a ValueError, as of functions that take names.
+    """
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would add quotes
+
+
 class HasName(Protocol):
     @property
     def name(self) -> str: ...
@@ -46,7 +56,7 @@ class Named(Several[T]):
         for x in self:
             if x.name == which:
                 return x
-        raise KeyError(f"there is no {choose_from(which, [x.name for x in self]).replace('it has', 'there are')}")
+        raise UnknownNameError(f"there is no {choose_from(which, [x.name for x in self]).replace('it has', 'there are')}")
 
 
 def listed(names: Sequence[str]) -> str:
@@ -333,7 +343,12 @@ KEYWORDS_HERE = {
     "f_ext": ("external_forces",),
     "fext": ("external_forces",),
     "seed": ("rng",),
-    "random_state": ("rng", "seed"),
+    "random": ("rng",),
+    "random_state": ("rng",),
+    "generator": ("rng",),
+    "floor": ("ground",),
+    "home": ("q",),
+    "drives": ("actuators",),
     "horizon": ("knots",),
     "mu": ("friction",),
     "kp": ("stiffness",),

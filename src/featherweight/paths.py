@@ -164,7 +164,8 @@ def line(
 
     Raises ValueError for wrong shapes, no rigid motions, times that do not increase, and limits as in `trapezoidal`.
     """
-    T = se3.rigid("line", "T", array_of("line: T", T, "n", 4, 4))
+    T = array_of("line: T", T, "n", 4, 4)
+    se3.require_rigid("line", "T", T)
     if len(T) < 2:
         raise ValueError(f"line: T must have shape (n, 4, 4), with two placements at least; got {T.shape}")
     turned = se3.log3(se3.compose(se3.inverse(T[:-1]), T[1:])[:, :3, :3])

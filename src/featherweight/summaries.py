@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -45,7 +48,31 @@ def summary(x: object) -> str:
 def summarized(cls: type[T]) -> type[T]:
     """Give a named tuple or dataclass `summary` as its text."""
     cls.__repr__ = summary  # type: ignore[method-assign]
+    return described(cls)
+
+
+FIELD_LINE = re.compile(r"^    (\w+): ([^=#\n]+?)(?: = [^#\n]*)?(?:  # (.*))?$", re.MULTILINE)
+
+
+def described(cls: type[T]) -> type[T]:
+    """Give the fields of a named tuple the comments of their lines as texts, which `help` shows, or else their types."""
+    names = getattr(cls, "_fields", ()) if issubclass(cls, tuple) else ()
+    if names:
+        source = _source(cls.__module__)
+        begin = source.find(f"\nclass {cls.__name__}(")
+        for name, kind, comment in FIELD_LINE.findall(source[begin : source.find("\n\n\n", begin)] if begin >= 0 else ""):
+            if name in names:
+                getattr(cls, name).__doc__ = comment or kind
     return cls
+
+
+@lru_cache(maxsize=8)
+def _source(module: str) -> str:
+    """Return the source of a module that is being imported; nothing for one without a file."""
+    try:
+        return Path(str(sys.modules[module].__file__)).read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 class Several(tuple[T, ...]):

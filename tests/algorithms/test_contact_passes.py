@@ -24,7 +24,7 @@ def test_passes_and_the_matrix_solve_the_equations(name: str, stiffness: float, 
     root = rng.standard_normal((len(bodies), 6, 3))  # three rows of a contact on each body
     K, D = stiffness * root @ root.transpose(0, 2, 1), stiffness * rng.random(len(rows))
     wrench, force = rng.standard_normal((len(bodies), 6)), rng.standard_normal(n)
-    q = robot.random_configuration(rng)
+    q = robot.random_configuration(rng=rng)
     J = robot.frame_jacobian(bodies, "local")(q).reshape(len(bodies), 6, n)
     H = robot.mass_matrix(q) + np.einsum("bij,bik,bkl->jl", J, K, J)
     H[rows, rows] += D

@@ -60,7 +60,7 @@ def test_every_function_of_a_closed_robot_has_its_kernel(name: str) -> None:
         systems = [kernel.constants[0] for kernel in function.program.kernels if kernel.constants]
         assert any(system is robot._mechanism for system in systems), function.name
         assert len(systems) == 1 or not isinstance(function.program, KernelProgram)
-    q = robot.random_configuration(0)
+    q = robot.random_configuration(rng=0)
     assert np.isfinite(robot.solve_mass_matrix(q, np.eye(robot.nv))).all() and (robot.factorize(q).D > 0.0).all()
 
 
@@ -85,11 +85,11 @@ ELSEWHERE = ("forward_dynamics", "inverse_mass_matrix", "coriolis_matrix", "cent
 
 MIXED = ("revolute", "prismatic")
 TREES = {
-    "chain with slides": from_parents(unbranched_parents(6), seed=1, joint_types=MIXED),
-    "branches": from_parents(short_side_branches_parents(3), seed=2),
-    "flying branches": rooted(fw.JointType.FLOATING, from_parents(balanced_tree_parents(3), seed=3, joint_types=MIXED)),
-    "branches on a ball": rooted(fw.JointType.SPHERICAL, from_parents(short_side_branches_parents(2), seed=4)),
-    "chain in a plane": rooted(fw.JointType.PLANAR, from_parents(unbranched_parents(4), seed=5)),
+    "chain with slides": from_parents(unbranched_parents(6), rng=1, joint_types=MIXED),
+    "branches": from_parents(short_side_branches_parents(3), rng=2),
+    "flying branches": rooted(fw.JointType.FLOATING, from_parents(balanced_tree_parents(3), rng=3, joint_types=MIXED)),
+    "branches on a ball": rooted(fw.JointType.SPHERICAL, from_parents(short_side_branches_parents(2), rng=4)),
+    "chain in a plane": rooted(fw.JointType.PLANAR, from_parents(unbranched_parents(4), rng=5)),
 }
 
 

@@ -45,7 +45,7 @@ def test_jacobians_of_trees_are_blocks_of_the_whole(tmp_path: Path) -> None:
     forest = robot.step_functions.forest
     assert forest.begins == (0, 7, 11, 17) and forest.widest == 7
     assert forest.of_row == (0,) * 7 + (1,) * 4 + (2,) * 6
-    q = robot.random_configuration(np.random.default_rng(0))
+    q = robot.random_configuration(rng=np.random.default_rng(0))
     contacts = [fw.BilateralContact("hand"), fw.BilateralContact("box", "point"), fw.BilateralContact("leg")]
     space = robot.operational_space(contacts)
     rows = np.repeat([1, 2, 0], [6, 3, 6])
@@ -70,7 +70,7 @@ def test_factors_of_the_inverse_mass_matrix(tmp_path: Path, execution: str) -> N
     """Check C Cᵀ = M⁻¹ for each tree, with armature as an argument, too."""
     robot = forest_robot(tmp_path, execution)
     begins = robot.step_functions.forest.begins
-    q = robot.random_configuration(np.random.default_rng(1))
+    q = robot.random_configuration(rng=np.random.default_rng(1))
 
     def check(C: Array, of: Any) -> None:
         M = of.mass_matrix(q)

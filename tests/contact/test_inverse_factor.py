@@ -236,10 +236,10 @@ def test_factors_of_robots(seed: int) -> None:
     the world.
     """
     kinds = ("revolute", "prismatic", "spherical", "floating", "planar")
-    robot = fw.build(from_parents([-1, 0, 1, 0, 3, 3, -1, 6, 6], seed=seed, joint_types=kinds))
+    robot = fw.build(from_parents([-1, 0, 1, 0, 3, 3, -1, 6, 6], rng=seed, joint_types=kinds))
     rng, forest = np.random.default_rng(seed), robot.step_functions.forest
     contacts = [fw.BilateralContact(body.name) for body in robot.bodies]
-    q, n = robot.random_configuration(rng), len(contacts)
+    q, n = robot.random_configuration(rng=rng), len(contacts)
     moved_by = [forest.velocity[body.row] for body in robot.model.placed_bodies]
     J, Minv = robot.contact_jacobian(contacts)(q), robot.inverse_mass_matrix(q)
     model = model_of(forest.parent, [6] * n, moved_by, range(robot.nv))

@@ -42,7 +42,7 @@ def with_pinocchio() -> dict[str, Any]:
     path = str(DOCS / "files" / "arm.urdf")
     robot, model = fw.load(path, base="floating"), pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
     rng = np.random.default_rng(1)
-    q, q1 = robot.random_configuration(rng, size=2)
+    q, q1 = robot.random_configuration(rng=rng, size=2)
     v, a, tau = rng.normal(size=(3, robot.nv))
     data, frame = model.createData(), model.getFrameId("hand")
     return {"pin": pin, "np": np, **locals()}
@@ -53,7 +53,7 @@ def with_mujoco() -> dict[str, Any]:
     path = str(DOCS / "files" / "arm.xml")
     robot, model = fw.load(path), mujoco.MjModel.from_xml_path(path)
     rng = np.random.default_rng(1)
-    q = robot.random_configuration(rng)
+    q = robot.random_configuration(rng=rng)
     v, a, tau = rng.normal(size=(3, robot.nv))
     data, site = mujoco.MjData(model), model.site("hand").id
     data.qpos, data.qvel, data.qfrc_applied = q, v, tau

@@ -10,7 +10,7 @@ from featherweight.algorithms.inverse_kinematics.prioritized import Level, prior
 from featherweight.spatial.rotation_vector import rotation_vector
 from featherweight.spatial.vectors import Mat3, Vec3
 
-ROBOT = fw.build(fw.generators.random_tree(7, seed=5, joint_types=("revolute", "prismatic"), masses=(0.5, 5.0)))
+ROBOT = fw.build(fw.generators.random_tree(7, rng=5, joint_types=("revolute", "prismatic"), masses=(0.5, 5.0)))
 RNG = np.random.default_rng(6)
 Q, V, A = ROBOT.random_configuration(rng=1), *RNG.standard_normal((2, ROBOT.nv))
 LAST = ROBOT.bodies[-1].name

@@ -93,7 +93,7 @@ def test_dynamics_of_linkages(name: str) -> None:
 def test_inverse_mass_matrix_of_a_cluster_that_carries_others(algorithm: str) -> None:
     """Check the equations with one origin for all bodies, and quantities from definitions: O = J M^-1 J^T."""
     robot = built(flying_linkage(), execution="interpreted")
-    q = robot.random_configuration(2)
+    q = robot.random_configuration(rng=2)
     names = ("torso", "a", "b")
     J = {name: robot.frame_jacobian(name, "world")(q) for name in names}
     inverse, Minv = robot.inverse_mass_matrix(q, algorithm=algorithm), np.linalg.inv(robot.mass_matrix(q))
@@ -121,7 +121,7 @@ def test_inverse_mass_matrix_of_a_cluster_that_carries_others(algorithm: str) ->
 
 def test_operational_space() -> None:
     """Check all functions of operational-space.md from M, J and the bias force."""
-    robot = fw.build(fw.generators.from_parents([-1, 0, 1, 2, 3, 1, 5, 6], seed=3))
+    robot = fw.build(fw.generators.from_parents([-1, 0, 1, 2, 3, 1, 5, 6], rng=3))
     rng = np.random.default_rng(5)
     q, v, tau = robot.random_configuration(rng=1), *rng.standard_normal((2, robot.nv))
     ends = [robot.bodies[4].name, robot.bodies[7].name]

@@ -17,7 +17,7 @@ from featherweight.spatial import unit_motion
 from oracles.matrices import symmetric
 
 RNG = np.random.default_rng(4)
-ROBOT = fw.build(fw.generators.random_tree(8, seed=3, joint_types=("revolute", "prismatic"), masses=(0.5, 5.0)))
+ROBOT = fw.build(fw.generators.random_tree(8, rng=3, joint_types=("revolute", "prismatic"), masses=(0.5, 5.0)))
 TREE = ROBOT.model.tree
 N = len(TREE.parent)
 Q, V, A, TAU = ROBOT.random_configuration(rng=1), *RNG.standard_normal((3, N))

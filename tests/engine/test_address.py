@@ -23,9 +23,9 @@ def called(function: fw.CompiledFunction, *arguments: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("joints", [1, 7, 60])  # the last needs a workspace on the heap
 def test_a_function_called_by_address_gives_the_same_bits(joints: int) -> None:
-    robot = fw.build(fw.generators.random_tree(joints, seed=1), execution="traced")
+    robot = fw.build(fw.generators.random_tree(joints, rng=1), execution="traced")
     rng = np.random.default_rng(0)
-    q, v, tau = robot.random_configuration(rng), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv)
+    q, v, tau = robot.random_configuration(rng=rng), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv)
     for function, arguments in (
         (robot.forward_dynamics, (q, v, tau)),
         (robot.mass_matrix, (q,)),
@@ -35,7 +35,7 @@ def test_a_function_called_by_address_gives_the_same_bits(joints: int) -> None:
 
 
 def test_functions_that_are_not_traced_have_no_address() -> None:
-    robot = fw.build(fw.generators.random_tree(3, seed=1), execution="interpreted")
+    robot = fw.build(fw.generators.random_tree(3, rng=1), execution="interpreted")
     assert robot.mass_matrix.address is None
 
 

@@ -42,7 +42,7 @@ def test_a_compilation_is_told_with_function_and_robot(
     caplog.set_level(logging.INFO, "featherweight")
     for told in (True, False):
         caplog.clear()
-        robot = fw.build(fw.generators.chain(3, seed=5))
+        robot = fw.build(fw.generators.chain(3, rng=5))
         q = robot.random_configuration(rng=0, size=3)
         robot.mass_matrix(q[0])
         robot.mass_matrix(q)

@@ -125,7 +125,7 @@ def test_long_work_of_the_library_says_what_it_is(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(progress, "FIRST", 0.0)
     caplog.set_level(logging.INFO, "featherweight")
     robot = fw.build(fw.generators.chain(3))
-    q: Any = robot.random_configuration(0, 300_000)
+    q: Any = robot.random_configuration(rng=0, size=300_000)
     robot.bias_force(q, np.zeros(3), threads=2)
     ik = fw.InverseKinematics(robot, fw.PostureTask(tolerance=1e-6))
     ik.solve(q[:50])

@@ -153,12 +153,12 @@ def test_what_may_be_left_out_comes_last(optional: tuple[bool, bool]) -> None:
 
 @functools.cache
 def tree(execution: str = "traced", n: int = 3) -> fw.Robot:
-    return fw.build(fw.generators.random_tree(n, seed=3), execution=execution)
+    return fw.build(fw.generators.random_tree(n, rng=3), execution=execution)
 
 
 def state(robot: Any, batch: tuple[int, ...] = (), dtype: Any = np.float64) -> dict[str, Any]:
     rng = np.random.default_rng(4)
-    q = robot.random_configuration(rng, size=batch) if batch else robot.random_configuration(rng)
+    q = robot.random_configuration(rng=rng, size=batch) if batch else robot.random_configuration(rng=rng)
     more = {name: rng.standard_normal((*batch, robot.nv)) for name in ("v", "a", "tau")}
     return {name: np.asarray(x, dtype) for name, x in ({"q": q} | more).items()}
 
@@ -315,7 +315,7 @@ def test_a_second_process_compiles_nothing(tmp_path: Any) -> None:
         "from featherweight.engine.backends.llvm import backend\n"
         "compiled, emit = [], backend.compile_object\n"
         "backend.compile_object = lambda ir: compiled.append(1) or emit(ir)\n"
-        "robot = fw.build(fw.generators.random_tree(4, seed=3))\n"
+        "robot = fw.build(fw.generators.random_tree(4, rng=3))\n"
         "f = robot.together(robot.forward_dynamics, robot.mass_matrix)\n"
         "q, v = robot.neutral(), np.zeros(robot.nv)\n"
         "f(q, v, v), f(q[None], v, v), f(q, v, v, external_forces=np.zeros((len(robot.bodies), 6))), f.operations, f.parts\n"

@@ -20,7 +20,7 @@ UP = (0.0, 0.0, 1.0)
 
 def arm(kinds: tuple[str, ...], upright: bool = True, base: str = "fixed") -> fw.Robot:
     """Return a serial arm in general position, except for its first axis."""
-    made = from_parents(unbranched_parents(len(kinds)), seed=7, joint_types=("revolute",), masses=(0.5, 2.0))
+    made = from_parents(unbranched_parents(len(kinds)), rng=7, joint_types=("revolute",), masses=(0.5, 2.0))
     joints = [dataclasses.replace(j, type=fw.JointType(kind)) for j, kind in zip(made.joints, kinds, strict=True)]
     if upright:
         joints[0] = dataclasses.replace(joints[0], axis=UP, placement=fw.Pose())

@@ -9,8 +9,8 @@ import featherweight as fw
 
 
 def test_armature_is_added_to_the_diagonal_of_the_mass_matrix() -> None:
-    robot = fw.build(fw.generators.random_tree(5, seed=3))
-    q = robot.random_configuration(0)
+    robot = fw.build(fw.generators.random_tree(5, rng=3))
+    q = robot.random_configuration(rng=0)
     joint = robot.joints[2]
     other = robot.with_armature({joint.name: joint.armature + 0.7})
     gained = other.mass_matrix(q) - robot.mass_matrix(q)
@@ -34,7 +34,7 @@ def test_armature_of_a_joint_that_follows_counts_by_its_ratio() -> None:
     ("armature", "message"), [({"none": 1.0}, "no moving joint 'none'"), ({"joint": -1.0}, "zero or more")]
 )
 def test_bad_armature_is_refused(armature: dict[str, float], message: str) -> None:
-    robot = fw.build(fw.generators.random_tree(2, seed=0))
+    robot = fw.build(fw.generators.random_tree(2, rng=0))
     if "joint" in armature:
         armature = {robot.joints[0].name: -1.0}
     with pytest.raises(ValueError, match=message):

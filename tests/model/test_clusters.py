@@ -31,7 +31,7 @@ def trees(draw: st.DrawFn, most: int = 7) -> Tree:
     n = draw(st.integers(1, most), label="bodies")
     parents = [draw(st.integers(-1, i - 1), label=f"parent of {i}") for i in range(n)]
     kinds = draw(st.sampled_from([("revolute",), ("revolute", "spherical"), KINDS]), label="joints")
-    return build_model(from_parents(parents, seed=draw(st.integers(0, 99)), joint_types=kinds), "fixed", None).tree
+    return build_model(from_parents(parents, rng=draw(st.integers(0, 99)), joint_types=kinds), "fixed", None).tree
 
 
 def joint_of(tree: Tree, row: int) -> frozenset[int]:
@@ -328,7 +328,7 @@ def test_constraints_of_one_s_own_must_be_numbers() -> None:
 
 def test_joints_that_a_loop_stops_have_no_velocity_left() -> None:
     """Check a weld of a chain of six general joints to the ground, a structure. Alone it is refused; bodies on it move."""
-    made = chain(7, seed=3)
+    made = chain(7, rng=3)
     robot = fw.build(made)
     T = robot.frame_placement("body5")(np.full(7, 0.4))
     held = Pose(as_matrix(T[:3, :3]), as_vector(T[:3, 3]))
@@ -338,7 +338,7 @@ def test_joints_that_a_loop_stops_have_no_velocity_left() -> None:
         fw.build(alone)
     stiff = fw.build(dataclasses.replace(made, loops=loops))
     assert (stiff.nq, stiff.nv) == (7, 1)
-    q = stiff.random_configuration(0)
+    q = stiff.random_configuration(rng=0)
     last = robot.mass_matrix(q)[6, 6]
     assert stiff.mass_matrix(q)[0, 0] == pytest.approx(last, rel=1e-12)
     for algorithm in stiff.forward_dynamics.candidates:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featherweight.array_types import Array
 from featherweight.model.configuration import (
     Coordinates,
     difference,
-    difference_derivatives,
     integrate,
-    integrate_derivatives,
     neutral,
     random_configuration,
 )
@@ -138,72 +135,6 @@ def test_planar_joint_agrees_with_pinocchios_planar_joint(speed: float) -> None:
     for a, b, got, twist in zip(q, v, moved, difference(coords, q, moved), strict=True):
         np.testing.assert_allclose(got, pin.integrate(model, a, b), atol=LOGARITHM)
         np.testing.assert_allclose(twist, pin.difference(model, a, got), atol=LOGARITHM)
-
-
-# ---- Jacobians; tests/spatial/test_lie_jacobians.py checks functions of ad against fifty digits
-
-
-@pytest.mark.parametrize("speed", SPEEDS)
-@pytest.mark.parametrize("types", [(kind,) for kind in JOINTS if kind is not JointType.PLANAR] + [MIXED], ids=str)
-def test_jacobians_of_integrate_agree_with_pinocchio(types: Sequence[JointType], speed: float) -> None:
-    coords, model, rng = coordinates(*types), pinocchio_model(*types), np.random.default_rng(7)
-    q = random_configuration(coords, model.nq, rng, size=20)
-    v = speed * rng.standard_normal((20, model.nv))
-    for J, by in zip(integrate_derivatives(coords, q, v), (pin.ARG0, pin.ARG1), strict=True):
-        expected = [pin.dIntegrate(model, a, b)[0 if by == pin.ARG0 else 1] for a, b in zip(q, v, strict=True)]
-        # near 1e-3 rad Pinocchio's Jacobian of SE(3) has nine digits
-        np.testing.assert_allclose(J, expected, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("speed", [0.0, 1e-9, 1e-3, 0.3, 1.0])
-@pytest.mark.parametrize("types", [(kind,) for kind in JOINTS if kind is not JointType.PLANAR] + [MIXED], ids=str)
-def test_jacobians_of_difference_agree_with_pinocchio(types: Sequence[JointType], speed: float) -> None:
-    coords, model, rng = coordinates(*types), pinocchio_model(*types), np.random.default_rng(8)
-    q0 = random_configuration(coords, model.nq, rng, size=20)
-    q1 = integrate(coords, q0, speed * rng.standard_normal((20, model.nv)))
-    for k, J in enumerate(difference_derivatives(coords, q0, q1)):
-        expected = [pin.dDifference(model, a, b)[k] for a, b in zip(q0, q1, strict=True)]
-        np.testing.assert_allclose(J, expected, rtol=0, atol=1e-7)  # and that of the logarithm seven
-
-
-@pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-6, 0.1, 1.0, 3.0, math.pi - 1e-3])
-@pytest.mark.parametrize("kind", ONE_OF_EACH)
-def test_jacobians_are_those_of_moves_along_each_velocity(kind: JointType, angle: float) -> None:
-    coords, rng, small = coordinates(kind), np.random.default_rng(9), 1e-5
-    q = random_configuration(coords, kind.nq, rng)
-    v = turning(kind, rng, np.array([angle]))[0] if kind in TURN else np.full(kind.nv, angle)
-    end = integrate(coords, q, v)
-    for k, step in enumerate(np.eye(kind.nv)):
-
-        def slope(f: Callable[[Array], Array], step: Array = step) -> Array:
-            return (f(small * step) - f(-small * step)) / (2 * small)
-
-        def moved(x: Array) -> Array:
-            return integrate(coords, q, x)
-
-        by_q, by_v = integrate_derivatives(coords, q, v)
-        expected = slope(lambda x: difference(coords, end, integrate(coords, moved(x), v)))
-        np.testing.assert_allclose(by_q[:, k], expected, atol=1e-8)
-        np.testing.assert_allclose(by_v[:, k], slope(lambda x: difference(coords, end, moved(v + x))), atol=1e-8)
-        by_q0, by_q1 = difference_derivatives(coords, q, end)
-        np.testing.assert_allclose(by_q0[:, k], slope(lambda x: difference(coords, moved(x), end)), atol=1e-7)
-        expected = slope(lambda x: difference(coords, q, integrate(coords, end, x)))
-        np.testing.assert_allclose(by_q1[:, k], expected, atol=1e-7)
-
-
-def test_jacobians_have_leading_axes_and_the_type_of_their_arguments() -> None:
-    coords = coordinates(*MIXED)
-    nq, nv = lengths(coords)
-    q, v = random_configuration(coords, nq, 1, size=(4, 1)).astype(np.float32), np.zeros((3, nv), np.float32)
-    for J in integrate_derivatives(coords, q, v):
-        assert J.shape == (4, 3, nv, nv) and J.dtype == np.float32
-        np.testing.assert_array_equal(J, np.broadcast_to(np.eye(nv), J.shape))
-    assert {J.shape for J in difference_derivatives(coords, q, q[:, 0])} == {(4, 4, nv, nv)}
-    v[0, 0] = np.nan
-    # for a joint with one velocity
-    assert np.isnan(integrate_derivatives(coords, q, v).dresult_dv[:, 0]).any(axis=0).sum() == 1
-    with pytest.raises(ValueError, match=f"v: expected last axis of length {nv}, got 2"):
-        integrate_derivatives(coords, q, v[:, :2])
 
 
 # ---- rotations that are tiny, close to half a turn, or have two quaternions

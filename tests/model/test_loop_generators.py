@@ -12,7 +12,7 @@ from featherweight.model.types import Pose
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("digits", [3, 6, 14])
 def test_loops_are_closed_where_nothing_was_turned_back(kind: str, digits: int) -> None:
-    made = closed_mechanism(kind, LEAST[kind], seed=1, digits=digits, spread=0.0)
+    made = closed_mechanism(kind, LEAST[kind], rng=1, digits=digits, spread=0.0)
     assert len(made.joints) == LEAST[kind]
     places: dict[str | None, Pose] = {"world": Pose()}
     for j in made.joints:
@@ -27,7 +27,7 @@ def test_loops_are_closed_where_nothing_was_turned_back(kind: str, digits: int) 
 
 def test_what_cannot_be_drawn_is_refused() -> None:
     with pytest.raises(ValueError, match="kind: expected one of planar, spatial, linkage, platform, got 'ring'"):
-        closed_mechanism("ring", 8, seed=0)
+        closed_mechanism("ring", 8, rng=0)
     with pytest.raises(ValueError, match="joints: expected 7 or more for a spatial mechanism, got 6"):
-        closed_mechanism("spatial", 6, seed=0)
-    assert closed_mechanism("planar", 5, seed=3) == closed_mechanism("planar", 5, seed=3)
+        closed_mechanism("spatial", 6, rng=0)
+    assert closed_mechanism("planar", 5, rng=3) == closed_mechanism("planar", 5, rng=3)

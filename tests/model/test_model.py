@@ -176,7 +176,7 @@ def test_frames_stay_near_axes_that_are_nearly_parallel(tilt: float) -> None:
 
 
 def test_a_model_is_the_same_whatever_the_order_of_bodies_in_the_file() -> None:
-    d = random_tree(20, seed=3)
+    d = random_tree(20, rng=3)
     other = replace(d, bodies=d.bodies[::-1])
     assert build_model(d).tree == build_model(other).tree
 

@@ -103,13 +103,13 @@ def gymnasium_files(names: tuple[str, ...] | None) -> dict[str, Make]:
 
 def generated(seeds: range, sizes: tuple[int, ...]) -> dict[str, Make]:
     chains = {f"chain:{n}": partial(built, generators.chain, n) for n in sizes}
-    trees = {f"tree:{n}:{seed}": partial(built, generators.random_tree, n, seed=seed) for n in sizes for seed in seeds}
+    trees = {f"tree:{n}:{seed}": partial(built, generators.random_tree, n, rng=seed) for n in sizes for seed in seeds}
     return {**chains, **trees}
 
 
 def closed(drawn: tuple[tuple[str, int], ...], seeds: range) -> dict[str, Make]:
     kinds = [(kind, n, seed) for kind, n in drawn for seed in seeds]
-    return {f"drawn:{kind}:{n}:{seed}": partial(built, closed_mechanism, kind, n, seed=seed) for kind, n, seed in kinds}
+    return {f"drawn:{kind}:{n}:{seed}": partial(built, closed_mechanism, kind, n, rng=seed) for kind, n, seed in kinds}
 
 
 def shipped(names: tuple[str, ...]) -> dict[str, Make]:
@@ -121,7 +121,7 @@ def mechanisms(names: tuple[str, ...]) -> dict[str, Make]:
 
 
 DRAWN = (("planar", 6), ("spatial", 8), ("linkage", 10))
-RANDOM_BELTS = partial(built, robots.belt_chain, 4, random=1)
+RANDOM_BELTS = partial(built, robots.belt_chain, 4, rng=1)
 
 
 def short() -> Iterator[str]:

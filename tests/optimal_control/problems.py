@@ -120,7 +120,7 @@ def leg(stance: int = 20, flight: int = 20, **options: Any) -> tuple[fw.OptimalC
 
 def sliders(count: int) -> fw.Robot:
     """Return masses on parallel sliders without gravity: a linear system."""
-    d = from_parents([-1] * count, seed=1, joint_types=["prismatic"], name="sliders")
+    d = from_parents([-1] * count, rng=1, joint_types=["prismatic"], name="sliders")
     return fw.build(replace(d, gravity=(0.0, 0.0, 0.0)))
 
 

@@ -180,7 +180,7 @@ def test_meshes_are_covered_by_spheres() -> None:
     place = turned(rng)
     T = np.column_stack([np.array(place.R), place.p])
     for _ in range(10):
-        body = np.array(robot.frame_placement("panda_link7")(robot.random_configuration(rng)))
+        body = np.array(robot.frame_placement("panda_link7")(robot.random_configuration(rng=rng)))
         rows = np.reshape(fixed.function([body]), (len(balls), 2)).min(axis=1)
         centers = np.array([ball.center for ball in balls]) @ body[:3, :3].T + body[:3, 3]
         away = np.array([np.linalg.norm(points - c, axis=1).min() for c in centers]) - [ball.radius for ball in balls]

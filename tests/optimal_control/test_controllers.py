@@ -144,7 +144,7 @@ def test_ticks_recover_after_steps_that_the_line_search_rejects() -> None:
     ocp.limit(positions=True, velocities=True, efforts=True)
     rng, away = np.random.default_rng(1), []
     for _ in range(4):
-        q, goal = robot.random_configuration(rng), robot.random_configuration(rng)
+        q, goal = robot.random_configuration(rng=rng), robot.random_configuration(rng=rng)
         target = robot.frame_placement(tip)(goal)[:3, 3]
         mpc = fw.Controller(ocp, rate=1 / step, iterations=3, targets={"tip": target, "posture": goal})
         sim = fw.Simulation(robot, step=step / 4, q=q)
@@ -256,7 +256,7 @@ def test_sampling_lifts_a_pendulum(temperature: float, simulated: bool) -> None:
     ocp, inner = lift()
     target = [0.7, 0.0, -0.4]
     control = fw.SamplingController(
-        ocp, inner if simulated else None, samples=256, noise=0.7, temperature=temperature, targets={"tip": target}, seed=1
+        ocp, inner if simulated else None, samples=256, noise=0.7, temperature=temperature, targets={"tip": target}, rng=1
     )
     sim = fw.Simulation(ocp.robot, step=0.005, q=np.zeros(2))
     motion = sim.run(3.0, control)
@@ -272,7 +272,7 @@ def test_sampling_gives_the_same_for_the_same_seed(simulated: bool) -> None:
         ocp, inner = lift()
         ocp.threads = threads
         control = fw.SamplingController(
-            ocp, inner if simulated else None, samples=160, noise=2.0, targets={"tip": [0.7, 0.0, -0.4]}, seed=seed
+            ocp, inner if simulated else None, samples=160, noise=2.0, targets={"tip": [0.7, 0.0, -0.4]}, rng=seed
         )
         ends.append(np.array([control(0.04 * k, np.zeros(2), np.zeros(2)) for k in range(3)]))
     np.testing.assert_array_equal(ends[0], ends[1])

@@ -28,7 +28,7 @@ def pull(a: Any, force: Any) -> Any:
 def test_derivatives_by_the_step(integrator: str) -> None:
     """Check manifolds, contact forces and accelerations, loops, and knots whose steps are given."""
     rng, foot = np.random.default_rng(0), [fw.BilateralContact("foot", "point")]
-    wheel = fw.build(from_parents([-1, 0], seed=1, joint_types=["planar", "spherical"]))
+    wheel = fw.build(from_parents([-1, 0], rng=1, joint_types=["planar", "spherical"]))
     closed, toe = leg()[0].robot, [fw.BilateralContact("toe", rows=np.eye(6)[:2])]
     phases = [fw.Phase(2, foot, impact=True, step=FREE), fw.Phase(2)]
     for robot, parts in ((hopper()[0], phases), (wheel, [fw.Phase(2, step=FREE)]), (closed, [fw.Phase(2, toe, step=FREE)])):

@@ -575,7 +575,7 @@ def servo_forces(q: Array, v: Array, u: Array) -> Array:
 
 def runge_kutta_cases() -> dict[str, tuple[fw.Robot, Array, float, dict[str, Any]]]:
     """Return robots, configurations, steps, and options: contacts, drives, and the joint forces of controls."""
-    wheel = fw.build(from_parents([-1, 0], seed=1, joint_types=["planar", "spherical"]))
+    wheel = fw.build(from_parents([-1, 0], rng=1, joint_types=["planar", "spherical"]))
     closed, start = leg()
     ends = np.eye(8)[[6, 7]]
     return {

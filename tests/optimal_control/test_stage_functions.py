@@ -87,21 +87,21 @@ def test_an_arm_with_all_kinds_of_terms() -> None:
     ocp = panda()
     flat = layout_of(ocp).parameters(PANDA_START, **panda_arguments(ocp))[0]
     for stage in layout_of(ocp).stages:
-        check(ocp, stage, ocp.robot.random_configuration(rng), flat, rng)
+        check(ocp, stage, ocp.robot.random_configuration(rng=rng), flat, rng)
 
 
 def test_a_runge_kutta_step() -> None:
     rng = np.random.default_rng(0)
     ocp = panda(integrator="rk4")
     flat = layout_of(ocp).parameters(PANDA_START, **panda_arguments(ocp))[0]
-    check(ocp, layout_of(ocp).stages[0], ocp.robot.random_configuration(rng), flat, rng)
+    check(ocp, layout_of(ocp).stages[0], ocp.robot.random_configuration(rng=rng), flat, rng)
 
 
 def test_runge_kutta_steps_on_manifolds_with_impacts_and_contacts() -> None:
     """Check any velocity of the contact before a step: its target changes with the state."""
     rng = np.random.default_rng(0)
     foot = [fw.BilateralContact("foot", "point")]
-    wheel = fw.build(from_parents([-1, 0], seed=1, joint_types=["planar", "spherical"]))
+    wheel = fw.build(from_parents([-1, 0], rng=1, joint_types=["planar", "spherical"]))
     for robot, phases in ((hopper()[0], [fw.Phase(2, foot, impact=True)]), (wheel, [fw.Phase(2)])):
         ocp = fw.OptimalControl(robot, step=0.02, phases=phases, integrator="rk4")
         ocp.add(fw.Effort())

@@ -58,7 +58,7 @@ def check(ocp: fw.OptimalControl, stage: StageFunctions, q: Array, rng: np.rando
 
 
 def wheel() -> fw.Robot:
-    return fw.build(from_parents([-1, 0], seed=1, joint_types=["planar", "spherical"]))
+    return fw.build(from_parents([-1, 0], rng=1, joint_types=["planar", "spherical"]))
 
 
 def two_feet() -> fw.OptimalControl:

@@ -65,9 +65,9 @@ def of_type(kind: LoopType) -> Callable[[], fw.Description]:
     """Return a chain of seven general joints, some prismatic, whose end is held at its current place by a loop joint."""
 
     def make() -> fw.Description:
-        made = from_parents(unbranched_parents(8), seed=3, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
+        made = from_parents(unbranched_parents(8), rng=3, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
         robot = fw.build(made)
-        q = robot.random_configuration(5)
+        q = robot.random_configuration(rng=5)
         last = made.joints[-1].child
         T = robot.frame_placement(last)(q)
         place = Pose(as_matrix(T[:3, :3]), as_vector(T[:3, 3]))
@@ -96,7 +96,7 @@ def coupled_across_branches() -> fw.Description:
     """Return a tree with a floating root and couplings, of higher degree and in sequence, between joints of different
     branches.
     """
-    made = from_parents([-1, 0, 1, 1, 3, 0, 5, 6], seed=4, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
+    made = from_parents([-1, 0, 1, 1, 3, 0, 5, 6], rng=4, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
     root = dataclasses.replace(made.joints[0], type=fw.JointType.FLOATING)
     couplings = (
         Coupling("gear", "joint4", (("joint2", (2.5,)),)),
@@ -109,13 +109,13 @@ def coupled_across_branches() -> fw.Description:
 def with_locked_link() -> fw.Description:
     """Return a robot with a link that a coupling without terms holds at an angle; its parent and its child move."""
     couplings = (Coupling("lock", "joint4", (), 0.3), Coupling("gear", "joint3", (("joint1", (2.0,)),)))
-    return dataclasses.replace(from_parents([-1, 0, 0, 0, 3, 4], seed=1), name="locked", couplings=couplings)
+    return dataclasses.replace(from_parents([-1, 0, 0, 0, 3, 4], rng=1), name="locked", couplings=couplings)
 
 
 def with_repeated_term() -> fw.Description:
     """Return a coupling that names the same joint twice: its terms add up."""
     coupling = Coupling("twice", "joint3", (("joint1", (2.0,)), ("joint1", (0.5, 0.3))))
-    return dataclasses.replace(from_parents([-1, 0, 0, 0, 3, 4], seed=1), name="repeated", couplings=(coupling,))
+    return dataclasses.replace(from_parents([-1, 0, 0, 0, 3, 4], rng=1), name="repeated", couplings=(coupling,))
 
 
 def geared_linkage() -> fw.Description:
@@ -150,7 +150,7 @@ def flying_linkage() -> fw.Description:
 
 def on_several_bodies() -> fw.Description:
     """Return the mechanism of Chignoli et al., figure 5, whose clusters of two or three bodies hang on bodies of another."""
-    made = from_parents([-1, 0, 1, 0, 3, 0, 1], seed=5, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
+    made = from_parents([-1, 0, 1, 0, 3, 0, 1], rng=5, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
     couplings = (
         Coupling("first", "joint2", (("joint0", (0.7,)), ("joint1", (-1.1, 0.2)))),
         Coupling("second", "joint4", (("joint3", (2.0,)),)),
@@ -164,7 +164,7 @@ def with_rotors_two_links_up() -> fw.Description:
 
     One rotor drives a four-bar on the third link; a branch on the second link and a rotor of the first turn together.
     """
-    made = from_parents([-1, 0, 1, 2, 3, 0, 1, 2, 2], seed=6, masses=(0.5, 2.0))
+    made = from_parents([-1, 0, 1, 2, 3, 0, 1, 2, 2], rng=6, masses=(0.5, 2.0))
     joints = list(made.joints)
     for k, kind in ((0, fw.JointType.FLOATING), (4, BALL)):
         joints[k] = dataclasses.replace(joints[k], type=kind, lower=-np.inf, upper=np.inf)
@@ -190,7 +190,7 @@ def coupled_at_random(seed: int) -> fw.Description:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(6, 11))
     parents = [-1] + [k - 1 if rng.random() < 0.5 else int(rng.integers(0, k)) for k in range(1, n)]
-    made = from_parents(parents, seed=seed, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
+    made = from_parents(parents, rng=seed, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
     balls = set(rng.choice(n, 1)) if rng.random() < 0.3 else set()
     joints = [
         dataclasses.replace(j, type=BALL if k in balls else j.type, armature=0.0 if k in balls else rng.choice([0.0, 0.1]))
@@ -211,7 +211,7 @@ def coupled_at_random(seed: int) -> fw.Description:
 
 def ladder(n: int) -> fw.Description:
     """Return two chains of n links on a floating body, where the joints of one follow those of the other."""
-    made = from_parents([-1, 0, *range(1, n), 0, *range(n + 1, 2 * n)], seed=n)
+    made = from_parents([-1, 0, *range(1, n), 0, *range(n + 1, 2 * n)], rng=n)
     root = dataclasses.replace(made.joints[0], type=fw.JointType.FLOATING)
     couplings = tuple(Coupling(f"rung {k}", f"joint{n + k}", ((f"joint{k}", (0.8,)),)) for k in range(1, n + 1))
     return dataclasses.replace(made, name=f"ladder_{n}", joints=(root, *made.joints[1:]), couplings=couplings)
@@ -224,7 +224,7 @@ def with_own_constraint() -> fw.Description:
         return [np.sin(q[0]) + 0.3 * q[1] * q[1] - np.cos(q[2]) * 0.5]
 
     closure = Closure("tie", ("joint1", "joint2", "joint4"), tied)
-    return dataclasses.replace(chain(6, seed=8), name="own", closures=(closure,))
+    return dataclasses.replace(chain(6, rng=8), name="own", closures=(closure,))
 
 
 MECHANISMS: dict[str, Callable[[], fw.Description]] = {
@@ -243,8 +243,8 @@ MECHANISMS: dict[str, Callable[[], fw.Description]] = {
     "several": on_several_bodies,
     "rotors_up": with_rotors_two_links_up,
     **{f"chain_{kind}": of_type(kind) for kind in LoopType},
-    "geared_chain": lambda: robots.geared_chain(4, random=1),
-    "belt_chain": lambda: robots.belt_chain(4, random=2),
+    "geared_chain": lambda: robots.geared_chain(4, rng=1),
+    "belt_chain": lambda: robots.belt_chain(4, rng=2),
     "mini_cheetah": robots.mini_cheetah,
     "tello": robots.tello,
 }

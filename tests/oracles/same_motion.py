@@ -30,7 +30,7 @@ def assert_same_motion(
     """
     called = called or {}
     rng = np.random.default_rng(0)
-    q = np.atleast_2d(part.random_configuration(rng, states))
+    q = np.atleast_2d(part.random_configuration(rng=rng, size=states))
     v, a = rng.standard_normal((2, states, part.nv))
     joints = {j.name: j for j in whole.joints}
     rows = np.zeros(part.nv, dtype=int)

@@ -178,7 +178,7 @@ def regular_configurations(name: str, count: int, seed: int = 0) -> Array:
     rng = np.random.default_rng(seed)
     found: list[Array] = []
     for _ in range(100):
-        q = near_neutral_tello(robot, rng) if name == "tello" else robot.random_configuration(rng)
+        q = near_neutral_tello(robot, rng) if name == "tello" else robot.random_configuration(rng=rng)
         closed = np.abs(tree.residual(tree.expand(q))).max() < 1e-9
         if closed and amplified(robot, q) <= AMPLIFIED:
             found.append(q)

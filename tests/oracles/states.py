@@ -35,7 +35,7 @@ class States(NamedTuple):
 
 def random_states(robot: fw.Robot, count: int, seed: int = 0) -> States:
     rng = np.random.default_rng(seed)
-    q = robot.random_configuration(rng, count)
+    q = robot.random_configuration(rng=rng, size=count)
     return States(q, rng.standard_normal((count, robot.nv)), rng.standard_normal((count, robot.nv)))
 
 
@@ -54,7 +54,7 @@ def each_state(one: Callable[..., Any]) -> Callable[..., Array]:
 def state(robot: fw.Robot, seed: int, speed: float = 1.0) -> States:
     """Return one state without leading axes: any q, velocities of size `speed`, accelerations or forces of size 1."""
     rng = np.random.default_rng(seed)
-    q = robot.random_configuration(rng)
+    q = robot.random_configuration(rng=rng)
     return States(q, speed * rng.standard_normal(robot.nv), rng.standard_normal(robot.nv))
 
 
@@ -62,7 +62,9 @@ def arguments_of(robot: fw.Robot, f: CompiledFunction[Any], count: int, seed: in
     """Return random arguments of any function of a robot, one row for each state: configurations, and numbers of size 1."""
     rng = np.random.default_rng(seed)
     inputs = f.program.inputs
-    return [robot.random_configuration(rng, count) if x.rate else rng.standard_normal((count, *x.shape)) for x in inputs]
+    return [
+        robot.random_configuration(rng=rng, size=count) if x.rate else rng.standard_normal((count, *x.shape)) for x in inputs
+    ]
 
 
 def named_arguments(f: CompiledFunction[Any], states: States) -> list[Array]:

@@ -25,7 +25,7 @@ from oracles.running_error import beyond, computed, exact_results, flat
 @cache
 def robot(name: str) -> Any:
     if name == "tree":
-        return fw.build(fw.generators.random_tree(10, seed=5))
+        return fw.build(fw.generators.random_tree(10, rng=5))
     if name == "chain":
         return fw.build(fw.generators.chain(30))
     if name == "four-bar":
@@ -54,7 +54,7 @@ LONGEST = 4_000  # number of operations; longer functions would take minutes
 def arguments(f: fw.CompiledFunction, r: Any) -> list[Any]:
     """Return a state that single precision represents."""
     rng = np.random.default_rng(2)
-    own = [r.random_configuration(rng) if a.rate else rng.standard_normal(a.shape) for a in f.program.inputs]
+    own = [r.random_configuration(rng=rng) if a.rate else rng.standard_normal(a.shape) for a in f.program.inputs]
     return [x.astype(np.float32).astype(np.float64) for x in own]
 
 
@@ -87,7 +87,7 @@ def test_large_angles_give_what_their_remainders_give(name: str, scale: float) -
     """Joints whose zero position is turned about their own axis included. Remainders in 50 digits are rounded to 2e-16."""
     r = robot(name)
     rng = np.random.default_rng(3)
-    q, v = np.array(r.random_configuration(rng)), rng.standard_normal(r.nv)
+    q, v = np.array(r.random_configuration(rng=rng)), rng.standard_normal(r.nv)
     near = q.copy()
     turning = [j.q_slice.start for j in r.joints if j.type in (JointType.REVOLUTE, JointType.CONTINUOUS)]
     assert any(0.0 not in twist for _, _, twist in r.model.tree.turns)
@@ -118,7 +118,7 @@ def test_fractions_are_exact_where_a_function_is_rational() -> None:
     arithmetic = fw.Arithmetic(Fraction, *[lambda y: pytest.fail("not rational")] * 3)
     y = (x[0] * x[1] - Fraction(1, 4)) / (x[2] + 3)
     assert fw.evaluate(trace(rational, [3]), [x], arithmetic) == [y, -y * y, x[0] - Fraction(1, 2), Fraction(3, 4)]
-    f = fw.build(fw.generators.random_tree(4, seed=1)).mass_matrix
+    f = fw.build(fw.generators.random_tree(4, rng=1)).mass_matrix
     trigonometric = {k for k, operation in enumerate(OPERATIONS) if operation.counted in ("trig", "sqrt")}
     q = [Fraction(k, 10) for k in range(f.program.inputs[0].size)]
     if not trigonometric & {f.trace.graph.op[i] for i in f.trace.live}:
@@ -150,7 +150,7 @@ def test_intervals_enclose_the_result(function: str) -> None:
     "inputs", [[], [[0.0] * 7], [[0.0] * 7, [0.0] * 6, [0.0] * 7], [[0.0] * 7] * 4, [[0.0] * 7, [0.0] * 8, [0.0] * 7]]
 )
 def test_inputs_of_other_lengths_are_refused(inputs: Sequence[Sequence[float]]) -> None:
-    f = fw.build(fw.generators.random_tree(4, seed=1)).forward_dynamics
+    f = fw.build(fw.generators.random_tree(4, rng=1)).forward_dynamics
     with pytest.raises(ValueError, match=r"evaluate: the trace has inputs of lengths \(\d+, \d+, \d+\); got \(") as caught:
         fw.evaluate(f.trace, inputs)
     assert str(tuple(map(len, inputs))) in str(caught.value)

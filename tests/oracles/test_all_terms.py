@@ -66,7 +66,7 @@ def test_together_gives_what_each_gives(name: str) -> None:
 @pytest.mark.parametrize("make", [fw.robots.four_bar, fw.robots.tello, fw.robots.mini_cheetah])
 def test_jacobians_of_robots_with_loops(make: Callable[[], fw.Description]) -> None:
     robot = closed(make())
-    q, rng = robot.random_configuration(0), np.random.default_rng(1)
+    q, rng = robot.random_configuration(rng=0), np.random.default_rng(1)
     v = rng.standard_normal(robot.nv)
     by_rows = robot.contact_jacobian(fw.CenterOfMass())(q)
     np.testing.assert_allclose(robot.center_of_mass_jacobian(q), by_rows, rtol=0, atol=1e-12)

@@ -276,11 +276,11 @@ def test_loops_of_the_code_are_not_kept() -> None:
 def test_random_configurations_are_put_together_as_the_description_says(name: str) -> None:
     """Check that a weld holds the exact pose, and that joined axes point the same way, not only that some products vanish."""
     robot, tree = mechanism(name), spanning(name)
-    q = robot.random_configuration(1, (2, 5))
+    q = robot.random_configuration(rng=1, size=(2, 5))
     assert q.shape == (2, 5, robot.nq)
     for x in q.reshape(-1, robot.nq):
         assert np.abs(tree.residual(tree.expand(x))).max() <= 1e-9
-    np.testing.assert_array_equal(q, robot.random_configuration(1, (2, 5)))
+    np.testing.assert_array_equal(q, robot.random_configuration(rng=1, size=(2, 5)))
 
 
 @pytest.mark.parametrize("name", ["crank_and_rocker", "platform", "two_loops", "chain_spherical", "own"])
@@ -290,7 +290,7 @@ def test_residual_of_open_loops(name: str) -> None:
     """
     robot, tree = mechanism(name), spanning(name)
     rng = np.random.default_rng(0)
-    q = fw.Robot.random_configuration(robot, rng)
+    q = fw.Robot.random_configuration(robot, rng=rng)
     assert_close(robot.residual(q)[None], tree.residual(tree.expand(q))[None], PROJECTED)
 
 
@@ -436,7 +436,7 @@ def test_a_tree_costs_what_it_costs_without_clusters(name: str, base: str) -> No
     clustered = fw.ClosedRobot(Loops(description, build_model(description, base, None)), "interpreted")
     assert clustered.nv == plain.nv and clustered.parent == plain.parent
     rng = np.random.default_rng(0)
-    q, v, a = plain.random_configuration(rng), rng.standard_normal(plain.nv), rng.standard_normal(plain.nv)
+    q, v, a = plain.random_configuration(rng=rng), rng.standard_normal(plain.nv), rng.standard_normal(plain.nv)
     for function in ("inverse_dynamics", "bias_force", "gravity_force"):
         assert getattr(clustered, function).operations == getattr(plain, function).operations
     ours, theirs = clustered.mass_matrix.operations, plain.mass_matrix.operations
@@ -531,7 +531,7 @@ def test_a_file_s_mechanism_on_a_floating_base(loaded: fw.ClosedRobot) -> None:
     robot = fw.build(loaded._loops.d, "floating", execution="interpreted")
     assert isinstance(robot, fw.ClosedRobot)
     assert (loaded.nq, loaded.nv) == (3, 1) and (robot.nq, robot.nv) == (10, 7)
-    q = robot.random_configuration(0)
+    q = robot.random_configuration(rng=0)
     v, a = np.arange(7.0), np.arange(7.0)[::-1]
     tau = robot.inverse_dynamics(q, v, a)
     for algorithm in FORWARD:
@@ -554,8 +554,8 @@ def test_pickles(name: str) -> None:
 def assert_pickles(robot: fw.ClosedRobot) -> None:
     again = pickle.loads(pickle.dumps(robot))
     assert isinstance(again, fw.ClosedRobot) and again.execution == robot.execution
-    q = robot.random_configuration(0)
-    np.testing.assert_array_equal(again.random_configuration(0), q)
+    q = robot.random_configuration(rng=0)
+    np.testing.assert_array_equal(again.random_configuration(rng=0), q)
     v, tau = np.ones(robot.nv), np.arange(robot.nv, dtype=float)
     assert again.clusters == robot.clusters
     for algorithm in FORWARD:

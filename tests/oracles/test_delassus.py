@@ -257,7 +257,7 @@ def test_talos_on_its_feet_and_hands_is_pinocchios(frames: tuple[str, ...]) -> N
 def shrub() -> fw.Description:
     """Return a floating base with branches of all types of joints."""
     kinds = ["floating", "revolute", "prismatic", "spherical", "continuous", "planar", "revolute", "prismatic"]
-    made = _with_types(from_parents([-1, 0, 1, 2, 2, 0, 5, 5], seed=12, name="shrub"), kinds)
+    made = _with_types(from_parents([-1, 0, 1, 2, 2, 0, 5, 5], rng=12, name="shrub"), kinds)
     return dataclasses.replace(made, frames=(fw.Frame("mark", WORLD),))
 
 

@@ -96,7 +96,7 @@ TREES = ("mixed_8", "anchored", "floating_inside", "roots", "rotors")
 @pytest.mark.parametrize("armature", [0.0, 0.4])
 @pytest.mark.parametrize("kind", JOINTS)
 def test_every_kind_of_joint_in_fifty_digits(kind: str, armature: float) -> None:
-    made = from_parents(unbranched_parents(3), seed=2, joint_types=(kind,), masses=(0.5, 2.0))
+    made = from_parents(unbranched_parents(3), rng=2, joint_types=(kind,), masses=(0.5, 2.0))
     robot = fw.build(made).with_armature({j.name: armature for j in made.joints})
     check_in_fifty_digits(robot, state(robot, 1))
 

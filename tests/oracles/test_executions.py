@@ -45,7 +45,7 @@ def test_agrees_with_plain_python(name: str, execution: str, function: str) -> N
 
 def flying(execution: str) -> fw.Robot:
     """Return a body that floats and a joint on it, both with rotors."""
-    made = from_parents([-1, 0], seed=1, joint_types=("floating", "revolute"), masses=(0.5, 2.0))
+    made = from_parents([-1, 0], rng=1, joint_types=("floating", "revolute"), masses=(0.5, 2.0))
     return fw.build(awkward(made, np.random.default_rng(0)), execution=execution)
 
 

@@ -356,7 +356,7 @@ def test_an_arm_at_its_neutral_configuration(name: str) -> None:
         with pytest.warns(RuntimeWarning):
             one = function(q)
         with pytest.warns(RuntimeWarning, match=r"at state \(1,\)"):
-            many = function(np.array([robot.random_configuration(0), q]))
+            many = function(np.array([robot.random_configuration(rng=0), q]))
         assert_close(one[None], expected[None], 1e-9)
         np.testing.assert_array_equal(many[1], one)
     with pytest.warns(RuntimeWarning):
@@ -390,9 +390,9 @@ def test_rows_that_depend_on_each_other_everywhere(name: str) -> None:
 @pytest.mark.parametrize("speed", [0.0, 1e-6, 1e-3, 1.0])
 def test_rows_that_contradict_each_other_have_the_forces_of_least_norm(speed: float) -> None:
     """Check two welded arms of three joints, whose velocities the welds do not allow: 12 rows of rank 6."""
-    robot = fw.build(fw.generators.from_parents([-1, 0, 1, -1, 3, 4], seed=8))
+    robot = fw.build(fw.generators.from_parents([-1, 0, 1, -1, 3, 4], rng=8))
     space = robot.operational_space([fw.BilateralContact("body2"), fw.BilateralContact("body5")])
-    q, v, tau = robot.random_configuration(2), np.full(6, speed), np.ones(6)
+    q, v, tau = robot.random_configuration(rng=2), np.full(6, speed), np.ones(6)
     _, _, _, acceleration, force = dense(space, q, v, tau)
     motion = space.forward_dynamics(q, v, tau)
     assert motion.least_squares is True
@@ -416,7 +416,7 @@ def test_damping_keeps_forces_finite_and_misses_targets_by_itself() -> None:
     robot = robot_of_file("ur5_robot")
     space, mu = robot.operational_space(fw.BilateralContact("tool0")), 1e-3
     v, tau, target = np.ones(6), np.arange(6) * 1.0, np.linspace(0.0, 1.0, 6)
-    for q in (robot.neutral(), robot.random_configuration(1)):
+    for q in (robot.neutral(), robot.random_configuration(rng=1)):
         Minv, J = np.linalg.inv(robot.mass_matrix(q)), space.jacobian(q)
         damped = np.linalg.inv(J @ Minv @ J.T + mu * np.eye(6))
         force = damped @ (target - space.bias(q, v) - J @ Minv @ tau)
@@ -578,7 +578,7 @@ def test_stabilization_brings_a_contact_back() -> None:
     robot = example("panda")
     space = robot.operational_space(fw.BilateralContact("panda_link7", "point"))
     rng = np.random.default_rng(0)
-    q, v = robot.random_configuration(rng), 0.5 * rng.standard_normal(robot.nv)
+    q, v = robot.random_configuration(rng=rng), 0.5 * rng.standard_normal(robot.nv)
     held = space.placements(robot.integrate(q, 0.05 * rng.standard_normal(robot.nv)))
     errors = []
     step, gains = 1e-3, np.array([400.0, 40.0])
@@ -598,7 +598,7 @@ def test_spaces_are_kept_and_pickled() -> None:
     assert robot.operational_space([fw.BilateralContact("panda_link7", "point")]) is space
     assert space.inertia is space.inertia and space.delassus() is robot.delassus(contact)
     again = pickle.loads(pickle.dumps(space))
-    q = robot.random_configuration(0)
+    q = robot.random_configuration(rng=0)
     np.testing.assert_array_equal(again.inertia(q), space.inertia(q))
     assert "panda_link7" in repr(space) and str(space.size) in repr(space)
 

@@ -29,37 +29,37 @@ LIKE_ROBOTS = (0.1, 10.0)
 
 
 def _mixed(n: int, seed: int, branching: float = 0.5) -> Callable[[], fw.Description]:
-    return lambda: random_tree(n, seed=seed, branching=branching, masses=LIKE_ROBOTS)
+    return lambda: random_tree(n, rng=seed, branching=branching, masses=LIKE_ROBOTS)
 
 
 def _of(kind: str) -> Callable[[], fw.Description]:
-    return lambda: random_tree(8, seed=3, joint_types=(kind,), masses=LIKE_ROBOTS)
+    return lambda: random_tree(8, rng=3, joint_types=(kind,), masses=LIKE_ROBOTS)
 
 
 def roots() -> fw.Description:
     """Return five bodies on the ground, each with another body on it."""
     kinds = ("revolute", "prismatic", "spherical", "planar", "floating")
-    return from_parents([-1, 0, -1, 2, -1, 4, -1, 6, -1, 8], seed=4, joint_types=kinds, name="roots")
+    return from_parents([-1, 0, -1, 2, -1, 4, -1, 6, -1, 8], rng=4, joint_types=kinds, name="roots")
 
 
 def spherical_below_prismatic() -> fw.Description:
-    return _with_types(chain(6, seed=5), ["prismatic", "spherical"] * 3)
+    return _with_types(chain(6, rng=5), ["prismatic", "spherical"] * 3)
 
 
 def floating_inside() -> fw.Description:
     """Return a tree with floating joints that hang on moving bodies, and carry others."""
-    return _with_types(chain(6, seed=6), ["revolute", "floating", "prismatic", "floating", "planar", "revolute"])
+    return _with_types(chain(6, rng=6), ["revolute", "floating", "prismatic", "floating", "planar", "revolute"])
 
 
 def fixed_but_one() -> fw.Description:
     """Return fixed joints above and below the only moving one."""
     kinds = ["fixed"] * 4 + ["revolute"] + ["fixed"] * 5
-    return _with_types(chain(10, seed=7), kinds)
+    return _with_types(chain(10, rng=7), kinds)
 
 
 def fixed_between() -> fw.Description:
     """Return a branched tree in which every second joint is fixed: masses and placements must be merged."""
-    description = random_tree(16, seed=8, masses=LIKE_ROBOTS)
+    description = random_tree(16, rng=8, masses=LIKE_ROBOTS)
     return _with_types(description, ["fixed" if i % 2 else j.type.value for i, j in enumerate(description.joints)])
 
 
@@ -82,13 +82,13 @@ def awkward(description: fw.Description, rng: np.random.Generator) -> fw.Descrip
 
 def anchored() -> fw.Description:
     kinds = ("revolute", "prismatic", "spherical")
-    return awkward(random_tree(10, seed=9, joint_types=kinds, masses=LIKE_ROBOTS), np.random.default_rng(9))
+    return awkward(random_tree(10, rng=9, joint_types=kinds, masses=LIKE_ROBOTS), np.random.default_rng(9))
 
 
 def rotors() -> fw.Description:
     """Return every type of joint with an armature, on the ground and on other bodies."""
     kinds = ["floating", "revolute", "planar", "spherical", "prismatic", "floating", "continuous"]
-    description = _with_types(from_parents([-1, 0, -1, 2, 1, 3, -1], seed=12), kinds)
+    description = _with_types(from_parents([-1, 0, -1, 2, 1, 3, -1], rng=12), kinds)
     joints = [
         dataclasses.replace(j, armature=0.1 + 0.1 * i)
         for i, j in enumerate(awkward(description, np.random.default_rng(12)).joints)
@@ -99,7 +99,7 @@ def rotors() -> fw.Description:
 def nearly_right_angles() -> fw.Description:
     """Return a tree with pitch angles as in files, close to the right angle at which roll and yaw turn about one axis."""
     pitches = [1.57, 1.5708, 1.570796, 1.57079633, 1.570796327, -1.5708, -1.57079633, math.pi / 2]
-    description = from_parents(unbranched_parents(len(pitches)), seed=10)
+    description = from_parents(unbranched_parents(len(pitches)), rng=10)
     joints = []
     for joint, pitch in zip(description.joints, pitches, strict=True):
         spin = np.array(joint.placement.R)
@@ -112,7 +112,7 @@ def nearly_right_angles() -> fw.Description:
 def single_body() -> fw.Description:
     """Return one free body."""
     return dataclasses.replace(
-        from_parents([-1], seed=11, joint_types=("floating",)),
+        from_parents([-1], rng=11, joint_types=("floating",)),
         joints=(fw.Joint("free", fw.JointType.FLOATING, WORLD, "body0"),),
     )
 
@@ -142,11 +142,11 @@ TREES: dict[str, Callable[[], fw.Description]] = {
     "mixed_chain": _mixed(10, 20, 0.0),
     "mixed_bush": _mixed(15, 21, 1.0),
     **{f"all_{kind}": _of(kind) for kind in ("revolute", "continuous", "prismatic", "spherical", "planar", "floating")},
-    "one_dof_60": lambda: random_tree(60, seed=1, joint_types=ONE_DOF, masses=LIKE_ROBOTS),
+    "one_dof_60": lambda: random_tree(60, rng=1, joint_types=ONE_DOF, masses=LIKE_ROBOTS),
     "side_branches": lambda: short_side_branches(6),
     "balanced": lambda: balanced_tree(4),
     "grid": lambda: span_grid(4),
-    "depth_one": lambda: from_parents([-1], seed=2),
+    "depth_one": lambda: from_parents([-1], rng=2),
     "roots": roots,
     "single_body": single_body,
     "spherical_below_prismatic": spherical_below_prismatic,
@@ -160,7 +160,7 @@ TREES: dict[str, Callable[[], fw.Description]] = {
 """Trees on which two programs agree to rounding."""
 
 ILL_CONDITIONED: dict[str, Callable[[], fw.Description]] = {
-    f"light_and_heavy_{seed}": functools.partial(random_tree, 20, seed=seed, masses=LIGHT_AND_HEAVY) for seed in range(4)
+    f"light_and_heavy_{seed}": functools.partial(random_tree, 20, rng=seed, masses=LIGHT_AND_HEAVY) for seed in range(4)
 }
 """Trees whose masses span eight orders of magnitude."""
 

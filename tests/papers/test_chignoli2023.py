@@ -76,7 +76,7 @@ def test_the_compared_functions_agree(name: str) -> None:
     """Check one state in plain Python to the rounding of products of some dozens of terms, with gears of up to 12."""
     robot = exact(name)
     rng = np.random.default_rng(0)
-    q = robot.random_configuration(rng, 1)
+    q = robot.random_configuration(rng=rng, size=1)
     v, tau = rng.standard_normal((2, 1, robot.nv))
     ours, *others = (interpreted(candidate(robot.forward_dynamics, a))(q, v, tau) for a in ("aba", "projection", "multipliers"))
     for other in others:

@@ -67,7 +67,7 @@ def test_solutions_are_more_accurate_than_cholesky_with_many_zeros_and_less_with
 
 def test_refined_solutions_are_exact_to_more_digits() -> None:
     robot = order.robots()["humanoid of section 6"]
-    H, b = robot.mass_matrix(robot.random_configuration(0)), np.random.default_rng(0).standard_normal(robot.nv)
+    H, b = robot.mass_matrix(robot.random_configuration(rng=0)), np.random.default_rng(0).standard_normal(robot.nv)
     x = order.refined(H, fw.ltdl(H, robot.model.tree.parent), b)
     with mpmath.workdps(50):
         exact = mpmath.lu_solve(mpmath.matrix(H.tolist()), mpmath.matrix(b.tolist()))

@@ -114,7 +114,7 @@ def test_operations_have_the_terms_of_table_1(algorithm: str, stem: str, branche
 def test_the_equations_by_matrices_give_the_same_matrix(made: Mechanism, algorithm: str) -> None:
     """Check to rounding: both are stable sums of the same products."""
     robot = made.robot("interpreted")
-    q = robot.random_configuration(1)
+    q = robot.random_configuration(rng=1)
     found = matrices.delassus(robot, made.contacts(), algorithm, q.tolist()).astype(float)
     expected = robot.delassus(made.contacts(), "pv-osim")(q)
     assert np.abs(found - expected).max() < 1e-10 * np.abs(expected).max()

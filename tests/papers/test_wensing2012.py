@@ -45,7 +45,7 @@ def test_zeros_by_branching_are_those_of_our_matrices() -> None:
     """Check zeros except those within the six rows of the base and within blocks of J, which are not due to branching."""
     m = humanoid(ASIMO)
     r = robot(m)
-    q = r.random_configuration(0)
+    q = r.random_configuration(rng=0)
     H, J = r.mass_matrix(q) != 0.0, r.contact_jacobian(contacts(m.hands + m.feet))(q) != 0.0
     H[:6, :7] = H[:7, :6] = True
     in_J, in_H = zeros(m, m.hands + m.feet)

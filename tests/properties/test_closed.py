@@ -66,7 +66,7 @@ def cases(draw: st.DrawFn) -> Case:
     parents = [-1, *(draw(st.integers(max(-1, i - 3), i - 1), label=f"parent of {i}") for i in range(1, n))]
     seed = draw(st.integers(0, 2**32 - 1), label="seed")
     rng = np.random.default_rng(seed)
-    made = from_parents(parents, seed=seed, joint_types=draw(st.sampled_from(KINDS), label="joints"), aligned=0.3)
+    made = from_parents(parents, rng=seed, joint_types=draw(st.sampled_from(KINDS), label="joints"), aligned=0.3)
     made = awkward(made, rng)
     couplings = random_couplings(rng, made, draw(st.integers(0, 3), label="couplings"))
     kinds = draw(st.lists(st.sampled_from(LoopType), max_size=2), label="loops")

@@ -43,7 +43,7 @@ def cases(draw: st.DrawFn, fewest: int = 1) -> Case:
     parents = [draw(st.integers(-1, i - 1), label=f"parent of {i}") for i in range(draw(st.integers(1, 8), label="bodies"))]
     seed = draw(st.integers(0, 2**32 - 1), label="seed")
     kinds = draw(st.sampled_from([SIMPLE, MOVING]), label="joints")
-    made = awkward(from_parents(parents, seed=seed, joint_types=kinds, aligned=0.5), np.random.default_rng(seed))
+    made = awkward(from_parents(parents, rng=seed, joint_types=kinds, aligned=0.5), np.random.default_rng(seed))
     frames = (fw.Frame(GROUND, WORLD, made.joints[0].placement),)
     robot = fw.build(fw.Description(made.name, made.source, made.bodies, made.joints, frames), execution="interpreted")
     rng = np.random.default_rng(seed)
@@ -52,7 +52,7 @@ def cases(draw: st.DrawFn, fewest: int = 1) -> Case:
     for frame in draw(st.lists(places, min_size=fewest, max_size=5), label="frames"):
         size = draw(st.integers(1, 12), label="rows")
         contacts.append(fw.BilateralContact(frame, rows=rng.standard_normal((size, 6)), placement=placement(rng)))
-    return Case(robot, robot.random_configuration(rng), contacts)
+    return Case(robot, robot.random_configuration(rng=rng), contacts)
 
 
 def placement(rng: np.random.Generator) -> Array | None:

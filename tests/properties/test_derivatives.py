@@ -59,7 +59,7 @@ def check(robot: Robot, x: States, rng: np.random.Generator) -> None:
 @settings(deadline=None, max_examples=12)
 @given(st.integers(1, 6), st.integers(0, 10**6), st.floats(0.0, 1.0), st.sets(st.sampled_from(TYPES), min_size=1))
 def test_random_trees(n: int, seed: int, branching: float, types: set[str]) -> None:
-    made = random_tree(n, seed=seed, branching=branching, joint_types=sorted(types), masses=(0.1, 10.0))
+    made = random_tree(n, rng=seed, branching=branching, joint_types=sorted(types), masses=(0.1, 10.0))
     robot = fw.build(awkward(made, np.random.default_rng(seed)))
     check(robot, state(robot, seed, 2.0), np.random.default_rng(seed))
 

@@ -25,7 +25,7 @@ def pose(rng: np.random.Generator) -> Pose:
 def robot(rng: np.random.Generator) -> fw.Description:
     """Return a tree with joints of all types, anchors, zeros, frames and a gear."""
     n = int(rng.integers(3, 6))
-    tree = random_tree(n, seed=int(rng.integers(1000)), masses=(0.1, 10.0))
+    tree = random_tree(n, rng=int(rng.integers(1000)), masses=(0.1, 10.0))
     fixed = [j.name != "joint0" and rng.random() < 0.2 for j in tree.joints]
     joints = [dataclasses.replace(j, type=JointType.FIXED) if f else j for j, f in zip(tree.joints, fixed, strict=True)]
     tree = awkward(dataclasses.replace(tree, joints=tuple(joints)), rng)
@@ -47,7 +47,7 @@ def test_edits_agree_with_one_another(seed: int, tmp_path: Path) -> None:
     assert_same_motion(interpreted(fw.read(tmp_path / "whole.urdf")), whole)
     assert_same_motion(interpreted(description.mirrored("y").mirrored("y")), whole)
     followers = {c.joint for c in description.couplings}
-    q = whole.random_configuration(rng)
+    q = whole.random_configuration(rng=rng)
     held = {j.name: q[j.q_slice] for j in whole.joints[1:] if j.name not in followers and rng.random() < 0.4}
     locked = description.locked(held)
     part = interpreted(locked)

@@ -31,7 +31,7 @@ DIFFERENCE = 1e-6  # of central differences, whose error is about 1e-9 of the fu
 def made(name: str) -> fw.Description:
     if name in MECHANISMS:
         return MECHANISMS[name]()
-    tree = from_parents([-1, 0], seed=2, joint_types=(name,), masses=(0.5, 2.0))
+    tree = from_parents([-1, 0], rng=2, joint_types=(name,), masses=(0.5, 2.0))
     return awkward(tree, np.random.default_rng(2))
 
 

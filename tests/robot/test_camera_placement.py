@@ -68,7 +68,7 @@ def saved(description: Any, path: Path) -> Any:
 def test_cameras_are_where_mujoco_has_them() -> None:
     robot, model = featherweight.load(ARM), mujoco.MjModel.from_xml_string(ARM)
     assert [c.name for c in robot.cameras] == NAMES and "cameras" not in robot.report()
-    q = np.concatenate([robot.start()[None], robot.random_configuration(np.random.default_rng(5), size=20)])
+    q = np.concatenate([robot.start()[None], robot.random_configuration(rng=np.random.default_rng(5), size=20)])
     ours = placed(robot, q)
     for k in range(len(q)):
         np.testing.assert_allclose(ours[k], of_mujoco(model, robot, q[k]), rtol=0.0, atol=ROUNDING)
@@ -106,7 +106,7 @@ def test_a_saved_file_has_the_same_cameras(tmp_path: Path) -> None:
     description = featherweight.read(ARM)
     robot = featherweight.build(description)
     again = featherweight.build(saved(description, tmp_path / "again.xml"))
-    q = robot.random_configuration(np.random.default_rng(6), size=5)
+    q = robot.random_configuration(rng=np.random.default_rng(6), size=5)
     np.testing.assert_allclose(placed(again, q), placed(robot, q), rtol=0.0, atol=ROUNDING)
     for a, b in zip(again.cameras, robot.cameras, strict=True):
         assert (a.name, a.body, a.mode, a.target, a.resolution) == (b.name, b.body, b.mode, b.target, b.resolution)
@@ -140,7 +140,7 @@ def test_urdf_files_lose_cameras_by_name(tmp_path: Path) -> None:
 def test_renamed_attached_and_locked_robots_keep_their_cameras() -> None:
     description = featherweight.read(ARM)
     robot = featherweight.build(description)
-    q = robot.random_configuration(np.random.default_rng(7))
+    q = robot.random_configuration(rng=np.random.default_rng(7))
     renamed = featherweight.build(description.renamed({"hand": "palm", "eye": "lens"}))
     assert renamed.cameras["lens"].body == "palm" and renamed.cameras["watching"].target == "palm"
     np.testing.assert_allclose(placed(renamed, q), placed(robot, q), rtol=0.0, atol=ROUNDING)
@@ -157,7 +157,7 @@ def test_attached_cameras_stand_on_what_they_are_attached_to() -> None:
     at = Pose(((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)), (0.3, 0.2, 0.1))
     both = arm.attached(arm.without("ball"), "hand", at, prefix="second ")
     robot, one = featherweight.build(both), featherweight.build(arm)
-    q = robot.random_configuration(np.random.default_rng(8))
+    q = robot.random_configuration(rng=np.random.default_rng(8))
     hand = robot.frame_placement("hand")(q)
     there = hand @ np.block([[np.array(at.R), np.array(at.p)[:, None]], [0.0, 0.0, 0.0, 1.0]])
     corner = np.array(one.camera_placement("corner")(one.neutral()))
@@ -186,7 +186,7 @@ def test_a_mirrored_camera_sees_the_mirror_image(axis: str) -> None:
     d = featherweight.read(text)
     robot, image = featherweight.build(d), featherweight.build(d.mirrored(axis))
     M = np.diag([-1.0 if x == axis else 1.0 for x in "xyz"])
-    q = robot.random_configuration(np.random.default_rng(9))
+    q = robot.random_configuration(rng=np.random.default_rng(9))
     point = np.array([0.3, -0.4, 0.5])
     for name in ("corner", "eye", "trailing", "trailing mass"):
         x, y, z = seen(robot.camera_placement(name)(q), point)

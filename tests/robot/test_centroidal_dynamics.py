@@ -160,7 +160,7 @@ def test_static_torque_with_loops(name: str) -> None:
 def test_executions() -> None:
     """Check a tree with every kind of joint and two roots, for the functions with the most loops."""
     kinds = ("revolute", "prismatic", "spherical", "floating", "planar")
-    made = random_tree(7, seed=4, joint_types=kinds, masses=(0.3, 3.0))
+    made = random_tree(7, rng=4, joint_types=kinds, masses=(0.3, 3.0))
     robot, plain, rolled = (fw.build(made, execution=e) for e in ("auto", "interpreted", "rolled"))
     x = random_states(robot, 2)
     for name in EVERY:
@@ -174,7 +174,7 @@ def test_executions() -> None:
 
 
 def test_large_trees_keep_their_loops() -> None:
-    robot = fw.build(chain(300, seed=1))
+    robot = fw.build(chain(300, rng=1))
     assert robot.coriolis_matrix.execution == "rolled"
 
 

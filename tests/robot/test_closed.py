@@ -52,7 +52,7 @@ def test_any_joint_of_a_loop_may_be_the_independent_one() -> None:
 def test_forces_of_loops_and_drives_are_all_there_is(name: str) -> None:
     """Check that the drives, the loops (K^T times their forces) and the couplings balance the tree's inverse dynamics."""
     robot = built(name)
-    q = robot.random_configuration(1)
+    q = robot.random_configuration(rng=1)
     v, a = np.random.default_rng(0).standard_normal((2, robot.nv))
     needed = robot.spanning_torque(q, v, a)
     kept = [k for c in robot._mechanism.clusters for k in c.kept]
@@ -97,7 +97,7 @@ def test_a_singular_configuration_is_reported() -> None:
         warnings.simplefilter("error")
         q = robot.close(four_bar_configuration(0.4))
     assert robot.singularity(q) < 1e4
-    assert (robot.singularity(robot.random_configuration(0, 50)) < 1e8).all()
+    assert (robot.singularity(robot.random_configuration(rng=0, size=50)) < 1e8).all()
 
 
 def test_a_robot_says_which_configurations_are_singular() -> None:
@@ -148,7 +148,7 @@ def test_a_loop_that_always_holds_leaves_all_joints_free() -> None:
     robot = fw.build(fw.describe(links, joints, loops=[point]))
     assert robot.report() == {"redundant constraints": "3 of 'point'"}
     tree = fw.build(fw.describe(links, joints))
-    q, v = tree.random_configuration(0), np.array([0.3, -2.0])
+    q, v = tree.random_configuration(rng=0), np.array([0.3, -2.0])
     np.testing.assert_allclose(robot.forward_dynamics(q, v, v), tree.forward_dynamics(q, v, v), rtol=1e-12)
 
 
@@ -183,7 +183,7 @@ def test_rolled_execution_is_refused() -> None:
 def test_robots_with_loops_are_pickled() -> None:
     robot = fw.build(fw.robots.mini_cheetah())
     again = pickle.loads(pickle.dumps(robot))
-    q = robot.random_configuration(0)
+    q = robot.random_configuration(rng=0)
     np.testing.assert_array_equal(again.mass_matrix(q), robot.mass_matrix(q))
     function = pickle.loads(pickle.dumps(robot.forward_dynamics))
     zero = np.zeros(robot.nv)
@@ -212,7 +212,7 @@ def test_files_with_loops_are_loaded(tmp_path: Path) -> None:
     robot = fw.load(path)
     assert isinstance(robot, fw.ClosedRobot)
     assert (robot.nq, robot.nv) == (3, 1)
-    q = robot.random_configuration(0)
+    q = robot.random_configuration(rng=0)
     assert robot.spanning_velocity(q, np.ones(1))[3] == pytest.approx(5.0)
 
 
@@ -277,22 +277,26 @@ def test_a_joint_without_mass_may_follow_one_with_mass() -> None:
 
 def test_couplings_alone_leave_no_residual() -> None:
     robot = closed(follower((1.0,)))
-    assert robot.residual(robot.random_configuration(0)).shape == (0,)
-    assert robot.residual(robot.random_configuration(0, 7)).shape == (7, 0)
-    assert robot.random_configuration(0, np.int64(3)).shape == (3, 1)
+    assert robot.residual(robot.random_configuration(rng=0)).shape == (0,)
+    assert robot.residual(robot.random_configuration(rng=0, size=7)).shape == (7, 0)
+    assert robot.random_configuration(rng=0, size=np.int64(3)).shape == (3, 1)
 
 
 @pytest.mark.parametrize("name", ["geared", "four_bar"])
 def test_configurations_are_arrays_of_their_own(name: str) -> None:
     """Check that changes of a configuration change neither the argument that it came from nor the next one."""
     robot = built(name)
-    for q in (robot.random_configuration(0), robot.random_configuration(0, (2, 3)), robot.random_configuration(0, 0)):
+    for q in (
+        robot.random_configuration(rng=0),
+        robot.random_configuration(rng=0, size=(2, 3)),
+        robot.random_configuration(rng=0, size=0),
+    ):
         given = q.copy()
         closed = robot.close(q)
         np.testing.assert_allclose(closed, given, atol=1e-12)
         closed += 1.0
         np.testing.assert_array_equal(q, given)
-    for make in (robot.neutral, lambda: robot.random_configuration(0)):
+    for make in (robot.neutral, lambda: robot.random_configuration(rng=0)):
         first = make()
         kept = first.copy()
         first += 1.0
@@ -315,7 +319,7 @@ def slopes(f: Callable[[np.ndarray], np.ndarray], n: int, small: float = 1e-5) -
 @pytest.mark.parametrize("name", ["four_bar", "planar_leg", "coupled", "geared", "own", "chain_revolute"])
 def test_jacobians_of_integrate_are_those_of_independent_joints(name: str) -> None:
     robot = built(name)
-    q, v = robot.random_configuration(1), 0.1 * np.random.default_rng(0).standard_normal(robot.nv)
+    q, v = robot.random_configuration(rng=1), 0.1 * np.random.default_rng(0).standard_normal(robot.nv)
     end = robot.integrate(q, v)
     by_q, by_v = robot.integrate_derivatives(q, v)
     expected = slopes(lambda x: robot.difference(end, robot.integrate(robot.integrate(q, x), v)), robot.nv)
@@ -328,7 +332,7 @@ def test_jacobians_of_integrate_are_those_of_independent_joints(name: str) -> No
 def test_jacobians_of_difference_are_those_on_closed_configurations(name: str) -> None:
     robot = built(name)
     # differences contain curvature, which grows with singularity
-    q0 = min(robot.random_configuration(1, 10), key=robot.singularity)
+    q0 = min(robot.random_configuration(rng=1, size=10), key=robot.singularity)
     q1 = robot.integrate(q0, 0.1 * np.random.default_rng(0).standard_normal(robot.nv))
     by_q0, by_q1 = robot.difference_derivatives(q0, q1)
     expected = slopes(lambda x: robot.difference(robot.integrate(q0, x), q1), robot.nv)
@@ -338,6 +342,6 @@ def test_jacobians_of_difference_are_those_on_closed_configurations(name: str) -
 
 def test_jacobians_of_integrate_are_refused_where_loops_take_a_part_of_a_joint() -> None:
     robot = built("crank_and_rocker")
-    q = robot.random_configuration(1)
+    q = robot.random_configuration(rng=1)
     with pytest.raises(NotImplementedError, match=r"do not support loops .* joint 'ball'"):
         robot.integrate_derivatives(q, np.zeros(robot.nv))

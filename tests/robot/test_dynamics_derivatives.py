@@ -68,7 +68,7 @@ def test_interpreted_and_rolled() -> None:
     """Check each execution of a tree with every kind of joint, with and without armatures; the rolled one also for many
     states.
     """
-    made = random_tree(9, seed=4, joint_types=("revolute", "prismatic", "spherical", "floating", "planar"), masses=(0.3, 3.0))
+    made = random_tree(9, rng=4, joint_types=("revolute", "prismatic", "spherical", "floating", "planar"), masses=(0.3, 3.0))
     made = awkward(made, np.random.default_rng(0))
     traced, rolled, plain = (fw.build(made, execution=e) for e in ("traced", "rolled", "interpreted"))
     x = random_states(traced, 6)
@@ -81,7 +81,7 @@ def test_interpreted_and_rolled() -> None:
 
 def test_machine_code_that_keeps_its_loops_has_an_address() -> None:
     """Check several kernels that pass arrays to each other: compiled callers get the results of a call."""
-    robot = fw.build(chain(12, seed=1), execution="rolled")
+    robot = fw.build(chain(12, rng=1), execution="rolled")
     f = robot.forward_dynamics_derivatives
     x = random_states(robot, 1)
     arguments = [np.ascontiguousarray(a[0]) for a in x]
@@ -95,7 +95,7 @@ def test_machine_code_that_keeps_its_loops_has_an_address() -> None:
 
 
 def test_large_trees_keep_their_loops() -> None:
-    robot = fw.build(chain(300, seed=1))
+    robot = fw.build(chain(300, rng=1))
     f = robot.inverse_dynamics_derivatives
     assert f.execution == "rolled"
     x = state(robot, 0, 0.1)
@@ -142,7 +142,7 @@ def test_power_along_a_motion() -> None:
 
 
 def test_loops_too_large_to_trace_say_so() -> None:
-    robot = fw.build(chain(300, seed=1))
+    robot = fw.build(chain(300, rng=1))
     with pytest.raises(ValueError, match="too large to be differentiated"):
         robot.mass_matrix.derivative("q")
 
@@ -152,7 +152,7 @@ def test_on_manifolds_derivatives_are_those_of_the_algorithm_of_the_value() -> N
 
     Others take fewer operations here.
     """
-    robot = fw.build(random_tree(3, seed=5, joint_types=("spherical", "revolute"), masses=(0.5, 2.0)), execution="interpreted")
+    robot = fw.build(random_tree(3, rng=5, joint_types=("spherical", "revolute"), masses=(0.5, 2.0)), execution="interpreted")
     f, x = robot.forward_dynamics, state(robot, 0)
     x.q[next(j.q_slice for j in robot.joints if j.type.nq == 4)] *= 1.05
     for made in (f.derivative(), f.pullback, f.pushforward, f.ambient.pullback, f.ambient.pullback.pullback):

@@ -66,6 +66,25 @@ def test_functions_are_made_once_for_each_frame_of_reference(panda: fw.Robot) ->
     assert panda.frame_velocity(TOOL, relative_to=fw.Frame("mark", ELBOW)) is made[3]
 
 
+@pytest.mark.parametrize("member", ["frame_placement", "frame_jacobian", "frame_jacobian_rate", *MOTIONS])
+def test_a_frame_and_a_state_in_one_call_give_the_result(panda: fw.Robot, member: str) -> None:
+    method = getattr(panda, member)
+    for frame in (HAND, TOOL, [HAND, TOOL]):
+        function = method(frame)
+        given = arguments(function, slice(2))
+        np.testing.assert_array_equal(method(frame, *given), function(*given))
+        np.testing.assert_array_equal(method(frame, *(x.tolist() for x in given)), function(*given))
+        named = {x.name: y for x, y in zip(function.program.inputs, given, strict=True)}
+        np.testing.assert_array_equal(method(frame, **named), function(*given))
+        np.testing.assert_array_equal(method(frame, *given, relative_to=ELBOW), method(frame, relative_to=ELBOW)(*given))
+    if member != "frame_placement":
+        np.testing.assert_array_equal(method(HAND, *given, reference="local"), method(HAND, "local")(*given))
+        assert method(HAND, "local", ELBOW) is method(HAND, reference="local", relative_to=ELBOW)
+    assert method(HAND) is method(HAND)
+    with pytest.raises(TypeError, match=rf'write {member}\("hand", q'):
+        method(given[0])
+
+
 def test_joints_that_carry_both_frames_do_not_matter(panda: fw.Robot) -> None:
     q, v, _ = STATES
     J = panda.frame_jacobian(TOOL, relative_to=ELBOW)(q)
@@ -112,7 +131,7 @@ def test_rates_of_jacobians_of_mechanisms_are_functions_like_others() -> None:
     robot = fw.build(fw.robots.four_bar(), execution="interpreted")
     frame = robot.bodies[-1].name
     rate = robot.frame_jacobian_rate(frame)
-    q, v = robot.random_configuration(3), np.array([0.7])
+    q, v = robot.random_configuration(rng=3), np.array([0.7])
     assert rate is robot.frame_jacobian_rate(frame)
     assert rate.signature == f"({robot.nq}),(1)->(6,1)"
     assert [x.name for x in rate.program.inputs] == ["q", "v"]

@@ -46,5 +46,5 @@ def test_a_leader_keeps_the_limits_of_those_that_follow() -> None:
 
 def test_random_configurations_are_within_them() -> None:
     robot = fw.build(fw.robots.jvrc1(), base="floating")
-    q = robot.random_configuration(0, 200)
+    q = robot.random_configuration(rng=0, size=200)
     assert (q >= robot.lower).all() and (q <= robot.upper).all()

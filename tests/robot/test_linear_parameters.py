@@ -90,7 +90,7 @@ def test_joints_are_chosen() -> None:
 
 def test_interpreted_and_rolled() -> None:
     """Check each execution of a tree with every kind of joint, whose bodies do not lie where their joints do."""
-    made = random_tree(9, seed=4, joint_types=KINDS, masses=(0.3, 3.0))
+    made = random_tree(9, rng=4, joint_types=KINDS, masses=(0.3, 3.0))
     traced, rolled, plain = (fw.build(made, execution=e) for e in ("traced", "rolled", "interpreted"))
     x = random_states(traced, 5)
     (whole,) = evaluated(traced.extended_regressor(True, True).function, *x)
@@ -102,7 +102,7 @@ def test_interpreted_and_rolled() -> None:
 
 
 def test_large_trees_keep_their_loops() -> None:
-    robot = fw.build(chain(250, seed=1))
+    robot = fw.build(chain(250, rng=1))
     assert robot.inverse_dynamics_regressor.execution == "rolled"
     whole = robot.extended_regressor(armature=True)
     x = state(robot, 0, 0.1)
@@ -148,7 +148,7 @@ def test_parameters_come_back() -> None:
 
 def test_other_inertias_are_those_of_a_file_that_has_them() -> None:
     """Check parameters about the frame's origin against a description with the centre and the inertia about it."""
-    made = from_parents([-1, 0, 1], seed=3, masses=(0.5, 2.0))
+    made = from_parents([-1, 0, 1], rng=3, masses=(0.5, 2.0))
     robot = fw.build(made)
     name = robot.bodies[1].name
     bodies = tuple(dataclasses.replace(b, inertia=HEAVY) if b.name == name else b for b in made.bodies)

@@ -224,7 +224,7 @@ def test_models_of_other_robots_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has no joint 'elbow', but MuJoCo's model has"):
         fw.MujocoOrder(other, renamed)
     with pytest.raises(ValueError, match="planar"):
-        fw.MujocoOrder(fw.build(random_tree(2, seed=0, joint_types=("planar",))))
+        fw.MujocoOrder(fw.build(random_tree(2, rng=0, joint_types=("planar",))))
     without = mujoco.MjModel.from_xml_string(JOINTED.replace('<motor name="bend" joint="knee" gear="20"/>', ""))
     with pytest.raises(ValueError, match="no actuator 'bend'"):
         fw.MujocoOrder(robot, without)

@@ -101,13 +101,16 @@ def test_large_robots_have_no_second_derivatives_and_say_so() -> None:
         robot.forward_dynamics_second_derivatives(*state(robot, 0))
 
 
+CONSTANT = {"integrate_derivatives", "difference_derivatives"}  # of robots whose joints have one degree of freedom each
+
+
 def test_functions_are_described_and_counted(panda: fw.Robot) -> None:
     for name, f in panda.functions.items():
         assert getattr(panda, name) is f
         assert f.name == name
         assert f.__doc__
         assert f.signature.count("->") == 1
-        assert f.operations.flops > 0
+        assert f.operations.flops > 0 or name in CONSTANT
 
 
 def test_algorithms_have_the_names_of_the_literature(panda: fw.Robot) -> None:

@@ -71,7 +71,7 @@ def test_functions_that_read_masses_raise_and_name_the_links(coupling: str, base
                 fw.NotDefinedError, match=r"needs the masses of all moving links; these have none: .*l0, l1, l2, l3, l4, l5"
             ):
                 getattr(robot, name)
-    q = robot.random_configuration(0)
+    q = robot.random_configuration(rng=0)
     contact = fw.BilateralContact("l5")
     assert robot.contact_jacobian(contact)(q).shape == (6, robot.nv)
     for call in (

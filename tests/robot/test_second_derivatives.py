@@ -19,7 +19,7 @@ DIFFERENCE = 1e-7  # error of central differences
 
 ROBOTS: dict[str, Callable[[], fw.Robot]] = {
     "ur5": lambda: robot_of("ur5"),
-    "flying": lambda: fw.build(from_parents([-1, 0], seed=1, joint_types=("floating", "revolute"), masses=(0.5, 2.0))),
+    "flying": lambda: fw.build(from_parents([-1, 0], rng=1, joint_types=("floating", "revolute"), masses=(0.5, 2.0))),
     "flying rotor": lambda: ROBOTS["flying"]().with_armature({"joint0": 0.3, "joint1": 0.1}),
     "four_bar": lambda: fw.build(robots.four_bar()),
     "leg": lambda: fw.build(robots.planar_leg_linkage()),

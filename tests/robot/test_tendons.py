@@ -54,7 +54,7 @@ def compare(text: str, states: int, length: float, arms: float) -> tuple[int, in
     data, order, rng = mujoco.MjData(model), fw.MujocoOrder(robot, model), np.random.default_rng(0)
     touching = free = 0
     for _ in range(states):
-        q, v = robot.random_configuration(rng), rng.normal(size=robot.nv)
+        q, v = robot.random_configuration(rng=rng), rng.normal(size=robot.nv)
         data.qpos[:], data.qvel[:] = order.state(q, v)
         mujoco.mj_forward(model, data)
         lengths, moments = robot.tendon_lengths(q), robot.tendon_moment_arms(q)
@@ -96,7 +96,7 @@ def test_moment_arms_are_the_slopes_of_lengths() -> None:
     )
     for text in (MANY, loop):
         robot = fw.load(text, execution="interpreted")
-        q, step = robot.random_configuration(3), 1e-6
+        q, step = robot.random_configuration(rng=3), 1e-6
         arms = robot.tendon_moment_arms(q)
         for k, e in enumerate(np.eye(robot.nv)):
             ahead, behind = (robot.tendon_lengths(robot.integrate(q, s * e)) for s in (step, -step))
@@ -108,7 +108,7 @@ def test_many_configurations_at_once_and_named_tendons() -> None:
     # the fixed tendon "joints" acts like a joint and is not listed
     assert [t.name for t in robot.tendons] == ["branches", "slack", "straight"]
     assert robot.tendons["straight"].path[0] == fw.TendonPoint(None, (0.0, 0.0, 1.2))
-    q = robot.random_configuration(0, size=(2, 3))
+    q = robot.random_configuration(rng=0, size=(2, 3))
     lengths, arms = robot.tendon_lengths(q), robot.tendon_moment_arms(q)
     assert lengths.shape == (2, 3, 3) and arms.shape == (2, 3, 3, robot.nv)
     np.testing.assert_array_equal(lengths[1, 2], robot.tendon_lengths(q[1, 2]))

@@ -20,7 +20,7 @@ FIELDS = ("times", "q", "v", "first", "points", "forces", "tau")
 
 @pytest.fixture(scope="module")
 def robot() -> fw.Robot:
-    return fw.build(chain(3, seed=1))
+    return fw.build(chain(3, rng=1))
 
 
 def motion_of(robot: fw.Robot, robots: int = 0) -> fw.Trajectory:
@@ -68,7 +68,7 @@ def test_one_of_many_robots_is_taken(robot: fw.Robot) -> None:
 def test_files_of_other_robots_are_refused(robot: fw.Robot, tmp_path: Path) -> None:
     path = tmp_path / "motion.npz"
     motion_of(robot).save(path)
-    other = fw.build(chain(4, seed=1))
+    other = fw.build(chain(4, rng=1))
     with pytest.raises(fw.ModelError, match=rf"motion.npz: a trajectory of '{robot.name}': its joint 3 is nothing; that of"):
         fw.Trajectory.load(path, other)
     np.savez(path, times=np.zeros(2), q=np.zeros((2, 3)), v=np.zeros((2, 3)))

@@ -18,7 +18,7 @@ ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 
 def state(robot: fw.Robot, seed: int = 0) -> tuple[Array, Array, np.random.Generator]:
     rng = np.random.default_rng(seed)
-    return robot.random_configuration(rng), rng.normal(size=robot.nv), rng
+    return robot.random_configuration(rng=rng), rng.normal(size=robot.nv), rng
 
 
 @pytest.mark.parametrize("name", ["ant", "humanoid", "hopper"])
@@ -59,7 +59,7 @@ def test_joint_forces_are_those_of_the_jacobian(name: str, axes: str) -> None:
     """Check J^T f for links, frames of the file and frames of the user, many states at once."""
     robot, frames = robots()[name]
     q, v, rng = state(robot, 1)
-    q = np.array([q, robot.random_configuration(rng)])
+    q = np.array([q, robot.random_configuration(rng=rng)])
     for frame in frames:
         force, moment, at = rng.normal(size=(3, 3))
         push = robot.wrench(frame, force, moment, at=at, axes=axes)

@@ -31,8 +31,8 @@ SHIPPED = {
     "jvrc1_published": lambda: robots.jvrc1(rotors="published"),
     "geared_chain": lambda: robots.geared_chain(12),
     "belt_chain": lambda: robots.belt_chain(12),
-    "random_geared_chain": lambda: robots.geared_chain(12, random=1),
-    "random_belt_chain": lambda: robots.belt_chain(12, random=1),
+    "random_geared_chain": lambda: robots.geared_chain(12, rng=1),
+    "random_belt_chain": lambda: robots.belt_chain(12, rng=1),
     "four_bar": robots.four_bar,
     "six_bar": robots.six_bar,
     "planar_leg_linkage": robots.planar_leg_linkage,
@@ -116,7 +116,7 @@ def test_constraints_name_joints_of_the_robot(name: str) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_spanning_tree_has_a_positive_definite_mass_matrix(name: str) -> None:
     robot = fw.build(spanning_tree(SHIPPED[name]()), execution="interpreted")
-    M = robot.mass_matrix(robot.random_configuration(0))
+    M = robot.mass_matrix(robot.random_configuration(rng=0))
     np.testing.assert_allclose(M, M.T, atol=1e-12 * np.abs(M).max())
     # Scaled to a unit diagonal: rotors are 1e-5 of a robot's mass and spin with less than 1e-9 of its inertia.
     scale = 1.0 / np.sqrt(np.diag(M))
@@ -304,9 +304,9 @@ def test_any_joint_of_the_four_bar_may_be_independent(joint: str) -> None:
 
 @pytest.mark.parametrize("chain", [robots.geared_chain, robots.belt_chain])
 def test_random_chains_are_their_seeds(chain: Any) -> None:
-    assert chain(6, random=3) == chain(6, random=3)
-    assert chain(6, random=3) != chain(6, random=4)
-    ratios = [c1 for c in chain(40, random=0).couplings for _, (c1,) in c.terms]
+    assert chain(6, rng=3) == chain(6, rng=3)
+    assert chain(6, rng=3) != chain(6, rng=4)
+    ratios = [c1 for c in chain(40, rng=0).couplings for _, (c1,) in c.terms]
     assert all(ratio == int(ratio) >= 1 for ratio in ratios)
     assert len(set(ratios)) >= 4
 

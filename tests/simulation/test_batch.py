@@ -24,7 +24,7 @@ INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
 
 def states(robot: fw.Robot, speed: float = 1.0, seed: int = 0, count: int = COUNT) -> tuple[Array, Array]:
     rng = np.random.default_rng(seed)
-    return robot.random_configuration(rng, count), speed * rng.standard_normal((count, robot.nv))
+    return robot.random_configuration(rng=rng, size=count), speed * rng.standard_normal((count, robot.nv))
 
 
 def alone(sim: fw.Simulation, q: Array, v: Array, steps: int = STEPS, **given: Any) -> tuple[Array, Array]:

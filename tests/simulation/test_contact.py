@@ -554,7 +554,7 @@ SEEDS = range(6)
 def walker(seed: int) -> tuple[fw.Robot, list[fw.ContactSphere]]:
     """Return a random tree with spheres and points on bodies; every second tree has a floating base."""
     rng = np.random.default_rng(seed)
-    made = fw.generators.random_tree(3 + seed % 3, seed=seed, masses=(0.2, 5.0))
+    made = fw.generators.random_tree(3 + seed % 3, rng=seed, masses=(0.2, 5.0))
     if seed % 2:
         made = dataclasses.replace(made, joints=(fw.Joint("base", FREE, WORLD, "body0"), *made.joints[1:]))
     robot = fw.build(made)
@@ -587,7 +587,7 @@ def test_contacts_bring_no_energy_and_let_nothing_approach(
     """
     robot, spheres = walker(seed)
     rng = np.random.default_rng(chance)
-    q, v = robot.random_configuration(rng), speed * rng.standard_normal(robot.nv)
+    q, v = robot.random_configuration(rng=rng), speed * rng.standard_normal(robot.nv)
     normal = np.array([*rng.uniform(-0.5, 0.5, 2), 1.0])
     normal /= np.linalg.norm(normal)
     radii = np.array([s.radius for s in spheres])

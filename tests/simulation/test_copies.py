@@ -124,3 +124,22 @@ def test_errors_are_copied_whole(way: str) -> None:
     error = fw.SimulationError("too fast", 0.5, 3, 8)
     copied = WAYS[way](error)
     assert (str(copied), vars(copied)) == (str(error), vars(error))
+
+
+def test_a_copy_may_treat_failures_otherwise() -> None:
+    sim = boxes(3)
+    stopping, alike = sim.with_options(on_failure="stop", threads=1), sim.with_options()
+    assert (sim.on_failure, stopping.on_failure, alike.on_failure) == ("raise", "stop", "raise")
+    v = np.zeros((3, 6))
+    v[1, 0] = 1e6
+    for copied in (sim, stopping, alike):
+        copied.v = v
+    stopping.step()
+    assert stopping.failed.tolist() == [False, True, False]
+    for copied in (sim, alike):
+        with pytest.raises(fw.SimulationError):
+            copied.step()
+    with pytest.raises(ValueError, match="on_failure"):
+        sim.with_options(on_failure="forget")
+    with pytest.raises(ValueError, match="threads"):
+        sim.with_options(threads=0)

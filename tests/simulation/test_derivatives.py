@@ -115,7 +115,7 @@ def test_rates_of_a_result_that_is_a_configuration_are_velocities_there(follower
     """Check all types of joints, and independent joints with followers, against closed forms."""
     robot = fw.build(mini_cheetah()) if followers else one_of_each_joint()
     rng = np.random.default_rng(3)
-    q, v = robot.random_configuration(rng), rng.standard_normal(robot.nv)
+    q, v = robot.random_configuration(rng=rng), rng.standard_normal(robot.nv)
     for size in (0.0, 1.0, 5.0):
         given = robot.step_functions.integrate.derivative("q", "v")(q, size * v)
         for J, expected in zip(given, robot.integrate_derivatives(q, size * v), strict=True):
@@ -125,7 +125,7 @@ def test_rates_of_a_result_that_is_a_configuration_are_velocities_there(follower
 def test_rates_where_origins_move_straight_on_are_differences_of_steps() -> None:
     robot, rng = one_of_each_joint(), np.random.default_rng(4)
     advance, h = robot.step_functions.advance, 0.3
-    q, u, d, e = robot.random_configuration(rng), *rng.standard_normal((2, robot.nv)), 1e-6
+    q, u, d, e = robot.random_configuration(rng=rng), *rng.standard_normal((2, robot.nv)), 1e-6
     J = advance.derivative("q", "u", "d")(q, u, d, h)
     for k, way in enumerate(e * np.eye(robot.nv)):
         pairs = [(robot.integrate(q, way), robot.integrate(q, -way)), (u + way, u - way), (d + way, d - way)]
@@ -152,14 +152,14 @@ def test_a_pendulum_with_spring_damper_and_drive(integrator: str) -> None:
 def test_joints_of_all_kinds(integrator: str) -> None:
     robot, rng = one_of_each_joint(), np.random.default_rng(1)
     sim = fw.Simulation(robot, 0.01, integrator)
-    agreed(sim, robot.random_configuration(rng), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv))
+    agreed(sim, robot.random_configuration(rng=rng), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv))
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_loop_with_springs_and_dampers(integrator: str) -> None:
     robot, rng = fw.build(with_springs(MECHANISMS["geared"]())), np.random.default_rng(2)
     sim = fw.Simulation(robot, 0.01, integrator, joints=fw.JointOptions(limits=False, friction=False))
-    agreed(sim, robot.random_configuration(1), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv))
+    agreed(sim, robot.random_configuration(rng=1), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv))
 
 
 def test_forces_at_their_limits_are_doubtful_and_beyond_have_no_effect() -> None:
@@ -208,13 +208,13 @@ def test_drives_without_a_gear_have_no_effect() -> None:
 
 def test_steps_too_large_for_straight_code_have_the_same_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check the same Jacobians, in the air and on the ground, with drives that the step evaluates at its end."""
-    shape = fw.generators.random_tree(3, seed=4, joint_types=("revolute", "floating"))
+    shape = fw.generators.random_tree(3, rng=4, joint_types=("revolute", "floating"))
     hinge = next(j.name for j in shape.joints if j.type is HINGE)
     drive = Actuator("servo", hinge, gain=20.0, bias=(0.0, -20.0, -1.0))
 
     def derivatives(height: float) -> StepDerivatives:
         robot = fw.build(with_springs(shape))
-        last, q = robot.bodies[-1].name, robot.random_configuration(1)
+        last, q = robot.bodies[-1].name, robot.random_configuration(rng=1)
         ground = fw.Plane((0.0, 0.0, robot.frame_placement(last)(q)[2, 3] - height))
         spheres = [fw.ContactSphere(last, 0.05)]
         with made(StepModel) as models:
@@ -315,10 +315,10 @@ def test_overlap_within_the_slop_stays() -> None:
 
 def test_overlap_that_is_not_parted_for_the_sake_of_energy() -> None:
     """Check an overlap whose separation would speed the body up, which the step omits (see `energy_guard`)."""
-    robot = fw.build(fw.generators.random_tree(3, seed=4, joint_types=("revolute", "planar", "spherical"), masses=(0.2, 5.0)))
+    robot = fw.build(fw.generators.random_tree(3, rng=4, joint_types=("revolute", "planar", "spherical"), masses=(0.2, 5.0)))
     last = robot.bodies[-1].name
     rng = np.random.default_rng(0)
-    q, v = robot.random_configuration(rng), 10.0 * rng.standard_normal(robot.nv)
+    q, v = robot.random_configuration(rng=rng), 10.0 * rng.standard_normal(robot.nv)
     ground = fw.Plane((0.0, 0.0, robot.frame_placement(last)(q)[2, 3] - 0.04))
     agreed(
         fw.Simulation(robot, H, spheres=[fw.ContactSphere(last, 0.05)], ground=ground, contact=tight(friction=0.0), **NOTHING),
@@ -476,7 +476,7 @@ def test_what_makes_no_sense_is_refused_as_in_a_step() -> None:
         sim.derivatives([np.nan])
     loop = fw.build(MECHANISMS["crank_and_rocker"](), execution="interpreted")
     assert isinstance(loop, fw.ClosedRobot)
-    q = loop.random_configuration(1)
+    q = loop.random_configuration(rng=1)
     with pytest.raises(NotImplementedError, match=r"do not support loops .* joint 'ball'"):
         fw.Simulation(loop, H, q=q, **NOTHING).derivatives()
 

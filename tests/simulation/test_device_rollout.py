@@ -76,7 +76,7 @@ def states(sim: fw.Simulation, robots: int = 3) -> tuple[Any, Any]:
     if sim.robot.nq == 7:
         q[:, 2] = 0.12 + 0.01 * np.arange(robots)
     if sim.robot.closed:
-        q = sim.robot.random_configuration(rng, robots)
+        q = sim.robot.random_configuration(rng=rng, size=robots)
     return q, 0.5 * rng.standard_normal((robots, sim.robot.nv))
 
 

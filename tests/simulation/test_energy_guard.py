@@ -107,11 +107,11 @@ def test_the_robot_of_a_batch_is_named(every: int) -> None:
 
 def test_bodies_that_parting_would_speed_up_are_not_parted() -> None:
     """Check a body on a long link, 1 cm in the ground, at 10 rad/s: a displacement of 0.1 rad would rotate its velocity."""
-    robot = fw.build(fw.generators.random_tree(3, seed=4, joint_types=("revolute", "planar", "spherical"), masses=(0.2, 5.0)))
+    robot = fw.build(fw.generators.random_tree(3, rng=4, joint_types=("revolute", "planar", "spherical"), masses=(0.2, 5.0)))
     touched = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
-        q, v = robot.random_configuration(rng), 10.0 * rng.standard_normal(robot.nv)
+        q, v = robot.random_configuration(rng=rng), 10.0 * rng.standard_normal(robot.nv)
         last = robot.bodies[-1].name
         low = robot.frame_placement(last)(q)[2, 3] - 0.05
         for every in (1, 5):

@@ -91,7 +91,7 @@ def require_equal(make: Callable[[], fw.Simulation], steps: int, **inputs: Any) 
 def boxes(**options: Any) -> fw.Simulation:
     """Return turned boxes above the ground, at various heights."""
     robot = free_bodies(solid_box(2.0, SIDES))
-    q = robot.random_configuration(np.random.default_rng(0), size=ROBOTS)
+    q = robot.random_configuration(rng=np.random.default_rng(0), size=ROBOTS)
     q[:, :3] = 0.0
     q[:, 2] = 0.4 + 0.05 * np.arange(ROBOTS)
     return fw.Simulation(robot, 1e-3, q=q, spheres=corners("body0", SIDES), ground=fw.Plane(), **options)

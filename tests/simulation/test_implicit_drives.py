@@ -28,7 +28,7 @@ SERVO = """<mujoco><option timestep="0.01" integrator="{integrator}" gravity="0 
 def random_tree(seed: int, effort: float = np.inf, least: float | None = None) -> fw.Robot:
     """Return a robot whose joints have the effort; in one direction, `least` replaces it if given."""
     efforts: dict[str, Any] = {"effort": effort, "effort_range": None if least is None else (least, effort)}
-    d = fw.generators.random_tree(5, seed=seed, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
+    d = fw.generators.random_tree(5, rng=seed, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
     return fw.build(replace(d, joints=tuple(replace(j, **efforts) for j in d.joints)))
 
 
@@ -71,7 +71,9 @@ def test_a_step_solves_the_equations_of_its_end(seed: int) -> None:
     rng = np.random.default_rng(seed)
     robot = random_tree(seed, *((np.inf,), (12.0,), (12.0, -2.0))[seed % 3])
     drives = stiff_drives(robot, -5.0, 8.0)
-    sim = fw.Simulation(robot, H, q=robot.random_configuration(seed), actuators=drives, joints=fw.JointOptions(limits=False))
+    sim = fw.Simulation(
+        robot, H, q=robot.random_configuration(rng=seed), actuators=drives, joints=fw.JointOptions(limits=False)
+    )
     at_limits = 0
     for _ in range(30):
         q, v, u = sim.q, sim.v, rng.normal(size=6)
@@ -87,7 +89,7 @@ def test_a_step_solves_the_equations_of_its_end(seed: int) -> None:
 def test_steps_as_machine_code_have_the_bits_of_plain_python(effort: float, least: float | None) -> None:
     """Check bits with each operation rounded; with fused sums, differences are rounding."""
     robot = random_tree(1, effort, least)
-    start: dict[str, Any] = dict(q=robot.random_configuration(1), actuators=stiff_drives(robot, -5.0, 8.0))
+    start: dict[str, Any] = dict(q=robot.random_configuration(rng=1), actuators=stiff_drives(robot, -5.0, 8.0))
     controls, ends = np.random.default_rng(0).normal(size=(50, 6)), []
     for by in (plain_python(), steps_by(ROUNDED), nullcontext()):
         with by:
@@ -158,7 +160,7 @@ def test_derivatives_of_driven_steps(seed: int, effort: float, least: float | No
     """Check against central differences of whole steps, with drives free and at their limits."""
     rng = np.random.default_rng(seed)
     robot = random_tree(seed, effort, least)
-    q, v, u, n, e = robot.random_configuration(seed), rng.normal(size=5), rng.normal(size=6), 5, 1e-6
+    q, v, u, n, e = robot.random_configuration(rng=seed), rng.normal(size=5), rng.normal(size=6), 5, 1e-6
     drives = stiff_drives(robot, -25.0, 28.0)
 
     def after(x: Array) -> Array:

@@ -100,7 +100,7 @@ def test_symmetric_top_precesses(joint: fw.JointType, integrator: str, step: flo
     Tolerances are C h^order, as for the pendulum: 2 s are 9 rad of precession.
     """
     robot = spun(TOP, joint)
-    q, v = robot.random_configuration(3), np.zeros(robot.nv)
+    q, v = robot.random_configuration(rng=3), np.zeros(robot.nv)
     v[-3:] = SPIN
     if joint is FREE:
         q[:3] = 0.0
@@ -246,7 +246,7 @@ def test_order_with_loops(make: Any, speed: float, integrator: str, order: int) 
     """Check that motions with steps h, h / 2 and h / 4 differ by C h^order and a 2^order-th of it, to the next order's 20 %."""
     robot = closed(make())
     rng = np.random.default_rng(2)
-    q = min(robot.random_configuration(rng, 8), key=robot.singularity)
+    q = min(robot.random_configuration(rng=rng, size=8), key=robot.singularity)
     v = speed * rng.standard_normal(robot.nv)
     ends = []
     for n in (10, 20, 40, 80):
@@ -351,7 +351,7 @@ def test_loops_stay_closed(name: str, integrator: str) -> None:
     """
     robot = closed(MECHANISMS[name]())
     rng = np.random.default_rng(2)
-    q = min(robot.random_configuration(rng, 8), key=robot.singularity)
+    q = min(robot.random_configuration(rng=rng, size=8), key=robot.singularity)
     sim = fw.Simulation(robot, 1e-3, integrator, q=q, v=0.5 * rng.standard_normal(robot.nv), **NOTHING)
     assert sim.opened == 0.0
     widest = 0.0

@@ -256,7 +256,7 @@ def test_a_limit_pushes_away_from_it_and_never_pulls(way: float) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_limits_of_random_trees_hold(seed: int) -> None:
     """Check that joints exceed limits by at most the slop and the solver's tolerance, for any forces; energy falls."""
-    robot = fw.build(fw.generators.random_tree(5, seed=seed, joint_types=("revolute", "prismatic"), masses=(0.3, 3.0)))
+    robot = fw.build(fw.generators.random_tree(5, rng=seed, joint_types=("revolute", "prismatic"), masses=(0.3, 3.0)))
     lower, upper = (np.array([getattr(j, name) for j in robot.joints]) for name in ("lower", "upper"))
     rng = np.random.default_rng(seed)
     q = 0.8 * rng.uniform(lower, upper)

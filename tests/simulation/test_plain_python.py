@@ -201,7 +201,7 @@ def linkage(integrator: str, robots: int) -> fw.Simulation:
 
 def all_joints(integrator: str, robots: int) -> fw.Simulation:
     robot = tree("mixed_5")[1]
-    q = robot.random_configuration(np.random.default_rng(7), robots)
+    q = robot.random_configuration(rng=np.random.default_rng(7), size=robots)
     return fw.Simulation(robot, H, integrator, q=q, v=speeds(robot, robots), **NOTHING)
 
 

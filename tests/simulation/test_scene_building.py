@@ -20,7 +20,7 @@ def parts(*spheres: fw.ContactSphere) -> TouchingParts:
 
 
 def test_spheres_in_frames_of_ones_own() -> None:
-    robot = fw.build(chain(3, seed=1), execution="interpreted")
+    robot = fw.build(chain(3, rng=1), execution="interpreted")
     T = np.array([[0.0, -1.0, 0.0, 0.1], [1.0, 0.0, 0.0, 0.2], [0.0, 0.0, 1.0, 0.3], [0.0, 0.0, 0.0, 1.0]])
     spheres = [fw.ContactPoint("body2", (0.1, 0.0, 0.0)), fw.ContactSphere(fw.Frame("toe", "body2", T), 0.1, (1.0, 2.0, 3.0))]
     touching = make_scene(robot, parts(*spheres))
@@ -30,7 +30,7 @@ def test_spheres_in_frames_of_ones_own() -> None:
 
 
 def test_spheres_in_unknown_frames_are_refused() -> None:
-    robot = fw.build(chain(3, seed=1), execution="interpreted")
+    robot = fw.build(chain(3, rng=1), execution="interpreted")
     with pytest.raises(ValueError, match=r"no frame 'paw'; it has .*body2"):
         make_scene(robot, parts(fw.ContactPoint("paw")))
     with pytest.raises(ValueError, match=r"the point on 'goal' is fixed to the world"):

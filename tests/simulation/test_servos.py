@@ -108,7 +108,7 @@ def test_forces_are_those_of_mujoco_at_any_state(case: str) -> None:
     data, order, rng = mujoco.MjData(model), fw.MujocoOrder(robot, model), np.random.default_rng(4)
     sim, seen = fw.Simulation(robot, model.opt.timestep), 0.0
     for _ in range(20):
-        q, v = robot.random_configuration(rng), rng.standard_normal(robot.nv)
+        q, v = robot.random_configuration(rng=rng), rng.standard_normal(robot.nv)
         state = order.state(q, v)
         data.qpos[:], data.qvel[:] = state.qpos, state.qvel
         data.act[:], data.ctrl[:] = rng.normal(0.0, 0.01, model.na), rng.normal(0.0, 3.0, model.nu)
@@ -159,7 +159,7 @@ def test_delayed_controls_are_those_of_mujoco(case: str, tmp_path: Any) -> None:
 def test_a_fleet_moves_as_each_robot_does_alone(case: str) -> None:
     robot, _ = pair(case)
     rng = np.random.default_rng(5)
-    q, v = robot.random_configuration(rng, size=3), rng.standard_normal((3, robot.nv))
+    q, v = robot.random_configuration(rng=rng, size=3), rng.standard_normal((3, robot.nv))
     control = rng.standard_normal((3, len(robot.controls)))
     fleet = fw.Simulation(robot, q=q, v=v)
     fleet.step(steps=20, control=control)
@@ -178,7 +178,7 @@ def test_saved_and_renamed_robots_have_the_same_drives(case: str, tmp_path: Any)
     again = fw.load(tmp_path / "saved.xml")
     assert list(again.controls) == list(robot.controls)
     rng = np.random.default_rng(6)
-    q, v, u = robot.random_configuration(rng), rng.standard_normal(robot.nv), rng.standard_normal(len(robot.controls))
+    q, v, u = robot.random_configuration(rng=rng), rng.standard_normal(robot.nv), rng.standard_normal(len(robot.controls))
     one, other = (fw.Simulation(r, q=q, v=v, step=0.002).forces for r in (robot, again))
     act = rng.normal(0.0, 0.01, one.na)
     force = one.of_drives(q, v, u, activation=act)
@@ -263,7 +263,7 @@ def test_sensors_of_actuators_have_their_whole_force() -> None:
     data, sim, rng = mujoco.MjData(model), fw.Simulation(robot, 0.002, "rk4"), np.random.default_rng(7)
     for _ in range(3):
         data.ctrl[:] = rng.standard_normal(model.nu)
-        sim.reset(robot.random_configuration(rng), rng.standard_normal(robot.nv))
+        sim.reset(robot.random_configuration(rng=rng), rng.standard_normal(robot.nv))
         data.qpos[:], data.qvel[:] = fw.MujocoOrder(robot, model).state(sim.q, sim.v)
         sim.activation = data.act[:] = rng.normal(0.0, 0.01, model.na)
         sim.step(control=data.ctrl)
@@ -282,7 +282,7 @@ def test_sensors_of_orientation_servos_have_three_numbers(case: str, tmp_path: A
     sims = [fw.Simulation(robot, 0.002, "rk4", q=q) for q in (robot.start(), np.tile(robot.start(), (2, 1)))]
     for _ in range(5):
         data.ctrl[:] = rng.normal(0.0, 2.0, model.nu)
-        q, v = robot.random_configuration(rng), rng.standard_normal(robot.nv)
+        q, v = robot.random_configuration(rng=rng), rng.standard_normal(robot.nv)
         data.qpos[:], data.qvel[:] = order.state(q, v)
         data.act[:] = rng.normal(0.0, 0.5, model.na)
         act = data.act.copy()

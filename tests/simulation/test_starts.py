@@ -124,7 +124,7 @@ def test_a_robot_is_put_on_the_ground() -> None:
         given = 'type="mesh" mesh="m"' if kind == "mesh" else f'type="{kind}" size="{" ".join(size)}"'
         body = f'<body name="b"><freejoint/><geom name="g" {given} pos="0.1 0.2 0.3" euler="10 20 30" mass="1"/></body>'
         robot = fw.load(f"<mujoco>{mesh if kind == 'mesh' else ''}<worldbody>{FLOOR}{body}</worldbody></mujoco>")
-        q = robot.random_configuration(rng, 5)
+        q = robot.random_configuration(rng=rng, size=5)
         q[:, 2] += 3.0
         on = robot.on_ground(q, height=0.02)
         np.testing.assert_allclose(robot.distances(on, pairs=[("g", None)]).distance[:, 0], 0.02, atol=1e-9)

@@ -49,15 +49,15 @@ def machine(number: int) -> Machine:
     rng = np.random.default_rng(number)
     if number == TREES:
         mechanism = closed(four_bar())
-        return Machine(mechanism, mechanism.close(mechanism.random_configuration(rng)), rng, 1.0)
+        return Machine(mechanism, mechanism.close(mechanism.random_configuration(rng=rng)), rng, 1.0)
     made = fw.generators.random_tree(
-        2 + number % 5, seed=number, joint_types=KINDS, masses=(1e-3, 1e3) if number % 2 else (0.2, 5.0)
+        2 + number % 5, rng=number, joint_types=KINDS, masses=(1e-3, 1e3) if number % 2 else (0.2, 5.0)
     )
     joints = list(made.joints)
     if number % 3 == 0:
         joints[0] = fw.Joint("base", FREE, WORLD, "body0")
     plain = fw.build(dataclasses.replace(made, joints=tuple(joints)))
-    rest = plain.random_configuration(rng)
+    rest = plain.random_configuration(rng=rng)
     place = {j.name: k for k, j in enumerate(joints)}
     for j in plain.joints:
         passive: dict[str, Any] = {"damping": float(rng.choice([0.0, 0.1, 10.0, 1e3])) if j.type is not FREE else 0.0}

@@ -103,7 +103,7 @@ def test_joint_forces_are_mujocos() -> None:
     forces, order, data = forces_at_joints(robot, robot.actuators, 0.001), fw.MujocoOrder(robot, model), mujoco.MjData(model)
     rng = np.random.default_rng(0)
     for _ in range(100):
-        q, v, u = robot.random_configuration(rng), rng.normal(size=robot.nv), rng.normal(size=forces.nu)
+        q, v, u = robot.random_configuration(rng=rng), rng.normal(size=robot.nv), rng.normal(size=forces.nu)
         activation = rng.uniform(0.0, 1.0, size=model.na)
         data.qpos[:], data.qvel[:] = order.state(q, v)
         data.ctrl[:], data.act[:] = order.ctrl(u), activation

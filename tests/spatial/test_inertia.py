@@ -45,6 +45,6 @@ def test_products_and_dyads_are_those_of_the_matrix() -> None:
 def test_a_map_from_motions_of_the_parent_is_that_of_the_motions_in_the_child() -> None:
     rng = np.random.default_rng(1)
     B = CrossInertia(tuple(map(force, rng.standard_normal((6, 6)))))
-    X = joint_transforms(build_model(chain(2, seed=3), "fixed", None).tree, [0.3, -0.7])[1]
+    X = joint_transforms(build_model(chain(2, rng=3), "fixed", None).tree, [0.3, -0.7])[1]
     for a in map(motion, rng.standard_normal((3, 6))):
         np.testing.assert_allclose(row(X.cross_inertia_to_parent(B) @ a), row(B @ (X @ a)), atol=1e-13)

@@ -91,7 +91,7 @@ def _articulated(robot: fw.Robot) -> Any:
 def _configuration(robot: fw.Robot) -> Any:
     """Return a random configuration, or None if no closed configuration is found."""
     try:
-        return robot.random_configuration(0)
+        return robot.random_configuration(rng=0)
     except ValueError as error:
         if robot.closed and "no closed configuration" in str(error):
             return None

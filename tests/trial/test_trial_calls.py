@@ -33,7 +33,7 @@ REAL = "efdg" + "bhilqBHILQ?"  # type characters of NumPy for real numbers
 
 @functools.cache
 def robot() -> fw.Robot:
-    return fw.build(fw.generators.random_tree(2, seed=3, joint_types=("planar", "revolute")))
+    return fw.build(fw.generators.random_tree(2, rng=3, joint_types=("planar", "revolute")))
 
 
 def closed() -> CompiledFunction:

@@ -45,7 +45,7 @@ def _compare(robot: fw.Robot, model: Any, rng: np.random.Generator, text: str) -
         mujoco.MjData(model),
         not_simulated(robot),
     )
-    q = robot.random_configuration(rng)
+    q = robot.random_configuration(rng=rng)
     v, u = rng.standard_normal(robot.nv), rng.standard_normal(len(robot.controls))
     assert len(order.ctrl(u)) == order.nu == model.nu
     np.testing.assert_array_equal(order.control(order.ctrl(u)), u, err_msg=text)

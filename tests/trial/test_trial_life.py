@@ -63,7 +63,7 @@ def test_robots_come_and_go(rounds: Rounds) -> None:
     """Build, call and delete robots with their code in one process: a hundred thousand if there is time."""
     before = (0, 0)
     for k, rng in enumerate(rounds(0.35, ROBOTS)):
-        robot = fw.build(fw.generators.chain(1 + k % 4, seed=int(rng.integers(KINDS // 4))))
+        robot = fw.build(fw.generators.chain(1 + k % 4, rng=int(rng.integers(KINDS // 4))))
         q = robot.neutral()
         result = robot.forward_dynamics(q, q, q) if k % 2 else robot.inverse_dynamics(np.zeros((9, robot.nq)), q, q)
         assert np.isfinite(result).all()
@@ -89,7 +89,7 @@ def maps():
 
 with open("/proc/sys/vm/max_map_count") as file:
     most = int(file.read())
-robots = [fw.build(fw.generators.chain(2, seed=seed)) for seed in range(60)]
+robots = [fw.build(fw.generators.chain(2, rng=seed)) for seed in range(60)]
 robots[0].bias_force(np.zeros(2), np.zeros(2))
 taken, rights = [], (mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE)
 try:
@@ -196,7 +196,7 @@ def test_children_of_a_process_at_work_compute_too(rounds: Rounds) -> None:
 def test_spawned_processes_compute_the_same_bits(rounds: Rounds) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         for rng in rounds(0.005, 500):
-            robot = fw.build(fw.generators.chain(int(rng.integers(1, 5)), seed=int(rng.integers(KINDS))))
+            robot = fw.build(fw.generators.chain(int(rng.integers(1, 5)), rng=int(rng.integers(KINDS))))
             q = rng.standard_normal((6, 50, robot.nq))
             f = robot.together(robot.forward_dynamics, robot.mass_matrix) if rng.random() < 0.3 else robot.forward_dynamics
             jobs = pool.starmap_async(operator.call, [(f, *q[k : k + 3]) for k in range(4)])  # functions are pickled
@@ -207,7 +207,7 @@ def test_spawned_processes_compute_the_same_bits(rounds: Rounds) -> None:
 
 def test_threads_race_from_the_first_call_on(rounds: Rounds) -> None:
     for rng in rounds(0.02, 1000):
-        robot = fw.build(fw.generators.chain(int(rng.integers(1, 5)), seed=int(rng.integers(KINDS))))
+        robot = fw.build(fw.generators.chain(int(rng.integers(1, 5)), rng=int(rng.integers(KINDS))))
         q = rng.standard_normal((3, 40, robot.nq))
         wrong: list[BaseException] = []
         barrier = threading.Barrier(6)

@@ -53,7 +53,7 @@ def random_robot(rng: np.random.Generator, most: int = 4) -> fw.Robot:
     spread = 10.0 ** rng.uniform(0.0, 6.0)
     n = int(rng.integers(1, most + 1))
     description = fw.generators.random_tree(
-        n, seed=int(rng.integers(2**31)), branching=float(rng.random()), masses=(1.0 / spread, spread)
+        n, rng=int(rng.integers(2**31)), branching=float(rng.random()), masses=(1.0 / spread, spread)
     )
     return fw.build(awkward(description, rng), execution="interpreted")
 
@@ -113,7 +113,7 @@ def random_state(robot: fw.Robot, f: CompiledFunction[Any], rng: np.random.Gener
     free &= not robot.closed
     arguments = []
     for a in f.program.inputs:
-        x = robot.random_configuration(rng) if a.rate else rng.standard_normal(a.shape)
+        x = robot.random_configuration(rng=rng) if a.rate else rng.standard_normal(a.shape)
         scale = 1.0 if rng.random() < 0.4 else float(rng.choice(SCALES[dtype]))
         chosen = (free if a.rate else True) & (rng.random(a.shape) < rng.choice([0.3, 1.0]))
         x = np.where(chosen, x * min(scale, 1e15) if a.rate else x * scale, x)
@@ -183,8 +183,8 @@ def test_what_solves_with_the_mass_matrix_is_as_good_as_its_condition(rounds: Ro
     for rng in rounds(0.04):
         spread = 10.0 ** rng.uniform(0.0, 6.0)
         n, seed = int(rng.integers(1, 9)), int(rng.integers(2**31))
-        robot = fw.build(fw.generators.random_tree(n, seed=seed, masses=(1.0 / spread, spread)), execution="interpreted")
-        q, v, tau = robot.random_configuration(rng), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv)
+        robot = fw.build(fw.generators.random_tree(n, rng=seed, masses=(1.0 / spread, spread)), execution="interpreted")
+        q, v, tau = robot.random_configuration(rng=rng), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv)
         with mpmath.workdps(DIGITS):
             exact = Scaled(robot, q, v)
             if exact.condition > 1e14:
@@ -201,7 +201,7 @@ LONG = 500
 
 @functools.cache
 def long_chain(joint: str, seed: int) -> fw.Robot:
-    return fw.build(fw.generators.chain(LONG, joint=joint, seed=seed), execution="rolled")
+    return fw.build(fw.generators.chain(LONG, joint=joint, rng=seed), execution="rolled")
 
 
 @pytest.mark.parametrize("execution", ["interpreted", "rolled"])
@@ -211,7 +211,7 @@ def test_chains_of_five_hundred_bodies_are_solved(rounds: Rounds, execution: str
         robot = long_chain(str(rng.choice(["revolute", "prismatic"])), int(rng.integers(3)))
         solve, inverse = (CompiledFunction(f.program, execution) for f in (robot.forward_dynamics, robot.inverse_dynamics))
         turns = robot.joints[0].type is JointType.REVOLUTE and rng.random() < 0.3
-        q = robot.random_configuration(rng) * (1e12 if turns else 1.0)
+        q = robot.random_configuration(rng=rng) * (1e12 if turns else 1.0)
         v, tau = rng.standard_normal((2, LONG))
         a = solve(q, v, tau)
         h, x = inverse(q, v, np.zeros(LONG)), rng.standard_normal(LONG)
@@ -233,7 +233,9 @@ def test_states_of_a_batch_do_not_see_each_other(rounds: Rounds) -> None:
             continue
         states, dtype = int(rng.integers(2, 40)), (np.float64, np.float32)[rng.integers(2)]
         arguments = [
-            (robot.random_configuration(rng, states) if a.rate else rng.standard_normal((states, *a.shape))).astype(dtype)
+            (robot.random_configuration(rng=rng, size=states) if a.rate else rng.standard_normal((states, *a.shape))).astype(
+                dtype
+            )
             for a in f.program.inputs
         ]
         alone = [flat(f(*(x[k] for x in arguments))) for k in range(states)]
@@ -259,7 +261,7 @@ def test_derivatives_of_dynamics_are_differences_in_fifty_digits(rounds: Rounds)
             robot: fw.Robot = closed.with_armature({j.name: float(rng.uniform(0.05, 0.5)) for j in closed.joints})
         else:
             n, seed = int(rng.integers(1, 4)), int(rng.integers(2**31))
-            made = fw.generators.random_tree(n, seed=seed, branching=float(rng.random()), masses=(0.1, 10.0))
+            made = fw.generators.random_tree(n, rng=seed, branching=float(rng.random()), masses=(0.1, 10.0))
             robot = fw.build(awkward(made, rng), execution="interpreted")
         x = state(robot, int(rng.integers(2**31)))
         if isinstance(robot, fw.ClosedRobot) and robot.singularity(x.q) > 1e3:
@@ -271,8 +273,8 @@ def test_differences_lead_where_they_came_from(rounds: Rounds) -> None:
     """Check that difference(q, integrate(q, v)) is v, to rounding of |q| + |v|, for turns of less than half a circle."""
     for rng in rounds(0.005):
         n = int(rng.integers(1, 12))
-        robot = fw.build(fw.generators.random_tree(n, seed=int(rng.integers(2**31))), execution="interpreted")
+        robot = fw.build(fw.generators.random_tree(n, rng=int(rng.integers(2**31))), execution="interpreted")
         scale = 10.0 ** rng.uniform(-300.0, 0.0)
-        q, v = robot.random_configuration(rng), rng.uniform(-1.0, 1.0, robot.nv) * scale
+        q, v = robot.random_configuration(rng=rng), rng.uniform(-1.0, 1.0, robot.nv) * scale
         back = robot.difference(q, robot.integrate(q, v))
         assert np.abs(back - v).max() <= 50 * EPS * (1.0 + np.abs(q).max() + np.abs(v).max())

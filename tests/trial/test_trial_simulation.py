@@ -35,7 +35,7 @@ def tree(number: int) -> fw.Robot:
     """Return a random robot; every third has a floating base, half have dampers, springs, dry friction and limits at joints."""
     rng = np.random.default_rng(number)
     kinds = ("revolute", "continuous", "prismatic", "spherical", "planar", "floating")[: 4 + number % 3]
-    made = fw.generators.random_tree(int(rng.integers(2, 5)), seed=number, joint_types=kinds, masses=(0.2, 5.0))
+    made = fw.generators.random_tree(int(rng.integers(2, 5)), rng=number, joint_types=kinds, masses=(0.2, 5.0))
     joints = list(made.joints)
     if number % 3 == 0:
         joints[0] = fw.Joint("base", FREE, WORLD, "body0")
@@ -78,7 +78,7 @@ def random_scene(rng: np.random.Generator) -> Scene | None:
     is found.
     """
     robot = robots()[int(rng.integers(len(robots())))]
-    q = robot.random_configuration(rng)
+    q = robot.random_configuration(rng=rng)
     if isinstance(robot, fw.ClosedRobot):
         try:
             q = robot.close(q)
@@ -264,7 +264,7 @@ def test_drives_of_any_gains_do_not_diverge(rounds: Rounds) -> None:
         stiffness, damping = (float(10.0 ** rng.uniform(-1.0, most)) for most in (6.0, 4.0))
         drives = fw.PD(stiffness, damping)
         start: dict[str, Any] = {
-            "q": robot.random_configuration(rng),
+            "q": robot.random_configuration(rng=rng),
             "v": float(rng.choice([0.0, 1.0])) * rng.standard_normal(robot.nv),
         }
         sim = fw.Simulation(
@@ -280,7 +280,7 @@ def test_drives_of_any_gains_do_not_diverge(rounds: Rounds) -> None:
 @functools.cache
 def limited(number: int) -> fw.Robot:
     """Return a tree of hinges and slides with limits, some of them equal, with or without a floating base."""
-    made = fw.generators.random_tree(3, seed=number, joint_types=("revolute", "prismatic"), masses=(0.2, 5.0))
+    made = fw.generators.random_tree(3, rng=number, joint_types=("revolute", "prismatic"), masses=(0.2, 5.0))
     rng = np.random.default_rng(number)
     joints = [dataclasses.replace(j, upper=j.lower) if rng.random() < 0.2 else j for j in made.joints]
     if number % 2:
@@ -299,7 +299,7 @@ def test_starts_beyond_limits_are_refused_or_come_back_slowly(rounds: Rounds) ->
         robot = limited(int(rng.integers(6)))
         equal = robot.lower == robot.upper
         lower, upper = np.where(equal, -np.inf, robot.lower), np.where(equal, np.inf, robot.upper)
-        q = np.clip(robot.random_configuration(rng), lower, upper)
+        q = np.clip(robot.random_configuration(rng=rng), lower, upper)
         far = False
         for k in np.flatnonzero(np.isfinite(lower) & (rng.random(robot.nq) < 0.5)):
             beyond = float(rng.choice([1e-7, 1e-4, 0.03, 0.199, 0.201, 1.0, 30.0]))
@@ -334,7 +334,7 @@ def test_robots_without_a_place_begin_on_the_floor_and_others_are_refused_in_it(
     """Check environments: the lowest shape touches the floor if any shape would be below; a given position is not changed."""
     environments = pytest.importorskip("featherweight.environments")
     for rng in rounds(0.01, most=15):
-        description = fw.generators.random_tree(3, seed=int(rng.integers(4)), joint_types=("revolute",), masses=(0.2, 5.0))
+        description = fw.generators.random_tree(3, rng=int(rng.integers(4)), joint_types=("revolute",), masses=(0.2, 5.0))
         base = fw.Joint("base", FREE, WORLD, "body0")
         radii, names = rng.uniform(0.02, 0.3, 3), [b.name for b in description.bodies]
         spheres = [
@@ -377,7 +377,7 @@ def test_controllers_that_misbehave_leave_the_state_as_it_was(rounds: Rounds) ->
     answers: list[Any] = [None, "go", math.nan, (1.0,), (None, None, None), [[1.0]], 1j, np.zeros((2, 2, 2)), object()]
     for rng in rounds(0.01):
         robot = tree(int(rng.integers(TREES)))
-        sim = fw.Simulation(robot, 1e-3, str(rng.choice(["semi-implicit", "rk4"])), q=robot.random_configuration(rng))
+        sim = fw.Simulation(robot, 1e-3, str(rng.choice(["semi-implicit", "rk4"])), q=robot.random_configuration(rng=rng))
         at, kind, good = int(rng.integers(1, 6)), int(rng.integers(4)), 0.1 * rng.standard_normal(robot.nv)
         kept: list[tuple[Array, Array]] = []
 

@@ -35,7 +35,7 @@ def flyer() -> fw.Robot:
 
 def motion_of(robot: fw.Robot, tau: bool = True, contacts: bool = False, T: int = 11) -> fw.Trajectory:
     rng = np.random.default_rng(0)
-    q, v = robot.random_configuration(rng, T), rng.standard_normal((T, robot.nv))
+    q, v = robot.random_configuration(rng=rng, size=T), rng.standard_normal((T, robot.nv))
     motion = fw.Trajectory(np.linspace(0.0, 1.0, T), q, v, robot=robot.name, joints=joint_names(robot), system=robot)
     if tau:
         motion = replace(motion, tau=rng.standard_normal((T, robot.nv)))

@@ -86,7 +86,7 @@ def test_a_host_that_is_elsewhere_is_refused(tmp_path: Path) -> None:
 def test_bodies_are_drawn_where_the_robot_has_them(window: Window) -> None:
     rng = np.random.default_rng(0)
     for _ in range(3):
-        q = window.robot.random_configuration(rng)
+        q = window.robot.random_configuration(rng=rng)
         window.show(q)
         assert_drawn_at(window, q)
         assert window.q == pytest.approx(q)
@@ -120,9 +120,9 @@ def test_sliders_have_the_limits_of_the_joints_and_follow(window: Window) -> Non
 
 
 def test_numbers_of_every_kind_of_joint_are_read_as_they_were_written() -> None:
-    robot = featherweight.build(random_tree(40, seed=4))
+    robot = featherweight.build(random_tree(40, rng=4))
     assert {j.type for j in robot.joints} == set(MOVING)
-    q = robot.random_configuration(3)
+    q = robot.random_configuration(rng=3)
     again = q
     for joint in robot.joints:
         again = with_joint_numbers(joint, again, joint_numbers(joint, again))
@@ -164,7 +164,7 @@ def test_a_loop_that_cannot_be_closed_leaves_the_robot_where_it_was() -> None:
 
 def test_lines_of_a_closed_loop_meet() -> None:
     robot = linkage()
-    q = robot.random_configuration(0)
+    q = robot.random_configuration(rng=0)
     bodies = [b.name for b in robot.bodies]
     placements = dict(zip(bodies, robot.frame_placement(bodies)(q), strict=True))
     [(a, at_a), (left, right), (at_b, b)] = loop_lines(robot, placements)["loops"]
@@ -182,7 +182,7 @@ def test_marks_and_layers_can_all_be_shown() -> None:
             window._scene.marks.show(mark, True)
         for layer in Layer:
             window._scene.show_layer(layer)
-        window.show(window.robot.random_configuration(1), [[0.0, 0.0, 0.0]], [[0.0, 0.0, 10.0]])
+        window.show(window.robot.random_configuration(rng=1), [[0.0, 0.0, 0.0]], [[0.0, 0.0, 10.0]])
         center = window._scene.marks._nodes[Mark.CENTER][0].position
         assert center == pytest.approx(window.robot.center_of_mass(window.q))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from ..model.tree import FLOATING, INNER, PLANAR, SPHERICAL, Tree
 from ..spatial import (
+    Mat3,
     Quaternion,
     Vec3,
     exp_se2,
@@ -24,6 +25,8 @@ from ..spatial import (
     sincos,
     sqrt,
 )
+from ..spatial.lie import half_turn
+from ..spatial.lie_jacobians import of_exponential, of_logarithm
 
 
 def integrate(tree: Tree, q, v, result) -> None:
@@ -52,22 +55,145 @@ def difference(tree: Tree, q0, q1, result) -> None:
         kind = tree.kind[j]
         k = tree.q_index[j]
         if kind == SPHERICAL:
-            w = log_so3(quaternion_at(q0, k).normalized().conjugate().product(quaternion_at(q1, k).normalized()))
-            write_vector(w, result, j)
+            write_vector(log_so3(turn_between(q0, q1, k)), result, j)
         elif kind == FLOATING:
-            start = quaternion_at(q0, k + 3).normalized()
-            moved = start.rotate_back(Vec3(q1[k] - q0[k], q1[k + 1] - q0[k + 1], q1[k + 2] - q0[k + 2]))
-            l, w = log_se3(moved, start.conjugate().product(quaternion_at(q1, k + 3).normalized()))
+            l, w = log_se3(displacement(q0, q1, k), turn_between(q0, q1, k + 3))
             write_vector(l, result, j)
             write_vector(w, result, j + 3)
         elif kind == PLANAR:
-            c0, s0 = unit_pair(q0, k + 2)
-            c1, s1 = unit_pair(q1, k + 2)
-            x, y = q1[k] - q0[k], q1[k + 1] - q0[k + 1]
-            step = log_se2(c0 * x + s0 * y, c0 * y - s0 * x, c0 * c1 + s0 * s1, c0 * s1 - s0 * c1)
-            write_vector(Vec3(*step), result, j)
+            x, y, c, s = planar_motion(q0, q1, k)
+            write_vector(Vec3(*log_se2(x, y, c, s)), result, j)
         elif kind != INNER:
             result[j] = q1[k] - q0[k]
+
+
+def turn_between(q0, q1, k: int) -> Quaternion:
+    """Return the rotation from the quaternion of q0 at k to that of q1, in the axes of q0."""
+    return quaternion_at(q0, k).normalized().conjugate().product(quaternion_at(q1, k).normalized())
+
+
+def displacement(q0, q1, k: int) -> Vec3:
+    """Return the displacement of a floating joint from q0 to q1, in the axes of q0."""
+    start = quaternion_at(q0, k + 3).normalized()
+    return start.rotate_back(Vec3(q1[k] - q0[k], q1[k + 1] - q0[k + 1], q1[k + 2] - q0[k + 2]))
+
+
+def planar_motion(q0, q1, k: int):
+    """Return the displacement of a planar joint from q0 to q1, in the axes of q0, and cosine and sine of its turn."""
+    c0, s0 = unit_pair(q0, k + 2)
+    c1, s1 = unit_pair(q1, k + 2)
+    x, y = q1[k] - q0[k], q1[k + 1] - q0[k + 1]
+    return c0 * x + s0 * y, c0 * y - s0 * x, c0 * c1 + s0 * s1, c0 * s1 - s0 * c1
+
+
+# Jacobians, by velocities in the axes of their configurations: exp(-ad v) and the right Jacobian of exp for q exp(v), the
+# inverse of that Jacobian for log(q0^-1 q1).
+
+
+def integrate_derivatives(tree: Tree, q, v, results) -> None:
+    """Write the Jacobians of `integrate` by q and by v; they do not depend on q."""
+    by_q, by_v = results
+    clear(by_q)
+    clear(by_v)
+    for j in range(len(tree.parent)):
+        write_slopes(tree.kind[j], j, v, by_q, by_v)
+
+
+def write_slopes(kind: int, j: int, v, by_q, by_v) -> None:
+    """Write the Jacobians of the joint whose first row is j; for a further row, write nothing."""
+    if kind == SPHERICAL:
+        w = Vec3(v[j], v[j + 1], v[j + 2])
+        write_block(exp_so3(w).matrix().transpose(), by_q, j, j)
+        write_block(of_exponential(w).turning(w), by_v, j, j)
+    elif kind == FLOATING:
+        write_motion_slopes(Vec3(v[j], v[j + 1], v[j + 2]), Vec3(v[j + 3], v[j + 4], v[j + 5]), by_q, by_v, j)
+    elif kind == PLANAR:
+        l, w = Vec3(v[j], v[j + 1], 0.0), Vec3(0.0, 0.0, v[j + 2])
+        step, e = exp_se3(l, w)
+        back, f = e.matrix().transpose(), of_exponential(w)
+        write_planar(back, lever(back, step), by_q, j)
+        write_planar(f.turning(w), f.moving(l, w), by_v, j)
+    elif kind != INNER:
+        by_q[j][j] = 1.0
+        by_v[j][j] = 1.0
+
+
+def write_motion_slopes(l: Vec3, w: Vec3, by_q, by_v, j: int) -> None:
+    step, e = exp_se3(l, w)
+    back, f = e.matrix().transpose(), of_exponential(w)
+    write_motion_block(back, lever(back, step), by_q, j)
+    write_motion_block(f.turning(w), f.moving(l, w), by_v, j)
+
+
+def lever(back: Mat3, p: Vec3) -> Mat3:
+    """Return -Rᵀ [p], of the inverse of a motion (R, p)."""
+    return Mat3(p.cross(back.x), p.cross(back.y), p.cross(back.z))
+
+
+def difference_derivatives(tree: Tree, q0, q1, results) -> None:
+    """Write the Jacobians of `difference` by q0 and by q1."""
+    by_q0, by_q1 = results
+    clear(by_q0)
+    clear(by_q1)
+    for j in range(len(tree.parent)):
+        kind = tree.kind[j]
+        k = tree.q_index[j]
+        if kind == SPHERICAL:
+            x = turn_between(q0, q1, k)
+            w = log_so3(x)
+            f = of_logarithm(x, w)
+            write_block(negative(f.opposite().turning(w)), by_q0, j, j)
+            write_block(f.turning(w), by_q1, j, j)
+        elif kind == FLOATING:
+            x = turn_between(q0, q1, k + 3)
+            l, w = log_se3(displacement(q0, q1, k), x)
+            f = of_logarithm(x, w)
+            o = f.opposite()
+            write_motion_block(negative(o.turning(w)), negative(o.moving(l, w)), by_q0, j)
+            write_motion_block(f.turning(w), f.moving(l, w), by_q1, j)
+        elif kind == PLANAR:
+            x, y, c, s = planar_motion(q0, q1, k)
+            turned, cosine, sine = half_turn(c, s)
+            p, e = Vec3(x, y, 0.0), Quaternion(Vec3(0.0, 0.0, turned * sine), cosine)
+            l, w = log_se3(p, e)
+            f = of_logarithm(e, w)
+            o = f.opposite()
+            write_planar(negative(o.turning(w)), negative(o.moving(l, w)), by_q0, j)
+            write_planar(f.turning(w), f.moving(l, w), by_q1, j)
+        elif kind != INNER:
+            by_q0[j][j] = -1.0
+            by_q1[j][j] = 1.0
+
+
+def negative(M: Mat3) -> Mat3:
+    return Mat3(-1.0 * M.x, -1.0 * M.y, -1.0 * M.z)
+
+
+def clear(matrix) -> None:
+    n = len(matrix)
+    for i in range(n):
+        for j in range(n):
+            matrix[i][j] = 0.0
+
+
+def write_block(M: Mat3, out, i: int, j: int) -> None:
+    write_vector(M.x, out[i], j)
+    write_vector(M.y, out[i + 1], j)
+    write_vector(M.z, out[i + 2], j)
+
+
+def write_motion_block(turning: Mat3, moving: Mat3, out, j: int) -> None:
+    """Write a matrix of velocities (linear, angular) from its diagonal block and its upper right block."""
+    write_block(turning, out, j, j)
+    write_block(turning, out, j + 3, j + 3)
+    write_block(moving, out, j, j + 3)
+
+
+def write_planar(turning: Mat3, moving: Mat3, out, j: int) -> None:
+    """Write the rows and columns of a motion in the plane."""
+    write_vector(Vec3(turning.x.x, turning.x.y, moving.x.z), out[j], j)
+    write_vector(Vec3(turning.y.x, turning.y.y, moving.y.z), out[j + 1], j)
+    out[j + 2][j + 2] = turning.z.z
 
 
 def write_vector(x: Vec3, result, k: int) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from ..names import listed, moved_keywords, public_signature, unknown_keyword
+from ..summaries import described
 from .hints import kinds_of
 from .kinds import Kind, Refused
 
@@ -26,6 +27,7 @@ def checked(thing: T) -> T:
     methods = {entry: _checking(getattr(made, entry), made)} | ({"_replace": _replaced} if entry == "__new__" else {})
     for name, method in methods.items():
         setattr(made, name, method)
+    described(made)
     return thing
 
 
@@ -96,7 +98,7 @@ def _checking(function: Any, cls: type | None) -> Any:
         try:
             return function(*given, **named)
         except TypeError:
-            if problem := _misfit(by_place, args, named):
+            if problem := _misfit(by_place, by_name, args, named):
                 owner, own = public_signature(function, args)
                 raise TypeError(f"{owner} takes {listed(own)}; {problem}") from None
             raise
@@ -104,10 +106,15 @@ def _checking(function: Any, cls: type | None) -> Any:
     return call
 
 
-def _misfit(by_place: tuple[Parameter, ...], args: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+def _misfit(
+    by_place: tuple[Parameter, ...], by_name: Mapping[str, Parameter], args: tuple[Any, ...], named: Mapping[str, Any]
+) -> str:
     """Describe arguments that are missing or too many; the text is empty if a call has the right ones."""
     if len(args) > len(by_place):
-        return f"got {len(args)} arguments by position"
+        by_keyword = [f"{name}=..." for name in by_name if name not in {x.name for x in by_place}]
+        how = f"; write {', '.join(by_keyword)}" if by_keyword else ""
+        own = len(args) - (by_place[:1] != () and by_place[0].name == "self")
+        return f"got {own} arguments by position{how}"
     missing = [x.name for x in by_place[len(args) :] if x.default is _NO_DEFAULT and x.name not in named]
     return f"missing: {', '.join(missing)}" if missing else ""
 

@@ -168,7 +168,7 @@ def dynamics_of_many_states(console: Console, robot: Robot, states: int, threads
     with progress(console, "forward dynamics of many states", len(starts)) as step:
         for start in starts:
             n = min(chunk, states - start)
-            q = robot.random_configuration(rng, n)
+            q = robot.random_configuration(rng=rng, size=n)
             v, tau = rng.standard_normal((n, robot.nv)), 10.0 * rng.standard_normal((n, robot.nv))
             if start == 0:
                 robot.forward_dynamics(q, v, tau, out=a[:n], threads=threads)  # compiles

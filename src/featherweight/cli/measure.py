@@ -28,7 +28,7 @@ class Timing(NamedTuple):
 def random_arguments(robot: Robot, function: CompiledFunction[Any], rng: np.random.Generator, states: int) -> list[Array]:
     """Return random arguments for a number of states: configurations within limits, all others standard normal."""
     return [
-        robot.random_configuration(rng, states) if a.rate else rng.standard_normal((states, *a.shape))
+        robot.random_configuration(rng=rng, size=states) if a.rate else rng.standard_normal((states, *a.shape))
         for a in function.program.inputs
     ]
 

@@ -14,7 +14,7 @@ from .arguments import bound
 from .backends import EXECUTIONS
 from .backends.protocol import Executable
 from .derivative_program import JacobianProgram, PullbackProgram, PushforwardProgram
-from .guarded import GuardedCalls, GuardedProgram
+from .guarded import CheckedCalls, CheckedProgram, GuardedCalls, GuardedProgram
 from .operations import Operations
 from .program import FusedProgram, Program
 from .runner import Runner
@@ -69,9 +69,9 @@ class CompiledFunction(SuggestsNames, Generic[R]):
     def _set_ways(self, ways: Ways) -> None:
         self.ways, self.program, self.algorithm = ways, ways.own.program, ways.algorithm
         self.runner = Runner(ways.own)
-        self._guarded: GuardedCalls | None = None
-        if isinstance(self.program, GuardedProgram):
-            self._guarded = GuardedCalls(self.program, ways.own.asked, ways.algorithm)
+        self._guarded: GuardedCalls | CheckedCalls | None = None
+        if isinstance(self.program, GuardedProgram | CheckedProgram):
+            self._guarded = self.program.calls(ways.own.asked, ways.algorithm)
         self._alternatives: dict[str, CompiledFunction[R]] = {self.algorithm: self}
         self._variants: dict[str, CompiledFunction[R]] = {}
         self._derivatives: dict[tuple[str, ...], CompiledFunction[Any]] = {}
@@ -253,7 +253,9 @@ class CompiledFunction(SuggestsNames, Generic[R]):
         result: R = self.runner(*given, out=out, threads=threads, device=device, begin=self._take_entry)
         return result
 
-    def _call_guarded(self, calls: GuardedCalls, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> R:
+    def _call_guarded(
+        self, calls: GuardedCalls | CheckedCalls, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None
+    ) -> R:
         """Return the results of a guarded call."""
         if not calls.watch.hidden:
             whole: R = calls(args, out, threads, device, self._take_entry)  # type: ignore[assignment]
@@ -306,9 +308,10 @@ class CompiledFunction(SuggestsNames, Generic[R]):
         `__call__` is the entry. Other ways would take longer than the entry itself.
         """
         watch = None if self._guarded is None else self._guarded.watch
-        entry = executable.entry(self.name, self.runner.result_class, CompiledFunction.__call__.__get__(self), watch)
+        own = type(self)
+        entry = executable.entry(self.name, self.runner.result_class, own.__call__.__get__(self), watch)
         if entry is not None:
-            self.__class__ = type("CompiledFunction", (CompiledFunction,), {"__call__": entry, "__module__": __name__})
+            self.__class__ = type("CompiledFunction", (own,), {"__call__": entry, "__module__": __name__})
 
     def woven_address(self, lanes: int) -> int | None:
         """Address of `int f(double **arguments, mask *lanes)` for interleaved states; None if there is none."""

@@ -1,8 +1,9 @@
-"""Programs that find out where their results are inaccurate, and calls that compute these states again by another program.
+"""Programs that find out where their results are inaccurate or their arguments invalid, and calls that act upon it.
 
-The first program is straight code without branches, like all traces; it also estimates the loss of accuracy, the *strain*.
-Where this is too large, a second program with branches computes the state. Other users of the program (derivatives, exports,
-devices, bridges to other libraries) have the first one only.
+The first program of a guarded program is straight code without branches, like all traces; it also estimates the loss of
+accuracy, the *strain*. Where this is too large, calls compute the state by a second program with branches. Calls of a checked
+program raise an error for invalid arguments. Other users of a program (derivatives, exports, devices, bridges to other
+libraries) have the first program only.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..array_types import Array
 from ..checks import warn_caller
 from .algorithm_choice import Way
 from .backends.protocol import Executable, Watch
-from .program import ComposedProgram, KernelProgram, Program, WrappedProgram
+from .program import ComposedProgram, FusedProgram, KernelProgram, Program, WrappedProgram
 from .runner import Runner
 
 
@@ -55,6 +56,60 @@ class GuardedProgram(WrappedProgram):
 
     def in_lanes(self, lanes: int, own: Any = None) -> Any:
         return self.program.in_lanes(lanes, own)
+
+    def calls(self, asked: str, algorithm: str) -> GuardedCalls:
+        """Return the calls of a function with this program."""
+        return GuardedCalls(self, asked, algorithm)
+
+
+@dataclass(frozen=True)
+class CheckedProgram(WrappedProgram):
+    """A program that refuses invalid arguments. Derivatives, exports, devices and bridges do not check."""
+
+    program: Program
+    error: KernelProgram  # of the same arguments; its result measures how invalid they are
+    limit: float  # error from which arguments are refused
+    refuse: Callable[..., None]  # takes the function's name and, by name, its arguments as arrays; raises ValueError
+
+    @property
+    def traceable(self) -> Program:
+        return self.program
+
+    def identity(self) -> tuple[object, ...]:
+        return self.program.identity()
+
+    def flat(self, *inputs: list[Any]) -> list[Any]:
+        return self.program.flat(*inputs)
+
+    def calls(self, asked: str, algorithm: str) -> CheckedCalls:
+        """Return the calls of a function with this program."""
+        return CheckedCalls(self, asked, algorithm)
+
+
+class CheckedCalls:
+    """Calls of a checked program."""
+
+    def __init__(self, program: CheckedProgram, asked: str, algorithm: str) -> None:
+        self.program, self.watch = program, Watch(program.limit, True)
+        names = tuple(y.name for y in program.outputs), tuple(y.name for y in program.error.outputs)
+        watched = FusedProgram(program.name, (program.program, program.error), names)
+        self.watched = Runner(Way.of(watched, asked, algorithm))
+
+    def __call__(
+        self,
+        args: tuple[Any, ...],
+        out: Any = None,
+        threads: int | None = None,
+        device: str | None = None,
+        begin: Callable[[Executable], None] | None = None,
+    ) -> tuple[Any, ...]:
+        """Return the results and the error for the arguments in order. Raises ValueError for invalid arguments."""
+        results: tuple[Any, ...] = self.watched(*args, out=out, threads=threads, device=device, begin=begin)
+        error = results[-1]
+        if isinstance(error, float | np.floating | np.ndarray) and np.any(error >= self.program.limit):
+            arrays = map(np.asarray, args)
+            self.program.refuse(self.program.name, **{x.name: a for x, a in zip(self.program.inputs, arrays, strict=True)})
+        return results
 
 
 class GuardedCalls:

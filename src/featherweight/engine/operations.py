@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..spatial import sincos, sqrt
+from ..summaries import described
 
 Scalar = Any
 
@@ -87,6 +88,7 @@ OPERATIONS = (  # in the order of the numbers above
 )
 
 
+@described
 class Operations(NamedTuple):
     """Exact operation counts of a compiled function. Negations and constants are not operations."""
 

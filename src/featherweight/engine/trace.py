@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..array_types import Array
-from ..summaries import summarized
+from ..summaries import described, summarized
 from .graph import Expression, Graph, Number
 from .operations import CONSTANT, INPUT, OPERATIONS, Operations
 
@@ -51,6 +51,7 @@ def count(t: Trace) -> Operations:
     return Operations.of([t.graph.op[i] for i in t.live])
 
 
+@described
 class Arithmetic(NamedTuple):
     """Another kind of numbers, for `evaluate`: they add, subtract, multiply and divide by their own operators.
 

@@ -66,7 +66,7 @@ def furnished(
         d = replace(d, joints=_with_free_flyer(d))
     if floor:
         if any(s.type is ShapeType.PLANE and s.body in (None, WORLD) for s in d.shapes):
-            raise ValueError(f"{d.source}: the file has a floor; leave out floor=True")
+            raise ValueError(f"{d.source}: the file has a floor; leave out ground=True")
         d = replace(d, shapes=(*d.shapes, Shape(FLOOR, None, ShapeType.PLANE, ())))
     if home is not None:
         coordinates = tuple((name, tuple(np.atleast_1d(np.asarray(x, float)).tolist())) for name, x in home.items())
@@ -81,7 +81,8 @@ def _with_free_flyer(d: Description) -> tuple[Joint, ...]:
     children = {j.child for j in d.joints if j.parent not in (None, WORLD)}
     roots = [b.name for b in d.bodies if b.name not in children]
     if len(roots) != 1 or any(j.child in roots and j.type is not JointType.FIXED for j in d.joints):
-        raise ValueError(f"{d.source}: floating=True needs one root body that is fixed to the world; got {', '.join(roots)}")
+        got = ", ".join(roots)
+        raise ValueError(f'{d.source}: base="floating" needs one root body that is fixed to the world; got {got}')
     flyer = Joint(ROOT_JOINT, JointType.FLOATING, None, roots[0])
     return (flyer, *(j for j in d.joints if j.child != roots[0]))
 

@@ -63,7 +63,7 @@ class ParallelRobots:
         if deep := [x for x in overlaps_now(self.simulation) if x.depth > DEEP]:
             raise ValueError(
                 f"{description.source}: episodes would begin with shapes in one another: {listed(deep)}. Begin elsewhere: "
-                'featherweight.gym.register(..., home={"root_joint": [x, y, z, qx, qy, qz, qw], ...}), or correct the '
+                'featherweight.gym.register(..., q={"root_joint": [x, y, z, qx, qy, qz, qw], ...}), or correct the '
                 f"configuration {HOME!r} of the file"
             )
 

@@ -140,7 +140,7 @@ def _random_regressor(robot: Robot, regressor: Regressor, rows: int, rng: np.ran
     It is evaluated from the trace, which takes less time than compiling it.
     """
     n = -(-rows // robot.nv) + 1
-    states = robot.random_configuration(rng, n), *rng.standard_normal((2, n, robot.nv))
+    states = robot.random_configuration(rng=rng, size=n), *rng.standard_normal((2, n, robot.nv))
     f, columns = regressor.function, len(regressor.names)
     if f.too_large or f.execution != "traced":
         return np.asarray(f(*states)).reshape(-1, columns)

@@ -27,10 +27,7 @@ import numpy.typing as npt
 
 from ..checks import ARRAY, SeedOrNone, Size, argument
 from ..spatial import Quaternion, Vec3, exp_se2, exp_se3, exp_so3, log_se2, log_se3, log_so3, sincos
-from ..spatial.lie_jacobians import ad_se2, ad_se3, ad_so3, inverse_adjoint, inverse_right_jacobian, right_jacobian
-from ..spatial.ordered import lengths
-from ..summaries import summarized
-from .random_numbers import uniform, unit_vectors
+from .random_numbers import uniform, unit_quaternion, unit_vectors
 from .types import JointType
 
 Array = npt.NDArray[np.float64]
@@ -70,6 +67,8 @@ def random_configuration(
     and floating joints are uniform in [-1, 1] m. `rng` is a generator, or a seed for a new one.
     """
     rng = np.random.default_rng(rng)
+    if size is None and isinstance(coords, Joints) and coords.common is not None:
+        return coords.common.drawn(rng, nq)
     shape = shape_of(size)
     q = np.zeros((*shape, nq))
     for group, rows, _, low, width in _members(coords):
@@ -118,62 +117,6 @@ def difference(coords: Sequence[Coordinates], q0: npt.ArrayLike, q1: npt.ArrayLi
     return out.astype(dtype, copy=False)
 
 
-@summarized
-class IntegrateDerivatives(NamedTuple):
-    """Jacobians (..., nv, nv) of q ⊕ v, as velocities at the result: by velocities at q, and by v."""
-
-    dresult_dq: npt.NDArray[Any]
-    dresult_dv: npt.NDArray[Any]
-
-
-@summarized
-class DifferenceDerivatives(NamedTuple):
-    """Jacobians (..., nv, nv) of q1 ⊖ q0: by velocities at q0, and at q1."""
-
-    dresult_dq0: npt.NDArray[Any]
-    dresult_dq1: npt.NDArray[Any]
-
-
-def integrate_derivatives(coords: Sequence[Coordinates], q: npt.ArrayLike, v: npt.ArrayLike) -> IntegrateDerivatives:
-    """Return the Jacobians of `integrate` at q (..., nq) and v (..., nv), as Pinocchio's dIntegrate does.
-
-    They are accurate to rounding for angles of any size. Leading axes, dtype, NaN and errors are as in `integrate`.
-    """
-    nq, nv = _sizes(coords)
-    (a, b), dtype = _prepare(("q", q, nq), ("v", v, nv))
-    leading = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
-    by_q, by_v = (np.zeros((*leading, nv, nv), dtype) for _ in range(2))
-    with np.errstate(invalid="ignore"):
-        for group, _, columns, *_ in _members(coords):
-            ad, angle = group.adjoint(b[..., columns])
-            _write_blocks(by_q, columns, inverse_adjoint(ad, angle))
-            _write_blocks(by_v, columns, right_jacobian(ad, angle))
-    return IntegrateDerivatives(by_q, by_v)
-
-
-def difference_derivatives(coords: Sequence[Coordinates], q0: npt.ArrayLike, q1: npt.ArrayLike) -> DifferenceDerivatives:
-    """Return the Jacobians of `difference` at q0 and q1 (..., nq), as Pinocchio's dDifference does.
-
-    They are accurate to rounding for turns by less than π, where the short way changes. Leading axes, dtype, NaN and errors
-    are as in `difference`.
-    """
-    nq, nv = _sizes(coords)
-    (a, b), dtype = _prepare(("q0", q0, nq), ("q1", q1, nq))
-    leading = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
-    by_q0, by_q1 = (np.zeros((*leading, nv, nv), dtype) for _ in range(2))
-    with np.errstate(invalid="ignore"):
-        for group, rows, columns, *_ in _members(coords):
-            ad, angle = group.adjoint(group.difference(a[..., rows], b[..., rows]))
-            _write_blocks(by_q0, columns, -inverse_right_jacobian(-ad, angle))
-            _write_blocks(by_q1, columns, inverse_right_jacobian(ad, angle))
-    return DifferenceDerivatives(by_q0, by_q1)
-
-
-def _write_blocks(matrix: npt.NDArray[Any], columns: npt.NDArray[np.intp], blocks: Array) -> None:
-    """Write blocks (..., k, n, n) of k joints to a matrix (..., nv, nv), at their velocities `columns` (k, n)."""
-    matrix[..., columns[:, :, None], columns[:, None, :]] = blocks
-
-
 # ---- arguments
 
 
@@ -213,6 +156,45 @@ class Joints(tuple[Coordinates, ...]):
                 low, high = np.array([interval(joint) for joint in joints]).T
                 found.append(Members(group, q, v, low.copy(), high - low))
         return found
+
+    @cached_property
+    def common(self) -> CommonJoints | None:
+        """Coordinates of joints with one degree of freedom and of at most one floating joint; None if there are others."""
+        lines = next((m for m in self.members if m.group is _LINE), None)
+        bases = [m for m in self.members if m.group is _SE3]
+        if any(m.group not in (_LINE, _SE3) for m in self.members) or sum(len(m.q) for m in bases) > 1:
+            return None
+        none = np.zeros(0)
+        count = len(lines.low) if lines else 0
+        low, width = (none, none) if lines is None else (lines.low, lines.width)
+        more = 3 * len(bases)
+        base = int(bases[0].q[0, 0]) if bases else None
+        rows = lines.q[:, 0] if lines else np.zeros(0, np.intp)
+        straight = count and bool((np.diff(rows) == 1).all())
+        places = slice(int(rows[0]), int(rows[0]) + count) if straight else rows
+        return CommonJoints(count, places, base, np.append(low, [-1.0] * more), np.append(width, [2.0] * more))
+
+
+class CommonJoints(NamedTuple):
+    """Joints with one degree of freedom and at most one floating joint, to draw a single configuration in little time."""
+
+    lines: int  # number of joints with one degree of freedom
+    places: slice | npt.NDArray[np.intp]  # of their coordinates in q
+    base: int | None  # start of the floating joint's coordinates
+    low: Array  # (lines + 3,) least random coordinates, those of the floating joint's position last, and
+    width: Array  # (lines + 3,) widths of their ranges
+
+    def drawn(self, rng: np.random.Generator, nq: int) -> Array:
+        """Return the configuration that `random_configuration` draws group by group."""
+        x = rng.random(len(self.low))
+        x *= self.width
+        x += self.low
+        q = np.zeros(nq)
+        q[self.places] = x[: self.lines]
+        if self.base is not None:
+            q[self.base : self.base + 3] = x[self.lines :]
+            q[self.base + 3 : self.base + 7] = unit_quaternion(rng)
+        return q
 
 
 class Members(NamedTuple):
@@ -300,25 +282,6 @@ def _se2_difference(q0: Array, q1: Array) -> Array:
     return _coordinates(*log_se2(c0 * x + s0 * y, c0 * y - s0 * x, c0 * c1 + s0 * s1, c0 * s1 - s0 * c1))
 
 
-# ---- ad of velocities, and their angles of rotation
-
-
-def _line_adjoint(v: Array) -> tuple[Array, Array]:
-    return v[..., None] * 0.0, v[..., 0] * 0.0  # keeps NaN
-
-
-def _so3_adjoint(w: Array) -> tuple[Array, Array]:
-    return ad_so3(w), lengths(w)
-
-
-def _se3_adjoint(v: Array) -> tuple[Array, Array]:
-    return ad_se3(v), lengths(v[..., 3:])
-
-
-def _se2_adjoint(v: Array) -> tuple[Array, Array]:
-    return ad_se2(v), np.abs(v[..., 2])
-
-
 # ---- samples
 
 
@@ -346,20 +309,17 @@ def _line_sample(rng: np.random.Generator, low: Array, width: Array, shape: tupl
 
 
 class _Group(NamedTuple):
-    """A Lie group: its joints, identity, samples (rng, low, width, shape), q · exp(v), log(q0⁻¹ · q1), ad and the angle."""
+    """A Lie group: its joints, identity, samples (rng, low, width, shape), q · exp(v) and log(q0⁻¹ · q1)."""
 
     types: tuple[JointType, ...]
     neutral: tuple[float, ...]
     sample: Callable[[np.random.Generator, Array, Array, tuple[int, ...]], Array]
     integrate: Callable[[Array, Array], Array]
     difference: Callable[[Array, Array], Array]
-    adjoint: Callable[[Array], tuple[Array, Array]]
 
 
 _ONE_DOF = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
-_LINE = _Group(_ONE_DOF, (0.0,), _line_sample, lambda q, v: q + v, lambda q0, q1: q1 - q0, _line_adjoint)
-_SO3 = _Group((JointType.SPHERICAL,), (0.0, 0.0, 0.0, 1.0), _so3_sample, _so3_integrate, _so3_difference, _so3_adjoint)
-_SE2 = _Group((JointType.PLANAR,), (0.0, 0.0, 1.0, 0.0), _se2_sample, _se2_integrate, _se2_difference, _se2_adjoint)
-_SE3 = _Group(
-    (JointType.FLOATING,), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), _se3_sample, _se3_integrate, _se3_difference, _se3_adjoint
-)
+_LINE = _Group(_ONE_DOF, (0.0,), _line_sample, lambda q, v: q + v, lambda q0, q1: q1 - q0)
+_SO3 = _Group((JointType.SPHERICAL,), (0.0, 0.0, 0.0, 1.0), _so3_sample, _so3_integrate, _so3_difference)
+_SE2 = _Group((JointType.PLANAR,), (0.0, 0.0, 1.0, 0.0), _se2_sample, _se2_integrate, _se2_difference)
+_SE3 = _Group((JointType.FLOATING,), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), _se3_sample, _se3_integrate, _se3_difference)

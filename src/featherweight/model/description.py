@@ -161,6 +161,41 @@ class Description(Contents):
         return editing.adding.with_inertias(self, given, density)
 
     @checked
+    def with_joint(
+        self,
+        joint: str | Sequence[str],
+        *,
+        limits: tuple[float, float] | None = None,
+        effort: float | None = None,
+        velocity: float | None = None,
+        damping: float | None = None,
+        friction: float | None = None,
+        stiffness: float | None = None,
+        rest: float | None = None,
+        armature: float | None = None,
+    ) -> Description:
+        """Return the description with other numbers of a joint, or of several: those that are given.
+
+        `limits` are the least and the greatest coordinate [rad, m], infinite for none; `effort` [N m, N] and `velocity`
+        [rad/s, m/s] are the greatest of either sign. The others are those of `Joint`: damping [N m s/rad, N s/m], dry friction
+        [N m, N], stiffness [N m/rad, N/m] and rest position of the spring, and armature [kg m², kg]. Actuators of MJCF files
+        keep their own ranges. Raises ValueError for limits in the wrong order and for negative numbers.
+        """
+        given = {"velocity": velocity, "damping": damping, "friction": friction, "stiffness": stiffness, "armature": armature}
+        for name, x in {**given, "effort": effort}.items():
+            if x is not None and not x >= 0.0:
+                raise ValueError(f"with_joint: {name} must not be negative; got {x!r}")
+        changes: dict[str, Any] = {name: x for name, x in {**given, "rest": rest}.items() if x is not None}
+        if effort is not None:
+            changes |= {"effort": effort, "effort_range": None}
+        if limits is not None:
+            lower, upper = limits
+            if not lower <= upper:
+                raise ValueError(f"with_joint: limits must be (lower, upper), with lower <= upper; got {limits!r}")
+            changes |= {"lower": lower, "upper": upper}
+        return editing.joint_properties.with_joint(self, (joint,) if isinstance(joint, str) else tuple(joint), changes)
+
+    @checked
     def with_joint_type(self, joint: str | Sequence[str], kind: JointType | Any, axis: VectorLike | None = None) -> Description:
         """Return the description with another type of joint; `axis`, in the child's frame, is the present axis by default.
 

@@ -2,8 +2,8 @@
 
 A topology is a parent array: `parents[i]` is the parent of body i, -1 for the ground, and parents[i] < i. `from_parents` turns
 it into a robot of general geometry: bodies "body0", "body1", ... on joints "joint0", "joint1", ..., with random placements,
-axes, masses and inertias. All random numbers depend on the seed. The arrays of the named topologies are numbered depth-first,
-so that joint i of the description is joint i of the robot.
+axes, masses and inertias. All random numbers come from `rng`, a seed or a generator. The arrays of the named topologies are
+numbered depth-first, so that joint i of the description is joint i of the robot.
 
 SI units throughout. Joint offsets are 0.1 to 0.3 m long; a body is a solid ellipsoid with semi-axes of 0.05 to 0.3 m.
 """
@@ -28,16 +28,16 @@ MOVING = tuple(kind for kind in JointType if kind is not JointType.FIXED)
 
 
 @checked
-def chain(n: int, *, joint: JointType | Any = "revolute", seed: Seed = 0) -> Description:
+def chain(n: int, *, joint: JointType | Any = "revolute", rng: Seed = 0) -> Description:
     """Return a chain of `n` bodies, on joints of the type `joint`, with general geometry and inertias of 0.5 to 5 kg."""
-    return from_parents(unbranched_parents(n), seed=seed, joint_types=(joint,), name=f"chain_{n}")
+    return from_parents(unbranched_parents(n), rng=rng, joint_types=(joint,), name=f"chain_{n}")
 
 
 @checked
 def random_tree(
     n: int,
     *,
-    seed: Seed,
+    rng: Seed,
     branching: float = 0.5,
     joint_types: Sequence[JointType | Any] = MOVING,
     masses: tuple[float, float] = (1e-4, 1e4),
@@ -54,18 +54,18 @@ def random_tree(
     _positive("n", n)
     if not 0 <= branching <= 1:
         raise ValueError(f"branching: expected a probability between 0 and 1, got {branching}")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(rng)
     parents = [-1]
     for i in range(1, n):
         parents.append(int(rng.integers(i)) if rng.random() < branching else i - 1)
-    return from_parents(parents, seed=rng, joint_types=joint_types, masses=masses, aligned=0.5, name=f"random_tree_{n}")
+    return from_parents(parents, rng=rng, joint_types=joint_types, masses=masses, aligned=0.5, name=f"random_tree_{n}")
 
 
 @checked
 def from_parents(
     parents: Sequence[int],
     *,
-    seed: Seed = 0,
+    rng: Seed = 0,
     joint_types: Sequence[JointType | Any] = (JointType.REVOLUTE,),
     masses: tuple[float, float] = (0.5, 5.0),
     aligned: Fraction = 0.0,
@@ -88,7 +88,7 @@ def from_parents(
     if not joint_types:
         raise ValueError("joint_types: expected at least one type, got none")
     types = [JointType(kind) for kind in joint_types]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(rng)
     bodies, joints = [], []
     for i, parent in enumerate(parents):
         above = WORLD if parent < 0 else f"body{parent}"
@@ -128,27 +128,27 @@ def span_grid_parents(m: int) -> list[int]:
 
 
 @checked
-def unbranched(n: int, *, seed: Seed = 0) -> Description:
+def unbranched(n: int, *, rng: Seed = 0) -> Description:
     """Return the robot of `unbranched_parents(n)` with revolute joints."""
-    return from_parents(unbranched_parents(n), seed=seed, name=f"unbranched_{n}")
+    return from_parents(unbranched_parents(n), rng=rng, name=f"unbranched_{n}")
 
 
 @checked
-def short_side_branches(m: int, *, seed: Seed = 0) -> Description:
+def short_side_branches(m: int, *, rng: Seed = 0) -> Description:
     """Return the robot of `short_side_branches_parents(m)` with revolute joints."""
-    return from_parents(short_side_branches_parents(m), seed=seed, name=f"short_side_branches_{m}")
+    return from_parents(short_side_branches_parents(m), rng=rng, name=f"short_side_branches_{m}")
 
 
 @checked
-def balanced_tree(m: int, *, seed: Seed = 0) -> Description:
+def balanced_tree(m: int, *, rng: Seed = 0) -> Description:
     """Return the robot of `balanced_tree_parents(m)` with revolute joints."""
-    return from_parents(balanced_tree_parents(m), seed=seed, name=f"balanced_tree_{m}")
+    return from_parents(balanced_tree_parents(m), rng=rng, name=f"balanced_tree_{m}")
 
 
 @checked
-def span_grid(m: int, *, seed: Seed = 0) -> Description:
+def span_grid(m: int, *, rng: Seed = 0) -> Description:
     """Return the robot of `span_grid_parents(m)` with revolute joints."""
-    return from_parents(span_grid_parents(m), seed=seed, name=f"span_grid_{m}")
+    return from_parents(span_grid_parents(m), rng=rng, name=f"span_grid_{m}")
 
 
 # ---- random parts

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..array_types import Array
 from ..checks import real_array
-from ..names import choose_from, listed
+from ..names import UnknownNameError, choose_from, listed
 from ..spatial import Mat3, RigidInertia, Sym3, Vec3
 from .checks import about_center, judged_inertias, rigid_inertia_of_row
 from .model import Model, Placed
@@ -111,7 +111,7 @@ def with_armature(model: Model, given: Armature) -> Model:
     """Return the same model with the given reflected inertias [kg m², kg], as `Robot.with_armature` takes them."""
     armature, known = _armature_by_name(model, given), [j.name for j in model.joints]
     if unknown := [name for name in armature if name not in known]:
-        raise ValueError(f"{model.name} has no moving joint {choose_from(unknown[0], known)}")
+        raise UnknownNameError(f"{model.name} has no moving joint {choose_from(unknown[0], known)}")
     rows = list(model.tree.armature)
     for j in model.joints:
         for row in range(j.v_slice.start, j.v_slice.stop):

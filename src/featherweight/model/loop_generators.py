@@ -27,7 +27,7 @@ KINDS = ("planar", "spatial", "linkage", "platform")
 LEAST = {"planar": 4, "spatial": 7, "linkage": 7, "platform": 36}
 
 
-def closed_mechanism(kind: str, joints: int, *, seed: int, digits: int = 6, spread: float = math.pi) -> Description:
+def closed_mechanism(kind: str, joints: int, *, rng: int, digits: int = 6, spread: float = math.pi) -> Description:
     """Return a mechanism of one of `KINDS` with a number of joints, whose loops are welds.
 
     `joints` is the total number of joints, at least `LEAST` of the kind. A linkage has k + 1 rings, for the greatest 3 k + 4
@@ -39,9 +39,9 @@ def closed_mechanism(kind: str, joints: int, *, seed: int, digits: int = 6, spre
         raise ValueError(f"kind: expected one of {', '.join(KINDS)}, got {kind!r}")
     if joints < LEAST[kind]:
         raise ValueError(f"joints: expected {LEAST[kind]} or more for a {kind} mechanism, got {joints}")
-    made = _Assembled(np.random.default_rng(seed), digits, spread)
+    made = _Assembled(np.random.default_rng(rng), digits, spread)
     {"planar": _planar, "spatial": _spatial, "linkage": _linkage, "platform": _platform}[kind](made, joints)
-    return made.description(f"{kind}_{joints}_{seed}")
+    return made.description(f"{kind}_{joints}_{rng}")
 
 
 @dataclass

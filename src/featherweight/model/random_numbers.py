@@ -6,6 +6,8 @@ and twice on others, and the tails of its normal numbers use logarithms of the s
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,7 +25,22 @@ def uniform(rng: np.random.Generator, low: float, high: float, shape: int | tupl
 
 def unit_vectors(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Return random unit vectors along the last axis, uniform except for the tails of the normal distribution."""
-    x = rng.standard_normal(shape)
+    x = _certain(rng, rng.standard_normal(shape))
+    return np.asarray(x / lengths(x)[..., None])
+
+
+def unit_quaternion(rng: np.random.Generator) -> list[float]:
+    """Return the numbers of `unit_vectors(rng, 4)` in a fraction of its time."""
+    x = rng.standard_normal(4)
+    a, b, c, d = x.tolist()
+    if not (max(a, b, c, d) <= CERTAIN and min(a, b, c, d) >= -CERTAIN):
+        a, b, c, d = _certain(rng, x).tolist()
+    r = math.sqrt(a * a + b * b + c * c + d * d)
+    return [a / r, b / r, c / r, d / r]
+
+
+def _certain(rng: np.random.Generator, x: Array) -> Array:
+    """Return normal numbers, of which those in the tails are drawn again."""
     while (unlikely := np.abs(x) > CERTAIN).any():  # one of 4000
         x[unlikely] = rng.standard_normal(int(unlikely.sum()))
-    return np.asarray(x / lengths(x)[..., None])
+    return x

@@ -79,7 +79,7 @@ class Controller:
 
     def _made(self) -> list[Workspace]:
         """Return workspaces for the windows of the problem."""
-        return [Workspace(self.ocp._window(k).layout) for k in range(self.ocp.period if self.ocp.repeats else 1)]
+        return [self.ocp._window(k).pool.make() for k in range(self.ocp.period if self.ocp.repeats else 1)]
 
     @exclusive
     def __getstate__(self) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from ..robot.inverse_kinematics.targets import packed
 from ..robot.inverse_kinematics.tasks import IkTask, PostureTask, TargetSlot, slots_of
 from ..robot.robot import Robot
 from .drives import with_drives
-from .laws import Laws, new_laws
+from .laws import Laws, new_laws, slopes_of_rows
 from .passive_forces import PassiveForces
 from .spans import LONGEST, ROOT, SEMI_IMPLICIT, Span, System
-from .stage_functions import StageFunctions, called
+from .stage_functions import StageFunctions, called, called_by_name
 from .terms import PARAMETERS, Added, Duration, Residual, for_rows, quantities
 
 Placed = tuple[Added, int, int]  # a term, its first row within a knot, and the row after its last
@@ -240,6 +240,18 @@ class Layout:
                 yield called(stage.only_rows, known)
             else:
                 yield np.zeros((*motion.q.shape[:-2], self.begin[i + 1] - self.begin[i], 0))
+
+    def gradients_of(self, motion: Motion, flat: Array) -> Iterator[Array]:
+        """Yield the derivatives (knots, 2 nv + nu) of the costs of knots by their (q, v, u), for each stage; no constraints."""
+        every = [*self.rows_of(motion, flat)]
+        laws = slopes_of_rows(self.laws, np.concatenate([rows.ravel() for rows in every]))
+        for i, (stage, rows) in enumerate(zip(self.stages, every, strict=True)):
+            if not stage.rows:
+                yield np.zeros((len(rows), 2 * self.robot.nv + self.system.controls))
+                continue
+            slope, stiffness = (x[self.rows_of_stage(i)].reshape(rows.shape) for x in laws)
+            known = self._known(motion, flat, i) | {"slope": slope, "stiffness": stiffness, "bend": np.zeros(rows.shape)}
+            yield called_by_name(stage.slopes, known)["gradient"]
 
     def forces_of(self, motion: Motion) -> list[Array]:
         """Return contact forces (knots, rows) of each phase."""

@@ -6,12 +6,13 @@ force at the beginning, and an armature that depends on the step (`algorithms.pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from ..algorithms import passive_forces as kernels
+from ..algorithms.knots import Drive
 from ..algorithms.passive_forces import Spring
 from ..array_types import Array
 from ..engine.derivative_program import JacobianProgram, PullbackProgram
@@ -165,3 +166,14 @@ class PassiveForces:
         through = KernelProgram("through_load", kernels.slopes_through_load, (by,), (*of_load, *given), results)
         every = load, load_slopes, *parts[:-1], RenamedProgram(parts[-1], inner), through
         return ComposedProgram(slopes.name, every, names, first=FIRST)
+
+
+def holding_controls(drives: Sequence[Drive], passive: PassiveForces, q: Array) -> Array:
+    """Return the controls (nu,) that hold a robot against gravity and springs; several drives of a joint share its force."""
+    robot = passive.robot
+    count = np.bincount([d.velocity for d in drives], minlength=robot.nv)
+    tau = robot.gravity_force(q)
+    if passive.exist:
+        tau = tau - passive.at_rest(q)
+    held = [(tau[d.velocity] / count[d.velocity] - d.force - d.stiffness * q[d.position]) / d.gain for d in drives]
+    return np.array(held)

@@ -44,26 +44,32 @@ from ..robot.inverse_kinematics.tasks import ClearanceTask, IkTask
 from ..robot.robot import Robot
 from ..robot.trajectory import Contacts, Trajectory, joint_names
 from ..simulation.arguments import check_count, check_robot, parts_of, with_unit_rotations
+from ..simulation.simulation import Simulation
 from ..summaries import SeveralListed, summarized
 from .contact_points import contacts_in_world
 from .drives import actuator_list, control_bounds, drives_of, force_bounds, joint_drives
 from .laws import costs_of_rows
 from .layout import Layout, Motion, Results, numbers_of
-from .passive_forces import PassiveForces
+from .passive_forces import PassiveForces, holding_controls
 from .plan_function import PlanFunction
 from .sampled_motions import SampledMotions
-from .solver import ITERATIONS, NOT_FINITE, STALLED
-from .spans import RK4, SEMI_IMPLICIT, Span
+from .simulated_steps import SimulatedSteps
+from .solver import DEPARTED, ITERATIONS, NOT_FINITE, STALLED
+from .spans import RK4, SEMI_IMPLICIT, SIMULATED, Span
 from .terms import Added, Duration, Picked, Residual, Term, are_weights, as_numbers, name_of, quantities
 from .workspace import Pool, Settings, Workspace
 
 Knots = str | Sequence[int] | Array  # "all", "running", "end" or numbers of knots
+
+FIRST_STEP = 0.01  # [s]
+OF_SIMULATION = kernels.Drive(-1)  # a control whose forces are the simulation's
 
 INTEGRATORS = one_of((SEMI_IMPLICIT, RK4)).worded(f"{SEMI_IMPLICIT!r} or {RK4!r}")
 OPTIONS = ("guess", "iterations", "tolerance", "constraint_tolerance")  # of solutions, besides what they are for
 
 REASONS = {
     ITERATIONS: "the iterations are used up", STALLED: "no step decreases the cost", NOT_FINITE: "numbers are not finite",
+    DEPARTED: "the simulation departs from the plan",
 }  # fmt: skip
 
 
@@ -104,6 +110,15 @@ class Plan(NamedTuple):
     reason: Any  # (...) reason why the solver stopped; empty if it converged
     multipliers: Any = None  # (..., rows) derivatives of the cost by the rows of all knots; of constraints their forces
     steps: Any = None  # (..., knots) [s]
+
+
+@summarized
+class CostGradient(NamedTuple):
+    """Derivatives of the cost of a simulated motion by its controls and by its initial state, whose changes are velocities."""
+
+    u: Matrix  # (knots, nu)
+    q: Vector  # (nv,)
+    v: Vector  # (nv,)
 
 
 class Given(NamedTuple):
@@ -153,6 +168,16 @@ class OptimalControl:
     their weights and targets, and in the horizon of a `Controller`. `threads` threads solve many problems; the default is one
     for each processor.
 
+    With a `Simulation` in place of the robot, each knot is `every` steps of the simulation under the same controls: contacts,
+    limits and dry friction are those that the simulation finds, without phases. Controls are those of its actuators, or with
+    `driven` the forces of these joints; without actuators, of all. Terms depend on q, v and u. The plan is the simulation's
+    motion under its controls, to the bit, from a state as after `reset`; later changes of the given simulation have no effect.
+    Bodies that do not touch have no gradient: the solver needs a guess that touches, for example the plan of a simulation with
+    margins around shapes, or a cost that brings them together.
+
+        ocp = featherweight.OptimalControl(simulation, knots=100, every=2)
+        plan = ocp.solve(q, targets={"box": goal}, guess=controls)
+
     The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020), and second derivatives of terms that
     are added with `exact`. With `exact` here, semi-implicit steps have second derivatives, too, and so do by default all terms
     that do not depend on accelerations or contact forces, as in Newton's method: iterations take longer, but fewer are needed,
@@ -160,25 +185,36 @@ class OptimalControl:
     first solution compiles the functions of the problem; other targets, parameters and initial states do not compile again.
     Pickles have no compiled functions; other processes read them from the cache. A function of a `Residual` must be defined by
     a module for `pickle`; cloudpickle takes any. Raises ValueError for an unknown joint or frame, and NotImplementedError for
-    loops that determine a part of the velocities of a joint, and for `exact` with "rk4".
+    loops that determine a part of the velocities of a joint, for `exact` with "rk4", and for simulations with activations or
+    delays.
     """
 
     @knows_keywords
     def __init__(
         self,
-        robot: Robot,
+        robot: Robot | Simulation,
         *,
-        step: float | tuple[float, float] = 0.01,
+        step: float | tuple[float, float] | None = None,
         knots: int | None = None,
         phases: Iterable[Phase] | None = None,
         driven: Iterable[str] | None = None,
         actuators: PD | Iterable[Actuator] | bool = False,
-        integrator: str = SEMI_IMPLICIT,
+        integrator: str | None = None,
         exact: bool = False,
+        every: int = 1,
         threads: int | None = None,
     ) -> None:
+        simulation = robot if isinstance(robot, Simulation) else None
+        if simulation is not None:
+            other = {"step": step, "phases": phases, "integrator": integrator, "actuators": actuators, "exact": exact}
+            _check_simulation(other, every, simulation)
+            robot, step = simulation.robot, every * simulation.step_size
+        elif every != 1:
+            raise ValueError("OptimalControl: every= is for a Simulation in place of the robot")
         check_robot("OptimalControl", robot)
+        assert isinstance(robot, Robot)
         robot.require_dynamics("OptimalControl")
+        step, integrator = FIRST_STEP if step is None else step, SEMI_IMPLICIT if integrator is None else integrator
         if knots is None and phases is None:
             raise ValueError("OptimalControl: give knots, or phases that have them, or both for phases that repeat")
         check_threads("OptimalControl", threads)
@@ -223,8 +259,17 @@ class OptimalControl:
             raise ValueError("OptimalControl: give either driven joints or actuators, not both")
         self.actuators = () if actuators is False else actuator_list(robot, actuators)
         """The actuators whose controls these are; none where controls are joint forces."""
+        self._steps: SimulatedSteps | None = None
+        if simulation is not None:
+            integrator = SIMULATED
+            self.actuators = tuple(simulation.forces.actuators) if driven is None else ()
+            own = None if self.actuators else [d.velocity for d in joint_drives(robot, driven)]
+            self._steps = SimulatedSteps(simulation, every, own)
         ends = set(steps) if integrator == SEMI_IMPLICIT else {0.0}  # Runge-Kutta stages are explicit
-        self.drives = drives_of(robot, self.actuators, ends) if self.actuators else joint_drives(robot, driven)
+        if self.actuators and self._steps:
+            self.drives = (OF_SIMULATION,) * len(self.actuators)
+        else:
+            self.drives = drives_of(robot, self.actuators, ends) if self.actuators else joint_drives(robot, driven)
         if self.free and any(d.armature for d in self.drives):
             raise ValueError(f"OptimalControl: stiffness and damping of actuators depend on the step; free steps need {RK4!r}")
         if not self.drives and not self.free:
@@ -233,13 +278,26 @@ class OptimalControl:
         self.nu = len(self.drives)
         self.passive = PassiveForces(robot)
         """The forces of dampers, springs and gravity compensation, which act beside the controls."""
-        self.passive.warn()
+        if not simulation:
+            self.passive.warn()
         self.integrator = integrator
         self._terms: list[Given] = []
         self.control_limits = np.full(self.nu, -np.inf), np.full(self.nu, np.inf)
         """The least and greatest controls (nu,) by `limit`."""
         self._stages: dict[Any, Any] = {}
         self._windows: dict[int, Window] = {}
+
+    @property
+    def simulation(self) -> Simulation | None:
+        """A simulation at its initial state whose steps are the knots; None for a problem of a robot."""
+        return None if self._steps is None else self._steps.simulation
+
+    def first_controls(self, q: Vector) -> Vector:
+        """Return the controls (nu,) that hold the robot in the air at q, with which the solver starts.
+
+        They are zero for actuators of a simulation whose force is not linear.
+        """
+        return self._steps.first_controls(q) if self._steps else holding_controls(self.drives, self.passive, q)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the problem without its compiled functions."""
@@ -416,6 +474,10 @@ class OptimalControl:
                 f"got {weight!r}"
             )
         dynamic = {"a", "force", *["tau"] * any(d.armature for d in self.drives)}  # which need derivatives of the dynamics
+        if self._steps and (unknown := sorted({"a", "force", "tau"}.intersection(quantities(term)))):
+            raise ValueError(
+                f"OptimalControl: {name!r} depends on {', '.join(unknown)}; terms of a simulation depend on q, v and u"
+            )
         found = sorted(dynamic.intersection(quantities(term)))
         exact = self.exact and not found if exact is None else bool(exact)
         if exact and found:
@@ -475,7 +537,8 @@ class OptimalControl:
             spans = self._spans(k)
             terms = [self._weighted(x, spans) for x in self._terms]
             layout = Layout(self.robot, self.drives, spans, terms, self._stages, self.passive, self.integrator, self.exact)
-            self._windows[k] = Window(layout, Pool(lambda: Workspace(layout)), Pool(lambda: SampledMotions(layout)))
+            pool = Pool(lambda: Workspace(layout, self._steps))
+            self._windows[k] = Window(layout, pool, Pool(lambda: SampledMotions(layout)))
         return self._windows[k]
 
     @property
@@ -491,7 +554,7 @@ class OptimalControl:
         *,
         targets: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
-        guess: Plan | None = None,
+        guess: Plan | ArrayLike | None = None,
         iterations: int = 100,
         tolerance: float = 1e-6,
         constraint_tolerance: float = 1e-4,
@@ -501,7 +564,9 @@ class OptimalControl:
         The default for v is zero. `targets` are the targets of tasks by name, as in `InverseKinematics.solve`. A target with
         one more leading axis (knots + 1, or 1) changes along the horizon; n problems have a leading axis before it. A posture
         without a target uses q. `parameters` are those of functions, by name. If phases repeat, the horizon begins with the
-        first phase. The solver starts from `guess`, or from standing still with the longest steps.
+        first phase. The solver starts from `guess`, or from standing still with the longest steps. With a simulation, it starts
+        from the motion under controls that hold the robot in the air; `guess` may be controls (knots, nu) or (n, knots, nu),
+        and `iterations=0` then returns their motion and its cost.
 
         Ctrl-C stops the solver, on all threads, after at most about 50 ms or one iteration.
 
@@ -524,10 +589,7 @@ class OptimalControl:
         for name, x in (("tolerance", tolerance), ("constraint_tolerance", constraint_tolerance)):
             if not argument(f"OptimalControl: {name}", x, NUMBER) >= 0.0:
                 raise ValueError(f"OptimalControl: {name} must not be negative; got {x!r}")
-        if guess is not None:
-            self._check_plan("guess", guess, finite=True)
-            if (plans := np.shape(guess.q)[:-2]) not in ((), batch):
-                raise ValueError(f"OptimalControl: the guess must be one plan, or one for each problem, {batch}; got {plans}")
+        start = self._start_of(guess, batch)
         many_q, many_v = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(count, -1) for x in (start_q, start_v))
         many_p = np.broadcast_to(flat, (*batch, *flat.shape[-2:])).reshape(count, *flat.shape[-2:])
         settings, results = Settings(iterations, tolerance, constraint_tolerance), layout.results(count)
@@ -537,7 +599,7 @@ class OptimalControl:
         def piece(first: int, stop: int) -> None:
             with noted(stopped), pool.borrowed() as one:
                 for i in range(first, stop):
-                    one.begin(many_q[i], many_v[i], many_p[i], None if guess is None else guess_of(guess, i))
+                    one.begin(many_q[i], many_v[i], many_p[i], part_of(start, i))
                     one.solve(settings, results, i, lambda: bool(stopped))
 
         what = f"{count} optimal control problems of {self.robot.name!r}"
@@ -562,6 +624,43 @@ class OptimalControl:
         reasons = np.array([REASONS.get(int(k), "") for k in found.status.ravel()], dtype=object).reshape(batch)
         return Plan(*motion, found.cost, found.violation, converged, found.iterations, reasons, found.multipliers, found.steps)
 
+    def _start_of(self, guess: Plan | ArrayLike | None, batch: tuple[int, ...]) -> Motion | Array | None:
+        """Return the motion of a guess, or its controls, if it has no more."""
+        if guess is None:
+            return None
+        start: Motion | Array
+        if isinstance(guess, Plan) or not self._steps:
+            self._check_plan("guess", guess, finite=True)
+            start = motion_of(guess)
+        else:
+            start = array_of("OptimalControl: guess", guess, "...", len(self.steps), self.nu)
+        if (plans := np.shape(start.u if isinstance(start, Motion) else start)[:-2]) not in ((), batch):
+            raise ValueError(f"OptimalControl: the guess must be one plan, or one for each problem, {batch}; got {plans}")
+        return start
+
+    @knows_keywords
+    def gradient(
+        self, plan: Plan, *, targets: Mapping[str, Any] | None = None, parameters: Mapping[str, Any] | None = None
+    ) -> CostGradient:
+        """Return the derivatives of a plan's cost by its controls and initial state, along the motion of the simulation.
+
+        They are exact, by one pass backwards through the derivatives of the steps (`Simulation.derivatives`), for methods of
+        your own: gradient descent, L-BFGS. `solve(q, guess=u, iterations=0)` returns the plan of any controls u. Constraints
+        do not count. Raises ValueError for a problem without a simulation.
+        """
+        if not self._steps:
+            raise ValueError("OptimalControl: gradient is for problems of a Simulation; others have plan_function")
+        self._check_plan("plan", plan, finite=True)
+        if np.ndim(plan.q) != 2:
+            raise ValueError(f"OptimalControl: gradient takes one plan; got q of shape {np.shape(plan.q)}")
+        layout, pool, _ = self._window()
+        motion = motion_of(plan)
+        own = [*layout.gradients_of(motion, layout.parameters(motion.q[0], targets, parameters))]
+        with pool.borrowed() as work:
+            assert work.simulated
+            start, controls = work.simulated.costs_back(motion, own)
+        return CostGradient(controls, *np.split(start, 2))
+
     def plan_function(self, **options: Any) -> PlanFunction:
         """Return the solution as a function of initial states, targets and parameters, with derivatives.
 
@@ -570,7 +669,13 @@ class OptimalControl:
         """
         if unknown := [name for name in options if name not in OPTIONS]:
             raise unknown_keyword("OptimalControl.plan_function", unknown[0], OPTIONS)
+        self._require_robot("plan_function")
         return PlanFunction(self._layout, self._copied().solve, options)
+
+    def _require_robot(self, what: str) -> None:
+        """Raise NotImplementedError for a problem of a simulation."""
+        if self._steps:
+            raise NotImplementedError(f"OptimalControl: {what} is not implemented for problems of a Simulation")
 
     def require_given_steps(self, what: str) -> None:
         """Raise ValueError if steps are free."""
@@ -603,6 +708,7 @@ class OptimalControl:
         Raises ValueError for a scale that is not positive, for free steps, and for servos with semi-implicit steps, whose
         stiffness and damping depend on the step.
         """
+        self._require_robot("scaled")
         self.require_given_steps("scaled")
         argument("OptimalControl: the scale of time", scale, POSITIVE)
         if any(d.armature for d in self.drives):
@@ -627,6 +733,7 @@ class OptimalControl:
         if unknown := [name for name in options if name not in ("targets", "parameters", *OPTIONS)]:
             known = ("q", "v", "shortest", "longest", "accuracy", "targets", "parameters", *OPTIONS)
             raise unknown_keyword("OptimalControl.fastest", unknown[0], known)
+        self._require_robot("fastest")
         self.require_given_steps("fastest")
         states = [self._state("q", q, self.robot.nq), *([] if v is None else [self._state("v", v, self.robot.nv)])]
         if any(x.ndim > 1 for x in states):
@@ -697,8 +804,9 @@ class OptimalControl:
         """Return the contact forces (knots, rows) [N, N m] of each phase, in the axes of the contact frames.
 
         They are the forces at the beginning of each step. An impact is a separate item before its phase: its impulses (1, rows)
-        [N s, N m s].
+        [N s, N m s]. A plan of a simulation has its contact forces in `trajectory`.
         """
+        self._require_robot("contact_forces")
         self._check_plan("plan", plan)
         return SeveralListed(self._layout.forces_of(motion_of(plan)))
 
@@ -706,11 +814,14 @@ class OptimalControl:
         """Return one plan over time as a `Trajectory`, for charts, films, files and windows.
 
         It has the joint forces, unless controls are those of actuators, and the forces of contacts in the world. Impulses of
-        impacts, which take no time, are left out. Raises ValueError for several plans.
+        impacts, which take no time, are left out. For a problem of a simulation, it is the motion of the simulation under the
+        plan's controls. Raises ValueError for several plans.
         """
         self._check_plan("plan", plan)
         if np.ndim(plan.q) != 2:
             raise ValueError(f"OptimalControl: trajectory takes one plan; got q of shape {np.shape(plan.q)}")
+        if self._steps:
+            return self._steps.trajectory(plan.q[0], plan.v[0], plan.u)
         times = np.concatenate([[0.0], np.cumsum(plan.steps if self.free else self.steps)])
         tau = np.zeros((0, 0))
         if not self.actuators:
@@ -753,7 +864,7 @@ class OptimalControl:
         knots = len(self.steps)
         return (knots + 1, self.robot.nq), (knots + 1, self.robot.nv), (knots, self.nu)
 
-    def _check_plan(self, what: str, plan: Plan, finite: bool = False) -> None:
+    def _check_plan(self, what: str, plan: Any, finite: bool = False) -> None:
         """Raise ValueError for a plan with a different number of knots or of another robot, TypeError for another object."""
         if not isinstance(plan, Plan):
             raise TypeError(f"OptimalControl: the {what} must be a Plan, as solve returns it; got {shown(plan)}")
@@ -784,6 +895,21 @@ def bounds_of_step(step: float | tuple[float, float]) -> tuple[float, float]:
     return float(bounds[0]), float(bounds[-1])
 
 
+def _check_simulation(given: Mapping[str, Any], every: int, simulation: Simulation) -> None:
+    """Raise ValueError for options that do not apply to simulations, NotImplementedError for actuators with states."""
+    if wrong := [name for name, x in given.items() if x is not None and x is not False]:
+        raise ValueError(
+            f"OptimalControl: {wrong[0]} does not apply to a simulation, which has its own steps, actuators and contacts; give "
+            "knots=, and every= for the number of steps of a knot"
+        )
+    check_count("OptimalControl: every", every, 1)
+    if simulation.forces.states:
+        raise NotImplementedError(
+            f"OptimalControl: {simulation.robot.name} has actuators with activations or delays, which are no part of the state "
+            "(q, v) of a plan"
+        )
+
+
 def _step(x: Any) -> tuple[float, ...]:
     bounds: tuple[float, ...] = ONE_OR_SEVERAL.convert(x)
     if len(bounds) not in (1, 2) or not 0.0 < bounds[0] <= bounds[-1] < math.inf:
@@ -804,17 +930,22 @@ def noted(stopped: list[bool]) -> Iterator[None]:
         raise
 
 
-def motion_of(plan: Plan) -> Motion:
+def motion_of(plan: Any) -> Motion:
     """Return the motion of a plan."""
     return Motion(plan.q, plan.v, plan.u, plan.steps)
 
 
-def guess_of(guess: Plan, i: int) -> Motion:
-    """Return the motion of one problem."""
-    q, v, u, steps = motion_of(guess)
-    count = np.shape(q)[:-2]
+def part_of(start: Motion | Array | None, i: int) -> Motion | Array | None:
+    """Return the motion, or the controls, from which the solver starts for one problem."""
+    if start is None:
+        return None
+    count = np.shape(start.u if isinstance(start, Motion) else start)[:-2]
     k = np.unravel_index(i, count) if count else ()
-    return Motion(np.asarray(q)[k], np.asarray(v)[k], np.asarray(u)[k], None if steps is None else np.asarray(steps)[k])
+    if not isinstance(start, Motion):
+        controls: Array = start[k]
+        return controls
+    q, v, u = (np.asarray(x)[k] for x in start[:3])
+    return Motion(q, v, u, None if start.steps is None else np.asarray(start.steps)[k])
 
 
 def check_penalty(owner: str, penalty: object) -> None:

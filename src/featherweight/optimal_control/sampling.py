@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
-from ..checks import NUMBER, argument, array_of, real_array, whole
+from ..checks import NUMBER, Seed, argument, array_of, generator, real_array
 from ..engine.exclusive import Use, exclusive
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.threads import processors, share_out
@@ -28,7 +28,6 @@ from .controller import checked_numbers, checked_state
 from .drives import control_bounds
 from .problem import OptimalControl, check_penalty, check_problem
 from .sampled_motions import AT_ONCE
-from .workspace import holding_controls
 
 NEGLIGIBLE = 1e-12  # weights of samples that do not count
 
@@ -99,12 +98,13 @@ class SamplingController:
         penalty: float = 100.0,
         targets: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
-        seed: int = 0,
+        rng: Seed = 0,
     ) -> None:
         check_problem("SamplingController", ocp)
         if simulation is not None:
             check_options("SamplingController: simulation", simulation, Simulation)
         ocp.require_given_steps("SamplingController")
+        simulation = ocp.simulation if simulation is None else simulation
         if ocp.repeats or len(set(ocp.steps)) > 1:
             raise ValueError(
                 "SamplingController: the problem needs phases of one time step, without impacts, that do not repeat"
@@ -123,7 +123,8 @@ class SamplingController:
         if given.shape not in ((), (ocp.nu,)) or not ((given >= 0.0) & (given < math.inf)).all():
             raise ValueError(f"SamplingController: noise must be a number or {ocp.nu} of them, none negative; got {noise!r}")
         self.noise = np.array(np.broadcast_to(given, (ocp.nu,)))
-        seeds = np.random.SeedSequence(argument("SamplingController: seed", seed, whole(0))).spawn(-(-samples // AT_ONCE))
+        source: Any = generator("SamplingController: rng", rng).bit_generator.seed_seq
+        seeds = source.spawn(-(-samples // AT_ONCE))
         self._generators = [np.random.Generator(np.random.SFC64(x)) for x in seeds]  # of samples that follow each other
         bounds = control_bounds(ocp.actuators) if ocp.actuators else np.array(ocp.robot.effort_bounds)[:, list(ocp.driven)]
         self._draws = draws(ocp.knots, max(2, min(nodes, ocp.knots)), samples, self.noise, np.array(bounds))
@@ -176,7 +177,7 @@ class SamplingController:
     def _update(self, time: float, q: Vector, v: Vector) -> None:
         ocp, d, plan = self.ocp, self._draws, self.plan
         if plan is None or time < self._time:
-            plan = np.tile(holding_controls(ocp.drives, ocp.passive, q), (ocp.knots, 1))
+            plan = np.tile(ocp.first_controls(q), (ocp.knots, 1))
         else:
             passed = min(round((time - self._time) / self._step), ocp.knots)
             plan = np.concatenate([plan[passed:], np.repeat(plan[-1:], passed, axis=0)])

@@ -28,8 +28,10 @@ LEAST_DAMPING, MOST_DAMPING, MORE, LESS = 1e-9, 1e9, 10.0, 0.2
 LARGER_PENALTY, MUCH_SMALLER = 10.0, 0.25
 MOST_PENALTY = 1e10
 ROUNDING = 1e-8  # promised decrease relative to the cost below which a tick counts as solved
+ROUNDED_GAP = 1e-14  # [rad, m] between configurations, below which it is the rounding error of rotations
 RETRIES = 3  # further iterations of a tick, with more damping, if no step decreases the merit
 CONVERGED, ITERATIONS, STALLED, NOT_FINITE, PAUSED = range(5)
+DEPARTED = 5  # a simulation does not follow a converged plan, whose knots it reaches only nearly
 
 
 class Horizon(NamedTuple):
@@ -200,7 +202,7 @@ def find_motion(s: Solver) -> None:
     n, total = z.v.shape[1], 0.0
     for k in range(knots):
         for j in range(n):
-            s.linear.gap[k + 1, j] = s.apart[k, j]
+            s.linear.gap[k + 1, j] = s.apart[k, j] if abs(s.apart[k, j]) > ROUNDED_GAP else 0.0
             s.linear.gap[k + 1, n + j] = s.ahead_v[k, j] - z.v[k + 1, j]
         for j in range(2 * n):
             total += abs(s.linear.gap[k + 1, j])

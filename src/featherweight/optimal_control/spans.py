@@ -14,6 +14,7 @@ from ..robot.robot import Robot
 from .passive_forces import PassiveForces
 
 SEMI_IMPLICIT, RK4 = "semi-implicit", "rk4"
+SIMULATED = "simulated"  # steps of a `Simulation`, which `simulated_steps` takes
 LONGEST, ROOT = "longest", "root"  # a free step is longest root² [s]
 
 
@@ -32,9 +33,15 @@ class System(NamedTuple):
     def rows(self) -> int:
         """The rows of the derivative of a step.
 
-        Those of the velocity, after those of the configuration with "rk4" or free steps; the last one is that of a free step.
+        Those of the velocity, after those of the configuration with "rk4", free steps or a simulation; the last one is that of
+        a free step.
         """
-        return self.robot.nv * (2 if self.integrator == RK4 or self.free else 1) + self.free
+        return self.robot.nv * (2 if self.integrator in (RK4, SIMULATED) or self.free else 1) + self.free
+
+    @property
+    def simulated(self) -> bool:
+        """Return whether knots are steps of a simulation; functions of knots then have the rows of terms only."""
+        return self.integrator == SIMULATED
 
     @property
     def controls(self) -> int:

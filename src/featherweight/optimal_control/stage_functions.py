@@ -55,6 +55,8 @@ class StageFunctions:
     def _dynamics(self) -> tuple[tuple[Program, ...], tuple[tuple[str, str], ...]]:
         """Programs that compute acceleration and force from q, v, u and h, and the names of their results."""
         robot, drives = self.system.robot, self.system.drives
+        if self.end or self.system.simulated:
+            return (), ()
         state = () if all(d.alone for d in drives) else (self.system.q, Input("v", (robot.nv,)))
         drive = KernelProgram(
             "drive", kernels.joint_forces, (drives,), (Input("u", (len(drives),)), *state), (Output("tau", (robot.nv,)),),
@@ -206,8 +208,8 @@ class StageFunctions:
 
     @cached_property
     def step(self) -> CompiledFunction[Any]:
-        """Function of q, v, u, h and parameters: the next q and v, and the rows; for the end, the rows."""
-        if self.end:
+        """Function of q, v, u, h and parameters: the next q and v, and the rows; for the end and simulations, the rows."""
+        if self.end or self.system.simulated:
             return self.only_rows
         dynamics, also = self._dynamics
         parts = (*dynamics, *self._change, *self._moved_and_closed(), *self.of_terms.values)
@@ -216,7 +218,7 @@ class StageFunctions:
     @cached_property
     def only_rows(self) -> CompiledFunction[Any]:
         """Function of those of q, v, u, h and parameters on which the rows depend: the rows."""
-        dynamics, also = ((), ()) if self.end else self._dynamics
+        dynamics, also = self._dynamics
         return self._compiled(ComposedProgram("rows", (*dynamics, *self.of_terms.values), ("rows",), "", also, FIRST))
 
     @cached_property
@@ -232,7 +234,7 @@ class StageFunctions:
     def slopes(self) -> CompiledFunction[Any]:
         """Function of the arguments of `step`, and of slopes and curvatures of rows: D, blocks, gradient and Hessian.
 
-        For steps of the Runge-Kutta method, it does not return D.
+        For steps of the Runge-Kutta method and of a simulation, it does not return D.
         """
         n = self.system.robot.nv
         laws: tuple[Input, ...] = Input("slope", (self.rows,)), Input("stiffness", (self.rows,))
@@ -245,7 +247,7 @@ class StageFunctions:
             (Output("gradient", (width,)), Output("hessian", (entries,))),
         )  # fmt: skip
         parts, results = (*self._by_step, *self.of_terms.slopes, *self.of_terms.second, newton), ["gradient", "hessian"]
-        if self.end:
+        if self.end or self.system.simulated:
             return self._compiled(ComposedProgram("end_slopes", parts, tuple(results), first=FIRST))
         dynamics, also = self._dynamics
         slopes = self._dynamics_slopes

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..algorithms.knots import Drive
 from ..array_types import Array
 from ..contact.branches import padded
 from ..engine.loops.batch_calls import batch_calls
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers
 from ..engine.threads import fitting
 from .layout import Layout, Motion, Results
-from .passive_forces import PassiveForces
+from .passive_forces import holding_controls
 from .riccati import KNOTS_AT_ONCE, riccati
 from .runge_kutta import StepMemory
 from .sampled_motions import Motions, arrays_of_stage, in_order, side_by_side
+from .simulated_steps import SimulatedKnots, SimulatedSteps
 from .solver import (
+    CONVERGED,
     COST,
     DAMPING,
+    DEPARTED,
     NUMBERS,
     PAUSED,
     PENALTY,
@@ -80,10 +82,10 @@ class Pool(Generic[Kind]):
 
 
 class Workspace:
-    """Arrays of one problem, and the solver's calls on them."""
+    """Arrays of one problem, and the solver's calls on them. `steps` are those of a simulation, if knots are such steps."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+    def __init__(self, layout: Layout, steps: SimulatedSteps | None = None) -> None:
+        self.layout, self.simulated = layout, None if steps is None else SimulatedKnots(steps)
         knots, m, nq, n = layout.knots, layout.system.controls, layout.robot.nq, layout.robot.nv
         total, width, blocks, free = int(layout.rows[-1]), 2 * n + m, layout.system.apart, int(layout.system.free)
         bent = int(layout.system.exact)
@@ -133,7 +135,7 @@ class Workspace:
         side = Motions(t.q, t.v, t.u[..., free:], t.row)
         costate = {AHEAD: l.by_ahead, VELOCITY: l.by_velocity}
         fixed = [motion, l.curved, l.gradient, t.away, t.reached, t.gap, by_step, *costate.values()]
-        look, slopes, curvature, tried, steps = [], [], [], [], []
+        look, slopes, curvature, tried, steps = (list[tuple[Any, dict[str, Array]]]() for _ in range(5))
         for i, stage in enumerate(layout.stages):
             if not stage.rows:
                 continue  # the end
@@ -144,9 +146,15 @@ class Workspace:
             gradient = l.last[None] if stage.end else l.gradient
             own = {"motion": motion, "curved": l.curved, "hessian": hessian, "gradient": gradient, "by_step": by_step}
             fixed.append(hessian)
+            given = arrays | dict(zip(("slope", "stiffness", "bend"), laws, strict=True))
+            if self.simulated and not stage.end:
+                look.append((self.simulated.look(stage, arrays), {}))
+                tried.append((self.simulated.tried(stage, several), {}))
+                slopes.append((self.simulated.derivatives(stage, given, own), {}))
+                continue
             look.append((stage.step, arrays))
             tried.append((stage.step, several))
-            slopes.append((stage.slopes, arrays | own | dict(zip(("slope", "stiffness", "bend"), laws, strict=True))))
+            slopes.append((stage.slopes, given | own))
             if layout.system.exact and not stage.end:
                 bent = l.curvature[: KNOTS_AT_ONCE * len(stage.places)].reshape(KNOTS_AT_ONCE, -1)
                 fixed.append(bent)
@@ -163,7 +171,7 @@ class Workspace:
         closing = [(integrate, {"q": t.reached, "v": t.gap, "result": t.q})]
         made, kept = [], []
         for group in (look, slopes, curvature, steps, tried, away, closing):
-            lists = [in_order(function, arrays) for function, arrays in group]
+            lists = [in_order(function, arrays) if arrays else [] for function, arrays in group]
             calls, more = batch_calls([function for function, _ in group], lists, fixed)
             made.append(calls)
             kept += more
@@ -183,19 +191,22 @@ class Workspace:
 
     # solutions
 
-    def begin(self, q: Array, v: Array, parameters: Array, guess: Motion | None) -> None:
-        """Start from a motion, or from standing still."""
+    def begin(self, q: Array, v: Array, parameters: Array, guess: Motion | Array | None) -> None:
+        """Start from a motion, from the simulated motion under controls, or from standing still."""
         z, layout = self.horizon, self.layout
         self.parameters[:] = parameters
         u = z.u[:, int(layout.system.free) :]
-        if guess is None:
-            z.q[:], z.v[:] = q, v
-            u[:] = holding_controls(layout.system.drives, layout.system.passive, q)
-        else:
+        if isinstance(guess, Motion):
             z.q[:], z.v[:], u[:] = guess[:3]
             z.q[0], z.v[0] = q, v
+        elif self.simulated:
+            u[:] = self.simulated.steps.first_controls(q) if guess is None else guess
+            z.q[:], z.v[:] = self.simulated.motion(q, v, u)
+        else:
+            z.q[:], z.v[:] = q, v
+            u[:] = holding_controls(layout.system.drives, layout.system.passive, q)
         if layout.system.free:
-            steps = layout.steps if guess is None or guess.steps is None else guess.steps
+            steps = guess.steps if isinstance(guess, Motion) and guess.steps is not None else layout.steps
             z.u[:, 0] = np.clip(layout.roots(steps), layout.least, 1.0)
             for k in np.flatnonzero(layout.tied):
                 z.u[k, 0] = z.u[k - 1, 0]
@@ -258,6 +269,8 @@ class Workspace:
         while status == PAUSED and not stopped():
             pause, begun = min(done + self.slice, settings.iterations), perf_counter()
             status = int(self.run(self.table.address, done, pause, settings.iterations))
+            if self.simulated:
+                self.simulated.raise_errors()
             if any(calls.failed[0] for calls in self.solver.calls):
                 raise MemoryError("no memory for the workspace of optimal control")
             if status == PAUSED:
@@ -266,14 +279,28 @@ class Workspace:
 
     def solve(self, settings: Settings, results: Results, i: int, stopped: Callable[[], bool]) -> None:
         """Solve the problem, and write the solution as number i."""
-        results.status[i] = self.run_on(settings, stopped)
+        results.status[i], results.iterations[i] = self.run_on(settings, stopped), self.solver.counts[0]
         z, numbers = self.horizon, self.solver.numbers
+        if self.simulated and not stopped() and not self._follow_simulation(settings) and results.status[i] == CONVERGED:
+            results.status[i] = DEPARTED
         free = int(self.layout.system.free)
         results.q[i], results.v[i], results.u[i], results.gains[i] = z.q, z.v, z.u[:, free:], self.gains()
         results.steps[i] = z.h[:-1] * z.u[:, 0] ** 2 if free else z.h[:-1]
         results.multipliers[i] = self.solver.linear.force
         results.cost[i], results.violation[i] = numbers[COST], numbers[VIOLATION]
-        results.iterations[i] = self.solver.counts[0]
+
+    def _follow_simulation(self, settings: Settings) -> bool:
+        """Replace the motion by that of the simulation under its controls; return whether they agree to the tolerance.
+
+        They differ by gaps that the solver left.
+        """
+        z = self.horizon
+        assert self.simulated
+        q, v = self.simulated.motion(z.q[0], z.v[0], z.u)
+        away = max(np.abs(q - z.q).max(), np.abs(v - z.v).max())
+        z.q[:], z.v[:] = q, v
+        self.run_on(settings._replace(iterations=0))
+        return bool(away <= settings.constraint_tolerance)
 
     @property
     def solution(self) -> tuple[Array, ...]:
@@ -289,14 +316,3 @@ class Workspace:
     def gains(self) -> Array:
         """Return the feedback gains (knots, nu, 2 nv)."""
         return -self.feedback.swapaxes(1, 2)
-
-
-def holding_controls(drives: Sequence[Drive], passive: PassiveForces, q: Array) -> Array:
-    """Return the controls (nu,) that hold a robot against gravity and springs; several drives of a joint share its force."""
-    robot = passive.robot
-    count = np.bincount([d.velocity for d in drives], minlength=robot.nv)
-    tau = robot.gravity_force(q)
-    if passive.exist:
-        tau = tau - passive.at_rest(q)
-    held = [(tau[d.velocity] / count[d.velocity] - d.force - d.stiffness * q[d.position]) / d.gain for d in drives]
-    return np.array(held)

@@ -9,7 +9,7 @@ from ..array_types import Array
 from ..checks import checked
 from ..model.model import PointMass
 from ..model.types import Camera, CameraMode, Frame
-from ..names import choose_from
+from ..names import UnknownNameError, choose_from
 from .frame_functions import frame_placement
 from .system import System
 
@@ -31,7 +31,7 @@ class CameraPlacement:
     def __init__(self, robot: System, name: str) -> None:
         known = [c.name for c in robot.cameras]
         if name not in known:
-            raise ValueError(f"{robot.name} has no camera {choose_from(name, known)}")
+            raise UnknownNameError(f"{robot.name} has no camera {choose_from(name, known)}")
         self.robot, self.camera = robot, robot.cameras[known.index(name)]
         self._masses = robot.model.camera_masses[known.index(name)]
         self.start = robot.start(within_limits=False)

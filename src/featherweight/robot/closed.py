@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +22,14 @@ from ..checks import Count, SeedOrNone, Size, checked
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model import configuration
-from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives, Joints
+from ..model.configuration import Joints
 from ..model.description import Description
 from ..model.inertial_parameters import Armature, with_armature, with_inertial_parameters
 from ..model.model import Model, MovingJoint
 from ..model.topology import Topology
 from ..model.types import WORLD, Coupling
 from ..names import Named, listed
-from ..summaries import Several
+from ..summaries import Several, described
 from .arguments import A, Q, V
 from .closed_step_functions import ClosedStepFunctions
 from .closing.assembly import said
@@ -39,7 +39,10 @@ from .closing.soundness import loose_joint, loose_velocities
 from .compiled_member import compiled
 from .dynamics import cheapest_accelerations
 from .robot import LOST, Robot
-from .system import CONTRADICTING
+from .system import CONTRADICTING, NotDefinedError
+
+if TYPE_CHECKING:
+    from .result_types import IntegrateDerivatives
 
 ACCURATE = 1e-10  # largest value of `multipliers.constraint_error`; 1e-14 without light bodies
 
@@ -47,6 +50,11 @@ for _module in pkgutil.iter_modules(mechanisms.__path__, f"{mechanisms.__name__}
     import_module(_module.name)  # registers its kernels
 
 
+class SplitJointError(NotDefinedError, NotImplementedError):
+    """Loops determine a part of a joint's velocities, which a function does not support."""
+
+
+@described
 class TiedJoints(NamedTuple):
     """Joints that loops and couplings connect."""
 
@@ -210,7 +218,7 @@ class ClosedRobot(Robot):
         return self._closing.neutral()
 
     @checked
-    def random_configuration(self, rng: SeedOrNone = None, size: Size = None) -> Array:
+    def random_configuration(self, *, rng: SeedOrNone = None, size: Size = None) -> Array:
         """Return random closed configurations (*size, nq) that are not singular. Raises ValueError if none is found.
 
         Loops are closed from random starting points, so all assemblies that can be reached from them occur. Configurations are
@@ -294,46 +302,24 @@ class ClosedRobot(Robot):
         """
         return self.step_functions.integrate
 
-    @cached_property
-    def _independent(self) -> list[int]:
-        """The indices of the independent velocities among the velocities of joints in q."""
-        return [self._loops.velocity_rows.index(r) for c in self._mechanism.clusters for r in c.independent]
+    @compiled
+    def integrate_derivatives(self) -> CompiledFunction[IntegrateDerivatives]:
+        """The Jacobians (nv, nv) of `integrate` at q, v with respect to independent velocities: dresult_dq, dresult_dv.
 
-    def integrate_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike) -> IntegrateDerivatives:
-        """Return the Jacobians (..., nv, nv) of `integrate` with respect to independent velocities: dresult_dq, dresult_dv.
-
-        Closing loops does not move independent joints, so the Jacobians are those of the joints' own groups. Raises as
-        `require_whole_joints` does.
+        Closing loops does not move independent joints, so the Jacobians are those of the joints' own groups. Robots of which
+        loops determine a part of a joint's velocities do not define the function.
         """
         self.require_whole_joints()
-        moved = self.spanning_velocity(q, v)[..., self._loops.velocity_rows]
-        whole = configuration.integrate_derivatives(self._coordinates, q, moved)
-        own = np.ix_(self._independent, self._independent)
-        return IntegrateDerivatives(*(J[..., own[0], own[1]] for J in whole))
+        return Robot.integrate_derivatives.func(self)
 
     def require_whole_joints(self) -> None:
-        """Raise NotImplementedError if loops determine a part of a joint's velocities: closing loops moves it."""
+        """Raise SplitJointError if loops determine a part of a joint's velocities: closing loops moves it."""
         for j in self.joints:
             if j.v_slice.stop > j.v_slice.start and not j.independent:
-                raise NotImplementedError(
+                raise SplitJointError(
                     f"{self.name}: derivatives of integrate do not support loops that determine a part of the velocities "
                     f"of joint {j.name!r}; make the whole joint independent or dependent"
                 )
-
-    def difference_derivatives(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> DifferenceDerivatives:
-        """Return the Jacobians (..., nv, nv) of `difference` at closed configurations: dresult_dq0, dresult_dq1.
-
-        They are taken with respect to independent velocities.
-        """
-        whole = configuration.difference_derivatives(self._coordinates, q0, q1)
-        return DifferenceDerivatives(
-            *(J[..., self._independent, :] @ self._moved_by(q) for J, q in zip(whole, (q0, q1), strict=True))
-        )
-
-    def _moved_by(self, q: npt.ArrayLike) -> Array:
-        """Return the velocities of joints in q (..., n, nv) for independent unit velocities."""
-        G = self.spanning_velocity(np.asarray(q)[..., None, :], np.eye(self.nv))[..., self._loops.velocity_rows]
-        return np.asarray(np.swapaxes(G, -1, -2))
 
     # functions
 

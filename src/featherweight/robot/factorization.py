@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,21 +38,22 @@ class Factorization(SuggestsNames):
         self.packed = packed
         self.parent = parent
         self.unit = unit
-        self._entries = _entries(parent)
-        _require_positive(self._diagonal)
+        self._pattern = _pattern(parent)
+        diagonal = self._diagonal
+        if not np.minimum.reduce(diagonal, axis=None, initial=1.0) > 0.0:
+            _require_positive(diagonal)
 
     @property
     def _diagonal(self) -> Array:
         """The stored diagonal (..., n)."""
-        rows, columns = self._entries
-        return self.packed[..., rows == columns]
+        return self.packed.take(self._pattern.diagonal, -1)
 
     @property
     def L(self) -> Array:
         """The lower triangular factor (..., n, n)."""
         n = len(self.parent)
         L = np.zeros((*self.packed.shape[:-1], n, n), self.packed.dtype)
-        L[(..., *self._entries)] = self.packed
+        L[..., self._pattern.rows, self._pattern.columns] = self.packed
         if self.unit:
             L[..., range(n), range(n)] = 1.0
         return L
@@ -151,16 +152,23 @@ def factors_function(kernel: Callable[..., None], parent: tuple[int, ...]) -> Co
 
 def packed_size(parent: tuple[int, ...]) -> int:
     """Return the number of entries of a factor that may be nonzero."""
-    return len(_entries(parent)[0])
+    return len(_pattern(parent).rows)
+
+
+class _Pattern(NamedTuple):
+    """Rows and columns of the entries of a packed factor, and the numbers of those on the diagonal."""
+
+    rows: Array
+    columns: Array
+    diagonal: Array
 
 
 @functools.lru_cache(maxsize=256)
-def _entries(parent: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return the rows and columns of the entries of a packed factor."""
+def _pattern(parent: tuple[int, ...]) -> _Pattern:
     tree = Topology(parent)
     pairs = [(i, j) for i in range(len(parent)) for j in tree.support(i)[::-1]]
     rows, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-    return rows, columns
+    return _Pattern(rows, columns, np.flatnonzero(rows == columns))
 
 
 @functools.lru_cache(maxsize=256)

@@ -11,15 +11,21 @@ their axes and point:
 With `relative_to`, another frame replaces the world: the result is the motion that an observer fixed to that frame sees,
 and its axes replace the world's axes above. Joints that carry both frames then have no effect.
 
+A call with a frame alone returns the function, which is compiled once for it; a call with a state as well returns the result:
+
+    hand = robot.frame_jacobian("hand", "local")      J = hand(q)
+    J = robot.frame_jacobian("hand", q, reference="local")
+
 All functions raise ValueError for an unknown frame and for an unknown reference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast, overload
 
 from ..algorithms import frames, relative_frames
+from ..array_types import Array, Numbers
 from ..checks import argument, shown
 from ..engine.function import CompiledFunction
 from ..engine.program import CoreShape, Input, KernelProgram, Output, Program
@@ -55,59 +61,146 @@ class FrameKernel(NamedTuple):
         return reference if self.classical is None else frames.Written(reference, self.classical)
 
 
-def frame_placement(robot: System, frame: Frames, relative_to: AnyFrame | None = None) -> CompiledFunction:
+@overload
+def frame_placement(robot: System, frame: Frames, *, relative_to: AnyFrame | None = ...) -> CompiledFunction: ...
+@overload
+def frame_placement(robot: System, frame: Frames, relative_to: AnyFrame | None, /) -> CompiledFunction: ...
+@overload
+def frame_placement(robot: System, frame: Frames, q: Numbers, *, relative_to: AnyFrame | None = ...) -> Array: ...
+def frame_placement(
+    robot: System, frame: Frames, q: Numbers | AnyFrame | None = None, *, relative_to: AnyFrame | None = None
+) -> Any:
     """Function of q: the frame in the world, a homogeneous matrix (4, 4), or (k, 4, 4) for k frames.
 
     `relative_to`, if given, is a frame that replaces the world. The derivative consists of local tangents: (linear,
     angular) velocities in the frame's own axes (6, nv), or (k, 6, nv).
     """
-    member, kernels = frame_placement, (frames.frame_placement, relative_frames.relative_placement)
-    return _of_frames(robot, FrameKernel(member, *kernels, (Q,), (4, 4)), frame, None, relative_to)
+    if q is None or isinstance(q, str | Frame):
+        return _function(robot, "frame_placement", frame, None, relative_to if q is None else q)
+    return _function(robot, "frame_placement", frame, None, relative_to)(q)
 
 
+@overload
 def frame_jacobian(
-    robot: System, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None
-) -> CompiledFunction:
+    robot: System, frame: Frames, *, reference: str = ..., relative_to: AnyFrame | None = ...
+) -> CompiledFunction: ...
+@overload
+def frame_jacobian(robot: System, frame: Frames, reference: str, /, relative_to: AnyFrame | None = ...) -> CompiledFunction: ...
+@overload
+def frame_jacobian(
+    robot: System, frame: Frames, q: Numbers, *, reference: str = ..., relative_to: AnyFrame | None = ...
+) -> Array: ...
+def frame_jacobian(
+    robot: System,
+    frame: Frames,
+    q: Numbers | str | None = None,
+    relative_to: AnyFrame | None = None,
+    *,
+    reference: str = ALIGNED,
+) -> Any:
     """Function of q: the matrix J (6, nv), or (k, 6, nv), for which J v is the (linear, angular) velocity of the frame.
 
     `reference` is "local" (the frame's axes), "local_world_aligned" (the frame's origin, the world's axes) or "world" (the
     world's origin and axes). `relative_to`, if given, is a frame that replaces the world.
     """
-    member, kernels = frame_jacobian, (frames.frame_jacobian, relative_frames.relative_jacobian)
-    return _of_frames(robot, FrameKernel(member, *kernels, (Q,), (6, robot.nv)), frame, reference, relative_to)
+    if q is None or isinstance(q, str):
+        return _function(robot, "frame_jacobian", frame, reference if q is None else q, relative_to)
+    return _function(robot, "frame_jacobian", frame, reference, relative_to)(q)
 
 
+@overload
 def frame_jacobian_rate(
-    robot: System, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None
-) -> CompiledFunction:
+    robot: System, frame: Frames, *, reference: str = ..., relative_to: AnyFrame | None = ...
+) -> CompiledFunction: ...
+@overload
+def frame_jacobian_rate(
+    robot: System, frame: Frames, reference: str, /, *, relative_to: AnyFrame | None = ...
+) -> CompiledFunction: ...
+@overload
+def frame_jacobian_rate(robot: System, frame: Frames, reference: str, relative_to: AnyFrame | None, /) -> CompiledFunction: ...
+@overload
+def frame_jacobian_rate(
+    robot: System, frame: Frames, q: Numbers, v: Numbers, *, reference: str = ..., relative_to: AnyFrame | None = ...
+) -> Array: ...
+def frame_jacobian_rate(
+    robot: System,
+    frame: Frames,
+    q: Numbers | str | None = None,
+    v: Numbers | AnyFrame | None = None,
+    *,
+    reference: str = ALIGNED,
+    relative_to: AnyFrame | None = None,
+) -> Any:
     """Function of q, v: the rate J' (6, nv), or (k, 6, nv), of the frame's Jacobian.
 
     The arguments are those of `frame_jacobian`. J' v is `frame_bias_acceleration`. If the robot has loops, J' includes the
     rate of the dependent joints' velocities.
     """
-    name = frame_jacobian_rate.__name__
-    if robot.closed:
-        J = frame_jacobian(robot, frame, reference, relative_to)
-        return robot._kept(
-            (name, id(J)),
-            lambda: CompiledFunction(rate_along_velocity(J.program, name, name, frame_jacobian_rate.__doc__), robot.execution),
-        )
-    kernels = relative_frames.jacobian_rate, relative_frames.jacobian_rate
-    kernel = FrameKernel(frame_jacobian_rate, *kernels, (Q, V), (6, robot.nv))
-    return _of_frames(robot, kernel, frame, reference, relative_to)
+    if q is None or isinstance(q, str):
+        return _function(robot, "frame_jacobian_rate", frame, reference if q is None else q, relative_to if v is None else v)
+    return _function(robot, "frame_jacobian_rate", frame, reference, relative_to)(q, v)
 
 
+@overload
 def frame_velocity(
-    robot: System, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None
-) -> CompiledFunction:
+    robot: System, frame: Frames, *, reference: str = ..., relative_to: AnyFrame | None = ...
+) -> CompiledFunction: ...
+@overload
+def frame_velocity(
+    robot: System, frame: Frames, reference: str, /, *, relative_to: AnyFrame | None = ...
+) -> CompiledFunction: ...
+@overload
+def frame_velocity(robot: System, frame: Frames, reference: str, relative_to: AnyFrame | None, /) -> CompiledFunction: ...
+@overload
+def frame_velocity(
+    robot: System, frame: Frames, q: Numbers, v: Numbers, *, reference: str = ..., relative_to: AnyFrame | None = ...
+) -> Array: ...
+def frame_velocity(
+    robot: System,
+    frame: Frames,
+    q: Numbers | str | None = None,
+    v: Numbers | AnyFrame | None = None,
+    *,
+    reference: str = ALIGNED,
+    relative_to: AnyFrame | None = None,
+) -> Any:
     """Function of q, v: the frame's (linear, angular) velocity (6), or (k, 6), with the arguments of `frame_jacobian`."""
-    member, kernels = frame_velocity, (frames.frame_velocity, relative_frames.relative_velocity)
-    return _of_frames(robot, FrameKernel(member, *kernels, (Q, V), (6,)), frame, reference, relative_to)
+    if q is None or isinstance(q, str):
+        return _function(robot, "frame_velocity", frame, reference if q is None else q, relative_to if v is None else v)
+    return _function(robot, "frame_velocity", frame, reference, relative_to)(q, v)
 
 
+@overload
 def frame_acceleration(
-    robot: System, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None
-) -> CompiledFunction:
+    robot: System, frame: Frames, *, reference: str = ..., relative_to: AnyFrame | None = ...
+) -> CompiledFunction: ...
+@overload
+def frame_acceleration(
+    robot: System, frame: Frames, reference: str, /, *, relative_to: AnyFrame | None = ...
+) -> CompiledFunction: ...
+@overload
+def frame_acceleration(robot: System, frame: Frames, reference: str, relative_to: AnyFrame | None, /) -> CompiledFunction: ...
+@overload
+def frame_acceleration(
+    robot: System,
+    frame: Frames,
+    q: Numbers,
+    v: Numbers,
+    a: Numbers,
+    *,
+    reference: str = ...,
+    relative_to: AnyFrame | None = ...,
+) -> Array: ...
+def frame_acceleration(
+    robot: System,
+    frame: Frames,
+    q: Numbers | str | None = None,
+    v: Numbers | AnyFrame | None = None,
+    a: Numbers | None = None,
+    *,
+    reference: str = ALIGNED,
+    relative_to: AnyFrame | None = None,
+) -> Any:
     """Function of q, v, a: the frame's spatial acceleration (6), or (k, 6), (linear, angular).
 
     The arguments are those of `frame_jacobian`. In the references "local" and "world", the result is J a + J' v. In
@@ -115,27 +208,87 @@ def frame_acceleration(
     `frame_classical_acceleration`, the acceleration of the frame's origin as a point. Gravity is not included: an
     accelerometer measures the classical acceleration minus gravity.
     """
-    return _acceleration(frame_acceleration, robot, 0, frame, reference, relative_to)
+    if q is None or isinstance(q, str):
+        return _function(robot, "frame_acceleration", frame, reference if q is None else q, relative_to if v is None else v)
+    return _function(robot, "frame_acceleration", frame, reference, relative_to)(q, v, a)
 
 
+@overload
 def frame_classical_acceleration(
-    robot: System, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None
-) -> CompiledFunction:
+    robot: System, frame: Frames, *, reference: str = ..., relative_to: AnyFrame | None = ...
+) -> CompiledFunction: ...
+@overload
+def frame_classical_acceleration(
+    robot: System, frame: Frames, reference: str, /, *, relative_to: AnyFrame | None = ...
+) -> CompiledFunction: ...
+@overload
+def frame_classical_acceleration(
+    robot: System, frame: Frames, reference: str, relative_to: AnyFrame | None, /
+) -> CompiledFunction: ...
+@overload
+def frame_classical_acceleration(
+    robot: System,
+    frame: Frames,
+    q: Numbers,
+    v: Numbers,
+    a: Numbers,
+    *,
+    reference: str = ...,
+    relative_to: AnyFrame | None = ...,
+) -> Array: ...
+def frame_classical_acceleration(
+    robot: System,
+    frame: Frames,
+    q: Numbers | str | None = None,
+    v: Numbers | AnyFrame | None = None,
+    a: Numbers | None = None,
+    *,
+    reference: str = ALIGNED,
+    relative_to: AnyFrame | None = None,
+) -> Any:
     """Function of q, v, a: the acceleration of the frame's origin as a point, and the angular acceleration: (6), or (k, 6).
 
     The arguments are those of `frame_jacobian`. In the reference "local_world_aligned", the result is J a + J' v. In
     "world", it is the acceleration of the body's point at the world's origin.
     """
-    return _acceleration(frame_classical_acceleration, robot, 1, frame, reference, relative_to)
+    if q is None or isinstance(q, str):
+        return _function(
+            robot, "frame_classical_acceleration", frame, reference if q is None else q, relative_to if v is None else v
+        )
+    return _function(robot, "frame_classical_acceleration", frame, reference, relative_to)(q, v, a)
 
 
+@overload
 def frame_bias_acceleration(
-    robot: System, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None
-) -> CompiledFunction:
+    robot: System, frame: Frames, *, reference: str = ..., relative_to: AnyFrame | None = ...
+) -> CompiledFunction: ...
+@overload
+def frame_bias_acceleration(
+    robot: System, frame: Frames, reference: str, /, *, relative_to: AnyFrame | None = ...
+) -> CompiledFunction: ...
+@overload
+def frame_bias_acceleration(
+    robot: System, frame: Frames, reference: str, relative_to: AnyFrame | None, /
+) -> CompiledFunction: ...
+@overload
+def frame_bias_acceleration(
+    robot: System, frame: Frames, q: Numbers, v: Numbers, *, reference: str = ..., relative_to: AnyFrame | None = ...
+) -> Array: ...
+def frame_bias_acceleration(
+    robot: System,
+    frame: Frames,
+    q: Numbers | str | None = None,
+    v: Numbers | AnyFrame | None = None,
+    *,
+    reference: str = ALIGNED,
+    relative_to: AnyFrame | None = None,
+) -> Any:
     """Function of q, v: the velocity-product acceleration J' v (6), or (k, 6), for the Jacobian J of the same arguments."""
-    member = frame_bias_acceleration
-    kernels = frames.frame_bias_acceleration, relative_frames.relative_bias_acceleration
-    return _of_frames(robot, FrameKernel(member, *kernels, (Q, V), (6,)), frame, reference, relative_to)
+    if q is None or isinstance(q, str):
+        return _function(
+            robot, "frame_bias_acceleration", frame, reference if q is None else q, relative_to if v is None else v
+        )
+    return _function(robot, "frame_bias_acceleration", frame, reference, relative_to)(q, v)
 
 
 @compiled
@@ -161,17 +314,51 @@ def joint_jacobian_rate(robot: System) -> CompiledFunction:
 # how they are made
 
 
-def _acceleration(
-    member: Callable[..., CompiledFunction],
-    robot: System,
-    classical: int,
-    frame: Frames,
-    reference: str,
-    relative_to: AnyFrame | None,
-) -> CompiledFunction:
-    kernels = frames.frame_acceleration, relative_frames.relative_acceleration
-    kernel = FrameKernel(member, *kernels, (Q, V, A), (6,), classical)
-    return _of_frames(robot, kernel, frame, reference, relative_to)
+KERNELS: dict[str, Callable[[System], FrameKernel]] = {
+    "frame_placement": lambda robot: FrameKernel(
+        frame_placement, frames.frame_placement, relative_frames.relative_placement, (Q,), (4, 4)
+    ),
+    "frame_jacobian": lambda robot: FrameKernel(
+        frame_jacobian, frames.frame_jacobian, relative_frames.relative_jacobian, (Q,), (6, robot.nv)
+    ),
+    "frame_jacobian_rate": lambda robot: FrameKernel(
+        frame_jacobian_rate, relative_frames.jacobian_rate, relative_frames.jacobian_rate, (Q, V), (6, robot.nv)
+    ),
+    "frame_velocity": lambda robot: FrameKernel(
+        frame_velocity, frames.frame_velocity, relative_frames.relative_velocity, (Q, V), (6,)
+    ),
+    "frame_acceleration": lambda robot: FrameKernel(
+        frame_acceleration, frames.frame_acceleration, relative_frames.relative_acceleration, (Q, V, A), (6,), 0
+    ),
+    "frame_classical_acceleration": lambda robot: FrameKernel(
+        frame_classical_acceleration, frames.frame_acceleration, relative_frames.relative_acceleration, (Q, V, A), (6,), 1
+    ),
+    "frame_bias_acceleration": lambda robot: FrameKernel(
+        frame_bias_acceleration, frames.frame_bias_acceleration, relative_frames.relative_bias_acceleration, (Q, V), (6,)
+    ),
+}
+
+
+def _function(robot: System, name: str, frame: Frames, reference: str | None, relative_to: Any) -> CompiledFunction:
+    """Return the function of a frame or of several; after the first call, this is a search in a dictionary."""
+    try:
+        return robot._frame_functions[name, frame, reference, relative_to]
+    except (KeyError, TypeError):  # a list of frames has no hash
+        pass  # errors below have no other error as their context
+    made = _made(robot, name, frame, reference, relative_to)
+    if isinstance(frame, AnyFrame):
+        robot._frame_functions[name, frame, reference, relative_to] = made
+    return made
+
+
+def _made(robot: System, name: str, frame: Frames, reference: str | None, relative_to: Any) -> CompiledFunction:
+    if name == "frame_jacobian_rate" and robot.closed:
+        J = _function(robot, "frame_jacobian", frame, reference, relative_to)
+        return robot._kept(
+            (name, id(J)),
+            lambda: CompiledFunction(rate_along_velocity(J.program, name, name, frame_jacobian_rate.__doc__), robot.execution),
+        )
+    return _of_frames(robot, KERNELS[name](robot), frame, reference, relative_to)
 
 
 def _of_frames(
@@ -182,7 +369,9 @@ def _of_frames(
     if wrong := [x for x in every if not isinstance(x, AnyFrame)]:
         given = frame if len(wrong) == len(every) else wrong[0]
         taken = ", ".join(x.name for x in kernel.inputs)
-        how = f'{kernel.member.__name__}("hand") gives a function, which is called with {taken}'
+        how = (
+            f'write {kernel.member.__name__}("hand", {taken}), or {kernel.member.__name__}("hand") for the function of {taken}'
+        )
         raise TypeError(f"{robot.name}: a frame is a name or a featherweight.Frame; got {shown(given)}: {how}")
     if reference is not None and not (isinstance(reference, str) and reference in REFERENCES):
         meant = hint(reference, REFERENCES)

@@ -15,7 +15,7 @@ from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model.model import MovingJoint
 from ..model.types import JointType
-from ..names import choose_from
+from ..names import UnknownNameError, choose_from
 from ..summaries import summarized
 from .arguments import A, Argument, Q, V
 from .compiled_member import compiled
@@ -100,7 +100,7 @@ def chosen_joints(robot: System, chosen: Chosen) -> list[MovingJoint]:
     known = {j.name: j for j in robot.joints}
     wanted = [chosen] if isinstance(chosen, str) else list(chosen)
     if unknown := [name for name in wanted if name not in known]:
-        raise ValueError(f"{robot.name} has no moving joint {choose_from(unknown[0], list(known))}")
+        raise UnknownNameError(f"{robot.name} has no moving joint {choose_from(unknown[0], list(known))}")
     return [known[name] for name in dict.fromkeys(wanted)]
 
 

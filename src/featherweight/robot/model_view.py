@@ -16,8 +16,8 @@ from ..model.inertial_parameters import NAMES, inertial_parameters
 from ..model.model import Model, ModelFrame, ModelSensor, MovingBody, MovingJoint
 from ..model.servos import Range
 from ..model.types import Actuator, Camera, Coupling, JointType, Shape, Tendon, controls_of
-from ..names import Named, SuggestsNames, choose_from, listed
-from ..summaries import Several
+from ..names import Named, SuggestsNames, UnknownNameError, choose_from, listed
+from ..summaries import Several, described
 from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
@@ -26,6 +26,7 @@ WITHOUT_MASS = "moving links without mass, so that functions of masses are not d
 EQUAL_LIMITS = "equal lower and upper limits, which simulations ignore"  # a key of reports
 
 
+@described
 class Proportion(NamedTuple):
     """A row of the tree whose coordinate is `slope` times the leader's coordinate plus `offset`."""
 
@@ -302,7 +303,7 @@ def _named(name: str, things: Sequence[Any], problem: str) -> Any:
     for x in things:
         if x.name == name:
             return x
-    raise ValueError(f"{problem} {choose_from(name, [x.name for x in things])}")
+    raise UnknownNameError(f"{problem} {choose_from(name, [x.name for x in things])}")
 
 
 def _read_only(x: Vector) -> Vector:

@@ -14,7 +14,7 @@ from ..engine.sources import digest
 from ..model.inertial_parameters import NAMES, inertia_in_row
 from ..model.model import Placed
 from ..model.tree import Tree
-from ..names import choose_from
+from ..names import UnknownNameError, choose_from
 from .inertia_reading import MASSES, reads, with_trees
 from .linear_parameters import Chosen, chosen_joints
 from .system import System
@@ -50,7 +50,7 @@ def parametric(
     every = placed if bodies is True else () if bodies is False else bodies
     wanted = {every} if isinstance(every, str) else {*every}
     if unknown := wanted - set(placed):
-        raise ValueError(f"{robot.name} has no moving body {choose_from(min(unknown), list(placed))}")
+        raise UnknownNameError(f"{robot.name} has no moving body {choose_from(min(unknown), list(placed))}")
     chosen = {j.name for j in chosen_joints(robot, armature)}
     rows = tuple(tuple(range(j.v_slice.start, j.v_slice.stop)) for j in robot.model.joints if j.name in chosen)
     inertias = Inertias(tuple(at for name, at in placed.items() if name in wanted), rows)

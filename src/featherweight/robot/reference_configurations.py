@@ -10,7 +10,7 @@ import numpy as np
 from ..array_types import Vector
 from ..model.model import Model, MovingJoint
 from ..model.types import controls_of
-from ..names import choose_from
+from ..names import UnknownNameError, choose_from
 
 
 class ReferenceConfigurations(Mapping[str, Vector]):
@@ -52,7 +52,7 @@ class ReferenceConfigurations(Mapping[str, Vector]):
 
     def _require(self, name: str) -> None:
         if name not in self._coordinates:
-            raise KeyError(f"{self._robot} has no configuration {choose_from(name, list(self))}")
+            raise UnknownNameError(f"{self._robot} has no configuration {choose_from(name, list(self))}")
 
     def _closed_from_first_filling(self, name: str) -> Vector:
         """Return the configuration, with loops closed from the first filling of joints without coordinates that allows it."""

@@ -11,6 +11,20 @@ from typing import Any, NamedTuple
 from ..array_types import Array
 
 
+class IntegrateDerivatives(NamedTuple):
+    """Results of `integrate_derivatives`, (..., nv, nv) each: as velocities at the result, by velocities at q, and by v."""
+
+    dresult_dq: Array
+    dresult_dv: Array
+
+
+class DifferenceDerivatives(NamedTuple):
+    """Results of `difference_derivatives`, (..., nv, nv) each: by velocities at q0, and at q1."""
+
+    dresult_dq0: Array
+    dresult_dq1: Array
+
+
 class InverseDynamicsDerivatives(NamedTuple):
     """Results of `inverse_dynamics_derivatives`, (..., nv, nv) each."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,6 @@ from ..checks import checked, warn_caller
 from ..engine.function import CompiledFunction
 from ..engine.fusion import together
 from ..engine.program import Output
-from ..model import configuration
-from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives
 from ..model.inertial_parameters import Armature, with_armature, with_inertial_parameters
 from ..model.model import Model
 from ..names import knows_keywords
@@ -25,6 +23,7 @@ from ..summaries import SeveralByName
 from . import camera_placement as cameras
 from . import (
     centroidal_dynamics,
+    checked_states,
     dynamics,
     dynamics_derivatives,
     dynamics_terms,
@@ -34,7 +33,7 @@ from . import (
     wrenches,
 )
 from . import parametric as of_inertias
-from .arguments import Q0, Q1
+from .arguments import Q0, Q1, Q, V
 from .closing.soundness import loose_joint, loose_rows, require_mass, with_massless
 from .collision import colliding
 from .compiled_member import compiled, functions_of
@@ -45,6 +44,13 @@ from .step_functions import StepFunctions
 from .system import NotDefinedError, System, rows_of
 from .tendons import tendon_functions
 
+if TYPE_CHECKING:
+    from .result_types import DifferenceDerivatives, IntegrateDerivatives
+
+FOR_OTHER_ROOMS = {
+    *("bind", "configuration_result", "followers", "input", "placements", "proportions", "row_limits", "row_maximum"),
+    *("step_functions", "with_weights_of"),
+}
 LOST = 8  # digits that accelerations lose near singular configurations
 
 
@@ -69,6 +75,10 @@ class Robot(System):
         from .html_view import html_of  # only notebooks need it
 
         return html_of(self)
+
+    def __dir__(self) -> list[str]:
+        """Return the names that users call: those that other rooms of the package need have no place in completions."""
+        return sorted({*super().__dir__()} - FOR_OTHER_ROOMS)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Robot, (self.model, self.execution)
@@ -100,6 +110,8 @@ class Robot(System):
         return Robot(model, self.execution)
 
     # regular configurations
+
+    check = checked_states.check
 
     def require_regular(self, q: npt.ArrayLike) -> None:
         """Raise ValueError for configurations q (..., nq) where accelerations lose eight or more digits.
@@ -165,16 +177,23 @@ class Robot(System):
         """
         return Robot.difference.bind(self, integration.difference, (Q0, Q1), Output("velocity", (self.nv,)))
 
-    def integrate_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike) -> IntegrateDerivatives:
-        """Return the Jacobians (..., nv, nv) of `integrate` with respect to velocities: dresult_dq, dresult_dv.
+    @compiled
+    def integrate_derivatives(self) -> CompiledFunction[IntegrateDerivatives]:
+        """The Jacobians (nv, nv) of `integrate` at q, v with respect to velocities: dresult_dq, dresult_dv.
 
-        Velocities of the result are in the axes of the result.
+        Velocities of the result are in the axes of the result. The Jacobians are exact at any angle.
         """
-        return configuration.integrate_derivatives(self._coordinates, q, v)
+        outputs = [Output(f"dresult_d{x}", (self.nv, self.nv)) for x in "qv"]
+        return Robot.integrate_derivatives.bind(self, integration.integrate_derivatives, (Q, V), outputs)
 
-    def difference_derivatives(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> DifferenceDerivatives:
-        """Return the Jacobians (..., nv, nv) of `difference` with respect to velocities: dresult_dq0, dresult_dq1."""
-        return configuration.difference_derivatives(self._coordinates, q0, q1)
+    @compiled
+    def difference_derivatives(self) -> CompiledFunction[DifferenceDerivatives]:
+        """The Jacobians (nv, nv) of `difference` at q0, q1 with respect to velocities: dresult_dq0, dresult_dq1.
+
+        They are exact for turns by less than π, where the short way changes.
+        """
+        outputs = [Output(f"dresult_d{x.name}", (self.nv, self.nv)) for x in (Q0, Q1)]
+        return Robot.difference_derivatives.bind(self, integration.difference_derivatives, (Q0, Q1), outputs)
 
     # functions, each in the module for its topic
 

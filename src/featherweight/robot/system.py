@@ -23,7 +23,7 @@ from ..model.placement import chained
 from ..model.topology import Topology
 from ..model.tree import Placements
 from ..model.types import START, WORLD, AnyFrame, Frame, Pose
-from ..names import choose_from, listed
+from ..names import UnknownNameError, choose_from, listed
 from ..summaries import VisibleMessage
 from .arguments import Argument, Configuration, Velocity
 from .inertia_reading import reads_masses
@@ -54,6 +54,7 @@ class System(ModelView):
         super().__init__(model)
         self.execution = execution
         self._things: dict[tuple[Any, ...], Any] = {}
+        self._frame_functions: dict[tuple[Any, ...], CompiledFunction] = {}  # by name, frame, reference and other frame
 
     # the configuration space
 
@@ -97,10 +98,11 @@ class System(ModelView):
         return np.clip(q, low, high)
 
     @checked
-    def random_configuration(self, rng: SeedOrNone = None, size: Size = None) -> Array:
-        """Return random configurations (*size, nq), uniform within limits. `rng` is a seed or a generator.
+    def random_configuration(self, *, rng: SeedOrNone = None, size: Size = None) -> Array:
+        """Return random configurations (*size, nq), uniform within limits; a single one (nq,) without `size`.
 
-        Joints without limits take angles in ±pi and lengths in ±1 m.
+        `rng` is a seed or a generator; without it, each call draws other numbers. Joints without limits take angles in ±pi and
+        lengths in ±1 m.
         """
         return configuration.random_configuration(self._coordinates, self.nq, rng, size)
 
@@ -152,10 +154,9 @@ class System(ModelView):
 
     def _kept(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
         """Return the object that `make` makes for a key, such as a function and the frames that it is for; it is made once."""
-        try:
-            kept: T = self._things[key]
-        except KeyError:
-            kept = self._things[key] = make()
+        if key not in self._things:
+            self._things[key] = make()
+        kept: T = self._things[key]
         return kept
 
     def bind(
@@ -258,14 +259,16 @@ class System(ModelView):
         named = self._named_frames
         if isinstance(frame, Frame):
             if frame.body not in named:
-                raise ValueError(f"frame {frame.name!r}: {self.name} has no link {choose_from(frame.body, self._frame_names)}")
+                raise UnknownNameError(
+                    f"frame {frame.name!r}: {self.name} has no link {choose_from(frame.body, self._frame_names)}"
+                )
             link, at = named[frame.body]
             pose = Pose.of(frame.placement, f"placement of frame {frame.name!r}")
             return ModelFrame(frame.name, link.body, chained(link.placement, pose)), Placed(at.row, chained(at.pose, pose))
         if not isinstance(frame, str):
             raise TypeError(f"{self.name}: a frame is a name or a featherweight.Frame; got {frame!r}")
         if frame not in named:
-            raise ValueError(f"{self.name} has no frame {choose_from(frame, self._frame_names)}")
+            raise UnknownNameError(f"{self.name} has no frame {choose_from(frame, self._frame_names)}")
         return named[frame]
 
     @property

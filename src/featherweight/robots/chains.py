@@ -26,52 +26,54 @@ GRAVITY: Vector = (9.81, 0.0, 0.0)
 
 
 @checked
-def geared_chain(n: int, random: SeedOrNone = None) -> Description:
+def geared_chain(n: int, rng: SeedOrNone = None) -> Description:
     """Return a chain of `n` links, link-0 ..., each with a rotor on the body below it that turns 6 times as fast.
 
-    `random` is the seed of a random chain, with gears of 1 to 5 and the usual gravity; without a seed the chain is uniform.
-    Raises ValueError if `n` < 1.
+    `rng` is the seed, or the generator, of a random chain, with gears of 1 to 5 and the usual gravity; without it, the chain is
+    uniform. Raises ValueError if `n` < 1.
     """
     if n < 1:
         raise ValueError(f"n: expected 1 or more, got {n}")
-    rng = None if random is None else np.random.default_rng(random)
+    generator = None if rng is None else np.random.default_rng(rng)
     parts: list[Part] = []
     for i in range(n):
         below = f"link-{i - 1}" if i else WORLD
-        ratio = 6.0 if rng is None else float(rng.integers(1, 6))
+        ratio = 6.0 if generator is None else float(generator.integers(1, 6))
         parts += [
-            _part(rng, f"link-{i}", f"joint{i + 1}", below),
-            _part(rng, f"rotor-{i}", f"joint{i + 1}r", below)._replace(follows=((f"joint{i + 1}", ratio),)),
+            _part(generator, f"link-{i}", f"joint{i + 1}", below),
+            _part(generator, f"rotor-{i}", f"joint{i + 1}r", below)._replace(follows=((f"joint{i + 1}", ratio),)),
         ]
-    return _chain("geared_chain", n, random, parts)
+    return _chain("geared_chain", n, rng, parts)
 
 
 @checked
-def belt_chain(n: int, random: SeedOrNone = None) -> Description:
+def belt_chain(n: int, rng: SeedOrNone = None) -> Description:
     """Return a chain of `n` links; the two rotors of each pair of links, A and B, are on the body below A.
 
-    Gears of 2 and belts of 3, and 1 from A on to B: q_rotor_A = 6 q_A and q_rotor_B = 6 (q_A + q_B). `random` is the seed of a
-    random chain, with gears and belts of 1 to 5 and the usual gravity. Raises ValueError if `n` is odd or < 2.
+    Gears of 2 and belts of 3, and 1 from A on to B: q_rotor_A = 6 q_A and q_rotor_B = 6 (q_A + q_B). `rng` is the seed, or the
+    generator, of a random chain, with gears and belts of 1 to 5 and the usual gravity. Raises ValueError if `n` is odd or < 2.
     """
     if n < 2 or n % 2:
         raise ValueError(f"n: expected an even number, 2 or more, got {n}")
-    rng = None if random is None else np.random.default_rng(random)
+    generator = None if rng is None else np.random.default_rng(rng)
     parts: list[Part] = []
     for i in range(0, n, 2):
         below, A, B = f"link-{i - 1}" if i else WORLD, f"joint{i + 1}", f"joint{i + 2}"
-        gear_A, belt_A, gear_B, belt_B, belt_AB = (2, 3, 2, 3, 1) if rng is None else map(int, rng.integers(1, 6, 5))
+        gear_A, belt_A, gear_B, belt_B, belt_AB = (
+            (2, 3, 2, 3, 1) if generator is None else map(int, generator.integers(1, 6, 5))
+        )
         through_A = float(gear_B * belt_B)
         parts += [
-            _part(rng, f"link-{i}", A, below),
-            _part(rng, f"rotor-{i}", f"{A}r", below)._replace(follows=((A, float(gear_A * belt_A)),)),
-            _part(rng, f"rotor-{i + 1}", f"{B}r", below)._replace(follows=((A, through_A), (B, through_A * belt_AB))),
-            _part(rng, f"link-{i + 1}", B, f"link-{i}"),
+            _part(generator, f"link-{i}", A, below),
+            _part(generator, f"rotor-{i}", f"{A}r", below)._replace(follows=((A, float(gear_A * belt_A)),)),
+            _part(generator, f"rotor-{i + 1}", f"{B}r", below)._replace(follows=((A, through_A), (B, through_A * belt_AB))),
+            _part(generator, f"link-{i + 1}", B, f"link-{i}"),
         ]
-    return _chain("belt_chain", n, random, parts)
+    return _chain("belt_chain", n, rng, parts)
 
 
-def _chain(kind: str, n: int, random: np.random.Generator | int | None, parts: list[Part]) -> Description:
-    if random is None:
+def _chain(kind: str, n: int, rng: np.random.Generator | int | None, parts: list[Part]) -> Description:
+    if rng is None:
         return robot_of_parts(f"{kind}_{n}", parts, gravity=GRAVITY)
     return robot_of_parts(f"random_{kind}_{n}", parts)
 

@@ -142,7 +142,7 @@ class ForceRows:
         x = self.lengths
         if x is None or not rows:
             return {}
-        q = System.random_configuration(self.robot, 0)  # loops may be open: the zeros are the same
+        q = System.random_configuration(self.robot, rng=0)  # loops may be open: the zeros are the same
         _, S = x.evaluate(q)
         moves: Array = np.asarray(S != 0.0)
         if x.jacobians is not None:

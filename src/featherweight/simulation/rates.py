@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..algorithms.integration import write_slopes
 from ..array_types import Array
 from ..engine.function import CompiledFunction
-from ..model.tree import FLOATING, PLANAR, SPHERICAL
-from ..spatial.lie_jacobians import ad_se2, ad_se3, ad_so3, right_jacobian
+from ..model.tree import FLOATING
 from .forces_at_joints import ForcesAtJoints
 
 
@@ -46,16 +46,12 @@ def through(function: CompiledFunction[Any], *arguments: Any) -> list[Rated]:
     return [Rated(y, sum(next(slopes) @ rates for rates in moving.values())) for y in _listed(function(*values))]
 
 
-ADJOINTS = {FLOATING: (ad_se3, 3, 6), SPHERICAL: (ad_so3, 0, 3), PLANAR: (ad_se2, 2, 3)}
-"""Of each kind of joint whose velocities do not commute: ad, and the range of rotations in its velocity."""
-
-
 def exponential_slopes(kind: int, v: Array) -> tuple[Array, Array]:
     """Return the derivatives of q exp(v), as velocities there, by q and by v, which are the first of the numbers `v`."""
-    ad, first, stop = ADJOINTS[kind]
-    matrix = ad(v[:stop])
-    J = right_jacobian(matrix, np.asarray(np.linalg.norm(v[first:stop])))
-    return np.eye(stop) - matrix @ J, J  # exp(-ad) and (1 - exp(-ad))/ad
+    size = 6 if kind == FLOATING else 3
+    by_q, by_v = np.zeros((2, size, size))
+    write_slopes(kind, 0, v.tolist(), by_q, by_v)
+    return by_q, by_v
 
 
 def _listed(results: object) -> Any:

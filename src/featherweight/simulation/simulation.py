@@ -226,6 +226,22 @@ class Simulation(SuggestsNames):
     def __copy__(self) -> Simulation:
         return copy.deepcopy(self)
 
+    @exclusive
+    @knows_keywords
+    def with_options(self, *, on_failure: str | None = None, threads: int | None = None) -> Simulation:
+        """Return a copy that treats failed steps otherwise, or uses another number of threads; None leaves an option as it is.
+
+        Raises ValueError for other options than those of a `Simulation`.
+        """
+        check_threads("Simulation", threads)
+        copied = copy.deepcopy(self)
+        if on_failure is not None:
+            check_choice("on_failure", on_failure, ON_FAILURE)
+            copied.on_failure = copied._fleet.on_failure = on_failure
+        if threads is not None:
+            copied._fleet.threads = threads
+        return copied
+
     # the state
 
     @exclusive
@@ -514,9 +530,7 @@ class Simulation(SuggestsNames):
         """
         if contacts is not None:
             check_count("contacts", contacts, 1)
-        copied = copy.deepcopy(self)
-        copied.on_failure = copied._fleet.on_failure = "raise"
-        return StepFunction(copied, contacts)
+        return StepFunction(self.with_options(on_failure="raise"), contacts)
 
     # many steps
 

@@ -1,23 +1,24 @@
 """Lie groups of joint configurations: rotations as unit quaternions, rigid motions in space and in the plane.
 
     exp SO(3)   (w/2 sinc h, cos h)                                            h = |w|/2, sinc x = (sin x)/x
-    exp SE(3)   l -> V(w) l = sinc 2h l + 1/2 sinc² h w x l + (1 - sinc 2h)/(4h²) w (w . l)
+    exp SE(3)   l -> V(w) l = l + 1/2 sinc² h w x l + (1 - sinc 2h)/(4h²) w x (w x l)
     V(w)^-1 l = l - w x l / 2 + (1 - h cot h)/(4h²) w x (w x l)
 
 The formulas are those of Solà, Deray and Atchuthan, "A micro Lie theory for state estimation in robotics" (2018), appendices B
 to D, with half angles. Scalars may be of any kind, including NumPy arrays. There is no branch for tiny angles: `TINY` keeps
-quotients defined, and the digits that (1 - sinc) or (1 - h cot h) lose there are below the rounding of l.
+quotients defined. The coefficients (1 - sinc 2h)/(4h²) and (1 - h cot h)/(4h²) keep all digits there, so that derivatives keep
+theirs.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from .vectors import Mat3, Scalar, Vec3, rotation_from_quaternion, sincos, sqrt
 
 TINY = 1e-30  # [rad²] far below angles at which sin x and x differ
+SIGN = 2.0**-62  # added to numbers whose sign is taken: a power of two, so that the sign of zero has the rate zero
 
 
 class Quaternion(NamedTuple):
@@ -38,9 +39,9 @@ class Quaternion(NamedTuple):
         return Quaternion(r * a.u, r * a.s)
 
     def upright(a) -> Quaternion:
-        """Return the same rotation with s not negative, for floats or arrays."""
-        side: Any = np.where(a.s < 0.0, -1.0, 1.0) if isinstance(a.s, np.ndarray) else -1.0 if a.s < 0.0 else 1.0
-        return Quaternion(side * a.u, side * a.s)
+        """Return the same rotation with s not negative."""
+        sign = side(a.s)
+        return Quaternion(sign * a.u, sign * a.s)
 
     def matrix(a) -> Mat3:
         """Return the rotation matrix of a unit quaternion."""
@@ -58,28 +59,40 @@ class Quaternion(NamedTuple):
         return Quaternion(Vec3(0.5 * u.x, 0.5 * u.y, 0.5 * u.z), 0.0 - 0.5 * a.u.dot(w))
 
 
-def quaternion_of_matrix(R: Any) -> Quaternion:
-    """Return the unit quaternion of a rotation matrix, with s not negative. Its entries are floats, or arrays of one shape.
+ASIDE = 0.0173  # thresholds that rotations of robots, whose entries are often 0, 1 or equal, do not meet by construction
 
-    The rows of 4 q qᵀ have its direction; the row with the greatest diagonal entry loses no digit (Shepperd 1978).
+
+def quaternion_of_matrix(R: Any) -> Quaternion:
+    """Return the unit quaternion of a rotation matrix, with s not negative.
+
+    The rows of 4 q qᵀ have the direction of q. Three signs choose a row whose diagonal entry is about 1 or greater, which
+    loses no digit (after Shepperd 1978). Rates of a chosen sign, which rounding causes, change only the length of the row.
     """
     (a, b, c), (d, e, f), (g, h, i) = R
     x, y, z = h - f, c - g, d - b
-    rows = (
-        (1.0 + a - e - i, b + d, c + g, x),
-        (b + d, 1.0 + e - a - i, f + h, y),
-        (c + g, f + h, 1.0 + i - a - e, z),
-        (x, y, z, 1.0 + a + e + i),
-    )
-    if isinstance(a, np.ndarray):
-        best = np.argmax([row[k] for k, row in enumerate(rows)], axis=0)
-        x, y, z, s = (np.choose(best, column) for column in rows)
-    else:
-        k = 0
-        for j in range(1, 4):
-            k = j if rows[j][j] > rows[k][k] else k
-        x, y, z, s = rows[k]
-    return Quaternion(Vec3(x, y, z), s).normalized().upright()
+    by_x = Quaternion(Vec3(1.0 + a - e - i, b + d, c + g), x)
+    by_y = Quaternion(Vec3(b + d, 1.0 + e - a - i, f + h), y)
+    by_z = Quaternion(Vec3(c + g, f + h, 1.0 + i - a - e), z)
+    by_s = Quaternion(Vec3(x, y, z), 1.0 + a + e + i)
+    lower, first, last = at_least(i, ASIDE), at_least(a - e, 2.0 * ASIDE), at_least(a + e, -3.0 * ASIDE)
+    return chosen(lower, chosen(last, by_s, by_z), chosen(first, by_x, by_y)).normalized().upright()
+
+
+def chosen(first: Scalar, a: Quaternion, b: Quaternion) -> Quaternion:
+    """Return a if `first` is 1, and b if it is 0."""
+    second = 1.0 - first
+    return Quaternion(first * a.u + second * b.u, first * a.s + second * b.s)
+
+
+def side(x: Scalar) -> Scalar:
+    """Return -1 for numbers below zero, 1 for others."""
+    moved = x + SIGN
+    return moved / sqrt(moved * moved)
+
+
+def at_least(x: Scalar, threshold: float) -> Scalar:
+    """Return 1 for numbers from a threshold on, 0 for smaller ones."""
+    return 0.5 + 0.5 * side(x - threshold)
 
 
 def quaternion_at(q: Any, k: int) -> Quaternion:
@@ -102,10 +115,36 @@ def exp_so3(w: Vec3) -> Quaternion:
 
 def exp_se3(l: Vec3, w: Vec3) -> tuple[Vec3, Quaternion]:
     """Return the displacement and the rotation."""
-    sinc, c, h2 = sinc_of_half(w)
-    sinc2 = sinc * c  # sin(2h)/(2h)
-    step = sinc2 * l + 0.5 * sinc * sinc * w.cross(l) + (0.25 * (1.0 - sinc2) / h2 * w.dot(l)) * w
+    sinc, c, _ = sinc_of_half(w)
+    once = w.cross(l)
+    step = l + 0.5 * sinc * sinc * once + sinc_rest(sinc * c, w.dot(w)) * w.cross(once)  # sinc 2h = sinc h cos h
     return step, Quaternion(0.5 * sinc * w, c)
+
+
+SINC_REST = tuple((-1.0) ** k / math.factorial(2 * k + 3) for k in range(9))  # (1 - sinc x)/s in s = x², to rounding for s < 1
+
+
+def sinc_rest(sinc: Scalar, s: Scalar) -> Scalar:
+    """Return (1 - sinc x)/s for s = x²: a series for s < 1, where the difference would lose digits."""
+    far, near, o, m = parted(s)
+    return far * ((1.0 - sinc) / o) + near * power_series(SINC_REST, m)
+
+
+def parted(s: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """Return weights (1, 0) for s >= 1 and (0, 1) for s < 1, and for each a number that is s where the weight is 1.
+
+    The first number is never less than 1, and the second is 0 where it does not count.
+    """
+    far = at_least(s, 1.0)
+    near = 1.0 - far
+    return far, near, s + near, s * near
+
+
+def power_series(coefficients: tuple[float, ...], s: Scalar) -> Scalar:
+    total: Scalar = 0.0
+    for k in range(len(coefficients) - 1, -1, -1):
+        total = total * s + coefficients[k]
+    return total
 
 
 def exp_se2(x: Scalar, y: Scalar, angle: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
@@ -125,46 +164,78 @@ ARC = tuple((-1.0) ** k / (2 * k + 1) for k in range(11, -1, -1))  # arctan(t)/t
 
 def log_so3(q: Quaternion) -> Vec3:
     """Return the rotation vector, of length at most pi, of a unit quaternion or its negative."""
-    side = _side(q.s)
-    w: Vec3 = (2.0 * side * angle_over_sine(side * q.s, q.u.dot(q.u))) * q.u
+    sign = side(q.s)
+    w: Vec3 = (2.0 * sign * angle_over_sine(sign * q.s, q.u.dot(q.u))) * q.u
     return w
 
 
 def log_se3(p: Vec3, q: Quaternion) -> tuple[Vec3, Vec3]:
     """Return l and w with exp_se3(l, w) = (p, q)."""
-    side, sine2 = _side(q.s), q.u.dot(q.u)
-    g = angle_over_sine(side * q.s, sine2)
-    w: Vec3 = (2.0 * side * g) * q.u
+    sign, sine2 = side(q.s), q.u.dot(q.u)
+    g = angle_over_sine(sign * q.s, sine2)
+    w: Vec3 = (2.0 * sign * g) * q.u
     once = w.cross(p)
-    return p - 0.5 * once + ((1.0 - g * (side * q.s)) / (w.dot(w) + TINY)) * w.cross(once), w
+    return p - 0.5 * once + (0.25 * cotangent_rest(sign * q.s, sine2)) * w.cross(once), w
 
 
 def log_se2(x: Scalar, y: Scalar, c: Scalar, s: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """Return (x, y, angle) whose exp_se2 is (x, y, c, s)."""
-    ahead, turned = _side(c), _side(s)
-    more = sqrt(0.5 * (1.0 + ahead * c))  # the greater and the lesser of cosine and sine of half the angle
-    less = 0.5 * turned * s / more
-    acute, obtuse = 0.5 + 0.5 * ahead, 0.5 - 0.5 * ahead
-    cosine, sine = acute * more + obtuse * less, acute * less + obtuse * more
+    turned, cosine, sine = half_turn(c, s)
     g = angle_over_sine(cosine, sine * sine)
     half = turned * g * sine
     return g * cosine * x + half * y, g * cosine * y - half * x, 2.0 * half
 
 
-def _side(x: Scalar) -> Scalar:
-    """Return -1 for numbers below zero, 1 for others."""
-    moved = x + 1e-150
-    return moved / sqrt(moved * moved)
+def half_turn(c: Scalar, s: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """Return the sign of an angle in ±π, and cosine and sine of half its size, from its cosine and sine."""
+    ahead, turned = side(c), side(s)
+    more = sqrt(0.5 * (1.0 + ahead * c))  # the greater and the lesser of cosine and sine of half the angle
+    less = 0.5 * turned * s / more
+    acute, obtuse = 0.5 + 0.5 * ahead, 0.5 - 0.5 * ahead
+    return turned, acute * more + obtuse * less, acute * less + obtuse * more
 
 
 def angle_over_sine(cosine: Scalar, sine2: Scalar) -> Scalar:
     """Return h / sin h for 0 <= h <= pi/2, from cos h and sin² h."""
-    whole = 1.0 + cosine
-    t2 = sine2 / (whole * whole)  # squared tangents of h/2, h/4 and h/8
-    for _ in range(2):
-        r = 1.0 + sqrt(1.0 + t2)
-        whole, t2 = whole * r, t2 / (r * r)
+    e = eighth_of(cosine, sine2)
     series: Scalar = 0.0
     for k in range(len(ARC)):
-        series = series * t2 + ARC[k]
-    return 8.0 * series / whole
+        series = series * e.t2 + ARC[k]
+    return 8.0 * series / e.whole
+
+
+class Eighth(NamedTuple):
+    """Half-angle steps from sin h: t = tan(h/8), and sin h = whole t."""
+
+    t2: Scalar
+    whole: Scalar
+    quarter: Scalar  # tan(h/4) / t
+    half: Scalar  # tan(h/2) / tan(h/4)
+
+
+def eighth_of(cosine: Scalar, sine2: Scalar) -> Eighth:
+    """Return the steps for 0 <= h <= pi/2, from cos h and sin² h."""
+    first = 1.0 + cosine
+    t2 = sine2 / (first * first)  # squared tangents of h/2, h/4 and h/8
+    half = 1.0 + sqrt(1.0 + t2)
+    t2 = t2 / (half * half)
+    quarter = 1.0 + sqrt(1.0 + t2)
+    return Eighth(t2 / (quarter * quarter), first * half * quarter, quarter, half)
+
+
+def cotangent_rest(cosine: Scalar, sine2: Scalar) -> Scalar:
+    """Return F = (1 - h cot h)/h² for 0 <= h <= pi/2, from cos h and sin² h.
+
+    F(h) = (F(h/2) + tan(h/2)/(h/2))/4, whose terms are positive, and no digit is lost at small angles.
+    """
+    e = eighth_of(cosine, sine2)
+    rest: Scalar = 0.0  # of arctan(t)/t = 1 - t² rest, for t = tan(h/8)
+    for k in range(len(ARC) - 1):
+        rest = rest * e.t2 - ARC[k]
+    tangent = 1.0 / (1.0 - e.t2 * rest)  # tan(x)/x for x = h/8, h/4 and h/2
+    F = rest * tangent * tangent
+    F = 0.25 * (F + tangent)
+    tangent = 0.5 * e.quarter * tangent
+    F = 0.25 * (F + tangent)
+    tangent = 0.5 * e.half * tangent
+    return 0.25 * (F + tangent)

@@ -27,7 +27,7 @@ AGREEMENT = 1e-10
 
 def ring(kind: str, joints: int, *, digits: int = 6, lightest: float = 1.0) -> fw.Description:
     """Return a ring whose last body is lighter by a factor than it would be."""
-    made = closed_mechanism(kind, joints, seed=0, digits=digits)
+    made = closed_mechanism(kind, joints, rng=0, digits=digits)
     last = made.bodies[-1]
     mass, center, rotational = last.inertia.mass, last.inertia.center, last.inertia.rotational
     light = fw.Inertia(lightest * mass, center, tuple(lightest * x for x in rotational))
@@ -48,7 +48,7 @@ def carried(made: fw.Description, *, mast: bool = True) -> fw.Description:
 def assert_agrees(robot: fw.ClosedRobot, seed: int = 0) -> None:
     """Check accelerations under forces on joints and bodies at three states."""
     rng = np.random.default_rng(seed)
-    q = robot.random_configuration(rng, 3)
+    q = robot.random_configuration(rng=rng, size=3)
     v, tau = rng.standard_normal((2, 3, robot.nv))
     f = rng.standard_normal((3, len(robot.bodies), 6))
     expected = robot.forward_dynamics(q, v, tau, external_forces=f, algorithm="aba")

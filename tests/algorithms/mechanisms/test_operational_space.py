@@ -18,8 +18,8 @@ NOISE = 0.15
 """Relative tolerance of increments: random gears of ratio one take fewer operations. A power more would give 1.4 or more."""
 
 CHAINS: dict[str, Callable[[int], fw.Description]] = {
-    "geared": lambda n: robots.geared_chain(n, random=1),
-    "belts": lambda n: robots.belt_chain(n, random=2),
+    "geared": lambda n: robots.geared_chain(n, rng=1),
+    "belts": lambda n: robots.belt_chain(n, rng=2),
 }
 
 

@@ -24,8 +24,8 @@ from featherweight.model.generators import chain, random_tree
 
 needs_own_linker = pytest.mark.skipif(not links_itself(this_machine()), reason="CasADi calls back into Python here")
 RNG = np.random.default_rng(4)
-ARM = fw.build(chain(3, seed=2))
-TREE = fw.build(random_tree(3, seed=3, joint_types=("revolute", "spherical"), masses=(0.5, 3.0)))
+ARM = fw.build(chain(3, rng=2))
+TREE = fw.build(random_tree(3, rng=3, joint_types=("revolute", "spherical"), masses=(0.5, 3.0)))
 
 
 def back(f: Any, name: str = "f") -> Any:
@@ -81,7 +81,7 @@ def test_derivatives_are_by_the_numbers_of_a_configuration(way: Any) -> None:
     """
     f = TREE.gravity_force
     wrapped = way(f)
-    q = TREE.random_configuration(RNG)
+    q = TREE.random_configuration(rng=RNG)
     J = np.array(wrapped.jacobian()(q, 0))
     assert J.shape == (TREE.nv, TREE.nq)
     e = 1e-6
@@ -98,9 +98,9 @@ def test_jacobians_are_those_of_the_algorithm_that_gives_the_value(way: Any, len
     """Check the algorithm: off the manifold, algorithms are different functions; here the Jacobian by another has fewer
     operations.
     """
-    robot = fw.build(random_tree(3, seed=5, joint_types=("spherical", "revolute"), masses=(0.5, 2.0)))
+    robot = fw.build(random_tree(3, rng=5, joint_types=("spherical", "revolute"), masses=(0.5, 2.0)))
     f = robot.forward_dynamics
-    x = [robot.random_configuration(0), *RNG.standard_normal((2, robot.nv))]
+    x = [robot.random_configuration(rng=0), *RNG.standard_normal((2, robot.nv))]
     x[0][next(j.q_slice for j in robot.joints if j.type.nq == 4)] *= length
     wrapped = way(f)
     J = np.array(wrapped.jacobian()(*x, 0)[0])
@@ -255,7 +255,7 @@ def test_jacobians_of_processors_without_vectors_are_those_in_lanes(tmp_path: An
     """Check that derivatives of all directions in vectors and number by number have the same patterns, in the same order."""
     f = TREE.forward_dynamics
     assert casadi_functions("f", f)[1].routine.in_lanes(2) is not None
-    x = [TREE.random_configuration(RNG), *RNG.standard_normal((2, TREE.nv))]
+    x = [TREE.random_configuration(rng=RNG), *RNG.standard_normal((2, TREE.nv))]
     blocks = []
     for name, target in (
         ("wide", this_machine()._replace(vector_bytes=16)),

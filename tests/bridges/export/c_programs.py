@@ -116,12 +116,12 @@ def one_by_one(f: Any, states: Sequence[Any]) -> list[Any]:
 
 def quaternion_robot() -> fw.Robot:
     """Return a robot with a quaternion among its coordinates."""
-    return fw.build(random_tree(4, seed=3, joint_types=KINDS, masses=(0.5, 3.0)))
+    return fw.build(random_tree(4, rng=3, joint_types=KINDS, masses=(0.5, 3.0)))
 
 
 def states(f: Any, robot: fw.Robot, dtype: Any) -> list[Any]:
     rng = np.random.default_rng(1)
-    known = {"q": robot.random_configuration(rng, 6)}
+    known = {"q": robot.random_configuration(rng=rng, size=6)}
     return [np.asarray(known.get(x.name, rng.standard_normal((6, *x.shape))), dtype) for x in f.program.inputs]
 
 

@@ -112,7 +112,7 @@ def test_the_cmake_project_is_one_that_others_add(tmp_path: Path, robot: fw.Robo
         (folder / "CMakeLists.txt").write_text(text + "target_link_libraries(main tree)\n")
         subprocess.run([cmake, "-S", folder, "-B", folder / "build"], check=True, capture_output=True)
         subprocess.run([cmake, "--build", folder / "build"], check=True, capture_output=True)
-        q = robot.random_configuration(2, 3)
+        q = robot.random_configuration(rng=2, size=3)
         [M] = run_in_c([str(folder / "build" / "main")], robot.mass_matrix, [q], np.float64)
         np.testing.assert_allclose(M, robot.mass_matrix(q), rtol=0, atol=1e-12 * abs(M).max())
 
@@ -194,7 +194,10 @@ def test_functions_of_robots_with_loops_are_exported_as_others(tmp_path: Path) -
     f = bar.forward_dynamics
     fw.export(f, tmp_path, name="bar", robot=bar, files=("static", "source"))
     (tmp_path / "main.c").write_text(program(f, f.name, "bar.h", "double"))
-    given = [bar.random_configuration(np.random.default_rng(3), 4), *np.random.default_rng(4).standard_normal((2, 4, bar.nv))]
+    given = [
+        bar.random_configuration(rng=np.random.default_rng(3), size=4),
+        *np.random.default_rng(4).standard_normal((2, 4, bar.nv)),
+    ]
     [expected] = one_by_one(f, given)
     for linked, exact in (("libbar.a", True), ("bar.c", False)):
         subprocess.run([COMPILERS[0], *STRICT, "main.c", linked, "-lm", "-o", "main"], cwd=tmp_path, check=True)

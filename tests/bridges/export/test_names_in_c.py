@@ -16,7 +16,7 @@ from featherweight.exporting.c_names import plain_name
 from featherweight.exporting.routine import routines
 from featherweight.model.generators import chain
 
-ROBOT = fw.build(chain(2, seed=2))
+ROBOT = fw.build(chain(2, rng=2))
 F, G = ROBOT.gravity_force, ROBOT.kinetic_energy
 ARM = """<robot name="{robot}"><link name="base"/>
 <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
@@ -111,7 +111,7 @@ def test_no_joints_name_ends_a_comment(joint: str, tmp_path: Path) -> None:
 @pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
 def test_two_exports_go_into_one_program_of_cpp(tmp_path: Path) -> None:
     fw.export({"one": F}, tmp_path, name="first", files="static")
-    fw.export({"two": fw.build(chain(3, seed=1)).gravity_force}, tmp_path, name="second", files="source")
+    fw.export({"two": fw.build(chain(3, rng=1)).gravity_force}, tmp_path, name="second", files="source")
     (tmp_path / "main.cpp").write_text(
         '#include <cmath>\n#include "first.h"\n#include "second.h"\n#include "first.h"\n'
         "int main() {\n  double q[3] = {0, 0, 0}, one_tau[2], two_tau[3];\n"

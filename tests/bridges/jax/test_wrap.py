@@ -32,7 +32,7 @@ RNG = np.random.default_rng(5)
 SINGLE = 1e-5  # tolerance in single precision
 EXACT = 1e-12  # relative: derivatives by other algorithms round differently
 H = 1e-3  # [s]
-FLYING = fw.build(from_parents([-1, 0], seed=1, joint_types=("floating", "revolute"), masses=(0.5, 2.0)))
+FLYING = fw.build(from_parents([-1, 0], rng=1, joint_types=("floating", "revolute"), masses=(0.5, 2.0)))
 ARM = fw.build(chain(2))
 
 
@@ -50,7 +50,7 @@ def on_cuda() -> list[Any]:
 
 
 def state(robot: fw.Robot, *batch: int) -> list[Any]:
-    return [robot.random_configuration(RNG, size=batch), *RNG.standard_normal((2, *batch, robot.nv))]
+    return [robot.random_configuration(rng=RNG, size=batch), *RNG.standard_normal((2, *batch, robot.nv))]
 
 
 def close(x: Any, y: Any, tolerance: float = EXACT) -> None:
@@ -229,7 +229,7 @@ def test_equal_functions_are_one_program() -> None:
     targets = len(xla_target._targets)
     assert texts[0] == texts[1] and "custom_call @featherweight." in texts[0] and "callback" not in texts[0]
     assert jax.jit(wrap(fw.build(chain(2)).forward_dynamics)).lower(*x).as_text() == texts[0]
-    assert jax.jit(wrap(fw.build(chain(2, seed=1)).forward_dynamics)).lower(*x).as_text() != texts[0]
+    assert jax.jit(wrap(fw.build(chain(2, rng=1)).forward_dynamics)).lower(*x).as_text() != texts[0]
     assert len(xla_target._targets) == targets + 1
 
 

@@ -27,12 +27,12 @@ def arm() -> Any:
 def flying() -> Any:
     """Return a free-flyer with a joint of each other kind of rotation."""
     types = ("floating", "revolute", "spherical", "planar")
-    return featherweight.build(generators.from_parents([-1, 0, 0], seed=27, joint_types=types))
+    return featherweight.build(generators.from_parents([-1, 0, 0], rng=27, joint_types=types))
 
 
 def tensors(robot: Any, *batch: int, dtype: Any = torch.float64) -> list[Any]:
     rng = np.random.default_rng(4)
-    q = robot.random_configuration(rng, size=batch)
+    q = robot.random_configuration(rng=rng, size=batch)
     return [
         torch.as_tensor(x).to(dtype)
         for x in (q, rng.standard_normal((*batch, robot.nv)), rng.standard_normal((*batch, robot.nv)))

@@ -35,7 +35,7 @@ def loop() -> Any:
 
 def tensors(robot: Any, *batch: int, dtype: Any = torch.float64) -> list[Any]:
     rng = np.random.default_rng(4)
-    q = robot.random_configuration(rng, size=batch)
+    q = robot.random_configuration(rng=rng, size=batch)
     v, tau = rng.standard_normal((2, *batch, robot.nv))
     return [torch.as_tensor(x).to(dtype) for x in (q, v, tau)]
 
@@ -85,7 +85,7 @@ def test_zeros_that_are_not_stored_are_zeros(arm: Any, place: int, moving: bool)
     args[place] = torch._efficientzerotensor(2, dtype=torch.float64)
     other[place] = torch.zeros(2, dtype=torch.float64)
     args[(place + 1) % 3].requires_grad_(moving)
-    f = wrap(featherweight.build(generators.chain(2, seed=10 * place + moving)).forward_dynamics)
+    f = wrap(featherweight.build(generators.chain(2, rng=10 * place + moving)).forward_dynamics)
     for _ in range(2):
         assert torch.equal(f(*args), f(*other))
 

@@ -197,7 +197,7 @@ def test_controls_are_converted_before_each_step(tmp_path: Path) -> None:
 def test_loops_are_closed_where_digits_open_them() -> None:
     backend = linkage()
     robot = backend.robot
-    q = np.array([robot.random_configuration(k) for k in range(2)])
+    q = np.array([robot.random_configuration(rng=k) for k in range(2)])
     state = backend.order.state(q, np.zeros((2, robot.nv)))
     rough = state.qpos.astype(np.float32).astype(np.float64) + 1e-5
     assert robot.opening(backend.order.robot_state(rough, state.qvel).q).max() > 1e-6  # a simulation refuses such an opening

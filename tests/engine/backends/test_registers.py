@@ -42,9 +42,9 @@ def test_lanes_go_before_the_scalar_that_fills_them() -> None:
 @pytest.mark.parametrize("registers", [4, 9])
 @pytest.mark.parametrize("part", [60, 1400])
 def test_few_registers_and_short_parts_give_the_same_bits(registers: int, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    robot = fw.build(random_tree(4, seed=4), execution="traced")
+    robot = fw.build(random_tree(4, rng=4), execution="traced")
     rng = np.random.default_rng(0)
-    arguments = [robot.random_configuration(rng, 11), *rng.standard_normal((2, 11, robot.nv))]
+    arguments = [robot.random_configuration(rng=rng, size=11), *rng.standard_normal((2, 11, robot.nv))]
     functions = (robot.forward_dynamics, robot.inverse_dynamics.derivative())
 
     def results() -> list[Any]:

@@ -234,9 +234,9 @@ def test_a_trace_without_results_has_a_part() -> None:
     ],
 )
 def test_plans_compute_what_traces_do(options: PlanOptions) -> None:
-    robot = fw.build(random_tree(4, seed=4), execution="traced")
+    robot = fw.build(random_tree(4, rng=4), execution="traced")
     rng = np.random.default_rng(0)
-    arguments = [robot.random_configuration(rng).tolist(), *rng.standard_normal((2, robot.nv)).tolist()]
+    arguments = [robot.random_configuration(rng=rng).tolist(), *rng.standard_normal((2, robot.nv)).tolist()]
     placement = robot.frame_placement(robot.frames[-1].name)  # sines and cosines are among the results
     for f, given in ((robot.forward_dynamics, arguments), (robot.mass_matrix, arguments[:1]), (placement, arguments[:1])):
         sizes = [y.size for y in f.program.outputs]
@@ -276,7 +276,7 @@ def test_fusing_of_a_larger_trace_holds_for_its_parts() -> None:
 
 
 def test_a_plan_is_the_same_each_time() -> None:
-    robot = fw.build(random_tree(3, seed=2), execution="traced")
+    robot = fw.build(random_tree(3, rng=2), execution="traced")
     f = robot.forward_dynamics
     options = host_options(Type("double", 1), fma=True, group=8)
     assert plan_trace(f.trace, [f.program.outputs[0].size], options) == plan_trace(
@@ -288,7 +288,7 @@ def test_a_plan_is_the_same_each_time() -> None:
 
 
 def test_scalars_multiply_vectors_in_all_lanes() -> None:
-    robot = fw.build(random_tree(3, seed=3), execution="traced")
+    robot = fw.build(random_tree(3, rng=3), execution="traced")
     t = robot.inverse_dynamics.derivative().program.in_lanes(4)
     assert t is not None
     plan = plan_lanes(t, host_options(Type("double", 1), fma=True, group=4))

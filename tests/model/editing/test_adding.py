@@ -86,7 +86,7 @@ def test_loops_that_cannot_be_are_refused() -> None:
 
 
 def test_couplings_and_closures_are_those_of_a_mechanism() -> None:
-    tree = from_parents([-1, 0, 1, 0], seed=7)
+    tree = from_parents([-1, 0, 1, 0], rng=7)
     gear, rod = (
         Coupling("gear", "joint3", (("joint1", (2.0,)),), 0.1),
         Closure("rod", ("joint0", "joint2"), lambda q: [q[0] - q[1]]),

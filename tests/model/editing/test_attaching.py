@@ -125,7 +125,7 @@ def test_a_robot_on_the_ground_stays_as_it_is() -> None:
 
 def test_a_first_joint_of_its_own_joins_it() -> None:
     """Check a robot whose root has a joint with the ground: this joint hangs it on the frame."""
-    made = chain(2).attached(from_parents([-1, 0], seed=4), "body1", TILTED, prefix="b_")
+    made = chain(2).attached(from_parents([-1, 0], rng=4), "body1", TILTED, prefix="b_")
     assert next(j for j in made.joints if j.name == "b_joint0").parent == "body1"
     assert interpreted(made).nv == 4
 
@@ -138,7 +138,7 @@ def test_loops_to_the_ground_lead_to_the_frame() -> None:
 
 
 def test_a_body_that_is_called_world_is_not_the_ground_of_the_other() -> None:
-    moving = from_parents([-1, 0], seed=5)
+    moving = from_parents([-1, 0], rng=5)
     assert {j.parent for j in moving.joints} == {WORLD, "body0"}
     named = chain(2).renamed({"body0": "a", "body1": WORLD, "joint0": "ja", "joint1": "jb"})
     for both in (moving.attached(named), named.attached(moving)):
@@ -169,7 +169,7 @@ def test_what_is_no_description_is_refused() -> None:
 
 
 def test_copies_on_copies() -> None:
-    hand = from_parents([-1, 0], seed=6)
+    hand = from_parents([-1, 0], rng=6)
     both = chain(1).attached(hand, "body0", prefix="l_").attached(hand, "body0", TILTED, prefix="r_")
     assert [j.name for j in both.joints] == ["joint0", "l_joint0", "l_joint1", "r_joint0", "r_joint1"]
     assert interpreted(both).nv == 5

@@ -20,7 +20,7 @@ from oracles.states import assert_close
 
 def branched() -> fw.Description:
     """Return a tree: body0 carries body1 and body3; body2 is on body1, body4 on body3."""
-    return from_parents([-1, 0, 1, 0, 3], seed=3)
+    return from_parents([-1, 0, 1, 0, 3], rng=3)
 
 
 def test_an_arm_is_cut_off() -> None:

@@ -25,7 +25,7 @@ from oracles.states import assert_close, random_states
 def positions(description: fw.Description, every: int, seed: int = 0) -> dict[str, Any]:
     """Return positions of every second, third, ... joint that moves, from the robot's random configurations."""
     robot = interpreted(description)
-    q = robot.random_configuration(seed)
+    q = robot.random_configuration(rng=seed)
     return {j.name: q[j.q_slice] for j in robot.joints[::every]}
 
 
@@ -69,7 +69,7 @@ def test_a_robot_with_all_joints_locked_is_a_description_that_does_not_move() ->
 
 
 def test_a_floating_base_is_locked_where_it_is_put() -> None:
-    description = random_tree(4, seed=2, joint_types=("revolute",))
+    description = random_tree(4, rng=2, joint_types=("revolute",))
     joints = [dataclasses.replace(description.joints[0], type=JointType.FLOATING), *description.joints[1:]]
     description = dataclasses.replace(description, joints=tuple(joints))
     q = np.array([1.0, 2.0, 3.0, 0.5, 0.5, -0.5, 0.5])

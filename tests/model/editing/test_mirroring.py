@@ -21,7 +21,7 @@ TILTED = Pose(((0.0, -1.0, 0.0), (0.6, 0.0, -0.8), (0.8, 0.0, 0.6)), (0.1, -0.2,
 
 @pytest.mark.parametrize("axis", "xyz")
 def test_trees_with_one_coordinate_a_joint(axis: str) -> None:
-    description = random_tree(7, seed=4, joint_types=("revolute", "continuous", "prismatic"))
+    description = random_tree(7, rng=4, joint_types=("revolute", "continuous", "prismatic"))
     k = "xyz".index(axis)
     joints = (dataclasses.replace(j, anchor=(0.1, 0.2, -0.1)) if j.type == "revolute" else j for j in description.joints)
     description = dataclasses.replace(description, joints=tuple(joints), frames=(Frame("eye", "body5", TILTED),))
@@ -40,7 +40,7 @@ def test_trees_with_one_coordinate_a_joint(axis: str) -> None:
 
 def test_loops_close_at_the_same_coordinates() -> None:
     robot, image = (closed(x, execution="interpreted") for x in (robots.six_bar(), robots.six_bar().mirrored("y")))
-    q = robot.random_configuration(0, 3)
+    q = robot.random_configuration(rng=0, size=3)
     assert np.abs(image.residual(q)).max() < 1e-12
     assert_close(image.mass_matrix(q), robot.mass_matrix(q))
 
@@ -50,7 +50,7 @@ def test_points_of_shapes_are_mirrored(axis: str) -> None:
     """Check vertices of a mesh, and the normal of a plane, which stays on the side of its image."""
     mesh = Shape("mesh", None, ShapeType.MESH, (1.0, 2.0, 3.0), TILTED, path="a.stl")
     floor = Shape("floor", None, ShapeType.PLANE, (), TILTED)
-    made = dataclasses.replace(random_tree(2, seed=1), shapes=(mesh, floor)).mirrored(axis).shapes
+    made = dataclasses.replace(random_tree(2, rng=1), shapes=(mesh, floor)).mirrored(axis).shapes
     M = np.eye(3)
     M["xyz".index(axis), "xyz".index(axis)] = -1.0
     R, p = np.array(TILTED.R), np.array(TILTED.p)
@@ -65,7 +65,7 @@ def test_points_of_shapes_are_mirrored(axis: str) -> None:
 def test_points_of_height_fields_are_mirrored(axis: str) -> None:
     heights = np.random.default_rng(0).uniform(size=(3, 4))
     hill = Shape("hill", None, ShapeType.HEIGHTFIELD, (2.0, 1.0, 0.5), TILTED, heights=heights)
-    (image,) = dataclasses.replace(random_tree(2, seed=1), shapes=(hill,)).mirrored(axis).shapes
+    (image,) = dataclasses.replace(random_tree(2, rng=1), shapes=(hill,)).mirrored(axis).shapes
     M = np.eye(3)
     M["xyz".index(axis), "xyz".index(axis)] = -1.0
 

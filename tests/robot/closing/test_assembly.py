@@ -32,16 +32,16 @@ def test_what_scipy_closes_from_twenty_starts_is_closed() -> None:
     closed = 0
     for kind, joints in sample:
         for seed in range(2):
-            made = closed_mechanism(kind, joints, seed=seed)
+            made = closed_mechanism(kind, joints, rng=seed)
             peer = Peer(made)
             if not any(map(peer.closes, np.random.default_rng(seed).uniform(-math.pi, math.pi, (20, joints)))):
                 continue
             robot = built(made)
-            for q in (robot.neutral(), *robot.random_configuration(seed, 3)):
+            for q in (robot.neutral(), *robot.random_configuration(rng=seed, size=3)):
                 assert np.abs(peer.residual(q[peer.order(robot)])).max() <= 1e-4
                 assert robot.opening(q) <= 1e-11
             np.testing.assert_array_equal(robot.neutral(), robot.neutral())
-            np.testing.assert_array_equal(robot.random_configuration(1, 2), robot.random_configuration(1, 2))
+            np.testing.assert_array_equal(robot.random_configuration(rng=1, size=2), robot.random_configuration(rng=1, size=2))
             closed += 1
     assert closed >= 16  # SciPy closes these, and so must we
 
@@ -50,13 +50,13 @@ def test_what_scipy_closes_from_twenty_starts_is_closed() -> None:
 @pytest.mark.parametrize("digits", [3, 5])
 def test_loops_that_contradict_each_other_are_closed_but_for_that(kind: str, joints: int, free: int, digits: int) -> None:
     """Check welded planar loops, where the constraints across the plane follow from the others up to rounding."""
-    made = closed_mechanism(kind, joints, seed=2, digits=digits)
+    made = closed_mechanism(kind, joints, rng=2, digits=digits)
     rounding = 20.0 * joints * 10.0**-digits
     robot = built(made, loop_tolerance=rounding)
     assert robot.nv == free
     assert robot.report()["redundant constraints"].startswith(str(6 * len(made.loops) - joints + free))
     assert "'loop0' by " in robot.report()["loops that contradict each other"]
-    q = robot.random_configuration(0, 5)
+    q = robot.random_configuration(rng=0, size=5)
     assert 1e-2 * 10.0**-digits < np.abs(robot.residual(q)).max() <= rounding
     assert robot.opening(q).max() <= 2e-12
     moved = robot.integrate(q, 0.01 * np.random.default_rng(0).standard_normal((5, robot.nv)))
@@ -94,7 +94,7 @@ def test_contradicting_loops_that_close_exactly_somewhere_are_closed_elsewhere(c
     assert robot.nv == (2 if arm else 1)
     assert "by" in robot.report()["loops that contradict each other"]
     assert np.abs(robot.neutral()[0]) < 0.3
-    q = robot.random_configuration(0, 4)
+    q = robot.random_configuration(rng=0, size=4)
     assert np.ptp(q[:, 0]) > 0.5 and robot.opening(q).max() <= 2e-12 and np.abs(robot.residual(q)).max() <= 1e-4
 
 
@@ -129,11 +129,11 @@ def test_the_dynamics_of_rounded_mechanisms_are_those_of_exact_ones() -> None:
     """Check that all algorithms agree to rounding of floats, and with the mechanism whose loops close exactly, to that of
     the file.
     """
-    exact = built(closed_mechanism("planar", 7, seed=3, digits=14))
+    exact = built(closed_mechanism("planar", 7, rng=3, digits=14))
     independent = [j.name for j in exact.joints if j.independent]
-    rounded = built(dataclasses.replace(closed_mechanism("planar", 7, seed=3), independent=tuple(independent)))
+    rounded = built(dataclasses.replace(closed_mechanism("planar", 7, rng=3), independent=tuple(independent)))
     assert exact.nv == rounded.nv == 4
-    q = min(exact.random_configuration(1, 10), key=exact.singularity)
+    q = min(exact.random_configuration(rng=1, size=10), key=exact.singularity)
     near = rounded.close(q)
     np.testing.assert_allclose(near, q, atol=1e-4)
     v, tau = np.random.default_rng(0).standard_normal((2, 4))
@@ -154,10 +154,10 @@ def test_a_guess_says_in_which_way_a_mechanism_goes_together() -> None:
 
 def test_random_configurations_come_in_all_ways_and_within_limits() -> None:
     made = fw.robots.four_bar(BARS)
-    elbow = built(made).random_configuration(0, 40)[:, 1]
+    elbow = built(made).random_configuration(rng=0, size=40)[:, 1]
     assert (elbow > 0.0).sum() >= 5 and (elbow < 0.0).sum() >= 5
     limited = [dataclasses.replace(j, lower=0.1, upper=3.0) if j.name == "joint2" else j for j in made.joints]
-    elbow = built(dataclasses.replace(made, joints=tuple(limited))).random_configuration(0, 40)[:, 1]
+    elbow = built(dataclasses.replace(made, joints=tuple(limited))).random_configuration(rng=0, size=40)[:, 1]
     assert (elbow >= 0.1 - 1e-9).all() and (elbow <= 3.0 + 1e-9).all()
 
 
@@ -191,7 +191,7 @@ def test_singular_values_that_are_small_but_no_rounding_count() -> None:
 
 
 def test_loading_warns_of_loops_that_contradict_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = closed_mechanism("planar", 4, seed=1, digits=4)
+    made = closed_mechanism("planar", 4, rng=1, digits=4)
     monkeypatch.setattr("featherweight.robot.build.load_description", lambda path, **options: made)
     with pytest.warns(fw.ModelWarning, match=r"numbers are rounded, close only to 'loop0' by .* rad. .* more digits"):
         robot = fw.load("drawn.urdf", loop_tolerance=1e-2)

@@ -31,7 +31,7 @@ def test_derivatives_are_those_by_differences(name: str, as_sines: bool) -> None
     robot, all_ = gaps(name)
     rng = np.random.default_rng(0)
     for gap in all_:
-        x = fw.Robot.random_configuration(robot, rng, 4)[:, gap.places]
+        x = fw.Robot.random_configuration(robot, rng=rng, size=4)[:, gap.places]
         J, h = gap(x, as_sines)[1], 1e-6
         n = len(gap.rows)
         ahead, behind = (
@@ -43,7 +43,7 @@ def test_derivatives_are_those_by_differences(name: str, as_sines: bool) -> None
 @pytest.mark.parametrize("name", NAMES)
 def test_as_sines_it_is_what_the_equations_of_motion_hold_at_zero(name: str) -> None:
     robot, all_ = gaps(name)
-    q = fw.Robot.random_configuration(robot, 1, 3)
+    q = fw.Robot.random_configuration(robot, rng=1, size=3)
     own = np.concatenate([gap(q[:, gap.places], as_sines=True)[0] for gap in all_], axis=1)
     np.testing.assert_allclose(own, robot.residual(q), atol=1e-13)
 

@@ -92,7 +92,7 @@ def test_velocities_that_move_no_mass_are_found_in_clusters_of_two(light: tuple[
     made = dataclasses.replace(made, bodies=tuple(fw.Body(b.name) if b.name in light else b for b in made.bodies))
     if loose is None:
         robot = closed(made, execution="interpreted")
-        M = robot.mass_matrix(robot.random_configuration(0))
+        M = robot.mass_matrix(robot.random_configuration(rng=0))
         size = np.sqrt(np.diag(M))
         assert np.linalg.eigvalsh(M / size / size[:, None])[0] > 1e-12
     else:

@@ -117,7 +117,7 @@ def test_pairs_collisions_and_distances_are_pinocchios(name: str) -> None:
     bodies = {link: body.name for body in robot.bodies for link in body.links}
     joined = {frozenset((j.parent, j.child)) for j in robot.joints}
     assert all(frozenset(bodies.get(link) for link, _ in pair) in joined for pair in peer.own_pairs - mine)
-    q = robot.random_configuration(0, (3, 4))
+    q = robot.random_configuration(rng=0, size=(3, 4))
     found, rows = robot.distances(q), q.reshape(-1, robot.nq)
     assert found.distance.shape == (3, 4, len(mine)) and found.points.shape == (3, 4, len(mine), 2, 3)
     theirs = [peer.distances(peer.configuration(row)) for row in rows]
@@ -168,7 +168,7 @@ SHAPES = (
 
 def test_bounding_volumes_leave_out_what_is_farther_apart_only() -> None:
     robot = arm(*SHAPES)
-    q = robot.random_configuration(0, 60)
+    q = robot.random_configuration(rng=0, size=60)
     whole = robot.distances(q)
     assert len(whole.pairs) == 20 and np.isfinite(whole.distance).all()
     for reach in (0.0, 0.05, 0.3):
@@ -189,7 +189,7 @@ def test_bounding_volumes_leave_out_what_is_farther_apart_only() -> None:
 
 def test_of_one_state_only_what_is_near_comes_back() -> None:
     robot = arm(*SHAPES)
-    q = robot.random_configuration(0, 60)
+    q = robot.random_configuration(rng=0, size=60)
     whole = robot.distances(q)
     state = int(whole.distance.min(axis=1).argsort()[30])
     reach = float(np.sort(whole.distance[state])[2])
@@ -207,7 +207,7 @@ def test_numbers_of_a_state_do_not_depend_on_other_states_or_calls() -> None:
     x = np.concatenate([np.column_stack([np.cos(angle), np.sin(angle), np.full(40, z)]) for z in (-1.0, 1.0)])
     hulls = [Shape(f"hull{k}", f"body{k}", ShapeType.MESH, (1.0, 1.0, 2.0), vertices=x) for k in range(3)]
     robot = free_bodies(*hulls)
-    q = robot.random_configuration(0, 40)
+    q = robot.random_configuration(rng=0, size=40)
     first = robot.distances(q)
     for other in (robot.distances(q), free_bodies(*hulls).distances(q)):
         np.testing.assert_array_equal(other.distance, first.distance)
@@ -229,7 +229,7 @@ def panda() -> fw.Robot:
 
 def test_one_state_has_the_answers_of_a_batch_whatever_was_asked_before() -> None:
     robot = panda()
-    q = robot.random_configuration(1, 300)
+    q = robot.random_configuration(rng=1, size=300)
     for margin in (0.0, 0.02):
         batch = robot.in_collision(q, margin=margin)
         assert batch.any() and not batch.all()
@@ -246,7 +246,7 @@ def test_one_state_has_the_answers_of_a_batch_whatever_was_asked_before() -> Non
 
 def test_one_state_may_be_given_in_any_way_that_numpy_takes() -> None:
     robot = panda()
-    q = robot.random_configuration(1, 40)
+    q = robot.random_configuration(rng=1, size=40)
     expected = robot.in_collision(q)
     strided = np.repeat(q, 2, axis=1)[:, ::2]
     frozen = q.copy()
@@ -271,7 +271,7 @@ def test_one_state_may_be_given_in_any_way_that_numpy_takes() -> None:
 
 def test_batches_are_the_same_on_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     robot = panda()
-    q = robot.random_configuration(2, 2000)
+    q = robot.random_configuration(rng=2, size=2000)
     monkeypatch.setattr("featherweight.robot.collision.shape_queries.processors", lambda: 1)
     alone = robot.in_collision(q), robot.collisions(q).touching, robot.distances(q, within=0.05).distance
     monkeypatch.setattr("featherweight.robot.collision.shape_queries.processors", lambda: 4)
@@ -288,7 +288,7 @@ def test_batches_are_the_same_on_several_threads(monkeypatch: pytest.MonkeyPatch
 
 def test_results_are_short_in_words() -> None:
     robot = arm(*SHAPES)
-    q = robot.random_configuration(0, 60)
+    q = robot.random_configuration(rng=0, size=60)
     collisions, one = robot.collisions(q), robot.collisions(q[0])
     touching = int(collisions.touching.any(axis=0).sum())
     assert repr(collisions).startswith(f"<Collisions: {touching} of 20 pairs of shapes touch in 60 states: ")
@@ -299,7 +299,7 @@ def test_results_are_short_in_words() -> None:
 def test_the_jacobian_is_the_slope_of_distances() -> None:
     """Check against central differences with steps of 1e-4."""
     robot = arm(*SHAPES)
-    q = robot.random_configuration(3, (2, 3))
+    q = robot.random_configuration(rng=3, size=(2, 3))
     found = robot.distances(q)
     J = robot.distance_jacobian(q, found)
     assert J.shape == (2, 3, len(found.pairs), robot.nv)
@@ -320,7 +320,7 @@ def test_the_jacobian_is_the_slope_of_distances() -> None:
 
 def test_states_have_the_leading_axes_of_q() -> None:
     robot = arm(*SHAPES)
-    q = robot.random_configuration(0, (2, 3))
+    q = robot.random_configuration(rng=0, size=(2, 3))
     n = len(robot.collision_pairs())
     for rows, axes in ((q, (2, 3)), (q[0], (3,)), (q[0, 0], ()), (q[:0], (0, 3))):
         assert robot.in_collision(rows).shape == axes
@@ -337,7 +337,7 @@ def test_states_have_the_leading_axes_of_q() -> None:
 
 def test_several_threads_may_ask_at_a_time() -> None:
     robot = arm(*SHAPES)
-    q = robot.random_configuration(0, (4, 20))
+    q = robot.random_configuration(rng=0, size=(4, 20))
     expected = robot.distances(q).distance
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda rows: robot.distances(rows).distance, q))
@@ -346,7 +346,7 @@ def test_several_threads_may_ask_at_a_time() -> None:
 
 def test_robots_travel_to_other_processes_after_queries() -> None:
     robot = arm(*SHAPES)
-    q = robot.random_configuration(0, 5)
+    q = robot.random_configuration(rng=0, size=5)
     expected = robot.in_collision(q)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(robot)).in_collision(q), expected)
 
@@ -378,7 +378,7 @@ def test_links_are_named_and_files_may_disable_their_pairs() -> None:
 
 def test_pairs_may_be_given_by_the_names_of_shapes_links_and_bodies() -> None:
     robot = arm(*SHAPES)
-    q = robot.random_configuration(0, 5)
+    q = robot.random_configuration(rng=0, size=5)
     pairs = [("elbow", "a"), ("world", "d"), (None, "tip")]
     chosen = [p.shapes for p in robot.collision_pairs(pairs)]
     assert chosen == [
@@ -427,7 +427,7 @@ def test_bodies_that_a_loop_joins_are_neighbours() -> None:
 
 def test_a_robot_without_pairs_never_collides() -> None:
     robot = arm()
-    q = robot.random_configuration(0, 3)
+    q = robot.random_configuration(rng=0, size=3)
     assert robot.collision_pairs() == ()
     assert not robot.in_collision(q).any()
     assert robot.distances(q).distance.shape == (3, 0)
@@ -439,7 +439,7 @@ def test_a_robot_without_pairs_never_collides() -> None:
 
 def test_what_is_wrong_is_named() -> None:
     robot = arm(*SHAPES)
-    q = robot.random_configuration(0, 3)
+    q = robot.random_configuration(rng=0, size=3)
     with pytest.raises(
         ValueError, match="'hand' is not a shape, link or body with collision shapes; links with some: a, b, c, d"
     ):

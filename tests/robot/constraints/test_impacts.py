@@ -69,7 +69,7 @@ def test_newton_s_law_with_loops(name: str) -> None:
 
 def test_rows_that_depend_on_each_other() -> None:
     """Check two surfaces on one body: velocities as with one of them, and impulses that add up to its own."""
-    robot = fw.build(chain(8, seed=1), execution="interpreted")
+    robot = fw.build(chain(8, rng=1), execution="interpreted")
     x = random_states(robot, 2)
     contact = fw.BilateralContact("body7", "surface")
     one, twice = robot.operational_space([contact]), robot.operational_space([contact, contact])

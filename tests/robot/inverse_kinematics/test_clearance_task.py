@@ -43,7 +43,7 @@ def test_solutions_keep_their_distance_from_obstacles_and_from_other_links() -> 
     term = fw.clearance(robot, [BALL], pairs=[("link0", "link3")])
     reach = fw.FrameTask("tip", "position", weight=[1, 1, 0])
     rng = np.random.default_rng(0)
-    places = robot.frame_placement("tip")(robot.random_configuration(rng, 300))[:, :3, 3]
+    places = robot.frame_placement("tip")(robot.random_configuration(rng=rng, size=300))[:, :3, 3]
     targets = places[np.linalg.norm(places - BALL.placement.p, axis=1) > 0.3]
     careless = fw.InverseKinematics(robot, reach).solve(targets).q
     assert (distances(robot, term, careless) < LEAST - 2e-6).mean() > 0.2

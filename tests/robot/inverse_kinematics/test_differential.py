@@ -98,7 +98,7 @@ def test_loops_are_kept() -> None:
     assert isinstance(robot, fw.ClosedRobot)
     frame = robot.frames[-1].name
     ik = fw.InverseKinematics(robot, fw.FrameTask(frame))
-    q = robot.random_configuration(1)
+    q = robot.random_configuration(rng=1)
     away = robot.frame_placement(frame)(robot.integrate(q, np.full(robot.nv, 0.2)))
     v = ik.velocity(q, away, DT, speed=1.0)
     assert v.shape == (robot.nv,) and abs(v).max() == pytest.approx(1.0)

@@ -32,7 +32,7 @@ def hand() -> fw.InverseKinematics:
 
 
 def hand_targets(count: int, seed: int = 0) -> Array:
-    return panda().frame_placement(HAND)(panda().random_configuration(seed, count))
+    return panda().frame_placement(HAND)(panda().random_configuration(rng=seed, size=count))
 
 
 def limits_of(robot: fw.Robot) -> tuple[Array, Array]:
@@ -71,7 +71,7 @@ def test_threads_share_a_solver() -> None:
 
 def test_reachable_poses_are_reached_by_pinocchios_kinematics_too() -> None:
     targets = hand_targets(500)
-    found = hand().solve(targets, seed=1)
+    found = hand().solve(targets, rng=1)
     assert found.converged.mean() >= 0.995
     q = found.q[found.converged][:100]
     poses = pinocchio_models.example("panda").frame_placement([HAND], q)[:, 0]
@@ -93,25 +93,25 @@ def test_one_problem_from_nearby_takes_few_iterations() -> None:
 
 def test_results_follow_from_the_seed() -> None:
     targets = hand_targets(40)
-    one, same, other = (hand().solve(targets, seed=seed) for seed in (3, 3, 4))
+    one, same, other = (hand().solve(targets, rng=seed) for seed in (3, 3, 4))
     assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
     assert not np.array_equal(one.q, other.q)
-    assert np.array_equal(hand().solve(targets[0], seed=3).q, hand().solve(targets[0], seed=3).q)
+    assert np.array_equal(hand().solve(targets[0], rng=3).q, hand().solve(targets[0], rng=3).q)
 
 
 def test_a_search_does_not_begin_where_the_same_seed_draws_a_configuration() -> None:
     robot = panda()
     for seed in range(5):
-        q = robot.random_configuration(seed)
+        q = robot.random_configuration(rng=seed)
         for targets in (robot.frame_placement(HAND)(q), robot.frame_placement(HAND)(q[None])):
-            assert np.abs(hand().solve(targets, seed=seed).q - q).max() > 1e-3  # the arm has one joint more than a pose needs
-            drawn = hand().solve(targets, seed=np.random.default_rng(seed))
+            assert np.abs(hand().solve(targets, rng=seed).q - q).max() > 1e-3  # the arm has one joint more than a pose needs
+            drawn = hand().solve(targets, rng=np.random.default_rng(seed))
             np.testing.assert_allclose(drawn.q.reshape(-1), q, atol=1e-12)  # equal to a generator with that seed
 
 
 def test_batches_have_any_axes() -> None:
     targets = hand_targets(6)
-    q0 = panda().random_configuration(5, (2, 1))
+    q0 = panda().random_configuration(rng=5, size=(2, 1))
     found = hand().solve(targets.reshape(3, 2, 4, 4)[:, :1], q0[:, 0])
     assert found.q.shape == (3, 2, 9) and found.errors.shape == (3, 2, 2) and found.converged.shape == (3, 2)
     assert hand().solve(targets[:0]).q.shape == (0, 9)
@@ -133,7 +133,9 @@ def test_what_is_out_of_reach_is_not_converged_and_has_the_least_error() -> None
     """
     ik = fw.InverseKinematics(panda(), fw.FrameTask(HAND, "position"))
     far = np.array([3.0, 0.0, 0.333])
-    reach = np.linalg.norm(panda().frame_placement(HAND)(panda().random_configuration(0, 20_000))[:, :3, 3] - far, axis=1)
+    reach = np.linalg.norm(
+        panda().frame_placement(HAND)(panda().random_configuration(rng=0, size=20_000))[:, :3, 3] - far, axis=1
+    )
     for found in (ik.solve(far, restarts=100), ik.solve(far[None], restarts=100)):
         assert not np.any(found.converged)
         assert found.errors.max() == pytest.approx(np.linalg.norm(far - [0.0, 0.0, 0.333]) - 0.8 - 0.05, abs=0.1)
@@ -160,7 +162,7 @@ def test_rows_of_weight_zero_are_left_out() -> None:
     """Check a hand that may turn about its own z axis, and one that may be anywhere at a height."""
     robot = panda()
     [target] = hand_targets(1, seed=4)
-    found = fw.InverseKinematics(robot, fw.FrameTask(HAND, weight=[1, 1, 1, 1, 1, 0])).solve(target, seed=2)
+    found = fw.InverseKinematics(robot, fw.FrameTask(HAND, weight=[1, 1, 1, 1, 1, 0])).solve(target, rng=2)
     pose = robot.frame_placement(HAND)(found.q)
     assert (
         found.converged
@@ -168,7 +170,7 @@ def test_rows_of_weight_zero_are_left_out() -> None:
         and pose[:3, 2] == pytest.approx(target[:3, 2], abs=1e-6)
     )
     assert turn_between(pose[:3, :3], target[:3, :3]) > 1e-3
-    found = fw.InverseKinematics(robot, fw.FrameTask(HAND, "position", weight=[0, 0, 1])).solve([9.0, 9.0, 0.5], seed=2)
+    found = fw.InverseKinematics(robot, fw.FrameTask(HAND, "position", weight=[0, 0, 1])).solve([9.0, 9.0, 0.5], rng=2)
     assert found.converged and robot.frame_placement(HAND)(found.q)[2, 3] == pytest.approx(0.5, abs=1e-6)
 
 
@@ -223,7 +225,7 @@ def test_lower_priorities_leave_higher_ones_as_they_are() -> None:
     ]
     ik = fw.InverseKinematics(robot, tasks)
     assert ik.error_names == ("place position", "direction orientation", "posture")
-    found = ik.solve([target[:, :3, 3], target[:, :3, :3], rest], seed=1)
+    found = ik.solve([target[:, :3, 3], target[:, :3, :3], rest], rng=1)
     good = found.converged  # some do not converge
     assert good.mean() >= 0.8 and found.errors[good, 0].max() <= KEPT
     assert within_limits(robot, found.q)
@@ -248,7 +250,7 @@ def test_a_wish_that_cannot_be_met_does_not_move_what_comes_first() -> None:
     pull = np.array([5.0, 5.0, 5.0])
     elbow = fw.FrameTask("panda_link4", "position", priority=1)
     ik = fw.InverseKinematics(panda(), [fw.FrameTask(HAND, tolerance=KEPT), elbow])
-    found = ik.solve([targets, pull], seed=1)
+    found = ik.solve([targets, pull], rng=1)
     plain = hand().solve(targets, found.q)
     assert found.converged.mean() >= 0.9 and found.errors[found.converged][:, :2].max() <= KEPT
     assert (plain.iterations[found.converged] <= 3).all() and abs(plain.q - found.q)[found.converged].max() < 1e-8
@@ -259,13 +261,13 @@ def test_a_wish_that_cannot_be_met_does_not_move_what_comes_first() -> None:
 
 def test_joints_of_every_kind_and_branches() -> None:
     kinds = ("revolute", "prismatic", "spherical", "planar")
-    description = from_parents([-1, 0, 1, 0, 3, 4], seed=49, joint_types=kinds)
+    description = from_parents([-1, 0, 1, 0, 3, 4], rng=49, joint_types=kinds)
     assert {str(j.type) for j in description.joints} == set(kinds)
     robot = fw.build(description)
     ik = fw.InverseKinematics(robot, [fw.FrameTask("body2"), fw.FrameTask("body5", "position")])
-    wanted = robot.random_configuration(1, 50)
+    wanted = robot.random_configuration(rng=1, size=50)
     one, other = (robot.frame_placement(name)(wanted) for name in ("body2", "body5"))
-    found = ik.solve([one, other[:, :3, 3]], seed=2)
+    found = ik.solve([one, other[:, :3, 3]], rng=2)
     assert found.converged.mean() >= 0.95
     q = found.q[found.converged][0]
     poses = pinocchio_models.from_description(description, robot).frame_placement(["body2", "body5"], q[None])[0]
@@ -276,9 +278,9 @@ def test_joints_of_every_kind_and_branches() -> None:
 
 @pytest.mark.parametrize("kind", ["spherical", "planar", "floating", "prismatic"])
 def test_postures_of_joints_of_every_kind(kind: str) -> None:
-    robot = fw.build(from_parents([-1, 0] if kind != "floating" else [-1], seed=2, joint_types=[kind]), execution="interpreted")
+    robot = fw.build(from_parents([-1, 0] if kind != "floating" else [-1], rng=2, joint_types=[kind]), execution="interpreted")
     ik = fw.InverseKinematics(robot, fw.PostureTask(tolerance=1e-8))
-    wanted, start = robot.random_configuration(1), robot.random_configuration(2)
+    wanted, start = robot.random_configuration(rng=1), robot.random_configuration(rng=2)
     found = ik.solve(wanted, start, restarts=0)
     assert found.converged
     assert np.linalg.norm(robot.difference(found.q, wanted)) < 1e-7
@@ -286,10 +288,10 @@ def test_postures_of_joints_of_every_kind(kind: str) -> None:
 
 
 def test_a_robot_with_one_joint() -> None:
-    robot = fw.build(from_parents([-1], seed=1), execution="interpreted")
+    robot = fw.build(from_parents([-1], rng=1), execution="interpreted")
     ik = fw.InverseKinematics(robot, fw.FrameTask("body0"))
-    wanted = robot.random_configuration(3)
-    found = ik.solve(robot.frame_placement("body0")(wanted), seed=1)
+    wanted = robot.random_configuration(rng=3)
+    found = ik.solve(robot.frame_placement("body0")(wanted), rng=1)
     assert found.converged and found.q == pytest.approx(wanted, abs=1e-6)
     away = np.eye(4)
     away[:3, 3] = 10.0
@@ -329,13 +331,13 @@ def test_loops_are_closed_where_tasks_are_kept(name: str) -> None:
     assert isinstance(robot, fw.ClosedRobot)
     frame = robot.frames[-1].name
     ik = fw.InverseKinematics(robot, fw.FrameTask(frame, "position"))
-    wanted = robot.frame_placement(frame)(robot.random_configuration(0, 50))[:, :3, 3]
-    found = ik.solve(wanted, seed=1)
+    wanted = robot.frame_placement(frame)(robot.random_configuration(rng=0, size=50))[:, :3, 3]
+    found = ik.solve(wanted, rng=1)
     assert found.converged.mean() >= 0.95
     q = found.q[found.converged]
     assert abs(robot.residual(q)).max(initial=0.0) < 1e-9
     assert abs(robot.frame_placement(frame)(q)[:, :3, 3] - wanted[found.converged]).max() < 1e-6
-    one = ik.solve(wanted[0], seed=1)
+    one = ik.solve(wanted[0], rng=1)
     assert one.converged and abs(robot.residual(one.q)).max(initial=0.0) < 1e-9
 
 
@@ -349,7 +351,7 @@ def test_loops_are_closed_where_tasks_cannot_be_kept() -> None:
 
 def geared(*coefficients: float) -> fw.Robot:
     """Return two joints, the second of which follows the first, between -0.5 and 0.4 rad."""
-    made = from_parents([-1, 0], seed=1)
+    made = from_parents([-1, 0], rng=1)
     lead, follow = made.joints
     description = fw.Description(
         "geared",
@@ -373,7 +375,7 @@ def test_joints_that_others_follow_keep_the_limits_of_those() -> None:
 
 def test_joints_that_couplings_hold_are_left_alone() -> None:
     robot = fw.build(MECHANISMS["locked"](), execution="interpreted")
-    assert fw.InverseKinematics(robot, fw.PostureTask()).solve(robot.neutral(), seed=1).converged
+    assert fw.InverseKinematics(robot, fw.PostureTask()).solve(robot.neutral(), rng=1).converged
 
 
 def test_where_joints_follow_along_curves_their_limits_tell_what_is_a_solution() -> None:
@@ -386,5 +388,5 @@ def test_where_joints_follow_along_curves_their_limits_tell_what_is_a_solution()
 def test_it_goes_to_other_processes() -> None:
     ik = pickle.loads(pickle.dumps(hand()))
     [target] = hand_targets(1)
-    assert np.array_equal(ik.solve(target, seed=5).q, hand().solve(target, seed=5).q)
+    assert np.array_equal(ik.solve(target, rng=5).q, hand().solve(target, rng=5).q)
     assert repr(ik) == "<InverseKinematics of 'panda': panda_hand>"

@@ -67,6 +67,44 @@ def difference(mech: ClusterTree, q0, q1, result) -> None:
             result[cluster.start + k] = whole[r]
 
 
+@for_mechanism(integration.integrate_derivatives)
+def integrate_derivatives(mech: ClusterTree, q, v, results) -> None:
+    """Write the Jacobians by independent velocities: closing loops does not move independent joints."""
+    qs, M = mapped(mech, q)
+    whole = _squares(mech)
+    integration.integrate_derivatives(mech.tree, qs, spanning_velocity(mech, M, v), whole)
+    rows = independent_rows(mech)
+    for own, full in zip(results, whole, strict=True):
+        for i, r in enumerate(rows):
+            for k, other in enumerate(rows):
+                own[i][k] = full[r][other]
+
+
+@for_mechanism(integration.difference_derivatives)
+def difference_derivatives(mech: ClusterTree, q0, q1, results) -> None:
+    """Write the Jacobians by independent velocities, along which the joints move by G."""
+    ends = mapped(mech, q0), mapped(mech, q1)
+    whole = _squares(mech)
+    integration.difference_derivatives(mech.tree, ends[0][0], ends[1][0], whole)
+    rows = independent_rows(mech)
+    for own, full, (_, M) in zip(results, whole, ends, strict=True):
+        for k in range(len(rows)):
+            column = spanning_velocity(mech, M, [1.0 if i == k else 0.0 for i in range(len(rows))])
+            for i, r in enumerate(rows):
+                own[i][k] = dot(full[r], column)
+
+
+def _squares(mech: ClusterTree) -> tuple[Any, Any]:
+    """Return two matrices of zeros for the rows of the tree."""
+    n = len(mech.tree.parent)
+    return [[0.0] * n for _ in range(n)], [[0.0] * n for _ in range(n)]
+
+
+def independent_rows(mech: ClusterTree) -> list[int]:
+    """Return the rows of the tree of the independent velocities, in their order."""
+    return [r for cluster in mech.clusters for r in cluster.independent]
+
+
 def is_independent(mech: ClusterTree, r: int) -> bool:
     """Return whether no loop or coupling determines a velocity of the joint to which a row of the tree belongs."""
     independent = mech.clusters[mech.owner[r]].independent
@@ -75,8 +113,7 @@ def is_independent(mech: ClusterTree, r: int) -> bool:
 
 def independent_kinds(mech: ClusterTree) -> list[int]:
     """Return the joint's kind at the first independent velocity of each joint that is independent as a whole."""
-    rows = [r for cluster in mech.clusters for r in cluster.independent]
-    return [mech.tree.kind[r] if is_independent(mech, r) else INNER for r in rows]
+    return [mech.tree.kind[r] if is_independent(mech, r) else INNER for r in independent_rows(mech)]
 
 
 def write_coordinates(mech: ClusterTree, qs, q) -> None:

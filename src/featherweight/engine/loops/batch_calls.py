@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,18 @@ from .. import cache
 from ..backends.llvm.ir import Function
 from ..backends.llvm.jit import Code, compile_object, host, load_object
 from .machine_calls import MachineCall, call_machine
+
+_LOOP = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
+
+
+class PythonBatch(NamedTuple):
+    """A Python function of the index at which a call's states start and of their number, which has arrays of its own.
+
+    If the function fails, `errors` gets the exception, and later calls do nothing: the caller raises it.
+    """
+
+    function: Callable[[int, int], None]
+    errors: list[BaseException]
 
 
 class BatchCalls(NamedTuple):
@@ -30,17 +43,23 @@ class BatchCalls(NamedTuple):
 def batch_calls(
     functions: Sequence[Any], arrays: Sequence[Sequence[Array]], fixed: Sequence[Array] = ()
 ) -> tuple[BatchCalls, list[Any]]:
-    """Return calls of traced functions on arrays (float64), and objects to keep alive.
+    """Return calls of traced functions on arrays (float64), or of Python functions, and objects to keep alive.
 
     `arrays` has for each function its arguments and then its results, in order. The states of an array are along its first
     axis, and a call starts at one of them; or along its second axis, and a call processes all states at one index of the first.
     Calls always start at the first state of arrays in `fixed`.
     """
-    most = max(map(len, arrays), default=0)
+    most = max((*map(len, arrays), 1)) if functions else 0
     words, first, advance = (np.zeros((len(functions), n), np.int64) for n in (5, most, most))
     begins, count, failed = np.zeros(most, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64)
     kept: list[Any] = [words, first, advance, begins, count, failed, *arrays]
     for k, (function, own) in enumerate(zip(functions, arrays, strict=True)):
+        if isinstance(function, PythonBatch):
+            advance[k, 0] = 1  # so that the first address is the index
+            loop = _python_loop(function, begins, count)
+            words[k, 0] = ctypes.cast(loop, ctypes.c_void_p).value or 0
+            kept.append(loop)
+            continue
         code = function.machine_code.code("double", True)
         cores = [len(shape) for shape in function.program.shapes]
         steps = [a.strides[a.ndim - core - 1] for a, core in zip(own, cores, strict=True)]
@@ -59,6 +78,20 @@ def call_batch(calls: BatchCalls, function: int, begin: int, count: int) -> None
         calls.begins[i] = calls.first[function, i] + begin * calls.advance[function, i]
     calls.states[0] = count
     call_machine(MachineCall(calls.caller, calls.words[function]))
+
+
+def _python_loop(batch: PythonBatch, begins: Integers, count: Integers) -> Any:
+    """Return the machine code that calls a Python function."""
+
+    def called(*_: int) -> None:
+        if batch.errors:
+            return
+        try:
+            batch.function(int(begins[0]), int(count[0]))
+        except BaseException as error:  # Ctrl-C, too: nothing would see it beyond machine code
+            batch.errors.append(error)
+
+    return _LOOP(called)
 
 
 @functools.cache

@@ -109,6 +109,8 @@ def _mended(content: str | bytes, code: str | None, error: Any) -> tuple[str | b
         if content[end : end + 1] not in ("<", b"<"):
             return None
         return content[:end], f"elements follow the root element (line {line})", "left out"
+    if code == errors.XML_ERROR_MISPLACED_XML_PI and content.lstrip() != content:
+        return content.lstrip(), "blanks before the XML declaration", "ignored"
     if isinstance(content, bytes):
         try:
             text = content.decode("utf-8-sig")

@@ -32,11 +32,19 @@ from ...model.tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICA
 from ...model.types import LoopType
 from ...spatial import quaternion_at, sincos
 from ...spatial.lie import angle_over_sine, quaternion_of_matrix
-from ...spatial.lie_jacobians import ad_so3
 from ...spatial.ordered import lengths, product, times, total
 
 NEXT, LAST = [1, 2, 0], [2, 0, 1]  # of x, y and z
 NEAR_POLE = 1e-7  # sine of an axis's angle below which its direction is not normalized
+
+
+def cross_matrix(w: Array) -> Array:
+    """Return the matrices (..., 3, 3) of cross products with vectors w (..., 3)."""
+    x, y, z = (w[..., k] for k in range(3))
+    M = np.zeros((*w.shape, 3))
+    M[..., 0, 1], M[..., 0, 2], M[..., 1, 2] = -z, y, -x
+    M[..., 1, 0], M[..., 2, 0], M[..., 2, 1] = z, -y, x
+    return M
 
 
 def turns(R: Array) -> tuple[Array, Array]:
@@ -49,7 +57,7 @@ def turns(R: Array) -> tuple[Array, Array]:
     sine2 = total(u * u)
     sine, g = np.maximum(np.sqrt(sine2), 1e-12), angle_over_sine(s, sine2)
     bend = np.where(sine > 1e-5, (1.0 - g * s) / (sine * sine), 1.0 / 3.0)
-    rates = bend[..., None, None] * u[..., :, None] * u[..., None, :] - g[..., None, None] * ad_so3(u)
+    rates = bend[..., None, None] * u[..., :, None] * u[..., None, :] - g[..., None, None] * cross_matrix(u)
     rates[..., range(3), range(3)] += (g * s)[..., None]
     return (2.0 * g)[..., None] * u[..., LAST], rates[..., LAST, :]
 
@@ -63,7 +71,7 @@ def axes(R: Array) -> tuple[Array, Array]:
     sine = np.maximum(sine, NEAR_POLE)
     angle = _angle(sine, z)
     g = np.where(poles & (z > 0.0), 1.0, angle / sine)[..., None]
-    turned = -ad_so3(e)  # of w, w x e
+    turned = -cross_matrix(e)  # of w, w x e
     bend = np.where(poles, 0.0, (z * angle / sine - 1.0) / (sine * sine))[..., None, None]
     rates = g[..., None] * turned
     rates += bend * e[..., :, None] * turned[..., 2:, :]
@@ -87,7 +95,7 @@ def crossed(R: Array) -> tuple[Array, Array]:
     r, rates = np.zeros_like(e), np.zeros_like(R)
     cosine2 = 1.0 - sine * sine
     r[..., 0] = sine * angle_over_sine(np.sqrt(cosine2), sine * sine)
-    rates[..., 0, :] = -ad_so3(e)[..., 2, :] / np.sqrt(np.maximum(cosine2, NEAR_POLE))[..., None]
+    rates[..., 0, :] = -cross_matrix(e)[..., 2, :] / np.sqrt(np.maximum(cosine2, NEAR_POLE))[..., None]
     return r, rates
 
 
@@ -96,7 +104,7 @@ def sines(R: Array, pairs: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
     r, rates = np.zeros(R.shape[:-1]), np.zeros_like(R)
     for k, (i, j) in enumerate(pairs):
         r[..., k] = R[..., i, j]
-        rates[..., k, :] = -ad_so3(R[..., :, j])[..., i, :]
+        rates[..., k, :] = -cross_matrix(R[..., :, j])[..., i, :]
     return r, rates
 
 
@@ -311,7 +319,7 @@ class Misclosure:
         if self._any_linear:
             twist[:, 0, 3:] = np.where(self._angular, twist[:, 0, 3:], e)
         seen = np.zeros((*p.shape[:2], 6, 6))
-        seen[..., :3, :3] = -product(back, ad_so3(p))
+        seen[..., :3, :3] = -product(back, cross_matrix(p))
         seen[..., :3, 3:] = back
         seen[..., 3:, :3] = product(Q, back)
         return product(seen, self._sign * twist)

@@ -12,7 +12,7 @@ from ...collision.collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL
 from ...collision.shape_parts import ShapePart, shape_part
 from ...model.model import MovingJoint
 from ...model.types import JointType, Shape, ShapeType
-from ...names import choose_from
+from ...names import UnknownNameError, choose_from
 from ..frame_functions import frame_placement
 from ..system import System
 
@@ -26,7 +26,7 @@ def floating_root(robot: System, name: str | None) -> MovingJoint:
     if name is not None:
         found = next((j for j in free if j.name == name), None)
         if found is None:
-            raise ValueError(f"{robot.name} has no free joint {choose_from(name, [j.name for j in free])} at the world")
+            raise UnknownNameError(f"{robot.name} has no free joint {choose_from(name, [j.name for j in free])} at the world")
         return found
     if not free:
         raise ValueError(f"{robot.name}: its base does not float, so it cannot be moved to the ground (base='floating')")

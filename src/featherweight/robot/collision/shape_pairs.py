@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 from ...model.contact_rules import NeighbourRule, Softness, mixed_softness
 from ...model.types import WORLD, JointType, Shape, ShapeType
+from ...summaries import described
 from ..system import System
 
 Names = tuple[str | None, str | None]
 Turning = tuple[float, float, float]  # [m] torsional friction, and rolling friction about the first and second tangent
 
 
+@described
 class CollisionPair(NamedTuple):
     """Two shapes: their names, and the links of the file and the moving bodies that carry them (None for the ground)."""
 

@@ -43,7 +43,7 @@ class Independence:
         whole = len(kept) == sum(resolved.sizes)
         self.constraints = constraints if whole else _with_rows(constraints, resolved.sizes, kept)
         J = jacobian(self.constraints)
-        self.rank = rank = max(_rank(_evaluated(J, system.random_configuration(seed))) for seed in range(STATES))
+        self.rank = rank = max(_rank(_evaluated(J, system.random_configuration(rng=seed))) for seed in range(STATES))
         if rank < len(kept):
             what = "all rows" if whole else "the others"
             notes.append(f"{what} together have rank {rank} instead of {len(kept)}")

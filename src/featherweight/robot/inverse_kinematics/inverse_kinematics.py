@@ -62,7 +62,7 @@ class InverseKinematics(SuggestsNames):
     restart from other configurations.
 
         ik = featherweight.InverseKinematics(robot, featherweight.FrameTask("hand"))
-        found = ik.solve(targets, seed=0)
+        found = ik.solve(targets, rng=0)
 
     Raises ValueError for an unknown frame or joint, and for tasks with the same name.
     """
@@ -127,7 +127,7 @@ class InverseKinematics(SuggestsNames):
         targets: Targets,
         q0: npt.ArrayLike | None = None,
         *,
-        seed: Seed = 0,
+        rng: Seed = 0,
         iterations: int = 20,
         restarts: int = 100,
     ) -> Reached:
@@ -137,7 +137,8 @@ class InverseKinematics(SuggestsNames):
         axes broadcast, also with those of `q0` (..., nq), the initial configurations, which are random by default. An attempt
         ends after `iterations` iterations (ten times as many if tasks without tolerances are minimized; batches check at every
         third), or when errors no longer decrease. Up to `restarts` attempts follow from random configurations; floating bases
-        start as in q0. The same `seed` gives the same results. Its random numbers differ from those of `random_configuration`.
+        start as in q0. The same seed `rng` gives the same results. Its random numbers differ from those of
+        `random_configuration`.
 
         Raises ValueError, which names the task, for targets or q0 that have a wrong shape, are not finite or contain no
         rotation.
@@ -148,8 +149,8 @@ class InverseKinematics(SuggestsNames):
         further: int = argument("InverseKinematics: restarts", restarts, whole(0))
         limits = AttemptLimits(most, 1 + further, self._rest)
         if flat.ndim == 1 and (start is None or start.ndim == 1):
-            return self._solve_one(flat, start, seed, limits)
-        return self._solve_many(flat, start, seed, limits)
+            return self._solve_one(flat, start, rng, limits)
+        return self._solve_many(flat, start, rng, limits)
 
     def _solve_one(self, target: Array, start: Array | None, seed: Seed, limits: AttemptLimits) -> Reached:
         """Solve one problem, one attempt after the other."""

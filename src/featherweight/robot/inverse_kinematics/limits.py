@@ -22,7 +22,7 @@ def generator_of(seed: Seed) -> np.random.Generator:
     """Return the generator itself, or a generator for the seed."""
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
         return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=STREAM))
-    return generator("InverseKinematics: seed", seed)
+    return generator("InverseKinematics: rng", seed)
 
 
 class Draws:
@@ -43,7 +43,7 @@ class Draws:
             low, width = self._box
             q: Array = low + width * rng.random((count, len(low)))
         else:
-            q = self.within(System.random_configuration(self.robot, rng, count))
+            q = self.within(System.random_configuration(self.robot, rng=rng, size=count))
         if like is not None:
             for place in self._anywhere:
                 q[:, place] = like[:, place]

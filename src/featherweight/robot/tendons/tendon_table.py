@@ -260,7 +260,7 @@ def _kept(robot: System, force: FrameForce | None) -> Array:
     """Return 0 for the velocities that move both frames of a force alike, otherwise 1."""
     if force is None or force.reference is None:
         return np.ones(robot.nv)
-    q = System.random_configuration(robot, 0)  # loops may be open
+    q = System.random_configuration(robot, rng=0)  # loops may be open
     relative = np.asarray(frame_jacobian(robot, force.frame, relative_to=force.reference)(q))
     return np.asarray(np.abs(relative).max(axis=0, initial=0.0) > 1e-12, float)
 

@@ -28,7 +28,9 @@ def states_of(robot: fw.Robot, f: CompiledFunction[Any], states: int = 3) -> lis
     for k, x in enumerate(f.program.inputs):
         configuration = x.rate is not None
         rng = np.random.default_rng(k)
-        made.append(robot.random_configuration(rng, states) if configuration else rng.standard_normal((states, *x.shape)))
+        made.append(
+            robot.random_configuration(rng=rng, size=states) if configuration else rng.standard_normal((states, *x.shape))
+        )
     return made
 
 
@@ -37,7 +39,7 @@ def states_of(robot: fw.Robot, f: CompiledFunction[Any], states: int = 3) -> lis
 
 def of_a_tree() -> fw.Robot:
     """Return functions of a tree with a free-flyer, a spherical, a planar, a helical joint, and more."""
-    return fw.build(random_tree(4, seed=1))
+    return fw.build(random_tree(4, rng=1))
 
 
 def feet(robot: fw.Robot, kind: str) -> list[Any]:
@@ -48,7 +50,7 @@ Functions = Callable[[fw.Robot], list[CompiledFunction[Any]]]
 CASES: dict[str, tuple[Callable[[], fw.Robot], Functions]] = {
     "tree": (of_a_tree, lambda r: [
         r.forward_dynamics, r.inverse_mass_matrix, r.step_functions.integrate, r.difference, r.mass_matrix]),
-    "derivatives": (lambda: fw.build(random_tree(2, seed=1)), lambda r: [
+    "derivatives": (lambda: fw.build(random_tree(2, rng=1)), lambda r: [
         r.inverse_dynamics.derivative(), r.forward_dynamics.pushforward, r.forward_dynamics.pullback]),
     "panda": (lambda: example("panda"), lambda r: [
         r.together(r.forward_dynamics, r.bias_force, r.frame_jacobian("panda_hand")),

@@ -118,10 +118,10 @@ def test_derivatives_of_derivatives(used: list[str]) -> None:
 @pytest.mark.parametrize("joints", [1, 3])
 def test_configurations_on_manifolds(joints: int, dtype: Any) -> None:
     """Check joints of all kinds on a floating one; the larger robot has workspaces on the heap."""
-    description = from_parents(unbranched_parents(joints), seed=joints, joint_types=("floating", "revolute", "spherical"))
+    description = from_parents(unbranched_parents(joints), rng=joints, joint_types=("floating", "revolute", "spherical"))
     robot = fw.build(description, execution="traced")
     rng = np.random.default_rng(3)
-    q, v, a = robot.random_configuration(rng), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv)
+    q, v, a = robot.random_configuration(rng=rng), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv)
     check(robot.inverse_dynamics.derivative(), [q, v, a], dtype)
     check(robot.mass_matrix.derivative("q"), [q], dtype)
     check(robot.forward_dynamics.derivative(), [q, v, a], dtype)
@@ -131,7 +131,7 @@ def test_configurations_on_manifolds(joints: int, dtype: Any) -> None:
 def test_mechanisms_with_loops(name: str) -> None:
     robot = fw.build(MECHANISMS[name](), execution="traced")
     rng = np.random.default_rng(4)
-    q, v = robot.random_configuration(rng), rng.standard_normal(robot.nv)
+    q, v = robot.random_configuration(rng=rng), rng.standard_normal(robot.nv)
     check(robot.inverse_dynamics.derivative(), [q, v, rng.standard_normal(robot.nv)])
 
 

@@ -158,8 +158,8 @@ def test_without_known_layouts_errors_are_the_same(unknown: None, call: Any, err
 
 
 def test_without_known_layouts_a_robot_moves_the_same(unknown: None) -> None:
-    robot = build(generators.chain(5, seed=3))
-    q = robot.random_configuration(np.random.default_rng(0), size=7)
+    robot = build(generators.chain(5, rng=3))
+    q = robot.random_configuration(rng=np.random.default_rng(0), size=7)
     v, tau = np.random.default_rng(1).standard_normal((2, 7, robot.nv))
     a = robot.forward_dynamics(q, v, tau)
     for k in range(7):

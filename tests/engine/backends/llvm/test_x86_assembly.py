@@ -30,7 +30,7 @@ Memory = dict[str, np.ndarray[Any, Any]]
 
 @pytest.fixture(scope="module")
 def robot() -> fw.Robot:
-    return fw.build(random_tree(4, seed=3), execution="traced")
+    return fw.build(random_tree(4, rng=3), execution="traced")
 
 
 class Processor:
@@ -199,7 +199,7 @@ def without_assembly(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_bits_are_those_of_llvm(robot: fw.Robot, dtype: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     rng = np.random.default_rng(1)
-    state = [robot.random_configuration(rng, size=21), *rng.standard_normal((2, 21, robot.nv))]
+    state = [robot.random_configuration(rng=rng, size=21), *rng.standard_normal((2, 21, robot.nv))]
     state = [x.astype(dtype) for x in state]
     functions = [robot.inverse_dynamics, robot.forward_dynamics.derivative()]
 

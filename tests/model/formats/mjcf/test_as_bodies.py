@@ -41,7 +41,7 @@ def with_configurations(description: fw.Description, *names: str) -> fw.Descript
     rng = np.random.default_rng(1)
     found = []
     for name in names:
-        q = robot.random_configuration(rng)
+        q = robot.random_configuration(rng=rng)
         found.append(Configuration(name, tuple((j.name, tuple(q[j.q_slice].tolist())) for j in robot.joints)))
     return dataclasses.replace(description, configurations=tuple(found))
 
@@ -62,7 +62,7 @@ def test_configurations_put_bodies_where_they_were(name: str, start: str, tmp_pa
 def test_mujoco_starts_in_the_configuration_of_the_start(tmp_path: Path) -> None:
     """Check files except those with turned ball joints, or with controls."""
     kinds = ("revolute", "prismatic", "planar", "floating")
-    description = from_parents([-1, 0, -1, 2, -1, 4, -1, 6], seed=5, joint_types=kinds)
+    description = from_parents([-1, 0, -1, 2, -1, 4, -1, 6], rng=5, joint_types=kinds)
     inner = {j.name for j in description.joints if j.type is JointType.FLOATING and j.parent != "world"}
     joints = tuple(dataclasses.replace(j, type=JointType.REVOLUTE) if j.name in inner else j for j in description.joints)
     description = with_configurations(dataclasses.replace(description, joints=joints, configurations=()), "qpos0")
@@ -134,7 +134,7 @@ def test_bodies_between_joints_that_carry_something_are_bodies(tmp_path: Path) -
 def test_bodies_on_joints_that_mujoco_does_not_let_one_body_have_come_back(tmp_path: Path) -> None:
     """Check seven hinges, or a hinge behind a ball joint."""
     kinds = [JointType.SPHERICAL, *[JointType.REVOLUTE] * 8]
-    made = from_parents([k - 1 for k in range(9)], seed=3)
+    made = from_parents([k - 1 for k in range(9)], rng=3)
     joints = [dataclasses.replace(j, type=kind, armature=0.1) for j, kind in zip(made.joints, kinds, strict=True)]
     bodies = [Body(b.name) if k < 8 else b for k, b in enumerate(made.bodies)]
     description = dataclasses.replace(

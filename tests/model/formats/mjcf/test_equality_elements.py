@@ -38,7 +38,7 @@ def test_loops_that_mjcf_has_come_back_though_they_are_open_at_the_start(kind: L
     loop = Loop("ring", kind, "body2", "body3", TILTED, Pose(p=(1.0, 2.0, 3.0)))
     if kind is LoopType.SPHERICAL:
         loop = dataclasses.replace(loop, predecessor_frame=Pose(p=TILTED.p))
-    tree = from_parents([-1, 0, 1, 0], seed=2)
+    tree = from_parents([-1, 0, 1, 0], rng=2)
     assert_same(silently(tree.with_loop(loop), tmp_path).loops, (loop,))
     on_ground = dataclasses.replace(loop, predecessor=None)
     assert_same(grounded(silently(tree.with_loop(on_ground), tmp_path)).loops, (on_ground,))
@@ -47,7 +47,7 @@ def test_loops_that_mjcf_has_come_back_though_they_are_open_at_the_start(kind: L
 def test_a_weld_of_two_turned_frames_is_one_of_an_anchor(tmp_path: Path) -> None:
     other = Pose(((0.8, 0.0, 0.6), (0.0, 1.0, 0.0), (-0.6, 0.0, 0.8)), (1.0, 2.0, 3.0))
     loop = Loop("ring", LoopType.WELD, "body2", "body3", TILTED, other)
-    (again,) = silently(from_parents([-1, 0, 1, 0], seed=2).with_loop(loop), tmp_path).loops
+    (again,) = silently(from_parents([-1, 0, 1, 0], rng=2).with_loop(loop), tmp_path).loops
     assert_same(again.predecessor_frame @ again.successor_frame.inverse(), TILTED @ other.inverse())
     assert again.successor_frame == Pose(p=other.p)
 
@@ -60,7 +60,7 @@ def test_revolute_loops_are_two_points(make: Any, tmp_path: Path) -> None:
     assert [(x.name, x.type) for x in again.loops] == [("loop", LoopType.SPHERICAL), ("loop_2", LoopType.SPHERICAL)]
     marked = dataclasses.replace(again, independent=description.independent, dependent=description.dependent)
     before, after = interpreted(description), interpreted(marked)
-    q = before.random_configuration(np.random.default_rng(0))
+    q = before.random_configuration(rng=np.random.default_rng(0))
     v = np.ones(before.nv)
     np.testing.assert_allclose(after.mass_matrix(q), before.mass_matrix(q), rtol=1e-10)
     np.testing.assert_allclose(after.inverse_dynamics(q, v, v), before.inverse_dynamics(q, v, v), rtol=1e-10, atol=1e-10)
@@ -68,14 +68,14 @@ def test_revolute_loops_are_two_points(make: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [LoopType.PRISMATIC, LoopType.CYLINDRICAL, LoopType.UNIVERSAL, LoopType.PLANAR])
 def test_loops_that_mjcf_has_not_are_named(kind: LoopType, tmp_path: Path) -> None:
-    description = from_parents([-1, 0, 1, 0], seed=2).with_loop(Loop("ring", kind, "body2", "body3"))
+    description = from_parents([-1, 0, 1, 0], rng=2).with_loop(Loop("ring", kind, "body2", "body3"))
     with pytest.warns(ModelWarning, match=f"it loses or changes the {kind} loops ring, which do not hold in the file"):
         assert saved(description, tmp_path).loops == ()
 
 
 def test_mujoco_finds_closed_robots_closed(tmp_path: Path) -> None:
     """Check that MuJoCo's constraints hold where ours do: loops, gears, and sums of coordinates."""
-    four_bar, ring = robots.four_bar(), closed_mechanism("spatial", 8, seed=3)
+    four_bar, ring = robots.four_bar(), closed_mechanism("spatial", 8, rng=3)
     differential = Coupling("differential", "joint2", (("joint0", (0.5,)), ("joint3", (-0.7,))), -0.1)
     for description in (
         four_bar,
@@ -84,7 +84,7 @@ def test_mujoco_finds_closed_robots_closed(tmp_path: Path) -> None:
     ):
         model = in_mujoco(description, tmp_path)
         robot, data = interpreted(description), mujoco.MjData(model)
-        q = robot.random_configuration(np.random.default_rng(0))
+        q = robot.random_configuration(rng=np.random.default_rng(0))
         data.qpos[:] = fw.MujocoOrder(robot, model).state(q, np.zeros(robot.nv)).qpos
         mujoco.mj_forward(model, data)
         violation = data.efc_pos[data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY]

@@ -149,7 +149,7 @@ def test_long_lists_of_names_are_cut(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_pairs_touch_by_all_rules(rule: NeighbourRule, seed: int, tmp_path: Path) -> None:
     kinds = ("revolute", "fixed", "spherical", "floating")
-    made = from_parents([-1, -1, 0, 2, 3, 2, 0, 6, 7, 1], seed=seed, joint_types=kinds)
+    made = from_parents([-1, -1, 0, 2, 3, 2, 0, 6, 7, 1], rng=seed, joint_types=kinds)
     joints = tuple(dataclasses.replace(j, placement=Pose()) if j.type is JointType.FLOATING else j for j in made.joints)
     shapes = [Shape(f"ball{k}", f"body{k}", ShapeType.SPHERE, (0.1,), friction=1.0) for k in range(10)]
     shapes += [Shape("floor", None, ShapeType.BOX, (0.1, 0.1, 0.1), friction=1.0)]

@@ -77,7 +77,7 @@ def test_robots_accelerate_as_mujocos_under_hard_equalities(tmp_path: Path, equa
     assert isinstance(robot, fw.ClosedRobot)
     assert [j.name for j in robot.model.joints] == [model.joint(j).name for j in range(model.njnt)]
     rng = np.random.default_rng(0)
-    q = robot.random_configuration(0)
+    q = robot.random_configuration(rng=0)
     v = rng.normal(size=robot.nv)
     whole, w = spanning(robot, description, q), robot.spanning_velocity(q, v)
     gap, J = residual(model, whole)
@@ -151,7 +151,7 @@ def test_forces_of_tendons_of_one_joint_are_mujocos(tmp_path: Path) -> None:
     forces = forces_at_joints(robot, robot.actuators)
     rng = np.random.default_rng(1)
     for _ in range(5):
-        q, v, u = robot.random_configuration(rng), rng.normal(size=robot.nv), rng.normal(size=3)
+        q, v, u = robot.random_configuration(rng=rng), rng.normal(size=robot.nv), rng.normal(size=3)
         data.qpos[:], data.qvel[:], data.ctrl[:] = spanning(robot, description, q), robot.spanning_velocity(q, v), u
         mujoco.mj_forward(model, data)
         S = np.array([robot.spanning_velocity(q, e) for e in np.eye(robot.nv)])

@@ -109,7 +109,7 @@ def assert_moves_as_mujocos(robot: fw.Robot, model: Any) -> None:
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_SPRING
     peer = Peer(robot, model)
     rng = np.random.default_rng(0)
-    q = np.atleast_2d(robot.random_configuration(rng, 2))
+    q = np.atleast_2d(robot.random_configuration(rng=rng, size=2))
     v, a = rng.standard_normal((2, 2, robot.nv))
     assert_close(robot.mass_matrix(q), peer.mass_matrix(q))
     assert_close(robot.inverse_dynamics(q, v, a), peer.inverse_dynamics(q, v, a))
@@ -151,7 +151,7 @@ def test_mujoco_moves_trees_as_we_do(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_generated_trees_come_back(seed: int, tmp_path: Path) -> None:
     kinds = ("revolute", "continuous", "prismatic", "spherical", "fixed")
-    description = trees.awkward(random_tree(15, seed=seed, joint_types=kinds), np.random.default_rng(seed))
+    description = trees.awkward(random_tree(15, rng=seed, joint_types=kinds), np.random.default_rng(seed))
     names = {j.name: f"{j.child}_fixed" for j in description.joints if j.type is JointType.FIXED}
     description = description.renamed(names)
     before, after = interpreted(description), interpreted(silently(description, tmp_path))

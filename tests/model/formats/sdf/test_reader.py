@@ -586,7 +586,7 @@ def test_rotors_of_cassie_turn_as_their_gears_say() -> None:
     """Check that prismatic joints hold two links parallel whose hinges are 35 mm apart, and contradict the other loops."""
     d = fw.read(CASSIE / "cassie.sdf")
     whole = closed(d)
-    assert whole.nv == 18 and np.abs(whole.residual(whole.random_configuration(1))).max() < LOOP_TOLERANCE
+    assert whole.nv == 18 and np.abs(whole.residual(whole.random_configuration(rng=1))).max() < LOOP_TOLERANCE
     assert "'right-shin-spring-joint' by 8" in whole.report()["loops that contradict each other"]
     robot = closed(replace(d, loops=tuple(loop for loop in d.loops if loop.type is not LoopType.PRISMATIC)))
     assert robot.nv == 20 and np.abs(robot.residual(robot.neutral())).max() < 1e-8

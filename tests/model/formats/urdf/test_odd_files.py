@@ -183,6 +183,9 @@ def test_bytes_that_are_not_utf_8_are_read_as_latin_1(tmp_path: Path) -> None:
     path.write_bytes(arm(beside='<x a="Größe"/>').encode("latin-1"))
     with pytest.warns(fw.ModelWarning, match="bytes that are not UTF-8, read as Latin-1"):
         assert fw.load(path).nv == pin.buildModelFromUrdf(str(path)).nv
+    path.write_bytes(b'\n<?xml version="1.0"?>' + arm().encode())
+    with pytest.warns(fw.ModelWarning, match="blanks before the XML declaration, ignored"):
+        assert fw.load(path).nv == pin.buildModelFromUrdf(str(path)).nv
     path.write_bytes(b"\xef\xbb\xbf" + arm().encode())  # a byte order mark is no oddity
     assert fw.load(path).nv == pin.buildModelFromUrdf(str(path)).nv
     path.write_bytes(('<?xml version="1.0" encoding="utf8x"?>' + arm()).encode())

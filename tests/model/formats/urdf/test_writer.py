@@ -124,7 +124,7 @@ def test_edited_robots_come_back(tmp_path: Path) -> None:
 def test_loops_of_all_types_come_back(kind: LoopType, tmp_path: Path) -> None:
     other = Pose(((0.8, 0.0, 0.6), (0.0, 1.0, 0.0), (-0.6, 0.0, 0.8)), (1.0, 2.0, 3.0))
     loop = Loop("ring", kind, "body2", "body3", TILTED, other)
-    tree = from_parents([-1, 0, 1, 0], seed=2)
+    tree = from_parents([-1, 0, 1, 0], rng=2)
     assert_same(saved(tree.with_loop(loop), tmp_path).loops, (loop,))
     assert_same(
         saved(tree.with_loop(dataclasses.replace(loop, predecessor=None)), tmp_path).loops,

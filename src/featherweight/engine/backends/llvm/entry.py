@@ -236,11 +236,12 @@ class _Entry:
         self._make()
         f.jump("compute")
 
-    def _make(self) -> None:
+    def _make(self, begin: str | int = 0) -> None:
+        """Make arrays for the results from one on."""
         f, new = self.f, interface(self.f, "new_array")
         extra = f.load("i64", self.extra)
         f.store("i64", f.load("i64", self.states), self.dims)
-        with f.loop(self.m) as j:
+        with f.loop(self.m, begin) as j:
             k = f.add(self.n, j)
             record = record_of(f, k)
             rank, core = of_record(f, record, "rank"), f.at("i64", record, RECORD.index("dim0"))
@@ -253,7 +254,7 @@ class _Entry:
             fine, gone = f.fresh("made"), f.fresh("gone")
             f.branch(f.equal(array, "null", "ptr"), gone, fine)
             f.label(gone)
-            self._drop(j)
+            self._drop(j, begin)
             f.jump("failed")
             f.label(fine)
             f.store("ptr", array, self.results, j)
@@ -266,9 +267,9 @@ class _Entry:
             f.call("void", interface(f, "decrement"), f"ptr {f.load('ptr', self.results, i)}")
 
     def _use_given(self) -> None:
-        """Use the caller's arrays, if they fit and do not overlap others; NumPy handles overlaps."""
-        f, m = self.f, self.m
-        f.require(f.equal(word(f, "hidden"), 0), "general")
+        """Use the caller's arrays, if they fit and do not overlap others; NumPy handles overlaps. Make a hidden result."""
+        f = self.f
+        m = f.value(f"sub i64 {self.m}, {word(f, 'hidden')}")
         several, one, begun = f.fresh("several"), f.fresh("one"), f.fresh("begun")
         f.branch(f.equal(m, 1), one, several)
         f.label(several)
@@ -305,6 +306,7 @@ class _Entry:
                 f.require(f.either(before, after), "general")
             f.store("ptr", array, self.results, j)
             f.store("ptr", data, self.data, k)
+        self._make(m)
         with f.loop(m) as j:
             f.call("void", interface(f, "increment"), f"ptr {f.load('ptr', self.results, j)}")
 
@@ -318,21 +320,34 @@ class _Entry:
         return begin, end
 
     def _compute(self) -> None:
-        """Compute one state or many, without the GIL."""
+        """Compute one state or many, without the GIL; one state of a brief function with it."""
         f = self.f
         f.label("compute")
         f.store("i64", 0, self.without_memory)
+        many = f.equal(f.load("i64", self.extra), 1)
+        brief = f.both(f.value(f"xor i1 {many}, true"), f.equal(word(f, "brief"), 1))
+        f.branch(brief, "briefly", "release")
+        f.label("briefly")
+        self._compute_one()
+        f.jump("finished")
+        f.label("release")
         thread = f.call("ptr", interface(f, "save_thread"))
-        f.branch(f.equal(f.load("i64", self.extra), 1), "many", "one")
+        f.branch(many, "many", "one")
         f.label("one")
-        f.store("i64", f.cast("zext", "i32", f.call("i32", self.code, f"ptr {self.data}"), "i64"), self.without_memory)
+        self._compute_one()
         f.jump("computed")
         f.label("many")
         f.call("void", self.code, f"ptr {self.data}", f"ptr {self.states}", f"ptr {self.steps}", f"ptr {self.without_memory}")
         f.jump("computed")
         f.label("computed")
         f.call("void", interface(f, "restore_thread"), f"ptr {thread}")
+        f.jump("finished")
+        f.label("finished")
         f.require(f.equal(f.load("i64", self.without_memory), 0), "no.memory")
+
+    def _compute_one(self) -> None:
+        f = self.f
+        f.store("i64", f.cast("zext", "i32", f.call("i32", self.code, f"ptr {self.data}"), "i64"), self.without_memory)
 
     def _watch(self) -> None:
         """Go to the general call if the strain of a state exceeds the limit."""

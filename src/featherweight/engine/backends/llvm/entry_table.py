@@ -19,6 +19,7 @@ from .entry_arguments import MOST_RANK, RECORD, ROOM, STACK_BYTES, WORDS
 from .jit import Code, compile_optimized, host, load_object
 from .python_objects import interfaces, layout, layouts_known
 
+BRIEF = 8192  # bytes of machine code that runs within about the time in which the GIL is released and taken again
 DEFINITION = ("name", "function", "flags", "doc")  # PyMethodDef, in words
 FASTCALL_WITH_KEYWORDS = 0x82
 PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float": np.dtype(np.float32)}
@@ -94,6 +95,7 @@ class Entry:
     def computes_one(self, code: Code) -> None:
         """Register `i32 single(ptr arguments)`, which computes one state."""
         self._refers_to.append(code)
+        self._set("brief", int(code.size <= BRIEF))
         self._set("single", code.address("single"))
 
     def computes_many(self, code: Code, most: int) -> None:

@@ -292,7 +292,8 @@ class Code:
     """
 
     def __init__(self, object_code: bytes, *symbols: str) -> None:
-        _ask_for_memory(BYTES_TO_LOAD, len(object_code))
+        self.size = len(object_code)  # in bytes
+        _ask_for_memory(BYTES_TO_LOAD, self.size)
         library = llvm.JITLibraryBuilder().add_current_process()
         for part in _parts(object_code):
             library.add_object_img(part)

@@ -1,0 +1,206 @@
+"""Single calls of all public names of a robot that compute, and of `featherweight.se3`, beside Pinocchio in one run.
+
+    python benchmarks/peers/robot_calls.py [--seconds 0.3] [ROBOT ...]
+
+Names are found by inspection: compiled functions, and methods of which `values` has all required arguments. A method that
+returns a function, as `frame_jacobian("hand")` does, is called in both steps. Names whose arguments are unknown are listed at
+the end. Pinocchio has its model, data and arguments in advance. Calls alternate; the worst ratio of medians comes first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from measure import machine, markdown, median_times
+from pinocchio_peer import Pair
+
+import featherweight as fw
+from featherweight import se3
+from featherweight.engine.function import CompiledFunction
+
+ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+BUILDS = ("with_", "warn_", "together", "require_")  # beginnings of names that make robots, or return nothing
+Call = Callable[[], Any]
+
+
+def values(robot: fw.Robot, frame: str) -> dict[str, Any]:
+    """Return values for arguments, by name."""
+    rng = np.random.default_rng(0)
+    q, (v, a, tau) = robot.random_configuration(rng=rng), rng.standard_normal((3, robot.nv))
+    twist, T = rng.standard_normal(6), se3.exp(rng.standard_normal(6))
+    R, w = T[:3, :3].copy(), twist[3:].copy()
+    return {
+        "q": q, "v": v, "a": a, "tau": tau, "q0": q, "q1": robot.integrate(q, v), "h": 1e-3,
+        "dtau": tau, "w_dot": a, "x": v, "rng": rng, "frame": frame, "body": frame,
+        "contacts": [fw.BilateralContact(frame)], "B": np.eye(robot.nv), "damping": 1e-6,
+        "parameters": robot.inertial_parameters.ravel(), "vector": tau, "direction": v, "joint": robot.joints[-1].name,
+    } | {f"se3.{k}": x for k, x in {"v": twist, "w": w, "T": T, "A": T, "B": T, "R": R, "p": w, "t": 0.3, "rpy": w}.items()} | {
+        "se3.q": np.array([0.1, 0.2, 0.3, 0.9]), "se3.x": np.append(w, [0.1, 0.2, 0.3, 0.9])
+    }  # fmt: skip
+
+
+def calls_of(robot: fw.Robot, given: dict[str, Any]) -> Iterator[tuple[str, Call | None]]:
+    """Yield the calls of a robot by name; None where an argument is unknown."""
+    for name in dir(robot):
+        if name.startswith(("_", *BUILDS)):
+            continue
+        try:
+            member = getattr(robot, name)
+        except ValueError:  # the robot does not define the function
+            continue
+        if callable(member) and not isinstance(member, type):
+            yield name, call_of(member, given)
+
+
+def call_of(member: Any, given: dict[str, Any], prefix: str = "") -> Call | None:
+    """Return a call of a function with arguments by name, of which those without a default must be known."""
+    parameters = [p for p in inspect.signature(member).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    needed += [p.name for p in parameters if p.name == "rng"]
+    if any(prefix + x not in given for x in needed):
+        return None
+    places = [given[prefix + x] for x in needed if x != "rng"]
+    named = {"rng": given["rng"]} if "rng" in needed else {}
+    result = member(*places, **named)
+    if isinstance(result, CompiledFunction) or (callable(result) and hasattr(result, "robot")):
+        names = [x.name for x in result.program.inputs] if isinstance(result, CompiledFunction) else ["q"]
+        if any(x not in given for x in names):
+            return None
+        state = [given[x] for x in names]
+        return lambda: member(*places, **named)(*state)
+    return lambda: member(*places, **named)
+
+
+def peers(pair: Pair, frame: str, given: dict[str, Any]) -> dict[str, Call]:
+    """Return Pinocchio's calls by our names."""
+    m, d, k = pair.model, pair.data, pair.model.getFrameId(frame)
+    q, v, u = (np.ascontiguousarray(x[:, 0]) for x in (pair.pq, pair.pv, pair.pu))
+    q1, M, x = pin.integrate(m, q, v), pin.SE3(given["se3.T"]), pin.Motion(given["se3.v"])
+    w, R, quaternion = given["se3.w"], given["se3.R"], pin.Quaternion(given["se3.q"] / np.linalg.norm(given["se3.q"]))
+    seven = given["se3.x"]
+
+    def placement() -> Any:
+        pin.framesForwardKinematics(m, d, q)
+        return d.oMf[k].homogeneous
+
+    def velocity() -> Any:
+        pin.forwardKinematics(m, d, q, v)
+        return pin.getFrameVelocity(m, d, k, ALIGNED).vector
+
+    def acceleration(get: Any) -> Call:
+        def call() -> Any:
+            pin.forwardKinematics(m, d, q, v, u)
+            return get(m, d, k, ALIGNED).vector
+
+        return call
+
+    def jacobian_rate() -> Any:
+        pin.computeJointJacobiansTimeVariation(m, d, q, v)
+        return pin.getFrameJacobianTimeVariation(m, d, k, ALIGNED)
+
+    def factorized() -> Any:
+        pin.crba(m, d, q)
+        return pin.cholesky.decompose(m, d)
+
+    return {
+        "inverse_dynamics": lambda: pin.rnea(m, d, q, v, u),
+        "forward_dynamics": lambda: pin.aba(m, d, q, v, u),
+        "mass_matrix": lambda: pin.crba(m, d, q),
+        "inverse_mass_matrix": lambda: pin.computeMinverse(m, d, q),
+        "solve_mass_matrix": lambda: pin.computeMinverse(m, d, q),
+        "factorize": factorized,
+        "bias_force": lambda: pin.nonLinearEffects(m, d, q, v),
+        "gravity_force": lambda: pin.computeGeneralizedGravity(m, d, q),
+        "kinetic_energy": lambda: pin.computeKineticEnergy(m, d, q, v),
+        "potential_energy": lambda: pin.computePotentialEnergy(m, d, q),
+        "coriolis_matrix": lambda: pin.computeCoriolisMatrix(m, d, q, v),
+        "inverse_dynamics_derivatives": lambda: pin.computeRNEADerivatives(m, d, q, v, u),
+        "forward_dynamics_derivatives": lambda: pin.computeABADerivatives(m, d, q, v, u),
+        "inverse_dynamics_regressor": lambda: pin.computeJointTorqueRegressor(m, d, q, v, u),
+        "center_of_mass": lambda: pin.centerOfMass(m, d, q),
+        "center_of_mass_velocity": lambda: pin.centerOfMass(m, d, q, v),
+        "center_of_mass_acceleration": lambda: pin.centerOfMass(m, d, q, v, u),
+        "center_of_mass_jacobian": lambda: pin.jacobianCenterOfMass(m, d, q),
+        "centroidal_map": lambda: pin.computeCentroidalMap(m, d, q),
+        "centroidal_map_rate": lambda: pin.computeCentroidalMapTimeVariation(m, d, q, v),
+        "centroidal_momentum": lambda: pin.computeCentroidalMomentum(m, d, q, v),
+        "centroidal_momentum_rate": lambda: pin.computeCentroidalMomentumTimeVariation(m, d, q, v, u),
+        "joint_jacobian": lambda: pin.computeJointJacobians(m, d, q),
+        "joint_jacobian_rate": lambda: pin.computeJointJacobiansTimeVariation(m, d, q, v),
+        "frame_placement": placement,
+        "frame_jacobian": lambda: pin.computeFrameJacobian(m, d, q, k, ALIGNED),
+        "frame_jacobian_rate": jacobian_rate,
+        "frame_velocity": velocity,
+        "frame_acceleration": acceleration(pin.getFrameAcceleration),
+        "frame_classical_acceleration": acceleration(pin.getFrameClassicalAcceleration),
+        "integrate": lambda: pin.integrate(m, q, v),
+        "difference": lambda: pin.difference(m, q, q1),
+        "integrate_derivatives": lambda: pin.dIntegrate(m, q, v),
+        "difference_derivatives": lambda: pin.dDifference(m, q, q1),
+        "neutral": lambda: pin.neutral(m),
+        "random_configuration": lambda: pin.randomConfiguration(m),
+        "se3.exp": lambda: pin.exp6(x),
+        "se3.log": lambda: pin.log6(M).vector,
+        "se3.Jexp": lambda: pin.Jexp6(x),
+        "se3.Jlog": lambda: pin.Jlog6(M),
+        "se3.exp3": lambda: pin.exp3(w),
+        "se3.log3": lambda: pin.log3(R),
+        "se3.Jexp3": lambda: pin.Jexp3(w),
+        "se3.Jlog3": lambda: pin.Jlog3(R),
+        "se3.inverse": M.inverse,
+        "se3.compose": lambda: M * M,
+        "se3.adjoint": lambda: M.action,
+        "se3.interpolate": lambda: pin.SE3.Interpolate(M, M, 0.3),
+        "se3.homogeneous": lambda: pin.SE3(R, w),
+        "se3.matrix_from_quaternion": quaternion.toRotationMatrix,
+        "se3.quaternion_from_matrix": lambda: pin.Quaternion(R),
+        "se3.matrix_from_rpy": lambda: pin.rpy.rpyToMatrix(w),
+        "se3.rpy_from_matrix": lambda: pin.rpy.matrixToRpy(R),
+        "se3.homogeneous_from_xyzquat": lambda: pin.XYZQUATToSE3(seven),
+        "se3.xyzquat_from_homogeneous": lambda: pin.SE3ToXYZQUAT(M),
+    }
+
+
+def table(name: str, seconds: float) -> tuple[list[list[str]], list[str]]:
+    """Return the rows of a robot, the worst ratio first and names without a peer last, and the names that are not called."""
+    pair = Pair(name, 1)
+    robot = pair.robot
+    frame = next(f.name for f in reversed(robot.frames) if f.body is not None and pair.model.existFrame(f.name))
+    given = values(robot, frame)
+    theirs = peers(pair, frame, given)
+    found = dict(calls_of(robot, given))
+    found |= {f"se3.{x}": call_of(getattr(se3, x), given, "se3.") for x in se3.__all__}
+    rows: list[tuple[float, list[str]]] = []
+    for what, call in found.items():
+        if call is None:
+            continue
+        peer = theirs.get(what)
+        ours, *other = median_times([call] if peer is None else [call, peer], seconds)
+        ratio = other[0] / ours if other else np.inf
+        cells = [f"{1e6 * x:.2f}" for x in (ours, *other)] + [f"{ratio:.2f}" if other else ""]
+        rows.append((ratio if other else 1e9 - ours, [name, what, *cells] if other else [name, what, cells[0], "", ""]))
+    return [row for _, row in sorted(rows, key=lambda x: x[0])], [what for what, call in found.items() if call is None]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("robots", nargs="*", default=["hyq"])
+    parser.add_argument("--seconds", type=float, default=0.3, help="time of each comparison [s]")
+    options = parser.parse_args()
+    print(f"{machine()}; Pinocchio {pin.__version__}\n")
+    for name in options.robots:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rows, others = table(name, options.seconds)
+        print(markdown(["robot", "call", "ours [µs]", "Pinocchio [µs]", "ratio"], rows))
+        print(f"\nnot called, because they take other arguments: {', '.join(others)}\n")
+
+
+if __name__ == "__main__":
+    main()

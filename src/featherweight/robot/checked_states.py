@@ -1,0 +1,67 @@
+"""Checks of states that come from users, sensors or files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from ..array_types import Array
+from ..checks import checked
+from ..model.types import JointType
+from .system import System
+
+
+@checked
+def check(
+    robot: System, q: npt.ArrayLike, v: npt.ArrayLike | None = None, *, limits: bool = False, tolerance: float = 1e-6
+) -> None:
+    """Raise ValueError for states q (..., nq) and v (..., nv) with which functions of the robot compute wrong results.
+
+    The functions themselves do not check, so that they stay fast. The error names the joint: of a number that is not finite; of
+    a quaternion, or cosine and sine of a planar joint, whose length differs from 1 by more than `tolerance`; and with
+    `limits=True`, of a coordinate [m, rad] or a velocity beyond its limits by more than `tolerance`.
+    """
+    configurations = robot._checked("q", q, robot.nq)
+    _require_finite(robot, "q", configurations)
+    for j in robot.joints:
+        if j.type.rotation and j.q_slice.stop - j.q_slice.start == j.type.nq:
+            rows = slice(j.q_slice.stop - j.type.rotation, j.q_slice.stop)
+            length = np.linalg.norm(configurations[..., rows], axis=-1)
+            for state in np.argwhere(np.abs(length - 1.0) > tolerance)[:1].tolist():
+                what = "cosine and sine" if j.type is JointType.PLANAR else "the quaternion"
+                found = float(length[tuple(state)])
+                how = "divide it by its length" if found else "robot.neutral() has one"
+                place = f"q[{rows.start}:{rows.stop}]"
+                _refuse(robot, "q", state, f"{what} of joint {j.name!r}, {place}, must have length 1; got {found:.9g}; {how}")
+    if limits:
+        _require_within(robot, "q", configurations, robot.lower - tolerance, robot.upper + tolerance)
+    if v is not None:
+        velocities = robot._checked("v", v, robot.nv)
+        _require_finite(robot, "v", velocities)
+        if limits:
+            most = robot.velocity_limit + tolerance
+            _require_within(robot, "v", velocities, -most, most)
+
+
+def _require_finite(robot: System, name: str, x: Array) -> None:
+    for *state, k in np.argwhere(~np.isfinite(x))[:1].tolist():
+        _refuse(robot, name, state, f"{_place(robot, name, k)} must be finite; got {x[(*state, k)]}")
+
+
+def _require_within(robot: System, name: str, x: Array, lower: Array, upper: Array) -> None:
+    for *state, k in np.argwhere((x < lower) | (x > upper))[:1].tolist():
+        within = f"[{lower[k]:.6g}, {upper[k]:.6g}]"
+        _refuse(robot, name, state, f"{_place(robot, name, k)} must be within {within}; got {x[(*state, k)]:.6g}")
+
+
+def _place(robot: System, name: str, k: int) -> str:
+    """Return a number of a state with the name of its joint."""
+    slices = {j.name: j.q_slice if name == "q" else j.v_slice for j in robot.joints}
+    return f"{name}[{k}], of joint {next(joint for joint, s in slices.items() if s.start <= k < s.stop)!r},"
+
+
+def _refuse(robot: System, name: str, state: Sequence[int], problem: str) -> NoReturn:
+    raise ValueError(f"{robot.name}: {f'state {state} of {name}: ' if state else ''}{problem}")
