@@ -65,6 +65,7 @@ class ContactAt(NamedTuple):
     turning_axes: Matrix  # (3, 3)
     directions: int  # 3, or 6 with friction against spinning and rolling
     tangents: Vector  # (5,) scales, and the direction of the first tangent in a's axes, or (0,)
+    on_ground: bool  # whether the point is at the margin of the ground, b, instead of midway between both surfaces
 
 
 def write_contact_slopes(
@@ -75,12 +76,16 @@ def write_contact_slopes(
 
     `placement` (bodies, 4, 4) is that of the bodies that may touch, `shapes_at` (shapes, 12) that of their shapes.
     """
-    point, normal, gap = contacts.point[x.c], contacts.normal[x.c], contacts.gap[x.c] + x.margin
+    point, normal, gap = triple(contacts.point[x.c], 0), contacts.normal[x.c], contacts.gap[x.c] + x.margin
+    aside = 0.5 * contacts.gap[x.c] if x.on_ground else 0.0
+    middle = along(point, aside, triple(normal, 0))
     for s in range(2):
         write_unit_moves(placement, body_of(contacts, x.c, s), y.moves, 6 * s)
     of = 0 if contacts.a[x.c] >= 0 else 6, MOVES if contacts.b[x.c] >= 0 else 6
-    unique = write_contact_motion(scene, x.shapes, shapes_at, (point, normal, gap), y.moves, of, y.surfaces, y.motion)
+    unique = write_contact_motion(scene, x.shapes, shapes_at, (middle, normal, gap), y.moves, of, y.surfaces, y.motion)
     for k in range(of[0], of[1]):
+        for i in range(3 if x.on_ground else 0):
+            y.motion[k, 3 + i] -= 0.5 * normal[i] * y.motion[k, 6] + aside * y.motion[k, i]
         write_rates_of_move(contacts, placement, x, velocity, k, y)
     return unique
 

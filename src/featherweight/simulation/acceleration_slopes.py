@@ -1,4 +1,4 @@
-"""Derivatives of the acceleration of a step by q, v, joint forces, controls and activations, with compliant contacts.
+"""Derivatives of the acceleration of a step by q, v, joint forces, controls and activations, with contacts.
 
 The acceleration a under forces F at joints and impulses f of contacts and joint rows, spread over the step h, solves
 
@@ -10,6 +10,9 @@ derivative -G by y, and are proportional to 1/R(g). Hence (M + Jᵀ G J) da = r,
     the derivatives of inverse dynamics with impulses as forces on bodies (Carpentier and Mansard 2018), and of F
     -Jᵀ G / h times the derivatives of y at constant a, and -Jᵀ f / h times those of R, relative to R
     the derivatives of Jᵀ f and J at constant velocities of the bodies, by the motion of contacts (`contact.contact_slopes`)
+
+Rigid contacts answer to y = J w + g / h, or to J w if they overlap. Their G has a proximal term (`contact.rigid_answers`),
+which corrections remove (`rigid_slopes`).
 
 Where dampers act after impulses, the acceleration a' solves (M + h D) a' = M a at the same state. Forces at joints are linear
 within limits (`load_slopes`). Those of tendons, muscles, drives with activations, drag, springs of ball joints, and of all
@@ -24,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Array, BooleanMatrix, Booleans, Integers, Matrix, Vector
+from ..collision.collision_scene import PLANE
 from ..collision.detection import body_of
 from ..collision.triples import along, component, outer, plus
 from ..contact.branches import padded
@@ -49,11 +53,23 @@ from ..contact.contact_slopes import (
     twist_of,
     write_contact_slopes,
 )
-from ..engine.loops.kernels import LANES, MachineCall, aligned_numbers, call_machine, subtract_multiples
+from ..contact.impulses import greatest_of
+from ..contact.rigid_answers import (
+    EDGE,
+    EDGE_OF_GAPS,
+    RigidAnswers,
+    is_near_another_state,
+    rigid_answers,
+    write_rigid_answer,
+    write_rigid_row,
+)
+from ..engine.loops.kernels import MachineCall, aligned_numbers, call_machine, subtract_multiples
 from ..model.tree import FLOATING, PLANAR
 from ..robot.tendons.lengths import write_drift
 from .load_slopes import LoadSlopes, load_slopes, write_load_slopes, write_tau_slopes
+from .rigid_slopes import solve_for_rigid_rates
 from .robot_stages import turns, write_bent, write_pushed_acceleration
+from .slope_equations import Places, Sizes, add_product, places, solve_for_rates
 from .smooth_motion import (
     accelerate_at_start,
     be_at,
@@ -67,9 +83,10 @@ from .smooth_motion import (
 )
 from .stage_records import FOUND, NEAR, SOLVED, WITH_CONTROL, WITH_FORCES, RobotStages
 
+NO_LAW, CONVEX, HELD = range(3)  # contact laws: none, a convex one, rigid contacts
+BOUNCING = 0.99  # part of the speed from which contacts bounce
 SMALL_STEP = 1e-6  # of differences of forces
 BENT = 1e-3  # relative difference of the slopes on both sides above which a force bends
-BLOCK = 4  # rows that are eliminated together
 ROUNDED = 1e-12  # [m, rad] gap that counts as zero
 
 
@@ -79,80 +96,12 @@ class SlopeCalls(NamedTuple):
     dynamics: MachineCall  # q, v, acceleration, forces -> by_q, by_v, mass, with the armature of the step
     settled: MachineCall  # the same with the inertia that represents dampers, if they act after impulses
     spanning: MachineCall  # q, v, forces of rows -> spread, swept, carried, if loops move joints
+    spanning_after: MachineCall  # q, after, pushes -> spread, swept_after, carried_after, if contacts are rigid
     struck: MachineCall  # q, v, joint forces with impulses, forces on bodies -> acceleration before dampers act
     jacobian: MachineCall  # q -> jacobian
     motions: MachineCall  # q, after -> turned, for robots with loops
     moved: MachineCall  # q, increment -> x
     motions_before: MachineCall  # q, v -> turned_before
-
-
-class Places(NamedTuple):
-    """Places of matrices in one vector, whose rows are processed with vector instructions.
-
-    Results of functions have rows of n numbers. Other rows have `stride` numbers, or `width` with parts for q, v, joint forces,
-    and controls with activations, each of `stride` numbers but the last. Numbers after the n-th of a row have no meaning.
-    """
-
-    stride: int
-    width: int
-    rates: int  # (n, width) of the acceleration with impulses; finally, of the velocity after the step
-    struck: int  # (n, width) of the acceleration before dampers act, if they act after impulses
-    matrix: int  # (n, stride) lower triangle of the matrix to solve with
-    by_q: int  # (n, n) derivatives of inverse dynamics, and the mass matrix
-    by_v: int
-    mass: int
-    by_q_struck: int  # (n, n) `by_q` at the acceleration before dampers act; `by_v` is the same
-    differences: int  # (n, width) of the acceleration without impulses, if forces have no other derivatives
-    late: int  # (n, width) of the armature of dampers
-    acts: int  # (na, width) of activations and delays after the step
-    arms: int  # (joint rows, n) derivatives by q of the velocities of lengths that limits and equalities bound
-    pulls: int  # (n, stride) derivatives by q of their joint forces at constant impulses
-    drifts: int  # (joint rows, 2 stride) of their accelerations at constant velocity, by q and v
-    spread: int  # (rows, n) the map S from velocities to those of all joints, if it is not the identity
-    swept: int  # (rows, n) derivative of S v by q
-    carried: int  # (n, n) derivative of Sᵀ f by q, for forces f of rows
-    jacobian: int  # (bodies that may touch, 6, n) of their velocities
-    turned: int  # (bodies, 6, n) derivatives of these velocities by q, at w
-    turned_before: int  # (bodies, 6, n) at v
-    rows: int  # (6, stride) J of one contact
-    seen: int  # (6, stride) derivative of y of one contact by q
-    seen_by_v: int  # (6, stride) by v
-    answer: int  # (6, stride) derivative of its impulses by q
-    answer_by_v: int  # (6, stride)
-    felt: int  # (6, stride) derivative of the wrench on one of its bodies
-    opening: int  # (1, stride) derivative of its gap by q
-    size: int  # of the vector
-
-
-class Sizes(NamedTuple):
-    """Numbers that determine the sizes of matrices."""
-
-    n: int
-    nu: int
-    na: int  # activations and delays
-    bodies: int  # that may touch
-    loop_rows: int  # joint rows, if loops move them
-    lengths: int  # rows in the contact problem, if forces are differentiated by differences
-
-
-def places(x: Sizes) -> Places:
-    """Return the places of matrices of these sizes."""
-    n, na, bodies, rows = x.n, x.na, x.bodies, x.loop_rows
-    stride, differs = padded(n), x.lengths >= 0
-    width, moving, square, of_contact = 3 * stride + padded(x.nu + na), bodies * DIRECTIONS * n, n * n, DIRECTIONS * stride
-    sizes = {
-        "rates": n * width, "struck": n * width, "matrix": n * stride, "by_q": square, "by_v": square, "mass": square,
-        "by_q_struck": square, "jacobian": moving, "turned": moving, "turned_before": moving,
-        "opening": stride,
-        "spread": rows * n, "swept": rows * n, "carried": square if rows else 0,
-        "differences": n * width * differs, "late": n * width * differs, "acts": na * width * differs,
-        "arms": x.lengths * n * differs,
-        "pulls": n * stride * differs, "drifts": x.lengths * 2 * stride * differs,
-    }  # fmt: skip
-    at, size = {}, 0
-    for name in Places._fields[2:-1]:
-        at[name], size = size, size + padded(sizes.get(name, of_contact))
-    return Places(stride, width, **at, size=size + LANES)
 
 
 class Paths(NamedTuple):
@@ -179,31 +128,34 @@ class AccelerationSlopes(NamedTuple):
     doubtful: Booleans  # (contacts + joint rows,) whether a contact or row is at the boundary between two states
     bent: Booleans  # (nu + na,) whether the force of a control or activation is at a limit
     increment: Vector  # (n,) small motion
+    pushes: Vector  # (loop rows,) forces of limits and dry friction, spread over the step
     probes: Matrix  # (3, n + na) accelerations and activations after the step, on both sides of the state and there
     impulses: Vector  # (m,) of all rows
     responding: Vector  # (m,) velocities y of all rows
     spare: Vector  # (m,)
     slope: Matrix  # (6, 6) G of one contact
-    convex: bool  # whether the contact law is one that these derivatives cover
+    rigid: RigidAnswers  # of rigid contacts
+    law: int  # NO_LAW, CONVEX or HELD: the contact law, if these derivatives cover it
     by_differences: bool  # whether the forces are differentiated by differences
     calls: SlopeCalls
 
 
-def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: bool, convex: bool) -> AccelerationSlopes:
+def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: bool, law: int) -> AccelerationSlopes:
     """Return arrays for the stages of one robot, without functions."""
     n, bodies, nu, na = len(s.state.v), len(s.touching.bodies), len(s.state.control), len(s.state.act)
     lengths = -1 if plain else len(s.touching.model.rows.joint)
-    at, none = places(Sizes(n, nu, na, bodies, loop_rows, lengths)), MachineCall(0, np.zeros(0, np.int64))
     contacts, rows = len(s.touching.contacts.gap), len(s.touching.model.rows.joint)
-    room, m = contacts + rows, 6 * contacts + rows
+    room, m, none = contacts + rows, 6 * contacts + rows, MachineCall(0, np.zeros(0, np.int64))
+    rigid = (contacts, rows) if law == HELD else (0, 0)
+    at = places(Sizes(n, nu, na, bodies, loop_rows, lengths, 3 * rigid[0] + rigid[1]))
     return AccelerationSlopes(
         numbers=aligned_numbers(at.size), at=at, load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
         forces=np.zeros_like(s.state.external), paths=paths,
         velocity=np.zeros((bodies, 6)), velocity_before=np.zeros((bodies, 6)), contact=contact_slopes(),
-        doubtful=np.zeros(room, bool), bent=np.zeros(nu + na, bool), increment=np.zeros(n),
+        doubtful=np.zeros(room, bool), bent=np.zeros(nu + na, bool), increment=np.zeros(n), pushes=np.zeros(loop_rows),
         probes=np.zeros((3, n + na)), by_differences=not plain,
         impulses=np.zeros(m), responding=np.zeros(m), spare=np.zeros(m), slope=np.zeros((DIRECTIONS, DIRECTIONS)),
-        convex=convex, calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
+        rigid=rigid_answers(*rigid), law=law, calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
     )  # fmt: skip
 
 
@@ -213,7 +165,7 @@ def matrix_at(y: AccelerationSlopes, place: int, *shape: int) -> Array:
 
 
 def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
-    """Write the slopes of the step that has just been computed, without rigid contacts.
+    """Write the slopes of the step that has just been computed, without contacts whose law they do not cover.
 
     Return the number of forces and controls at a limit, and of contacts and rows at the boundary of two states.
     """
@@ -227,15 +179,16 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
         call_machine(y.calls.dynamics)
         for i in range(n * n):
             y.numbers[y.at.by_q_struck + i] = y.numbers[y.at.by_q + i]
-    touched = y.convex and (s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0)
+    touched = y.law != NO_LAW and (s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0)
+    rigid = touched and y.law == HELD
     if s.numbers.settles and not touched and not y.by_differences:
         write_rates_with_dampers(s, y)
         return at_limits
     in_passes = touched and s.calls.contact_factor.address != 0
     for i in range(n):
-        change = s.touching.passes.change[i] if in_passes else 0.0
+        change = s.step.after[i] - s.step.free[i] if rigid else s.touching.passes.change[i] if in_passes else 0.0
         y.after[i], y.acceleration[i] = s.step.free[i] + change, s.step.acceleration[i] + change / h
-    if touched and not in_passes:
+    if touched and not (in_passes or rigid):
         write_pushed_acceleration(s, s.touching.impulses.wrench, s.touching.impulses.joint)
         call_machine(y.calls.struck)
         for i in range(n):
@@ -249,7 +202,10 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
     write_matrix(y)
     if touched:
         add_touching(s, y)
-    solve_for_rates(y.numbers, n, y.at)
+    if rigid:
+        solve_with_rigid_rows(s, y)
+    else:
+        solve_for_rates(y.numbers, n, y.at)
     if s.numbers.settles:
         settle_rates(s, y)
     for i in range(len(y.doubtful)):
@@ -263,9 +219,9 @@ def mark_gaps_of_zero(s: RobotStages, y: AccelerationSlopes) -> None:
     """Mark the contacts and limits that begin here as doubtful, and no others."""
     t, room = s.touching, len(s.touching.contacts.gap)
     for c in range(room):
-        y.doubtful[c] = y.convex and c < t.counts[FOUND] and abs(t.contacts.gap[c]) < ROUNDED
+        y.doubtful[c] = y.law == CONVEX and c < t.counts[FOUND] and abs(t.contacts.gap[c]) < ROUNDED
     for r in range(len(t.model.rows.joint)):
-        limits = y.convex and not t.model.rows.friction[r] and t.model.rows.holds[r] == 0
+        limits = y.law == CONVEX and not t.model.rows.friction[r] and t.model.rows.holds[r] == 0
         y.doubtful[room + r] = limits and abs(t.kinematics.gap[r]) < ROUNDED
 
 
@@ -323,11 +279,11 @@ def add_forces_of_rows(s: RobotStages, y: AccelerationSlopes) -> None:
 
 
 def write_matrix(y: AccelerationSlopes) -> None:
-    """Copy the lower triangle of the mass matrix."""
+    """Copy the mass matrix."""
     n, at, x = len(y.after), y.at, y.numbers
     for i in range(n):
         for j in range(i + 1):
-            x[at.matrix + i * at.stride + j] = x[at.mass + i * n + j]
+            x[at.matrix + i * at.stride + j] = x[at.matrix + j * at.stride + i] = x[at.mass + i * n + j]
 
 
 def write_differences(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
@@ -449,9 +405,9 @@ def add_differences(s: RobotStages, y: AccelerationSlopes, column: int, weight: 
             if rows.holds[r] > 0 and len(s.lengths.drift) > 0:
                 x[at.drifts + 2 * r * at.stride + place] += weight * s.lengths.drift[dof]
             if column < n:
-                yields = yielding_of(t.model.yielding_rows, r)
+                before = weight_before(y, h, t.model.yielding_rows, r)
                 for i in range(n):
-                    seen = y.after[i] + (h * yields.damping - 1.0) * s.state.v[i]
+                    seen = y.after[i] + before * s.state.v[i]
                     x[at.arms + r * n + column] += weight * p.S[dof, i] * seen
                     x[at.pulls + i * at.stride + column] += weight * p.S[dof, i] * rows.sign[r] * f / h
 
@@ -490,18 +446,6 @@ def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
     solve_for_rates(x, n, at)
 
 
-def add_product(x: Vector, target: int, factors: tuple[int, int], source: tuple[int, int], length: int) -> None:
-    """Add the product of a row of factors and rows of a matrix; both are given by their place, and number or distance."""
-    (first, count), (rows, stride) = factors, source
-    whole = count // BLOCK * BLOCK
-    for j in range(0, whole, BLOCK):
-        a, b, c, d = x[first + j], x[first + j + 1], x[first + j + 2], x[first + j + 3]
-        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
-            subtract_multiples(x, target, rows + j * stride, stride, length, (-a, -b, -c, -d))
-    for j in range(whole, count):
-        subtract_multiples(x, target, rows + j * stride, stride, length, (-x[first + j],))
-
-
 # ---- contacts and joint rows
 
 
@@ -512,12 +456,26 @@ def add_touching(s: RobotStages, y: AccelerationSlopes) -> None:
         call_machine(y.calls.jacobian)
         if y.calls.motions.address != 0:
             call_machine(y.calls.motions)
+        if y.calls.motions_before.address != 0:
             call_machine(y.calls.motions_before)
         write_velocities_of_bodies(s, y)
+    if y.calls.spanning_after.address != 0 and t.counts[NEAR] > 0:
+        add_carried_impulses(s, y)
     if s.calls.contact_factor.address != 0:
         add_rows(s, y, t.passes.rows)
     else:
         add_rows(s, y, t.workspace.assembly.of_rows)
+
+
+def add_carried_impulses(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Add the derivatives of the joint forces of limits and dry friction of joints that loops move, at constant impulses."""
+    t, n, at = s.touching, len(y.after), y.at
+    clear(y.pushes)
+    for k in range(len(t.dofs)):
+        y.pushes[t.dofs[k]] += t.impulses.joint[k] / s.numbers.step
+    call_machine(y.calls.spanning_after)
+    for i in range(n):
+        subtract_multiples(y.numbers, at.rates + i * at.width, at.carried_after + i * n, n, at.stride, (-1.0,))
 
 
 def add_rows(s: RobotStages, y: AccelerationSlopes, work: RowWork) -> None:
@@ -529,6 +487,9 @@ def add_rows(s: RobotStages, y: AccelerationSlopes, work: RowWork) -> None:
     count = 3 * turning + find_active_rows(t.model, t.kinematics, work.active[3 * turning :])
     p = rows_in(work, settings.pyramid, k, count, turning)
     own = answering_of(p.law, settings.cones, turning, work.turning, work.turning_friction)
+    if y.law == HELD:
+        y.rigid.edge[0] = EDGE * settings.tolerance * max(greatest_of(p.law.bias), greatest_of(p.approach))
+        y.rigid.scale[0] = 0.0
     for c in range(k):
         write_row_numbers(s, y, p, own, c)
         add_contact(s, y, p, own, c)
@@ -554,7 +515,8 @@ def write_row_numbers(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own
                 for j in range(6):
                     change = y.velocity[body, j] - t.kinematics.velocity[body, j]
                     y.responding[row] += p.rows[at, side, l % 3, j] * change
-    write_answer(own, y.responding, c, y.spare, y.slope)
+    if y.law == CONVEX:
+        write_answer(own, y.responding, c, y.spare, y.slope)
 
 
 def write_velocities_of_bodies(s: RobotStages, y: AccelerationSlopes) -> None:
@@ -584,26 +546,105 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
     candidate, count, turning = t.contacts.candidate[c], directions_of(c, own), c
     if count > 3:
         turning = len(p.law.friction) + own.group[c]
-    yields, pair = yielding_of(t.model.yielding, candidate), t.pair_of[candidate]
-    before = h * yields.damping - 1.0
+    pair, before = t.pair_of[candidate], weight_before(y, h, t.model.yielding, candidate)
     for l in range(DIRECTIONS):
         slopes.impulse[l] = y.impulses[row_of(c, l, own)] if l < count else 0.0
     shapes = t.scene.pair[pair, 0], t.scene.pair[pair, 1]
+    on_ground = y.law == HELD and t.scene.kind[shapes[1]] >= PLANE
     tangents = t.model.tangents[candidate] if len(t.model.tangents) > 0 else t.model.friction[:0]
     if y.calls.motions.address == 0:
         turn_jacobian(s, y, body_of(t.contacts, c, 0), before)
         turn_jacobian(s, y, body_of(t.contacts, c, 1), before)
-    at = ContactAt(c, shapes, t.scene.margin[pair], p.axes[c], p.axes[turning], count, tangents)
+    at = ContactAt(c, shapes, t.scene.margin[pair], p.axes[c], p.axes[turning], count, tangents, on_ground)
     twists = twist_of_side(s, y, c, 0, before), twist_of_side(s, y, c, 1, before)
     unique = write_contact_slopes(t.scene, t.collisions.placement, t.contacts, t.kinematics.placement, at, twists, slopes)
-    y.doubtful[c] = y.doubtful[c] or not unique or is_between(own, y.responding, c)
     on_rows = ContactOnRows(c, turning, count)
     write_seen(s, y, p, on_rows, before)
+    if y.law == HELD:
+        add_closing(s, y, c, gap)
+        write_rigid_answer(p.law, c, rho_of(y, 3), y.impulses[3 * c : 3 * c + 3], y.responding[3 * c : 3 * c + 3], y.rigid)
+        note_doubtful_contact(s, y, p, c, unique)
+        write_answers(y, y.rigid.G[c], 3, 0.0)
+        keep_contact(y, c)
+        add_forces_of_contact(s, y, p, on_rows)
+        add_stiffness_of_contact(y, y.rigid.G[c], 3)
+        return
+    y.doubtful[c] = y.doubtful[c] or not unique or is_between(own, y.responding, c)
+    yields = yielding_of(t.model.yielding, candidate)
     d, slope = impedance(yields, gap), impedance_slope(yields, gap)
     subtract_multiples(y.numbers, y.at.seen, y.at.opening, 0, y.at.stride, (-h * yields.stiffness * (d + slope * gap),))
     write_answers(y, y.slope, count, slope / (d * (1.0 - d)))  # R'/R = -d' / (d (1 - d))
     add_forces_of_contact(s, y, p, on_rows)
     add_stiffness_of_contact(y, y.slope, count)
+
+
+def weight_before(y: AccelerationSlopes, h: float, yielding: Matrix, i: int) -> float:
+    """Return the weight of the velocity at the start of the step in the velocity to which a contact or row answers."""
+    if y.law == HELD:
+        return 0.0
+    return h * yielding_of(yielding, i).damping - 1.0
+
+
+def closes(s: RobotStages, gap: float) -> bool:
+    """Return whether a rigid contact or limit may close the gap within the step."""
+    return bool(gap > EDGE_OF_GAPS * s.touching.model.settings.slop)
+
+
+def is_gap_doubtful(s: RobotStages, gap: float) -> bool:
+    """Return whether the effect of a gap changes here: at zero, and at the overlap that is tolerated."""
+    slop = s.touching.model.settings.slop
+    return bool(abs(gap) <= EDGE_OF_GAPS * slop or abs(gap + slop) <= EDGE_OF_GAPS * slop)
+
+
+def add_closing(s: RobotStages, y: AccelerationSlopes, c: int, gap: float) -> None:
+    """Add the derivative of the gap of a rigid contact to that of its normal velocity."""
+    if closes(s, gap):
+        subtract_multiples(y.numbers, y.at.seen, y.at.opening, 0, y.at.stride, (-1.0 / s.numbers.step,))
+
+
+def rho_of(y: AccelerationSlopes, count: int) -> float:
+    """Return a velocity per impulse for `count` rows J: the greatest J D⁻¹ Jᵀ, with the diagonal D of the mass matrix."""
+    n, at, x, most = len(y.after), y.at, y.numbers, 0.0
+    for l in range(count):
+        total = 0.0
+        for j in range(n):
+            total += x[at.rows + l * at.stride + j] * x[at.rows + l * at.stride + j] / x[at.mass + j * n + j]
+        most = max(most, total)
+    return most if most > 0.0 else 1.0
+
+
+def note_doubtful_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, c: int, unique: bool) -> None:
+    """Note whether a rigid contact is doubtful: near another state, or pushing with a gap or a point that is."""
+    pushes = y.impulses[3 * c] != 0.0
+    y.doubtful[c] = is_near_another_state(p.law, c, y.rigid)
+    if pushes and (not unique or is_gap_doubtful(s, s.touching.contacts.gap[c])):
+        y.doubtful[c] = True
+
+
+def keep_contact(y: AccelerationSlopes, c: int) -> None:
+    """Keep J of a rigid contact, and the derivatives of its impulses at constant acceleration."""
+    at = y.at
+    for l in range(3):
+        keep_row(y, 3 * c + l, (at.rows, at.answer, at.answer_by_v), l)
+        if y.rigid.pushing[c]:
+            note_scale(y, at.seen + l * at.stride, at.seen_by_v + l * at.stride)
+
+
+def keep_row(y: AccelerationSlopes, row: int, places: tuple[int, int, int], l: int) -> None:
+    """Keep line l at the places of J, and of the derivatives by q and v of an impulse."""
+    at, x, (J, by_q, by_v) = y.at, y.numbers, places
+    for j in range(at.width):
+        x[at.moved + row * at.width + j] = 0.0
+    for j in range(len(y.after)):
+        x[at.kept + row * at.stride + j] = x[J + l * at.stride + j]
+        x[at.moved + row * at.width + j] = x[by_q + l * at.stride + j]
+        x[at.moved + row * at.width + at.stride + j] = x[by_v + l * at.stride + j]
+
+
+def note_scale(y: AccelerationSlopes, seen: int, by_v: int) -> None:
+    """Note the size of the derivatives of a velocity by q and v."""
+    for j in range(len(y.after)):
+        y.rigid.scale[0] = max(y.rigid.scale[0], abs(y.numbers[seen + j]), abs(y.numbers[by_v + j]))
 
 
 def twist_of_side(s: RobotStages, y: AccelerationSlopes, c: int, side: int, before: float) -> Twist:
@@ -659,7 +700,7 @@ def write_seen(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, k: Contact
                 row, seen = row_of_side(p, k, side, l), at.seen + l * at.stride
                 add_six(x, at.rows + l * at.stride, J, n, at.stride, row, 1.0)
                 add_six(x, seen, turned, n, at.stride, row, 1.0)
-                if y.calls.motions.address != 0:
+                if y.calls.motions_before.address != 0:
                     add_six(x, seen, earlier, n, at.stride, row, before)
                 add_six(x, seen, J, n, at.stride, slopes.seen[l, 6 * side : 6 * side + 6], 1.0)
     for l in range(k.directions):
@@ -730,7 +771,7 @@ def add_three(x: Vector, target: int, rows: int, at: Places, l: int, j: int, fac
 
 
 def add_stiffness_of_contact(y: AccelerationSlopes, G: Matrix, count: int) -> None:
-    """Add Jᵀ G J to the lower triangle of the matrix."""
+    """Add Jᵀ G J to the matrix, or to its lower triangle, if it is symmetric."""
     at, x = y.at, y.numbers
     for l in range(count):
         felt = at.felt + l * at.stride
@@ -740,15 +781,16 @@ def add_stiffness_of_contact(y: AccelerationSlopes, G: Matrix, count: int) -> No
             subtract_multiples(x, felt, at.rows + 3 * at.stride, at.stride, at.stride, rest)
     for l in range(0, count, 3):
         for j in range(len(y.after)):
-            add_three(x, at.matrix + j * at.stride, at.felt + l * at.stride, at, l, j, 1.0, padded(j + 1))
+            length = at.stride if y.law == HELD else padded(j + 1)
+            add_three(x, at.matrix + j * at.stride, at.felt + l * at.stride, at, l, j, 1.0, length)
 
 
 def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answering, i: int) -> None:
     """Add the terms of a limit, of dry friction or of an equality of a joint or a length."""
     t, h, n, at, x, sliding = s.touching, s.numbers.step, len(y.after), y.at, y.numbers, len(p.law.friction)
     rows, r = t.model.rows, p.active[i]
-    dof, sign, yields = t.dofs[rows.joint[r]], rows.sign[r], yielding_of(t.model.yielding_rows, r)
-    gap, f, before, at_row = t.kinematics.gap[r], t.impulses.next_row[r], h * yields.damping - 1.0, 3 * sliding + i
+    dof, sign, before = t.dofs[rows.joint[r]], rows.sign[r], weight_before(y, h, t.model.yielding_rows, r)
+    gap, f, at_row = t.kinematics.gap[r], t.impulses.next_row[r], 3 * sliding + i
     alike, change = s.joints.driving.alike, 0.0
     for j in range(3 * at.stride):
         x[at.rows + j] = 0.0
@@ -761,22 +803,33 @@ def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: An
         for j in range(n):
             x[J + j] = sign * s.point.S[dof, j]
             change += x[J + j] * (y.after[j] - s.step.free[j])
-            x[seen + j] = sign * x[at.arms + r * n + j]
+            x[seen + j] = sign * (x[at.arms + r * n + j] if y.by_differences else x[at.swept_after + dof * n + j])
             if rows.holds[r] > 0:
                 x[seen + j] += h * x[at.drifts + 2 * r * at.stride + j]
                 x[by_v + j] = h * x[at.drifts + (2 * r + 1) * at.stride + j]
     y.responding[at_row] = p.law.bias[at_row] + change
-    _, G = answer_of_row(own, at_row, y.responding[at_row])
-    at_gap = len(t.contacts.gap) + r
-    y.doubtful[at_gap] = y.doubtful[at_gap] or is_row_between(p, at_row, y.responding)
     add_curved(s, x[J : J + n], x[by_v : by_v + n])
-    if rows.holds[r] > 0:
+    G, at_gap = 0.0, len(t.contacts.gap) + r
+    if y.law == HELD:
+        near = write_rigid_row(p.law, i, rho_of(y, 1), f, y.responding[at_row], y.rigid)
+        y.doubtful[at_gap] = near or (f != 0.0 and not rows.friction[r] and is_gap_doubtful(s, gap))
+        G = y.rigid.G[sliding + i, 0, 0]
+    else:
+        _, G = answer_of_row(own, at_row, y.responding[at_row])
+        y.doubtful[at_gap] = y.doubtful[at_gap] or is_row_between(p, at_row, y.responding)
+    if y.law == HELD:
+        if not rows.friction[r] and closes(s, gap):
+            subtract_multiples(x, seen, J, 0, at.stride, (-1.0 / h,))
+    elif rows.holds[r] > 0:
         add_gaps_of_equality(s, y, r, seen)
     elif not rows.friction[r]:
+        yields = yielding_of(t.model.yielding_rows, r)
         d, slope = impedance(yields, gap), impedance_slope(yields, gap)
         subtract_multiples(x, at.opening, J, 0, at.stride, (-slope / (d * (1.0 - d)),))
         subtract_multiples(x, seen, J, 0, at.stride, (-h * yields.stiffness * (d + slope * gap),))
     subtract_multiples(x, by_v, J, 0, at.stride, (-1.0 - before,))
+    if y.law == HELD:
+        keep_joint_row(y, sliding, i, seen)
     first, stop = (dof, dof + 1) if dof < alike else (0, n)
     for j in range(first, stop):
         force, row = x[J + j] / h, at.rates + j * at.width
@@ -784,7 +837,18 @@ def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: An
             subtract_multiples(x, row, seen, 0, at.stride, (force * G,))
             subtract_multiples(x, row, at.opening, 0, at.stride, (-force * f,))
             subtract_multiples(x, row + at.stride, by_v, 0, at.stride, (force * G,))
-            subtract_multiples(x, at.matrix + j * at.stride, J, 0, padded(j + 1), (-x[J + j] * G,))
+            length = at.stride if y.law == HELD else padded(j + 1)
+            subtract_multiples(x, at.matrix + j * at.stride, J, 0, length, (-x[J + j] * G,))
+
+
+def keep_joint_row(y: AccelerationSlopes, sliding: int, i: int, seen: int) -> None:
+    """Keep J of row i, and the derivatives of its impulse at constant acceleration."""
+    at, x, row, G = y.at, y.numbers, 3 * sliding + i, y.rigid.G[sliding + i, 0, 0]
+    subtract_multiples(x, at.answer, seen, 0, at.stride, (G,), True)
+    subtract_multiples(x, at.answer_by_v, at.seen_by_v, 0, at.stride, (G,), True)
+    keep_row(y, row, (at.rows, at.answer, at.answer_by_v), 0)
+    if y.rigid.pushing[sliding + i]:
+        note_scale(y, seen, at.seen_by_v)
 
 
 def add_gaps_of_equality(s: RobotStages, y: AccelerationSlopes, r: int, seen: int) -> None:
@@ -834,44 +898,39 @@ def add_curved(s: RobotStages, row: Vector, target: Vector) -> None:
             target[i + 2] += q * v[i] - p * v[i + 1]
 
 
-# ---- linear equations
+# ---- rigid contacts
 
 
-def solve_for_rates(x: Vector, n: int, at: Places) -> None:
-    """Replace the rates R by H⁻¹ R, with the factor Lᵀ D L of the matrix H (Featherstone 2008, section 6.5), which replaces H.
+def solve_with_rigid_rows(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Replace the right-hand sides by rates with rigid contacts, and note contacts whose impulses are not unique."""
+    t, active = s.touching, s.touching.workspace.assembly.of_rows.active
+    k = t.counts[SOLVED] if t.counts[FOUND] > 0 else 0
+    count = find_active_rows(t.model, t.kinematics, active)
+    if solve_for_rigid_rates(y.numbers, len(y.after), y.at, y.rigid, (k, count), s.numbers.step):
+        for c in range(k):
+            y.doubtful[c] = y.doubtful[c] or y.rigid.pushing[c]
+        for i in range(count):
+            row = len(t.contacts.gap) + active[i]
+            y.doubtful[row] = y.doubtful[row] or y.rigid.pushing[k + i]
 
-    Rows are eliminated in blocks of four, from the leaves to the root.
+
+def are_covered(s: RobotStages, y: AccelerationSlopes) -> bool:
+    """Return whether these derivatives cover the contacts and joint rows of the step.
+
+    They do not cover rigid contacts that bounce, those of a body with a single contact point, whose Delassus matrix is that of
+    the point instead of its projection on the ground, and steps that separate overlapping bodies.
     """
-    H, stride, R, width = at.matrix, at.stride, at.rates, at.width
-    for block in range(n, 0, -BLOCK):
-        first = max(block - BLOCK, 0)
-        for i in range(block - 1, first - 1, -1):
-            unit = 1.0 / x[H + i * stride + i]
-            for j in range(first, i):
-                gain = (unit * x[H + i * stride + j],)
-                subtract_multiples(x, H + j * stride, H + i * stride, stride, padded(j + 1), gain)
-                subtract_multiples(x, R + j * width, R + i * width, width, width, gain)
-        for i in range(first, block):
-            x[H + i * stride + i] = 1.0 / x[H + i * stride + i]
-        for j in range(first):  # all blocks below others are whole
-            at_row = H + first * stride
-            a, b = gain_of(x, at_row, first, j), gain_of(x, at_row + stride, first + 1, j)
-            c, d = gain_of(x, at_row + 2 * stride, first + 2, j), gain_of(x, at_row + 3 * stride, first + 3, j)
-            if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
-                subtract_multiples(x, H + j * stride, at_row, stride, padded(j + 1), (a, b, c, d))
-                subtract_multiples(x, R + j * width, R + first * width, width, width, (a, b, c, d))
-    for i in range(n):
-        row = H + i * stride
-        for j in range(0, i // BLOCK * BLOCK, BLOCK):
-            factors = x[row + j], x[row + j + 1], x[row + j + 2], x[row + j + 3]
-            if factors[0] != 0.0 or factors[1] != 0.0 or factors[2] != 0.0 or factors[3] != 0.0:
-                subtract_multiples(x, R + i * width, R + j * width, width, width, factors)
-        for j in range(i // BLOCK * BLOCK, i):
-            subtract_multiples(x, R + i * width, R + j * width, width, width, (x[row + j],))
-        for j in range(width):
-            x[R + i * width + j] *= x[row + i]
-
-
-def gain_of(x: Vector, row: int, i: int, j: int) -> float:
-    """Return number j of row i, which starts at a place, times the inverse of its pivot."""
-    return x[row + j] * x[row + i]  # type: ignore[no-any-return]
+    t = s.touching
+    if y.law == CONVEX or not (t.counts[FOUND] > 0 or t.counts[NEAR] > 0):
+        return True
+    if y.law == NO_LAW or greatest_of(s.step.displacement) > 0.0:
+        return False
+    before, bounce = t.workspace.assembly.of_rows.before, BOUNCING * t.model.settings.bounce
+    for c in range(t.counts[SOLVED] if t.counts[FOUND] > 0 else 0):
+        for side in range(2):
+            body = body_of(t.contacts, c, side)
+            if body >= 0 and t.model.width[body] == 3:
+                return False
+        if t.model.restitution[t.contacts.candidate[c]] > 0.0 and before[3 * c] < -bounce:
+            return False
+    return True

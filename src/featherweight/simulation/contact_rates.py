@@ -22,6 +22,7 @@ from ..contact.contact_solver import STRUCK, find_impulses_by, impulse_work, is_
 from ..contact.impulse_rates import ImpulseRates, ValueAndRates, restitution_rates
 from ..contact.impulses import Solution, greatest_of, solve_problem
 from ..contact.laws import PARTING_SPEED, RETURN_SPEED, Problem, RowMotion, room_for_law, write_law
+from ..contact.rigid_answers import EDGE, EDGE_OF_GAPS
 from ..contact.row_rates import BodyRates, geometry_rates, row_rates
 from ..engine.loops.kernels import CompiledLoop, Table
 from .found_step import FoundStep
@@ -30,9 +31,6 @@ from .robot_stages import first_contacts
 from .stage_records import FOUND, PARTING, SOLVED, RobotStages
 from .step_rates import State
 from .step_slopes import name_of_row
-
-EDGE = 1e2  # distance from another state, in units of the solver's residual, below which a contact is doubtful
-EDGE_OF_GAPS = 1e-3  # distance from a change of a gap's effect, in units of slop, below which the gap counts as without effect
 
 
 class ContactMotions(NamedTuple):

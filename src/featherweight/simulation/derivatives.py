@@ -1,9 +1,11 @@
 """Derivatives of a step: the state after it, by the state before it, joint forces and controls.
 
-compiled loops over robots    steps with the contact law of an MJCF file, semi-implicit (`step_slopes`) or "rk4"
-                              (`staged_slopes`); semi-implicit steps in which nothing touches
-one robot after the other     rigid contact, and "rk4" and "midpoint" with rigid contact, with linear forces: impulses by the
-                              implicit function theorem (`step_rates`, `contact_rates`)
+compiled loops over robots    semi-implicit steps with the contact law of an MJCF file or rigid contact (`step_slopes`); "rk4"
+                              with the law of an MJCF file (`staged_slopes`)
+one robot after the other     semi-implicit steps with rigid contacts that bounce, with contact points on bodies without others,
+                              or in which overlapping bodies separate (`acceleration_slopes.are_covered`); "rk4" and
+                              "midpoint" with rigid contact, with linear forces: impulses by the implicit function theorem
+                              (`step_rates`, `contact_rates`)
 differences of whole steps    all others, in a compiled loop (`step_differences`)
 """
 
@@ -129,7 +131,7 @@ def _ends(found: FoundStep) -> Array:
     """Return the derivatives (2 nv, 3 nv + nu) of the state after the step by q, v, joint forces and controls."""
     model, s, step = found.model, found.stages, found.stages.step
     compiled = found.slopes_of_step()
-    if compiled and (found.contacts.convex or not found.touched):
+    if compiled and not found.touched:
         return compiled.ends
     start = State(*map(Rated, s.state[:2], model.directions))
     rates, smooth, contacts = StepRates(found, start), None, None
@@ -139,7 +141,7 @@ def _ends(found: FoundStep) -> Array:
         smooth = rates.runge_kutta() if model.integrator == "rk4" else rates.midpoint()
         free = smooth.v.rates
     after, displacement = Rated(step.after, free), None
-    if found.touched and not found.contacts.convex:
+    if found.touched:
         contacts = ContactRates(found, start, free)
         after = after._replace(rates=contacts.velocity())
         displacement = Rated(step.displacement, contacts.displacement()) if step.displacement.any() else None

@@ -115,7 +115,7 @@ class FleetSlopes:
 
     @property
     def left(self) -> Sequence[int]:
-        """The numbers of robots with rigid contact in the last evaluation, which lacks its impulses."""
+        """The numbers of robots that the last evaluation leaves out (see `RobotSlopes.left`)."""
         return np.flatnonzero(self.found.left).tolist()
 
     def doubtful(self) -> list[tuple[str, ...]]:

@@ -10,7 +10,7 @@ from .load_slopes import LoadSlopes
 from .robot_tables import StagesTable
 from .stage_records import FOUND, NEAR
 from .step_model import StepModel
-from .step_slopes import SlopesOfStep, slopes_of
+from .step_slopes import SlopesOfStep, free_slopes_of
 
 
 class FoundStep:
@@ -37,10 +37,10 @@ class FoundStep:
         self.at_a_limit.update((f"{name} at its limit", None) for name in names)
 
     def slopes_of_step(self) -> SlopesOfStep | None:
-        """Return the derivatives of a semi-implicit step, without those of rigid contacts; None for other integrators."""
+        """Return the derivatives of a semi-implicit step without contacts and joint rows; None for other integrators."""
         if self.model.integrator != "semi-implicit":
             return None
-        slopes = slopes_of(self.table, self.model, self.contacts)
+        slopes = free_slopes_of(self.table, self.model, self.contacts)
         if slopes.write():
             self._note(slopes)
         return slopes

@@ -77,7 +77,7 @@ class StagesTable(Table):
     ) -> None:
         super().__init__(content, layout)
         self.kept, self.errors = calls, errors
-        self.derived: dict[type, Any] = {}  # arrays for derivatives, by their class
+        self.derived: dict[object, Any] = {}  # arrays for derivatives, by their class or the function that makes them
 
     @cached_property
     def slopes(self) -> SlopesOfStages:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..array_types import Array, BooleanMatrix, Booleans, IntegerMatrix, Integers, Matrix, Tensor, Vector
 from ..contact.joint_rows import JointRows
+from ..contact.laws import RIGID
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.loops.prepared_calls import prepared_call
@@ -21,13 +22,23 @@ from ..model.types import JointType
 from ..robot.dynamics_derivatives import analytic
 from ..robot.robot import Robot
 from ..robot.step_slopes import spanning_slopes, with_armature
-from .acceleration_slopes import AccelerationSlopes, Paths, SlopeCalls, acceleration_slopes, matrix_at
+from .acceleration_slopes import (
+    CONVEX,
+    HELD,
+    NO_LAW,
+    AccelerationSlopes,
+    Paths,
+    SlopeCalls,
+    acceleration_slopes,
+    are_covered,
+    matrix_at,
+)
 from .contact_stage import ContactStage
 from .fleet_loop import attempt
 from .forces_at_joints import ForcesAtJoints
 from .robot_tables import Call, StagesTable, bound_call, with_inertias
 from .smooth_motion import clear
-from .stage_records import FOUND, NEAR, FleetArrays, RobotStages
+from .stage_records import FOUND, FleetArrays, RobotStages
 from .step_ends import WRITE_ENDS, WRITE_STEP_SLOPES, StepSlopes, write_step_slopes
 from .step_model import StepModel
 
@@ -41,7 +52,7 @@ class RobotSlopes(NamedTuple):
     cotangents: Matrix  # (robots, 2 nv + na) of the state after the step, or (0, ..)
     products: Matrix  # (robots, 3 nv + na + nu) of the state before, joint forces and controls
     unsure: Integers  # (robots,) 1 for robots with doubtful names
-    left: Booleans  # (robots,) whether contacts or joint rows act by a law of which these derivatives know nothing
+    left: Booleans  # (robots,) whether these derivatives do not cover the contacts or joint rows (see `are_covered`)
     candidates: IntegerMatrix  # (robots, contacts) those of contacts at the boundary between two states, then -1
     rows: BooleanMatrix  # (robots, joint rows) whether a row is at the boundary between two states
     limits: Matrix  # (robots, values that limits bound) 1 at a limit, see `StepModel.limits`
@@ -54,13 +65,15 @@ def differentiate_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x: 
     for i in range(first, stop):
         begin_doubtful(x, i)
         if attempt(one, many, i) == 1:
+            done += 1
+            x.left[i] = not are_covered(one, y.of)
+            if x.left[i]:
+                continue
             ends = x.ends[i] if len(x.cotangents) == 0 else y.ends
             if write_step_slopes(one, y.of, ends) > 0:
                 note_doubtful(one, y.of, x, i)
             if len(x.cotangents) > 0:
                 multiply(ends, x.cotangents[i], x.products[i])
-            x.left[i] = not y.of.convex and (one.touching.counts[FOUND] > 0 or one.touching.counts[NEAR] > 0)
-            done += 1
     return done
 
 
@@ -112,15 +125,27 @@ DIFFERENTIATE = CompiledLoop(differentiate_robots, numbers=2, what="the derivati
 def slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> SlopesOfStep:
     """Return the derivatives of steps at these stages, which are made once."""
     if SlopesOfStep not in stages.derived:
-        stages.derived[SlopesOfStep] = SlopesOfStep(model, contacts, stages)
+        law = CONVEX if contacts.convex else HELD if contacts.settings.law == RIGID else NO_LAW
+        stages.derived[SlopesOfStep] = SlopesOfStep(model, contacts, stages, law)
     made: SlopesOfStep = stages.derived[SlopesOfStep]
     return made
 
 
-class SlopesOfStep:
-    """The derivatives of a semi-implicit step of one robot. `write` returns how many names are doubtful."""
+def free_slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> SlopesOfStep:
+    """Return the derivatives of steps without contacts and joint rows at these stages, which are made once."""
+    if free_slopes_of not in stages.derived:
+        stages.derived[free_slopes_of] = SlopesOfStep(model, contacts, stages, NO_LAW)
+    made: SlopesOfStep = stages.derived[free_slopes_of]
+    return made
 
-    def __init__(self, model: StepModel, contacts: ContactStage, stages: StagesTable) -> None:
+
+class SlopesOfStep:
+    """The derivatives of a semi-implicit step of one robot. `write` returns how many names are doubtful.
+
+    `law` is that of contacts and joint rows: `NO_LAW` if these are left out, `CONVEX` or `HELD`.
+    """
+
+    def __init__(self, model: StepModel, contacts: ContactStage, stages: StagesTable, law: int) -> None:
         s, robot = stages.content, model.struck
         n, bodies, (first, moves) = robot.nv, len(s.touching.bodies), _paths(robot, contacts.numbers)
         joint = np.full(n, -1)
@@ -129,9 +154,11 @@ class SlopesOfStep:
                 joint[j.v_slice] = k
         plain = model.has_linear_forces and not (robot.closed and contacts.convex)
         rows = model.forces.rows if robot.closed and plain else 0
-        y = acceleration_slopes(s, Paths(joint, first, moves), rows, plain, contacts.convex)
+        y = acceleration_slopes(s, Paths(joint, first, moves), rows, plain, law)
         by_q, by_v, mass, carried = (matrix_at(y, place, n, n) for place in (y.at.by_q, y.at.by_v, y.at.mass, y.at.carried))
+        late = rows if law == HELD else 0
         spread, swept = (matrix_at(y, place, rows, n) for place in (y.at.spread, y.at.swept))
+        swept_after, carried_after = matrix_at(y, y.at.swept_after, late, n), matrix_at(y, y.at.carried_after, n, n)
         turned, jacobian, before = (
             matrix_at(y, place, bodies, 6, n) for place in (y.at.turned, y.at.jacobian, y.at.turned_before)
         )
@@ -151,8 +178,9 @@ class SlopesOfStep:
         def own(moving: Robot, call: Call, armature: Array) -> Call:
             return with_inertias(moving, call, s.inertias.parameters, armature) if differ else call
 
-        of_bodies = contacts.body_velocities.derivative("v") if bodies and contacts.convex else None
+        of_bodies = contacts.body_velocities.derivative("v") if bodies and law != NO_LAW else None
         motions = contacts.body_velocities.derivative("q") if of_bodies and robot.closed else None
+        before_too, spanning = motions if law == CONVEX else None, spanning_slopes(robot) if rows else None
         calls: dict[str, Call] = {
             "dynamics": dynamics(robot, model.driven, struck_armature),
             "settled": dynamics(model.moving, model.armature_varies, s.inertias.armature) if model.settles else (None,),
@@ -160,10 +188,11 @@ class SlopesOfStep:
                 robot.forward_dynamics.variant("external_forces") if parted else None, q, v, s.step.pushed_load,
                 s.touching.forces, y.acceleration,
             ), struck_armature),
-            "spanning": (spanning_slopes(robot) if rows else None, q, v, y.load.force, spread, swept, carried),
+            "spanning": (spanning, q, v, y.load.force, spread, swept, carried),
+            "spanning_after": (spanning if law == HELD else None, q, y.after, y.pushes, spread, swept_after, carried_after),
             "jacobian": (of_bodies, q, v, jacobian),
             "motions": (motions, q, y.after, turned),
-            "motions_before": (motions, q, v, before),
+            "motions_before": (before_too, q, v, before),
             "moved": (None if plain else robot.step_functions.integrate, q, y.increment, s.point.x),
         }  # fmt: skip
         made = {name: bound_call(call, stages.errors) for name, call in calls.items()}

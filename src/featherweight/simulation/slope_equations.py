@@ -1,0 +1,202 @@
+"""Matrices of derivatives of the acceleration in one vector, and the elimination of the equations for them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..array_types import Vector
+from ..contact.branches import padded
+from ..contact.contact_slopes import DIRECTIONS
+from ..engine.loops.kernels import LANES, subtract_multiples
+
+BLOCK = 4  # rows that are eliminated together
+
+
+class Places(NamedTuple):
+    """Places of matrices in one vector, whose rows are processed with vector instructions.
+
+    Results of functions have rows of n numbers. Other rows have `stride` numbers, or `width` with parts for q, v, joint forces,
+    and controls with activations, each of `stride` numbers but the last. Numbers after the n-th of a row have no meaning.
+    """
+
+    stride: int
+    width: int
+    rates: int  # (stride, width) of the acceleration with impulses; finally, of the velocity after the step
+    struck: int  # (n, width) of the acceleration before dampers act, if they act after impulses
+    matrix: int  # (stride, stride) matrix to solve with, of which the lower triangle is enough if it is symmetric
+    by_q: int  # (n, n) derivatives of inverse dynamics, and the mass matrix
+    by_v: int
+    mass: int
+    by_q_struck: int  # (n, n) `by_q` at the acceleration before dampers act; `by_v` is the same
+    differences: int  # (n, width) of the acceleration without impulses, if forces have no other derivatives
+    late: int  # (n, width) of the armature of dampers
+    acts: int  # (na, width) of activations and delays after the step
+    arms: int  # (joint rows, n) derivatives by q of the velocities of lengths that limits and equalities bound
+    pulls: int  # (n, stride) derivatives by q of their joint forces at constant impulses
+    drifts: int  # (joint rows, 2 stride) of their accelerations at constant velocity, by q and v
+    spread: int  # (rows, n) the map S from velocities to those of all joints, if it is not the identity
+    swept: int  # (rows, n) derivative of S v by q
+    carried: int  # (n, n) derivative of Sᵀ f by q, for forces f of rows
+    swept_after: int  # (rows, n) `swept` at w, if contacts are rigid
+    carried_after: int  # (n, n) `carried` for the impulses of limits and dry friction
+    jacobian: int  # (bodies that may touch, 6, n) of their velocities
+    turned: int  # (bodies, 6, n) derivatives of these velocities by q, at w
+    turned_before: int  # (bodies, 6, n) at v
+    rows: int  # (6, stride) J of one contact
+    seen: int  # (6, stride) derivative of y of one contact by q
+    seen_by_v: int  # (6, stride) by v
+    answer: int  # (6, stride) derivative of its impulses by q
+    answer_by_v: int  # (6, stride)
+    felt: int  # (6, stride) derivative of the wrench on one of its bodies
+    opening: int  # (1, stride) derivative of its gap by q
+    gains: int  # (stride, stride) multiples of rows that eliminate the matrix, if contacts are rigid
+    kept: int  # (rigid rows, stride) J of all rigid contacts and joint rows
+    moved: int  # (rigid rows, width) derivatives of their impulses, then corrections of these
+    passing: int  # (3, width) those of one contact, or of its velocities
+    change: int  # (stride, width) correction of `rates`
+    size: int  # of the vector
+
+
+class Sizes(NamedTuple):
+    """Numbers that determine the sizes of matrices."""
+
+    n: int
+    nu: int
+    na: int  # activations and delays
+    bodies: int  # that may touch
+    loop_rows: int  # joint rows, if loops move them
+    lengths: int  # rows in the contact problem, if forces are differentiated by differences
+    rigid_rows: int  # rows of rigid contacts and of joints
+
+
+def places(x: Sizes) -> Places:
+    """Return the places of matrices of these sizes."""
+    n, na, bodies, rows = x.n, x.na, x.bodies, x.loop_rows
+    stride, differs = padded(n), x.lengths >= 0
+    rigid = x.rigid_rows > 0  # with a column for the probe of `rigid_slopes`
+    width, moving = 3 * stride + padded(x.nu + na + int(rigid)), bodies * DIRECTIONS * n
+    square, of_contact, whole = n * n, DIRECTIONS * stride, stride * stride
+    sizes = {
+        "rates": stride * width, "struck": n * width, "matrix": whole, "by_q": square, "by_v": square, "mass": square,
+        "by_q_struck": square, "jacobian": moving, "turned": moving, "turned_before": moving,
+        "opening": stride, "gains": whole * rigid, "kept": x.rigid_rows * stride, "moved": x.rigid_rows * width,
+        "passing": 3 * width * rigid, "change": stride * width * rigid,
+        "spread": rows * n, "swept": rows * n, "carried": square if rows else 0,
+        "swept_after": rows * n * rigid, "carried_after": square * (rows > 0) * rigid,
+        "differences": n * width * differs, "late": n * width * differs, "acts": na * width * differs,
+        "arms": x.lengths * n * differs,
+        "pulls": n * stride * differs, "drifts": x.lengths * 2 * stride * differs,
+    }  # fmt: skip
+    at, size = {}, 0
+    for name in Places._fields[2:-1]:
+        at[name], size = size, size + padded(sizes.get(name, of_contact))
+    return Places(stride, width, **at, size=size + LANES)
+
+
+def add_product(x: Vector, target: int, factors: tuple[int, int], source: tuple[int, int], length: int) -> None:
+    """Add the product of a row of factors and rows of a matrix; both are given by their place, and number or distance."""
+    (first, count), (rows, stride) = factors, source
+    whole = count // BLOCK * BLOCK
+    for j in range(0, whole, BLOCK):
+        a, b, c, d = x[first + j], x[first + j + 1], x[first + j + 2], x[first + j + 3]
+        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+            subtract_multiples(x, target, rows + j * stride, stride, length, (-a, -b, -c, -d))
+    for j in range(whole, count):
+        subtract_multiples(x, target, rows + j * stride, stride, length, (-x[first + j],))
+
+
+def solve_for_rates(x: Vector, n: int, at: Places) -> None:
+    """Replace the rates R by H⁻¹ R, with the factor Lᵀ D L of the matrix H (Featherstone 2008, section 6.5), which replaces H.
+
+    Rows are eliminated in blocks of four, from the leaves to the root.
+    """
+    H, stride, R, width = at.matrix, at.stride, at.rates, at.width
+    for block in range(n, 0, -BLOCK):
+        first = max(block - BLOCK, 0)
+        for i in range(block - 1, first - 1, -1):
+            unit = 1.0 / x[H + i * stride + i]
+            for j in range(first, i):
+                gain = (unit * x[H + i * stride + j],)
+                subtract_multiples(x, H + j * stride, H + i * stride, stride, padded(j + 1), gain)
+                subtract_multiples(x, R + j * width, R + i * width, width, width, gain)
+        for i in range(first, block):
+            x[H + i * stride + i] = 1.0 / x[H + i * stride + i]
+        for j in range(first):  # all blocks below others are whole
+            at_row = H + first * stride
+            a, b = gain_of(x, at_row, first, j), gain_of(x, at_row + stride, first + 1, j)
+            c, d = gain_of(x, at_row + 2 * stride, first + 2, j), gain_of(x, at_row + 3 * stride, first + 3, j)
+            if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+                subtract_multiples(x, H + j * stride, at_row, stride, padded(j + 1), (a, b, c, d))
+                subtract_multiples(x, R + j * width, R + first * width, width, width, (a, b, c, d))
+    substitute(x, n, at, R)
+
+
+def substitute(x: Vector, n: int, at: Places, R: int) -> None:
+    """Solve with the lower triangle of the matrix, which has inverses on its diagonal, for the rows at R."""
+    H, stride, width = at.matrix, at.stride, at.width
+    for i in range(n):
+        row = H + i * stride
+        for j in range(0, i // BLOCK * BLOCK, BLOCK):
+            factors = x[row + j], x[row + j + 1], x[row + j + 2], x[row + j + 3]
+            if factors[0] != 0.0 or factors[1] != 0.0 or factors[2] != 0.0 or factors[3] != 0.0:
+                subtract_multiples(x, R + i * width, R + j * width, width, width, factors)
+        for j in range(i // BLOCK * BLOCK, i):
+            subtract_multiples(x, R + i * width, R + j * width, width, width, (x[row + j],))
+        for j in range(width):
+            x[R + i * width + j] *= x[row + i]
+
+
+def gain_of(x: Vector, row: int, i: int, j: int) -> float:
+    """Return number j of row i, which starts at a place, times the inverse of its pivot."""
+    return x[row + j] * x[row + i]  # type: ignore[no-any-return]
+
+
+def eliminate(x: Vector, n: int, at: Places) -> None:
+    """Eliminate the matrix, which need not be symmetric, from the leaves to the root, without pivots.
+
+    Its lower triangle remains, with inverses on the diagonal, and `gains` get the multiples of rows that are subtracted from
+    those above them. Rows and columns are added until their number is `stride`.
+    """
+    H, stride, gains = at.matrix, at.stride, at.gains
+    for i in range(stride):
+        for j in range(n if i < n else 0, stride):
+            x[H + i * stride + j] = 1.0 if i == j else 0.0
+    for block in range(stride, 0, -BLOCK):
+        first = block - BLOCK
+        for i in range(block - 1, first - 1, -1):
+            row = H + i * stride
+            unit = 1.0 / x[row + i]
+            for j in range(first, i):
+                gain = unit * x[H + j * stride + i]
+                subtract_multiples(x, H + j * stride, row, stride, padded(i), (gain,))
+                x[gains + j * stride + i] = gain
+            x[row + i] = unit
+        at_row = H + first * stride
+        for j in range(first):  # from all four rows, one after the other
+            row, own = H + j * stride + first, gains + j * stride + first
+            second, third, fourth = at_row + stride + first, at_row + 2 * stride + first, at_row + 3 * stride + first
+            d = x[row + 3] * x[fourth + 3]
+            c = (x[row + 2] - d * x[fourth + 2]) * x[third + 2]
+            b = (x[row + 1] - d * x[fourth + 1] - c * x[third + 1]) * x[second + 1]
+            a = (x[row] - d * x[fourth] - c * x[third] - b * x[second]) * x[at_row + first]
+            if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+                subtract_multiples(x, H + j * stride, at_row, stride, padded(first), (a, b, c, d))
+            x[own], x[own + 1], x[own + 2], x[own + 3] = a, b, c, d
+
+
+def solve_by_gains(x: Vector, n: int, at: Places, R: int) -> None:
+    """Replace the rows (stride, width) at R by solutions, with the eliminated matrix."""
+    stride, width = at.stride, at.width
+    for i in range(n * width, stride * width):
+        x[R + i] = 0.0
+    for block in range(stride, 0, -BLOCK):
+        first = block - BLOCK
+        for i in range(block - 1, first, -1):
+            for j in range(first, i):
+                subtract_multiples(x, R + j * width, R + i * width, width, width, (x[at.gains + j * stride + i],))
+        for j in range(first):
+            own = at.gains + j * stride + first
+            a, b, c, d = x[own], x[own + 1], x[own + 2], x[own + 3]
+            if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+                subtract_multiples(x, R + j * width, R + first * width, width, width, (a, b, c, d))
+    substitute(x, n, at, R)

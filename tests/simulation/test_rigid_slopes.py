@@ -1,0 +1,159 @@
+"""Tests of the compiled derivatives of steps with rigid contact, against those of one robot after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import featherweight as fw
+from featherweight.contact.laws import room_for_law
+from featherweight.contact.rigid_answers import PROXIMAL, rigid_answers, write_rigid_answer
+from featherweight.engine.loops.kernels import aligned_numbers
+from featherweight.robots import mini_cheetah
+from featherweight.simulation.derivatives import StepDerivatives, alone, products
+from featherweight.simulation.slope_equations import Sizes, eliminate, places, solve_by_gains
+from oracles.states import Array
+from simulation.scenes import corners, free_bodies, pose, solid_ball, solid_box
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
+
+H = 1e-3
+
+
+def compared(sim: fw.Simulation, tau: Array | None = None, control: Array | None = None) -> StepDerivatives:
+    """Return the derivatives of all robots from the compiled loop, after a comparison with those of one after the other.
+
+    The tolerance relative to the greatest number is 1e-8, because rounding errors grow by the inverse proximal term, 1e6.
+    """
+    given, fleet = sim.derivatives(tau, control), sim._fleet
+    (slopes,) = fleet.slopes.values()
+    assert slopes is not None and not slopes.left
+    matrices = np.concatenate([given.A, given.B, given.B_control], axis=-1).reshape(len(fleet.q), *given.A.shape[-2:-1], -1)
+    names = [given.doubtful] if fleet.single else given.doubtful
+    inputs = fleet.inputs(tau, control, None)
+    for found, doubtful, (expected, same) in zip(matrices, names, alone(fleet, inputs, range(len(fleet.q))), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-8 * np.abs(expected).max())
+        assert set(doubtful) == set(same)
+    return given
+
+
+def quadruped(**more: Any) -> fw.Simulation:
+    """Return a quadruped on round feet, which closes the gaps to the ground in the next step."""
+    robot, legs = fw.build(mini_cheetah()), ("FR", "FL", "HR", "HL")
+    feet = [fw.ContactSphere(f"{leg}_knee_link", 0.02, (0.0, 0.0, -0.2)) for leg in legs]
+    sim = fw.Simulation(robot, H, spheres=feet, ground=fw.Plane(normal=(0.02, 0.01, 1.0)), contact=fw.ContactOptions(**more))
+    q, v = robot.neutral(), 0.05 * np.random.default_rng(1).standard_normal(robot.nv)
+    places_of = {j.name: j.q_slice for j in robot.joints}
+    for leg in legs:
+        q[places_of[f"{leg}_abad_to_hip_j"]], q[places_of[f"{leg}_hip_to_knee_j"]] = -0.8, 1.5
+    q[2] = 1.0
+    soles = robot.frame_placement([f.frame for f in feet])(q) @ np.array([0.0, 0.0, -0.2, 1.0])
+    n = np.array([0.02, 0.01, 1.0]) / np.linalg.norm([0.02, 0.01, 1.0])
+    q[2] -= (soles[:, :3] @ n).min() - 0.02 - 5e-5
+    v[2] -= 0.2
+    sim.reset(q, v)
+    return sim
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.05, 0.8])
+def test_a_quadruped_on_round_feet(friction: float) -> None:
+    """Check feet that slide without and with friction, or stick."""
+    sim = quadruped(friction=friction)
+    compared(sim, 0.5 * np.random.default_rng(2).standard_normal(sim.robot.nv))
+    for _ in range(30):
+        sim.step()
+    compared(sim)
+
+
+def test_friction_with_separate_bounds() -> None:
+    compared(quadruped(friction=0.1, pyramid=True))
+
+
+def test_robots_of_a_fleet_in_all_states() -> None:
+    """Check balls that stick, slide, spin, approach, and fly, with the same compiled code."""
+    robot = free_bodies(solid_ball(2.0, 0.1))
+    contact = fw.ContactOptions(friction=0.3, tolerance=1e-13)
+    sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), contact=contact)
+    rng, turns = np.random.default_rng(3), Rotation.random(12, random_state=3)
+    gaps = (2e-4, -5e-7, 0.5)
+    q = np.stack([pose((0.0, 0.0, 0.1 + gaps[i % 3]), turn) for i, turn in enumerate(turns)])
+    sim.reset(q, rng.standard_normal((12, 6)))
+    tau, cotangents = rng.standard_normal((2, 12, 12))
+    given = compared(sim, tau[:, :6])
+    found = products(sim._fleet, sim._fleet.inputs(tau[:, :6], None, None), cotangents)
+    matrices = np.concatenate([given.A, given.B, given.B_control], axis=2)
+    np.testing.assert_allclose(found, np.einsum("ri,rij->rj", cotangents, matrices), rtol=0.0, atol=1e-10)
+
+
+def test_robots_whose_overlap_is_separated_are_differentiated_alone() -> None:
+    """Check that a fleet mixes robots of both kinds, and that each has the derivatives that it has alone."""
+    robot = free_bodies(solid_ball(2.0, 0.1))
+    sim, one = (
+        fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), contact=fw.ContactOptions())
+        for _ in range(2)
+    )
+    q = np.stack([pose((0.0, 0.0, 0.1 + gap), Rotation.identity()) for gap in (1e-4, -1e-3, 0.5)])
+    v = np.random.default_rng(4).standard_normal((3, 6))
+    sim.reset(q, v)
+    many = sim.derivatives()
+    (slopes,) = sim._fleet.slopes.values()
+    assert slopes is not None and slopes.left == [1]
+    for i in range(3):
+        one.reset(q[i], v[i])
+        np.testing.assert_allclose(many.A[i], one.derivatives().A, rtol=1e-12, atol=1e-12)
+
+
+def test_impulses_that_are_not_unique_and_matter_are_doubtful() -> None:
+    """Check a box on four corners: moved straight, impulses are not unique, but their effect is; turned, it is not."""
+    robot = free_bodies(solid_box(3.0, (0.4, 0.3, 0.2)))
+    sim = fw.Simulation(
+        robot,
+        H,
+        spheres=corners("body0", (0.4, 0.3, 0.2)),
+        ground=fw.Plane(),
+        contact=fw.ContactOptions(friction=0.3),
+    )
+    for turning, doubtful in ((0.0, False), (3.0, True)):
+        sim.reset(pose((0.0, 0.0, 0.1 + 5e-5), Rotation.identity()), [0.7, 0.1, -0.1, 0.0, 0.0, turning])
+        names = sim.derivatives().doubtful
+        (slopes,) = sim._fleet.slopes.values()
+        assert slopes is not None and not slopes.left and bool(names) == doubtful
+
+
+def test_elimination_of_matrices_that_are_not_symmetric() -> None:
+    for n in (1, 4, 7, 8, 13):
+        rng, at = np.random.default_rng(n), places(Sizes(n, 2, 0, 1, 0, -1, 3))
+        x = aligned_numbers(at.size)
+        M = rng.standard_normal((n, n)) + 4.0 * np.eye(n) * n
+        M[0, n // 2 + 1 :] = 0.0
+        R = rng.standard_normal((n, at.width))
+        for i in range(n):
+            x[at.matrix + i * at.stride : at.matrix + (i + 1) * at.stride] = np.pad(
+                M[i], (0, at.stride - n), constant_values=9.0
+            )
+            x[at.rates + i * at.width : at.rates + (i + 1) * at.width] = R[i]
+        eliminate(x, n, at)
+        for _ in range(2):  # the eliminated matrix serves several right-hand sides
+            x[at.rates : at.rates + n * at.width] = R.ravel()
+            solve_by_gains(x, n, at, at.rates)
+            found = x[at.rates : at.rates + n * at.width].reshape(n, at.width)
+            np.testing.assert_allclose(found, np.linalg.solve(M, R), rtol=0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("pyramid", [False, True])
+def test_answers_of_rigid_contacts_satisfy_their_equation(pyramid: bool) -> None:
+    """Check (1 - P' + e) G = P' / rho and (1 - P' + e) E = e, with P' from differences of the projection."""
+    law = room_for_law(1, 0)._replace(pyramid=pyramid)
+    law.friction[:] = 0.5
+    y, rho = rigid_answers(1, 0), 3.0
+    for f, u in (
+        ([1.0, 0.1, 0.2], [0.0, 0.0, 0.0]), ([1.0, 0.3, 0.4], [0.0, -0.6, -0.8]), ([0.0, 0.0, 0.0], [0.5, 0.1, 0.2]),
+    ):  # fmt: skip
+        write_rigid_answer(law, 0, rho, np.array(f), np.array(u), y)
+        rest = np.eye(3) - y.slope + PROXIMAL * np.eye(3)
+        np.testing.assert_allclose(rest @ y.G[0], y.slope / rho, rtol=0.0, atol=1e-9)
+        np.testing.assert_allclose(rest @ y.E[0], PROXIMAL * np.eye(3), rtol=0.0, atol=1e-15)
+        assert y.pushing[0] == (f[0] > 0.0) and y.sliding[0] == (u[1] < 0.0)
