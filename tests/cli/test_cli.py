@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import typer
 
-from featherweight import ModelWarning, cli
+from featherweight import cli
 from featherweight.cli.app import app
 from featherweight.version import __version__
 
@@ -235,9 +235,9 @@ def test_a_refused_model_is_one_line_on_stderr(tmp_path: Path, capsys: pytest.Ca
 def test_a_robot_that_cannot_move_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rigid = tmp_path / "rigid.urdf"
     rigid.write_text("<robot name='rigid'><link name='a'/></robot>")
-    with pytest.warns(ModelWarning, match="no joint of the robot moves"):
-        assert cli.main(["ops", str(rigid)]) == 0
-    assert "joint_jacobian" in capsys.readouterr().out
+    assert cli.main(["ops", str(rigid)]) == 0
+    shown = capsys.readouterr()
+    assert "joint_jacobian" in shown.out and "no joint of the robot moves" in shown.err
 
 
 def test_an_unknown_option_value_is_a_usage_error(arm: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,6 +109,19 @@ def check_dynamics(r: Relations) -> None:
     same(r.value("mechanical_power", v, a), v @ a)
     same(r.value("difference", q, robot.integrate(q, 0.1 * v)), 0.1 * v, 1e-2 if robot.closed else ROUNDING)
     r.checked.add("integrate")
+    by_q, by_v = r.value("integrate_derivatives", q, 0.1 * v)
+    end, e = robot.integrate(q, 0.1 * v), STEP * a / np.abs(a).max()
+    for slope, ahead, behind in (
+        (by_q, robot.integrate(robot.integrate(q, e), 0.1 * v), robot.integrate(robot.integrate(q, -e), 0.1 * v)),
+        (by_v, robot.integrate(q, 0.1 * v + e), robot.integrate(q, 0.1 * v - e)),
+    ):
+        same(slope @ e, 0.5 * robot.difference(behind, ahead), DIFFERENCE * STEP)
+    by_start, by_end = r.value("difference_derivatives", q, end)
+    for slope, ahead, behind in (
+        (by_start, robot.difference(robot.integrate(q, e), end), robot.difference(robot.integrate(q, -e), end)),
+        (by_end, robot.difference(q, robot.integrate(end, e)), robot.difference(q, robot.integrate(end, -e))),
+    ):
+        same(slope @ e, 0.5 * (ahead - behind), DIFFERENCE * STEP)
     same(r.value("joint_jacobian_rate", q, v), r.along(robot.joint_jacobian, v), DIFFERENCE)
     r.value("joint_jacobian", q)
 

@@ -47,5 +47,5 @@ def test_a_step_that_cannot_be_taken_is_counted_and_the_robot_begins_anew(monkey
 
 
 def test_what_cannot_be_loaded_has_a_row_that_says_so() -> None:
-    row = timed(FallingScene("nothing", "<mujoco><worldbody/></mujoco>"), options())
+    row = timed(FallingScene("nothing", "<mujoco><worldbody><body><joint/></body></worldbody>"), options())
     assert row[0] == "nothing" and row[-1].startswith("not simulated: ")

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 FOR_OTHER_ROOMS = {
     *("bind", "configuration_result", "followers", "input", "placements", "proportions", "row_limits", "row_maximum"),
-    *("step_functions", "with_weights_of"),
+    *("require_dynamics", "require_masses_of", "step_functions", "with_weights_of"),
 }
 LOST = 8  # digits that accelerations lose near singular configurations
 

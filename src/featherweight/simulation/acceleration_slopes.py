@@ -428,7 +428,7 @@ def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
     for i in range(n * at.width):
         x[at.struck + i] = x[at.rates + i]
     for i in range(n * n):
-        x[at.by_q_struck + i] = x[at.by_q + i]
+        x[at.by_q_struck + i], x[at.by_v_struck + i] = x[at.by_q + i], x[at.by_v + i]
     copy(s.step.pushed, y.acceleration)
     for i in range(n):
         row = at.rates + i * at.width
@@ -440,6 +440,7 @@ def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
         row = at.rates + i * at.width
         for j in range(n):
             x[row + j] += x[at.by_q_struck + i * n + j] - x[at.by_q + i * n + j]
+            x[row + at.stride + j] += x[at.by_v_struck + i * n + j] - x[at.by_v + i * n + j]
         if y.by_differences:
             subtract_multiples(x, row, at.late + i * at.width, 0, at.width, (y.acceleration[i],))
     write_matrix(y)

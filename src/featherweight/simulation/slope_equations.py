@@ -27,7 +27,8 @@ class Places(NamedTuple):
     by_q: int  # (n, n) derivatives of inverse dynamics, and the mass matrix
     by_v: int
     mass: int
-    by_q_struck: int  # (n, n) `by_q` at the acceleration before dampers act; `by_v` is the same
+    by_q_struck: int  # (n, n) `by_q` at the acceleration before dampers act, and `by_v`
+    by_v_struck: int  # differs from `by_v` for robots with loops, whose dampers at dependent joints have bias forces
     differences: int  # (n, width) of the acceleration without impulses, if forces have no other derivatives
     late: int  # (n, width) of the armature of dampers
     acts: int  # (na, width) of activations and delays after the step
@@ -78,7 +79,7 @@ def places(x: Sizes) -> Places:
     square, of_contact, whole = n * n, DIRECTIONS * stride, stride * stride
     sizes = {
         "rates": stride * width, "struck": n * width, "matrix": whole, "by_q": square, "by_v": square, "mass": square,
-        "by_q_struck": square, "jacobian": moving, "turned": moving, "turned_before": moving,
+        "by_q_struck": square, "by_v_struck": square, "jacobian": moving, "turned": moving, "turned_before": moving,
         "opening": stride, "gains": whole * rigid, "kept": x.rigid_rows * stride, "moved": x.rigid_rows * width,
         "passing": 3 * width * rigid, "change": stride * width * rigid,
         "spread": rows * n, "swept": rows * n, "carried": square if rows else 0,
