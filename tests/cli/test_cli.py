@@ -232,6 +232,7 @@ def test_a_refused_model_is_one_line_on_stderr(tmp_path: Path, capsys: pytest.Ca
     assert str(damaged) in err
 
 
+@pytest.mark.filterwarnings("default:.*no joint of the robot moves")
 def test_a_robot_that_cannot_move_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rigid = tmp_path / "rigid.urdf"
     rigid.write_text("<robot name='rigid'><link name='a'/></robot>")

@@ -33,7 +33,8 @@ def inertial(mass: float) -> str:
 
 COUPLED = '<coupling name="c" joint="j5"><term joint="j4" coefficients="1 0.5"/></coupling>'
 WITHOUT_MASSES = {
-    "integrate", "difference", "integrate_derivatives", "difference_derivatives", "mechanical_power", "joint_jacobian", "joint_jacobian_rate", "tangent_step", "residual",
+    "integrate", "difference", "integrate_derivatives", "difference_derivatives", "mechanical_power", "joint_jacobian",
+    "joint_jacobian_rate", "tangent_step", "residual",
     "inverse_dynamics_regressor", "kinetic_energy_regressor", "potential_energy_regressor", "spanning_velocity", "singularity",
 }  # fmt: skip
 
