@@ -137,8 +137,20 @@ def test_inputs_may_be_left_out_and_wrong_ones_are_refused() -> None:
     total = slope.sum()
     with pytest.raises(NotImplementedError, match="second derivatives"):
         total.backward()
-    slow, (q, v, *_) = landing(**slow_drive())
-    ours, y = step(slow), torch.tensor(v[0], requires_grad=True)
-    after = ours(ours.start(torch.tensor(q[0]), y)).v.sum()
-    with pytest.raises(NotImplementedError, match="activations"):
-        after.backward()
+
+
+def test_activations_have_gradients() -> None:
+    """Compare with central differences of the state after a step."""
+    sim, (q, v, tau, control) = landing(**slow_drive())
+    ours = step(sim)
+    start = ours.start(torch.tensor(q[0]), torch.tensor(v[0]))
+
+    def total(activation: torch.Tensor, control: torch.Tensor) -> torch.Tensor:
+        after = ours(start._replace(activation=activation), torch.tensor(tau[0]), control)
+        return after.v.sum() + after.activation.sum()
+
+    activation = torch.linspace(0.2, 0.6, len(start.activation), dtype=torch.float64, requires_grad=True)
+    given = activation, torch.tensor(control[0], requires_grad=True)
+    for k, gradient in enumerate(torch.autograd.grad(total(*given), given)):
+        ends = [total(*(y.detach() + h if i == k else y.detach() for i, y in enumerate(given))) for h in (1e-6, -1e-6)]
+        np.testing.assert_allclose(gradient.sum(), (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-8)
