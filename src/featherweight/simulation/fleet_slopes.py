@@ -49,6 +49,7 @@ class FleetSlopes:
         nv, na, nu = model.robot.nv, model.forces.states, model.forces.nu
         self.rows, self.columns = 2 * nv + na, 3 * nv + na + nu
         self._of: Table | None = None  # table of the fleet for which the arrays are made
+        self._run: Callable[..., int] | None = None  # the compiled loop for its layout
         self._none = {"cotangents": np.zeros((0, self.rows)), "products": np.zeros((0, self.columns))}
         self._has_cotangents = False  # whether the table has those of the last products
 
@@ -85,7 +86,7 @@ class FleetSlopes:
 
     def _prepare(self, given: Table) -> None:
         """Make the arrays for the fleet's robots, and the call for a single one."""
-        fleet, self._of = self._fleet, given
+        fleet, self._of, self._run = self._fleet, given, None
         robots, model = len(fleet.q), fleet.model
         room, rows = fleet.room, len(fleet.contacts.rows.joint)
         self.found = RobotSlopes(
@@ -105,8 +106,10 @@ class FleetSlopes:
         model, contacts = self._fleet.model, self._fleet.contacts
         loop, arrays = LOOPS[self._way]
         own: Any = arrays(one, model, contacts)
-        assert one.layout and self._of and self._of.layout
-        return loop.for_layouts(one.layout, own.layout, self._of.layout, self._table.layout), own
+        if self._run is None:
+            assert one.layout and self._of and self._of.layout
+            self._run = loop.for_layouts(one.layout, own.layout, self._of.layout, self._table.layout)
+        return self._run, own
 
     def _piece(self, one: StagesTable, first: int, stop: int) -> int:
         run, own = self._of_thread(one)
