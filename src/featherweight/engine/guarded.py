@@ -25,10 +25,26 @@ from .runner import Runner
 
 
 @dataclass(frozen=True)
-class GuardedProgram(WrappedProgram):
-    """A program, and how calls find and mend its inaccurate results."""
+class WatchedProgram(WrappedProgram):
+    """A program whose calls act upon a number that they compute beside its results; traces have the program alone."""
 
     program: Program
+
+    @property
+    def traceable(self) -> Program:
+        return self.program
+
+    def identity(self) -> tuple[object, ...]:
+        return self.program.identity()
+
+    def flat(self, *inputs: list[Any]) -> list[Any]:
+        return self.program.flat(*inputs)
+
+
+@dataclass(frozen=True)
+class GuardedProgram(WatchedProgram):
+    """A program, and how calls find and mend its inaccurate results."""
+
     watched: Program  # its last result is the strain; the others are those of the program, or the others and the strain are
     careful: KernelProgram | ComposedProgram  # the program's results but the strain, and then the rank
     limit: float  # greatest strain
@@ -44,16 +60,6 @@ class GuardedProgram(WrappedProgram):
         watched, careful = self.watched.given(option), self.careful.given(option)
         return replace(self, program=program, watched=watched, careful=careful)
 
-    @property
-    def traceable(self) -> Program:
-        return self.program
-
-    def identity(self) -> tuple[object, ...]:
-        return self.program.identity()
-
-    def flat(self, *inputs: list[Any]) -> list[Any]:
-        return self.program.flat(*inputs)
-
     def in_lanes(self, lanes: int, own: Any = None) -> Any:
         return self.program.in_lanes(lanes, own)
 
@@ -63,23 +69,12 @@ class GuardedProgram(WrappedProgram):
 
 
 @dataclass(frozen=True)
-class CheckedProgram(WrappedProgram):
+class CheckedProgram(WatchedProgram):
     """A program that refuses invalid arguments. Derivatives, exports, devices and bridges do not check."""
 
-    program: Program
     error: KernelProgram  # of the same arguments; its result measures how invalid they are
     limit: float  # error from which arguments are refused
     refuse: Callable[..., None]  # takes the function's name and, by name, its arguments as arrays; raises ValueError
-
-    @property
-    def traceable(self) -> Program:
-        return self.program
-
-    def identity(self) -> tuple[object, ...]:
-        return self.program.identity()
-
-    def flat(self, *inputs: list[Any]) -> list[Any]:
-        return self.program.flat(*inputs)
 
     def calls(self, asked: str, algorithm: str) -> CheckedCalls:
         """Return the calls of a function with this program."""

@@ -514,8 +514,7 @@ class Simulation(SuggestsNames):
             slopes = sim.parameter_derivatives("damping", "friction", control=u)["damping"]
         """
         if "_differing" not in vars(self):
-            self._differing = copy.deepcopy(self)
-            self._differing.on_failure = self._differing._fleet.on_failure = "raise"
+            self._differing = self.with_options(on_failure="raise")
         inputs = {"tau": (tau, 1), "control": (control, 1), "external_forces": (external_forces, 2)}
         found = parameter_derivatives(self._differing, self.state, self._varied, parameters, inputs)
         return {name: x[0] for name, x in found.items()} if self._fleet.single else found
