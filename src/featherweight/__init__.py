@@ -92,12 +92,16 @@ if TYPE_CHECKING:
         State,
     )
     from .viewer import Window
+    from .whole_body.contacts import UnilateralContact
+    from .whole_body.control import WholeBodyControl
+    from .whole_body.tasks import AngularMomentumTask
 
 __all__ = [
     "PD",
     "Activation",
     "ActivationType",
     "Actuator",
+    "AngularMomentumTask",
     "Arithmetic",
     "Axes",
     "BilateralContact",
@@ -181,6 +185,8 @@ __all__ = [
     "TendonPoint",
     "TendonWrap",
     "Trajectory",
+    "UnilateralContact",
+    "WholeBodyControl",
     "Winding",
     "Window",
     "__version__",
@@ -218,6 +224,9 @@ _LATER = {
     "SamplingController": ".optimal_control.sampling",
     "MujocoOrder": ".robot.mujoco_order",
     "Trajectory": ".robot.trajectory",
+    "AngularMomentumTask": ".whole_body.tasks",
+    "UnilateralContact": ".whole_body.contacts",
+    "WholeBodyControl": ".whole_body.control",
     "export": ".exporting.library",
     "example": ".robots.example_files",
 }
