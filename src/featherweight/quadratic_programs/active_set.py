@@ -18,7 +18,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from ..engine.loops.kernels import subtract_product, sum_of_products
-from .null_space import add_equalities, write_hessian, write_minimum, write_null_space
+from .null_space import add_equalities, write_descent, write_hessian, write_minimum, write_null_space
 from .program import (
     BLOCKING_INDEX,
     BLOCKING_KIND,
@@ -39,6 +39,7 @@ from .program import (
 TOLERANCE = 1e-10  # violation of an inequality, relative to 1 + its size
 DEPENDENT = 1e-18  # squared part of a normal outside the active ones, relative to its square
 MOST_STEPS = 1000
+ROUNDING = 1e-28  # squared part of a normal that is a rounding error, relative to the squares of the normal and of J
 NO_STEP = 1e300
 
 
@@ -60,19 +61,40 @@ def minimize(p: QuadraticProgram, begin: int) -> int:
     write_null_space(p)
     write_hessian(p)
     write_minimum(p)
-    x = p.numbers
-    for i in range(p.counts[LIMITS]):
-        p.product[i] = sum_of_products(x, p.limits + i * p.wide, x, p.x, p.wide)
+    write_products(p)
     p.active.count[0] = 0
-    tried = 0
+    tried, refined = 0, True
     while p.counts[STEPS] < MOST_STEPS:
         wanted, tried = next_inequality(p, tried)
         if wanted.kind < 0:
-            return SOLVED
+            if refined:
+                return SOLVED
+            refine(p)
+            refined = True
+            continue
+        refined = False
         if not satisfy(p, wanted):
             p.counts[BLOCKING_KIND], p.counts[BLOCKING_INDEX] = wanted.kind, wanted.index
             return INFEASIBLE
     return ITERATIONS
+
+
+def refine(p: QuadraticProgram) -> None:
+    """Move x to the minimum for the active inequalities; steps along nearly parallel planes have rounding errors."""
+    x, n, wide, count = p.numbers, p.n, p.wide, p.active.count[0]
+    write_descent(p, p.x)
+    for k in range(count, n - p.counts[RANK]):
+        row = p.inverse + k * wide
+        part = sum_of_products(x, row, x, p.normal, wide)
+        for j in range(n):
+            x[p.x + j] += part * x[row + j]
+    write_products(p)
+
+
+def write_products(p: QuadraticProgram) -> None:
+    """Write C x."""
+    for i in range(p.counts[LIMITS]):
+        p.product[i] = sum_of_products(p.numbers, p.limits + i * p.wide, p.numbers, p.x, p.wide)
 
 
 def next_inequality(p: QuadraticProgram, tried: int) -> tuple[Inequality, int]:
@@ -153,6 +175,7 @@ def satisfy(p: QuadraticProgram, wanted: Inequality) -> bool:
     x, a, size = p.numbers, p.active, p.n - p.counts[RANK]
     slack, own = wanted.slack, 0.0
     write_normal(p, wanted)
+    least = ROUNDING * p.squares[0] * sum_of_products(x, p.normal, x, p.normal, p.wide)
     for j in range(size):
         x[p.d + j] = sum_of_products(x, p.inverse + j * p.wide, x, p.normal, p.wide)
     while True:
@@ -170,7 +193,7 @@ def satisfy(p: QuadraticProgram, wanted: Inequality) -> bool:
         for j in range(count):
             if p.ratio[j] > 0.0 and a.multiplier[j] < partial * p.ratio[j]:
                 partial, leaving = a.multiplier[j] / p.ratio[j], j
-        moves = outside > DEPENDENT * (inside + outside)
+        moves = outside > max(DEPENDENT * (inside + outside), least)
         full = -slack / outside if moves else NO_STEP
         t = min(partial, full)
         if t >= NO_STEP:
@@ -235,7 +258,9 @@ def add(p: QuadraticProgram, one: Inequality, multiplier: float, length: float, 
     x[p.d + count] = first - end
     squares = 2.0 * (length * length - first * end)  # of d₂ - (end, 0 ...)
     if squares > 0.0:
-        subtract_product(x, (p.work, wide), (p.inverse + count * wide, wide), (p.d + count, 0, 1), (1, wide, size - count), True)
+        subtract_product(
+            x, (p.work, wide), (p.inverse + count * wide, wide), (p.d + count, 0, 1), (1, wide, size - count), True
+        )
         for k in range(p.n):
             x[p.work + k] *= -2.0 / squares
         subtract_product(x, (p.inverse + count * wide, wide), (p.work, 0), (p.d + count, 1, 0), (size - count, wide, 1))

@@ -1,7 +1,7 @@
 """Equalities of a quadratic program: x = x_p + Z y, and the Hessian for y (Nocedal and Wright 2006, section 16.2).
 
-    Eᵀ = Q R      by reflections; Z are the columns of Q beyond the rank       x_p = Q (R⁻ᵀ e, 0)
-    Zᵀ (AᵀA + D) Z = U ᵀU         J = Z U⁻¹
+Eᵀ = Q R      by reflections; Z are the columns of Q beyond the rank       x_p = Q (R⁻ᵀ e, 0)
+Zᵀ (AᵀA + D) Z = U ᵀU         J = Z U⁻¹
 """
 
 from __future__ import annotations
@@ -93,13 +93,16 @@ def write_hessian(p: QuadraticProgram) -> None:
         scale, at = sqrt(p.diagonal[i]), i * wide
         for j in range(long):
             x[p.stacked + at + j] = scale * x[p.basis + at + j]
-    subtract_product(
-        x, (p.stacked + n * wide, wide), (p.basis, wide), (p.costs, wide, 1), (rows, long, p.columns), True
-    )
+    subtract_product(x, (p.stacked + n * wide, wide), (p.basis, wide), (p.costs, wide, 1), (rows, long, p.columns), True)
     for i in range(0, size, LANES):
         count = min(LANES, size - i)
         subtract_product(
-            x, (p.factor + i * wide + i, wide), (p.stacked + i, wide), (p.stacked + i, 1, wide), (count, long - i, n + rows), True
+            x,
+            (p.factor + i * wide + i, wide),
+            (p.stacked + i, wide),
+            (p.stacked + i, 1, wide),
+            (count, long - i, n + rows),
+            True,
         )
     for i in range(size):
         row, first = p.factor + i * wide, i // LANES * LANES
@@ -110,6 +113,7 @@ def write_hessian(p: QuadraticProgram) -> None:
         p.reciprocal[i] = 1.0 / sqrt(max(x[row + i], SMALLEST))
         for j in range(first, long):
             x[row + j] *= p.reciprocal[i]
+    p.squares[0] = 0.0
     for i in range(size):
         row = p.inverse + i * wide
         for k in range(n):
@@ -118,21 +122,29 @@ def write_hessian(p: QuadraticProgram) -> None:
             subtract_product(x, (row, wide), (p.inverse, wide), (p.factor + i, 0, wide), (1, wide, i))
         for k in range(n):
             x[row + k] *= p.reciprocal[i]
+        p.squares[0] += sum_of_products(x, row, x, row, wide)
 
 
 def write_minimum(p: QuadraticProgram) -> None:
     """Write the minimum under the equalities to x."""
     x, n = p.numbers, p.n
+    write_descent(p, p.particular)
     for i in range(n):
-        x[p.normal + i] = p.diagonal[i] * (p.center[i] - x[p.particular + i])
         x[p.x + i] = x[p.particular + i]
-    for r in range(p.counts[COSTS]):
-        row = p.costs + r * p.wide
-        missing = p.target[r] - sum_of_products(x, row, x, p.particular, p.wide)
-        for k in range(p.columns):
-            x[p.normal + k] += missing * x[row + k]
     for j in range(n - p.counts[RANK]):
         row = p.inverse + j * p.wide
         part = sum_of_products(x, row, x, p.normal, p.wide)
         for k in range(n):
             x[p.x + k] += part * x[row + k]
+
+
+def write_descent(p: QuadraticProgram, at: int) -> None:
+    """Write the negative gradient of the cost at the x at a place to the memory of a normal."""
+    x = p.numbers
+    for k in range(p.n):
+        x[p.normal + k] = p.diagonal[k] * (p.center[k] - x[at + k])
+    for r in range(p.counts[COSTS]):
+        row = p.costs + r * p.wide
+        missing = p.target[r] - sum_of_products(x, row, x, at, p.wide)
+        for k in range(p.columns):
+            x[p.normal + k] += missing * x[row + k]

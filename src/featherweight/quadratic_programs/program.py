@@ -75,10 +75,10 @@ class QuadraticProgram(NamedTuple):
     edges: Matrix  # (k, 2) directions of the planes of a pyramid, or (0, 2) for cones
     cone: Integers  # (cones,) first variable of each
     product: Vector  # (limits,) C x
-    change: Vector  # (limits,) C step
     ratio: Vector  # (n,) rates of the multipliers
     reciprocal: Vector  # (n,)
     known: Vector  # (n,) Qᵀ x of equalities
+    squares: Vector  # (1,) the sum of squares of J
     active: ActiveSet
     before: ActiveSet  # where the search begins
     counts: Integers  # see below
@@ -108,7 +108,7 @@ def quadratic_program(sizes: Sizes, cone: Integers, edges: int = 0) -> Quadratic
     return QuadraticProgram(
         n, wide, sizes.columns, numbers, *places[:-1],
         np.zeros(sizes.costs), np.zeros(n), np.zeros(n), np.zeros(sizes.equalities), np.full(n, -np.inf), np.full(n, np.inf),
-        np.full(sizes.limits, -np.inf), np.full(sizes.limits, np.inf), np.zeros(sizes.cones), np.hstack([np.cos(turns), np.sin(turns)]), cone,
-        np.zeros(sizes.limits), np.zeros(sizes.limits), np.zeros(n), np.zeros(n), np.zeros(n),
+        np.full(sizes.limits, -np.inf), np.full(sizes.limits, np.inf), np.zeros(sizes.cones),
+        np.hstack([np.cos(turns), np.sin(turns)]), cone, np.zeros(sizes.limits), *np.zeros((3, n)), np.zeros(1),
         active_set(n), active_set(n), np.zeros(7, np.int64),
     )  # fmt: skip

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..array_types import Array, Matrix, Vector
+from ..array_types import Array, Vector
 from ..checks import CHECKED_LATER, NonNegative, Positive, checked, real_array
 from ..engine.exclusive import Use, exclusive
-from ..names import choose_from, knows_keywords
-from ..quadratic_programs.program import BLOCKING_INDEX, BLOCKING_KIND, BOUND, INFEASIBLE, ROW, SOLVED, STEPS, ActiveSet
+from ..names import choose_from
+from ..quadratic_programs.program import BLOCKING_INDEX, BLOCKING_KIND, BOUND, INFEASIBLE, ROW, STEPS, ActiveSet
 from ..robot.robot import Robot
-from ..summaries import summarized
 from .contacts import UnilateralContact
+from .controller import Reference, WholeBodyController
+from .result import WholeBodyResult
 from .tasks import AngularMomentumTask, WholeBodyTask, check_names, checked_tasks, target_shape, write_target
 from .workspace import Settings, Workspace
+
+if TYPE_CHECKING:
+    from ..simulation.simulation import Simulation
 
 STATUS = ("solved", "infeasible", "inconsistent", "too many steps")
 LOADED = 1.0  # [N] planned normal force from which a contact is expected to touch
@@ -25,36 +29,12 @@ OPEN = 0.1  # fraction of it, below which a measured force says that the contact
 APART = 1e-3  # [m] distance from which a contact is open
 
 
-@summarized
-class WholeBodyResult(NamedTuple):
-    """The result of one tick of WholeBodyControl."""
-
-    tau: Vector
-    """Joint forces (nv) [N m, N]."""
-    acceleration: Vector
-    """Joint accelerations (nv) that they cause."""
-    forces: Matrix
-    """Forces (k, 3) at the points of all contacts [N], in the axes of the contacts' frames."""
-    wrenches: Matrix
-    """Force and moment (contacts, 6) of each contact at the origin of its frame, in its axes [N, N m]."""
-    status: str
-    """"solved"; "infeasible" if not all limits can be kept; "inconsistent" if contacts contradict each other."""
-    blocking: str | None
-    """The limit that could not be kept if the status is "infeasible"."""
-    open_contacts: tuple[str, ...]
-    """Names of planned contacts that measurements show open."""
-    steps: int
-    """Steps of the active-set method."""
-
-
 class WholeBodyControl:
     """A controller that computes joint forces from tasks, contacts and limits, by one quadratic program in each tick.
 
-        wbc = featherweight.WholeBodyControl(
-            robot,
-            tasks=[featherweight.CenterOfMassTask(), featherweight.PostureTask(weight=0.01)],
-            contacts=[featherweight.UnilateralContact("left_sole", corners), featherweight.UnilateralContact("right_sole", corners)],
-        )
+        tasks = [featherweight.CenterOfMassTask(), featherweight.PostureTask(weight=0.01)]
+        feet = [featherweight.UnilateralContact(sole, corners) for sole in ("left_sole", "right_sole")]
+        wbc = featherweight.WholeBodyControl(robot, tasks, feet)
         result = wbc(q, v, {"center of mass": c, "posture": q0})
 
     A tick minimizes the weighted squares of the tasks' errors in acceleration, subject to the equations of motion, contacts at
@@ -91,14 +71,32 @@ class WholeBodyControl:
         self._settings = Settings(
             None if driven is None else tuple(driven), friction_edges, limit_rate, acceleration_weight, force_weight
         )
-        self._use = Use(f"the controller of {robot.name!r}", "make one for each thread, such as copy.copy(controller)")
         self._make()
 
     def _make(self) -> None:
+        self._use = Use(f"the controller of {self.robot.name!r}", "make one for each thread, such as copy.copy(controller)")
         self._work = Workspace(self.robot, self.tasks, self.contacts, self._settings)
         self._numbers = {task.called: k for k, task in enumerate(self.tasks)}
         self._missing = {t.called for t in self.tasks if not isinstance(t, AngularMomentumTask)}
         self._names = [c.called for c in self.contacts]
+
+    def __getstate__(self) -> dict[str, Any]:
+        work = self._work
+        memory = work.tasks.target, work.tasks.center, work.postures, *work.tick.program.before
+        return {
+            "given": (self.robot, self.tasks, self.contacts, self._settings),
+            "missing": self._missing,
+            "memory": [x.copy() for x in memory],
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.robot, self.tasks, self.contacts, self._settings = state["given"]
+        self._make()
+        self._missing = set(state["missing"])
+        work = self._work
+        memory = work.tasks.target, work.tasks.center, work.postures, *work.tick.program.before
+        for x, given in zip(memory, state["memory"], strict=True):
+            x[:] = given
 
     def __repr__(self) -> str:
         return f"<WholeBodyControl of {self.robot.name!r}: {', '.join([*self._numbers, *self._names])}>"
@@ -174,6 +172,17 @@ class WholeBodyControl:
             self._opened(measured, distances) if measured or distances else (),
             int(counts[STEPS]),
         )
+
+    def controller(self, reference: Reference, simulation: Simulation | None = None) -> WholeBodyController:
+        """Return a function of time, q and v that `Simulation.run` takes as its controller.
+
+            sim.run(2.0, wbc.controller(lambda t: {"targets": {"center of mass": path(t)}}, sim))
+
+        `reference` is a function of time that returns the keywords of a tick: targets, velocities, accelerations, contacts. A
+        dict stays the same at all times. With `simulation`, the forces of its last step are compared with the planned ones, and
+        the controller lists contacts that turn out open.
+        """
+        return WholeBodyController(self, self.robot, self.contacts, reference, simulation)
 
     def _number(self, name: str) -> int:
         try:

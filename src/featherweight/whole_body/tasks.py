@@ -58,7 +58,7 @@ def checked_tasks(tasks: Any) -> tuple[WholeBodyTask, ...]:
     for task in every:
         if not isinstance(task, WholeBodyTask):
             raise TypeError(
-                "WholeBodyControl takes FrameTask, CenterOfMassTask, PostureTask and AngularMomentumTask; " f"got {shown(task)}"
+                f"WholeBodyControl takes FrameTask, CenterOfMassTask, PostureTask and AngularMomentumTask; got {shown(task)}"
             )
     if not every:
         raise ValueError("WholeBodyControl needs at least one task; got none")
