@@ -87,8 +87,8 @@ def solved(p: QuadraticProgram) -> int:
 def active_normals(given: Given) -> Array:
     """Return the normals (k, n) of the active inequalities."""
     p, a, found = given.program, given.program.active, []
-    for k in range(a.count[0]):
-        normal, i = np.zeros(p.n), a.index[k]
+    for k in range(a.size[0]):
+        normal, i = np.zeros(p.n), a.which[k]
         if a.kind[k] == BOUND:
             normal[i] = a.side[k]
         elif a.kind[k] == ROW:

@@ -47,7 +47,7 @@ class Inequality(NamedTuple):
     """One inequality, and n·x - c."""
 
     kind: int
-    index: int
+    which: int
     side: float
     cosine: float
     sine: float
@@ -62,7 +62,7 @@ def minimize(p: QuadraticProgram, begin: int) -> int:
     write_hessian(p)
     write_minimum(p)
     write_products(p)
-    p.active.count[0] = 0
+    p.active.size[0] = 0
     tried, refined = 0, True
     while p.counts[STEPS] < MOST_STEPS:
         wanted, tried = next_inequality(p, tried)
@@ -74,14 +74,14 @@ def minimize(p: QuadraticProgram, begin: int) -> int:
             continue
         refined = False
         if not satisfy(p, wanted):
-            p.counts[BLOCKING_KIND], p.counts[BLOCKING_INDEX] = wanted.kind, wanted.index
+            p.counts[BLOCKING_KIND], p.counts[BLOCKING_INDEX] = wanted.kind, wanted.which
             return INFEASIBLE
     return ITERATIONS
 
 
 def refine(p: QuadraticProgram) -> None:
     """Move x to the minimum for the active inequalities; steps along nearly parallel planes have rounding errors."""
-    x, n, wide, count = p.numbers, p.n, p.wide, p.active.count[0]
+    x, n, wide, count = p.numbers, p.n, p.wide, p.active.size[0]
     write_descent(p, p.x)
     for k in range(count, n - p.counts[RANK]):
         row = p.inverse + k * wide
@@ -99,7 +99,7 @@ def write_products(p: QuadraticProgram) -> None:
 
 def next_inequality(p: QuadraticProgram, tried: int) -> tuple[Inequality, int]:
     """Return a violated inequality, first of those that were active before; its kind is -1 if there is none."""
-    while tried < p.before.count[0]:
+    while tried < p.before.size[0]:
         known = stored(p, p.before, tried)
         tried += 1
         if known.slack < 0.0:
@@ -109,7 +109,7 @@ def next_inequality(p: QuadraticProgram, tried: int) -> tuple[Inequality, int]:
 
 def stored(p: QuadraticProgram, some: ActiveSet, k: int) -> Inequality:
     """Return an inequality of a set, with a slack of 0 if it holds to the tolerance."""
-    kind, i, side, x = some.kind[k], some.index[k], some.side[k], p.numbers
+    kind, i, side, x = some.kind[k], some.which[k], some.side[k], p.numbers
     if kind == CONE:
         at = p.x + p.cone[i]
         slack = p.friction[i] * x[at + 2] - some.cosine[k] * x[at] - some.sine[k] * x[at + 1]
@@ -180,7 +180,7 @@ def satisfy(p: QuadraticProgram, wanted: Inequality) -> bool:
         x[p.d + j] = sum_of_products(x, p.inverse + j * p.wide, x, p.normal, p.wide)
     while True:
         p.counts[STEPS] += 1
-        count = a.count[0]
+        count = a.size[0]
         inside = outside = 0.0
         for j in range(size):
             square = x[p.d + j] * x[p.d + j]
@@ -216,14 +216,14 @@ def write_normal(p: QuadraticProgram, one: Inequality) -> None:
     for k in range(p.wide):
         x[p.normal + k] = 0.0
     if one.kind == BOUND:
-        x[p.normal + one.index] = one.side
+        x[p.normal + one.which] = one.side
     elif one.kind == ROW:
-        row = p.limits + one.index * p.wide
+        row = p.limits + one.which * p.wide
         for k in range(p.n):
             x[p.normal + k] = one.side * x[row + k]
     else:
-        at = p.normal + p.cone[one.index]
-        x[at], x[at + 1], x[at + 2] = -one.cosine, -one.sine, p.friction[one.index]
+        at = p.normal + p.cone[one.which]
+        x[at], x[at + 1], x[at + 2] = -one.cosine, -one.sine, p.friction[one.which]
 
 
 def write_ratios(p: QuadraticProgram, count: int) -> None:
@@ -249,7 +249,7 @@ def move(p: QuadraticProgram, t: float, count: int, size: int) -> None:
 def add(p: QuadraticProgram, one: Inequality, multiplier: float, length: float, size: int) -> None:
     """Add an inequality to the active ones: reflect the columns of J so that d₂ has one entry, of this length."""
     x, a, wide = p.numbers, p.active, p.wide
-    count = a.count[0]
+    count = a.size[0]
     for i in range(count):
         x[p.factor + i * wide + count] = x[p.d + i]
     first = x[p.d + count]
@@ -264,21 +264,21 @@ def add(p: QuadraticProgram, one: Inequality, multiplier: float, length: float, 
         for k in range(p.n):
             x[p.work + k] *= -2.0 / squares
         subtract_product(x, (p.inverse + count * wide, wide), (p.work, 0), (p.d + count, 1, 0), (size - count, wide, 1))
-    a.kind[count], a.index[count], a.side[count] = one.kind, one.index, one.side
+    a.kind[count], a.which[count], a.side[count] = one.kind, one.which, one.side
     a.cosine[count], a.sine[count], a.multiplier[count] = one.cosine, one.sine, multiplier
-    a.count[0] = count + 1
+    a.size[0] = count + 1
 
 
 def drop(p: QuadraticProgram, leaving: int) -> None:
     """Drop an active inequality; rotations make R triangular again, and turn the columns of J and d likewise."""
     x, a, wide = p.numbers, p.active, p.wide
-    count = a.count[0] - 1
+    count = a.size[0] - 1
     for j in range(leaving, count):
-        a.kind[j], a.index[j], a.side[j] = a.kind[j + 1], a.index[j + 1], a.side[j + 1]
+        a.kind[j], a.which[j], a.side[j] = a.kind[j + 1], a.which[j + 1], a.side[j + 1]
         a.cosine[j], a.sine[j], a.multiplier[j] = a.cosine[j + 1], a.sine[j + 1], a.multiplier[j + 1]
         for i in range(j + 2):
             x[p.factor + i * wide + j] = x[p.factor + i * wide + j + 1]
-    a.count[0] = count
+    a.size[0] = count
     for j in range(leaving, count):
         up, down = p.factor + j * wide, p.factor + (j + 1) * wide
         length = sqrt(x[up + j] * x[up + j] + x[down + j] * x[down + j])

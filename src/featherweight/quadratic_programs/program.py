@@ -35,12 +35,12 @@ class ActiveSet(NamedTuple):
     """Inequalities n·x >= c that hold with equality, and their multipliers."""
 
     kind: Integers  # (variables + 1,)
-    index: Integers  # of the variable, the row or the cone
+    which: Integers  # number of the variable, the row or the cone
     side: Vector  # 1 for a lower bound, -1 for an upper bound
     cosine: Vector  # direction of the tangent plane of a cone
     sine: Vector
     multiplier: Vector
-    count: Integers  # (1,)
+    size: Integers  # (1,)
 
 
 class QuadraticProgram(NamedTuple):
@@ -89,9 +89,9 @@ RANK, COSTS, EQUALITIES, LIMITS, STEPS, BLOCKING_KIND, BLOCKING_INDEX = range(7)
 
 def active_set(n: int) -> ActiveSet:
     """Return an empty set of at most n inequalities, and one that is tried."""
-    return ActiveSet(
-        *(np.zeros(n + 1, np.int64) for _ in range(2)), *(np.zeros(n + 1) for _ in range(4)), np.zeros(1, np.int64)
-    )
+    kind, which = np.zeros((2, n + 1), np.int64)
+    side, cosine, sine, multiplier = np.zeros((4, n + 1))
+    return ActiveSet(kind, which, side, cosine, sine, multiplier, np.zeros(1, np.int64))
 
 
 def quadratic_program(sizes: Sizes, cone: Integers, edges: int = 0) -> QuadraticProgram:
@@ -104,11 +104,15 @@ def quadratic_program(sizes: Sizes, cone: Integers, edges: int = 0) -> Quadratic
     heights = (sizes.costs, sizes.equalities, sizes.limits, n, n + sizes.costs, n, n, *[1] * 6)
     turns = 2.0 * np.pi * np.arange(edges)[:, None] / max(edges, 1)
     places = np.cumsum([0, *(h * wide for h in heights)]).tolist()
-    numbers = aligned_numbers(places[-1] + LANES)
+    matrices, vectors = places[:7], places[7:-1]
+    costs, equalities, limits, basis, stacked, factor, inverse = matrices
+    x, particular, normal, step, d, work = vectors
+    ratio, reciprocal, known = np.zeros((3, n))
     return QuadraticProgram(
-        n, wide, sizes.columns, numbers, *places[:-1],
+        n, wide, sizes.columns, aligned_numbers(places[-1] + LANES), costs, equalities, limits, basis, stacked, factor, inverse,
+        x, particular, normal, step, d, work,
         np.zeros(sizes.costs), np.zeros(n), np.zeros(n), np.zeros(sizes.equalities), np.full(n, -np.inf), np.full(n, np.inf),
         np.full(sizes.limits, -np.inf), np.full(sizes.limits, np.inf), np.zeros(sizes.cones),
-        np.hstack([np.cos(turns), np.sin(turns)]), cone, np.zeros(sizes.limits), *np.zeros((3, n)), np.zeros(1),
+        np.hstack([np.cos(turns), np.sin(turns)]), cone, np.zeros(sizes.limits), ratio, reciprocal, known, np.zeros(1),
         active_set(n), active_set(n), np.zeros(7, np.int64),
     )  # fmt: skip

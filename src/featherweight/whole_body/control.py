@@ -12,12 +12,13 @@ from ..array_types import Array, Vector
 from ..checks import CHECKED_LATER, NonNegative, Positive, checked, real_array
 from ..engine.exclusive import Use, exclusive
 from ..names import choose_from
-from ..quadratic_programs.program import BLOCKING_INDEX, BLOCKING_KIND, BOUND, INFEASIBLE, ROW, STEPS, ActiveSet
+from ..quadratic_programs.program import BLOCKING_INDEX, BLOCKING_KIND, CONE, INFEASIBLE, ROW, STEPS, ActiveSet
+from ..robot.inverse_kinematics.tasks import IkTask
 from ..robot.robot import Robot
 from .contacts import UnilateralContact
 from .controller import Reference, WholeBodyController
 from .result import WholeBodyResult
-from .tasks import AngularMomentumTask, WholeBodyTask, check_names, checked_tasks, target_shape, write_target
+from .tasks import AngularMomentumTask, check_names, checked_tasks, target_shape, write_target
 from .workspace import Settings, Workspace
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 STATUS = ("solved", "infeasible", "inconsistent", "too many steps")
 LOADED = 1.0  # [N] planned normal force from which a contact is expected to touch
 OPEN = 0.1  # fraction of it, below which a measured force says that the contact is open
+SMALL = 1e-9  # factor of a limit that is a rounding error, relative to the greatest
 APART = 1e-3  # [m] distance from which a contact is open
 
 
@@ -55,14 +57,14 @@ class WholeBodyControl:
     def __init__(
         self,
         robot: Robot,
-        tasks: Annotated[WholeBodyTask | Iterable[WholeBodyTask], CHECKED_LATER],
+        tasks: Annotated[IkTask | Iterable[IkTask], CHECKED_LATER],
         contacts: Iterable[UnilateralContact] = (),
         *,
         driven: Iterable[str] | None = None,
         friction_edges: Annotated[int, CHECKED_LATER] = 0,
         limit_rate: NonNegative = 20.0,
-        acceleration_weight: Positive = 1e-5,
-        force_weight: Positive = 1e-6,
+        acceleration_weight: Positive = 1e-6,
+        force_weight: Positive = 1e-8,
     ) -> None:
         self.robot, self.tasks, self.contacts = robot, checked_tasks(tasks), tuple(contacts)
         check_names("contacts", [c.called for c in self.contacts])
@@ -104,7 +106,7 @@ class WholeBodyControl:
     @property
     def state(self) -> ActiveSet:
         """The active limits of the last tick, with which the next one begins: a copy. Results hardly depend on it."""
-        return ActiveSet(*(x.copy() for x in self._work.tick.program.before))
+        return ActiveSet._make(x.copy() for x in self._work.tick.program.before)
 
     @state.setter
     def state(self, state: ActiveSet) -> None:
@@ -168,7 +170,7 @@ class WholeBodyControl:
             result.forces.copy(),
             result.wrenches.copy(),
             STATUS[status],
-            self._blocking() if status == INFEASIBLE else None,
+            self._blocking() if status == INFEASIBLE else (),
             self._opened(measured, distances) if measured or distances else (),
             int(counts[STEPS]),
         )
@@ -209,14 +211,24 @@ class WholeBodyControl:
                 k = self._number(name)
                 into[begin[k] : begin[k + 1]] = x
 
-    def _blocking(self) -> str:
-        """Return the name of the limit that could not be kept."""
-        counts, work = self._work.tick.program.counts, self._work
-        kind, i = int(counts[BLOCKING_KIND]), int(counts[BLOCKING_INDEX])
-        driven, n = work.joints.driven, self.robot.nv
+    def _blocking(self) -> tuple[str, ...]:
+        """Return the names of limits that exclude each other: the one that was tried, and those that it would have to pass.
+
+        These are the active ones with negative factors in n = Σ r_j n_j (Farkas's lemma).
+        """
+        p = self._work.tick.program
+        ratios = p.ratio[: p.active.size[0]]
+        against = np.flatnonzero(ratios < -SMALL * np.abs(ratios).max(initial=0.0))
+        found = [(int(p.counts[BLOCKING_KIND]), int(p.counts[BLOCKING_INDEX]))]
+        found += [(int(p.active.kind[k]), int(p.active.which[k])) for k in against]
+        return tuple(dict.fromkeys(self._limit(kind, i) for kind, i in found))
+
+    def _limit(self, kind: int, i: int) -> str:
+        """Return the name of a limit."""
+        work, driven, n = self._work, self._work.joints.driven, self.robot.nv
         if kind == ROW and i >= len(driven):
             return f"greatest force of {self._names[work.contacts.limited[i - len(driven)]]!r}"
-        if kind == ROW or (kind == BOUND and i < n):
+        if kind != CONE:
             row = driven[i] if kind == ROW else i
             joint = next(j for j in self.robot.joints if j.v_slice.start <= row < j.v_slice.stop)
             return f"{'effort' if kind == ROW else 'position or velocity'} limit of {joint.name!r}"

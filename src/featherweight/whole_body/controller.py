@@ -27,11 +27,11 @@ class OpenedContact(NamedTuple):
 
 
 class UnsolvedTick(NamedTuple):
-    """A tick whose problem had no solution: its time [s], status, and the limit that could not be kept."""
+    """A tick whose problem had no solution: its time [s], status, and limits that exclude each other."""
 
     time: float
     status: str
-    blocking: str | None
+    blocking: tuple[str, ...]
 
 
 class WholeBodyController:
@@ -61,7 +61,7 @@ class WholeBodyController:
         """Return joint forces (nv)."""
         reference = self.reference(time) if callable(self.reference) else self.reference
         measured = self._measured()
-        self.result = result = self.control(q, v, **({"measured": measured} | reference if measured else reference))
+        self.result = result = self.control(q, v, **({"measured": measured, **reference} if measured else reference))
         if result.status != "solved":
             self.unsolved.append(UnsolvedTick(time, result.status, result.blocking))
         for name in result.open_contacts:
@@ -87,6 +87,8 @@ def contact_normals(robot: Robot, contacts: Sequence[UnilateralContact]) -> dict
     found: dict[str, tuple[int, Vector]] = {}
     for contact in contacts:
         frame = robot.frame(contact.frame)
+        if frame.body not in bodies:
+            raise ValueError(f"WholeBodyControl: contact {contact.called!r} is fixed to the ground")
         body = bodies.index(frame.body)
         if any(other == body for other, _ in found.values()):
             raise ValueError(

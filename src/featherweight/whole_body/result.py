@@ -22,8 +22,8 @@ class WholeBodyResult(NamedTuple):
     """Force and moment (contacts, 6) of each contact at the origin of its frame, in its axes [N, N m]."""
     status: str
     """"solved"; "infeasible" if not all limits can be kept; "inconsistent" if contacts contradict each other."""
-    blocking: str | None
-    """The limit that could not be kept if the status is "infeasible"."""
+    blocking: tuple[str, ...]
+    """Names of limits that exclude each other, if the status is "infeasible"."""
     open_contacts: tuple[str, ...]
     """Names of planned contacts that measurements show open."""
     steps: int

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..array_types import Array, Vector
 from ..checks import CHECKED_LATER, NonNegative, argument, checked, real_array, shown, whole
 from ..model.types import JointType
-from ..robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, PostureTask
+from ..robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, IkTask, PostureTask
 from ..robot.robot import Robot
 
 BASES = (JointType.FLOATING, JointType.PLANAR)  # joints without drives
@@ -21,7 +21,7 @@ PRIORITY = whole(0).worded("an integer of at least 0")
 
 @checked
 @dataclass(frozen=True)
-class AngularMomentumTask:
+class AngularMomentumTask(IkTask):
     """A task of WholeBodyControl that reduces the angular momentum about the centre of mass, at the rate `damping` [1/s].
 
     It has no target. Its reference "velocity" is a desired angular momentum (3) [kg m²/s] in the world's axes, and its
@@ -42,11 +42,6 @@ class AngularMomentumTask:
                 f"{what}: weight must be a number or 3 numbers, none negative and at least one positive; got {self.weight!r}"
             )
         argument(f"{what}: priority", self.priority, PRIORITY)
-
-    @property
-    def called(self) -> str:
-        """The name of the task."""
-        return self.name
 
 
 WholeBodyTask = FrameTask | CenterOfMassTask | PostureTask | AngularMomentumTask
@@ -78,7 +73,7 @@ def columns_of(robot: Robot, task: WholeBodyTask) -> list[int]:
     if not isinstance(task, PostureTask):
         return []
     joints = [j for j in robot.joints if j.type not in BASES] if task.joints is None else [robot.joint(x) for x in task.joints]
-    for j in joints:
+    for j in joints if task.joints is not None else ():
         if j.v_slice.stop == j.v_slice.start:
             raise ValueError(f"{robot.name}: PostureTask names {j.name!r}, which follows other joints; name those")
     return [k for j in joints for k in range(j.v_slice.start, j.v_slice.stop)]

@@ -11,7 +11,7 @@ reaches is an equality of the next ones (de Lasa, Mordatch and Hertzmann 2010; E
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..array_types import Booleans, Integers, Matrix, Tensor, Vector
 from ..contact.block_equations import copy_numbers
@@ -29,6 +29,7 @@ class Terms(NamedTuple):
     call: MachineCall
     errors: MachineCall
     postures: BatchCalls  # the differences from q to the targets of posture tasks
+    per_mass: float  # [1/kg]
     q: Vector
     v: Vector
     mass: Matrix  # (nv, nv)
@@ -37,7 +38,6 @@ class Terms(NamedTuple):
     jacobian: Tensor  # (frames, 6, nv)
     drift: Matrix  # (frames, 6)
     error: Matrix  # (frames, 6) from the placements to their targets
-    per_mass: float  # [1/kg]
     center: Vector  # (3,)
     momentum: Matrix  # (6, nv) centroidal map
     momentum_drift: Vector  # (6,)
@@ -151,9 +151,9 @@ def tick(w: Tick, _: int) -> int:
 
 def remember(active: ActiveSet, before: ActiveSet) -> None:
     """Store the active inequalities, with which the next tick begins."""
-    before.count[0] = active.count[0]
-    for k in range(active.count[0]):
-        before.kind[k], before.index[k], before.side[k] = active.kind[k], active.index[k], active.side[k]
+    before.size[0] = active.size[0]
+    for k in range(active.size[0]):
+        before.kind[k], before.which[k], before.side[k] = active.kind[k], active.which[k], active.side[k]
         before.cosine[k], before.sine[k] = active.cosine[k], active.sine[k]
 
 
@@ -174,7 +174,8 @@ def write_points(w: Tick) -> None:
 def write_dynamics(w: Tick) -> None:
     """Write the equations of joints without drives, and the limits of the joint forces of the others."""
     p, joints, c = w.program, w.joints, w.contacts
-    for i in joints.passive:
+    for k in range(len(joints.passive)):
+        i = joints.passive[k]
         write_row_of_dynamics(w, i, next_equality(p, -w.terms.bias[i]))
     for k in range(len(joints.driven)):
         i, row = joints.driven[k], p.counts[LIMITS]
@@ -185,8 +186,8 @@ def write_dynamics(w: Tick) -> None:
         row = p.counts[LIMITS]
         for j in range(p.wide):
             p.numbers[p.limits + row * p.wide + j] = 0.0
-        for i in range(c.point[c.limited[k]], c.point[c.limited[k] + 1]):
-            p.numbers[p.limits + row * p.wide + p.cone[i] + 2] = 1.0
+        for point in range(c.point[c.limited[k]], c.point[c.limited[k] + 1]):
+            p.numbers[p.limits + row * p.wide + p.cone[point] + 2] = 1.0
         p.most[row] = c.most[k]
         p.counts[LIMITS] += 1
 
@@ -198,10 +199,10 @@ def next_equality(p: QuadraticProgram, right: float) -> int:
         p.numbers[at + k] = 0.0
     p.right[p.counts[EQUALITIES]] = right
     p.counts[EQUALITIES] += 1
-    return at
+    return at  # type: ignore[no-any-return]
 
 
-def write_row_of_dynamics(w: Tick, i: int, at: int) -> None:
+def write_row_of_dynamics(w: Tick, i: Any, at: int) -> None:
     """Write row i of M a - Σ J_pᵀ f_p."""
     x, n = w.program.numbers, len(w.terms.v)
     for j in range(n):
@@ -240,7 +241,7 @@ def write_bounds(w: Tick) -> None:
     With the rate k, a <= k² (q_max - q) - 2 k v keeps q below its limit (Nguyen and Sreenath 2016), and a <= k (v_max - v) v.
     """
     p, b, k = w.program, w.joints, w.rate
-    for i in range(len(b.bounded)):
+    for i in range(len(b.bounded) if k > 0.0 else 0):
         j = b.bounded[i]
         v, at = w.terms.v[j], w.terms.q[b.coordinate[i]]
         p.lower[j] = max(k * k * (b.lower[i] - at) - 2.0 * k * v, k * (-b.speed[i] - v))
@@ -320,7 +321,7 @@ def next_cost(w: Tick) -> int:
     at = p.costs + p.counts[COSTS] * p.wide
     for j in range(p.wide):
         p.numbers[at + j] = 0.0
-    return at
+    return at  # type: ignore[no-any-return]
 
 
 def finish_row(w: Tick, k: int, r: int, error: float, drift: float) -> None:

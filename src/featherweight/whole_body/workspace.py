@@ -42,7 +42,7 @@ class Workspace:
         self.robot = robot
         n, points = robot.nv, sum(len(c.corners) for c in contacts)
         self.joints = joints_of(robot, settings.driven)
-        self.contacts = contacts_of(contacts)
+        self.contacts = contacts_of(contacts, settings.friction_edges)
         self.tasks = tasks_of(robot, tasks)
         self.terms, self._kept = terms_of(robot, tasks, contacts, self.tasks)
         rows = sum(len(weights_of(robot, t)) for t in tasks)
@@ -96,8 +96,9 @@ def joints_of(robot: Robot, names: Sequence[str] | None) -> Joints:
     )  # fmt: skip
 
 
-def contacts_of(contacts: Sequence[UnilateralContact]) -> Contacts:
-    """Return contacts, all of them closed."""
+def contacts_of(contacts: Sequence[UnilateralContact], edges: int) -> Contacts:
+    """Return contacts, all of them closed. The planes of a pyramid, with so many edges, have a smaller friction than the cone."""
+    inside = np.cos(np.pi / edges) if edges else 1.0
     rows = [c.rows for c in contacts]
     limited = [k for k, c in enumerate(contacts) if np.isfinite(c.max_force)]
     return Contacts(
@@ -106,7 +107,7 @@ def contacts_of(contacts: Sequence[UnilateralContact]) -> Contacts:
         np.concatenate([*rows, np.zeros((0, 6))]),
         np.array([c.damping for c in contacts]),
         np.concatenate([*(c.corners for c in contacts), np.zeros((0, 3))]),
-        np.array([c.friction for c in contacts for _ in c.corners]),
+        np.array([c.friction * inside for c in contacts for _ in c.corners]),
         np.array(limited, np.int64),
         np.array([contacts[k].max_force for k in limited]),
         np.ones(len(contacts), bool),
@@ -178,7 +179,5 @@ def terms_of(
         kept.append(error)
     begin = np.broadcast_to(arrays["q"], (postures, robot.nq))
     calls, more = batch_calls([robot.difference], [[begin, kept[0], arrays["posture_error"]]])
-    rest = [arrays[name] for name in Terms._fields[5:] if name != "per_mass"]
-    place = Terms._fields[5:].index("per_mass")
-    rest.insert(place, 1.0 / robot.mass if "center" in named else 0.0)
-    return Terms(call, errors, calls, arrays["q"], arrays["v"], *rest), [*kept, *more]
+    per_mass = 1.0 / robot.mass if "center" in named else 0.0
+    return Terms(call, errors, calls, per_mass, **arrays), [*kept, *more]
