@@ -1,7 +1,7 @@
 """Ticks of pink in its own process, which may have other versions of its packages.
 
-This module does not import Featherweight. The folder in its argument contains `ticks.npz` of `whole_body_ticks.py`; `times.npz` gets
-the processor times of ticks.
+This module does not import Featherweight. The folder in its argument contains `ticks.npz` of `whole_body_ticks.py`, and gets
+`times.npz` with the processor times of ticks.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sys
 import time
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -49,7 +50,8 @@ def main() -> None:
                 pink.solve_ik(configuration, every, float(given["dt"]), solver=solver, safety_break=False)
                 times.append(time.process_time() - begun)
             found[f"pink ({solver}), velocities only"] = times
-        np.savez(folder / "times.npz", **found)
+        results: Any = found
+        np.savez(folder / "times.npz", **results)
         return sum(map(sum, found.values()))
 
     serve("pink", run)

@@ -1,7 +1,7 @@
 """Ticks of TSID in its own process, because its packages need another version of Pinocchio.
 
-This module does not import Featherweight. The folder in its argument contains `ticks.npz` of `whole_body_ticks.py`; `times.npz` gets
-the processor times of ticks.
+This module does not import Featherweight. The folder in its argument contains `ticks.npz` of `whole_body_ticks.py`, and gets
+`times.npz` with the processor times of ticks.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sys
 import time
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -85,7 +86,8 @@ def main() -> None:
             times.append(time.process_time() - begun)
             if solution.status != 0:
                 raise RuntimeError(f"TSID: status {solution.status}")
-        np.savez(folder / "times.npz", **{"TSID (EiquadprogFast)": times})
+        results: Any = {"TSID (EiquadprogFast)": times}
+        np.savez(folder / "times.npz", **results)
         return sum(times)
 
     serve("TSID", run)

@@ -102,7 +102,7 @@ def task_rows(robot: fw.Robot, task: Any, q: Array, v: Array, target: Any) -> tu
     T, J = robot.frame_placement(task.frame)(q), robot.frame_jacobian(task.frame)(q)
     drift = robot.frame_bias_acceleration(task.frame)(q, v)
     R = T[:3, :3]
-    wanted = {"pose": lambda: target[:3, :3], "orientation": lambda: target, "position": lambda: R}[task.kind]()
+    wanted = target[:3, :3] if task.kind == "pose" else target if task.kind == "orientation" else R
     place = target[:3, 3] if task.kind == "pose" else target if task.kind == "position" else T[:3, 3]
     error = np.append(place - T[:3, 3], Rotation.from_matrix(wanted @ R.T).as_rotvec())
     turn = np.kron(np.eye(2), wanted.T if task.kind != "position" else np.eye(3))

@@ -61,6 +61,6 @@ class UnilateralContact:
         every = np.tile(np.eye(3, 6), (len(x), 1, 1))
         every[:, [0, 1, 1, 2, 2, 0], [4, 3, 5, 4, 3, 5]] = np.stack([z, -z, x, -x, y, -y], axis=1)
         if len(x) == 1:
-            return every[0]
+            return np.array(every[0])
         _, sizes, V = np.linalg.svd(every.reshape(-1, 6))
-        return np.eye(6) if (sizes > RANK).all() else V[sizes > RANK]
+        return np.eye(6) if (sizes > RANK).all() else np.array(V[sizes > RANK])

@@ -225,7 +225,7 @@ class WholeBodyControl:
 
     def _limit(self, kind: int, i: int) -> str:
         """Return the name of a limit."""
-        work, driven, n = self._work, self._work.joints.driven, self.robot.nv
+        work, driven = self._work, self._work.joints.driven
         if kind == ROW and i >= len(driven):
             return f"greatest force of {self._names[work.contacts.limited[i - len(driven)]]!r}"
         if kind != CONE:

@@ -97,7 +97,7 @@ def joints_of(robot: Robot, names: Sequence[str] | None) -> Joints:
 
 
 def contacts_of(contacts: Sequence[UnilateralContact], edges: int) -> Contacts:
-    """Return contacts, all of them closed. The planes of a pyramid, with so many edges, have a smaller friction than the cone."""
+    """Return contacts, all of them closed. Planes of a pyramid with so many edges have a smaller friction than the cone."""
     inside = np.cos(np.pi / edges) if edges else 1.0
     rows = [c.rows for c in contacts]
     limited = [k for k, c in enumerate(contacts) if np.isfinite(c.max_force)]
