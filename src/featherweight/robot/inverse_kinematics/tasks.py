@@ -102,7 +102,7 @@ class PostureTask(IkTask):
     """A task that moves the named joints, or all joints, to their coordinates in a target configuration (nq).
 
     The options are those of a FrameTask, except that `weight` is one number and the default of `tolerance` is infinity: a
-    posture selects one of several solutions.
+    posture selects one of several solutions. In whole-body control, all joints are those with drives.
     """
 
     joints: Iterable[str] | None = None
