@@ -83,6 +83,7 @@ from .smooth_motion import (
 )
 from .stage_records import FOUND, NEAR, SOLVED, WITH_CONTROL, WITH_FORCES, RobotStages
 
+PARTED = 0.1  # displacement that separates overlaps, in units of slop, below which these count as tolerated
 BOUNCING = 0.99  # part of the speed from which contacts bounce
 SMALL_STEP = 1e-6  # of differences of forces
 BENT = 1e-3  # relative difference of the slopes on both sides above which a force bends
@@ -563,7 +564,7 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
     if y.is_rigid:
         add_closing(s, y, c, gap)
         write_rigid_answer(p.law, c, rho_of(y, 3), y.impulses[3 * c : 3 * c + 3], y.responding[3 * c : 3 * c + 3], y.rigid)
-        note_doubtful_contact(s, y, p, c, unique)
+        note_doubtful_contact(y, p, c, unique)
         write_answers(y, y.rigid.G[c], 3, 0.0)
         keep_contact(y, c)
         add_forces_of_contact(s, y, p, on_rows)
@@ -590,12 +591,6 @@ def closes(s: RobotStages, gap: float) -> bool:
     return bool(gap > EDGE_OF_GAPS * s.touching.model.settings.slop)
 
 
-def is_gap_doubtful(s: RobotStages, gap: float) -> bool:
-    """Return whether the effect of a gap changes here: at zero, and at the overlap that is tolerated."""
-    slop = s.touching.model.settings.slop
-    return bool(abs(gap) <= EDGE_OF_GAPS * slop or abs(gap + slop) <= EDGE_OF_GAPS * slop)
-
-
 def add_closing(s: RobotStages, y: AccelerationSlopes, c: int, gap: float) -> None:
     """Add the derivative of the gap of a rigid contact to that of its normal velocity."""
     if closes(s, gap):
@@ -613,12 +608,14 @@ def rho_of(y: AccelerationSlopes, count: int) -> float:
     return most if most > 0.0 else 1.0
 
 
-def note_doubtful_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, c: int, unique: bool) -> None:
-    """Note whether a rigid contact is doubtful: near another state, or pushing with a gap or a point that is."""
+def note_doubtful_contact(y: AccelerationSlopes, p: ProblemRows, c: int, unique: bool) -> None:
+    """Note whether a rigid contact is doubtful: near another state, or pushing at a point that is not determined.
+
+    A gap of zero and an overlap of `slop` are not: all contacts and limits at rest have one of these. They count as overlaps
+    that the step tolerates.
+    """
     pushes = y.impulses[3 * c] != 0.0
-    y.doubtful[c] = is_near_another_state(p.law, c, y.rigid)
-    if pushes and (not unique or is_gap_doubtful(s, s.touching.contacts.gap[c])):
-        y.doubtful[c] = True
+    y.doubtful[c] = is_near_another_state(p.law, c, y.rigid) or (pushes and not unique)
 
 
 def keep_contact(y: AccelerationSlopes, c: int) -> None:
@@ -812,7 +809,7 @@ def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: An
     G, at_gap = 0.0, len(t.contacts.gap) + r
     if y.is_rigid:
         near = write_rigid_row(p.law, i, rho_of(y, 1), f, y.responding[at_row], y.rigid)
-        y.doubtful[at_gap] = near or (f != 0.0 and not rows.friction[r] and is_gap_doubtful(s, gap))
+        y.doubtful[at_gap] = near
         G = y.rigid.G[sliding + i, 0, 0]
     else:
         _, G = answer_of_row(own, at_row, y.responding[at_row])
@@ -923,7 +920,7 @@ def are_covered(s: RobotStages) -> bool:
     t = s.touching
     if t.counts[FOUND] == 0 and t.counts[NEAR] == 0:
         return True
-    if greatest_of(s.step.displacement) > 0.0:
+    if greatest_of(s.step.displacement) > PARTED * t.model.settings.slop:
         return False
     before, bounce = t.workspace.assembly.of_rows.before, BOUNCING * t.model.settings.bounce
     for c in range(t.counts[SOLVED] if t.counts[FOUND] > 0 else 0):

@@ -92,4 +92,5 @@ def compiled_slopes(fleet: Fleet, inputs: Inputs) -> FleetSlopes:
         if fleet.model.robot.closed:
             fleet.model.robot.require_whole_joints()  # type: ignore[attr-defined]
         fleet.slopes[kind] = FleetSlopes(fleet, way_of(fleet, inputs))
-    return fleet.slopes[kind]
+    made: FleetSlopes = fleet.slopes[kind]
+    return made

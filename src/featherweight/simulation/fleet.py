@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from time import perf_counter as time_now
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,9 +51,6 @@ from .stage_records import (
 from .state import Field, State, StateLayout, time_of
 from .step_failures import Failure
 from .step_status import NO_ROOM, TAKEN
-
-if TYPE_CHECKING:
-    from .fleet_slopes import FleetSlopes
 
 ROOM = 16  # initial room for contacts of a robot
 GRAIN = 4  # least number of robots in a thread's piece
@@ -122,7 +119,7 @@ class Fleet:
         self.told = False  # whether warnings about the start were issued
         self._started = False  # whether the start of the last reset was checked
         self._pointed: dict[str, Array] = {}  # see `_point`
-        self.slopes: dict[tuple[bool, bool], FleetSlopes] = {}  # see `derivatives.compiled_slopes`
+        self.slopes: dict[tuple[bool, bool], Any] = {}  # see `derivatives.compiled_slopes`
 
     def __getstate__(self) -> dict[str, object]:
         """Return all attributes except machine code and tables of addresses, which a copy makes for its own arrays."""
