@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from .viewer import Window
     from .whole_body.contacts import UnilateralContact
     from .whole_body.control import WholeBodyControl
+    from .whole_body.result import WholeBodyResult
     from .whole_body.tasks import AngularMomentumTask
 
 __all__ = [
@@ -187,6 +188,7 @@ __all__ = [
     "Trajectory",
     "UnilateralContact",
     "WholeBodyControl",
+    "WholeBodyResult",
     "Winding",
     "Window",
     "__version__",
@@ -227,6 +229,7 @@ _LATER = {
     "AngularMomentumTask": ".whole_body.tasks",
     "UnilateralContact": ".whole_body.contacts",
     "WholeBodyControl": ".whole_body.control",
+    "WholeBodyResult": ".whole_body.result",
     "export": ".exporting.library",
     "example": ".robots.example_files",
 }

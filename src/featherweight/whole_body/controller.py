@@ -38,7 +38,8 @@ class WholeBodyController:
     """A function of time, q and v for `Simulation.run`, made by `WholeBodyControl.controller`.
 
     `result` is that of the last tick. `opened` lists contacts that were planned and turned out open, each once until it closes
-    again, and `unsolved` the ticks without a solution.
+    again: their `time` [s], `name` and `planned` normal force [N]. `unsolved` lists the ticks without a solution: their `time`,
+    `status` and `blocking` limits.
     """
 
     def __init__(
