@@ -133,7 +133,7 @@ def test_the_greatest_force_of_a_contact_is_kept() -> None:
 
 
 def test_a_lower_priority_does_not_disturb_a_higher_one() -> None:
-    """With weights, the posture changes the acceleration of the centre of mass; with priorities, it does not."""
+    """Check that a posture changes the acceleration of the centre of mass with weights, but not with priorities."""
     robot, start = talos()
     bent = start.copy()
     bent[robot.joint("leg_left_4_joint").q_slice] += 0.5
