@@ -17,7 +17,7 @@ from ..checks import SeedOrNone, Size, checked, real_array
 from ..engine.function import CompiledFunction, require_execution
 from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
-from ..model.configuration import Coordinates, Joints
+from ..model.configuration import Coordinates, Joints, UnseededConfigurations
 from ..model.model import Model, ModelFrame, Placed
 from ..model.placement import chained
 from ..model.topology import Topology
@@ -104,7 +104,13 @@ class System(ModelView):
         `rng` is a seed or a generator; without it, each call draws other numbers. Joints without limits take angles in ±pi and
         lengths in ±1 m.
         """
+        if rng is None and size is None:
+            return self._unseeded.drawn()
         return configuration.random_configuration(self._coordinates, self.nq, rng, size)
+
+    @cached_property
+    def _unseeded(self) -> UnseededConfigurations:
+        return UnseededConfigurations(self._coordinates, self.nq)
 
     @cached_property
     def configurations(self) -> ReferenceConfigurations:

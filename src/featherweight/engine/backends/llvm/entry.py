@@ -39,6 +39,7 @@ from .entry_arguments import (
 from .ir import Function, Type
 from .python_objects import (
     DATA,
+    DATA_OF_CALLED,
     DIMS,
     FLAGS,
     ITEMS_OF_TUPLE,
@@ -51,12 +52,25 @@ from .python_objects import (
 
 
 def emit_entries() -> str:
-    """Return a module with `ptr @entry.PRECISION(ptr self, ptr args, i64 nargs, ptr kwnames)` for both, and `@interfaces`."""
+    """Return a module with `ptr @entry.PRECISION(ptr self, ptr args, i64 nargs, ptr kwnames)` for both, and `@interfaces`.
+
+    `@called.PRECISION` are vectorcallfuncs of objects that are called directly (`direct_calls`).
+    """
     texts = [f"@interfaces = global [{len(Interfaces._fields)} x ptr] zeroinitializer"]
     for precision in ("double", "float"):
         type = Type(precision, 1)
-        texts += [str(kind_of_argument(type)), str(number_of_object(type)), str(gather(type)), str(_Entry(type).written())]
+        arguments = kind_of_argument(type), number_of_object(type), gather(type)
+        texts += map(str, (*arguments, _Entry(type).written(), _called(type)))
     return "\n".join([*texts, "attributes #0 = { nounwind }"])
+
+
+def _called(type: Type) -> Function:
+    """Call the entry with the table of an object; the highest bit of the number of arguments is a flag."""
+    f = Function("ptr", f"called.{type.precision}", ["ptr %object", "ptr %args", "i64 %n", "ptr %names"], linkage="external")
+    table, nargs = f.field("ptr", "%object", DATA_OF_CALLED), f.value(f"and i64 %n, {(1 << 63) - 1}")
+    rest = ("ptr %args", f"i64 {nargs}", "ptr %names")
+    f.line(f"ret ptr {f.call('ptr', f'@entry.{type.precision}', f'ptr {table}', *rest)}")
+    return f
 
 
 class _Entry:

@@ -25,6 +25,8 @@ SIZE_OF_TUPLE, SIZE_OF_LIST, ITEMS_OF_LIST, VALUE_OF_FLOAT = HEADER, HEADER, HEA
 DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = HEADER, HEADER + 8, HEADER + 16, HEADER + 24, HEADER + 40, HEADER + 48
 KIND_OF_DESCR, ORDER_OF_DESCR, NUMBER_OF_DESCR = HEADER + 8, HEADER + 10, HEADER + 12
 
+DATA_OF_CALLED = HEADER + 8  # the second word of an object that is called directly
+
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # NumPy's flags
 NUMBERS = {"float": np.dtype(np.float32).num, "double": np.dtype(np.float64).num}
 
