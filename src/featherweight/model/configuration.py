@@ -34,7 +34,7 @@ from .types import JointType
 
 Array = npt.NDArray[np.float64]
 
-AT_ONCE = 128  # configurations that are drawn ahead, in one array
+AT_ONCE = 256  # configurations that are drawn ahead, in one array
 
 
 class Coordinates(NamedTuple):

@@ -43,7 +43,6 @@ from .python_objects import (
     DIMS,
     FLAGS,
     ITEMS_OF_TUPLE,
-    NUMBERS,
     SIZE_OF_TUPLE,
     TYPE,
     WRITEABLE,
@@ -262,9 +261,10 @@ class _Entry:
             with f.loop(rank) as d:
                 f.store("i64", f.load("i64", core, d), self.dims, f.add(d, extra))
             axes = f.value(f"trunc i64 {f.add(rank, extra)} to i32")
-            what = (f"ptr {interface(f, 'array_class')}", f"i32 {axes}", f"ptr {self.dims}")
-            how = (f"i32 {NUMBERS[self.type.precision]}", "ptr null", "ptr null", "i32 0", "i32 0", "ptr null")
-            array = f.call("ptr", new, *what, *how)
+            descr = word(f, "descr", "ptr")
+            f.call("void", interface(f, "increment"), f"ptr {descr}")  # the array takes the reference
+            what = (f"ptr {interface(f, 'array_class')}", f"ptr {descr}", f"i32 {axes}", f"ptr {self.dims}")
+            array = f.call("ptr", new, *what, "ptr null", "ptr null", "i32 0", "ptr null")
             fine, gone = f.fresh("made"), f.fresh("gone")
             f.branch(f.equal(array, "null", "ptr"), gone, fine)
             f.label(gone)

@@ -128,7 +128,7 @@ class Interfaces(NamedTuple):
     float_class: int
     float64_class: int  # NumPy's scalar
     int_class: int
-    new_array: int  # PyArray_New
+    new_array: int  # PyArray_NewFromDescr
     array_or_scalar: int  # PyArray_Return
     vectorcall: int  # PyObject_Vectorcall
     save_thread: int
@@ -151,7 +151,7 @@ def interfaces() -> Interfaces:
         return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
     return Interfaces(
-        id(np.ndarray), id(list), id(tuple), id(float), id(np.float64), id(int), api[93] or 0, api[76] or 0,
+        id(np.ndarray), id(list), id(tuple), id(float), id(np.float64), id(int), api[94] or 0, api[76] or 0,
         python("PyObject_Vectorcall"), python("PyEval_SaveThread"), python("PyEval_RestoreThread"),
         python("PyLong_AsDouble"), python("PyErr_Occurred"), python("PyErr_Clear"), python("PyErr_NoMemory"),
         python("PyType_GenericAlloc"),
