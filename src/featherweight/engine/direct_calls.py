@@ -75,7 +75,7 @@ else:
 
 
 @functools.cache
-def _with_vectorcall(own: type) -> type:
+def _with_vectorcall(own: Any) -> type:
     """Return a class whose objects have the layout of `own`, and are called by the address behind their header."""
     members = (_Member * 2)(_Member(b"__vectorcalloffset__", PYSSIZET, HEADER, READONLY, None))
     call = ctypes.cast(ctypes.pythonapi.PyVectorcall_Call, ctypes.c_void_p)

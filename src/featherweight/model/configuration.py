@@ -233,9 +233,11 @@ class CommonJoints(NamedTuple):
 
     def drawn(self, rng: np.random.Generator, nq: int) -> Array:
         """Return the configuration that `random_configuration` draws group by group."""
-        x = rng.random(len(self.low))
+        x: Array = rng.random(len(self.low))
         x *= self.width
         x += self.low
+        if self.places == slice(0, nq):
+            return x
         q = np.zeros(nq)
         q[self.places] = x[: self.lines]
         if self.base is not None:
