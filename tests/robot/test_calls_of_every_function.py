@@ -95,10 +95,11 @@ def problems_of(f: Function, robot: fw.Robot | None) -> Iterator[str]:
     one = [x[0, 0] for x in many]
 
     def differs(results: Any, wanted: Any, tolerance: float = ROUNDING) -> bool:
-        pairs = zip(as_tuple(results), wanted, strict=True)
-        return any(
-            np.shape(a) != np.shape(b) or not np.linalg.norm(a - b) <= tolerance * max(1.0, np.linalg.norm(b)) for a, b in pairs
-        )
+        for a, b in zip(as_tuple(results), wanted, strict=True):
+            size = max(1.0, float(np.linalg.norm(b)))
+            if np.shape(a) != np.shape(b) or not np.linalg.norm(a - b) <= tolerance * size:
+                return True
+        return False
 
     alone = [x[0, 0] for x in expected]
     if differs(f(*many), expected):

@@ -106,15 +106,19 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
 
 def factorize(robot: System, q: npt.ArrayLike) -> Factorization:
     """Return the sparse factors M(q) = Lᵀ D L (Featherstone 2005) as an object with L, D, solve, logdet and products."""
-    packed, pattern = robot._kept(FACTORIZE, lambda: _packed_factors(robot))
+    packed, pattern = packed_factors(robot)
     return Factorization(packed(q), pattern, True)
 
 
-def _packed_factors(robot: System) -> tuple[CompiledFunction, Pattern]:
+def packed_factors(robot: System) -> tuple[CompiledFunction, Pattern]:
     """Return the function of q that computes the factors of `factorize`, packed, and their pattern."""
-    output = Output("factors", (packed_size(robot.parent),))
-    packed = robot.bind("factorize", crba_ltdl.packed_factors, (Q,), (output,), doc=factorize.__doc__)
-    return packed, pattern_of(robot.parent)
+
+    def make() -> tuple[CompiledFunction, Pattern]:
+        output = Output("factors", (packed_size(robot.parent),))
+        packed = robot.bind("factorize", crba_ltdl.packed_factors, (Q,), (output,), doc=factorize.__doc__)
+        return packed, pattern_of(robot.parent)
+
+    return robot._kept(FACTORIZE, make)
 
 
 @compiled
