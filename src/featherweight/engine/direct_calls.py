@@ -86,7 +86,8 @@ def _with_vectorcall(own: Any) -> type:
 
 def call_directly(x: DirectlyCalled, call: DirectCall) -> None:
     """Make Python call machine code for calls of an object; the object keeps what the code needs."""
-    own = _with_vectorcall(type(x))
+    made_as: Any = type(x)
+    own = _with_vectorcall(made_as)
     x.__dict__["_direct_call"] = call
     words = (ctypes.c_void_p * 2).from_address(id(x) + HEADER)
     words[0], words[1] = call.address, call.data
