@@ -44,7 +44,7 @@ class Peers:
 def calls(pair: Pair) -> Calls:
     """Return our call, the peer's call and the number of states, by comparison."""
     robot, n, peers = pair.robot, pair.batch, Peers(pair)
-    inverse, factors, parent = robot.inverse_mass_matrix, packed_factors(robot)[0], robot.model.tree.parent
+    inverse, factors, parent = robot.inverse_mass_matrix, packed_factors(robot), robot.model.tree.parent
     q, p = pair.q[0].copy(), pair.pq[:, 0].copy()
     states = [pair.pq[:, k] for k in range(n)]
     out = np.empty((n, robot.nv, robot.nv))

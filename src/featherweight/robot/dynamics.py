@@ -106,12 +106,17 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
 
 def factorize(robot: System, q: npt.ArrayLike) -> Factorization:
     """Return the sparse factors M(q) = Lᵀ D L (Featherstone 2005) as an object with L, D, solve, logdet and products."""
-    packed, pattern = packed_factors(robot)
+    packed, pattern = _packed_factors(robot)
     return Factorization(packed(q), pattern, True)
 
 
-def packed_factors(robot: System) -> tuple[CompiledFunction, Pattern]:
-    """Return the function of q that computes the factors of `factorize`, packed, and their pattern."""
+def packed_factors(robot: System) -> CompiledFunction:
+    """Return the function of q that computes the factors of `factorize`, packed."""
+    return _packed_factors(robot)[0]
+
+
+def _packed_factors(robot: System) -> tuple[CompiledFunction, Pattern]:
+    """Return the function of `packed_factors`, and the pattern of the factors."""
 
     def make() -> tuple[CompiledFunction, Pattern]:
         output = Output("factors", (packed_size(robot.parent),))
