@@ -11,6 +11,7 @@ reaches is an equality of the next ones (de Lasa, Mordatch and Hertzmann 2010; E
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any, NamedTuple
 
 from ..array_types import Booleans, Integers, Matrix, Tensor, Vector
@@ -18,7 +19,8 @@ from ..contact.block_equations import copy_numbers
 from ..engine.loops.batch_calls import BatchCalls, call_batch
 from ..engine.loops.kernels import MachineCall, call_machine
 from ..quadratic_programs.active_set import minimize
-from ..quadratic_programs.program import COSTS, EQUALITIES, LIMITS, RANK, SOLVED, STEPS, ActiveSet, QuadraticProgram
+from ..quadratic_programs.cascade import begin_program, keep_costs, next_cost, next_equality, next_limit
+from ..quadratic_programs.program import COSTS, EQUALITIES, SOLVED, ActiveSet, QuadraticProgram
 
 POSE, POSITION, ORIENTATION, CENTER, MOMENTUM, POSTURE = range(6)
 
@@ -125,7 +127,7 @@ def tick(w: Tick, _: int) -> int:
     call_machine(w.terms.errors)
     if len(w.terms.posture_error) > 0:
         call_batch(w.terms.postures, 0, 0, len(w.terms.posture_error))
-    p.counts[RANK], p.counts[EQUALITIES], p.counts[LIMITS], p.counts[STEPS] = 0, 0, 0, 0
+    begin_program(p)
     write_points(w)
     write_dynamics(w)
     write_contacts(w)
@@ -178,28 +180,13 @@ def write_dynamics(w: Tick) -> None:
         i = joints.passive[k]
         write_row_of_dynamics(w, i, next_equality(p, -w.terms.bias[i]))
     for k in range(len(joints.driven)):
-        i, row = joints.driven[k], p.counts[LIMITS]
-        write_row_of_dynamics(w, i, p.limits + row * p.wide)
-        p.least[row], p.most[row] = joints.least[k] - w.terms.bias[i], joints.most[k] - w.terms.bias[i]
-        p.counts[LIMITS] += 1
+        i = joints.driven[k]
+        bias = w.terms.bias[i]
+        write_row_of_dynamics(w, i, next_limit(p, joints.least[k] - bias, joints.most[k] - bias))
     for k in range(len(c.limited)):
-        row = p.counts[LIMITS]
-        for j in range(p.wide):
-            p.numbers[p.limits + row * p.wide + j] = 0.0
+        at = next_limit(p, -inf, c.most[k])
         for point in range(c.point[c.limited[k]], c.point[c.limited[k] + 1]):
-            p.numbers[p.limits + row * p.wide + p.cone[point] + 2] = 1.0
-        p.most[row] = c.most[k]
-        p.counts[LIMITS] += 1
-
-
-def next_equality(p: QuadraticProgram, right: float) -> int:
-    """Return the place of a new row of equalities, which is zero."""
-    at = p.equalities + p.counts[EQUALITIES] * p.wide
-    for k in range(p.wide):
-        p.numbers[at + k] = 0.0
-    p.right[p.counts[EQUALITIES]] = right
-    p.counts[EQUALITIES] += 1
-    return at  # type: ignore[no-any-return]
+            p.numbers[at + p.cone[point] + 2] = 1.0
 
 
 def write_row_of_dynamics(w: Tick, i: Any, at: int) -> None:
@@ -286,7 +273,7 @@ def write_centroidal(w: Tick, k: int) -> None:
     for i in range(3):
         r = t.begin[k] + i
         if t.weight[r] > 0.0:
-            at, error = next_cost(w), 0.0
+            at, error = next_cost(w.program), 0.0
             for j in range(len(w.terms.v)):
                 w.program.numbers[at + j] = scale * w.terms.momentum[first + i, j]
             if t.kind[k] == CENTER:
@@ -302,7 +289,7 @@ def write_frame(w: Tick, k: int) -> None:
         r = t.begin[k] + i
         if t.weight[r] == 0.0:
             continue
-        at, drift, error, part = next_cost(w), 0.0, 0.0, (shift + i) // 3
+        at, drift, error, part = next_cost(w.program), 0.0, 0.0, (shift + i) // 3
         for a in range(3):
             own = 1.0 if a == i % 3 else 0.0
             factor = t.target[f, a, i % 3] if t.turned[k] else own
@@ -313,15 +300,6 @@ def write_frame(w: Tick, k: int) -> None:
                 for j in range(len(w.terms.v)):
                     w.program.numbers[at + j] += factor * w.terms.jacobian[f, row, j]
         finish_row(w, k, r, error, drift)
-
-
-def next_cost(w: Tick) -> int:
-    """Return the place of the next row of A, which is zero."""
-    p = w.program
-    at = p.costs + p.counts[COSTS] * p.wide
-    for j in range(p.wide):
-        p.numbers[at + j] = 0.0
-    return at  # type: ignore[no-any-return]
 
 
 def finish_row(w: Tick, k: int, r: int, error: float, drift: float) -> None:
@@ -340,13 +318,7 @@ def finish_row(w: Tick, k: int, r: int, error: float, drift: float) -> None:
 def keep_tasks(w: Tick, level: int) -> None:
     """Make equalities of what the tasks of a priority have reached."""
     p, t, x = w.program, w.tasks, w.program.numbers
-    for r in range(p.counts[COSTS]):
-        row, total = p.costs + r * p.wide, 0.0
-        for j in range(p.columns):
-            total += x[row + j] * x[p.x + j]
-        at = next_equality(p, total)
-        for j in range(p.columns):
-            x[at + j] = x[row + j]
+    keep_costs(p)
     for k in range(len(t.kind)):
         if t.kind[k] == POSTURE and t.level[k] == level:
             for r in range(t.begin[k], t.begin[k + 1]):

@@ -73,7 +73,6 @@ def test_obstacles_may_move_with_the_targets() -> None:
 
 def test_velocities_approach_obstacles_without_reaching_them() -> None:
     """Check a hand that is pulled into a ball, and stops at the distance."""
-    pytest.importorskip("daqp")
     robot = arm(True)
     term = fw.clearance(robot, [BALL])
     ik = fw.InverseKinematics(robot, [fw.FrameTask("tip", "position", weight=[1, 1, 0]), fw.ClearanceTask(term, LEAST)])

@@ -32,7 +32,7 @@ def with_gaps(robot: Robot, slots: Sequence[TargetSlot], program: Program) -> Pr
 
 
 def spare_distances(robot: Robot, slots: Sequence[TargetSlot]) -> CompiledFunction[Any] | None:
-    """Return the function of q and targets whose results are distances beyond those required (m), and slopes (m, nv)."""
+    """Return the traced function of q and targets whose results are distances beyond those required (m), and slopes (m, nv)."""
     tasks = [slot for slot in slots if isinstance(slot.task, ClearanceTask)]
     if not tasks:
         return None
@@ -41,7 +41,7 @@ def spare_distances(robot: Robot, slots: Sequence[TargetSlot]) -> CompiledFuncti
         parts += _with_slopes(robot, slot, targets, f"spare_{k}", _spare, (slot.task.term.size,))  # type: ignore[union-attr]
     names = tuple(y.name for p in parts for y in p.outputs)
     program = ComposedProgram("spare_distances", tuple(parts), names, first=("q", "targets"))
-    return CompiledFunction(program, "traced" if robot.execution == "auto" else robot.execution)
+    return CompiledFunction(program, "traced")
 
 
 def _with_slopes(

@@ -16,7 +16,7 @@ from ...algorithms.mechanisms.cluster_tree import constraint_count
 from ...array_types import Array, Vector
 from ...checks import CHECKED_LATER, POSITIVE, argument, checked, real_array, whole
 from ...engine.function import CompiledFunction
-from ...engine.program import Input, Output
+from ...engine.program import Input, Output, Program
 from ...engine.progress import Progress
 from ...names import SuggestsNames, knows_keywords
 from ...summaries import summarized
@@ -110,12 +110,18 @@ class InverseKinematics(SuggestsNames):
     def _function(
         self, kernel: Callable[..., None], inputs: tuple[Input, ...], outputs: tuple[Output, ...], *more: Any
     ) -> CompiledFunction[Any]:
+        program = self._program(kernel, inputs, outputs, *more)
+        return CompiledFunction(program, "traced" if self.robot.execution == "auto" else self.robot.execution)
+
+    def _program(
+        self, kernel: Callable[..., None], inputs: tuple[Input, ...], outputs: tuple[Output, ...], *more: Any
+    ) -> Program:
+        """Return the kernel's program of q and users' targets."""
         gaps = sum(1 + self.robot.nv for task in self.tasks if isinstance(task, ClearanceTask))
         targets = Input("targets", (self._slots[-1].end + gaps,))
         constants = (self._task_list, *more)
         bound = self.robot.bind(kernel.__name__, kernel, (Q, targets, *inputs), outputs, constants, doc=kernel.__doc__)
-        program = with_gaps(self.robot, self._slots, bound.program)
-        return CompiledFunction(program, "traced" if self.robot.execution == "auto" else self.robot.execution)
+        return with_gaps(self.robot, self._slots, bound.program)
 
     def flat_targets(self, targets: Targets) -> Array:
         """Return targets, given as for `solve`, as the one array (..., n) that `iteration` and `errors` take."""
@@ -212,10 +218,9 @@ class InverseKinematics(SuggestsNames):
         remaining errors, which are scaled by `gain` (1 removes all errors in one step), with `damping`. It satisfies joint
         limits and the velocity limits `speed` [rad/s, m/s], a number or an array (nv); loops stay closed, and the distances of
         a ClearanceTask shrink by at most `gain` times what they exceed, to first order in the step. `q` is one configuration,
-        and `targets` are as for `solve`. Needs the package daqp.
+        and `targets` are as for `solve`. The function is compiled at the first call.
 
-        Raises ImportError without daqp. Raises ValueError for arguments of a wrong shape, and if no velocity satisfies loops
-        and limits.
+        Raises ValueError for arguments of a wrong shape, and if no velocity satisfies loops and limits.
         """
         flat, at = self.flat_targets(targets), real_array("InverseKinematics: q", q)
         if at.shape != (self._nq,) or flat.ndim != 1:
@@ -238,7 +243,7 @@ class InverseKinematics(SuggestsNames):
 
     @cached_property
     def _differential(self) -> Differential:
-        return Differential(self.robot, self._task_list, self._function, spare_distances(self.robot, self._slots))
+        return Differential(self.robot, self._task_list, self._program, spare_distances(self.robot, self._slots))
 
     def _start(self, q0: npt.ArrayLike) -> Array:
         q = real_array("InverseKinematics: q0", q0)
