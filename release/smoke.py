@@ -144,15 +144,6 @@ def identification(folder: Path) -> None:
     assert fw.identification.base_parameters(arm()).values.size > 0
 
 
-def ik(folder: Path) -> None:
-    robot = arm()
-    q, _, _ = states(robot)
-    hand = robot.bodies[-1].name
-    solver = fw.InverseKinematics(robot, fw.FrameTask(hand, "position"))
-    target = robot.frame_placement(hand)(q)[:3, 3]
-    same(solver.velocity(q, target, dt=0.01), 0.0 * q)
-
-
 def shapes(folder: Path) -> None:
     """Check that a pyramid of a mesh file touches a ball."""
     robot = fw.load(urdf(folder, f'<mesh filename="{pyramid(folder)}"/>'))
@@ -263,7 +254,7 @@ def all_together(folder: Path) -> None:
         USES[extra](folder)
 
 
-LIGHT = (mjcf, xacro, usd, identification, ik, shapes, cli, dask, learning, window, render, casadi, unisim, robots, demo)
+LIGHT = (mjcf, xacro, usd, identification, shapes, cli, dask, learning, window, render, casadi, unisim, robots, demo)
 HEAVY = (jax, torch, cuda)
 USES: dict[str, Callable[[Path], None]] = {"all": all_together, **{use.__name__: use for use in (*LIGHT, *HEAVY)}}
 

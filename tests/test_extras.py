@@ -47,7 +47,7 @@ def test_messages_ask_the_helper_for_what_to_install() -> None:
 
 def test_where_the_package_is_installed_pip_adds_to_it() -> None:
     if any(metadata.distributions(name="featherweight")):
-        assert install_command("ik") == 'pip install "featherweight[ik]"'
+        assert install_command("mjcf") == 'pip install "featherweight[mjcf]"'
 
 
 def test_where_it_only_lies_on_the_path_the_clone_has_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_where_it_only_lies_on_the_path_the_clone_has_the_extra(monkeypatch: pyt
 
     monkeypatch.setattr(metadata, "distribution", nothing)
     clone = Path(featherweight.__file__).parents[2]
-    assert install_command("ik") == f'pip install "{clone}[ik]"'
+    assert install_command("mjcf") == f'pip install "{clone}[mjcf]"'
 
 
 def test_the_first_page_has_every_extra_and_no_other() -> None:
@@ -86,7 +86,6 @@ USES_OF_EXTRAS = {
     "cli": r"\.plot\(",
     "render": r"\.(?:gif|mp4)\"|\.render\(",
     "identification": r"fit_inertial_parameters|base_parameters",
-    "ik": r"\bimport daqp|ik\.velocity",
     "mjcf": r"\.xml\"",
     "shapes": r"\bfrom scipy|fw\.clearance\(",
     "learning": r"\bimport gymnasium\b",

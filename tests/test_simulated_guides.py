@@ -12,7 +12,6 @@ import pytest
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
-pytest.importorskip("daqp")
 pytest.importorskip("mujoco")
 
 import batches

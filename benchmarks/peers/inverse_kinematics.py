@@ -1,6 +1,6 @@
 """Inverse kinematics of Panda's hand, compared with pink, mink and the Robotics Toolbox, in one run.
 
-    pip install 'featherweight[ik]' pin-pink mink roboticstoolbox-python
+    pip install featherweight pin-pink daqp mink roboticstoolbox-python
     python benchmarks/peers/inverse_kinematics.py [--batch 10000] [--seconds 2]
 
 Targets are poses of random configurations within limits, with tolerances of 1e-6 m and 1e-6 rad, and starts are random. If 30
@@ -214,11 +214,7 @@ def main() -> None:
     header += ["start 0.02 rad away, median [µs]", "mean / Featherweight's batch, per target"]
     print(markdown(header, rows), "\n")
 
-    try:
-        steps = [("Featherweight", differential(ik, problems))]
-    except ImportError as error:
-        steps = []
-        print(f"the differential step is left out: {error}")
+    steps = [("Featherweight", differential(ik, problems))]
     for peer in every:
         if not isinstance(peer, Toolbox):
             peer.aim(problems.targets[0], problems.near[0])

@@ -236,7 +236,7 @@ class CommonJoints(NamedTuple):
         x: Array = rng.random(len(self.low))
         x *= self.width
         x += self.low
-        if self.places == slice(0, nq):
+        if isinstance(self.places, slice) and self.places == slice(0, nq):
             return x
         q = np.zeros(nq)
         q[self.places] = x[: self.lines]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -89,10 +88,3 @@ def test_it_takes_a_robot_that_is_not_rolled() -> None:
         fw.InverseKinematics("panda", fw.FrameTask(HAND))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="rolled is not offered"):
         fw.InverseKinematics(example("panda", "rolled"), fw.FrameTask(HAND))
-
-
-def test_it_needs_daqp(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "daqp", None)
-    ik = fw.InverseKinematics(panda(), fw.FrameTask(HAND))
-    with pytest.raises(ImportError, match=r"needs the package daqp: pip install .*featherweight\[ik\]"):
-        ik.velocity(np.zeros(9), np.eye(4), 0.01)
