@@ -161,7 +161,7 @@ def test_the_active_set_of_a_similar_program_saves_steps() -> None:
     x, cold = given.x.copy(), int(p.counts[STEPS])
     for before, now in zip(p.before, p.active, strict=True):
         before[:] = now
-    rows(p, p.equalities, len(given.E))[:] = given.E  # reflections have replaced them
+    rows(p, p.equalities, len(given.E))[:], p.right[:] = given.E, given.e  # reflections have replaced and reordered them
     assert solved(p) == SOLVED
     np.testing.assert_allclose(given.x, x, atol=1e-9)
     assert p.counts[STEPS] < 0.7 * cold

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
+from ..engine.loops.kernels import sum_of_products
 from .program import COSTS, EQUALITIES, LIMITS, RANK, STEPS, QuadraticProgram
 
 
@@ -17,7 +20,7 @@ def next_equality(p: QuadraticProgram, right: float) -> int:
     """Return the place of a new row of equalities, which is zero."""
     at = p.equalities + p.counts[EQUALITIES] * p.wide
     write_zeros(p, at)
-    p.right[p.counts[EQUALITIES]] = right
+    p.right[p.counts[EQUALITIES]], p.scale[p.counts[EQUALITIES]] = right, 0.0
     p.counts[EQUALITIES] += 1
     return at  # type: ignore[no-any-return]
 
@@ -46,11 +49,14 @@ def write_zeros(p: QuadraticProgram, at: int) -> None:
 
 def keep_costs(p: QuadraticProgram) -> None:
     """Make equalities of what the rows of A have reached."""
-    x = p.numbers
+    x, longest = p.numbers, 0.0
     for r in range(p.counts[COSTS]):
-        row, total = p.costs + r * p.wide, 0.0
-        for j in range(p.columns):
-            total += x[row + j] * x[p.x + j]
-        at = next_equality(p, total)
+        row = p.costs + r * p.wide
+        longest = max(longest, sum_of_products(x, row, x, row, p.wide))
+    longest = sqrt(longest)
+    for r in range(p.counts[COSTS]):
+        row = p.costs + r * p.wide
+        at = next_equality(p, sum_of_products(x, row, x, p.x, p.wide))
+        p.scale[p.counts[EQUALITIES] - 1] = longest
         for j in range(p.columns):
             x[at + j] = x[row + j]

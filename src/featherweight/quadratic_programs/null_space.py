@@ -11,37 +11,79 @@ from math import sqrt
 from ..engine.loops.kernels import LANES, subtract_product, sum_of_products
 from .program import COSTS, EQUALITIES, RANK, QuadraticProgram
 
-DEPENDENT = 1e-10  # length of a row of E outside those before, relative to its own
+DEPENDENT = 1e-9  # length of a row of E outside those before, relative to `length`
 CONSISTENT = 1e-7  # difference of the right-hand sides of dependent rows, relative to their size
 SMALLEST = 1e-14  # pivot of the Hessian
 
 
 def add_equalities(p: QuadraticProgram, begin: int) -> bool:
-    """Reflect the rows of E from `begin` on; return whether dependent rows are consistent."""
-    x, consistent = p.numbers, True
-    for i in range(begin, p.counts[EQUALITIES]):
+    """Reflect the rows of E from `begin` on; return whether dependent rows are consistent.
+
+    The next row is always that with the greatest part outside those before: directions of small parts have rounding errors, which
+    would hide that later rows depend on them.
+    """
+    x, consistent, end = p.numbers, True, p.counts[EQUALITIES]
+    for i in range(begin, end):
+        row = p.equalities + i * p.wide
+        square = sum_of_products(x, row, x, row, p.wide)
+        p.length[i], p.rest[i] = max(sqrt(square), p.scale[i]), p.right[i]
+        p.outside[i] = square / p.length[i] ** 2 if square > 0.0 else 0.0
+        for k in range(p.counts[RANK]):
+            reflect_equality(p, i, k)
+    for i in range(begin, end):
+        swap_equalities(p, i, outermost(p, i, end))
         row, rank = p.equalities + i * p.wide, p.counts[RANK]
-        size = sqrt(sum_of_products(x, row, x, row, p.wide))
-        for k in range(rank):
-            reflect(p, p.equalities + k * p.wide, row)
-        tail, rest = 0.0, p.right[i]
-        for k in range(rank):
-            rest -= x[row + k] * p.known[k]
+        tail = 0.0
         for k in range(rank, p.n):
             tail += x[row + k] * x[row + k]
         tail = sqrt(tail)
-        if tail <= DEPENDENT * size or rank == p.n:
-            consistent = consistent and abs(rest) <= CONSISTENT * (1.0 + abs(p.right[i]))
+        if tail <= DEPENDENT * p.length[i] or rank == p.n:
+            consistent = consistent and abs(p.rest[i]) <= CONSISTENT * (1.0 + abs(p.right[i]))
             continue
-        end = -tail if x[row + rank] > 0.0 else tail
-        p.known[rank] = rest / end
-        write_reflection(p, row, rank, end)
+        end_of_row = -tail if x[row + rank] > 0.0 else tail
+        p.known[rank] = p.rest[i] / end_of_row
+        write_reflection(p, row, rank, end_of_row)
         into = p.equalities + rank * p.wide
         if into != row:
             for k in range(p.wide):
                 x[into + k] = x[row + k]
         p.counts[RANK] += 1
+        for j in range(i + 1, end):
+            reflect_equality(p, j, rank)
     return consistent
+
+
+def reflect_equality(p: QuadraticProgram, i: int, k: int) -> None:
+    """Reflect row i of E by reflection k, and subtract what it determines."""
+    row = p.equalities + i * p.wide
+    reflect(p, p.equalities + k * p.wide, row)
+    part = p.numbers[row + k]
+    p.rest[i] -= part * p.known[k]
+    if p.length[i] > 0.0:
+        p.outside[i] -= (part / p.length[i]) ** 2
+
+
+def outermost(p: QuadraticProgram, begin: int, end: int) -> int:
+    """Return the row with the greatest part outside those that are reflected, relative to `length`."""
+    best = begin
+    for i in range(begin + 1, end):
+        if p.outside[i] > p.outside[best]:
+            best = i
+    return best
+
+
+def swap_equalities(p: QuadraticProgram, i: int, j: int) -> None:
+    """Swap two rows of E."""
+    if i == j:
+        return
+    x, up, down = p.numbers, p.equalities + i * p.wide, p.equalities + j * p.wide
+    for k in range(p.wide):
+        x[up + k], x[down + k] = x[down + k], x[up + k]
+    p.right[i], p.right[j] = p.right[j], p.right[i]
+    p.scale[i], p.scale[j] = p.scale[j], p.scale[i]
+    p.rest[i], p.rest[j] = p.rest[j], p.rest[i]
+    p.length[i], p.length[j] = p.length[j], p.length[i]
+    p.outside[i], p.outside[j] = p.outside[j], p.outside[i]
 
 
 def write_reflection(p: QuadraticProgram, row: int, first: int, end: float) -> None:

@@ -67,6 +67,10 @@ class QuadraticProgram(NamedTuple):
     diagonal: Vector  # (n,) d
     center: Vector  # (n,) x̄
     right: Vector  # (equalities,) e
+    scale: Vector  # (equalities,) length of the longest row of the same kind, or zero: what is small beside it is zero
+    rest: Vector  # (equalities,) e without what earlier rows determine
+    length: Vector  # (equalities,) of the rows, or `scale` if it is longer
+    outside: Vector  # (equalities,) square of the part of a row outside earlier ones, relative to `length`
     lower: Vector  # (n,)
     upper: Vector  # (n,)
     least: Vector  # (limits,)
@@ -108,10 +112,12 @@ def quadratic_program(sizes: Sizes, cone: Integers, edges: int = 0) -> Quadratic
     costs, equalities, limits, basis, stacked, factor, inverse = matrices
     x, particular, normal, step, d, work = vectors
     ratio, reciprocal, known = np.zeros((3, n))
+    right, scale, rest, length, outside = np.zeros((5, sizes.equalities))
     return QuadraticProgram(
         n, wide, sizes.columns, aligned_numbers(places[-1] + LANES), costs, equalities, limits, basis, stacked, factor, inverse,
         x, particular, normal, step, d, work,
-        np.zeros(sizes.costs), np.zeros(n), np.zeros(n), np.zeros(sizes.equalities), np.full(n, -np.inf), np.full(n, np.inf),
+        np.zeros(sizes.costs), np.zeros(n), np.zeros(n),
+        right, scale, rest, length, outside, np.full(n, -np.inf), np.full(n, np.inf),
         np.full(sizes.limits, -np.inf), np.full(sizes.limits, np.inf), np.zeros(sizes.cones),
         np.hstack([np.cos(turns), np.sin(turns)]), cone, np.zeros(sizes.limits), ratio, reciprocal, known, np.zeros(1),
         active_set(n), active_set(n), np.zeros(7, np.int64),

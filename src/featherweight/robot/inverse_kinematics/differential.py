@@ -84,9 +84,9 @@ class Differential:
                 return w.velocity.copy()
             steps = w.program.counts[STEPS]
         raise ValueError(
-            f"InverseKinematics: no velocity within limits keeps the loops closed (after {steps} steps of the quadratic "
-            "program). The loops at q are too far open, or q violates limits by more than the velocity limits can correct in "
-            "one step"
+            f"InverseKinematics: no velocity within limits keeps the loops closed and the distances (after {steps} steps of the "
+            "quadratic program). The loops at q are too far open, or q violates limits by more than the velocity limits can "
+            "correct in one step"
         )
 
 
