@@ -34,7 +34,7 @@ BELOW = {  # what each package may import
     "robots": BELOW_ROBOT,
     "collision": {"array_types", "engine", "extras", "model"},
     "contact": {"array_types", "collision", "engine", "extras", "model"},
-    "robot": {"collision", "providers", *BELOW_ROBOT},
+    "robot": {"collision", "providers", "quadratic_programs", *BELOW_ROBOT},
     "identification": {"robot", *BELOW_ROBOT},
     "exporting": {"robot", "version", *BELOW_ROBOT},
     "viewer": {"simulation", "contact", "collision", "robot", *BELOW_ROBOT},

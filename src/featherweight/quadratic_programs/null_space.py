@@ -19,8 +19,8 @@ SMALLEST = 1e-14  # pivot of the Hessian
 def add_equalities(p: QuadraticProgram, begin: int) -> bool:
     """Reflect the rows of E from `begin` on; return whether dependent rows are consistent.
 
-    The next row is always that with the greatest part outside those before: directions of small parts have rounding errors, which
-    would hide that later rows depend on them.
+    The next row is always that with the greatest part outside those before: directions of small parts have rounding errors,
+    which would hide that later rows depend on them.
     """
     x, consistent, end = p.numbers, True, p.counts[EQUALITIES]
     for i in range(begin, end):

@@ -11,7 +11,6 @@ import featherweight as fw
 from oracles.mechanisms import MECHANISMS
 from oracles.robots import example
 
-
 HAND = "panda_hand"
 DT = 0.01
 Array = np.ndarray

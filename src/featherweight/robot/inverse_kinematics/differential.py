@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,7 @@ class Differential:
         rows = int(begin[-1])
         outputs = Output("jacobian", (rows, n)), Output("errors", (rows,))
         self.rows = CompiledFunction[Any](program(iteration.weighted_rows, (), outputs), "traced")
-        q, targets = (np.zeros(x.shape) for x in self.rows.program.inputs)
+        q, targets = (np.zeros(x.size) for x in self.rows.program.inputs)
         jacobian, errors = np.zeros((rows, n)), np.zeros(rows)
         distances, lacking, slopes = distances_of(spare, q, targets, len(independent))
         sizes = Sizes(len(columns), rows - loops, len(columns), int(begin[-2]), len(lacking), 0)
@@ -84,9 +85,9 @@ class Differential:
                 return w.velocity.copy()
             steps = w.program.counts[STEPS]
         raise ValueError(
-            f"InverseKinematics: no velocity within limits keeps the loops closed and the distances (after {steps} steps of the "
-            "quadratic program). The loops at q are too far open, or q violates limits by more than the velocity limits can "
-            "correct in one step"
+            f"InverseKinematics: no velocity within limits keeps the loops closed and the distances (after {steps} steps of "
+            "the quadratic program). The loops at q are too far open, or q violates limits by more than the velocity limits "
+            "can correct in one step"
         )
 
 
@@ -113,5 +114,5 @@ def distances_of(spare: CompiledFunction[Any] | None, q: Vector, targets: Vector
     shapes = [x.shape for x in spare.program.outputs]
     ends = np.cumsum([0, *(shape[0] for shape in shapes[::2])]).tolist()
     distances, slopes = np.zeros(ends[-1]), np.zeros((ends[-1], n))
-    parts = [array[a:b] for a, b in zip(ends, ends[1:], strict=False) for array in (distances, slopes)]
+    parts = [array[a:b] for a, b in pairwise(ends) for array in (distances, slopes)]
     return machine_call(spare, q, targets, *parts), distances, slopes

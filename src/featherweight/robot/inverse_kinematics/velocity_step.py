@@ -1,6 +1,6 @@
 """One step of differential inverse kinematics, as a kernel with loops.
 
-    minimize  |A x - gain e|² + damping |x|²    subject to    lower <= x <= upper,    K x = -phi,    G x >= -gain s,    v = x / dt
+    minimize  |A x - gain e|² + damping |x|²   subject to   lower <= x <= upper,   K x = -phi,   G x >= -gain s,   v = x / dt
 
 A and e are the rows and errors of a priority, s are spare distances. What a priority reaches is an equality of the next ones.
 """
