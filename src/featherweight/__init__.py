@@ -11,6 +11,7 @@ from .engine.operations import Operations
 from .engine.trace import Arithmetic, evaluate
 from .model.builder import describe
 from .model.contact_rules import ContactPair
+from .model.decomposition import Decomposition
 from .model.description import Description
 from .model.position_drives import PD
 from .model.servos import Cogging, DCMotor, DriveInput, LuGre, OrientationServo, Servo, Winding
@@ -124,6 +125,7 @@ __all__ = [
     "Controller",
     "Coupling",
     "DCMotor",
+    "Decomposition",
     "Description",
     "Difference",
     "DriveInput",

@@ -24,6 +24,7 @@ from ..checks import (
 )
 from ..names import Named, missing_attribute
 from . import editing
+from .decomposition import Decomposition
 from .formats.saving import save_description
 from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, PoseLike, VectorLike
 
@@ -159,6 +160,19 @@ class Description(Contents):
         Raises ModelError for unknown bodies, and MeshError for mesh files that cannot be read.
         """
         return editing.adding.with_inertias(self, given, density)
+
+    @checked
+    def decomposed(self, options: Decomposition = Decomposition()) -> Description:  # noqa: B008  # frozen
+        """Return the description with collision meshes replaced by convex parts, which CoACD computes (extra "decomposition").
+
+        Otherwise the convex hull of a mesh stands for it in contacts and distances. The mesh itself remains for pictures. A
+        mesh that is convex, flat or missing remains as it is. Sensors and contact pairs of a mesh are those of its parts. The
+        parts are kept on disk, by the content of the mesh and the options. `unused` and `report()` list the numbers of parts.
+
+        Raises ImportError without the package coacd, ModelError for unknown bodies and for a mesh that CoACD cannot decompose,
+        and MeshError for a mesh file that cannot be read.
+        """
+        return editing.decomposing.decomposed(self, options)
 
     @checked
     def with_joint(

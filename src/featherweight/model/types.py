@@ -426,6 +426,7 @@ class Shape:
     adhesion: float = 0.0  # [N] pull of each contact; the values of two shapes are added
     gap: float = 0.0  # [m] range of adhesion beyond the margin; the values of two shapes are added
     fluid: FluidCoefficients | None = None  # for primitive shapes; a link with any has the drag of these only
+    part_of: str | None = None  # the mesh of which it is a convex part: sensors of that shape are those of its parts
 
 
 @checked

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..checks import CHECKED_LATER, NONNEGATIVE, argument, checked, one_of
 from ..model.checks import impossible_bodies, require_independent
+from ..model.decomposition import Decomposition
 from ..model.description import Description
 from ..model.editing.notes import merged, warn_caller
 from ..model.editing.references import joint_of, on_bodies
@@ -43,6 +44,7 @@ def read(
     unsupported: Annotated[str, CHECKED_LATER] = REPORT,
     srdf: RobotInput | None = None,
     equalities: Annotated[str, CHECKED_LATER] = EXACT,
+    decompose: bool | Decomposition = False,
 ) -> Description:
     """Read a URDF, MJCF, SDF, USD or xacro file, or its text, as a description that you can change and pass to `build`.
 
@@ -63,6 +65,8 @@ def read(
         if kind in (LEFT_OUT, ODD):
             told = said if len(said) <= WARNED else f"{said[:WARNED]} … (the report has all)"
             warn_caller(f"{description.source}: {kind}: {told}")
+    if decompose is not False:
+        return description.decomposed(Decomposition() if decompose is True else decompose)
     return description
 
 
@@ -82,6 +86,7 @@ def load(
     execution: Annotated[str, CHECKED_LATER] = "auto",
     loop_tolerance: Tolerance = LOOP_TOLERANCE,
     equalities: Annotated[str, CHECKED_LATER] = EXACT,
+    decompose: bool | Decomposition = False,
 ) -> Robot:
     """Load a robot from a URDF, MJCF, SDF, USD or xacro file, or from its text.
 
@@ -121,6 +126,9 @@ def load(
     the softness of the file (solref, solimp). The robot is then the tree without loops and couplings, with all joints in q and
     v, and its functions ignore them. Simulations apply the springs by the law of MJCF files or with `contact="compliant"`.
 
+    `decompose=True`, or a `Decomposition` with options, replaces collision meshes by convex parts, as `Description.decomposed`
+    does; otherwise their convex hulls stand for them. The first time takes seconds to minutes for each mesh.
+
     Rounded numbers can make loops contradict each other. `load` then closes them as far as possible, and raises an error if
     more than `loop_tolerance` [m, rad] remains. It leaves out the constraints that would be redundant without rounding.
     `robot.report()` lists the remaining misclosure of each loop.
@@ -139,6 +147,7 @@ def load(
         unsupported=unsupported,
         srdf=srdf,
         equalities=equalities,
+        decompose=decompose,
     )
     options = {"independent": independent, "execution": execution, "loop_tolerance": loop_tolerance, "equalities": equalities}
     robot = _built(description, base, gravity, strict=unsupported == RAISE, **options)  # type: ignore[arg-type]
