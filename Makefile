@@ -132,6 +132,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/limited_reaches.py
 	PYTHONPATH=examples $(BIN)/python benchmarks/peers/optimal_control_loops.py
 	$(BIN)/python benchmarks/peers/contact_geometry.py
+	$(BIN)/python benchmarks/peers/concave_shapes.py
 	$(BIN)/python benchmarks/peers/environments.py
 	$(BIN)/python benchmarks/peers/first_step.py
 	$(BIN)/python benchmarks/peers/long_run.py

@@ -2,14 +2,14 @@
 
     python benchmarks/peers/concave_shapes.py [cup peg nut] [--iterations 60]
 
-All meshes are made here. Rows: our simulation with the convex hulls, and with convex parts at several thresholds; MuJoCo with the
-same parts, from the file that `Description.save` writes; MuJoCo with signed distance fields of the same meshes (geoms of type
-"sdf"). All use the contact law of MJCF files. Times are processor times of a step, in the last half of the motion.
+All meshes are made here. Rows: our simulation with convex hulls, and with convex parts at several thresholds; MuJoCo with
+the same parts, from the file that `Description.save` writes; MuJoCo with signed distance fields of the same meshes (geoms of
+type "sdf"). All use the contact law of MJCF files. Times are processor times of a step, in the last half of the motion.
 
 | scene | motion | result without error |
 |---|---|---|
 | cup | a ball falls off-centre into a free cup on a plane, 1 s | its centre is 19 mm above the plane |
-| peg | a cylinder of radius 9.5 mm falls into a hole of radius 10 mm, 0.3 mm off-centre, 1 s | it sinks by 50 mm, to the plane |
+| peg | a cylinder of radius 9.5 mm falls into a hole of radius 10 mm, 0.3 mm off-centre | it sinks by 50 mm, to the plane |
 | nut | a nut turns down a fixed bolt by its weight, friction 0.01, 1 s | it sinks by the pitch, 6 mm, in each turn |
 """
 
@@ -33,6 +33,7 @@ from featherweight.array_types import Array
 STEP, SECONDS = 2e-3, 1.0
 PITCH, DEPTH, CORE, PLAY = 6e-3, 3e-3, 8e-3, 5e-4  # [m] of the thread: depth, least radius, and the nut's clearance
 Surface = tuple[Array, Array]  # vertices (n, 3) and triangles (k, 3)
+
 
 def turned(radii: Array, heights: Array) -> Surface:
     """Return the solid whose section at each of n angles is a polygon of m corners, counter-clockwise in (radius, height).
@@ -90,7 +91,8 @@ class Scene:
 
     def mjcf(self, kind: str) -> str:
         assets = "".join(
-            f'<mesh name="{name}" vertex="{" ".join(f"{x:.9g}" for x in np.ravel(v))}" face="{" ".join(map(str, np.ravel(f)))}"/>'
+            f'<mesh name="{name}" vertex="{" ".join(f"{x:.9g}" for x in np.ravel(v))}" '
+            f'face="{" ".join(map(str, np.ravel(f)))}"/>'
             for name, (v, f) in self.meshes.items()
         )
         option = f'<option timestep="{STEP}" cone="elliptic" sdf_iterations="20" sdf_initpoints="40"/>'
@@ -136,9 +138,8 @@ SCENES = {
 }
 
 
-def ours(scene: Scene, decompose: bool | fw.Decomposition) -> tuple[fw.Robot, list[str]]:
-    """Return our robot of a scene, and the cells of its row."""
-    begun = time.process_time()
+def ours(scene: Scene, decompose: bool | fw.Decomposition) -> list[str]:
+    """Return the cells of our row."""
     robot = fw.load(scene.mjcf("mesh"), decompose=decompose)
     parts = sum(s.part_of is not None for s in robot.shapes)
     sim = fw.Simulation(robot)
@@ -149,10 +150,10 @@ def ours(scene: Scene, decompose: bool | fw.Decomposition) -> tuple[fw.Robot, li
         sim.run(half * STEP)
         spent = 1e6 * (time.process_time() - begun) / half
     except fw.SimulationError as error:
-        return robot, [str(parts or "–"), f"refused: {error}".partition(";")[0][:80], "–"]
+        return [str(parts or "–"), f"refused: {error}".partition(";")[0][:80], "–"]
     order = fw.MujocoOrder(robot, mujoco.MjModel.from_xml_string(scene.mjcf("mesh")))
     ends = (np.asarray(order.state(q, np.zeros(robot.nv)).qpos) for q in (start, sim.q))
-    return robot, [str(parts or "–"), scene.result(*ends), f"{spent:.0f}"]
+    return [str(parts or "–"), scene.result(*ends), f"{spent:.0f}"]
 
 
 def theirs(scene: Scene, model: mujoco.MjModel) -> list[str]:
@@ -170,11 +171,11 @@ def theirs(scene: Scene, model: mujoco.MjModel) -> list[str]:
 
 def rows_of(name: str, scene: Scene, thresholds: Sequence[float], iterations: int) -> list[list[str]]:
     """Return the rows of a scene."""
-    rows = [[name, "Featherweight, convex hulls", *ours(scene, False)[1]]]
+    rows = [[name, "Featherweight, convex hulls", *ours(scene, False)]]
     for threshold in thresholds:
         begun = time.perf_counter()
         options = fw.Decomposition(threshold=threshold, iterations=iterations)
-        robot, cells = ours(scene, options)
+        cells = ours(scene, options)
         took = time.perf_counter() - begun
         rows.append([name, f"Featherweight, threshold {threshold:g}", *cells])
         print(f"{name}, threshold {threshold:g}: {took:.0f} s with its decomposition, unless it was kept", flush=True)
@@ -183,7 +184,9 @@ def rows_of(name: str, scene: Scene, thresholds: Sequence[float], iterations: in
             path = Path(folder) / "parts.xml"
             fw.read(scene.mjcf("mesh"), decompose=options).save(path)
             rows.append([name, "MuJoCo, the same parts", cells[0], *theirs(scene, mujoco.MjModel.from_xml_path(str(path)))])
-    rows.append([name, "MuJoCo, signed distance fields", "–", *theirs(scene, mujoco.MjModel.from_xml_string(scene.mjcf("sdf")))])
+    rows.append(
+        [name, "MuJoCo, signed distance fields", "–", *theirs(scene, mujoco.MjModel.from_xml_string(scene.mjcf("sdf")))]
+    )
     return rows
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
-from ..checks import NAME, NOTHING, PositiveCount, Seed, checked, either, list_of, number_in, whole
+from ..checks import NAME, NOTHING, Count, PositiveCount, checked, either, list_of, number_in, whole
 
 THRESHOLD = number_in("a number from 0.01 to 1", 0.01, 1.0)
 BODIES = either([NOTHING, list_of(NAME)]).worded("a list of names of bodies, or None")
@@ -21,8 +21,8 @@ class Decomposition:
 
     The method is CoACD (Wei et al. 2022): it cuts the mesh by planes along its axes, found by a tree search, until no part is
     more concave than `threshold`. Concavity is a distance between a part and its convex hull, relative to half of the mesh's
-    greatest extent. Meshes that are not closed, or intersect themselves, are first replaced by a closed surface with `resolution`
-    cells along their greatest extent.
+    greatest extent. Meshes that are not closed, or intersect themselves, are first replaced by a closed surface with
+    `resolution` cells along their greatest extent.
     """
 
     threshold: Annotated[float, THRESHOLD] = 0.05
@@ -31,4 +31,4 @@ class Decomposition:
     most_corners: Annotated[int | None, CORNERS] = None  # of a part; parts with more are simplified
     resolution: PositiveCount = 50
     iterations: PositiveCount = 150  # of the tree search for each cut; the time grows in proportion
-    seed: Seed = 0
+    seed: Count = 0

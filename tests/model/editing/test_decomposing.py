@@ -15,7 +15,7 @@ from scipy.spatial import ConvexHull
 import featherweight as fw
 from featherweight import Decomposition, ModelError
 from featherweight.array_types import Array
-from featherweight.model.editing import decomposing
+from featherweight.model import coacd_process
 from featherweight.model.editing.decomposing import DECOMPOSED
 
 HEIGHT, FLOOR, BALL = 0.1, 0.02, 0.015  # [m] of a square cup, and a ball's radius
@@ -45,7 +45,8 @@ VOLUME = 0.08 * 0.08 * HEIGHT - 0.04 * 0.04 * (HEIGHT - FLOOR)
 MJCF = f"""<mujoco><asset><mesh name="cup" vertex="{" ".join(map(str, CUP.vertices.ravel()))}"
 face="{" ".join(map(str, CUP.faces.ravel()))}"/></asset>
 <worldbody><geom name="cup" type="mesh" mesh="cup"/>
-<body name="ball" pos="0.003 0 0.15"><freejoint/><geom name="ball" size="{BALL}" mass="0.03"/></body></worldbody>{{rest}}</mujoco>"""
+<body name="ball" pos="0.003 0 0.15"><freejoint/>
+<geom name="ball" size="{BALL}" mass="0.03"/></body></worldbody>{{rest}}</mujoco>"""
 
 
 def hulls(shapes: Any) -> list[ConvexHull]:
@@ -109,7 +110,7 @@ def Xform "base" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"]
 
 @pytest.mark.parametrize(("suffix", "text"), [("urdf", URDF), ("sdf", SDF), ("usda", usd())])
 def test_meshes_of_all_formats_are_decomposed_where_they_lie(suffix: str, text: str, tmp_path: Path) -> None:
-    """Check that scaled, turned and mirrored meshes have parts that fill them; for a file, the mesh is triangles without order."""
+    """Check that scaled, turned and mirrored meshes have parts that fill them. Triangles of STL files share no vertices."""
     CUP.export(tmp_path / "cup.stl")
     file = tmp_path / f"cup.{suffix}"
     file.write_text(text)
@@ -184,7 +185,7 @@ def test_a_mesh_that_ends_coacd_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pa
     """Check a process that fails in place of CoACD's, whose failures depend on its version."""
     failing = tmp_path / "failing.py"
     failing.write_text("raise SystemExit('no good mesh')")
-    monkeypatch.setattr(decomposing.coacd_process, "__file__", str(failing))
+    monkeypatch.setattr(coacd_process, "__file__", str(failing))
     with pytest.raises(ModelError, match=r"the mesh 'cup' on .*CoACD cannot decompose it \(no good mesh\); repair"):
         fw.read(MJCF.format(rest=""), decompose=Decomposition(iterations=21))
 

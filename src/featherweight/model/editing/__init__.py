@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import adding, attaching, cutting, decomposing, joint_properties, joint_types, locking, mirroring, renaming
 
-__all__ = ["adding", "attaching", "cutting", "decomposing", "joint_properties", "joint_types", "locking", "mirroring", "renaming"]
+__all__ = [
+    "adding",
+    "attaching",
+    "cutting",
+    "decomposing",
+    "joint_properties",
+    "joint_types",
+    "locking",
+    "mirroring",
+    "renaming",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -59,7 +59,9 @@ def decomposed(d: D, options: Decomposition) -> D:
             name = new_name(f"{s.name}_part", taken)
             taken.add(name)
             own.append(
-                replace(s, name=name, part_of=s.name, visual=False, path=None, vertices=vertices, faces=None, size=(1.0, 1.0, 1.0))
+                replace(
+                    s, name=name, part_of=s.name, visual=False, path=None, vertices=vertices, faces=None, size=(1.0, 1.0, 1.0)
+                )
             )
         shapes += own
         parts.setdefault(s.name, own)
@@ -80,7 +82,7 @@ def _parts(shape: Shape, options: Decomposition, source: str) -> list[Array]:
     with imports_from_extra("decomposition", f"decomposing the mesh {shape.name!r} needs coacd, scipy and trimesh"):
         version = metadata.version("coacd")
         import scipy  # noqa: F401  # which trimesh imports for convex hulls only
-        import trimesh
+        import trimesh  # noqa: F401  # an ImportError here names the extra
     if shape.vertices is None and not is_mesh_there(shape.path or ""):
         return []
     mesh = _closed_by_merging(shape)
@@ -134,7 +136,7 @@ def _volume(points: Array) -> float:
         return 0.0
 
 
-def _run(mesh: trimesh.Trimesh, keywords: dict[str, object], where: str) -> bytes:
+def _run(mesh: trimesh.Trimesh, keywords: Mapping[str, object], where: str) -> bytes:
     """Return an .npz file with the vertices of each part. Raises ModelError if CoACD fails."""
     with tempfile.TemporaryDirectory() as folder:
         given, made = Path(folder, "mesh.npz"), Path(folder, "parts.npz")
