@@ -34,13 +34,14 @@ def test_an_unknown_suffix_is_refused_and_the_known_ones_are_listed(name: str) -
         assert word in str(caught.value)
 
 
-def test_a_new_format_is_one_line_and_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_format_is_one_line_and_a_reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     module = ModuleType("a_new_format")
     module.read = lambda path, options: Description(str(options), str(path), (Body("base"),), ())  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "a_new_format", module)
     entry = Format("SKEL", (".skel",), "a_new_format", "read", options=("model",), root="skel")
     monkeypatch.setattr(registry, "FORMATS", [*registry.FORMATS, entry])
-    assert load_description("two.skel", model="arm", mimic="follow").name == "{'model': 'arm'}"
+    (tmp_path / "two.skel").write_text("<skel/>")
+    assert load_description(tmp_path / "two.skel", model="arm", mimic="follow").name == "{'model': 'arm'}"
     assert load_description('<skel version="1.0"/>', model="leg").source == "<string>"
     with pytest.raises(ModelError, match=r"\.skel \(SKEL\)"):
         load_description("robot.step")

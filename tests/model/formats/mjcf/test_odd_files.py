@@ -22,6 +22,7 @@ def follow(*pairs: tuple[str, str]) -> str:
     return f"<equality>{''.join(joints)}</equality>"
 
 
+THIRD = BODY.format("c", "")
 ODD = {
     "a stiffness below zero": (two('stiffness="-1"'), 2, "joint 'a': the stiffness is negative (-1), taken as zero"),
     "a tendon's damping below zero": (
@@ -42,6 +43,24 @@ ODD = {
         1,
         "joints 'b' and 'a' follow each other, left out",
     ),
+    "a joint that follows two": (
+        two(rest=follow(("a", "b"), ("a", "c")), inside=THIRD),
+        1,
+        "",
+    ),
+    "three in a cycle": (
+        two(rest=follow(("a", "b"), ("b", "c"), ("c", "a")), inside=THIRD),
+        1,
+        "joints 'c' and 'a' follow each other, left out",
+    ),
+    "three in a cycle that meet at one point": (
+        two(
+            rest=follow(("a", "b"), ("b", "c")).replace("</eq", '<joint joint1="c" joint2="a" polycoef=".3 .5 0 0 0"/></eq'),
+            inside=THIRD + BODY.format("d", ""),
+        ),
+        1,
+        "joints 'c' and 'a' follow each other at one point only, 'c' is held at 0.6",
+    ),
     "a weld of bodies in one piece": (
         two(rest='<equality><weld body1="c"/></equality>', inside='<body name="c"><geom size="1"/></body>'),
         2,
@@ -55,6 +74,9 @@ ODD = {
 @pytest.mark.parametrize(("text", "nv", "words"), ODD.values(), ids=ODD)
 def test_odd_files_are_those_that_mujoco_compiles_and_the_oddity_is_named(text: str, nv: int, words: str) -> None:
     mujoco.MjModel.from_xml_string(text)
+    if not words:
+        assert fw.load(text, execution="interpreted").nv == nv
+        return
     with pytest.warns(fw.ModelWarning) as told:
         robot = fw.load(text, execution="interpreted")
     assert robot.nv == nv and any(words in str(x.message) for x in told), [str(x.message) for x in told]
@@ -81,3 +103,20 @@ def test_lights_with_textures_are_counted(light: str) -> None:
     except ValueError:
         pytest.skip("this version of MuJoCo has no such lights")
     assert fw.load(text, execution="interpreted").report() == {"textures": "1", "lights": "1"}
+
+
+def test_a_joint_that_follows_two_leads_the_second() -> None:
+    """Check a = 0.5 + 2 b and a = 1 - 4 c, from which c = (0.5 - 2 b) / 4."""
+    rest = """<equality><joint joint1="a" joint2="b" polycoef=".5 2 0 0 0"/>
+    <joint joint1="a" joint2="c" polycoef="1 -4 0 0 0"/></equality>"""
+    d = fw.read(two(rest=rest, inside=THIRD))
+    assert {c.joint: (c.terms, c.offset) for c in d.couplings} == {
+        "a": ((("b", (2.0,)),), 0.5),
+        "c": ((("b", (-0.5,)),), 0.125),
+    }
+
+
+def test_nonlinear_cycles_are_refused() -> None:
+    rest = """<equality><joint joint1="a" joint2="b" polycoef="0 1 1 0 0"/><joint joint1="b" joint2="a"/></equality>"""
+    with pytest.raises(fw.ModelError, match="'b' and 'a' follow each other, by a polynomial of degree 2; remove"):
+        fw.read(two(rest=rest))

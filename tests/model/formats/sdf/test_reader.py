@@ -542,8 +542,8 @@ def test_text_that_is_no_sdf_is_refused(text: str, words: str) -> None:
 
 
 def test_a_file_of_another_root_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "m.sdf").write_text('<robot name="r"/>')
-    with pytest.raises(ModelError, match=r"m\.sdf: the root element is <robot>, not <sdf>"):
+    (tmp_path / "m.sdf").write_text("<html/>")
+    with pytest.raises(ModelError, match=r"m\.sdf: the root element is <html>, not <sdf>"):
         load_description(tmp_path / "m.sdf")
 
 

@@ -268,7 +268,7 @@ NOT_URDF = {
     "cut short": ('<robot name="r"><link name="ba', "cut short"),
     "not XML": ("solid part", "not an XML file"),
     "empty": ("", "not an XML file"),
-    "another root": ("<mujoco/>", "<mujoco>, not <robot>"),
+    "another root": ("<html/>", "<html>, not <robot>"),
     "entity bomb": (BOMB, "entities"),
     "unknown encoding": ('<?xml version="1.0" encoding="klingon"?><robot/>', "robot.urdf"),
 }

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from ...types import Vector, rotate
 from ..robot_numbers import ordered_limits, unit_axis, unlimited
-from ..unsupported import nonnegative
+from ..unsupported import nonnegative, tolerate
 from ..xml import only, read_limit, read_scalar, read_vector, required
 from .elements import flag, with_values
 from .frame_graph import FrameGraph
@@ -34,7 +34,12 @@ class JointAxis(NamedTuple):
 
 def read_axis(joint: NamedElement, tag: str, child: str, frames: FrameGraph, ranged: bool = True) -> JointAxis:
     """Return the <axis> or <axis2> of a joint, without position limits unless it is `ranged`."""
-    element = required(joint.element, tag, joint.where)
+    element = only(joint.element, tag, joint.where)
+    if element is None and tag == "axis":
+        tolerate(joint.where, "there is no <axis>", "add it", "taken as z")
+        element = Element(tag)
+    elif element is None:
+        element = required(joint.element, tag, joint.where)
     where = f"{joint.where}: <{tag}>"
     direction = _direction(joint, element, child, frames, where)
     return JointAxis(direction, _numbers(element, ranged, where), only(element, "mimic", where))

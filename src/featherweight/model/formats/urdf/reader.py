@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 from ....names import listed
 from ...description import Description
 from ...types import LARGEST, Actuator, Body, Inertia, Joint, JointType, ModelError
-from ..robot_numbers import inertia_at, ordered_limits, unused_inertias
+from ..robot_numbers import ZeroVectorError, inertia_at, ordered_limits, unused_inertias
 from ..robot_source import RobotSource
 from ..unsupported import FOLLOW, INDEPENDENT, REFUSE, excuse, tolerate, unused_integrator
 from ..xml import attribute, counted, named, only, read_limit, read_scalar, read_tuple, required, shortened
@@ -154,7 +154,14 @@ def _joint(name: str, element: Element, where: str) -> Joint:
     parent = attribute(required(element, "parent", where), "link", where)
     child = attribute(required(element, "child", where), "link", where)
     joint = Joint(name, kind, parent, child, read_origin(element, where))
-    axis = read_axis(element, where) if kind in WITH_AXIS else joint.axis
+    axis = joint.axis
+    if kind in WITH_AXIS:
+        try:
+            axis = read_axis(element, where)
+        except ZeroVectorError as error:
+            excuse(error, "taken as z" if kind is JointType.PLANAR else "taken as a fixed joint")
+            if kind is not JointType.PLANAR:
+                kind = JointType.FIXED
     lower, upper = _limits(element, where) if kind in WITH_LIMITS else (joint.lower, joint.upper)
     dynamics: dict[str, Any] = {key: _nonnegative(element, "dynamics", key, 0.0, where) for key in DYNAMICS}
     springs = only(element, "dynamics", where)
@@ -162,7 +169,7 @@ def _joint(name: str, element: Element, where: str) -> Joint:
     most: dict[str, Any] = {
         key: _nonnegative(element, "limit", key, math.inf, where, read_limit) for key in ("effort", "velocity")
     }
-    return replace(joint, axis=axis, lower=lower, upper=upper, rest=rest, **most, **dynamics)
+    return replace(joint, type=kind, axis=axis, lower=lower, upper=upper, rest=rest, **most, **dynamics)
 
 
 def _limits(joint: Element, where: str) -> tuple[float, float]:
