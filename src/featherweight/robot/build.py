@@ -18,7 +18,7 @@ from ..model.expansion import build_model
 from ..model.formats.registry import load_description
 from ..model.formats.unsupported import LEFT_OUT, ODD, RAISE, REPORT, reading
 from ..model.held_equalities import COMPLIANT, EQUALITIES, EXACT, with_held_equalities
-from ..model.types import Contents, ModelWarning
+from ..model.types import Contents, ModelError, ModelWarning
 from ..names import listed
 from .closing.soundness import loose_joint, require_mass, with_massless
 from .model_view import ModelView
@@ -213,6 +213,17 @@ def _built(
         from .closing.loops import Loops
 
         loops = Loops(description, model, loop_tolerance)
+        if not loops.mechanism.parent:
+            problem = f"{model.source}: loops and couplings hold all joints"
+            remedy = (
+                "remove some of them, or, if rounded numbers make loops contradict each other, give a larger loop_tolerance"
+            )
+            if strict:
+                raise ModelError(f"{problem}, so the robot cannot move; {remedy}")
+            warn_caller(f"{problem}, which are taken as fixed; {remedy}")
+            return _built(
+                description.locked(loops.held_positions()), base, gravity, None, execution, loop_tolerance, equalities
+            )
         if strict:
             loops.require_mass()
         robot: Robot = ClosedRobot(loops.with_massless(), execution)

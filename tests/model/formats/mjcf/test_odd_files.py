@@ -120,3 +120,21 @@ def test_nonlinear_cycles_are_refused() -> None:
     rest = """<equality><joint joint1="a" joint2="b" polycoef="0 1 1 0 0"/><joint joint1="b" joint2="a"/></equality>"""
     with pytest.raises(fw.ModelError, match="'b' and 'a' follow each other, by a polynomial of degree 2; remove"):
         fw.read(two(rest=rest))
+
+
+def test_equalities_that_hold_all_joints_make_them_fixed() -> None:
+    """Check a robot that couplings hold, and a triangle of three bodies; the file's configuration closes it."""
+    held = '<equality><joint joint1="a" polycoef="0.3 0 0 0 0"/><joint joint1="b" joint2="a" polycoef="0 2 0 0 0"/></equality>'
+    triangle = """<mujoco><worldbody><body name="a"><joint axis="0 1 0"/><geom size=".1"/>
+    <body name="b" pos="1 0 0"><joint axis="0 1 0"/><geom size=".1"/></body></body></worldbody>
+    <equality><connect body1="b" anchor="0 0 1"/></equality></mujoco>"""
+    for text, angle in ((two(rest=held), 0.6), (triangle, 0.0)):
+        mujoco.MjModel.from_xml_string(text)
+        with pytest.warns(fw.ModelWarning) as told:
+            robot = fw.load(text, execution="interpreted")
+        assert any("loops and couplings hold all joints, which are taken as fixed" in str(x.message) for x in told)
+        assert robot.nv == 0
+        cos = robot.frame_placement("b")(np.zeros(0))[0, 0]
+        assert cos == pytest.approx(np.cos(angle), abs=1e-9)
+        with pytest.raises(fw.ModelError, match="hold all joints, so the robot cannot move"):
+            fw.load(text, unsupported="raise")
