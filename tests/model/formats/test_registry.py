@@ -93,3 +93,11 @@ def test_a_joint_that_follows_cannot_be_asked_for_as_independent() -> None:
     with pytest.raises(TypeError, match=r"independent must be a list of names or None; got 'ab'; put it into a list: \['ab'\]"):
         featherweight.load(FOLLOWING, independent="ab", execution="interpreted")
     assert featherweight.load(FOLLOWING, independent=["a"], execution="interpreted").nv == 1
+
+
+def test_compressed_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"arm\.urdf\.gz: a compressed file; unpack it"):
+        load_description(tmp_path / "arm.urdf.gz")
+    (tmp_path / "arm.urdf").write_bytes(b"\x1f\x8b\x08\x00")
+    with pytest.raises(ModelError, match="a gzip file, not XML; unpack it"):
+        load_description(tmp_path / "arm.urdf")

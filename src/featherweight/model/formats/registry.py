@@ -52,6 +52,7 @@ FORMATS = [
 
 CHOICES = {"mimic": MIMIC, "unsupported": UNSUPPORTED}  # values of options
 
+PACKED = ".gz", ".zip", ".bz2", ".xz", ".zst", ".tgz"
 XACRO = ".xacro"  # files of any of these formats that xacro expands
 
 
@@ -93,6 +94,8 @@ def _format_of_path(source: RobotSource) -> Format:
     for format in FORMATS:
         if source.suffix in format.suffixes:
             return _by_root(source, format)
+    if source.suffix in PACKED:
+        raise ModelError(f"{source.name}: a compressed file; unpack it, and name the file in it")
     known = [f"{' or '.join(format.suffixes)} ({format.name})" for format in FORMATS]
     name, suffix = source.name[-300:], source.suffix[:20]
     example = "" if suffix else "; featherweight.example returns the paths of example robots by name"

@@ -251,3 +251,12 @@ def test_the_root_element_decides_where_the_suffix_is_that_of_another_format(suf
         assert fw.read(file).joints["j"].type == "revolute"
     with pytest.raises(fw.ModelError, match=r"give the file the suffix \.urdf"):
         fw.read(file, unsupported="raise")
+
+
+def test_percent_signs_in_names_of_meshes_are_those_of_uris_unless_a_file_has_them(tmp_path: Path) -> None:
+    (tmp_path / "my part.stl").write_bytes(MESH)
+    path = tmp_path / "r.urdf"
+    path.write_text(arm(drawn('<mesh filename="my%20part.stl"/>', "visual")))
+    assert fw.read(path).shapes[0].path == str(tmp_path / "my part.stl")
+    (tmp_path / "my%20part.stl").write_bytes(MESH)
+    assert fw.read(path).shapes[0].path == str(tmp_path / "my%20part.stl")
