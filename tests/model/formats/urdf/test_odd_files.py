@@ -238,7 +238,7 @@ def test_an_axis_of_length_zero_moves_nothing(kind: str) -> None:
     taken = "taken as z" if kind == "planar" else "taken as a fixed joint"
     with pytest.warns(fw.ModelWarning, match=f"joint 'j': the axis is zero, {taken}"):
         d = fw.read(text)
-    assert (d.joints["j"].type, d.joints["j"].axis) == ("planar" if kind == "planar" else "fixed", (0.0, 0.0, 1.0))
+    assert (d.joints[0].type, d.joints[0].axis) == ("planar" if kind == "planar" else "fixed", (0.0, 0.0, 1.0))
     with pytest.raises(fw.ModelError, match="the axis is zero; give it a direction"):
         fw.read(text, unsupported="raise")
 
@@ -248,7 +248,7 @@ def test_the_root_element_decides_where_the_suffix_is_that_of_another_format(suf
     file = tmp_path / f"arm.{suffix}"
     file.write_text(arm())
     with pytest.warns(fw.ModelWarning, match="the root element <robot> is that of URDF"):
-        assert fw.read(file).joints["j"].type == "revolute"
+        assert fw.read(file).joints[0].type == "revolute"
     with pytest.raises(fw.ModelError, match=r"give the file the suffix \.urdf"):
         fw.read(file, unsupported="raise")
 
