@@ -27,7 +27,7 @@ BELOW = {  # what each package may import
     "providers": set[str](),
     "checks": {"array_types", "names", "summaries"},
     "engine": {"array_types", "checks", "extras", "names", "spatial", "summaries"},
-    "model": {"array_types", "checks", "extras", "names", "spatial", "summaries"},
+    "model": {"array_types", "checks", "extras", "names", "providers", "spatial", "summaries"},
     "se3": BELOW_ROBOT,
     "paths": {"robot", "se3", *BELOW_ROBOT},
     "algorithms": {"model", "spatial"},

@@ -240,6 +240,7 @@ for _name, _packages in _EXTRAS.items():
         __all__.remove(_name)
 
 
+register("Description.decomposed", f"{__name__}.collision.decomposing", "decomposed")
 register("Simulation.view", f"{__name__}.viewer", "view")
 register("Simulation.render", f"{__name__}.viewer", "SimulationPictures")
 register("Robot.picture", f"{__name__}.viewer", "png_of")

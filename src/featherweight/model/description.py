@@ -23,6 +23,7 @@ from ..checks import (
     one_of,
 )
 from ..names import Named, missing_attribute
+from ..providers import provided
 from . import editing
 from .decomposition import Decomposition
 from .formats.saving import save_description
@@ -172,7 +173,8 @@ class Description(Contents):
         Raises ImportError without the package coacd, ModelError for unknown bodies and for a mesh that CoACD cannot decompose,
         and MeshError for a mesh file that cannot be read.
         """
-        return editing.decomposing.decomposed(self, options)
+        found: Description = provided("Description.decomposed")(self, options)
+        return found
 
     @checked
     def with_joint(

@@ -26,7 +26,7 @@ def test_the_suffix_says_how_a_file_is_read(tmp_path: Path, suffix: str, text: s
     assert [body.name for body in load_description(path).bodies] == ["base"]
 
 
-@pytest.mark.parametrize("name", ["robot.step", "robot", "robot.urdf.gz"])
+@pytest.mark.parametrize("name", ["robot.step", "robot", "robot.urdf.old"])
 def test_an_unknown_suffix_is_refused_and_the_known_ones_are_listed(name: str) -> None:
     with pytest.raises(ModelError) as caught:
         load_description(name)

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...array_types import Array
-from ...engine.cache import kept
-from ...extras import imports_from_extra
-from .. import coacd_process
-from ..contact_rules import ContactPair
-from ..decomposition import Decomposition
-from ..files import is_mesh_there
-from ..types import LARGEST, ModelError, Pose, Shape, ShapeType
-from .notes import noted
-from .references import D, new_name, require_body
+from ..array_types import Array
+from ..engine.cache import kept
+from ..extras import imports_from_extra
+from ..model.contact_rules import ContactPair
+from ..model.decomposition import Decomposition
+from ..model.editing.notes import noted
+from ..model.editing.references import D, new_name, require_body
+from ..model.files import is_mesh_there
+from ..model.types import LARGEST, ModelError, Pose, Shape, ShapeType
+from . import coacd_process
 
 if TYPE_CHECKING:
     import trimesh
@@ -114,7 +114,7 @@ def _closed_by_merging(shape: Shape) -> trimesh.Trimesh:
     """Return the whole mesh in the shape's frame [m], with one vertex for all corners of triangles in one point."""
     import trimesh
 
-    from ..triangles import shape_meshes
+    from ..model.triangles import shape_meshes
 
     meshes = [mesh for mesh, _ in shape_meshes(replace(shape, placement=Pose()))]
     whole = trimesh.Trimesh(*trimesh.util.append_faces([m.vertices for m in meshes], [m.faces for m in meshes]), process=False)

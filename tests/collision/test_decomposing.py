@@ -15,8 +15,8 @@ from scipy.spatial import ConvexHull
 import featherweight as fw
 from featherweight import Decomposition, ModelError
 from featherweight.array_types import Array
-from featherweight.model import coacd_process
-from featherweight.model.editing.decomposing import DECOMPOSED
+from featherweight.collision import coacd_process
+from featherweight.collision.decomposing import DECOMPOSED
 
 HEIGHT, FLOOR, BALL = 0.1, 0.02, 0.015  # [m] of a square cup, and a ball's radius
 QUICK = Decomposition(iterations=20)
