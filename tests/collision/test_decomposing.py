@@ -28,9 +28,9 @@ def cup() -> trimesh.Trimesh:
     corners = outer.vertices.copy()
     corners[:, :2] *= 0.5
     corners[:, 2] = np.where(corners[:, 2] > 0.0, HEIGHT / 2, FLOOR - HEIGHT / 2)
-    lid = lambda face: (outer.vertices[face][:, 2] > 0.0).all()  # noqa: E731
-    walls = np.array([face for face in outer.faces if not lid(face)])
-    inside = np.array([face[::-1] for face in outer.faces if not lid(face)]) + 8
+    on_top = (outer.vertices[outer.faces][:, :, 2] > 0.0).all(axis=1)
+    walls = np.asarray(outer.faces)[~on_top]
+    inside = walls[:, ::-1] + 8
     top = [k for k in range(8) if outer.vertices[k, 2] > 0.0]
     ring = sorted(top, key=lambda k: np.arctan2(*outer.vertices[k, [1, 0]]))
     rim = [t for a, b in zip(ring, ring[1:] + ring[:1], strict=True) for t in ([a, b, b + 8], [a, b + 8, a + 8])]
