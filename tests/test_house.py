@@ -41,6 +41,8 @@ BELOW = {  # what each package may import
     "simulation": {"contact", "collision", "providers", "robot", *BELOW_ROBOT},
     "environments": {"simulation", "contact", "collision", "robot", "robots", *BELOW_ROBOT},
     "optimal_control": {"simulation", "contact", "collision", "robot", *BELOW_ROBOT},
+    "quadratic_programs": {"array_types", "engine"},
+    "whole_body": {"simulation", "contact", "quadratic_programs", "robot", *BELOW_ROBOT},
     "cli": {"exporting", "simulation", "viewer", "robot", "robots", "version", *BELOW_ROBOT},
     "bridges": {"environments", "exporting", "optimal_control", "simulation", "robot", *BELOW_ROBOT},
     **{name: {"bridges", "extras"} for name in ("casadi", "gym", "jax", "torch", "unisim")},

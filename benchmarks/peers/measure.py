@@ -38,22 +38,24 @@ def options(doc: str | None, robots: bool = False, *, batch: int = 4096) -> argp
     return parser.parse_args()
 
 
-def median_times(calls: Sequence[Callable[[], Any]], seconds: float = 1.0, rounds: int = 40) -> list[float]:
+def median_times(
+    calls: Sequence[Callable[[], Any]], seconds: float = 1.0, rounds: int = 40, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
     """Return the median time of each call [s]. The calls alternate, so that other programs slow all of them equally."""
     repeats = []
     for call in calls:
         call()
-        begun = time.perf_counter()
+        begun = clock()
         call()
-        once = max(time.perf_counter() - begun, 1e-7)
+        once = max(clock() - begun, 1e-7)
         repeats.append(max(1, int(seconds / rounds / len(calls) / once)))
     samples: list[list[float]] = [[] for _ in calls]
     for _ in range(rounds):
         for call, n, sample in zip(calls, repeats, samples, strict=True):
-            begun = time.perf_counter()
+            begun = clock()
             for _ in range(n):
                 call()
-            sample.append((time.perf_counter() - begun) / n)
+            sample.append((clock() - begun) / n)
     return [statistics.median(s) for s in samples]
 
 

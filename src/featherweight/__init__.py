@@ -93,12 +93,17 @@ if TYPE_CHECKING:
         State,
     )
     from .viewer import Window
+    from .whole_body.contacts import UnilateralContact
+    from .whole_body.control import WholeBodyControl
+    from .whole_body.result import WholeBodyResult
+    from .whole_body.tasks import AngularMomentumTask
 
 __all__ = [
     "PD",
     "Activation",
     "ActivationType",
     "Actuator",
+    "AngularMomentumTask",
     "Arithmetic",
     "Axes",
     "BilateralContact",
@@ -183,6 +188,9 @@ __all__ = [
     "TendonPoint",
     "TendonWrap",
     "Trajectory",
+    "UnilateralContact",
+    "WholeBodyControl",
+    "WholeBodyResult",
     "Winding",
     "Window",
     "__version__",
@@ -220,6 +228,10 @@ _LATER = {
     "SamplingController": ".optimal_control.sampling",
     "MujocoOrder": ".robot.mujoco_order",
     "Trajectory": ".robot.trajectory",
+    "AngularMomentumTask": ".whole_body.tasks",
+    "UnilateralContact": ".whole_body.contacts",
+    "WholeBodyControl": ".whole_body.control",
+    "WholeBodyResult": ".whole_body.result",
     "export": ".exporting.library",
     "example": ".robots.example_files",
 }

@@ -293,6 +293,7 @@ CALLED_HERE = _names(
         "forward_kinematics fk fkine": 'robot.frame_placement("hand")(q)',
         "jacobian jacob0 getJacobian": 'robot.frame_jacobian("hand")(q), or f.derivative() for any function f',
         "inverse_kinematics ik ikine": "featherweight.InverseKinematics(robot, tasks)",
+        "whole_body_control wbc InverseDynamicsFormulationAccForce": "featherweight.WholeBodyControl(robot, tasks, contacts)",
         "rne": "robot.inverse_dynamics(q, v, a)",
         "inertia inertia_matrix M": "robot.mass_matrix(q)",
         "gravload g": "robot.gravity_force(q)",

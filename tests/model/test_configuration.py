@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,7 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featherweight.model.configuration import (
+    AT_ONCE,
     Coordinates,
+    Joints,
+    UnseededConfigurations,
     difference,
     integrate,
     neutral,
@@ -332,3 +336,20 @@ def test_limits_of_zero_and_minus_zero_are_a_point() -> None:
 @pytest.mark.parametrize("size", [np.int64(3), (np.int32(3),), [3], np.array([3])])
 def test_sizes_may_be_numbers_of_numpy(size: Any) -> None:
     assert random_configuration(coordinates(JointType.REVOLUTE), 1, 0, size).shape == (3, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_configurations_without_a_seed_differ_also_in_a_forked_process() -> None:
+    coords = Joints(coordinates(JointType.FLOATING, JointType.REVOLUTE))
+    drawn = UnseededConfigurations(coords, 8)
+    first = [drawn.drawn() for _ in range(3 * AT_ONCE)]
+    assert len({q.tobytes() for q in first}) == len(first)
+    assert all(q.shape == (8,) and np.linalg.norm(q[3:7]) == pytest.approx(1.0) for q in first)
+    read, write = os.pipe()
+    warnings.simplefilter("ignore")  # of forks while other threads run
+    child = os.fork()
+    if not child:
+        os.write(write, drawn.drawn().tobytes())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 64) != drawn.drawn().tobytes()

@@ -173,11 +173,9 @@ def test_a_capsule_whose_axis_pierces_a_face_is_doubtful() -> None:
 
 def test_rigid_contacts_at_rest_and_without_motion_are_not_doubtful() -> None:
     """Check a joint at its limit, and a body that slides on the floor, which no joint moves along the normal."""
-    body = '<body pos="0 0 .1"><joint type="slide" axis="1 0 0"/><geom type="box" size=".1 .1 .1"/>{}</body>'
-    link = (
-        '<body><joint name="hinge" axis="0 1 0" range="-20 20"/><geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/></body>'
-    )
-    text = f'<mujoco><worldbody>{FLOOR}{body.format(link.replace("<body>", """<body pos="0 0 .3">"""))}</worldbody></mujoco>'
+    arm = '<joint name="hinge" axis="0 1 0" range="-20 20"/><geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/>'
+    box = f'<joint type="slide" axis="1 0 0"/><geom type="box" size=".1 .1 .1"/><body pos="0 0 .3">{arm}</body>'
+    text = f'<mujoco><worldbody>{FLOOR}<body pos="0 0 .1">{box}</body></worldbody></mujoco>'
     sim = fw.Simulation(fw.load(text), contact="rigid")
     sim.step(steps=400)  # the link falls to its limit
     assert sim.q[1] > 0.34

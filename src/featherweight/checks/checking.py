@@ -70,35 +70,37 @@ def _names(code: types.CodeType) -> tuple[str, ...]:
 
 def _checking(function: Any, cls: type | None) -> Any:
     key = function, cls
+    unchecked = int(_names(function.__code__)[:1] == ("self",))
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        by_place, by_name = _parameters(key)
         given: Any = args
-        for x, (place, name, fits, default, kind) in zip(args, by_place):  # noqa: B905  # may differ in length; strict is slow
-            if kind is not None and type(x) not in fits and x is not default:
-                try:
-                    y = kind.convert(x)
-                except Refused as refused:
-                    raise _refusal(refused, kind, x, name, function, args, named) from None
-                if y is not x:
-                    given = [*args] if given is args else given
-                    given[place] = y
-        for name, x in named.items():
-            if name in by_name:
-                _, _, fits, default, kind = by_name[name]
+        if named or len(args) > unchecked:
+            by_place, by_name = _parameters(key)
+            for x, (place, name, fits, default, kind) in zip(args, by_place):  # noqa: B905  # may differ in length; strict is slow
                 if kind is not None and type(x) not in fits and x is not default:
                     try:
-                        named[name] = kind.convert(x)
+                        y = kind.convert(x)
                     except Refused as refused:
                         raise _refusal(refused, kind, x, name, function, args, named) from None
-            elif not function.__code__.co_flags & _ANY_KEYWORDS:
-                owner, own = public_signature(function, args)
-                raise moved_keywords(owner, named) or unknown_keyword(owner, name, own)
+                    if y is not x:
+                        given = [*args] if given is args else given
+                        given[place] = y
+            for name, x in named.items():
+                if name in by_name:
+                    _, _, fits, default, kind = by_name[name]
+                    if kind is not None and type(x) not in fits and x is not default:
+                        try:
+                            named[name] = kind.convert(x)
+                        except Refused as refused:
+                            raise _refusal(refused, kind, x, name, function, args, named) from None
+                elif not function.__code__.co_flags & _ANY_KEYWORDS:
+                    owner, own = public_signature(function, args)
+                    raise moved_keywords(owner, named) or unknown_keyword(owner, name, own)
         try:
             return function(*given, **named)
         except TypeError:
-            if problem := _misfit(by_place, by_name, args, named):
+            if problem := _misfit(*_parameters(key), args, named):
                 owner, own = public_signature(function, args)
                 raise TypeError(f"{owner} takes {listed(own)}; {problem}") from None
             raise

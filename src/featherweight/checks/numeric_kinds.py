@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from itertools import chain
@@ -165,8 +166,14 @@ def generator(what: str, rng: object) -> np.random.Generator:
     return np.random.default_rng(argument(what, rng, SEED_OR_NONE))
 
 
+@functools.cache
+def _sources() -> tuple[type, ...]:
+    """Return the classes of generators; NumPy loads them only when they are used."""
+    return np.random.Generator, np.random.BitGenerator, np.random.SeedSequence
+
+
 def _seed(x: Any) -> Any:
-    return x if isinstance(x, np.random.Generator | np.random.BitGenerator | np.random.SeedSequence) else whole(0).convert(x)
+    return x if isinstance(x, _sources()) else whole(0).convert(x)
 
 
 SEED = Kind("a seed (a whole number of at least 0) or a numpy.random.Generator", _seed)

@@ -14,6 +14,7 @@ from .arguments import bound
 from .backends import EXECUTIONS
 from .backends.protocol import Executable
 from .derivative_program import JacobianProgram, PullbackProgram, PushforwardProgram
+from .direct_calls import DirectlyCalled, call_directly
 from .guarded import CheckedCalls, CheckedProgram, GuardedCalls, GuardedProgram
 from .operations import Operations
 from .program import FusedProgram, Program
@@ -39,7 +40,7 @@ def require_execution(execution: str) -> None:
     argument("execution", execution, one_of(EXECUTIONS))
 
 
-class CompiledFunction(SuggestsNames, Generic[R]):
+class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
     """A function of arrays, compiled for one robot at its first call and cached on disk.
 
     Call it like a NumPy gufunc: leading axes broadcast, and `out=` takes the result array. Results are float32 if all arguments
@@ -302,16 +303,11 @@ class CompiledFunction(SuggestsNames, Generic[R]):
         return self.runner.machine_code
 
     def _take_entry(self, executable: Executable) -> None:
-        """Make Python call the entry of the back end directly, if there is one.
-
-        Python looks up `__call__` in an object's class. This object therefore becomes the only instance of its own class, whose
-        `__call__` is the entry. Other ways would take longer than the entry itself.
-        """
+        """Make Python call the entry of the back end directly, if there is one."""
         watch = None if self._guarded is None else self._guarded.watch
-        own = type(self)
-        entry = executable.entry(self.name, self.runner.result_class, own.__call__.__get__(self), watch)
+        entry = executable.entry(self.name, self.runner.result_class, type(self).__call__.__get__(self), watch)
         if entry is not None:
-            self.__class__ = type("CompiledFunction", (own,), {"__call__": entry, "__module__": __name__})
+            call_directly(self, entry)
 
     def woven_address(self, lanes: int) -> int | None:
         """Address of `int f(double **arguments, mask *lanes)` for interleaved states; None if there is none."""

@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +33,8 @@ from .random_numbers import uniform, unit_quaternion, unit_vectors
 from .types import JointType
 
 Array = npt.NDArray[np.float64]
+
+AT_ONCE = 256  # configurations that are drawn ahead, in one array
 
 
 class Coordinates(NamedTuple):
@@ -71,9 +75,52 @@ def random_configuration(
         return coords.common.drawn(rng, nq)
     shape = shape_of(size)
     q = np.zeros((*shape, nq))
-    for group, rows, _, low, width in _members(coords):
-        q[..., rows] = group.sample(rng, low, width, (*shape, len(rows)))
+    for group, rows, _, low, width, straight in _members(coords):
+        x = group.sample(rng, low, width, (*shape, len(rows)))
+        if straight is None:
+            q[..., rows] = x
+        else:
+            q[..., straight] = x.reshape(*shape, rows.size)
     return q
+
+
+class UnseededConfigurations:
+    """Single configurations from a generator without a seed, drawn many at once: a generator's call takes longer than a number.
+
+    A forked process draws its own.
+    """
+
+    def __init__(self, coords: Joints, nq: int) -> None:
+        self._coords, self._nq = coords, nq
+        self.begin()
+        _unseeded.add(self)
+
+    def begin(self) -> None:
+        """Begin with a new generator."""
+        self._rng = np.random.default_rng()
+        self._ready: list[Array] = []
+
+    def drawn(self) -> Array:
+        """Return the next configuration (nq,)."""
+        try:
+            return self._ready.pop()
+        except IndexError:
+            drawn = random_configuration(self._coords, self._nq, self._rng, AT_ONCE)
+            self._ready += list(drawn[1:])
+            first: Array = drawn[0]
+            return first
+
+
+_unseeded: WeakSet[UnseededConfigurations] = WeakSet()
+
+
+def _begin_all() -> None:
+    for x in _unseeded:
+        x.begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_all)
 
 
 def shape_of(size: Size) -> tuple[int, ...]:
@@ -154,7 +201,7 @@ class Joints(tuple[Coordinates, ...]):
                 q = np.array([range(j.q.start, j.q.stop) for j in joints])
                 v = np.array([range(j.v.start, j.v.stop) for j in joints])
                 low, high = np.array([interval(joint) for joint in joints]).T
-                found.append(Members(group, q, v, low.copy(), high - low))
+                found.append(Members(group, q, v, low.copy(), high - low, _consecutive(q.ravel())))
         return found
 
     @cached_property
@@ -170,8 +217,8 @@ class Joints(tuple[Coordinates, ...]):
         more = 3 * len(bases)
         base = int(bases[0].q[0, 0]) if bases else None
         rows = lines.q[:, 0] if lines else np.zeros(0, np.intp)
-        straight = count and bool((np.diff(rows) == 1).all())
-        places = slice(int(rows[0]), int(rows[0]) + count) if straight else rows
+        straight = _consecutive(rows)
+        places = rows if straight is None else straight
         return CommonJoints(count, places, base, np.append(low, [-1.0] * more), np.append(width, [2.0] * more))
 
 
@@ -186,9 +233,11 @@ class CommonJoints(NamedTuple):
 
     def drawn(self, rng: np.random.Generator, nq: int) -> Array:
         """Return the configuration that `random_configuration` draws group by group."""
-        x = rng.random(len(self.low))
+        x: Array = rng.random(len(self.low))
         x *= self.width
         x += self.low
+        if self.places == slice(0, nq):
+            return x
         q = np.zeros(nq)
         q[self.places] = x[: self.lines]
         if self.base is not None:
@@ -200,7 +249,8 @@ class CommonJoints(NamedTuple):
 class Members(NamedTuple):
     """A group, the indices (k, ·) of its k joints in q and v, and the ranges of their random coordinates.
 
-    `low` are the least random coordinates, and `width` the widths of their ranges.
+    `low` are the least random coordinates, and `width` the widths of their ranges. `straight` are the indices in q as a slice,
+    which NumPy writes faster, if they are consecutive.
     """
 
     group: _Group
@@ -208,6 +258,12 @@ class Members(NamedTuple):
     v: npt.NDArray[np.intp]
     low: Array
     width: Array
+    straight: slice | None
+
+
+def _consecutive(rows: npt.NDArray[np.intp]) -> slice | None:
+    """Return indices as a slice if they are consecutive, and None if not."""
+    return slice(int(rows[0]), int(rows[0]) + len(rows)) if len(rows) and (np.diff(rows) == 1).all() else None
 
 
 def _members(coords: Sequence[Coordinates]) -> list[Members]:

@@ -29,8 +29,10 @@ def check(
     for j in robot.joints:
         if j.type.rotation and j.q_slice.stop - j.q_slice.start == j.type.nq:
             rows = slice(j.q_slice.stop - j.type.rotation, j.q_slice.stop)
-            length = np.linalg.norm(configurations[..., rows], axis=-1)
-            for state in np.argwhere(np.abs(length - 1.0) > tolerance)[:1].tolist():
+            turn = configurations[..., rows]
+            length = np.sqrt((turn * turn).sum(axis=-1))
+            wrong = np.abs(length - 1.0) > tolerance
+            for state in np.argwhere(wrong)[:1].tolist() if wrong.any() else ():
                 what = "cosine and sine" if j.type is JointType.PLANAR else "the quaternion"
                 found = float(length[tuple(state)])
                 how = "divide it by its length" if found else "robot.neutral() has one"
@@ -47,7 +49,10 @@ def check(
 
 
 def _require_finite(robot: System, name: str, x: Array) -> None:
-    for *state, k in np.argwhere(~np.isfinite(x))[:1].tolist():
+    finite = np.isfinite(x)
+    if finite.all():
+        return
+    for *state, k in np.argwhere(~finite)[:1].tolist():
         _refuse(robot, name, state, f"{_place(robot, name, k)} must be finite; got {x[(*state, k)]}")
 
 

@@ -15,8 +15,10 @@ from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import Input, Output
 from .arguments import TAU, A, Q, V
 from .compiled_member import compiled
-from .factorization import Factorization, packed_size
+from .factorization import Factorization, Pattern, packed_size, pattern_of
 from .system import System, body_placements
+
+FACTORIZE = ("factorize",)  # a key
 
 
 def external_forces(robot: System) -> Input:
@@ -85,7 +87,8 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
 
     Each m compiles a function. Raises ValueError for a wrong shape.
     """
-    B = np.asarray(argument("solve_mass_matrix: B", B, ARRAY))
+    if type(B) is not np.ndarray or B.dtype.kind != "f":
+        B = np.asarray(argument("solve_mass_matrix: B", B, ARRAY))
     if B.ndim < 2 or B.shape[-2] != robot.nv:
         raise ValueError(f"solve_mass_matrix: B must have shape (..., {robot.nv}, m); got {B.shape}")
     m = B.shape[-1]
@@ -103,17 +106,24 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
 
 def factorize(robot: System, q: npt.ArrayLike) -> Factorization:
     """Return the sparse factors M(q) = Lᵀ D L (Featherstone 2005) as an object with L, D, solve, logdet and products."""
-    return Factorization(np.asarray(packed_factors(robot)(q)), robot.parent, True)
+    packed, pattern = _packed_factors(robot)
+    return Factorization(packed(q), pattern, True)
 
 
 def packed_factors(robot: System) -> CompiledFunction:
     """Return the function of q that computes the factors of `factorize`, packed."""
+    return _packed_factors(robot)[0]
 
-    def make() -> CompiledFunction:
+
+def _packed_factors(robot: System) -> tuple[CompiledFunction, Pattern]:
+    """Return the function of `packed_factors`, and the pattern of the factors."""
+
+    def make() -> tuple[CompiledFunction, Pattern]:
         output = Output("factors", (packed_size(robot.parent),))
-        return robot.bind("factorize", crba_ltdl.packed_factors, (Q,), (output,), doc=factorize.__doc__)
+        packed = robot.bind("factorize", crba_ltdl.packed_factors, (Q,), (output,), doc=factorize.__doc__)
+        return packed, pattern_of(robot.parent)
 
-    return robot._kept(("factorize",), make)
+    return robot._kept(FACTORIZE, make)
 
 
 @compiled

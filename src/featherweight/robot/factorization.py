@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,18 +30,26 @@ class Factorization(SuggestsNames):
     an entry (i, j) only if j is i or an ancestor of i.
     """
 
-    def __init__(self, packed: Array, parent: tuple[int, ...], unit: bool) -> None:
+    def __init__(self, packed: Array, pattern: Pattern, unit: bool) -> None:
         """Take the rows of L from `packed` (..., entries), each from the diagonal to the root's column.
 
         D is on the diagonal if `unit`.
         """
-        self.packed = packed
-        self.parent = parent
-        self.unit = unit
-        self._pattern = _pattern(parent)
-        diagonal = self._diagonal
-        if not np.minimum.reduce(diagonal, axis=None, initial=1.0) > 0.0:
+        self.packed, self._pattern, self.unit = packed, pattern, unit
+        if packed.ndim == 1:
+            diagonal = packed[pattern.diagonal]
+            pivots = diagonal.tolist()  # of a few numbers, Python's functions are faster than NumPy's
+            positive = not pivots or (min(pivots) > 0.0 and sum(pivots) > 0.0)  # `min` may ignore NaN
+        else:
+            diagonal = self._diagonal
+            positive = bool((diagonal > 0.0).all())
+        if not positive:
             _require_positive(diagonal)
+
+    @property
+    def parent(self) -> tuple[int, ...]:
+        """The parent of each row."""
+        return self._pattern.parent
 
     @property
     def _diagonal(self) -> Array:
@@ -97,12 +105,12 @@ class Factorization(SuggestsNames):
         if X.ndim < 2 or X.shape[-2] != len(self.parent):
             raise ValueError(f"matrices must have shape (..., {len(self.parent)}, m); got {X.shape}")
         each = Factorization.__new__(Factorization)  # shares the factors among the columns of a matrix
-        each.packed, each.parent, each.unit = self.packed[..., None, :], self.parent, self.unit
+        each.packed, each._pattern, each.unit = self.packed[..., None, :], self._pattern, self.unit
         rows = getattr(each, product.__name__)(np.ascontiguousarray(np.swapaxes(X, -1, -2)))
         return np.swapaxes(rows, -1, -2)
 
     def _product(self, kernel: Callable[..., None], x: npt.ArrayLike) -> Array:
-        result: Array = _product(kernel, self.parent, int(self.unit))(self.packed, x)
+        result: Array = self._pattern.product(kernel, self.unit)(self.packed, x)
         return result
 
 
@@ -142,7 +150,7 @@ def _factorize(
     if check:
         _require_pattern(H, tree)
     packed = factors_function(kernel, tree)(H, threads=threads)
-    return Factorization(np.asarray(packed), tree, unit)
+    return Factorization(np.asarray(packed), pattern_of(tree), unit)
 
 
 def factors_function(kernel: Callable[..., None], parent: tuple[int, ...]) -> CompiledFunction:
@@ -152,36 +160,43 @@ def factors_function(kernel: Callable[..., None], parent: tuple[int, ...]) -> Co
 
 def packed_size(parent: tuple[int, ...]) -> int:
     """Return the number of entries of a factor that may be nonzero."""
-    return len(_pattern(parent).rows)
+    return len(pattern_of(parent).rows)
 
 
-class _Pattern(NamedTuple):
-    """Rows and columns of the entries of a packed factor, and the numbers of those on the diagonal."""
+class Pattern:
+    """Rows and columns of the entries of a packed factor, the numbers of those on the diagonal, and the products."""
 
-    rows: Array
-    columns: Array
-    diagonal: Array
+    def __init__(self, parent: tuple[int, ...]) -> None:
+        self.parent, tree = parent, Topology(parent)
+        pairs = [(i, j) for i in range(len(parent)) for j in tree.support(i)[::-1]]
+        self.rows, self.columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        self.diagonal = np.flatnonzero(self.rows == self.columns)
+        self._products: dict[tuple[Any, bool], CompiledFunction] = {}
+
+    def product(self, kernel: Callable[..., None], unit: bool) -> CompiledFunction:
+        """Return the function of factors and a vector."""
+        key = kernel, unit
+        if key not in self._products:
+            n = len(self.parent)
+            inputs = (Input("factors", (len(self.rows),)), Input("x", (n,)))
+            program = KernelProgram(kernel.__name__, kernel, (self.parent, int(unit)), inputs, (Output("y", (n,)),))
+            self._products[key] = CompiledFunction(program)
+        return self._products[key]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return pattern_of, (self.parent,)
 
 
 @functools.lru_cache(maxsize=256)
-def _pattern(parent: tuple[int, ...]) -> _Pattern:
-    tree = Topology(parent)
-    pairs = [(i, j) for i in range(len(parent)) for j in tree.support(i)[::-1]]
-    rows, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-    return _Pattern(rows, columns, np.flatnonzero(rows == columns))
+def pattern_of(parent: tuple[int, ...]) -> Pattern:
+    """Return the pattern of a tree; there is one of each."""
+    return Pattern(parent)
 
 
 @functools.lru_cache(maxsize=256)
 def _matrix_function(kernel: Callable[..., None], parent: tuple[int, ...], output: tuple[int, ...]) -> CompiledFunction:
     n = len(parent)
     return CompiledFunction(KernelProgram(kernel.__name__, kernel, (parent,), (Input("H", (n, n)),), (Output("out", output),)))
-
-
-@functools.lru_cache(maxsize=256)
-def _product(kernel: Callable[..., None], parent: tuple[int, ...], unit: int) -> CompiledFunction:
-    n = len(parent)
-    inputs = (Input("factors", (packed_size(parent),)), Input("x", (n,)))
-    return CompiledFunction(KernelProgram(kernel.__name__, kernel, (parent, unit), inputs, (Output("y", (n,)),)))
 
 
 def _require_pattern(H: Array, parent: tuple[int, ...]) -> None:

@@ -299,7 +299,10 @@ class Robot(System):
 
         Raises ValueError for an unknown frame and for no contacts.
         """
-        constraints = as_constraints(contacts, "operational_space")
+        return self._operational_space(contacts, "operational_space")
+
+    def _operational_space(self, contacts: Constraint | Iterable[Constraint], what: str) -> OperationalSpace:
+        constraints = as_constraints(contacts, what)
 
         def make() -> OperationalSpace:
             space = OperationalSpace(self, constraints)
@@ -311,7 +314,7 @@ class Robot(System):
     @knows_keywords
     def contact_jacobian(self, contacts: Constraint | Iterable[Constraint]) -> CompiledFunction:
         """Return the function of q that computes J (m, nv), where J v are the velocities along m constraint rows."""
-        return self.operational_space(as_constraints(contacts, "contact_jacobian")).jacobian
+        return self._operational_space(contacts, "contact_jacobian").jacobian
 
     @knows_keywords
     def delassus(self, contacts: Constraint | Iterable[Constraint], algorithm: str = "auto") -> CompiledFunction:
@@ -334,4 +337,4 @@ class Robot(System):
 
         Raises ValueError for an unknown frame, for no contacts, and for an unknown algorithm.
         """
-        return self.operational_space(as_constraints(contacts, "delassus")).delassus(algorithm)
+        return self._operational_space(contacts, "delassus").delassus(algorithm)

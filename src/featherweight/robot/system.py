@@ -17,7 +17,7 @@ from ..checks import SeedOrNone, Size, checked, real_array
 from ..engine.function import CompiledFunction, require_execution
 from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
-from ..model.configuration import Coordinates, Joints
+from ..model.configuration import Coordinates, Joints, UnseededConfigurations
 from ..model.model import Model, ModelFrame, Placed
 from ..model.placement import chained
 from ..model.topology import Topology
@@ -69,7 +69,11 @@ class System(ModelView):
         world's origin and `start()` where the file places their bodies, and in hinges and slides with a `ref`, which are at
         zero here and at `ref` there.
         """
-        return self._neutral.copy()
+        return self._copy_of_neutral()
+
+    @cached_property
+    def _copy_of_neutral(self) -> Callable[[], Vector]:
+        return self._neutral.copy
 
     @cached_property
     def _neutral(self) -> Vector:
@@ -82,6 +86,9 @@ class System(ModelView):
         Joints that exceed their limits there are moved to the limits, and loops are closed again where possible.
         `within_limits=False` leaves them where the file has them.
         """
+        return self._kept(("start", within_limits), lambda: self._found_start(within_limits)).copy()
+
+    def _found_start(self, within_limits: bool) -> Vector:
         q = self._start_of_file()
         return self._within_limits(q) if within_limits else q
 
@@ -104,7 +111,13 @@ class System(ModelView):
         `rng` is a seed or a generator; without it, each call draws other numbers. Joints without limits take angles in ±pi and
         lengths in ±1 m.
         """
+        if rng is None and size is None:
+            return self._unseeded.drawn()
         return configuration.random_configuration(self._coordinates, self.nq, rng, size)
+
+    @cached_property
+    def _unseeded(self) -> UnseededConfigurations:
+        return UnseededConfigurations(self._coordinates, self.nq)
 
     @cached_property
     def configurations(self) -> ReferenceConfigurations:

@@ -17,6 +17,7 @@ from .frame_functions import frame_placement
 from .system import System
 
 AXES = one_of(("world", "local"))
+ZERO = (0.0, 0.0, 0.0)
 
 
 class Wrench:
@@ -75,10 +76,10 @@ class Wrench:
 def wrench(
     robot: System,
     frame: AnyFrame,
-    force: ArrayLike = (0.0, 0.0, 0.0),
-    moment: ArrayLike = (0.0, 0.0, 0.0),
+    force: ArrayLike = ZERO,
+    moment: ArrayLike = ZERO,
     *,
-    at: ArrayLike = (0.0, 0.0, 0.0),
+    at: ArrayLike = ZERO,
     axes: str = "world",
 ) -> Wrench:
     """Return a force [N] and a moment [N m] at a frame as a function of q: rows for `external_forces`.
@@ -95,23 +96,24 @@ def wrench(
     argument("wrench: axes", axes, AXES)
     argument(f"{robot.name}: frame", frame, FRAME)
     made = Wrench(robot, frame, axes)
-    made.force, made.moment, made.at = force, moment, at
+    for name, given in (("force", force), ("moment", moment), ("at", at)):
+        if given is not ZERO:
+            setattr(made, name, given)
     return made
 
 
 def _function(robot: System, frame: AnyFrame, axes: str) -> CompiledFunction[Any]:
     """Return the function of q, the wrench and its point, compiled once for a frame."""
-    carried = robot.frame(frame)
-    number = {body.name: k for k, body in enumerate(robot.bodies)}
-    if carried.body is None:
-        raise ValueError(f"{robot.name}: frame {carried.name!r} is fixed to the ground, where forces have no effect")
-    body = number[carried.body]
 
     def make() -> CompiledFunction[Any]:
+        carried = robot.frame(frame)
+        number = {body.name: k for k, body in enumerate(robot.bodies)}
+        if carried.body is None:
+            raise ValueError(f"{robot.name}: frame {carried.name!r} is fixed to the ground, where forces have no effect")
         placement = frame_placement(robot, frame).program
         pose, given = carried.placement, (Input("wrench", (6,)), Input("at", (3,)))
         inputs = Input(placement.outputs[0].name, (4, 4)), *given
-        constants = body, pose.R, pose.p, axes == "world"
+        constants = number[carried.body], pose.R, pose.p, axes == "world"
         kernel = KernelProgram("wrench", wrench_on_body, constants, inputs, (Output("rows", (len(number), 6)),))
         return CompiledFunction(ComposedProgram("wrench", (placement, kernel), ("rows",), first=("q",)), robot.execution)
 

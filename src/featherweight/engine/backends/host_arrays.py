@@ -9,6 +9,7 @@ import numpy as np
 
 from ...array_types import Array
 from ...checks import shown
+from ..direct_calls import DirectCall
 from .protocol import Watch
 
 TYPES = frozenset({np.ndarray, np.float64, np.float32, float, int, bool, list, tuple, type(None)})
@@ -53,7 +54,7 @@ class HostArrays:
 
     def entry(
         self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None
-    ) -> Callable[..., Any] | None:
+    ) -> DirectCall | None:
         return None
 
 

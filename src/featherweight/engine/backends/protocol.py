@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..direct_calls import DirectCall
 from ..program import Program
 from ..program_trace import ProgramTrace
 
@@ -44,8 +45,8 @@ class Executable(Protocol):
 
     def entry(
         self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None
-    ) -> Callable[..., Any] | None:
-        """Return a faster entry for calls, which passes calls that it does not support to `general`; None if there is none."""
+    ) -> DirectCall | None:
+        """Return the code of faster calls, which pass calls that it does not support to `general`; None if there is none."""
 
     @property
     def address(self) -> int | None:

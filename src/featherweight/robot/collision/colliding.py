@@ -112,7 +112,9 @@ def _first_of(pairs: Sequence[CollisionPair]) -> str:
 @checked
 def collision_pairs(robot: System, pairs: NamedPairs = None) -> tuple[CollisionPair, ...]:
     """Return the pairs of shapes that the functions below check, in their order."""
-    return Several(described_pair(robot, i, j) for i, j in _numbers(robot, pairs))
+    return robot._kept(
+        ("collision pairs", pairs), lambda: Several(described_pair(robot, i, j) for i, j in _numbers(robot, pairs))
+    )
 
 
 def in_collision(robot: System, q: npt.ArrayLike, *, margin: float = 0.0, pairs: NamedPairs = None) -> Any:
@@ -166,11 +168,11 @@ def on_ground(robot: System, q: npt.ArrayLike | None = None, *, height: Finite =
     free joint that moves, if there are several. Raises ValueError for a base that does not float, and for a robot without
     shapes.
     """
-    from .lowest_point import floating_root, lifted, lowest_point, shapes_below
+    from .lowest_point import LowestPoint, floating_root
 
     joint = floating_root(robot, root)
-    q = robot._checked("q", robot.start() if q is None else q, robot.nq)
-    return lifted(robot, joint, q, height - lowest_point(robot, shapes_below(robot, joint), q))
+    below = robot._kept(("lowest point", joint.name), lambda: LowestPoint(robot, joint))
+    return below.lifted(robot._checked("q", robot.start() if q is None else q, robot.nq), height)
 
 
 def _queries(robot: System, pairs: NamedPairs) -> ShapeQueries:

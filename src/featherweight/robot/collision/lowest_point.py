@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...array_types import Array
 from ...collision.collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL
-from ...collision.shape_parts import ShapePart, shape_part
+from ...collision.shape_parts import shape_part
 from ...model.model import MovingJoint
 from ...model.types import JointType, Shape, ShapeType
 from ...names import UnknownNameError, choose_from
@@ -52,37 +51,57 @@ def shapes_below(robot: System, root: MovingJoint) -> list[Shape]:
     return shapes
 
 
-def lowest_point(robot: System, shapes: Sequence[Shape], q: Array) -> Array:
-    """Return the height [m] (...) of the lowest point of shapes at q (..., nq)."""
-    bodies: list[Any] = list(dict.fromkeys(s.body for s in shapes))
-    placements = np.asarray(frame_placement(robot, bodies)(q))
-    heights = []
-    for shape in shapes:
-        part = shape_part(shape)
-        T = placements[..., bodies.index(shape.body), :, :] @ part.placement
-        heights.append(T[..., 2, 3] - reach_down(part, T[..., 2, :3]))
-    return np.asarray(np.min(heights, axis=0))
+class LowestPoint:
+    """The height of the lowest point of what a free joint carries, and configurations that place it at a height."""
+
+    def __init__(self, robot: System, root: MovingJoint) -> None:
+        shapes = shapes_below(robot, root)
+        self._robot: Any = robot
+        self._start = root.v_slice.start
+        self._root = frame_placement(robot, root.child)
+        parts = [shape_part(shape) for shape in shapes]
+        bodies: list[Any] = list(dict.fromkeys(s.body for s in shapes))
+        self._placements = frame_placement(robot, bodies)
+        self._bodies = np.array([bodies.index(s.body) for s in shapes])
+        self._parts = np.array([part.placement for part in parts])
+        kinds = {part.kind for part in parts} - {HULL}
+        self._groups = [(kind, np.array([k for k, part in enumerate(parts) if part.kind == kind])) for kind in sorted(kinds)]
+        self._sizes = np.array([part.size for part in parts])
+        self._hulls = [(k, part.hull.vertices.T) for k, part in enumerate(parts) if part.kind == HULL]
+
+    def height(self, q: Array) -> Array:
+        """Return the height [m] (...) of the lowest point at q (..., nq)."""
+        rows = self._placements(q)[..., self._bodies, 2:3, :]  # the third row of each body's placement
+        up = (rows @ self._parts)[..., 0, :]  # (..., shapes, 4): the vertical in the shape's frame, and its origin's height
+        lowest = np.empty(up.shape[:-1])
+        for kind, members in self._groups:
+            reach = reach_down(kind, self._sizes[members], up[..., members, :3])
+            lowest[..., members] = up[..., members, 3] - reach
+        for k, vertices in self._hulls:
+            lowest[..., k] = up[..., k, 3] + (up[..., k, :3] @ vertices).min(axis=-1)
+        return np.asarray(lowest.min(axis=-1))
+
+    def lifted(self, q: Array, height: float) -> Array:
+        """Return q (..., nq) with the joint moved along the world's z axis so that the lowest point is at a height [m]."""
+        way = height - self.height(q)
+        v = np.zeros((*q.shape[:-1], self._robot.nv))
+        # the linear velocity in the body's frame
+        v[..., self._start : self._start + 3] = self._root(q)[..., 2, :3] * way[..., None]
+        return np.asarray(self._robot.integrate(q, v))
 
 
-def reach_down(part: ShapePart, up: Array) -> Array:
-    """Return the distance from a shape's origin down to its lowest point, for the vertical (..., 3) in its frame."""
-    a, b, c = part.size
-    if part.kind == BOX:
-        return np.asarray(np.abs(up) @ np.array([a, b, c]))
-    if part.kind == CAPSULE:
+def reach_down(kind: int, size: Array, up: Array) -> Array:
+    """Return the distances (..., shapes) from origins down to lowest points, of shapes of one kind.
+
+    `size` (shapes, 3) are the numbers of their `ShapePart`, and `up` (..., shapes, 3) the vertical in their frames.
+    """
+    a, b = size[:, 0], size[:, 1]
+    if kind == BOX:
+        return np.asarray((np.abs(up) * size).sum(axis=-1))
+    if kind == CAPSULE:
         return np.asarray(a + b * np.abs(up[..., 2]))
-    if part.kind == CYLINDER:
+    if kind == CYLINDER:
         return np.asarray(b * np.abs(up[..., 2]) + a * np.hypot(up[..., 0], up[..., 1]))
-    if part.kind == ELLIPSOID:
-        return np.asarray(np.linalg.norm(up * np.array([a, b, c]), axis=-1))
-    if part.kind == HULL:
-        return np.asarray(-(up @ part.hull.vertices.T).min(axis=-1))
-    return np.full(up.shape[:-1], a)
-
-
-def lifted(robot: Any, root: MovingJoint, q: Array, way: Array) -> Array:
-    """Return q (..., nq) with a free joint moved along the world's z axis by `way` (...) [m]."""
-    R = np.asarray(frame_placement(robot, [root.child])(q))[..., 0, :3, :3]
-    v = np.zeros((*q.shape[:-1], robot.nv))
-    v[..., root.v_slice.start : root.v_slice.start + 3] = R[..., 2, :] * way[..., None]  # linear velocity in the body's frame
-    return np.asarray(robot.integrate(q, v))
+    if kind == ELLIPSOID:
+        return np.asarray(np.linalg.norm(up * size, axis=-1))
+    return np.broadcast_to(a, up.shape[:-1])

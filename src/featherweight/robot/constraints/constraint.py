@@ -99,7 +99,8 @@ def as_constraints(constraints: Constraint | Iterable[Constraint], what: str) ->
     Raises ValueError for an empty sequence and TypeError for an object that is not a constraint.
     """
     given: Any = constraints
-    every = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    one = isinstance(given, Constraint | str) or not isinstance(given, Iterable)
+    every = (given,) if one else tuple(given)
     if not every:
         raise ValueError(f"{what} needs at least one contact; got none")
     return tuple(_known(c, what) for c in every)

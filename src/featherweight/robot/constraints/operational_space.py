@@ -173,10 +173,10 @@ class OperationalSpace(SuggestsNames):
 
     def delassus(self, algorithm: str = "auto") -> CompiledFunction:
         """Return the function of q that computes J M⁻¹ Jᵀ (m, m); `Robot.delassus` lists the algorithms."""
-        kernels = self._delassus_kernels
-        choices = one_of(("auto", *kernels)).worded(f"auto or one of {', '.join(kernels)}")
-        argument("delassus: algorithm", algorithm, choices)
-        if algorithm not in self._delassus:
+        if not isinstance(algorithm, str) or algorithm not in self._delassus:
+            kernels = self._delassus_kernels
+            choices = one_of(("auto", *kernels)).worded(f"auto or one of {', '.join(kernels)}")
+            argument("delassus: algorithm", algorithm, choices)
             if algorithm == "auto":
                 self._delassus[algorithm] = cheapest({name: self._delassus_by(name, k) for name, k in kernels.items()})
             else:

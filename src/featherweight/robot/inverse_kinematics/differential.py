@@ -39,6 +39,11 @@ class VelocityProblem(NamedTuple):
     damping: float
     speed: Array
 
+    @property
+    def unlimited(self) -> bool:
+        """True without velocity limits."""
+        return self.speed.ndim == 0 and math.isinf(self.speed)
+
 
 class Differential:
     """Steps for the tasks of a robot; `bound` turns a kernel into a function of q and flat targets."""
@@ -57,6 +62,9 @@ class Differential:
         self._columns = sorted(r for c in clusters for r in moving(c)) if clusters else list(range(n))
         rows = [r for c in clusters for r in c.independent] if clusters else self._columns
         self._independent = [self._columns.index(r) for r in rows]
+        self._tree = not clusters  # whether the columns are the velocities
+        self._zeros = np.zeros(len(self._columns))
+        self._nothing = np.zeros((0, len(self._columns))), np.zeros(0)
         loops = sum(map(constraint_count, clusters))
         counts: dict[int, int] = {}
         for task in sorted(tasks.every, key=lambda task: task.level):
@@ -83,10 +91,10 @@ class Differential:
         J, errors = self._rows(q, targets)
         if len(self._columns) < J.shape[1]:
             J = J[:, self._columns]
-        wanted = problem.gain * errors
+        wanted = errors if problem.gain == 1.0 else problem.gain * errors
         if self._exact:
             wanted[self._levels[0]] = errors[self._levels[0]]
-        levels = [(J[rows], wanted[rows]) for rows in self._levels]
+        levels = [(J[rows], wanted[rows]) for rows in self._levels] if len(self._levels) > 1 else [(J, wanted)]
         box, (G, spare) = self._box(q, problem), self._spare_distances(q, targets)
         least = -min(problem.gain, 1.0) * spare  # spare distances shrink by a fraction, and those that lack grow by it
         try:
@@ -95,21 +103,26 @@ class Differential:
             if not (least > 0.0).any():
                 raise
             x = self._prioritized(levels, box, (G, np.minimum(least, 0.0)), problem.damping)  # or do not shrink further
-        v: Array = x[self._independent] / problem.dt
-        return np.minimum(np.maximum(v, -problem.speed), problem.speed)
+        v: Array = (x if self._tree else x[self._independent]) / problem.dt
+        return v if problem.unlimited else np.minimum(np.maximum(v, -problem.speed), problem.speed)
 
     def _box(self, q: Array, problem: VelocityProblem) -> tuple[Array, Array]:
         """Return the least and greatest steps within velocity and joint limits; a q beyond a limit moves back."""
-        most = np.full(len(self._columns), math.inf)
-        most[self._independent] = problem.dt * problem.speed
-        at, least = q[self._coordinates], -most
+        at = q[self._coordinates]
         down, up = self._lower - at, self._upper - at
+        if problem.unlimited:
+            return down, up
+        most = problem.dt * problem.speed
+        if not self._tree:
+            most, own = np.full(len(self._columns), math.inf), most
+            most[self._independent] = own
+        least = -most
         return np.minimum(np.maximum(down, least), most), np.maximum(np.minimum(up, most), least)
 
     def _spare_distances(self, q: Array, targets: Array) -> tuple[Array, Array]:
         """Return the slopes (m, n) of distances, and how much the distances exceed those required (m)."""
         if self._spare is None:
-            return np.zeros((0, len(self._columns))), np.zeros(0)
+            return self._nothing
         results = [np.asarray(x) for x in self._spare(q, targets)]
         G = np.zeros((sum(map(len, results[::2])), len(self._columns)))
         G[:, self._independent] = np.concatenate(results[1::2])
@@ -121,7 +134,7 @@ class Differential:
         """Return x (n) for the rows and errors of each level; loops take precedence over all."""
         G, least = approach
         lower, upper = box
-        x = np.zeros(len(lower))
+        x = self._zeros
         Z: Array | None = None  # the identity
         for k, (A, wanted) in enumerate(levels):
             B, left = (A, wanted) if Z is None else (A @ Z, wanted - A @ x)
@@ -131,7 +144,7 @@ class Differential:
                 H, f = B.T @ B, -(B.T @ left)
                 H.flat[:: len(f) + 1] += damping
                 if Z is None:
-                    w = self._program(H, f, G, np.append(lower, least), upper)
+                    w = self._program(H, f, G, np.append(lower, least) if len(least) else lower, upper)
                 else:
                     rows = np.vstack([Z, G @ Z])
                     w = self._program(H, f + damping * (Z.T @ x), rows, np.append(lower - x, least - G @ x), upper - x)
@@ -147,7 +160,8 @@ class Differential:
 
         Bounds that `upper` lacks are infinite.
         """
-        upper = np.append(upper, np.full(len(lower) - len(upper), np.inf))
+        if more := len(lower) - len(upper):
+            upper = np.append(upper, np.full(more, np.inf))
         sense = np.zeros(len(lower), dtype=np.int32)
         w, _, flag, _ = self._solve(H, f, A, upper, lower, sense, primal_tol=FEASIBLE)
         if flag != SOLVED:

@@ -223,12 +223,13 @@ class InverseKinematics(SuggestsNames):
                 f"InverseKinematics: velocity takes one q ({self._nq},) and one target of each task; got {at.shape}"
                 f" and targets of batch {flat.shape[:-1]}"
             )
-        if not np.isfinite(at).all():
+        if not all(map(math.isfinite, at.tolist())):
             raise ValueError("InverseKinematics: q has numbers that are not finite")
         for name, number in (("dt", dt), ("gain", gain), ("damping", damping)):
-            argument(f"InverseKinematics: {name}", number, POSITIVE)
+            if type(number) is not float or not 0.0 < number < math.inf:
+                argument(f"InverseKinematics: {name}", number, POSITIVE)
         fastest = real_array("InverseKinematics: speed", speed)
-        if fastest.shape not in ((), (self._nv,)) or not (fastest > 0.0).all():
+        if fastest.shape not in ((), (self._nv,)) or not (fastest > 0.0 if fastest.ndim == 0 else (fastest > 0.0).all()):
             raise ValueError(
                 f"InverseKinematics: speed must be positive, a number or {self._nv} of them, one for each velocity; "
                 f"got {speed!r}"

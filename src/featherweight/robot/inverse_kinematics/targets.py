@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from .tasks import TargetSlot
 Targets = ArrayLike | Sequence[Any] | Mapping[str, Any]  # of the only task, of each task, or by name
 
 ROTATION = 1e-6  # largest deviation of a rotation matrix from orthonormality
-LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])  # of a homogeneous matrix
+LAST_ROW = (0.0, 0.0, 0.0, 1.0)  # of a homogeneous matrix
 
 
 def packed(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: str = "InverseKinematics") -> Array:
@@ -31,6 +32,8 @@ def packed(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: st
     arrays = [_checked(slot, x, owner) for slot, x in zip(slots, given, strict=True)]
     if len(slots) == 1 and arrays[0].ndim == len(slots[0].shape):
         return arrays[0].ravel().take(slots[0].order)
+    if all(x.shape == slot.shape for slot, x in zip(slots, arrays, strict=True)):
+        return np.concatenate([x.ravel().take(slot.order) for slot, x in zip(slots, arrays, strict=True)])
     leading = [x.shape[: x.ndim - len(slot.shape)] for slot, x in zip(slots, arrays, strict=True)]
     try:
         batch = leading[0] if len(leading) == 1 else np.broadcast_shapes(*leading)
@@ -66,13 +69,21 @@ def _checked(slot: TargetSlot, target: ArrayLike, owner: str) -> Array:
         wanted = ", ".join(["...", *map(str, slot.shape)])
         raise ValueError(f"{owner}: the target of {name!r} must have shape ({wanted}); got {x.shape}")
     one = x.ndim == n  # Python's numbers are then faster than arrays
-    if not (all(map(math.isfinite, x.ravel().tolist())) if one else np.isfinite(x).all()):
+    numbers = x.ravel().tolist() if one else []
+    if not (all(map(math.isfinite, numbers)) if one else np.isfinite(x).all()):
         raise ValueError(f"{owner}: the target of {name!r} has numbers that are not finite")
     if slot.rotation:
-        R = x[..., :3, :3]
-        far = rotation_defect(R.tolist()) if one else rotation_defect(np.moveaxis(R, (-2, -1), (0, 1))).max(initial=0.0)
-        if far > ROTATION:
+        k = slot.shape[1]
+        rows = [numbers[i : i + 3] for i in (0, k, 2 * k)] if one else np.moveaxis(x[..., :3, :3], (-2, -1), (0, 1))
+        far = rotation_defect(rows)
+        if (far if one else far.max(initial=0.0)) > ROTATION:
             raise ValueError(f"{owner}: the target of {name!r} contains a matrix that is not a rotation")
-    if slot.shape == (4, 4) and np.abs(x[..., 3, :] - LAST_ROW).max(initial=0.0) > ROTATION:
-        raise ValueError(f"{owner}: the target of {name!r} must have 0, 0, 0, 1 as its last row")
+    if slot.shape == (4, 4):
+        off = (
+            max(map(abs, map(operator.sub, numbers[12:], LAST_ROW)))
+            if one
+            else np.abs(x[..., 3, :] - LAST_ROW).max(initial=0.0)
+        )
+        if off > ROTATION:
+            raise ValueError(f"{owner}: the target of {name!r} must have 0, 0, 0, 1 as its last row")
     return x

@@ -57,7 +57,8 @@ class FrameTask(IkTask):
     position first, otherwise 3); zero ignores a row. Rows are in the world's axes for a position and in the target's axes
     otherwise. Tasks of `priority` 0 come first; tasks with higher numbers move only in the remaining freedom. `tolerance` [m,
     rad] is the largest allowed error. The default is 1e-6 for priority 0; for other priorities it is infinity, which minimizes
-    the error.
+    the error. Whole-body control ignores it: it accelerates by `stiffness` [1/s²] times the error and `damping` [1/s] times the
+    error of the velocity, critically damped by default.
     """
 
     frame: str | Frame
@@ -66,6 +67,8 @@ class FrameTask(IkTask):
     priority: Annotated[int, CHECKED_LATER] = 0
     tolerance: Annotated[float | None, CHECKED_LATER] = None
     name: str | None = None
+    stiffness: NonNegative = 100.0
+    damping: NonNegative | None = None
 
     def __post_init__(self) -> None:
         argument(f"FrameTask {self.called!r}: kind", self.kind, one_of(KINDS))
@@ -86,6 +89,8 @@ class CenterOfMassTask(IkTask):
     priority: Annotated[int, CHECKED_LATER] = 0
     tolerance: Annotated[float | None, CHECKED_LATER] = None
     name: str = "center of mass"
+    stiffness: NonNegative = 100.0
+    damping: NonNegative | None = None
 
     def __post_init__(self) -> None:
         _check(self, 3)
@@ -97,7 +102,7 @@ class PostureTask(IkTask):
     """A task that moves the named joints, or all joints, to their coordinates in a target configuration (nq).
 
     The options are those of a FrameTask, except that `weight` is one number and the default of `tolerance` is infinity: a
-    posture selects one of several solutions.
+    posture selects one of several solutions. In whole-body control, all joints are those with drives.
     """
 
     joints: Iterable[str] | None = None
@@ -105,6 +110,8 @@ class PostureTask(IkTask):
     priority: Annotated[int, CHECKED_LATER] = 0
     tolerance: Annotated[float | None, CHECKED_LATER] = None
     name: str = "posture"
+    stiffness: NonNegative = 100.0
+    damping: NonNegative | None = None
 
     def __post_init__(self) -> None:
         _check(self, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import numpy.typing as npt
 
 from ...array_types import Array
@@ -10,11 +11,15 @@ from ..system import System
 
 def _evaluated(robot: System, q: npt.ArrayLike) -> tuple[Array, Array]:
     """Return the coordinates and moment arms of the robot's tendons at q."""
+    configurations = robot._checked("q", q, robot.nq)
+    if not robot.model.tendons:
+        leading = configurations.shape[:-1]
+        return np.zeros((*leading, 0)), np.zeros((*leading, 0, robot.nv))
     from .length_functions import LengthFunctions  # imported on demand: imports the compiler of kernels
     from .tendon_table import length_table
 
     functions = robot._kept(("tendons",), lambda: LengthFunctions(robot, length_table(robot, robot.model.tendons)))
-    return functions.evaluate(robot._checked("q", q, robot.nq))
+    return functions.evaluate(configurations)
 
 
 def tendon_lengths(robot: System, q: npt.ArrayLike) -> Array:

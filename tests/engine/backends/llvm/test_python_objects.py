@@ -96,10 +96,17 @@ def test_numpys_tables_have_the_functions_that_are_called() -> None:
     abi = ctypes.CFUNCTYPE(ctypes.c_uint)(known.array_api()[0])()
     assert abi == 0x2000000, f"{HERE} has ABI {abi:#x}: look at each entry of its tables that is used"
     new = ctypes.PYFUNCTYPE(
-        ctypes.py_object, ctypes.py_object, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, *[ctypes.c_void_p] * 2,
-        ctypes.c_int, ctypes.c_int, ctypes.c_void_p,
-    )(known.interfaces().new_array)  # fmt: skip
-    made = new(np.ndarray, 2, ctypes.addressof((ctypes.c_int64 * 2)(3, 4)), np.dtype(np.float32).num, None, None, 0, 0, None)
+        ctypes.py_object,
+        ctypes.py_object,
+        ctypes.py_object,
+        ctypes.c_int,
+        *[ctypes.c_void_p] * 3,
+        ctypes.c_int,
+        ctypes.c_void_p,
+    )(known.interfaces().new_array)
+    dtype = np.dtype(np.float32)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(dtype))  # the array takes the reference
+    made = new(np.ndarray, dtype, 2, ctypes.addressof((ctypes.c_int64 * 2)(3, 4)), None, None, 0, None)
     assert (type(made), made.shape, made.dtype, made.flags.c_contiguous) == (np.ndarray, (3, 4), np.float32, True)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ...direct_calls import DirectCall
 from ...program import CoreShape, Program
 from ...program_trace import ProgramTrace
 from ..host_arrays import may_overlap
@@ -161,7 +162,7 @@ class OnArrays(Generic[C]):
 
     def entry(
         self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None
-    ) -> Callable[..., Any] | None:
+    ) -> DirectCall | None:
         return None
 
     def run(

@@ -13,6 +13,7 @@ import numpy as np
 from ....array_types import Array
 from ... import cache
 from ...compilation_messages import told
+from ...direct_calls import DirectCall
 from ...forks import new_lock
 from ...program import Program
 from ...program_trace import ProgramTrace
@@ -57,7 +58,9 @@ class MachineCode(HostArrays):
 
     # one state
 
-    def entry(self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None) -> Any:
+    def entry(
+        self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None
+    ) -> DirectCall | None:
         if not callable_by_entry(self.program):
             return None
         self._make_entry = lambda precision: Entry(self.program, precision, general, result_class, watch)
@@ -66,7 +69,7 @@ class MachineCode(HostArrays):
             if "double" in self._singles:  # compiled for `address`
                 entry.computes_one(self._singles["double"])
             self._entries["double"] = entry
-        return entry.call
+        return entry.direct_call
 
     def _entry(self, precision: str) -> Entry | None:
         """Return the entry of a precision; that of single precision is made on first use."""

@@ -1,8 +1,8 @@
 """Calls from Python at the overhead of a C extension.
 
-NumPy's ufunc machinery costs more than the dynamics of a small robot. Functions therefore have an entry: a built-in Python
-function in LLVM IR that accepts positional and keyword arguments, reads NumPy's arrays in place, makes the results, and
-releases the GIL around the kernel. The arguments determine the path:
+NumPy's ufunc machinery costs more than the dynamics of a small robot. Functions therefore have an entry in LLVM IR, which
+Python calls by the vectorcall protocol (`direct_calls`). It accepts positional and keyword arguments, reads NumPy's arrays in
+place, makes the results, and releases the GIL around the kernel. The arguments determine the path:
 
     single     contiguous arrays of the core shapes
     gathered   arrays of any strides, of either precision, lists and tuples of numbers: copied to the stack first
@@ -39,10 +39,10 @@ from .entry_arguments import (
 from .ir import Function, Type
 from .python_objects import (
     DATA,
+    DATA_OF_CALLED,
     DIMS,
     FLAGS,
     ITEMS_OF_TUPLE,
-    NUMBERS,
     SIZE_OF_TUPLE,
     TYPE,
     WRITEABLE,
@@ -51,12 +51,25 @@ from .python_objects import (
 
 
 def emit_entries() -> str:
-    """Return a module with `ptr @entry.PRECISION(ptr self, ptr args, i64 nargs, ptr kwnames)` for both, and `@interfaces`."""
+    """Return a module with `ptr @entry.PRECISION(ptr self, ptr args, i64 nargs, ptr kwnames)` for both, and `@interfaces`.
+
+    `@called.PRECISION` are vectorcallfuncs of objects that are called directly (`direct_calls`).
+    """
     texts = [f"@interfaces = global [{len(Interfaces._fields)} x ptr] zeroinitializer"]
     for precision in ("double", "float"):
         type = Type(precision, 1)
-        texts += [str(kind_of_argument(type)), str(number_of_object(type)), str(gather(type)), str(_Entry(type).written())]
+        arguments = kind_of_argument(type), number_of_object(type), gather(type)
+        texts += map(str, (*arguments, _Entry(type).written(), _called(type)))
     return "\n".join([*texts, "attributes #0 = { nounwind }"])
+
+
+def _called(type: Type) -> Function:
+    """Call the entry with the table of an object; the highest bit of the number of arguments is a flag."""
+    f = Function("ptr", f"called.{type.precision}", ["ptr %object", "ptr %args", "i64 %n", "ptr %names"], linkage="external")
+    table, nargs = f.field("ptr", "%object", DATA_OF_CALLED), f.value(f"and i64 %n, {(1 << 63) - 1}")
+    rest = ("ptr %args", f"i64 {nargs}", "ptr %names")
+    f.line(f"ret ptr {f.call('ptr', f'@entry.{type.precision}', f'ptr {table}', *rest)}")
+    return f
 
 
 class _Entry:
@@ -248,9 +261,10 @@ class _Entry:
             with f.loop(rank) as d:
                 f.store("i64", f.load("i64", core, d), self.dims, f.add(d, extra))
             axes = f.value(f"trunc i64 {f.add(rank, extra)} to i32")
-            what = (f"ptr {interface(f, 'array_class')}", f"i32 {axes}", f"ptr {self.dims}")
-            how = (f"i32 {NUMBERS[self.type.precision]}", "ptr null", "ptr null", "i32 0", "i32 0", "ptr null")
-            array = f.call("ptr", new, *what, *how)
+            descr = word(f, "descr", "ptr")
+            f.call("void", interface(f, "increment"), f"ptr {descr}")  # the array takes the reference
+            what = (f"ptr {interface(f, 'array_class')}", f"ptr {descr}", f"i32 {axes}", f"ptr {self.dims}")
+            array = f.call("ptr", new, *what, "ptr null", "ptr null", "i32 0", "ptr null")
             fine, gone = f.fresh("made"), f.fresh("gone")
             f.branch(f.equal(array, "null", "ptr"), gone, fine)
             f.label(gone)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import cache
+from ...direct_calls import DirectCall
 from ...program import Program
 from ..protocol import Watch
 from .entry import emit_entries
@@ -29,7 +30,7 @@ PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float":
 def _entries() -> Code:
     """Return the entries for all precisions, which stay loaded."""
     kept = cache.kept(lambda: compile_optimized(emit_entries()), "entries", host(), layout())
-    code = load_object(kept, "interfaces", *(f"entry.{precision}" for precision in PRECISIONS))
+    code = load_object(kept, "interfaces", *(f"{kind}.{x}" for kind in ("entry", "called") for x in PRECISIONS))
     words = interfaces()
     ctypes.memmove(code.address("interfaces"), (ctypes.c_void_p * len(words))(*words), 8 * len(words))
     return code
@@ -88,6 +89,7 @@ class Entry:
         )  # fmt: skip
         ctypes.memmove(at + 8 * len(DEFINITION), title, len(title))
         self.call = _new_function(at, self._table, self)
+        self.direct_call = DirectCall(_entries().address(f"called.{precision}"), id(self._table), self)
 
     def _set(self, word: str, value: int) -> None:
         self._table[WORDS.index(word)] = value

@@ -25,6 +25,8 @@ SIZE_OF_TUPLE, SIZE_OF_LIST, ITEMS_OF_LIST, VALUE_OF_FLOAT = HEADER, HEADER, HEA
 DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = HEADER, HEADER + 8, HEADER + 16, HEADER + 24, HEADER + 40, HEADER + 48
 KIND_OF_DESCR, ORDER_OF_DESCR, NUMBER_OF_DESCR = HEADER + 8, HEADER + 10, HEADER + 12
 
+DATA_OF_CALLED = HEADER + 8  # the second word of an object that is called directly
+
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # NumPy's flags
 NUMBERS = {"float": np.dtype(np.float32).num, "double": np.dtype(np.float64).num}
 
@@ -126,7 +128,7 @@ class Interfaces(NamedTuple):
     float_class: int
     float64_class: int  # NumPy's scalar
     int_class: int
-    new_array: int  # PyArray_New
+    new_array: int  # PyArray_NewFromDescr
     array_or_scalar: int  # PyArray_Return
     vectorcall: int  # PyObject_Vectorcall
     save_thread: int
@@ -149,7 +151,7 @@ def interfaces() -> Interfaces:
         return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
     return Interfaces(
-        id(np.ndarray), id(list), id(tuple), id(float), id(np.float64), id(int), api[93] or 0, api[76] or 0,
+        id(np.ndarray), id(list), id(tuple), id(float), id(np.float64), id(int), api[94] or 0, api[76] or 0,
         python("PyObject_Vectorcall"), python("PyEval_SaveThread"), python("PyEval_RestoreThread"),
         python("PyLong_AsDouble"), python("PyErr_Occurred"), python("PyErr_Clear"), python("PyErr_NoMemory"),
         python("PyType_GenericAlloc"),

@@ -1,0 +1,1 @@
+"""Quadratic programs of some tens of variables, solved many times per second."""
