@@ -82,7 +82,7 @@ class Rollout(RobotState):
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
 TIME = FINITE.worded("a finite number of seconds")
-CONSTANT = "robot", "step_size", "integrator", "forces", "ground", "on_failure"
+CONSTANT = "robot", "step_size", "integrator", "forces", "ground", "on_failure", "_options"
 WHEN_NEEDED = {"_copies", "_differing", "touching_links"}  # copies that make rollouts and differences, and a list
 MOST_COPIES, FEW = 4, 256  # copies for different numbers of robots; greatest number that has a copy of its own
 
@@ -190,6 +190,8 @@ class Simulation(SuggestsNames):
         check_pairs(pairs, spheres, ground)
         check_choice("on_failure", on_failure, ON_FAILURE)
         check_threads("Simulation", threads)
+        self._options = {"spheres": spheres, "pairs": pairs, "shapes": shapes, "contact": contact, "joints": joints}
+        self._options["actuators"] = None if tuple(actuators) == tuple(robot.actuators) else actuators
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         touchable = Touchable(spheres, pairs, ground, shapes)
         self._plant = plant = plant_of(robot, actuators, float(step), integrator, touchable, contact, joints)
@@ -241,6 +243,18 @@ class Simulation(SuggestsNames):
         if threads is not None:
             copied._fleet.threads = threads
         return copied
+
+    @exclusive
+    def with_robot(self, robot: Robot) -> Simulation:
+        """Return a simulation of another robot with all options of this one, at the configuration and velocity of this one.
+
+        It suits robots with the same joints, such as `Robot.with_inertial_parameters` returns; actuators that were not given
+        are those of the other robot. Raises ValueError for a robot with other joints, and as `Simulation` does.
+        """
+        if (robot.nq, robot.nv) != (self.robot.nq, self.robot.nv):
+            raise ValueError(f"with_robot: {robot.name} must have the joints of {self.robot.name}")
+        options = {**self._options, "ground": self.ground, "on_failure": self.on_failure, "threads": self._fleet.threads}
+        return Simulation(robot, self.step_size, self.integrator, q=self.q, v=self.v, **options)
 
     # the state
 
@@ -409,10 +423,14 @@ class Simulation(SuggestsNames):
         }
         if parameters is not None and self.robot.model.carried:
             raise NotImplementedError(f"inertial parameters of {self.robot.name}, with gravity compensation, cannot vary")
-        self._fleet.vary(varied_arrays(self._fleet, given, parameters, armature))
-        every = {"parameters": parameters, "armature": armature, **given}
-        self._varied = {name: np.array(x, float) for name, x in every.items() if x is not None}
-        vars(self).pop("_copies", None)
+        varied, every = varied_arrays(self._fleet, given, parameters, armature), {"parameters": parameters, "armature": armature}
+        copies: dict[int, Simulation] = vars(self).get("_copies", {})
+        for kind, copied in list(copies.items()):
+            if len(copied._fleet.q) != len(self._fleet.q):
+                del copies[kind]
+        for moving in (self, *copies.values()):
+            moving._fleet.vary(varied)
+            moving._varied = {name: np.array(x, float) for name, x in {**every, **given}.items() if x is not None}
 
     # moving
 
