@@ -26,7 +26,9 @@ LAWS = SQUARES, HUBER, STUDENT = "squares", "huber", "student"
 ERRORS = NOISE, WINDOWS = "noise", "windows"
 CORNER = 1.345  # residuals beyond so many deviations count linearly in Huber's law (95 % efficient for normal noise)
 FREEDOM = 4.0  # of Student's distribution
-SMALL_DECREASE = 1e-3  # of the objective, at which the fit has converged: a few hundredths of a standard deviation
+SMALL_DECREASE = 1e-2  # of the objective for each unknown, at which the fit has converged: a tenth of its deviation
+ROUGH = 0.1  # decrease relative to the objective, at which a first fit with short windows has converged
+SHORTER = 5  # windows of the first fit are shorter by this factor
 SMALL_CHANGE = 1e-2  # of the noise, relative
 LEAST_NOISE = 1e-9  # relative to the range of a component
 FIRST_DAMPING, MOST_DAMPING = 1e-4, 1e8
@@ -126,13 +128,19 @@ class _Point:
     places: dict[str, Placed]
 
 
-class _Problem(NamedTuple):
-    shooting: Shooting
+class _Terms(NamedTuple):
+    """What the objective and its steps need besides residuals."""
+
     prior: Prior
     bounds: tuple[Vector, Vector]
     law: str
     given: dict[str, Vector | None]  # noise
-    least: dict[str, Vector]
+    least: dict[str, Vector]  # noise that is not zero
+
+
+class _Problem(NamedTuple):
+    shooting: Shooting
+    terms: _Terms
 
 
 @checked
@@ -176,24 +184,46 @@ def fit(
     sources = {name: source_of(sim, name) for name in names}
     read = [checked_log(sim, log, sources) for log in given]
     unknowns = Unknowns(sim, parameters, names)
-    windows = windows_of(read, max(2, round(window / sim.step_size)))
-    shooting = Shooting(unknowns, read, sources, windows)
-    x = unknowns.field("initial")
-    starts = first_states(
-        sim, read, sources, windows, {column: float(x[k]) for column, k in unknowns.offsets},
-        {name: float(x[k]) for name, k in unknowns.delays.items()},
+    prior = Prior(
+        unknowns.field("deviation") ** -2.0, unknowns.field("prior"), (WEAK * unknowns.field("scale")) ** -2.0
     )  # fmt: skip
-    weak = 1.0 / (WEAK * unknowns.field("scale")) ** 2
-    prior = Prior(unknowns.field("deviation") ** -2.0, unknowns.field("prior"), weak)
-    noise_given = {name: _given_noise(name, read) for name in names}
-    least = {name: _least_noise(source, read) for name, source in sources.items()}
-    bounds = unknowns.field("lower"), unknowns.field("upper")
-    problem = _Problem(shooting, prior, bounds, law, noise_given, least)
-    return _result(sim, problem, *_minimized(problem, x, starts, iterations), errors)
+    terms = _Terms(
+        prior, (unknowns.field("lower"), unknowns.field("upper")), law, {name: _given_noise(name, read) for name in names},
+        {name: _least_noise(source, read) for name, source in sources.items()},
+    )  # fmt: skip
+    x, motions, total = unknowns.field("initial"), None, 0
+    stages = _stages(read, round(window / sim.step_size), 2 * sim.robot.nv)
+    for windows in stages:
+        problem = _Problem(Shooting(unknowns, read, sources, windows), terms)
+        if motions is None:
+            offsets = {column: float(x[k]) for column, k in unknowns.offsets}
+            delays = {name: float(x[k]) for name, k in unknowns.delays.items()}
+            begun = first_states(sim, read, sources, windows, offsets, delays)
+        else:
+            first = list(zip(windows.log.tolist(), windows.first.tolist(), strict=True))
+            begun = Starts(*(np.array([getattr(motions[i], which)[k] for i, k in first]) for which in ("q", "v")))
+        point, noise, converged, k = _minimized(problem, x, begun, iterations, rough=windows is not stages[-1])
+        x, total = point.x, total + k
+        motions = _motions(problem, point)
+    return _result(sim, problem, point, noise, motions, converged, total, errors)
 
 
-def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int) -> tuple[_Point, dict[str, Vector], bool, int]:
-    """Return the best point, the noise, whether the steps converged, and their number."""
+def _stages(logs: Sequence[CheckedLog], steps: int, states: int) -> list[Windows]:
+    """Return the windows of consecutive fits.
+
+    The first are short, because their motions are nearly linear in the unknowns, and converge from far. They are left out if
+    they have less than three measurements for each number of their start.
+    """
+    whole = windows_of(logs, max(2, steps))
+    short = windows_of(logs, max(2, whole.steps // SHORTER))
+    measured = sum(int(np.isfinite(x.values).sum()) for log in logs for x in log.samples.values())
+    return [short, whole] if measured >= 3 * states * len(short) else [whole]
+
+
+def _minimized(
+    problem: _Problem, x: Vector, starts: Starts, iterations: int, rough: bool
+) -> tuple[_Point, dict[str, Vector], bool, int]:
+    """Return the best point, the noise, whether the steps converged, and their number; a `rough` fit ends early."""
     shooting = problem.shooting
     places = shooting.places(x)
     point = _Point(x, starts, *shooting.predicted(x, starts, places, x), places)
@@ -202,22 +232,24 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int) ->
         at = shooting.logs[shooting.windows.log[w]].start + shooting.windows.first[w] * shooting.step
         raise SimulationError(f"the window of the log from {at:g} s fails at the initial values; give others, or shorter windows", at)
     noise = _noise(problem, point, None)
-    damping, converged, k = FIRST_DAMPING, False, 0
+    damping, converged, k, small = FIRST_DAMPING, False, 0, SMALL_DECREASE * len(x)
     for k in range(1, iterations + 1):
+        if rough:
+            small = ROUGH * _objective(problem, point, noise)
         grams = _grams(problem, point, noise)
         noise, before = _noise(problem, point, (grams, noise)), noise
-        N = normal_equations(grams, noise, problem.prior, point.x)
+        N = normal_equations(grams, noise, problem.terms.prior, point.x)
         objective = _objective(problem, point, noise)
         found = None
         while damping < MOST_DAMPING:
-            step = solved(N, point.x, problem.bounds, damping)
+            step = solved(N, point.x, problem.terms.bounds, damping)
             trial_x, trial_starts = point.x + step.unknowns, point.starts.moved(shooting.robot, step.starts)
             residuals, motion = shooting.predicted(trial_x, trial_starts, point.places, point.x)
             trial = _Point(trial_x, trial_starts, residuals, motion, point.places)
             if not motion.failed.any() and _objective(problem, trial, noise) <= objective + 1e-9 * abs(objective):
                 found = trial
                 break
-            if step.decrease < SMALL_DECREASE:
+            if step.decrease < small:
                 break
             damping = max(10.0 * damping, FIRST_DAMPING)
         settled = all((np.abs(noise[n] - before[n]) <= SMALL_CHANGE * noise[n]).all() for n in noise)
@@ -227,16 +259,16 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int) ->
                 point.places = shooting.places(point.x)
                 point.residuals, point.motion = shooting.predicted(point.x, point.starts, point.places, point.x)
         damping = 0.1 * damping if damping > 1e-12 else 0.0
-        if step.decrease < SMALL_DECREASE and settled:
+        if step.decrease < small and (settled or rough):
             converged = True
             break
-        if found is None and step.decrease >= SMALL_DECREASE:
+        if found is None and step.decrease >= small:
             break
     return point, noise, converged, k
 
 
 def _grams(problem: _Problem, point: _Point, noise: dict[str, Vector], power: int = 1) -> Grams:
-    weights = None if problem.law == SQUARES else lambda name, r: _weight(problem.law, r / noise[name])
+    weights = None if problem.terms.law == SQUARES else lambda name, r: _weight(problem.terms.law, r / noise[name])
     return problem.shooting.grams(point.x, point.starts, point.places, weights)
 
 
@@ -256,8 +288,8 @@ def _loss(law: str, u: Array) -> Array:
 
 
 def _objective(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) -> float:
-    losses = sum(float(_loss(problem.law, r / noise[name]).sum()) for name, r in point.residuals.items())
-    return losses + float(problem.prior.information @ (point.x - problem.prior.mean) ** 2)
+    losses = sum(float(_loss(problem.terms.law, r / noise[name]).sum()) for name, r in point.residuals.items())
+    return losses + float(problem.terms.prior.information @ (point.x - problem.terms.prior.mean) ** 2)
 
 
 def _noise(problem: _Problem, point: _Point, at: tuple[Grams, dict[str, Vector]] | None) -> dict[str, Vector]:
@@ -265,21 +297,21 @@ def _noise(problem: _Problem, point: _Point, at: tuple[Grams, dict[str, Vector]]
     found = {}
     used: dict[str, Any] = {}
     if at is not None:
-        N = normal_equations(*at, problem.prior, point.x)
+        N = normal_equations(*at, problem.terms.prior, point.x)
         used = used_freedoms(*at, N)
     for name, r in point.residuals.items():
-        given = problem.given[name]
+        given = problem.terms.given[name]
         if given is not None:
             found[name] = given
             continue
         there = problem.shooting.measured(name, point.places[name])
         n = there.sum(axis=(0, 1))
-        if problem.law == SQUARES or at is None:
+        if problem.terms.law == SQUARES or at is None:
             squares = (r * r).sum(axis=(0, 1))
         else:
-            squares = (_weight(problem.law, r / at[1][name]) * r * r).sum(axis=(0, 1)) / _consistency(problem.law)
+            squares = (_weight(problem.terms.law, r / at[1][name]) * r * r).sum(axis=(0, 1)) / _consistency(problem.terms.law)
         left = np.maximum(n - used.get(name, 0.0), 1.0 + 0.0 * n)
-        found[name] = np.maximum(np.sqrt(squares / left), problem.least[name])
+        found[name] = np.maximum(np.sqrt(squares / left), problem.terms.least[name])
     return found
 
 
@@ -309,23 +341,24 @@ def _least_noise(source: Source, logs: Sequence[CheckedLog]) -> Vector:
 
 
 def _result(
-    sim: Simulation, problem: _Problem, point: _Point, noise: dict[str, Vector], converged: bool, iterations: int, errors: str
-) -> LogFit:
+    sim: Simulation, problem: _Problem, point: _Point, noise: dict[str, Vector], motions: tuple[FittedMotion, ...],
+    converged: bool, iterations: int, errors: str,
+) -> LogFit:  # fmt: skip
     unknowns = problem.shooting.unknowns
     grams = _grams(problem, point, noise)
-    N = normal_equations(grams, noise, problem.prior, point.x)
+    N = normal_equations(grams, noise, problem.terms.prior, point.x)
     S, AB = reduced(N)
     covariance = covariance_of(S)
     if errors == WINDOWS:
         covariance = _between_windows(grams, noise, N, AB, covariance)
-    elif problem.law != SQUARES:
+    elif problem.terms.law != SQUARES:
         covariance = covariance * _inflation(problem, point, noise)
     names, units, values = unknowns.physical(point.x)
     T = _slopes(unknowns, point.x)
     covariance = T @ covariance @ T.T
     return LogFit(
         tuple(names), tuple(units), values, np.sqrt(np.diagonal(covariance)), covariance, noise,
-        _undetermined(unknowns, N, problem.prior, point.x), _correlation(problem, point), _motions(problem, point), converged,
+        _undetermined(unknowns, N, problem.terms.prior, point.x), _correlation(problem, point), motions, converged,
         iterations, sim, unknowns, point.x,
     )  # fmt: skip
 
@@ -348,9 +381,9 @@ def _inflation(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) ->
     u = np.concatenate([
         (r / noise[name])[problem.shooting.measured(name, point.places[name])] for name, r in point.residuals.items()
     ])  # fmt: skip
-    weight = _weight(problem.law, u)
+    weight = _weight(problem.terms.law, u)
     score = weight * u
-    slope = (np.abs(u) <= CORNER) * 1.0 if problem.law == HUBER else weight - 2.0 * (FREEDOM + 1.0) * u * u / (FREEDOM + u * u) ** 2
+    slope = (np.abs(u) <= CORNER) * 1.0 if problem.terms.law == HUBER else weight - 2.0 * (FREEDOM + 1.0) * u * u / (FREEDOM + u * u) ** 2
     return float(np.mean(score**2) * np.mean(weight) / np.mean(slope) ** 2)
 
 
