@@ -26,6 +26,7 @@ LAWS = SQUARES, HUBER, STUDENT = "squares", "huber", "student"
 ERRORS = NOISE, WINDOWS = "noise", "windows"
 CORNER = 1.345  # residuals beyond so many deviations count linearly in Huber's law (95 % efficient for normal noise)
 FREEDOM = 4.0  # of Student's distribution
+MEDIAN = 1.4826  # deviation of normal noise relative to its median absolute value
 SMALL_DECREASE = 1e-2  # of the objective for each unknown, at which the fit has converged: a tenth of its deviation
 ROUGH = 0.1  # decrease relative to the objective, at which a first fit with short windows has converged
 SHORTER = 5  # windows of the first fit are shorter by this factor
@@ -306,20 +307,28 @@ def _noise(problem: _Problem, point: _Point, at: tuple[Grams, dict[str, Vector]]
             continue
         there = problem.shooting.measured(name, point.places[name])
         n = there.sum(axis=(0, 1))
-        if problem.terms.law == SQUARES or at is None:
+        if problem.terms.law == SQUARES:
             squares = (r * r).sum(axis=(0, 1))
+        elif at is None:
+            middle = np.nanmedian(np.where(there, np.abs(r), np.nan), axis=(0, 1))
+            squares = n * (MEDIAN * middle) ** 2
         else:
-            squares = (_weight(problem.terms.law, r / at[1][name]) * r * r).sum(axis=(0, 1)) / _consistency(problem.terms.law)
+            squares = (_scaled(problem.terms.law, r / at[1][name]) * at[1][name] ** 2).sum(axis=(0, 1))
         left = np.maximum(n - used.get(name, 0.0), 1.0 + 0.0 * n)
         found[name] = np.maximum(np.sqrt(squares / left), problem.terms.least[name])
     return found
 
 
-def _consistency(law: str) -> float:
-    """Return the mean of weight × square of normal residuals."""
-    u = np.linspace(-8.0, 8.0, 4001)
-    density = np.exp(-0.5 * u * u)
-    return float((_weight(law, u) * u * u * density).sum() / density.sum())
+def _scaled(law: str, u: Array) -> Array:
+    """Return terms whose mean is one for normal residuals u, in deviations: those of Huber's proposal 2, or of Student's scale."""
+
+    def term(u: Array) -> Array:
+        weight = _weight(law, u)
+        return np.asarray(weight * weight * u * u if law == HUBER else weight * u * u)
+
+    normal = np.linspace(-8.0, 8.0, 4001)
+    density = np.exp(-0.5 * normal * normal)
+    return term(u) / float((term(normal) * density).sum() / density.sum())
 
 
 def _given_noise(name: str, logs: Sequence[CheckedLog]) -> Vector | None:
