@@ -161,21 +161,20 @@ BOX = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5
 <freejoint name="free"/><geom type="box" size="0.15 0.1 0.03" mass="2" friction="{friction}"/></body></worldbody></mujoco>"""
 
 
-@pytest.mark.parametrize("law", ["rigid", "file"])
-def test_friction_of_a_box_that_is_pushed(law: str) -> None:
+def test_friction_of_a_box_that_is_pushed() -> None:
     """A force pushes a box across the floor; poses of the box determine the friction of the contacts."""
     seconds, step = 1.6, 2e-3
     time = np.arange(round(seconds / step)) * step
     tau = np.zeros((len(time), 6))
     tau[:, 0] = np.where((time % 0.8) < 0.4, 16.0, 0.0)
-    true = fw.Simulation(fw.load(BOX.format(friction=0.55)), contact=law)
+    true = fw.Simulation(fw.load(BOX.format(friction=0.55)), contact="rigid")
     robot = fw.load(BOX.format(friction=0.4))
     true.vary(friction=0.55)
     q, _ = true.rollout(true.q[None], true.v[None], tau=tau[None])
     y = q[0, :-1].copy()
     y[:, :3] = noisy(y[:, :3], 3, 1e-4)
     log = Log(time, {"free": Channel(y, noise=1e-4)}, tau=tau)
-    found = fit(fw.Simulation(robot, contact=law), log, [Parameter("friction", initial=0.4)], window=0.2)
+    found = fit(fw.Simulation(robot, contact="rigid"), log, [Parameter("friction", initial=0.4)], window=0.2)
     assert abs(found.values[0] - 0.55) < max(3.5 * found.deviations[0], 1e-3)
 
 

@@ -26,6 +26,7 @@ from .unknowns import Unknowns
 
 DIFFERENCE = 1e-5  # step of differences, relative to the scale of an unknown; [rad, m] of positions at the start
 OF_SPEEDS = 10.0  # of velocities at the start, relative to those of positions [1/s]
+MOST_SLOPES = 40_000_000  # greatest number of slopes that are kept at once
 MOST_STATES = 400_000  # greatest number of states of robots in one rollout
 Weights = Callable[[str, Array], Array]  # weights of residuals (W, n, k) of a channel
 
@@ -70,6 +71,10 @@ class Shooting:
         self.sensed = any(s.kind == "sensors" for s in sources.values())
         self.columns = 2 * self.robot.nv + len(unknowns)
         self._simulations: dict[int, Simulation] = {}
+        simple = all(j.type.nq == j.type.nv == 1 for j in self.robot.joints) and not self.robot.closed
+        self.by_equations = (
+            simple and unknowns.act_as_forces and not self.sensed and unknowns.simulation.has_equations
+        )  # fmt: skip
         self._joints = {
             name: [
                 (j, slice(j.q_slice.start - s.columns.start, j.q_slice.stop - s.columns.start))
@@ -191,8 +196,10 @@ class Shooting:
     def grams(self, x: Vector, starts: Starts, places: Mapping[str, Placed], weights: Weights | None = None) -> Grams:
         """Return the sums at unknowns x (p,) and starts. Raises SimulationError if a window fails."""
         nv, moves = self.robot.nv, self.unknowns.moves
-        rows = 1 + 2 * nv + len(moves)
         steps = self._differences(x)
+        if self.by_equations:
+            return self._grams_by_equations(x, starts, places, weights, steps)
+        rows = 1 + 2 * nv + len(moves)
         X = np.tile(x, (rows, 1))
         X[1 + 2 * nv + np.arange(len(moves)), moves] += steps[moves]
         small = np.repeat([DIFFERENCE, OF_SPEEDS * DIFFERENCE], nv)
@@ -221,12 +228,84 @@ class Shooting:
                 J[..., 2 * nv + moves] = of_motion
                 self._measured_columns(name, at, motion, x, steps, J)
                 J[..., -1] = r[:, 0]
-                if weights is not None:
-                    J *= np.sqrt(weights(name, r[:, 0]))[..., None]
-                K = np.swapaxes(J, 1, 2)
-                sums[name].append(np.swapaxes(K, 2, 3) @ K)
+                sums[name].append(_sums(name, J, weights))
                 counts[name].append(self.measured(name, at).sum(axis=1))
         return Grams({n: np.concatenate(s) for n, s in sums.items()}, {n: np.concatenate(c) for n, c in counts.items()})
+
+    def _grams_by_equations(
+        self, x: Vector, starts: Starts, places: Mapping[str, Placed], weights: Weights | None, steps: Vector
+    ) -> Grams:
+        """Return the sums of `grams`, with the derivatives of steps.
+
+        A state s after a step depends on the start and the unknowns as S+ = A S + B F, where F are the joint forces that a
+        change of the unknowns replaces: -Y(q, v, a) for inertial parameters, with the regressor Y and the mean acceleration a.
+        """
+        nv, moves = self.robot.nv, self.unknowns.moves
+        sums: dict[str, list[Array]] = {name: [] for name in self.sources}
+        counts: dict[str, list[Array]] = {name: [] for name in self.sources}
+        kept = 2 * nv if any(s.kind == VELOCITIES for s in self.sources.values()) else nv
+        most = max(1, MOST_SLOPES // ((self.windows.steps + 1) * kept * self.columns))
+        for i in range(0, len(self.windows), most):
+            which = slice(i, min(i + most, len(self.windows)))
+            many = which.stop - which.start
+            Q, V, S, failed = self._slopes_of_motion(which, x, starts, kept)
+            if failed.any():
+                raise SimulationError("a window of the log failed in the simulation", 0.0)
+            motion = Motion(Q[:, None], V[:, None], np.zeros((many, 1, len(Q[0]), 0)), failed[:, None])
+            for name, source in self.sources.items():
+                at = Placed(*(a[which] for a in places[name]))
+                r = self.residuals(name, at, motion, x[None], np.zeros(1))[:, 0]
+                first = source.columns.start + (nv if source.kind == VELOCITIES else 0)
+                own = S[:, :, first : first + r.shape[-1]]
+                w = np.arange(many)[:, None]
+                J = np.empty((*r.shape, self.columns + 1))
+                J[..., :-1] = own[w, at.low]
+                if (at.part != 0.0).any():
+                    J[..., :-1] += at.part[..., None, None] * (own[w, at.low + 1] - own[w, at.low])
+                J[..., :-1] *= self.measured(name, at)[..., None]
+                self._measured_columns(name, at, motion, x, steps, J)
+                J[..., -1] = r
+                sums[name].append(_sums(name, J, weights))
+                counts[name].append(self.measured(name, at).sum(axis=1))
+        return Grams({n: np.concatenate(s) for n, s in sums.items()}, {n: np.concatenate(c) for n, c in counts.items()})
+
+    def _slopes_of_motion(self, which: slice, x: Vector, starts: Starts, kept: int) -> tuple[Array, Array, Array, Array]:
+        """Return states (W, steps + 1, nv) twice, slopes (W, steps + 1, kept, 2 nv + p) of some windows, and which failed."""
+        nv, h, many, steps = self.robot.nv, self.step, which.stop - which.start, self.windows.steps
+        sim = self._fleet(many, x[None])
+        sim.reset(starts.q[which], starts.v[which])
+        inputs = {
+            name: window_inputs(self.windows, which, [getattr(log, name) for log in self.logs]) for name in ("tau", "control")
+        }  # fmt: skip
+        given = inputs["tau"]
+        drives = self.unknowns.drives
+        if given is not None and drives:
+            inputs["tau"] = given.copy()
+            for velocity, k in drives:
+                inputs["tau"][..., velocity] *= x[k]
+        Y, by_parameters = self.robot.inverse_dynamics_regressor, self.unknowns.inertial_slopes(x)
+        inertial = np.flatnonzero(by_parameters.any(axis=0))
+        Q, V = np.empty((many, steps + 1, nv)), np.empty((many, steps + 1, nv))
+        S, kept_S = np.zeros((many, 2 * nv, self.columns)), np.empty((many, steps + 1, kept, self.columns))
+        S[:, np.arange(2 * nv), np.arange(2 * nv)] = 1.0
+        Q[:, 0], V[:, 0], kept_S[:, 0] = sim.q, sim.v, S[:, :kept]
+        failed = np.zeros(many, bool)
+        for n in range(steps):
+            now = {name: u[:, n] for name, u in inputs.items() if u is not None}
+            slopes = sim.derivatives(**now)
+            sim.step(**now)
+            failed |= sim.failed
+            Q[:, n + 1], V[:, n + 1] = sim.q, sim.v
+            a = (V[:, n + 1] - V[:, n]) / h
+            F = self.unknowns.force_slopes(x, V[:, n + 1], a, np.atleast_2d(sim.limit_forces))
+            if len(inertial):
+                F[..., inertial] -= Y(Q[:, n], V[:, n], a) @ by_parameters[:, inertial]
+            for velocity, k in drives:
+                F[:, velocity, k] = now["tau"][:, velocity] / x[k]
+            S = slopes.A @ S
+            S[..., 2 * nv :] += slopes.B @ F
+            kept_S[:, n + 1] = S[:, :kept]
+        return Q, V, kept_S, failed
 
     def _differences(self, x: Vector) -> Vector:
         """Return the differences (p,) of the unknowns."""
@@ -269,6 +348,14 @@ class Shooting:
                 found[name].append(self.residuals(name, at, motion, x[None], shift)[:, 0])
         whole = Motion(*(np.concatenate(parts)[:, 0] for parts in zip(*motions, strict=True)))
         return {name: np.concatenate(parts) for name, parts in found.items()}, whole
+
+
+def _sums(name: str, J: Array, weights: Weights | None) -> Array:
+    """Return the sums (W, k, m, m) over n of the products of rows J (W, n, k, m), the last of which is the residual."""
+    if weights is not None:
+        J *= np.sqrt(weights(name, J[..., -1]))[..., None]
+    K = np.swapaxes(J, 1, 2)
+    return np.asarray(np.swapaxes(K, 2, 3) @ K)
 
 
 def _padded(x: Array, windows: int) -> Array:

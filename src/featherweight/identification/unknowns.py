@@ -306,6 +306,33 @@ class Unknowns:
             found["friction"] = X[:, self._friction].copy()
         return found
 
+    @property
+    def act_as_forces(self) -> bool:
+        """Return whether all unknowns change the motion as joint forces do (`force_slopes`)."""
+        return not (self._gains or self._friction >= 0 or STIFFNESS in self._rows)
+
+    def inertial_slopes(self, x: Vector) -> Matrix:
+        """Return the derivatives (10 nbodies, p) of inertial parameters at values (p,)."""
+        small = 1e-6 * np.maximum(self.field("scale"), np.abs(x))
+        ahead, behind = (self.inertial_parameters(x + s * np.diag(small)).reshape(len(x), -1) for s in (1.0, -1.0))
+        return np.asarray(((ahead - behind) / (2.0 * small[:, None])).T)
+
+    def force_slopes(self, x: Vector, v: Matrix, a: Matrix, dry: Matrix) -> Array:
+        """Return the derivatives (robots, nv, p) of joint forces by unknowns that act at joints.
+
+        `v` are velocities after a step, `a` accelerations and `dry` forces of dry friction (robots, nv) in it. Dry friction
+        that sticks does not depend on its greatest value.
+        """
+        found = np.zeros((*v.shape, len(x)))
+        joints = _with_armature(self._robot)
+        for j, k in self._armature:
+            found[:, joints[j].v_slice, k] = -a[:, joints[j].v_slice]
+        for rows, _, k in self._rows.get(DAMPING, ()):
+            found[:, rows, k] = -v[:, rows]
+        for rows, _, k in self._rows.get(DRY, ()):
+            found[:, rows, k] = np.sign(dry[:, rows]) * (np.abs(dry[:, rows]) > (1.0 - 1e-6) * x[k])
+        return found
+
     def robot(self, x: Vector) -> Robot:
         """Return the robot with values (p,); contact friction, gains, and what concerns the log are not the robot's."""
         robot = self._robot

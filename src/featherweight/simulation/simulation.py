@@ -50,7 +50,7 @@ from .arguments import (
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .defaults import of_the_file, warn_of_what_is_left_out
-from .derivatives import StepDerivatives, products, step_derivatives
+from .derivatives import StepDerivatives, Way, products, step_derivatives, way_of
 from .fleet import Fleet, Inputs
 from .observers import Observer, Pictures, SimulationView
 from .parameter_derivatives import parameter_derivatives
@@ -490,6 +490,11 @@ class Simulation(SuggestsNames):
         Raises ValueError and SimulationError as `step` does, and NotImplementedError for joints that loops determine in part.
         """
         return step_derivatives(self._fleet, self._fleet.inputs(tau, control, external_forces))
+
+    @property
+    def has_equations(self) -> bool:
+        """Return whether `derivatives` are those of the equations of the step, also for robots that `vary` made different."""
+        return self._plant.contacts.convex and way_of(self._fleet, Inputs()) is Way.EQUATIONS
 
     @exclusive
     def derivative_products(
