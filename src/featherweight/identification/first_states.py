@@ -30,7 +30,6 @@ def first_states(
     robot, h = sim.robot, sim.step_size
     Q, V = np.empty((len(windows), robot.nq)), np.empty((len(windows), robot.nv))
     present = np.atleast_2d(sim.q)[0].copy(), np.atleast_2d(sim.v)[0].copy()
-    alone = sim.with_options(on_failure="stop")
     before = -1
     for w, (i, first) in enumerate(zip(windows.log.tolist(), windows.first.tolist(), strict=True)):
         log = logs[i]
@@ -44,12 +43,11 @@ def first_states(
         before = i
         last = w + 1 == len(windows) or windows.log[w + 1] != i
         if not last and not (all(known_q) and all(known_v)):
-            alone.vary()
-            alone.reset(q, v)
+            sim.reset(q[None], v[None])
             for k in range(first, int(windows.first[w + 1])):
                 tau, control = (None if x is None else x[k] for x in (log.tau, log.control))
-                alone.step(tau, control)
-            q, v = alone.q.reshape(-1).copy(), alone.v.reshape(-1).copy()
+                sim.step(tau, control)
+            q, v = sim.q.reshape(-1).copy(), sim.v.reshape(-1).copy()
     return Starts(Q, V)
 
 

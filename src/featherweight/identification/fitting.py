@@ -18,7 +18,7 @@ from ..simulation.failure import SimulationError
 from ..simulation.simulation import Simulation
 from .first_states import first_states
 from .gauss_newton import Prior, covariance_of, normal_equations, reduced, solved, used_freedoms
-from .logs import CheckedLog, Log, Placed, Source, Windows, checked_log, source_of, windows_of
+from .logs import CheckedLog, Log, Placed, Source, Windows, checked_log, some_windows, source_of, windows_of
 from .shooting import Grams, Motion, Shooting, Starts
 from .unknowns import WEAK, Parameter, Unknowns
 
@@ -27,8 +27,9 @@ ERRORS = NOISE, WINDOWS = "noise", "windows"
 CORNER = 1.345  # residuals beyond so many deviations count linearly in Huber's law (95 % efficient for normal noise)
 FREEDOM = 4.0  # of Student's distribution
 MEDIAN = 1.4826  # deviation of normal noise relative to its median absolute value
-SMALL_DECREASE = 1e-2  # of the objective for each unknown, at which the fit has converged: a tenth of its deviation
+SMALL_DECREASE = 5e-2  # of the objective for each unknown, at which the last step is taken: a fifth of its deviation
 ROUGH = 0.1  # decrease relative to the objective, at which a first fit with short windows has converged
+FEW, FOR_EACH = 60, 100  # least number of such windows, and of measurements for each unknown
 SHORTER = 5  # windows of the first fit are shorter by this factor
 SMALL_CHANGE = 1e-2  # of the noise, relative
 LEAST_NOISE = 1e-9  # relative to the range of a component
@@ -129,6 +130,16 @@ class _Point:
     places: dict[str, Placed]
 
 
+class _Found(NamedTuple):
+    """The best point, the sums of the last step and the noise, whether the steps converged, and their number."""
+
+    point: _Point
+    grams: Grams
+    noise: dict[str, Vector]
+    converged: bool
+    iterations: int
+
+
 class _Terms(NamedTuple):
     """What the objective and its steps need besides residuals."""
 
@@ -192,39 +203,37 @@ def fit(
         prior, (unknowns.field("lower"), unknowns.field("upper")), law, {name: _given_noise(name, read) for name in names},
         {name: _least_noise(source, read) for name, source in sources.items()},
     )  # fmt: skip
-    x, motions, total = unknowns.field("initial"), None, 0
-    stages = _stages(read, round(window / sim.step_size), 2 * sim.robot.nv)
+    x, total = unknowns.field("initial"), 0
+    stages = _stages(read, round(window / sim.step_size), 2 * sim.robot.nv, len(unknowns))
     for windows in stages:
         problem = _Problem(Shooting(unknowns, read, sources, windows), terms)
-        if motions is None:
-            offsets = {column: float(x[k]) for column, k in unknowns.offsets}
-            delays = {name: float(x[k]) for name, k in unknowns.delays.items()}
-            begun = first_states(sim, read, sources, windows, offsets, delays)
-        else:
-            first = list(zip(windows.log.tolist(), windows.first.tolist(), strict=True))
-            begun = Starts(*(np.array([getattr(motions[i], which)[k] for i, k in first]) for which in ("q", "v")))
-        point, noise, converged, k = _minimized(problem, x, begun, iterations, rough=windows is not stages[-1])
-        x, total = point.x, total + k
-        motions = _motions(problem, point)
-    return _result(sim, problem, point, noise, motions, converged, total, errors)
+        offsets = {column: float(x[k]) for column, k in unknowns.offsets}
+        delays = {name: float(x[k]) for name, k in unknowns.delays.items()}
+        begun = first_states(problem.shooting.simulation(x), read, sources, windows, offsets, delays)
+        found = _minimized(problem, x, begun, iterations, rough=windows is not stages[-1])
+        x, total = found.point.x, total + found.iterations
+    return _result(sim, problem, found._replace(iterations=total), errors)
 
 
-def _stages(logs: Sequence[CheckedLog], steps: int, states: int) -> list[Windows]:
+def _stages(logs: Sequence[CheckedLog], steps: int, states: int, unknowns: int) -> list[Windows]:
     """Return the windows of consecutive fits.
 
-    The first are short, because their motions are nearly linear in the unknowns, and converge from far. They are left out if
-    they have less than three measurements for each number of their start.
+    The first are short, because their motions are nearly linear in the unknowns, and converge from far, and only as many as
+    that needs. They are left out if they have less than three measurements for each number of their start.
     """
     whole = windows_of(logs, max(2, steps))
     short = windows_of(logs, max(2, whole.steps // SHORTER))
     measured = sum(int(np.isfinite(x.values).sum()) for log in logs for x in log.samples.values())
-    return [short, whole] if measured >= 3 * states * len(short) else [whole]
+    if measured < 3 * states * len(short):
+        return [whole]
+    few = max(FEW, FOR_EACH * unknowns * len(short) // max(1, measured - states * len(short)))
+    return [some_windows(short, max(1, len(short) // few)), whole]
 
 
 def _minimized(
     problem: _Problem, x: Vector, starts: Starts, iterations: int, rough: bool
-) -> tuple[_Point, dict[str, Vector], bool, int]:
-    """Return the best point, the noise, whether the steps converged, and their number; a `rough` fit ends early."""
+) -> _Found:
+    """Return the best point; a `rough` fit ends early."""
     shooting = problem.shooting
     places = shooting.places(x)
     point = _Point(x, starts, *shooting.predicted(x, starts, places, x), places)
@@ -265,10 +274,10 @@ def _minimized(
             break
         if found is None and step.decrease >= small:
             break
-    return point, noise, converged, k
+    return _Found(point, grams, noise, converged, k)
 
 
-def _grams(problem: _Problem, point: _Point, noise: dict[str, Vector], power: int = 1) -> Grams:
+def _grams(problem: _Problem, point: _Point, noise: dict[str, Vector]) -> Grams:
     weights = None if problem.terms.law == SQUARES else lambda name, r: _weight(problem.terms.law, r / noise[name])
     return problem.shooting.grams(point.x, point.starts, point.places, weights)
 
@@ -349,12 +358,9 @@ def _least_noise(source: Source, logs: Sequence[CheckedLog]) -> Vector:
 # the result
 
 
-def _result(
-    sim: Simulation, problem: _Problem, point: _Point, noise: dict[str, Vector], motions: tuple[FittedMotion, ...],
-    converged: bool, iterations: int, errors: str,
-) -> LogFit:  # fmt: skip
-    unknowns = problem.shooting.unknowns
-    grams = _grams(problem, point, noise)
+def _result(sim: Simulation, problem: _Problem, found: _Found, errors: str) -> LogFit:
+    """Return the result. The covariance is that of the last step, which is smaller than a fifth of a deviation."""
+    unknowns, (point, grams, noise, converged, iterations) = problem.shooting.unknowns, found
     N = normal_equations(grams, noise, problem.terms.prior, point.x)
     S, AB = reduced(N)
     covariance = covariance_of(S)
@@ -367,8 +373,8 @@ def _result(
     covariance = T @ covariance @ T.T
     return LogFit(
         tuple(names), tuple(units), values, np.sqrt(np.diagonal(covariance)), covariance, noise,
-        _undetermined(unknowns, N, problem.terms.prior, point.x), _correlation(problem, point), motions, converged,
-        iterations, sim, unknowns, point.x,
+        _undetermined(unknowns, N, problem.terms.prior, point.x), _correlation(problem, point), _motions(problem, point),
+        converged, iterations, sim, unknowns, point.x,
     )  # fmt: skip
 
 

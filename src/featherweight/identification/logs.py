@@ -187,6 +187,11 @@ def windows_of(logs: Sequence[CheckedLog], steps: int) -> Windows:
     return Windows(*np.array(rows, np.int64).T, steps)
 
 
+def some_windows(windows: Windows, every: int) -> Windows:
+    """Return every `every`-th window."""
+    return Windows(*(x[::every] for x in windows[:4]), windows.steps)
+
+
 def window_inputs(windows: Windows, rows: slice, inputs: Sequence[Matrix | None]) -> Tensor | None:
     """Return the inputs (W, steps, k) of some windows; None if no log has any."""
     if all(x is None for x in inputs):

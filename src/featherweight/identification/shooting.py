@@ -26,7 +26,8 @@ from .unknowns import Unknowns
 
 DIFFERENCE = 1e-5  # step of differences, relative to the scale of an unknown; [rad, m] of positions at the start
 OF_SPEEDS = 10.0  # of velocities at the start, relative to those of positions [1/s]
-MOST_SLOPES = 40_000_000  # greatest number of slopes that are kept at once
+MOST_SLOPES = 10_000_000  # greatest number of slopes that are kept at once
+ONE_THREAD = 250_000  # products of numbers up to which OpenBLAS multiplies on one thread: starting threads takes longer
 MOST_STATES = 400_000  # greatest number of states of robots in one rollout
 Weights = Callable[[str, Array], Array]  # weights of residuals (W, n, k) of a channel
 
@@ -119,6 +120,14 @@ class Shooting:
             self._simulations[robots] = made
         sim = self._simulations[robots]
         sim.vary(**{name: np.tile(x, (robots // len(X), *[1] * (x.ndim - 1))) for name, x in self.unknowns.arguments(X).items()})
+        return sim
+
+    def simulation(self, x: Vector) -> Simulation:
+        """Return a simulation of one robot with unknowns x (p,), where that of the unknowns is."""
+        whole = self.unknowns.simulation
+        sim = whole.with_options(on_failure="stop")
+        sim.reset(np.atleast_2d(whole.q)[:1], np.atleast_2d(whole.v)[:1])
+        sim.vary(**self.unknowns.arguments(x[None]))
         return sim
 
     # measurements
@@ -257,20 +266,27 @@ class Shooting:
                 r = self.residuals(name, at, motion, x[None], np.zeros(1))[:, 0]
                 first = source.columns.start + (nv if source.kind == VELOCITIES else 0)
                 own = S[:, :, first : first + r.shape[-1]]
-                w = np.arange(many)[:, None]
-                J = np.empty((*r.shape, self.columns + 1))
-                J[..., :-1] = own[w, at.low]
-                if (at.part != 0.0).any():
-                    J[..., :-1] += at.part[..., None, None] * (own[w, at.low + 1] - own[w, at.low])
-                J[..., :-1] *= self.measured(name, at)[..., None]
+                w, n = np.arange(many)[:, None], int(at.low[0, 0] + at.part[0, 0])
+                measured = self.measured(name, at)
+                if (at.low + at.part == np.arange(n, n + at.low.shape[1])).all():  # in each step
+                    J = own[:, n : n + at.low.shape[1]]
+                else:
+                    J = own[w, at.low]
+                    if (at.part != 0.0).any():
+                        J += at.part[..., None, None] * (own[w, at.low + 1] - J)
+                if not measured.all():
+                    J[..., :-1] *= measured[..., None]
                 self._measured_columns(name, at, motion, x, steps, J)
                 J[..., -1] = r
                 sums[name].append(_sums(name, J, weights))
-                counts[name].append(self.measured(name, at).sum(axis=1))
+                counts[name].append(measured.sum(axis=1))
         return Grams({n: np.concatenate(s) for n, s in sums.items()}, {n: np.concatenate(c) for n, c in counts.items()})
 
     def _slopes_of_motion(self, which: slice, x: Vector, starts: Starts, kept: int) -> tuple[Array, Array, Array, Array]:
-        """Return states (W, steps + 1, nv) twice, slopes (W, steps + 1, kept, 2 nv + p) of some windows, and which failed."""
+        """Return states (W, steps + 1, nv) twice, slopes (W, steps + 1, kept, m) of some windows, and which failed.
+
+        The last column of the slopes is free.
+        """
         nv, h, many, steps = self.robot.nv, self.step, which.stop - which.start, self.windows.steps
         sim = self._fleet(many, x[None])
         sim.reset(starts.q[which], starts.v[which])
@@ -286,9 +302,9 @@ class Shooting:
         Y, by_parameters = self.robot.inverse_dynamics_regressor, self.unknowns.inertial_slopes(x)
         inertial = np.flatnonzero(by_parameters.any(axis=0))
         Q, V = np.empty((many, steps + 1, nv)), np.empty((many, steps + 1, nv))
-        S, kept_S = np.zeros((many, 2 * nv, self.columns)), np.empty((many, steps + 1, kept, self.columns))
+        S, kept_S = np.zeros((many, 2 * nv, self.columns)), np.zeros((many, steps + 1, kept, self.columns + 1))
         S[:, np.arange(2 * nv), np.arange(2 * nv)] = 1.0
-        Q[:, 0], V[:, 0], kept_S[:, 0] = sim.q, sim.v, S[:, :kept]
+        Q[:, 0], V[:, 0], kept_S[:, 0, :, :-1] = sim.q, sim.v, S[:, :kept]
         failed = np.zeros(many, bool)
         for n in range(steps):
             now = {name: u[:, n] for name, u in inputs.items() if u is not None}
@@ -304,7 +320,7 @@ class Shooting:
                 F[:, velocity, k] = now["tau"][:, velocity] / x[k]
             S = slopes.A @ S
             S[..., 2 * nv :] += slopes.B @ F
-            kept_S[:, n + 1] = S[:, :kept]
+            kept_S[:, n + 1, :, :-1] = S[:, :kept]
         return Q, V, kept_S, failed
 
     def _differences(self, x: Vector) -> Vector:
@@ -355,7 +371,12 @@ def _sums(name: str, J: Array, weights: Weights | None) -> Array:
     if weights is not None:
         J *= np.sqrt(weights(name, J[..., -1]))[..., None]
     K = np.swapaxes(J, 1, 2)
-    return np.asarray(np.swapaxes(K, 2, 3) @ K)
+    windows, k, n, m = K.shape
+    found, most = np.zeros((windows, k, m, m)), max(1, ONE_THREAD // (m * m))
+    for i in range(0, n, most):
+        part = K[:, :, i : i + most]
+        found += np.swapaxes(part, 2, 3) @ part
+    return found
 
 
 def _padded(x: Array, windows: int) -> Array:
