@@ -3,7 +3,7 @@
     python benchmarks/peers/identification.py [--seconds 60] [--peer-seconds 60] [--window 0.25]
 
 The robot is a Panda with locked fingers. MuJoCo makes the logs with other parameters, a step of 0.25 ms and the integrator
-"implicitfast", so that the fitted model, with steps of 1 ms and "Euler", is not exact. Encoders have noise of 1e-4 rad at 1 kHz.
+"implicitfast". The fitted model, with steps of 1 ms and "Euler", is not exact. Encoders have noise of 1e-4 rad at 1 kHz.
 Both fits have the same windows, unknown starts of the windows, parameters and initial values. The peer perturbs all starts and
 all parameters with `mujoco.rollout` on threads, and `scipy.optimize.least_squares` takes the sparse Jacobian. Times are wall
 times and processor times of this process. The error on a log that was not used is that of positions 0.25 s after exact states.
@@ -272,7 +272,16 @@ def main() -> None:
                 f"{1e3 * error:.4f}", f"{np.median(np.abs(best.x[:30] / truth - 1.0)) * 100:.2f}",
             ])  # fmt: skip
         print(machine())
-        columns = "fit", "log [s]", "wall [s]", "processors [s]", "Jacobians", "error before [mrad]", "after [mrad]", "median error [%]"
+        columns = (
+            "fit",
+            "log [s]",
+            "wall [s]",
+            "processors [s]",
+            "Jacobians",
+            "error before [mrad]",
+            "after [mrad]",
+            "median error [%]",
+        )
         print(markdown(list(columns), rows))
 
 

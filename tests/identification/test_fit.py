@@ -20,9 +20,9 @@ PENDULUM = """<mujoco><option timestep="0.005" integrator="Euler"/><worldbody><b
 damping="{damping}" armature="{armature}"/><geom type="capsule" fromto="0 0 0 0 0 -0.5" size="0.02" mass="1" contype="0"
 conaffinity="0"/></body></worldbody></mujoco>"""
 
-TWO_JOINTS = """<mujoco><option timestep="0.005"/><worldbody><body name="upper"><joint name="shoulder" axis="0 1 0" damping="{d}"
-armature="{a}" frictionloss="{f}"/><geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.03" mass="1.5"/><body name="lower"
-pos="0 0 -0.4"><joint name="elbow" axis="0 1 0" damping="{d}" armature="{a}" frictionloss="{f}"/><geom type="capsule"
+TWO_JOINTS = """<mujoco><option timestep="0.005"/><worldbody><body name="upper"><joint name="shoulder" axis="0 1 0"
+damping="{d}" armature="{a}" frictionloss="{f}"/><geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.03" mass="1.5"/>
+<body name="lower" pos="0 0 -0.4"><joint name="elbow" axis="0 1 0" damping="{d}" armature="{a}" frictionloss="{f}"/><geom type="capsule"
 fromto="0 0 0 0 0 -0.3" size="0.02" mass="{m}"/></body></body></worldbody><contact><exclude body1="upper" body2="lower"/>
 </contact></mujoco>"""
 
@@ -102,7 +102,7 @@ def test_a_two_joint_arm_with_gaps_and_a_slow_encoder() -> None:
 
 
 def test_offsets_and_a_delay() -> None:
-    time, tau, q, v = driven(two_joints(0.2, 0.03, 0.0), 5.0, 1.0)
+    time, tau, q, _ = driven(two_joints(0.2, 0.03, 0.0), 5.0, 1.0)
     late = 0.0123
     at = np.clip((time - late) / STEP, 0.0, None)
     low = at.astype(int)
@@ -157,8 +157,9 @@ def test_agrees_with_least_squares_of_scipy() -> None:
     np.testing.assert_allclose(found.deviations, np.sqrt(np.diagonal(cov)), rtol=0.02)  # of forward differences
 
 
-BOX = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 1" friction="1"/><body name="box" pos="0 0 0.03">
-<freejoint name="free"/><geom type="box" size="0.15 0.1 0.03" mass="2" friction="{friction}"/></body></worldbody></mujoco>"""
+BOX = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 1" friction="1"/><body name="box"
+pos="0 0 0.03"><freejoint name="free"/><geom type="box" size="0.15 0.1 0.03" mass="2" friction="{friction}"/></body>
+</worldbody></mujoco>"""
 
 
 def test_friction_of_a_box_that_is_pushed() -> None:
@@ -214,7 +215,7 @@ def test_errors_between_windows_are_those_of_white_noise_where_it_is_white() -> 
 def test_logs_that_cannot_be_fitted_are_refused() -> None:
     sim, time = fw.Simulation(pendulum(), step=STEP), np.arange(20) * STEP
     good = {"q": np.zeros((20, 1))}
-    with pytest.raises(ValueError, match="no joint or sensor 'hinges'.*hinge"):
+    with pytest.raises(ValueError, match=r"no joint or sensor 'hinges'.*hinge"):
         fit(sim, Log(time, {"hinges": np.zeros(20)}), ["damping"])
     with pytest.raises(ValueError, match=r"'q' must have shape \(20, 1\)"):
         fit(sim, Log(time, {"q": np.zeros((19, 1))}), ["damping"])

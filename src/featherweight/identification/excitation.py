@@ -57,18 +57,18 @@ def excite(
     Each joint moves by a sum of sines and cosines with `harmonics` frequencies, the multiples of 1 / duration, about the
     middle of its limits (about zero without limits, by at most 1 rad or m). The coefficients maximize the determinant of the
     information YᵀY of the regressor of the base parameters, with `friction` and `armature` as in `base_parameters`
-    (D-optimality), by random steps of which there are `iterations`. Velocities stay below `velocity` (nv,), by default the robot's limits. The amplitude
-    is reduced until forces of the model stay below `effort` (nv,), by default the robot's limits. Collisions are not checked.
+    (D-optimality), by an evolution strategy with `iterations` steps. Velocities stay below `velocity` (nv,), by default the
+    robot's limits. The amplitude is reduced until forces of the model stay below `effort` (nv,), by default the robot's limits.
+    Collisions are not checked.
 
     Raises ValueError for robots with loops, couplings or joints of several degrees of freedom, and if gravity alone exceeds
-    the effort limits. Raises ImportError without scipy.
+    the effort limits.
     """
     if robot.closed or any(j.type.nq != 1 for j in robot.joints):
         raise ValueError(f"{robot.name}: excite needs joints with one degree of freedom each, without loops and couplings")
     base = base_parameters(robot, friction=friction, armature=armature)
-    speed, forces = (_limits(robot, what, given, own) for what, given, own in (
-        ("velocity", velocity, robot.velocity_limit), ("effort", effort, robot.effort_limit)
-    ))  # fmt: skip
+    speed = _limits(robot, "velocity", velocity, robot.velocity_limit)
+    forces = _limits(robot, "effort", effort, robot.effort_limit)
     series = _Series(robot, duration, harmonics, speed)
     times = np.arange(SAMPLES * harmonics) * duration / (SAMPLES * harmonics)
     generator, best, size = np.random.default_rng(rng), -np.inf, 1.0

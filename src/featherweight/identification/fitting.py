@@ -230,9 +230,7 @@ def _stages(logs: Sequence[CheckedLog], steps: int, states: int, unknowns: int) 
     return [some_windows(short, max(1, len(short) // few)), whole]
 
 
-def _minimized(
-    problem: _Problem, x: Vector, starts: Starts, iterations: int, rough: bool
-) -> _Found:
+def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, rough: bool) -> _Found:
     """Return the best point; a `rough` fit ends early."""
     shooting = problem.shooting
     places = shooting.places(x)
@@ -240,9 +238,11 @@ def _minimized(
     if point.motion.failed.any():
         w = int(np.flatnonzero(point.motion.failed)[0])
         at = shooting.logs[shooting.windows.log[w]].start + shooting.windows.first[w] * shooting.step
-        raise SimulationError(f"the window of the log from {at:g} s fails at the initial values; give others, or shorter windows", at)
+        raise SimulationError(
+            f"the window of the log from {at:g} s fails at the initial values; give others, or shorter windows", at
+        )
     noise = _noise(problem, point, None)
-    damping, converged, k, small = FIRST_DAMPING, False, 0, SMALL_DECREASE * len(x)
+    damping, converged, small = FIRST_DAMPING, False, SMALL_DECREASE * len(x)
     for k in range(1, iterations + 1):
         if rough:
             small = ROUGH * _objective(problem, point, noise)
@@ -329,7 +329,7 @@ def _noise(problem: _Problem, point: _Point, at: tuple[Grams, dict[str, Vector]]
 
 
 def _scaled(law: str, u: Array) -> Array:
-    """Return terms whose mean is one for normal residuals u, in deviations: those of Huber's proposal 2, or of Student's scale."""
+    """Return terms whose mean is one for normal residuals u: those of Huber's proposal 2, or of Student's scale."""
 
     def term(u: Array) -> Array:
         weight = _weight(law, u)
@@ -379,14 +379,16 @@ def _result(sim: Simulation, problem: _Problem, found: _Found, errors: str) -> L
 
 
 def _between_windows(grams: Grams, noise: Mapping[str, Vector], N: Any, AB: Array, covariance: Matrix) -> Matrix:
-    """Return the covariance (p, p) from the variation of the gradients of windows (sandwich; White 1980, Liang and Zeger 1986)."""
+    """Return the covariance (p, p) from the variation of the gradients of windows (Liang and Zeger 1986)."""
     p = len(covariance)
     s = N.A.shape[1]
     own = np.sum([np.einsum("wci,c->wi", G[..., s:-1, -1], noise[name] ** -2.0) for name, G in grams.sums.items()], axis=0)
     scores = own - np.einsum("wsp,ws->wp", AB, N.a)
     W = len(scores)
-    if W <= p:
-        raise ValueError(f"errors='windows' needs more windows than parameters ({W} for {p}): give longer logs or a shorter window")
+    if p >= W:
+        raise ValueError(
+            f"errors='windows' needs more windows than parameters ({W} for {p}): give longer logs or a shorter window"
+        )
     meat = scores.T @ scores * (W / (W - 1.0))
     return np.asarray(covariance @ meat @ covariance)
 
@@ -398,7 +400,11 @@ def _inflation(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) ->
     ])  # fmt: skip
     weight = _weight(problem.terms.law, u)
     score = weight * u
-    slope = (np.abs(u) <= CORNER) * 1.0 if problem.terms.law == HUBER else weight - 2.0 * (FREEDOM + 1.0) * u * u / (FREEDOM + u * u) ** 2
+    slope = (
+        (np.abs(u) <= CORNER) * 1.0
+        if problem.terms.law == HUBER
+        else weight - 2.0 * (FREEDOM + 1.0) * u * u / (FREEDOM + u * u) ** 2
+    )
     return float(np.mean(score**2) * np.mean(weight) / np.mean(slope) ** 2)
 
 
@@ -416,7 +422,9 @@ def _slopes(unknowns: Unknowns, x: Vector) -> Matrix:
 def _undetermined(unknowns: Unknowns, N: Any, prior: Prior, x: Vector) -> tuple[str, ...]:
     """Return the directions in which logs leave errors as large as the prior, or the scale of the parameters without one."""
     S = reduced(N)[0] - np.diag(prior.information + prior.weak)
-    scale = np.where(np.isfinite(unknowns.field("deviation")), unknowns.field("deviation"), np.maximum(unknowns.field("scale"), np.abs(x)))
+    scale = np.where(
+        np.isfinite(unknowns.field("deviation")), unknowns.field("deviation"), np.maximum(unknowns.field("scale"), np.abs(x))
+    )
     values, vectors = np.linalg.eigh(S * np.outer(scale, scale))
     found = []
     names = [u.name for u in unknowns.list]
@@ -426,9 +434,8 @@ def _undetermined(unknowns: Unknowns, N: Any, prior: Prior, x: Vector) -> tuple[
         vector = vector / vector[np.argmax(np.abs(vector))]
         order = np.argsort(-np.abs(vector), kind="stable")
         terms = [k for k in order if abs(vector[k]) > 0.1][:6]
-        found.append(" ".join(
-            names[k] if n == 0 else f"{'-' if vector[k] < 0 else '+'} {abs(vector[k]):.2g} {names[k]}" for n, k in enumerate(terms)
-        ))  # fmt: skip
+        others = [f"{'-' if vector[k] < 0 else '+'} {abs(vector[k]):.2g} {names[k]}" for k in terms[1:]]
+        found.append(" ".join([names[terms[0]], *others]))
     return tuple(found)
 
 
@@ -449,7 +456,9 @@ def _motions(problem: _Problem, point: _Point) -> tuple[FittedMotion, ...]:
     shooting, windows, motions = problem.shooting, problem.shooting.windows, []
     for i, log in enumerate(shooting.logs):
         q, v = (np.empty((log.steps + 1, x.shape[-1])) for x in (point.motion.q, point.motion.v))
-        residuals = {name: np.full((len(x.values), len(shooting.sources[name].components)), np.nan) for name, x in log.samples.items()}
+        residuals = {
+            name: np.full((len(x.values), len(shooting.sources[name].components)), np.nan) for name, x in log.samples.items()
+        }
         for w in np.flatnonzero(windows.log == i):
             first, begin, end = int(windows.first[w]), max(int(windows.begin[w]), 0), int(windows.end[w])
             for made, x in ((q, point.motion.q), (v, point.motion.v)):

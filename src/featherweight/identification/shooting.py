@@ -63,9 +63,7 @@ class Grams(NamedTuple):
 class Shooting:
     """Predictions of the measurements in all windows."""
 
-    def __init__(
-        self, unknowns: Unknowns, logs: Sequence[CheckedLog], sources: Mapping[str, Source], windows: Windows
-    ) -> None:
+    def __init__(self, unknowns: Unknowns, logs: Sequence[CheckedLog], sources: Mapping[str, Source], windows: Windows) -> None:
         self.unknowns, self.logs, self.sources, self.windows = unknowns, logs, sources, windows
         self.robot = unknowns.simulation.robot
         self.step = unknowns.simulation.step_size
@@ -119,7 +117,9 @@ class Shooting:
             made.reset(q, v)
             self._simulations[robots] = made
         sim = self._simulations[robots]
-        sim.vary(**{name: np.tile(x, (robots // len(X), *[1] * (x.ndim - 1))) for name, x in self.unknowns.arguments(X).items()})
+        sim.vary(
+            **{name: np.tile(x, (robots // len(X), *[1] * (x.ndim - 1))) for name, x in self.unknowns.arguments(X).items()}
+        )
         return sim
 
     def simulation(self, x: Vector) -> Simulation:
@@ -249,7 +249,7 @@ class Shooting:
         A state s after a step depends on the start and the unknowns as S+ = A S + B F, where F are the joint forces that a
         change of the unknowns replaces: -Y(q, v, a) for inertial parameters, with the regressor Y and the mean acceleration a.
         """
-        nv, moves = self.robot.nv, self.unknowns.moves
+        nv = self.robot.nv
         sums: dict[str, list[Array]] = {name: [] for name in self.sources}
         counts: dict[str, list[Array]] = {name: [] for name in self.sources}
         kept = 2 * nv if any(s.kind == VELOCITIES for s in self.sources.values()) else nv
@@ -344,7 +344,9 @@ class Shooting:
             else:
                 J[..., first + k] = (self.residuals(name, at, base, x[None], -shift)[:, 0] - ahead) / self.step
 
-    def predicted(self, x: Vector, starts: Starts, places: Mapping[str, Placed], reference: Vector) -> tuple[dict[str, Array], Motion]:
+    def predicted(
+        self, x: Vector, starts: Starts, places: Mapping[str, Placed], reference: Vector
+    ) -> tuple[dict[str, Array], Motion]:
         """Return the residuals (W, n, k) of all channels, and the motions, at unknowns x and starts.
 
         The places are those for the unknowns `reference`. `Motion.failed` marks windows that fail.
@@ -389,7 +391,9 @@ def _longer(which: slice, windows: int) -> Any:
     return np.minimum(np.arange(which.start, which.start + windows), which.stop - 1)
 
 
-def _sensed(sim: Simulation, q: Matrix, v: Matrix, steps: int, inputs: Mapping[str, Array]) -> tuple[Array, Array, Array, Array]:
+def _sensed(
+    sim: Simulation, q: Matrix, v: Matrix, steps: int, inputs: Mapping[str, Array]
+) -> tuple[Array, Array, Array, Array]:
     """Return states and readings of sensors (robots, steps + 1, .), and which robots failed."""
     sim.reset(q, v)
     readings = np.asarray(sim.sensors())

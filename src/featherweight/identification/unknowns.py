@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Vector
-from ..checks import NAME, NOTHING, NonNegative, Positive, checked, either, list_of, one_of
+from ..checks import NAME, NOTHING, Positive, checked, either, list_of, one_of
 from ..model.inertial_parameters import NAMES
 from ..model.types import JointType
 from ..names import UnknownNameError, choose_from
@@ -239,7 +239,9 @@ class Unknowns:
             raise ValueError(f"fit: 'inertia' of {name!r} includes its mass and centre; do not give them as well")
         mass = float(self._robot.inertial_parameters[body, 0])
         if mass <= 0.0 and x.kind != INERTIA:
-            raise ValueError(f"fit: {name!r} has no mass in the model; give it one (Description.with_inertias), or fit a payload")
+            raise ValueError(
+                f"fit: {name!r} has no mass in the model; give it one (Description.with_inertias), or fit a payload"
+            )
         self._inertial[body] = made
         return mass
 

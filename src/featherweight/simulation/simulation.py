@@ -423,7 +423,8 @@ class Simulation(SuggestsNames):
         }
         if parameters is not None and self.robot.model.carried:
             raise NotImplementedError(f"inertial parameters of {self.robot.name}, with gravity compensation, cannot vary")
-        varied, every = varied_arrays(self._fleet, given, parameters, armature), {"parameters": parameters, "armature": armature}
+        varied = varied_arrays(self._fleet, given, parameters, armature)
+        every = {"parameters": parameters, "armature": armature}
         copies: dict[int, Simulation] = vars(self).get("_copies", {})
         for kind, copied in list(copies.items()):
             if len(copied._fleet.q) != len(self._fleet.q):
