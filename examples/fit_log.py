@@ -3,9 +3,9 @@
     python examples/fit_log.py [--output output]        pip install 'featherweight[demo]' mujoco
 
 The code is that of docs/guides/identification.md: MuJoCo simulates an arm with two joints, with a shorter step and another
-integrator. The fit finds friction, armature, a mass and the offset of an encoder. The picture, fit_log.png, shows the encoder of
-the elbow beside the nominal and the fitted arm, which both start from the same state and follow the same torques, and the errors
-of the parameters before and after the fit.
+integrator. The fit finds friction, armature, a mass and the offset of an encoder. The picture, fit_log.png, shows the encoder
+of the elbow beside the nominal and the fitted arm, which both start from the same state and follow the same torques. It also
+shows the errors of the parameters before and after the fit.
 """
 
 import matplotlib
@@ -21,7 +21,8 @@ ARM = """<mujoco><option timestep="{step}" integrator="{integrator}"/><worldbody
 <body name="upper"><joint name="shoulder" axis="0 1 0" damping="{d}" armature="{a}" frictionloss="{f}"/>
 <geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.03" mass="1.5" contype="0" conaffinity="0"/>
 <body name="lower" pos="0 0 -0.4"><joint name="elbow" axis="0 1 0" damping="{d}" armature="{a}" frictionloss="{f}"/>
-<geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02" mass="{m}" contype="0" conaffinity="0"/></body></body></worldbody></mujoco>"""
+<geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02" mass="{m}" contype="0" conaffinity="0"/></body></body>
+</worldbody></mujoco>"""
 NOISE, SHOWN = 1e-3, 3.0  # [rad], [s]
 TRUTH = np.array([0.2, 0.2, 0.15, 0.15, 0.03, 0.03, 1.1])
 BEFORE = 0.1, 0.1, 0.1, 0.1, 0.02, 0.02, 0.8

@@ -22,8 +22,9 @@ conaffinity="0"/></body></worldbody></mujoco>"""
 
 TWO_JOINTS = """<mujoco><option timestep="0.005"/><worldbody><body name="upper"><joint name="shoulder" axis="0 1 0"
 damping="{d}" armature="{a}" frictionloss="{f}"/><geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.03" mass="1.5"/>
-<body name="lower" pos="0 0 -0.4"><joint name="elbow" axis="0 1 0" damping="{d}" armature="{a}" frictionloss="{f}"/><geom type="capsule"
-fromto="0 0 0 0 0 -0.3" size="0.02" mass="{m}"/></body></body></worldbody><contact><exclude body1="upper" body2="lower"/>
+<body name="lower" pos="0 0 -0.4"><joint name="elbow" axis="0 1 0" damping="{d}" armature="{a}" frictionloss="{f}"/>
+<geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02" mass="{m}"/></body></body></worldbody>
+<contact><exclude body1="upper" body2="lower"/>
 </contact></mujoco>"""
 
 

@@ -243,7 +243,9 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, ro
         )
     noise = _noise(problem, point, None)
     damping, converged, small = FIRST_DAMPING, False, SMALL_DECREASE * len(x)
-    for k in range(1, iterations + 1):
+    taken = 0
+    while taken < iterations:
+        taken += 1
         if rough:
             small = ROUGH * _objective(problem, point, noise)
         grams = _grams(problem, point, noise)
@@ -274,7 +276,7 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, ro
             break
         if found is None and step.decrease >= small:
             break
-    return _Found(point, grams, noise, converged, k)
+    return _Found(point, grams, noise, converged, taken)
 
 
 def _grams(problem: _Problem, point: _Point, noise: dict[str, Vector]) -> Grams:
