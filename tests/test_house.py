@@ -51,6 +51,7 @@ OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
 CALLED_BY_KEYWORDS = {
     *featherweight.__all__,
     "RobotVectorEnv",
+    "excite",
     "rollout",
     "with_joint",
 }  # public functions, constructors of public classes

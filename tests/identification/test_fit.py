@@ -43,7 +43,7 @@ def driven(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return time (n,), tau (n, nv), and the states q, v (n + 1, .) of a robot under smooth random forces."""
     rng, n = np.random.default_rng(seed), round(seconds / STEP)
-    time = np.arange(n) * STEP
+    time: Floats = np.arange(n) * np.float64(STEP)
     rate, phase = rng.uniform(2.0, 12.0, (4, robot.nv)), rng.uniform(0.0, 6.0, (4, robot.nv))
     tau = size * np.sin(time[:, None, None] * rate + phase).sum(axis=1)
     sim = fw.Simulation(robot, step=STEP, q=start)
@@ -91,7 +91,7 @@ def test_a_two_joint_arm_with_gaps_and_a_slow_encoder() -> None:
     between = q[:-1, 1] + 0.4 * np.diff(q[:, 1])
     slow = dataclasses.replace(slow, values=noisy(between[::4], 7))
     log = Log(time, {"shoulder": y[:, 0], "elbow": slow}, tau=tau)
-    kinds = ["damping", "joint_friction", Parameter("armature", shared=True), Parameter("mass", "lower")]
+    kinds: list[Parameter | str] = ["damping", "joint_friction", Parameter("armature", shared=True), Parameter("mass", "lower")]
     found = fit(fw.Simulation(two_joints(), step=STEP), log, kinds)
     assert found.converged
     truth = {f"{j}.{k}": x for j in ("shoulder", "elbow") for k, x in (("damping", 0.2), ("joint_friction", 0.15))}

@@ -469,6 +469,7 @@ def _motions(problem: _Problem, point: _Point) -> tuple[FittedMotion, ...]:
                 at = point.places[name]
                 own = at.there[w]
                 r = np.where(shooting.measured(name, at)[w], point.residuals[name][w], np.nan)
-                residuals[name][at.index[w, own]] = r[own]
-        motions.append(FittedMotion(log.start + np.arange(log.steps + 1) * shooting.step, q, v, residuals))
+                residuals[name][at.number[w, own]] = r[own]
+        time: Vector = log.start + np.arange(log.steps + 1) * np.float64(shooting.step)
+        motions.append(FittedMotion(time, q, v, residuals))
     return tuple(motions)

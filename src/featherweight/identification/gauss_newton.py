@@ -49,7 +49,7 @@ class Step(NamedTuple):
 
 def weighted(grams: Grams, noise: Mapping[str, Vector]) -> Array:
     """Return the sums (W, m, m) of all components, for their noise."""
-    return np.sum([np.einsum("wcij,c->wij", G, noise[name] ** -2.0) for name, G in grams.sums.items()], axis=0)
+    return np.asarray(np.sum([np.einsum("wcij,c->wij", G, noise[name] ** -2.0) for name, G in grams.sums.items()], axis=0))
 
 
 def normal_equations(grams: Grams, noise: Mapping[str, Vector], prior: Prior, x: Vector) -> Normal:

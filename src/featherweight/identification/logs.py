@@ -151,18 +151,18 @@ def checked_log(sim: Simulation, log: Log, sources: Mapping[str, Source]) -> Che
     if steps < 2:
         raise ValueError(f"Log: the measurements end {last:g} s after the first time, within two steps of {h:g} s")
     at = np.searchsorted(time - time[0], np.arange(steps) * h + ROUNDING * h, side="right") - 1
-    inputs = []
+    inputs: dict[str, Matrix | None] = {}
     for what, x, width in (("tau", log.tau, robot.nv), ("control", log.control, len(sim.forces.actuators))):
         if x is None:
-            inputs.append(None)
+            inputs[what] = None
             continue
         x = np.array(x, float)
         if x.ndim == 1 and width == 1:
             x = x[:, None]
         if x.shape != (len(time), width) or not np.isfinite(x).all():
             raise ValueError(f"Log: {what} must be finite numbers of shape ({len(time)}, {width}); got shape {x.shape}")
-        inputs.append(np.ascontiguousarray(x[at]))
-    return CheckedLog(float(time[0]), steps, *inputs, samples)
+        inputs[what] = np.ascontiguousarray(x[at])
+    return CheckedLog(float(time[0]), steps, inputs["tau"], inputs["control"], samples)
 
 
 def _times(what: str, given: ArrayLike) -> Vector:
@@ -184,12 +184,14 @@ def windows_of(logs: Sequence[CheckedLog], steps: int) -> Windows:
         for w in range(count):
             begin, end = w * steps, min((w + 1) * steps, log.steps)
             rows.append((i, min(begin, log.steps - steps), begin if w else -1, end))
-    return Windows(*np.array(rows, np.int64).T, steps)
+    number, first, begin, end = np.array(rows, np.int64).T
+    return Windows(number, first, begin, end, steps)
 
 
 def some_windows(windows: Windows, every: int) -> Windows:
     """Return every `every`-th window."""
-    return Windows(*(x[::every] for x in windows[:4]), windows.steps)
+    log, first, begin, end = (x[::every] for x in (windows.log, windows.first, windows.begin, windows.end))
+    return Windows(log, first, begin, end, windows.steps)
 
 
 def window_inputs(windows: Windows, rows: slice, inputs: Sequence[Matrix | None]) -> Tensor | None:
@@ -212,7 +214,7 @@ class Placed(NamedTuple):
     part: Array  # (W, n) time from this step, in steps
     values: Array  # (W, n, k) zero where there are none
     there: Array  # (W, n) whether a measurement is at this place
-    index: Array  # (W, n) number of the measurement in its log
+    number: Array  # (W, n) number of the measurement in its log
 
 
 def placed(windows: Windows, samples: Sequence[Samples | None], delay: float, h: float, of_step: bool) -> Placed:
@@ -223,7 +225,7 @@ def placed(windows: Windows, samples: Sequence[Samples | None], delay: float, h:
     """
     found: list[tuple[Array, Array]] = []
     width = next(x.values.shape[1] for x in samples if x is not None)
-    for log, first, begin, end in zip(windows.log, windows.first, windows.begin, windows.end, strict=True):
+    for log, first, begin, end in zip(windows.log.tolist(), windows.first, windows.begin, windows.end, strict=True):
         x = samples[log]
         if x is None:
             found.append((np.zeros(0), np.zeros(0, np.int64)))
@@ -244,8 +246,8 @@ def placed(windows: Windows, samples: Sequence[Samples | None], delay: float, h:
         whole = np.clip(np.floor(at + ROUNDING).astype(np.int64), 0, windows.steps - 1)
         part = at - whole
         part[np.abs(part - np.round(part)) < ROUNDING] = np.round(part[np.abs(part - np.round(part)) < ROUNDING])
-        made.low[w, :k], made.part[w, :k], made.there[w, :k], made.index[w, :k] = whole, part, True, index
-        x = samples[windows.log[w]]
+        made.low[w, :k], made.part[w, :k], made.there[w, :k], made.number[w, :k] = whole, part, True, index
+        x = samples[int(windows.log[w])]
         if x is not None:
             made.values[w, :k] = x.values[index]
     return made

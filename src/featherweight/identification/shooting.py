@@ -92,7 +92,7 @@ class Shooting:
         sim = self._fleet(windows * rows, X)
         first, steps = self.windows, self.windows.steps
         inputs: dict[str, Any] = {}
-        tau = window_inputs(first, which, [x.tau for x in self.logs])
+        tau: Any = window_inputs(first, which, [x.tau for x in self.logs])
         if tau is not None:
             tau = np.repeat(tau, rows, axis=0).reshape(windows, rows, steps, -1)
             for velocity, k in self.unknowns.drives:
@@ -168,7 +168,7 @@ class Shooting:
         if source.sensor is not None and "quat" in source.sensor.kind.value:
             sign = np.sign(np.nansum(values[:, :1] * measured, axis=-1, keepdims=True))
             values = values * np.where(sign == 0.0, 1.0, sign)
-        return np.nan_to_num(measured - values, nan=0.0, copy=False)
+        return np.asarray(np.nan_to_num(measured - values, nan=0.0, copy=False))
 
     def _with_offsets(self, source: Source, values: Array, X: Matrix) -> Array:
         for column, k in self.unknowns.offsets:
@@ -180,9 +180,9 @@ class Shooting:
         """Return measured minus predicted positions, as velocities of the joints; zero where not measured."""
         joints = self._joints[source.name]
         if all(j.type.nq == 1 for j, _ in joints):
-            return np.nan_to_num(measured - values, nan=0.0, copy=False)
+            return np.asarray(np.nan_to_num(measured - values, nan=0.0, copy=False))
         parts = [difference_of_joint(j.type, values[..., at], measured[..., at]) for j, at in joints]
-        return np.nan_to_num(np.concatenate(parts, axis=-1), nan=0.0, copy=False)
+        return np.asarray(np.nan_to_num(np.concatenate(parts, axis=-1), nan=0.0, copy=False))
 
     def measured(self, name: str, at: Placed) -> Array:
         """Return which components (W, n, k) of a channel are measured."""
@@ -290,7 +290,7 @@ class Shooting:
         nv, h, many, steps = self.robot.nv, self.step, which.stop - which.start, self.windows.steps
         sim = self._fleet(many, x[None])
         sim.reset(starts.q[which], starts.v[which])
-        inputs = {
+        inputs: dict[str, Any] = {
             name: window_inputs(self.windows, which, [getattr(log, name) for log in self.logs]) for name in ("tau", "control")
         }  # fmt: skip
         given = inputs["tau"]
@@ -307,7 +307,7 @@ class Shooting:
         Q[:, 0], V[:, 0], kept_S[:, 0, :, :-1] = sim.q, sim.v, S[:, :kept]
         failed = np.zeros(many, bool)
         for n in range(steps):
-            now = {name: u[:, n] for name, u in inputs.items() if u is not None}
+            now: dict[str, Any] = {name: u[:, n] for name, u in inputs.items() if u is not None}
             slopes = sim.derivatives(**now)
             sim.step(**now)
             failed |= sim.failed
@@ -401,7 +401,8 @@ def _sensed(
     Q[:, 0], V[:, 0], S[:, 0] = q, v, readings
     failed = np.zeros(len(q), bool)
     for k in range(steps):
-        sim.step(**{name: x[:, k] for name, x in inputs.items()})
+        now: dict[str, Any] = {name: x[:, k] for name, x in inputs.items()}
+        sim.step(**now)
         failed |= sim.failed
         Q[:, k + 1], V[:, k + 1], S[:, k + 1] = sim.q, sim.v, sim.sensors()
     return Q, V, S, failed

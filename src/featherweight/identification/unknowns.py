@@ -233,7 +233,8 @@ class Unknowns:
     def _of_body(self, x: Parameter, body: int, k: int) -> float:
         present = self._inertial.get(body, Inertial(body))
         field = {MASS: "mass", CENTER: "center", INERTIA: "factor"}[x.kind]
-        made = present._replace(**{field: k})
+        chosen: dict[str, Any] = {field: k}
+        made = present._replace(**chosen)
         name = self._robot.bodies[body].name
         if made.factor >= 0 and (made.mass >= 0 or made.center >= 0):
             raise ValueError(f"fit: 'inertia' of {name!r} includes its mass and centre; do not give them as well")
@@ -396,7 +397,8 @@ def _regular(P: Array) -> Array:
 
 def _with_joints(robot: Robot, values: dict[str, dict[str, float]]) -> Robot:
     """Return the robot with other values of fields of joints, by name."""
-    joints = tuple(replace(j, **values.get(j.name, {})) for j in robot.model.joints)
+    changes: dict[str, Any] = dict(values)
+    joints = tuple(replace(j, **changes.get(j.name, {})) for j in robot.model.joints)
     return robot.with_weights_of(replace(robot.model, joints=joints))
 
 

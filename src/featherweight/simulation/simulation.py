@@ -50,8 +50,9 @@ from .arguments import (
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .defaults import of_the_file, warn_of_what_is_left_out
-from .derivatives import StepDerivatives, Way, products, step_derivatives, way_of
+from .derivatives import StepDerivatives, products, step_derivatives, way_of
 from .fleet import Fleet, Inputs
+from .fleet_slopes import Way
 from .observers import Observer, Pictures, SimulationView
 from .parameter_derivatives import parameter_derivatives
 from .plant import Touchable, plant_of
@@ -190,7 +191,13 @@ class Simulation(SuggestsNames):
         check_pairs(pairs, spheres, ground)
         check_choice("on_failure", on_failure, ON_FAILURE)
         check_threads("Simulation", threads)
-        self._options = {"spheres": spheres, "pairs": pairs, "shapes": shapes, "contact": contact, "joints": joints}
+        self._options: dict[str, Any] = {
+            "spheres": spheres,
+            "pairs": pairs,
+            "shapes": shapes,
+            "contact": contact,
+            "joints": joints,
+        }
         self._options["actuators"] = None if tuple(actuators) == tuple(robot.actuators) else actuators
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         touchable = Touchable(spheres, pairs, ground, shapes)
