@@ -14,10 +14,10 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any
 
 import mujoco
@@ -98,7 +98,8 @@ def recorded(path: Path, seconds: float, seed: int) -> Recorded:
     rate, phase = rng.uniform(1.0, 6.0, (4, 7)), rng.uniform(0.0, 6.0, (4, 7))
     data.qpos[:] = REST
     mujoco.mj_forward(model, data)
-    found = Recorded(STEP * np.arange(n), *(np.empty((n, 7)) for _ in range(3)))
+    time: Floats = np.float64(STEP) * np.arange(n)
+    found = Recorded(time, *(np.empty((n, 7)) for _ in range(3)))
     for k in range(n):
         wanted = REST + 0.5 * SIZE * (np.sin(rate * found.time[k] + phase) - np.sin(phase)).sum(axis=0)
         found.q[k], found.v[k] = data.qpos, data.qvel
@@ -237,9 +238,9 @@ def main() -> None:
 
         def fitted(seconds: float) -> tuple[Any, float, float]:
             n = round(seconds / STEP)
-            wall, work = time.perf_counter(), time.process_time()
+            wall, work = perf_counter(), process_time()
             found = fit(sim, Log(log.time[:n], {"q": y[:n]}, tau=log.tau[:n]), parameters, window=given.window)
-            return found, time.perf_counter() - wall, time.process_time() - work
+            return found, perf_counter() - wall, process_time() - work
 
         fitted(2.0)  # compiles
         found, wall, work = fitted(given.seconds)
@@ -255,14 +256,14 @@ def main() -> None:
             n = round(given.peer_seconds / STEP)
             short = Recorded(log.time[:n], log.tau[:n], log.q[:n], log.v[:n])
             peer = Peer(path, short, y[:n], given.window)
-            wall, work = time.perf_counter(), time.process_time()
+            wall, work = perf_counter(), process_time()
             x0 = peer.start()
             low = np.concatenate([np.full(27, 1e-6), np.full(len(x0) - 27, -np.inf)])
             scale = np.concatenate([np.maximum(np.abs(x0[:30]), 0.05), np.tile([0.1] * 7 + [1.0] * 7, peer.W)])
             best = least_squares(
                 peer.residuals, x0, peer.jacobian, bounds=(low, np.inf), x_scale=scale, tr_solver="lsmr", ftol=1e-5, xtol=1e-6
             )
-            wall, work = time.perf_counter() - wall, time.process_time() - work
+            wall, work = perf_counter() - wall, process_time() - work
             fit_of_peer = fw.Simulation(arguments_of(robot, best.x), step=STEP, q=REST, shapes=False)
             fit_of_peer.reset(REST[None])
             fit_of_peer.vary(damping=best.x[None, :7] / 0.5, joint_friction=best.x[None, 7:14] / 0.3)

@@ -141,7 +141,7 @@ class _Found(NamedTuple):
 
 
 class _Terms(NamedTuple):
-    """What the objective and its steps need besides residuals."""
+    """Parts of the objective and its steps besides residuals."""
 
     prior: Prior
     bounds: tuple[Vector, Vector]
