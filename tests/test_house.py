@@ -35,7 +35,7 @@ BELOW = {  # what each package may import
     "collision": {"array_types", "engine", "extras", "model"},
     "contact": {"array_types", "collision", "engine", "extras", "model"},
     "robot": {"collision", "providers", *BELOW_ROBOT},
-    "identification": {"robot", *BELOW_ROBOT},
+    "identification": {"simulation", "contact", "collision", "robot", *BELOW_ROBOT},
     "exporting": {"robot", "version", *BELOW_ROBOT},
     "viewer": {"simulation", "contact", "collision", "robot", *BELOW_ROBOT},
     "simulation": {"contact", "collision", "providers", "robot", *BELOW_ROBOT},
@@ -53,6 +53,7 @@ OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
 CALLED_BY_KEYWORDS = {
     *featherweight.__all__,
     "RobotVectorEnv",
+    "excite",
     "rollout",
     "with_joint",
 }  # public functions, constructors of public classes

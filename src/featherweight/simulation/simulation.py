@@ -50,8 +50,9 @@ from .arguments import (
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .defaults import of_the_file, warn_of_what_is_left_out
-from .derivatives import StepDerivatives, products, step_derivatives
+from .derivatives import StepDerivatives, products, step_derivatives, way_of
 from .fleet import Fleet, Inputs
+from .fleet_slopes import Way
 from .observers import Observer, Pictures, SimulationView
 from .parameter_derivatives import parameter_derivatives
 from .plant import Touchable, plant_of
@@ -82,7 +83,7 @@ class Rollout(RobotState):
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
 TIME = FINITE.worded("a finite number of seconds")
-CONSTANT = "robot", "step_size", "integrator", "forces", "ground", "on_failure"
+CONSTANT = "robot", "step_size", "integrator", "forces", "ground", "on_failure", "_options"
 WHEN_NEEDED = {"_copies", "_differing", "touching_links"}  # copies that make rollouts and differences, and a list
 MOST_COPIES, FEW = 4, 256  # copies for different numbers of robots; greatest number that has a copy of its own
 
@@ -190,6 +191,14 @@ class Simulation(SuggestsNames):
         check_pairs(pairs, spheres, ground)
         check_choice("on_failure", on_failure, ON_FAILURE)
         check_threads("Simulation", threads)
+        self._options: dict[str, Any] = {
+            "spheres": spheres,
+            "pairs": pairs,
+            "shapes": shapes,
+            "contact": contact,
+            "joints": joints,
+        }
+        self._options["actuators"] = None if tuple(actuators) == tuple(robot.actuators) else actuators
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         touchable = Touchable(spheres, pairs, ground, shapes)
         self._plant = plant = plant_of(robot, actuators, float(step), integrator, touchable, contact, joints)
@@ -241,6 +250,18 @@ class Simulation(SuggestsNames):
         if threads is not None:
             copied._fleet.threads = threads
         return copied
+
+    @exclusive
+    def with_robot(self, robot: Robot) -> Simulation:
+        """Return a simulation of another robot with all options of this one, at the configuration and velocity of this one.
+
+        It suits robots with the same joints, such as `Robot.with_inertial_parameters` returns; actuators that were not given
+        are those of the other robot. Raises ValueError for a robot with other joints, and as `Simulation` does.
+        """
+        if (robot.nq, robot.nv) != (self.robot.nq, self.robot.nv):
+            raise ValueError(f"with_robot: {robot.name} must have the joints of {self.robot.name}")
+        options = {**self._options, "ground": self.ground, "on_failure": self.on_failure, "threads": self._fleet.threads}
+        return Simulation(robot, self.step_size, self.integrator, q=self.q, v=self.v, **options)
 
     # the state
 
@@ -409,10 +430,15 @@ class Simulation(SuggestsNames):
         }
         if parameters is not None and self.robot.model.carried:
             raise NotImplementedError(f"inertial parameters of {self.robot.name}, with gravity compensation, cannot vary")
-        self._fleet.vary(varied_arrays(self._fleet, given, parameters, armature))
-        every = {"parameters": parameters, "armature": armature, **given}
-        self._varied = {name: np.array(x, float) for name, x in every.items() if x is not None}
-        vars(self).pop("_copies", None)
+        varied = varied_arrays(self._fleet, given, parameters, armature)
+        every = {"parameters": parameters, "armature": armature}
+        copies: dict[int, Simulation] = vars(self).get("_copies", {})
+        for kind, copied in list(copies.items()):
+            if len(copied._fleet.q) != len(self._fleet.q):
+                del copies[kind]
+        for moving in (self, *copies.values()):
+            moving._fleet.vary(varied)
+            moving._varied = {name: np.array(x, float) for name, x in {**every, **given}.items() if x is not None}
 
     # moving
 
@@ -472,6 +498,11 @@ class Simulation(SuggestsNames):
         Raises ValueError and SimulationError as `step` does, and NotImplementedError for joints that loops determine in part.
         """
         return step_derivatives(self._fleet, self._fleet.inputs(tau, control, external_forces))
+
+    @property
+    def has_equations(self) -> bool:
+        """Return whether `derivatives` are those of the equations of the step, also for robots that `vary` made different."""
+        return self._plant.contacts.convex and way_of(self._fleet, Inputs()) is Way.EQUATIONS
 
     @exclusive
     def derivative_products(
