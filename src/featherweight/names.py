@@ -306,6 +306,10 @@ CALLED_HERE = _names(
         "dt": "featherweight.Simulation.step_size",
         "t": "featherweight.Simulation.time",
         "set_state": "featherweight.Simulation.reset",
+        "get_state save_state load_state restore_state saveState restoreState": (
+            "featherweight.Simulation.state, a value to keep, pickle and assign"
+        ),
+        "clone": "copy.copy(simulation), by Python's module copy",
         "view display visualize initViewer": "featherweight.Window(robot), a page for the browser",
         "stepSimulation": "featherweight.Simulation.step",
         "simulate": "featherweight.Simulation.run",

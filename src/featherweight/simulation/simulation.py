@@ -106,9 +106,9 @@ class Simulation(SuggestsNames):
 
     Contacts arise between the collision shapes of the robot's file and the file's floor, other shapes fixed to the world, and
     each other where the file's contact rules allow it. `ground`, a `Plane` or `HeightField`, adds a ground; True is the plane z
-    = 0. Collision shapes take part if they have something to touch and no `spheres` are given. The shapes of a file without
-    contact rules and without a floor take part only if `ground` or `shapes=True` is given. `spheres` of the robot (points are
-    spheres without radius) touch the `ground`, and `pairs` of spheres, given by their numbers, touch each other. Two shapes of
+    = 0. Collision shapes take part if they have something to touch: those of a file without contact rules and without a floor
+    only if `ground` or `shapes=True` is given. `shapes=False` leaves them out. `spheres` of the robot (points are spheres
+    without radius) touch the `ground`, and `pairs` of spheres, given by their numbers, touch each other. Two shapes of
     one robot from a file without contact rules (URDF) never touch if they overlap in the file's configuration or at the start;
     `excluded_pairs` names their links. Other rigid bodies that overlap at the start are pushed apart at 1 m/s, with a
     ModelWarning (see `overlaps` of `ContactOptions`). A ModelWarning also lists the contents of the file that are not
@@ -169,6 +169,7 @@ class Simulation(SuggestsNames):
         contact: ContactOptions | str = STANDARD_CONTACT,
         joints: JointOptions = STANDARD_JOINTS,
         actuators: Sequence[Actuator] | PD | None = None,
+        root_forces: bool = False,
         on_failure: str = "raise",
         threads: int | None = None,
     ) -> None:
@@ -185,8 +186,7 @@ class Simulation(SuggestsNames):
         if isinstance(actuators, PD):
             actuators = actuators.actuators(j for j in robot.joints if j.independent)
         actuators = parts_of(Actuator, "actuators", robot.actuators if actuators is None else actuators, "Actuator(...)")
-        if shapes is not None:
-            check_switches(shapes=shapes)
+        check_switches(root_forces=root_forces, **({} if shapes is None else {"shapes": shapes}))
         check_pairs(pairs, spheres, ground)
         check_choice("on_failure", on_failure, ON_FAILURE)
         check_threads("Simulation", threads)
@@ -200,7 +200,7 @@ class Simulation(SuggestsNames):
         self._varied: dict[str, Array] = {}  # arguments of the last `vary`
         self._pictures: Pictures | None = None
         with plant.model.wait:
-            self._fleet = Fleet(plant, threads, on_failure)
+            self._fleet = Fleet(plant, threads, on_failure, root_forces)
             self._sensors = SimulatedSensors(self._fleet)
             self._fleet.begin_as_drawn()
             self.reset(q, v)
@@ -428,8 +428,9 @@ class Simulation(SuggestsNames):
 
         tau (..., nv), control (..., nu) of the actuators, and `external_forces` (..., nbodies, 6) on bodies, as in
         `Robot.inverse_dynamics`, are constant over the steps. tau and external forces are zero by default. Without
-        control, the actuators exert no force, whereas position servos with a control of zero hold zero. tau is limited to the
-        effort limits of the joints. Raises SimulationError if a step fails; the state is then the one before that step.
+        control, the actuators exert no force, whereas position servos with a control of zero hold zero: a ModelWarning says so
+        once if neither tau nor control is given. Another warns once of a tau that pushes a floating joint, unless the
+        simulation has `root_forces=True`. tau is limited to the effort limits of the joints. Raises SimulationError if a step fails; the state is then the one before that step.
         """
         lock = self._use.lock
         try:  # as `exclusive`, which would take twice as long
