@@ -11,6 +11,7 @@ Wrong numbers, arrays and choices raise ValueError; objects of another class, te
 from .caller import warn_caller
 from .checking import checked
 from .hints import CHECKED_LATER
+from .labels import check_labels
 from .kinds import (
     FUNCTION,
     NAME,
@@ -90,6 +91,7 @@ __all__ = [
     "SeedOrNone",
     "Size",
     "argument",
+    "check_labels",
     "array_of",
     "checked",
     "dict_of",

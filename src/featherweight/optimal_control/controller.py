@@ -15,7 +15,7 @@ from ..checks import FINITE, POSITIVE, argument, real_array
 from ..engine.exclusive import Use, exclusive
 from ..names import knows_keywords
 from ..robot.robot import Robot
-from ..simulation.arguments import check_count
+from ..simulation.arguments import check_count, require_unit_rotations
 from .problem import OptimalControl, check_problem
 from .solver import COST, VIOLATION
 from .workspace import Settings, Workspace
@@ -186,6 +186,7 @@ def checked_state(owner: str, robot: Robot, time: float, q: ArrayLike, v: ArrayL
             raise ValueError(f"{owner}: {name} must have shape ({size},); got {x.shape}")
         if not np.isfinite(x).all():
             raise ValueError(f"{owner}: {name} has numbers that are not finite")
+    require_unit_rotations(owner, robot, found[0])
     return found
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
-from ..checks import NUMBER, Seed, argument, array_of, generator, real_array
+from ..checks import NUMBER, SeedOrNone, argument, array_of, generator, real_array
 from ..engine.exclusive import Use, exclusive
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.threads import processors, share_out
@@ -80,9 +80,9 @@ class SamplingController:
     `simulation` to run the samples, which takes much longer: one made for this purpose, with on_failure="stop" and a time step
     of which the step of `ocp` is a multiple; `ocp` then has no contacts. Sequences are interpolated linearly between `nodes`,
     which have the standard deviation `noise` [N m, N], a number or one for each control. Controls stay within the robot's
-    limits. The same seed gives the same controls. Copies and pickles go on with the same plan and the same draws. A call while
-    another thread is in one raises RuntimeError: give each thread a controller, and a simulation, of its own. Raises ValueError
-    for arguments that are invalid.
+    limits. The same seed `rng` gives the same controls; without it, each controller draws other samples. Copies and pickles go
+    on with the same plan and the same draws. A call while another thread is in one raises RuntimeError: give each thread a
+    controller, and a simulation, of its own. Raises ValueError for arguments that are invalid.
     """
 
     @knows_keywords
@@ -98,7 +98,7 @@ class SamplingController:
         penalty: float = 100.0,
         targets: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
-        rng: Seed = 0,
+        rng: SeedOrNone = None,
     ) -> None:
         check_problem("SamplingController", ocp)
         if simulation is not None:

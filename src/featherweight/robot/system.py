@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..algorithms import integration
 from ..array_types import Array, Vector
-from ..checks import SeedOrNone, Size, checked, real_array
+from ..checks import SeedOrNone, Size, check_labels, checked, real_array
 from ..engine.function import CompiledFunction, require_execution
 from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
@@ -206,6 +206,8 @@ class System(ModelView):
 
     def _checked(self, name: str, x: object, n: int) -> Array:
         """Return numbers (..., n) in double precision. Raises ValueError for another length."""
+        if type(x) is not np.ndarray and name in self._labels:
+            check_labels(f"{self.name}: {name}", x, self._labels[name])
         array = real_array(f"{self.name}: {name}", x)
         if array.shape[-1:] != (n,):
             raise ValueError(f"{self.name}: {name} must have shape (..., {n}); got {array.shape}")
@@ -223,8 +225,21 @@ class System(ModelView):
     def input(self, x: Argument) -> Input:
         """Return an argument with the sizes of this robot."""
         if isinstance(x, Configuration):
-            return Input(x.name, (self.nq,), rate=self._rate)
-        return Input(x.name, (self.nv,)) if isinstance(x, Velocity) else x
+            return Input(x.name, (self.nq,), rate=self._rate, labels=self.labels("q"))
+        return Input(x.name, (self.nv,), labels=self.labels("v")) if isinstance(x, Velocity) else x
+
+    def labels(self, of: str) -> tuple[str, ...]:
+        """Return the names of joints with one number in "q" or "v", at its place; "" at the places of other joints."""
+        return self._labels[of]
+
+    @cached_property
+    def _labels(self) -> dict[str, tuple[str, ...]]:
+        made: dict[str, list[str]] = {"q": [""] * self.nq, "v": [""] * self.nv}
+        for j in self.joints:
+            for of, place in (("q", j.q_slice), ("v", j.v_slice)):
+                if place.stop - place.start == 1:
+                    made[of][place.start] = j.name
+        return {of: tuple(names) for of, names in made.items()}
 
     @cached_property
     def _rate(self) -> Program:

@@ -87,7 +87,7 @@ class Trajectory(SuggestsNames):
         `load` and `featherweight view --trajectory` read the .npz file. A film shows the motion in real time, with `rate`
         frames per second of `size` (width, height) pixels, through a `camera` of the robot's file, or from a place that sees
         the whole motion. It needs the robot: `Simulation.run` and `OptimalControl.trajectory` store it in the trajectory, and
-        so does `load` if it is given one. Films need the extra `render`, and .mp4 imageio with its ffmpeg.
+        so does `load` if it is given one. Films need the extra `render`, and .mp4 the extra `film`.
 
         Raises ImportError without these packages, and ValueError for a film of an unknown robot, a camera that the robot does
         not have, or an invalid rate or size.

@@ -11,7 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array
-from ..checks import ARRAY, FUNCTION, NONNEGATIVE, NOTHING, POSITIVE, SWITCH, argument, either, object_of, one_of, shown, whole
+from ..checks import (
+    ARRAY,
+    FUNCTION,
+    NONNEGATIVE,
+    NOTHING,
+    POSITIVE,
+    SWITCH,
+    argument,
+    check_labels,
+    either,
+    object_of,
+    one_of,
+    shown,
+    whole,
+)
 from ..engine.backends.host_arrays import HostArrays
 from ..model.model import MovingJoint
 from ..model.types import JointType
@@ -217,6 +231,15 @@ def with_unit_rotations(robot: Robot, q: Array) -> Array:
     return q
 
 
+def require_unit_rotations(owner: str, robot: Robot, q: Array) -> None:
+    """Raise ValueError for one configuration (nq,) with a quaternion, or cosine and sine, whose length differs from 1 by 1e-3."""
+    if any(abs(np.dot(q[rows], q[rows]) - 1.0) > ROUNDED for _, rows in rotations_of(robot)):
+        try:
+            with_unit_rotations(robot, q)
+        except ValueError as error:
+            raise ValueError(f"{owner}: {error}") from None
+
+
 def chosen_robots(which: ArrayLike, robots: int) -> Array:
     """Return the numbers (k,) of some robots, given as a mask (robots,) or as numbers.
 
@@ -246,6 +269,9 @@ def states(robot: Robot, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Arra
     v is zero by default. Raises ValueError for invalid states, with the name of the joint.
     """
     nq, nv = robot.nq, robot.nv
+    for name, x in (("q", q), ("v", v)):
+        if type(x) is not np.ndarray:
+            check_labels(name, x, robot.labels(name))
     q = numbers("q", q)
     v = np.zeros((*q.shape[:-1], nv)) if v is None else numbers("v", v)
     for name, x, n in (("q", q, nq), ("v", v, nv)):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
+from ..checks import check_labels
 from ..contact.contact_solver import SolverReport
 from ..engine.compilation_messages import WHOLE
 from ..engine.function import CompiledFunction
@@ -489,6 +490,8 @@ class Fleet:
         """Return the inputs of a step as arrays (...) or (robots, ...). Raises ValueError for unfit ones."""
         if tau is None and control is None and external is None:
             return NO_INPUTS
+        if tau is not None and type(tau) is not np.ndarray:
+            check_labels("tau", tau, self.model.robot.labels("v"))
         given, robots = zip(self.plant.input_sizes.items(), (tau, control, external), strict=True), len(self.q)
         return Inputs(*(None if x is None else of_robots(name, x, size, robots) for (name, size), x in given))
 

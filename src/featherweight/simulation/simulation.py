@@ -22,6 +22,7 @@ from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..names import SuggestsNames, knows_keywords
 from ..providers import provided
+from ..robot.checked_states import warn_of_scalar_first
 from ..robot.model_view import EQUAL_LIMITS
 from ..robot.mujoco_order import RobotState
 from ..robot.robot import Robot
@@ -262,7 +263,10 @@ class Simulation(SuggestsNames):
         """
         if isinstance(q, str):
             q = named_configuration(self.robot, q)
+        given = q is not None
         q, v = self._plant.states(q, v)
+        if given:
+            warn_of_scalar_first(self.robot, q)
         argument("time", time, TIME)
         if which is None:
             self._fleet.reset(q, v, float(time))
