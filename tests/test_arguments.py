@@ -33,7 +33,7 @@ def described() -> Any:
 
 def still(robots: int | None = None) -> Any:
     q = None if robots is None else np.zeros((robots, 7))
-    return fw.Simulation(arm(), q=q, joints=fw.JointOptions(limits=False, friction=False))
+    return fw.Simulation(arm(), q=q, joints=fw.JointOptions(limits=False, dry_friction=False))
 
 
 def planned() -> Any:

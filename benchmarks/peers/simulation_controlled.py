@@ -107,7 +107,7 @@ class Following:
     def __init__(self, steps: int) -> None:
         self.robot, self.m = fw.load(PANDA, mimic="independent"), urdf_in_mujoco(PANDA).compile()
         self.m.dof_frictionloss[:] = 0.0
-        self.sim, self.data = fw.Simulation(self.robot, STEP, joints=fw.JointOptions(friction=False)), mujoco.MjData(self.m)
+        self.sim, self.data = fw.Simulation(self.robot, STEP, joints=fw.JointOptions(dry_friction=False)), mujoco.MjData(self.m)
         time = STEP * np.arange(steps)[:, None]
         lower, upper = self.sim.forces.lower, self.sim.forces.upper
         middle, width, rate = 0.5 * (lower + upper), 0.1 * (upper - lower), 2.0 + 0.3 * np.arange(self.robot.nv)

@@ -37,7 +37,7 @@ def rollouts(standing: bool, robots: int, steps: int, rounds: int) -> Row:
     m = talos_in_mujoco(standing, friction=False)
     robot = standing_talos(friction=False) if standing else fw.load(TALOS, base="floating")
     options: dict[str, Any] = dict(spheres=soles(), ground=fw.Plane()) if standing else {}
-    sim = fw.Simulation(robot, STEP, joints=fw.JointOptions(limits=standing, friction=False), **options)
+    sim = fw.Simulation(robot, STEP, joints=fw.JointOptions(limits=standing, dry_friction=False), **options)
     q, v = spread(robot, robots)
     ends = np.empty_like(q)
 

@@ -44,7 +44,7 @@ def test_an_impact_that_spins_bodies_too_fast_for_the_step_is_refused(every: int
     sim = scene("1")
     most = sim.energy() + 0.05 * sim.robot.kinetic_energy(sim.q, sim.v)
     for _ in range(277 // every):
-        sim.run(every * sim.step_size, every=every)
+        sim.run(every * sim.dt, every=every)
         assert sim.energy() < most
     with pytest.raises(fw.SimulationError, match=r"gains energy .* J before it, .* J after; joint 'joint1' moves by"):
         sim.run(0.2, every=every)

@@ -154,7 +154,7 @@ def touching(kind: str) -> Scene:
 @functools.cache
 def legged() -> fw.Robot:
     """Return a trunk on a floating base with two legs, whose joints have limits, dampers, springs, dry friction and efforts."""
-    return scenes.two_legged(SIDES, lower=-0.3, upper=0.2, damping=0.1, stiffness=5.0, friction=0.2, effort=3.0)
+    return scenes.two_legged(SIDES, lower=-0.3, upper=0.2, damping=0.1, stiffness=5.0, dry_friction=0.2, effort=3.0)
 
 
 def standing(robots: int) -> Array:
@@ -178,7 +178,7 @@ def driven(integrator: str, robots: int) -> fw.Simulation:
 def motors(integrator: str, robots: int) -> fw.Simulation:
     """Return motors without stiffness; dry friction is omitted."""
     motor = [fw.Actuator(f"motor{k}", f"hip{k}", gain=2.0, control=(-1.0, 1.0)) for k in (1, 2)]
-    return legs(integrator, robots, actuators=motor, joints=fw.JointOptions(friction=False))
+    return legs(integrator, robots, actuators=motor, joints=fw.JointOptions(dry_friction=False))
 
 
 @functools.cache
@@ -409,7 +409,7 @@ def different(robots: int) -> fw.Simulation:
     rng = np.random.default_rng(8)
     sim.vary(
         parameters=random_parameters(sim.robot, robots, rng=rng), friction=rng.uniform(0.2, 1.0, robots),
-        joint_friction=rng.uniform(0.0, 2.0, robots), damping=rng.uniform(0.0, 2.0, robots),
+        dry_friction=rng.uniform(0.0, 2.0, robots), damping=rng.uniform(0.0, 2.0, robots),
         stiffness=rng.uniform(0.0, 2.0, robots), gains=rng.uniform(0.5, 2.0, robots),
     )  # fmt: skip
     return sim

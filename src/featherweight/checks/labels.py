@@ -24,6 +24,6 @@ def check_labels(what: str, x: Any, labels: Sequence[str]) -> None:
         if isinstance(name, str) and name and name in labels and labels[k] != name:
             right = [x for x in labels if x]
             raise ValueError(
-                f"{what}: column {k} is {name!r}, which belongs in column {labels.index(name)}: numbers are read in the order of the "
-                f"robot's joints; select the columns in this order: {right}"
+                f"{what}: column {k} is {name!r}, which belongs in column {labels.index(name)}, because numbers are read in "
+                f"the order of the robot's joints; select the columns in this order: {right}"
             )

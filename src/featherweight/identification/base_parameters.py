@@ -104,8 +104,8 @@ class BaseParameters:
 
 
 @checked
-def base_parameters(robot: Robot, friction: Chosen = False, armature: Chosen = False) -> BaseParameters:
-    """Return the base parameters of a robot, with `friction` and `armature` as in `Robot.extended_regressor`.
+def base_parameters(robot: Robot, joint_friction: Chosen = False, armature: Chosen = False) -> BaseParameters:
+    """Return the base parameters of a robot, with `joint_friction` and `armature` as in `Robot.extended_regressor`.
 
     Their number is the rank of the regressor at random states, by QR with column pivoting. In the order of the bodies, each
     parameter that is independent of earlier ones begins a group; dependent parameters are added to groups, as by Gautier and
@@ -113,7 +113,7 @@ def base_parameters(robot: Robot, friction: Chosen = False, armature: Chosen = F
 
     Raises ImportError without scipy, and ArithmeticError if the regressor is too ill-conditioned.
     """
-    regressor, rng = robot.extended_regressor(friction, armature), np.random.default_rng(SEED)
+    regressor, rng = robot.extended_regressor(joint_friction, armature), np.random.default_rng(SEED)
     p = len(regressor.names)
     W = _random_regressor(robot, regressor, 4 * p, rng)
     norms = np.linalg.norm(W, axis=0)

@@ -25,7 +25,7 @@ from ..checks import (
 from ..names import Named, missing_attribute
 from . import editing
 from .formats.saving import save_description
-from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, PoseLike, VectorLike
+from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, PoseLike, Shape, VectorLike
 
 BY_NAME = "bodies", "joints", "frames", "loops", "couplings", "closures", "shapes", "tendons", "actuators", "cameras", "sensors"
 
@@ -169,7 +169,7 @@ class Description(Contents):
         effort: float | None = None,
         velocity: float | None = None,
         damping: float | None = None,
-        friction: float | None = None,
+        dry_friction: float | None = None,
         stiffness: float | None = None,
         rest: float | None = None,
         armature: float | None = None,
@@ -181,7 +181,9 @@ class Description(Contents):
         [N m, N], stiffness [N m/rad, N/m] and rest position of the spring, and armature [kg m², kg]. Actuators of MJCF files
         keep their own ranges. Raises ValueError for limits in the wrong order and for negative numbers.
         """
-        given = {"velocity": velocity, "damping": damping, "friction": friction, "stiffness": stiffness, "armature": armature}
+        given = {
+            "velocity": velocity, "damping": damping, "dry_friction": dry_friction, "stiffness": stiffness, "armature": armature
+        }  # fmt: skip
         for name, x in {**given, "effort": effort}.items():
             if x is not None and not x >= 0.0:
                 raise ValueError(f"with_joint: {name} must not be negative; got {x!r}")
@@ -194,6 +196,27 @@ class Description(Contents):
                 raise ValueError(f"with_joint: limits must be (lower, upper), with lower <= upper; got {limits!r}")
             changes |= {"lower": lower, "upper": upper}
         return editing.joint_properties.with_joint(self, (joint,) if isinstance(joint, str) else tuple(joint), changes)
+
+    @checked
+    def with_shape(self, shape: Shape) -> Description:
+        """Return the description with an additional shape, on a link or on the ground (None or "world").
+
+        `Robot.with_obstacles` adds shapes to a robot that is built already. Raises ModelError for the name of another shape and
+        for an unknown link; `build` checks its size.
+        """
+        return editing.shapes.with_shape(self, shape)
+
+    @checked
+    def with_friction(self, friction: float, on: str | Sequence[str] | None = None) -> Description:
+        """Return the description with a coefficient of Coulomb friction of its collision shapes.
+
+        They are all, or those `on` a link or of a name, or several of these. The friction of joints is `dry_friction` of
+        `with_joint`. Contact pairs of MJCF files keep their own. Raises ValueError for a negative coefficient.
+        """
+        if not friction >= 0.0:
+            raise ValueError(f"with_friction: friction must not be negative; got {friction!r}")
+        names = (on,) if isinstance(on, str) else None if on is None else tuple(on)
+        return editing.shapes.with_friction(self, friction, names)
 
     @checked
     def with_joint_type(self, joint: str | Sequence[str], kind: JointType | Any, axis: VectorLike | None = None) -> Description:

@@ -51,13 +51,13 @@ class MovingJoint(SuggestsNames):
     upper: float
     armature: float
     damping: float = 0.0  # this and the following as in `Joint`
-    friction: float = 0.0
+    dry_friction: float = 0.0
     stiffness: float = 0.0
     rest: float = 0.0
     effort: float = math.inf
     velocity: float = math.inf
     limit_softness: Softness = DEFAULT_SOFTNESS
-    friction_softness: Softness = DEFAULT_SOFTNESS
+    dry_friction_softness: Softness = DEFAULT_SOFTNESS
     effort_range: tuple[float, float] | None = None
     drive_compensates: bool = False
     damping_poly: tuple[float, float] = NO_POLY

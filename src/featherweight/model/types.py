@@ -306,13 +306,13 @@ class Joint:
     upper: float = math.inf  # for a spherical joint, the greatest angle of its rotation from zero
     zero: float = 0.0  # coordinate in the file at which the child lies at `placement` (MJCF `ref`)
     damping: float = 0.0  # joint force per velocity [N m s/rad, N s/m]
-    friction: float = 0.0  # greatest force of dry friction [N m, N]
+    dry_friction: float = 0.0  # greatest force of dry friction [N m, N]
     stiffness: float = 0.0  # of the spring [N m/rad, N/m]
     rest: float = 0.0  # coordinate at which the spring's force is zero
     effort: float = math.inf  # greatest force of the joint's drive [N m, N]
     velocity: float = math.inf  # greatest velocity [rad/s, m/s]; files write 0 if it is unknown
     limit_softness: Softness = DEFAULT_SOFTNESS
-    friction_softness: Softness = DEFAULT_SOFTNESS
+    dry_friction_softness: Softness = DEFAULT_SOFTNESS
     effort_range: tuple[float, float] | None = None  # least and greatest force of the drive, if not ±effort
     drive_compensates: bool = False  # the drive supplies the gravity compensation, within its effort
     damping_poly: tuple[float, float] = NO_POLY  # b, c in the force damping v + b |v| v + c v³ [N m s²/rad², N m s³/rad³, ...]
@@ -515,14 +515,14 @@ class Tendon:
     stiffness: float = 0.0  # [N/m, N m/rad]
     rest: tuple[float, float] = (0.0, 0.0)  # lengths between which the spring is slack
     damping: float = 0.0  # [N s/m, N m s/rad]
-    friction: float = 0.0  # greatest force of dry friction [N, N m]
+    dry_friction: float = 0.0  # greatest force of dry friction [N, N m]
     force: tuple[float, float] = (-math.inf, math.inf)
     """Least and greatest sum of the forces of all drives along the tendon, before their limits and gears.
 
     If the sum is beyond, all forces are scaled.
     """
     limit_softness: Softness = DEFAULT_SOFTNESS
-    friction_softness: Softness = DEFAULT_SOFTNESS
+    dry_friction_softness: Softness = DEFAULT_SOFTNESS
     damping_poly: tuple[float, float] = NO_POLY  # as those of `Joint`
     stiffness_poly: tuple[float, float] = NO_POLY
 

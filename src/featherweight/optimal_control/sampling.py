@@ -105,12 +105,12 @@ class SamplingController:
             check_options("SamplingController: simulation", simulation, Simulation)
         ocp.require_given_steps("SamplingController")
         simulation = ocp.simulation if simulation is None else simulation
-        if ocp.repeats or len(set(ocp.steps)) > 1:
+        if ocp.repeats or len(set(ocp.dt)) > 1:
             raise ValueError(
                 "SamplingController: the problem needs phases of one time step, without impacts, that do not repeat"
             )
         self._use = Use(f"the sampling controller of {ocp.robot.name!r}", "make one for each thread")
-        self._step = float(ocp.steps[0])
+        self._step = float(ocp.dt[0])
         self._hold = 1 if simulation is None else steps_of_knot(ocp, self._step, simulation)
         check_count("SamplingController: samples", samples, 2)
         check_count("SamplingController: nodes", nodes, 2)
@@ -253,9 +253,9 @@ def steps_of_knot(ocp: OptimalControl, step: float, simulation: Simulation) -> i
         raise ValueError(
             'SamplingController: failed motions must have infinite cost; create the Simulation with on_failure="stop"'
         )
-    hold = step / simulation.step_size
+    hold = step / simulation.dt
     if abs(hold - round(hold)) > 1e-9 or hold < 1.0 - 1e-9:
         raise ValueError(
-            f"SamplingController: the problem's step {step} s must be a multiple of the simulation's, {simulation.step_size} s"
+            f"SamplingController: the problem's step {step} s must be a multiple of the simulation's, {simulation.dt} s"
         )
     return round(hold)

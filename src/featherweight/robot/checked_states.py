@@ -23,8 +23,8 @@ def check(
 
     The functions themselves do not check, so that they stay fast. The error names the joint: of a number that is not finite; of
     a quaternion, or cosine and sine of a planar joint, whose length differs from 1 by more than `tolerance`; and with
-    `limits=True`, of a coordinate [m, rad] or a velocity beyond its limits by more than `tolerance`. The quaternion (1, 0, 0, 0),
-    which is MuJoCo's for no rotation and half a turn here, gives a ModelWarning.
+    `limits=True`, of a coordinate [m, rad] or a velocity beyond its limits by more than `tolerance`. The quaternion (1, 0, 0,
+    0), which is MuJoCo's for no rotation and half a turn here, gives a ModelWarning.
     """
     configurations = robot._checked("q", q, robot.nq)
     _require_finite(robot, "q", configurations)
@@ -55,8 +55,8 @@ def warn_of_scalar_first(robot: System, q: Array) -> None:
         begin = j.q_slice.stop - 4
         if j.type.rotation == 4 and begin >= j.q_slice.start and (q[..., begin] == 1.0).any():
             warn_caller(
-                f"{robot.name}: the quaternion of joint {j.name!r}, q[{begin}:{begin + 4}], is (1, 0, 0, 0): half a turn about x, "
-                "because w is last here. If it means no rotation, with w first as in MuJoCo and Drake, write (0, 0, 0, 1); "
+                f"{robot.name}: the quaternion of joint {j.name!r}, q[{begin}:{begin + 4}], is (1, 0, 0, 0): half a turn about "
+                "x, because w is last here. If it means no rotation, with w first as in MuJoCo and Drake, write (0, 0, 0, 1); "
                 "featherweight.MujocoOrder converts states"
             )
 

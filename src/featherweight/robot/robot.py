@@ -35,7 +35,7 @@ from . import (
 from . import parametric as of_inertias
 from .arguments import Q0, Q1, Q, V
 from .closing.soundness import loose_joint, loose_rows, require_mass, with_massless
-from .collision import colliding
+from .collision import colliding, obstacles
 from .compiled_member import compiled, functions_of
 from .constraints.constraint import as_constraints
 from .constraints.contact import Constraint
@@ -259,6 +259,7 @@ class Robot(System):
     distances = colliding.distances
     distance_jacobian = colliding.distance_jacobian
     on_ground = colliding.on_ground
+    with_obstacles = obstacles.with_obstacles
 
     @property
     def functions(self) -> dict[str, CompiledFunction[Any]]:

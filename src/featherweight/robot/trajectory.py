@@ -80,20 +80,20 @@ class Trajectory(SuggestsNames):
 
     @checked
     def save(
-        self, path: str | os.PathLike[str], *, rate: Positive = 25.0, size: PixelSize = (640, 480), camera: str | None = None
+        self, path: str | os.PathLike[str], *, fps: Positive = 25.0, size: PixelSize = (640, 480), camera: str | None = None
     ) -> None:
         """Write an .npz file with all arrays, bitwise exact, and the names; or a film, if the path ends with .gif or .mp4.
 
-        `load` and `featherweight view --trajectory` read the .npz file. A film shows the motion in real time, with `rate`
+        `load` and `featherweight view --trajectory` read the .npz file. A film shows the motion in real time, with `fps`
         frames per second of `size` (width, height) pixels, through a `camera` of the robot's file, or from a place that sees
         the whole motion. It needs the robot: `Simulation.run` and `OptimalControl.trajectory` store it in the trajectory, and
         so does `load` if it is given one. Films need the extra `render`, and .mp4 the extra `film`.
 
         Raises ImportError without these packages, and ValueError for a film of an unknown robot, a camera that the robot does
-        not have, or an invalid rate or size.
+        not have, or an invalid number of frames or size.
         """
         if os.fspath(path).lower().endswith(FILMS):
-            provided("Trajectory.save")(path, self, rate, size, camera)
+            provided("Trajectory.save")(path, self, fps, size, camera)
             return
         arrays: dict[str, Any] = {name: np.asarray(getattr(self, name)) for name in IN_FILES}
         arrays["joints"] = np.array(self.joints, dtype=str)  # an empty array would otherwise hold floats

@@ -21,9 +21,9 @@ def example(name: str) -> Path:
 
     The files are those of the package example-robot-data (0.4 GB with meshes; the extra `robots` installs it): arms ("panda",
     "ur5_robot"), hands ("allegro_right_hand"), quadrupeds ("go2", "hyq_no_sensors"), humanoids ("talos_reduced",
-    "g1_29dof_rev_1_0"), and others, such as "cassie" in SDF. The name of a robot is the name of its URDF or SDF file without the
-    suffix; "go2.srdf" is the SRDF file in the same folder. If a file name occurs more than once, its name includes folders, as in
-    "anymal_c_simple_description/urdf/anymal".
+    "g1_29dof_rev_1_0"), and others, such as "cassie" in SDF. The name of a robot is the name of its URDF or SDF file without
+    the suffix; "go2.srdf" is the SRDF file in the same folder. If a file name occurs more than once, its name includes folders,
+    as in "anymal_c_simple_description/urdf/anymal".
 
     `featherweight.robots` has further robots, as functions that return a `Description`; they need no files.
 

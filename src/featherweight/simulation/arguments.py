@@ -45,8 +45,8 @@ DURATION = NONNEGATIVE.worded("zero or more seconds")
 ROBOT = object_of(Robot)
 
 
-def check_step(step: float, integrator: str) -> None:
-    argument("step", step, SECONDS)
+def check_step(dt: float, integrator: str) -> None:
+    argument("dt", dt, SECONDS)
     check_choice("integrator", integrator, INTEGRATORS)
 
 
@@ -232,7 +232,7 @@ def with_unit_rotations(robot: Robot, q: Array) -> Array:
 
 
 def require_unit_rotations(owner: str, robot: Robot, q: Array) -> None:
-    """Raise ValueError for one configuration (nq,) with a quaternion, or cosine and sine, whose length differs from 1 by 1e-3."""
+    """Raise ValueError for a configuration (nq,) with a quaternion, or cosine and sine, whose length differs from 1."""
     if any(abs(np.dot(q[rows], q[rows]) - 1.0) > ROUNDED for _, rows in rotations_of(robot)):
         try:
             with_unit_rotations(robot, q)

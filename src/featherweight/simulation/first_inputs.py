@@ -36,9 +36,9 @@ class FirstInputs:
         self.looks = 0
         pushed, rows = next((name, rows) for name, rows in self.floating.items() if tau[..., list(rows)].any())
         warn_caller(
-            f"{self.robot.name}: tau has forces on the floating joint {pushed!r}, in rows {rows.start} to {rows.stop - 1}, where "
-            "a robot has no motor: they push it from outside. Set them to zero, or give root_forces=True to the Simulation if "
-            "this is what you want"
+            f"{self.robot.name}: tau has forces on the floating joint {pushed!r}, in rows {rows.start} to {rows.stop - 1}, "
+            "where a robot has no motor: they push it from outside. Set them to zero, or give root_forces=True to the "
+            "Simulation if this is what you want"
         )
 
     def warn_of_limp_servos(self) -> None:

@@ -56,7 +56,7 @@ def warn_of_overlaps(robot: Robot, found: list[Overlap]) -> None:
         standing = not any(j.type is JointType.FLOATING for j in robot.joints)
         asked = f". It is fixed to the world and stands {sunk:.2g} m in the ground: load it with base='floating' if it can move"
         warn_caller(
-            f"{robot.name}: bodies overlap at the start: {listed(deep)}. They are separated at {PARTING_SPEED:g} m/s. Start from "
-            "another configuration (robot.on_ground(q) puts a robot on the ground), or turn this into an error "
+            f"{robot.name}: bodies overlap at the start: {listed(deep)}. They are separated at {PARTING_SPEED:g} m/s. Start "
+            "from another configuration (robot.on_ground(q) puts a robot on the ground), or turn this into an error "
             "(contact=featherweight.ContactOptions(overlaps='refuse'))" + (asked if standing and sunk > SUNK else "")
         )

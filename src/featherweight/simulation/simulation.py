@@ -83,7 +83,7 @@ class Rollout(RobotState):
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
 TIME = FINITE.worded("a finite number of seconds")
-CONSTANT = "robot", "step_size", "integrator", "forces", "ground", "on_failure"
+CONSTANT = "robot", "dt", "integrator", "forces", "ground", "on_failure"
 WHEN_NEEDED = {"_copies", "_differing", "touching_links"}  # copies that make rollouts and differences, and a list
 MOST_COPIES, FEW = 4, 256  # copies for different numbers of robots; greatest number that has a copy of its own
 
@@ -94,10 +94,10 @@ class Simulation(SuggestsNames):
     The state is `time` [s], `q` (..., nq) and `v` (..., nv). For many robots at once, q and v have a leading axis. Quaternions
     in q must have unit length; lengths within 1e-3 of 1 are normalized.
 
-    A step takes `step` seconds. The integrator first moves the robot as if it touched nothing. `integrator` is
+    A step takes `dt` seconds. The integrator first moves the robot as if it touched nothing. `integrator` is
     "semi-implicit" (Euler, with damping and springs of joints evaluated at the end of the step), "rk4" or "midpoint" (implicit,
     conserves energy). Impulses at contacts, joint limits and joints with dry friction then change the velocity; the solver
-    computes them by the contact law (see `impulses`). The defaults of `step` and `integrator` are the robot file's values, or
+    computes them by the contact law (see `impulses`). The defaults of `dt` and `integrator` are the robot file's values, or
     1 ms and "semi-implicit" if the file has none.
 
     The contact law is by default that of the robot's file: an MJCF file has MuJoCo's, by which contacts, limits and dry
@@ -151,14 +151,14 @@ class Simulation(SuggestsNames):
     """
 
     robot: Robot
-    step_size: float  # [s]
+    dt: float  # [s]
     integrator: str
 
     @knows_keywords
     def __init__(
         self,
         robot: Robot,
-        step: float | None = None,
+        dt: float | None = None,
         integrator: str | None = None,
         *,
         q: ArrayLike | None = None,
@@ -176,8 +176,8 @@ class Simulation(SuggestsNames):
     ) -> None:
         check_robot("Simulation", robot)
         robot.require_dynamics("Simulation")
-        step, integrator = of_the_file(robot, step, integrator)
-        check_step(step, integrator)
+        dt, integrator = of_the_file(robot, dt, integrator)
+        check_step(dt, integrator)
         if isinstance(contact, str):
             contact = ContactOptions(law=contact)
         check_options("contact", contact, ContactOptions)
@@ -193,8 +193,8 @@ class Simulation(SuggestsNames):
         check_threads("Simulation", threads)
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         touchable = Touchable(spheres, pairs, ground, shapes)
-        self._plant = plant = plant_of(robot, actuators, float(step), integrator, touchable, contact, joints)
-        self.robot, self.step_size, self.integrator = robot, plant.model.h, integrator
+        self._plant = plant = plant_of(robot, actuators, float(dt), integrator, touchable, contact, joints)
+        self.robot, self.dt, self.integrator = robot, plant.model.h, integrator
         self.forces, self.ground, self.on_failure = plant.forces, ground, on_failure
         self._use = Use(f"the simulation of {robot.name!r}", "make one for each thread, such as copy.copy(simulation)")
         self._observers: list[Observer] = []
@@ -387,7 +387,7 @@ class Simulation(SuggestsNames):
         parameters: ArrayLike | None = None,
         armature: ArrayLike | None = None,
         friction: ArrayLike | None = None,
-        joint_friction: ArrayLike | None = None,
+        dry_friction: ArrayLike | None = None,
         damping: ArrayLike | None = None,
         stiffness: ArrayLike | None = None,
         gains: ArrayLike | None = None,
@@ -396,7 +396,7 @@ class Simulation(SuggestsNames):
 
         `parameters` (robots, nbodies, 10) are inertial parameters, as `identification.random_parameters` draws them. `armature`
         (robots, k) is the armature as in `robot.armature`. All other arguments are factors, of shape (robots,), or with one
-        factor for each element: `friction` of contacts; `joint_friction`, `damping` and `stiffness` (robots, n) of degrees of
+        factor for each element: `friction` of contacts; `dry_friction`, `damping` and `stiffness` (robots, n) of degrees of
         freedom of all joints; `gains` (robots, nu) of actuators. A number is the same factor for all robots and elements, or
         the armature of all joints; parameters and armatures without the axis of robots are those of all. A parameter that is
         not given returns to the robot's own value.
@@ -406,7 +406,7 @@ class Simulation(SuggestsNames):
         """
         given = {
             "friction": friction,
-            "joint_friction": joint_friction,
+            "dry_friction": dry_friction,
             "damping": damping,
             "stiffness": stiffness,
             "gains": gains,
@@ -431,10 +431,11 @@ class Simulation(SuggestsNames):
         """Take `steps` steps under joint forces, controls and external forces.
 
         tau (..., nv), control (..., nu) of the actuators, and `external_forces` (..., nbodies, 6) on bodies, as in
-        `Robot.inverse_dynamics`, are constant over the steps. tau and external forces are zero by default. Without
-        control, the actuators exert no force, whereas position servos with a control of zero hold zero: a ModelWarning says so
-        once if neither tau nor control is given. Another warns once of a tau that pushes a floating joint, unless the
-        simulation has `root_forces=True`. tau is limited to the effort limits of the joints. Raises SimulationError if a step fails; the state is then the one before that step.
+        `Robot.inverse_dynamics`, are constant over the steps. tau and external forces are zero by default. Without control, the
+        actuators exert no force, whereas position servos with a control of zero hold zero: a ModelWarning says so once if
+        neither tau nor control is given. Another warns once of a tau that pushes a floating joint, unless the simulation has
+        `root_forces=True`. tau is limited to the effort limits of the joints. Raises SimulationError if a step fails; the state
+        is then the one before that step.
         """
         lock = self._use.lock
         try:  # as `exclusive`, which would take twice as long
@@ -509,7 +510,7 @@ class Simulation(SuggestsNames):
         """Return the derivatives of the state after the step that `step` would take by parameters of the robot, by name.
 
         Parameters are the arguments of `vary`: "parameters" (inertial parameters), "armature", and the factors "friction",
-        "joint_friction", "damping", "stiffness" and "gains", at their values in the last `vary`, or else the robot's own. Each
+        "dry_friction", "damping", "stiffness" and "gains", at their values in the last `vary`, or else the robot's own. Each
         array is (..., 2 nv + na, k), for k numbers of the argument: 10 for each body, one for each joint, degree of freedom or
         actuator, and one friction factor. The state is that of `derivatives`.
 
@@ -561,7 +562,7 @@ class Simulation(SuggestsNames):
         """
         check_duration(duration, every)
         argument("controller", controller, CONTROLLER)
-        steps = round(duration / self.step_size)
+        steps = round(duration / self.dt)
         inputs, history = self._fleet.inputs(tau, control, external_forces), self._sensors.history
         progress = Progress(f"simulation of {self.robot.name!r}, {duration:g} s", steps)
         record = Recording(self._fleet, every, progress)
@@ -684,7 +685,7 @@ class Simulation(SuggestsNames):
 
     def __repr__(self) -> str:
         many = "" if self._fleet.single else f", {len(self._fleet.q)} robots"
-        return f"<Simulation of {self.robot.name!r}: t={self.time:g} s, step={self.step_size:g} s, {self.integrator}{many}>"
+        return f"<Simulation of {self.robot.name!r}: t={self.time:g} s, dt={self.dt:g} s, {self.integrator}{many}>"
 
     # what can be observed
 
@@ -737,7 +738,7 @@ class Simulation(SuggestsNames):
         candidates, points, impulses = self._fleet.contacts_of(robot)
         every = self._plant.contacts.names
         names = [every[c] for c in candidates.tolist()]
-        return ContactsOfRobot(points.copy(), impulses / self.step_size, names)
+        return ContactsOfRobot(points.copy(), impulses / self.dt, names)
 
     def _require_robot(self, robot: int) -> None:
         """Raise an error for a number that is none of a robot."""
@@ -751,7 +752,7 @@ class Simulation(SuggestsNames):
         if not isinstance(which, slice):
             which = chosen_robots(which, len(self._fleet.q))
         arrays: ContactArrays = self._fleet.spread_contacts(which)
-        return arrays.together(which, self.step_size)
+        return arrays.together(which, self.dt)
 
     @property
     def contact_arrays(self) -> ContactArrays:
@@ -784,7 +785,7 @@ class Simulation(SuggestsNames):
 
         A row is force [N], and torque [N m] about the origin of the body's frame in the file, in that frame.
         """
-        forces = self._fleet.contact_wrenches() / self.step_size
+        forces = self._fleet.contact_wrenches() / self.dt
         return np.asarray(forces[0] if self._fleet.single else forces)
 
     @property
@@ -794,7 +795,7 @@ class Simulation(SuggestsNames):
 
         n counts the degrees of freedom of all joints.
         """
-        forces = self._fleet.row_impulses() / self.step_size
+        forces = self._fleet.row_impulses() / self.dt
         return np.asarray(forces[0] if self._fleet.single else forces)
 
     @property

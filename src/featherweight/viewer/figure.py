@@ -107,7 +107,7 @@ class Figure:
                 unread.add(shape.body)
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            warn_caller(f"{self.robot.name}: meshes cannot be read and are drawn as boxes of their inertias: {missing[0]}{more}")
+            warn_caller(f"{self.robot.name}: meshes cannot be read, boxes of inertias are drawn for them: {missing[0]}{more}")
         parts, crowded = _without_crowded(parts)
         for part in crowded:
             self.notes.append(
