@@ -110,7 +110,7 @@ def solve(duration=PERIOD):
     robot, q = standing()
     control = WholeBody(robot, q)
     corners = [fw.ContactPoint(foot, tuple(corner)) for foot in FEET for corner in CORNERS]
-    sim = fw.Simulation(robot, STEP, q=q, spheres=corners, ground=fw.Plane(friction=0.8))
+    sim = fw.Simulation(robot, STEP, q=q, spheres=corners, shapes=False, ground=fw.Plane(friction=0.8))
     return SimpleNamespace(robot=robot, control=control, motion=sim.run(duration, control))
 
 

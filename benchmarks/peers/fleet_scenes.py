@@ -133,7 +133,9 @@ class Talos:
     def simulation(self, **options: Any) -> fw.Simulation:
         drives = fw.PD(STIFFNESS, DAMPING)
         q = talos_posture(self.robot)
-        return fw.Simulation(self.robot, STEP, q=q, spheres=soles(), ground=fw.Plane(), actuators=drives, **options)
+        return fw.Simulation(
+            self.robot, STEP, q=q, spheres=soles(), shapes=False, ground=fw.Plane(), actuators=drives, **options
+        )
 
     def start(self, sim: fw.Simulation, robots: int) -> Start:
         q, v = spread(self.robot, robots)

@@ -25,7 +25,7 @@ class Standing:
     def __init__(self, friction: bool) -> None:
         robot, self.m = standing_talos(friction), talos_in_mujoco(True, friction)
         self.q = talos_posture(robot)
-        self.sim = fw.Simulation(robot, STEP, q=self.q, spheres=soles(), ground=fw.Plane())
+        self.sim = fw.Simulation(robot, STEP, q=self.q, spheres=soles(), shapes=False, ground=fw.Plane())
         self.data = mujoco.MjData(self.m)
         set_state(self.m, self.data, mujoco_states(self.m, robot, self.q[None], np.zeros((1, robot.nv)))[0])
         self.hold = np.zeros(robot.nv)

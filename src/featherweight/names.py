@@ -163,7 +163,8 @@ def public_signature(function: Any, args: Sequence[Any]) -> tuple[str, list[str]
 def unknown_keyword(function: str, keyword: str, known: Sequence[str]) -> TypeError:
     """The error for a keyword that a function does not take."""
     here = [x for x in KEYWORDS_HERE.get(keyword, ()) if x.partition("=")[0] in known]
-    told = f"; here it is {here[0]}" if here else hint(keyword, known)
+    advice = ADVICE.get((function, keyword))
+    told = f"; {advice}" if advice else f"; here it is {here[0]}" if here else hint(keyword, known)
     return TypeError(f"{function} has no argument {keyword!r}{told}; it takes {listed(known)}")
 
 
@@ -392,6 +393,18 @@ KEYWORDS_HERE = {
     "kd": ("damping",),
 }
 """Words for arguments in other libraries, and ours, of which a function takes one."""
+
+_MANY = "q (robots, nq) makes many robots: Simulation(robot, q=np.tile(robot.start(), (64, 1)))"
+
+ADVICE = {
+    **{("Simulation", x): _MANY for x in ("num_envs", "n_envs", "nworld", "batch", "batch_size", "robots", "num_robots")},
+    ("Simulation", "gravity"): "it is that of the robot: featherweight.load(path, gravity=...)",
+    ("Simulation", "substeps"): "give dt= the length of a step, and step(steps=...) their number",
+    ("Simulation.run", "steps"): "write duration=steps * simulation.dt, or step(steps=...), which records nothing",
+    ("Simulation.run", "dt"): "it is an argument of the Simulation",
+    ("Simulation.step", "dt"): "it is an argument of the Simulation",
+}
+"""What to write in place of an argument that a function does not take."""
 
 _CONTACT, _JOINTS = "contact=featherweight.ContactOptions({})", "joints=featherweight.JointOptions({})"
 _OF_CONTACTS = ("friction", "restitution", "pyramid", "margin", "slop", "bounce", "tolerance", "max_penetration", "delassus")

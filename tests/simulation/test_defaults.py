@@ -53,6 +53,14 @@ def test_shapes_touch_where_there_is_anything_to_touch(tmp_path: Path) -> None:
     assert len(names) == 4 and all("point" in name for name in names)
 
 
+def test_spheres_do_not_switch_shapes_off(tmp_path: Path) -> None:
+    """Check that shapes and spheres are independent options."""
+    alone = ball(tmp_path, floor="")
+    spheres = [fw.ContactSphere(alone.bodies[0].name, 0.02, (0.0, 0.0, 0.5))]  # above the ball, never at the ground
+    assert landed(fw.Simulation(alone, ground=fw.Plane(), spheres=spheres))
+    assert not landed(fw.Simulation(alone, ground=fw.Plane(), spheres=spheres, shapes=False))
+
+
 def test_what_is_not_simulated_is_said_once(tmp_path: Path) -> None:
     robot = ball(tmp_path, more='<option o_friction="1 .5 1 1 1"><flag override="enable"/></option>')
     with pytest.warns(fw.ModelWarning, match="two sliding or rolling frictions") as told:

@@ -378,6 +378,8 @@ def _of_frames(
         raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}{meant}")
 
     if relative_to is not None:
+        if relative_to in REFERENCES and relative_to not in robot._named_frames:
+            raise TypeError(f"{robot.name}: {relative_to!r} is a reference, no frame; write reference={relative_to!r}")
         argument(f"{robot.name}: relative_to", relative_to, FRAME)
 
     def make() -> CompiledFunction:

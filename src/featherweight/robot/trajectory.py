@@ -6,6 +6,7 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,11 +91,13 @@ class Trajectory(SuggestsNames):
         so does `load` if it is given one. Films need the extra `render`, and .mp4 the extra `film`.
 
         Raises ImportError without these packages, and ValueError for a film of an unknown robot, a camera that the robot does
-        not have, or an invalid number of frames or size.
+        not have, an invalid number of frames or size, or another ending of the path.
         """
         if os.fspath(path).lower().endswith(FILMS):
             provided("Trajectory.save")(path, self, fps, size, camera)
             return
+        if (suffix := Path(path).suffix.lower()) not in (".npz", ""):
+            raise ValueError(f"save: the path must end with .npz, .gif or .mp4; got {suffix!r}")
         arrays: dict[str, Any] = {name: np.asarray(getattr(self, name)) for name in IN_FILES}
         arrays["joints"] = np.array(self.joints, dtype=str)  # an empty array would otherwise hold floats
         with open(path, "wb") as file:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,9 +19,8 @@ from ..engine.progress import Progress
 from ..engine.threads import check_threads
 from ..model.position_drives import PD
 from ..model.types import Actuator
-from ..names import SuggestsNames, knows_keywords
+from ..names import CALLED_HERE, SuggestsNames, knows_keywords
 from ..providers import provided
-from ..robot.checked_states import warn_of_scalar_first
 from ..robot.model_view import EQUAL_LIMITS
 from ..robot.mujoco_order import RobotState
 from ..robot.robot import Robot
@@ -48,11 +46,13 @@ from .arguments import (
     of_robots,
     pairs_of,
     parts_of,
+    warn_of_scalar_first,
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .defaults import of_the_file, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, products, step_derivatives
 from .fleet import Fleet, Inputs
+from .forces_at_joints import ForcesAtJoints
 from .observers import Observer, Pictures, SimulationView
 from .parameter_derivatives import parameter_derivatives
 from .plant import Touchable, plant_of
@@ -84,6 +84,17 @@ STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
 TIME = FINITE.worded("a finite number of seconds")
 CONSTANT = "robot", "dt", "integrator", "forces", "ground", "on_failure"
+NOT_ASSIGNED = {
+    **{x: f"give it to a new one: Simulation(robot, {x}=...)" for x in ("dt", "integrator", "ground")},
+    **{x: f"with_options({x}=...) returns a copy" for x in ("on_failure", "threads")},
+    **{x: f"it is an argument of step and run: step({x}=...)" for x in ("tau", "control", "external_forces")},
+    "robot": "make a Simulation of the other robot",
+    "forces": "make a Simulation of another robot, or with other actuators",
+    "gravity": "it is that of the robot: featherweight.load(path, gravity=...)",
+    "friction": "give vary(friction=...) a factor, or contact=featherweight.ContactOptions(friction=...) to a new one",
+}
+"""Names that users may want to assign, where this would change nothing, and what to do."""
+
 WHEN_NEEDED = {"_copies", "_differing", "touching_links"}  # copies that make rollouts and differences, and a list
 MOST_COPIES, FEW = 4, 256  # copies for different numbers of robots; greatest number that has a copy of its own
 
@@ -153,6 +164,9 @@ class Simulation(SuggestsNames):
     robot: Robot
     dt: float  # [s]
     integrator: str
+    forces: ForcesAtJoints
+    ground: Ground | None
+    on_failure: str
 
     @knows_keywords
     def __init__(
@@ -194,8 +208,8 @@ class Simulation(SuggestsNames):
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         touchable = Touchable(spheres, pairs, ground, shapes)
         self._plant = plant = plant_of(robot, actuators, float(dt), integrator, touchable, contact, joints)
-        self.robot, self.dt, self.integrator = robot, plant.model.h, integrator
-        self.forces, self.ground, self.on_failure = plant.forces, ground, on_failure
+        fixed = {"robot": robot, "dt": plant.model.h, "integrator": integrator, "forces": plant.forces, "ground": ground}
+        vars(self).update(fixed, on_failure=on_failure)
         self._use = Use(f"the simulation of {robot.name!r}", "make one for each thread, such as copy.copy(simulation)")
         self._observers: list[Observer] = []
         self._varied: dict[str, Array] = {}  # arguments of the last `vary`
@@ -205,6 +219,14 @@ class Simulation(SuggestsNames):
             self._sensors = SimulatedSensors(self._fleet)
             self._fleet.begin_as_drawn()
             self.reset(q, v)
+
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, x: Any) -> None:
+            if name in NOT_ASSIGNED or name in CALLED_HERE:
+                how = NOT_ASSIGNED.get(name) or f"here it is {CALLED_HERE[name]}"
+                raise AttributeError(f"{name!r} of a Simulation cannot be assigned; {how}", name=name)
+            object.__setattr__(self, name, x)
 
     # copies
 
@@ -238,7 +260,7 @@ class Simulation(SuggestsNames):
         copied = copy.deepcopy(self)
         if on_failure is not None:
             check_choice("on_failure", on_failure, ON_FAILURE)
-            copied.on_failure = copied._fleet.on_failure = on_failure
+            vars(copied)["on_failure"] = copied._fleet.on_failure = on_failure
         if threads is not None:
             copied._fleet.threads = threads
         return copied
@@ -295,8 +317,7 @@ class Simulation(SuggestsNames):
     @time.setter
     @exclusive
     def time(self, time: float) -> None:
-        if not math.isfinite(time):
-            raise ValueError(f"time must be a finite number of seconds; got {time!r}")
+        argument("time", time, TIME)
         if self._sensors.history is not None:
             self._sensors.history.shift(time - self._fleet.times)
         self._fleet.set_time(float(time))
@@ -310,6 +331,7 @@ class Simulation(SuggestsNames):
     @exclusive
     def q(self, q: ArrayLike | None) -> None:
         self._put(q, self.v)
+        warn_of_scalar_first(self.robot, self._fleet.q)
 
     @property
     def v(self) -> Array:
@@ -551,7 +573,9 @@ class Simulation(SuggestsNames):
         control: ArrayLike | None = None,
         external_forces: ArrayLike | None = None,
     ) -> Trajectory:
-        """Take steps for `duration` seconds and return the trajectory: every `every`-th state, with the first and the last.
+        """Take steps for `duration` seconds, rounded to whole steps; return the trajectory, with every `every`-th state.
+
+        It has the first and the last state, too.
 
         `controller(time, q, v)` is called before each step. It returns joint forces tau (..., nv), or a pair of tau (or None)
         and controls. It must not change q and v. For many robots, the trajectory has the contacts of the first robot.
@@ -563,6 +587,8 @@ class Simulation(SuggestsNames):
         check_duration(duration, every)
         argument("controller", controller, CONTROLLER)
         steps = round(duration / self.dt)
+        if not steps and duration > 0.0:
+            raise ValueError(f"duration must be a time step, {self.dt:g} s, or more; got {duration!r}")
         inputs, history = self._fleet.inputs(tau, control, external_forces), self._sensors.history
         progress = Progress(f"simulation of {self.robot.name!r}, {duration:g} s", steps)
         record = Recording(self._fleet, every, progress)
