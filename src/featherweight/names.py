@@ -104,7 +104,10 @@ def missing_attribute(owner: object, name: str, otherwise: str = "dir() lists th
     if not name.startswith("_"):
         robot = vars(owner).get("robot") if hasattr(owner, "__dict__") else None
         has_it = not isinstance(robot, str) and hasattr(type(robot), name)  # a trajectory has the name of its robot
-        said += f"; its robot has it: .robot.{name}" if has_it else meant(name, dir(owner)) or f"; {otherwise}"
+        if name in _OF_DESCRIPTIONS and "System" in _classes(owner):
+            said += f"; descriptions have it: featherweight.read(path).{name}(...)"
+        else:
+            said += f"; its robot has it: .robot.{name}" if has_it else meant(name, dir(owner)) or f"; {otherwise}"
     raise AttributeError(said, name=name)
 
 
@@ -400,11 +403,18 @@ ADVICE = {
     **{("Simulation", x): _MANY for x in ("num_envs", "n_envs", "nworld", "batch", "batch_size", "robots", "num_robots")},
     ("Simulation", "gravity"): "it is that of the robot: featherweight.load(path, gravity=...)",
     ("Simulation", "substeps"): "give dt= the length of a step, and step(steps=...) their number",
+    ("Joint", "limits"): "write lower=..., upper=...",
     ("Simulation.run", "steps"): "write duration=steps * simulation.dt, or step(steps=...), which records nothing",
     ("Simulation.run", "dt"): "it is an argument of the Simulation",
     ("Simulation.step", "dt"): "it is an argument of the Simulation",
 }
 """What to write in place of an argument that a function does not take."""
+
+_OF_DESCRIPTIONS = {
+    *("attached", "locked", "mirrored", "renamed", "save", "subtree", "with_closure", "with_coupling", "with_friction"),
+    *("with_inertias", "with_joint", "with_joint_type", "with_loop", "with_payload", "with_shape", "without"),
+}
+"""Methods of descriptions, which users look for at robots."""
 
 _CONTACT, _JOINTS = "contact=featherweight.ContactOptions({})", "joints=featherweight.JointOptions({})"
 _OF_CONTACTS = ("friction", "restitution", "pyramid", "margin", "slop", "bounce", "tolerance", "max_penetration", "delassus")

@@ -136,12 +136,12 @@ class InverseKinematics(SuggestsNames):
     ) -> Reached:
         """Return configurations (..., nq) that solve the tasks within joint limits.
 
-        `targets` is the target of the only task, or a sequence with one target for each task, or a dict by task names. Leading
-        axes broadcast, also with those of `q0` (..., nq), the initial configurations, which are random by default. An attempt
-        ends after `iterations` iterations (ten times as many if tasks without tolerances are minimized; batches check at every
-        third), or when errors no longer decrease. Up to `restarts` attempts follow from random configurations; floating bases
-        start as in q0. `rng` is a seed, which gives the same results each time, or a generator; without it, each call draws
-        other numbers. They differ from those of `random_configuration`.
+        `targets` is the target of the only task (a placement is a matrix or a `Pose`), or a sequence with one target for each
+        task, or a dict by task names. Leading axes broadcast, also with those of `q0` (..., nq), the initial configurations,
+        which are random by default. An attempt ends after `iterations` iterations (ten times as many if tasks without
+        tolerances are minimized; batches check at every third), or when errors no longer decrease. Up to `restarts` attempts
+        follow from random configurations; floating bases start as in q0. `rng` is a seed, which gives the same results each
+        time, or a generator; without it, each call draws other numbers. They differ from those of `random_configuration`.
 
         Raises ValueError, which names the task, for targets or q0 that have a wrong shape, are not finite or contain no
         rotation.
