@@ -206,6 +206,7 @@ class Model:
     actuators: tuple[Actuator, ...] = ()
     configurations: tuple[Configuration, ...] = ()
     shape_links: tuple[str | None, ...] = ()  # the link of each shape in the file; None for the ground
+    obstacles: frozenset[str] = frozenset()  # shapes on the ground that bodies whose joints are on the ground may touch, too
     link_centers: tuple[tuple[str, Vector], ...] = ()  # centres of mass of links with shapes, in their frames
     disabled_collisions: tuple[tuple[str | None, str | None], ...] = ()  # pairs of links with shapes
     contact_pairs: tuple[ContactPair, ...] = ()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated, TypeVar
 
 from ...checks import CHECKED_LATER, checked, shown
 from ...model.checks import require_shapes
 from ...model.description import Description
 from ...model.types import WORLD, Frame, Shape
+from ..system import System
 from .colliding import KNOWN_QUERIES
 
-if TYPE_CHECKING:
-    from ..robot import Robot
-
-R = TypeVar("R", bound="Robot")
+R = TypeVar("R", bound=System)
 
 OF_SHAPES = ("shapes", "_html")  # attributes of a robot that show its shapes
 
@@ -46,6 +44,9 @@ def with_obstacles(robot: R, obstacles: Annotated[Shape | Iterable[Shape], CHECK
     links = tuple(None if shape.body in (None, WORLD) else shape.body for shape in given)
     shapes = [_on_moving_body(robot, shape, link) for shape, link in zip(given, links, strict=True)]
     model = replace(robot.model, shapes=(*robot.model.shapes, *shapes), shape_links=(*robot.model.shape_links, *links))
+    model = replace(
+        model, obstacles=model.obstacles | {shape.name for shape, link in zip(given, links, strict=True) if link is None}
+    )
     other = object.__new__(type(robot))
     vars(other).update({name: x for name, x in vars(robot).items() if name not in OF_SHAPES})
     other._take_model(model)
@@ -53,7 +54,7 @@ def with_obstacles(robot: R, obstacles: Annotated[Shape | Iterable[Shape], CHECK
     return other
 
 
-def _on_moving_body(robot: Robot, shape: Shape, link: str | None) -> Shape:
+def _on_moving_body(robot: System, shape: Shape, link: str | None) -> Shape:
     """Return a shape on a link as one on the moving body that carries the link."""
     if link is None:
         return replace(shape, body=None)
