@@ -140,7 +140,7 @@ def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
         if not named.keys() <= known:
             name, own = public_signature(function, args)
             if now := renamed_keywords(name, named):
-                return call(*args, **now)  # type: ignore[arg-type]
+                return call(*args, **now)
             raise moved_keywords(name, named) or unknown_keyword(name, next(x for x in named if x not in known), own)
         return function(*args, **named)
 

@@ -86,6 +86,8 @@ class Description(Contents):
         For a joint with several coordinates, the position is its part of q, as in `Robot`. Joints that follow locked joints by
         couplings are locked too. Loops remain, except those in which nothing can move; these must be closed at the given
         positions. Raises ModelError for positions that contradict couplings or leave loops open.
+
+            featherweight.read("arm.urdf").locked({"elbow": 0.5})
         """
         return editing.locking.locked(self, positions)
 
@@ -144,6 +146,8 @@ class Description(Contents):
         """Return the description with mass added to a body, in its frame, or to the body of a frame, in that frame.
 
         A number is the mass [kg] of a point at the origin of the body or frame. The combined inertia is exact.
+
+            featherweight.read("arm.urdf").with_payload("hand", 0.5)  # [kg]
         """
         return editing.adding.with_payload(self, on, _payload(inertia))
 
@@ -180,6 +184,8 @@ class Description(Contents):
         [rad/s, m/s] are the greatest of either sign. The others are those of `Joint`: damping [N m s/rad, N s/m], dry friction
         [N m, N], stiffness [N m/rad, N/m] and rest position of the spring, and armature [kg m², kg]. Actuators of MJCF files
         keep their own ranges. Raises ValueError for limits in the wrong order and for negative numbers.
+
+            featherweight.read("arm.urdf").with_joint("elbow", limits=(-1.0, 1.0), dry_friction=0.2)
         """
         given = {
             "velocity": velocity, "damping": damping, "dry_friction": dry_friction, "stiffness": stiffness, "armature": armature
@@ -203,6 +209,9 @@ class Description(Contents):
 
         `Robot.with_obstacles` adds shapes to a robot that is built already. Raises ModelError for the name of another shape and
         for an unknown link; `build` checks its size.
+
+            ball = featherweight.Shape("ball", "hand", "sphere", (0.05,))
+            featherweight.read("arm.urdf").with_shape(ball)
         """
         return editing.shapes.with_shape(self, shape)
 
@@ -212,6 +221,8 @@ class Description(Contents):
 
         They are all, or those `on` a link or of a name, or several of these. The friction of joints is `dry_friction` of
         `with_joint`. Contact pairs of MJCF files keep their own. Raises ValueError for a negative coefficient.
+
+            featherweight.read("arm.urdf").with_friction(0.4, on="hand")
         """
         if not friction >= 0.0:
             raise ValueError(f"with_friction: friction must not be negative; got {friction!r}")
@@ -255,5 +266,7 @@ class Description(Contents):
 
         Warns (ModelWarning) about contents that the file cannot hold, by name. Raises ModelError for closures in a .urdf file,
         and for bodies nested deeper than MuJoCo reads.
+
+            featherweight.read("arm.urdf").locked({"elbow": 0.5}).save("stiff.urdf")
         """
         save_description(self, path)

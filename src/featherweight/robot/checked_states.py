@@ -25,6 +25,8 @@ def check(
     a quaternion, or cosine and sine of a planar joint, whose length differs from 1 by more than `tolerance`; and with
     `limits=True`, of a coordinate [m, rad] or a velocity beyond its limits by more than `tolerance`. The quaternion (1, 0, 0,
     0), which is MuJoCo's for no rotation and half a turn here, gives a ModelWarning.
+
+        robot.check(q, v, limits=True)
     """
     configurations = robot._checked("q", q, robot.nq)
     _require_finite(robot, "q", configurations)

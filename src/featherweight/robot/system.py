@@ -68,6 +68,8 @@ class System(ModelView):
         `start()` returns the initial configuration of an MJCF file. It differs in free joints, which `neutral()` places at the
         world's origin and `start()` where the file places their bodies, and in hinges and slides with a `ref`, which are at
         zero here and at `ref` there.
+
+            q = robot.neutral()
         """
         return self._neutral.copy()
 
@@ -103,6 +105,9 @@ class System(ModelView):
 
         `rng` is a seed or a generator; without it, each call draws other numbers. Joints without limits take angles in ±pi and
         lengths in ±1 m.
+
+            q = robot.random_configuration(rng=0)  # the same numbers in each call
+            many = robot.random_configuration(size=1000)  # (1000, nq), others in each call
         """
         return configuration.random_configuration(self._coordinates, self.nq, rng, size)
 
@@ -263,6 +268,8 @@ class System(ModelView):
 
         "world" is the ground, unless the robot has a frame of this name. Raises ValueError for an unknown name, for a frame on
         an unknown link, and for a placement that is not a rigid motion.
+
+            robot.frame("hand").body  # the moving body that carries the frame
         """
         return self._found(frame)[0]
 

@@ -282,6 +282,8 @@ class Simulation(SuggestsNames):
 
         Raises ValueError for wrong shapes, non-finite numbers, quaternions without unit length (errors up to 1e-3 are
         normalized), open loops, joints far beyond their limits, and unknown names.
+
+            sim.reset(q, time=1.0)
         """
         if isinstance(q, str):
             q = named_configuration(self.robot, q)
@@ -425,6 +427,9 @@ class Simulation(SuggestsNames):
 
         Raises ValueError for wrong shapes, non-finite numbers and negative factors, and for inertias of robots whose
         functions are too large to be traced. Raises NotImplementedError for inertial parameters with gravity compensation.
+
+            fleet = featherweight.Simulation(robot, q=np.tile(q, (3, 1)))
+            fleet.vary(damping=np.array([0.5, 1.0, 2.0]))
         """
         given = {
             "friction": friction,
@@ -458,6 +463,8 @@ class Simulation(SuggestsNames):
         neither tau nor control is given. Another warns once of a tau that pushes a floating joint, unless the simulation has
         `root_forces=True`. tau is limited to the effort limits of the joints. Raises SimulationError if a step fails; the state
         is then the one before that step.
+
+            sim.step(tau, steps=10)
         """
         lock = self._use.lock
         try:  # as `exclusive`, which would take twice as long
@@ -583,6 +590,9 @@ class Simulation(SuggestsNames):
         Raises ValueError for invalid arguments and invalid results of the controller, and SimulationError as `step` does.
         After an error, including one from the controller, the state is the one before the failed step. After Ctrl-C, it is the
         one after the steps that `steps` counts.
+
+            motion = sim.run(0.1, lambda time, q, v: -2.0 * v)  # a controller returns joint forces
+            motion.times, motion.q
         """
         check_duration(duration, every)
         argument("controller", controller, CONTROLLER)
@@ -686,6 +696,8 @@ class Simulation(SuggestsNames):
         """Return the state after `steps` steps from a state, of one robot or of many; this simulation does not change.
 
         Inputs are as in `step`. Raises SimulationError as `step` does.
+
+            later = sim.advance(sim.state, tau=tau, steps=5)
         """
         apart = self._apart_at(state)
         apart.step(tau, control, external_forces, steps=steps)
@@ -717,7 +729,12 @@ class Simulation(SuggestsNames):
 
     @exclusive
     def energy(self) -> Any:
-        """Return the kinetic, potential and spring energy [J], () or (robots,), with each robot's parameters (`vary`)."""
+        """Return the kinetic, potential and spring energy [J], () or (robots,), with each robot's parameters (`vary`).
+
+        For example:
+
+            sim.energy()  # [J]
+        """
         total = self._fleet.energy()
         return float(total[0]) if self._fleet.single else total
 
@@ -759,6 +776,8 @@ class Simulation(SuggestsNames):
 
         Points and forces are in the world frame; forces act on the first of the two bodies. The forces at the contacts of a
         patch are approximately those of least norm with the wrench that the solver found.
+
+            points, forces, names = sim.contacts()
         """
         self._require_robot(robot)
         candidates, points, impulses = self._fleet.contacts_of(robot)
