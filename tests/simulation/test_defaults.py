@@ -56,7 +56,7 @@ def test_shapes_touch_where_there_is_anything_to_touch(tmp_path: Path) -> None:
 def test_spheres_do_not_switch_shapes_off(tmp_path: Path) -> None:
     """Check that shapes and spheres are independent options."""
     alone = ball(tmp_path, floor="")
-    spheres = [fw.ContactSphere(alone.bodies[0].name, 0.02, (0.0, 0.0, 0.5))]  # above the ball, never at the ground
+    spheres = [fw.ContactSphere(alone.bodies[0].name, 0.02, (0.0, 0.0, 50.0))]  # far above the ball
     assert landed(fw.Simulation(alone, ground=fw.Plane(), spheres=spheres))
     assert not landed(fw.Simulation(alone, ground=fw.Plane(), spheres=spheres, shapes=False))
 

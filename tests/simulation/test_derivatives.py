@@ -410,7 +410,7 @@ def test_limits_and_dry_friction() -> None:
 
 def test_limits_friction_and_contacts_of_a_loop() -> None:
     q = np.array(closed(MECHANISMS["four_bar"]()).close([0.4, 1.0, 1.2]))
-    base = with_springs(MECHANISMS["four_bar"](), joint1={"friction": 0.5}, joint3={"friction": 0.5})
+    base = with_springs(MECHANISMS["four_bar"](), joint1={"dry_friction": 0.5}, joint3={"dry_friction": 0.5})
     robot = closed(base)
     agreed(fw.Simulation(robot, H, contact=tight()), q, [0.7], np.array([0.3]))
     way = np.sign(robot.spanning_velocity(q, np.ones(1))[2])

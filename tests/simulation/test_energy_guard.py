@@ -26,7 +26,7 @@ def scene(number: str) -> fw.Simulation:
     for name, kind, parent, child, R, p, axis, lower, upper, friction in made["joints"]:
         lower, upper = (np.inf * s if x is None else x for s, x in ((-1.0, lower), (1.0, upper)))
         placement = fw.Pose(as_matrix(R), as_vector(p))
-        limits = {"lower": lower, "upper": upper, "friction": friction}
+        limits = {"lower": lower, "upper": upper, "dry_friction": friction}
         joints.append(fw.Joint(name, fw.JointType(kind), parent, child, placement, tuple(axis), **limits))
     return fw.Simulation(
         fw.build(fw.describe(bodies, joints)), made["step"], q=made["q"], v=made["v"],

@@ -295,7 +295,7 @@ def test_arguments_of_another_kind_say_what_they_must_be(arguments: dict[str, An
         (fw.ContactOptions, {"pyramid": 4}, TypeError, "pyramid must be True or False; got 4"),
         (fw.ContactOptions, {"delassus": 4}, TypeError, "delassus must be the name of an algorithm or a function; got 4"),
         (fw.JointOptions, {"limits": "some"}, ValueError, r"limits must be True, False or 'all' .* got 'some'"),
-        (fw.JointOptions, {"friction": "no"}, TypeError, "friction must be True or False"),
+        (fw.JointOptions, {"dry_friction": "no"}, TypeError, "dry_friction must be True or False"),
         (fw.JointOptions, {"passive": 1.0}, TypeError, "passive must be True or False"),
     ],
 )
@@ -331,7 +331,12 @@ def test_all_arguments_that_moved_are_fields_of_options() -> None:
     for place, field in MOVED_KEYWORDS.values():
         assert field in fields["JointOptions" in place]
     later = {"overlaps", "law"}
-    assert {name for _, name in MOVED_KEYWORDS} == fields[0] - later | {f"joint_{name}" for name in fields[1]}
+    assert {name for _, name in MOVED_KEYWORDS} == fields[0] - later | {
+        "joint_limits",
+        "joint_friction",
+        "joint_passive",
+        "dry_friction",
+    }
 
 
 def test_robots_of_another_kind_say_how_to_make_one() -> None:

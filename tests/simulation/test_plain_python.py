@@ -184,7 +184,7 @@ def motors(integrator: str, robots: int) -> fw.Simulation:
 @functools.cache
 def four_bars() -> fw.ClosedRobot:
     base = four_bar((0.3, 0.8, 0.6, 0.9))
-    more: dict[str, Any] = {"lower": -0.35, "upper": 0.35, "friction": 0.05, "damping": 0.1}
+    more: dict[str, Any] = {"lower": -0.35, "upper": 0.35, "dry_friction": 0.05, "damping": 0.1}
     joints = [dataclasses.replace(j, **more) if j.name == "joint1" else j for j in base.joints]
     return closed(dataclasses.replace(base, joints=tuple(joints), gravity=(0.0, -9.81, 0.0)))
 
@@ -224,7 +224,12 @@ def many_bodies(integrator: str, robots: int) -> fw.Simulation:
 @functools.cache
 def bent_arm() -> fw.Robot:
     """Return a hinge and a slide with limits, dry friction, and nonlinear springs and dampers."""
-    curves: dict[str, Any] = {"stiffness_poly": (2.0, 9.0), "damping_poly": (0.002, 0.0005), "stiffness": 3.0, "friction": 0.05}
+    curves: dict[str, Any] = {
+        "stiffness_poly": (2.0, 9.0),
+        "damping_poly": (0.002, 0.0005),
+        "stiffness": 3.0,
+        "dry_friction": 0.05,
+    }
     link = fw.Inertia(0.5, (0.0, 0.0, -0.1), (0.003, 0.0, 0.0, 0.003, 0.0, 0.001))
     joints = [
         fw.Joint("hinge", HINGE, WORLD, "upper", axis=Y, lower=-0.2, **curves),

@@ -319,6 +319,12 @@ class OptimalControl:
         spans = self._spans()
         return np.repeat([span.step for span in spans], [span.knots for span in spans])
 
+    @property
+    def steps(self) -> Vector:
+        """The time steps by the name of the last version."""
+        warn_caller("OptimalControl.steps is called 'dt' now; the old name ends with the next version", DeprecationWarning)
+        return self.dt
+
     def _spans(self, begin: int = 0) -> list[Span]:
         """Return the spans of knots with the same contacts; if phases repeat, from a knot of the cycle on."""
         if not self.repeats:

@@ -180,13 +180,13 @@ def test_mimic_and_loops_keep_actuators(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flag", "field"), [("spring", "stiffness"), ("damper", "damping"), ("frictionloss", "friction"), ("actuation", "")]
+    ("flag", "field"), [("spring", "stiffness"), ("damper", "damping"), ("frictionloss", "dry_friction"), ("actuation", "")]
 )
 def test_what_the_file_disables_is_not_there(tmp_path: Path, flag: str, field: str) -> None:
     joint = '<joint name="j" stiffness="1" damping="2" frictionloss="3"/>'
     rest = f'<option><flag {flag}="disable"/></option><actuator><motor joint="j"/></actuator>'
     robot = load_description(mjcf(tmp_path, joint, rest))
-    found = {"stiffness": 1.0, "damping": 2.0, "friction": 3.0} | ({field: 0.0} if field else {})
+    found = {"stiffness": 1.0, "damping": 2.0, "dry_friction": 3.0} | ({field: 0.0} if field else {})
     assert {key: getattr(robot.joints[0], key) for key in found} == found
     assert dict(robot.unused) == ({} if field else {"actuators": "1 disabled"})
     assert len(robot.actuators) == (1 if field else 0)
@@ -243,7 +243,7 @@ def test_negative_armature_of_an_actuator_is_refused_by_name(tmp_path: Path) -> 
 # --- robots made in Python
 
 
-@pytest.mark.parametrize("key", ["armature", "damping", "friction", "stiffness", "effort"])
+@pytest.mark.parametrize("key", ["armature", "damping", "dry_friction", "stiffness", "effort"])
 def test_negative_numbers_of_joints_made_in_python_are_refused_by_name(key: str) -> None:
     wrong: dict[str, Any] = {key: -1.0}
     joint = fw.Joint("j", JointType.REVOLUTE, None, "b", **wrong)
