@@ -57,7 +57,7 @@ def row(scene: FallingScene, steps: int, torque: float, seconds: float, robots: 
         sim.step(tau, control=control)
 
     one, ours, pulled, theirs = (1e6 * t for t in median_times((step, derivatives, products, differences), seconds))
-    contacts = len(sim.contacts())
+    contacts = len(sim.contacts().names)
     state = state.repeated(robots)
     sim.state = state
     each = [1e6 * t / robots for t in median_times((step, derivatives, products), seconds)]

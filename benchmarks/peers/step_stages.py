@@ -76,8 +76,8 @@ def row(scene: FallingScene, contact: str, steps: int, torque: float) -> list[st
     rng = np.random.default_rng(0)
     for _ in range(steps):
         sim.step(torque * rng.standard_normal(sim.robot.nv))
-    fleet = sim._fleet
-    [table] = fleet.attempts(fleet.inputs(np.zeros(sim.robot.nv), None, None))
+    sim.step()
+    table = sim._fleet.last_table()
     counts = table.content.touching.counts
     table.content.touching.collisions.remembers[0] = True
     ends = [median_time(prepared_call(loop.for_tables(table), table.address, kept=table)) for loop in STAGES]

@@ -1,4 +1,4 @@
-"""Tests of the compiled derivatives of steps with rigid contact, against those of one robot after the other."""
+"""Tests of the derivatives of steps with rigid contact, against differences of steps."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ from featherweight.contact.laws import room_for_law
 from featherweight.contact.rigid_answers import PROXIMAL, rigid_answers, write_rigid_answer
 from featherweight.engine.loops.kernels import aligned_numbers
 from featherweight.robots import mini_cheetah
-from featherweight.simulation.derivatives import StepDerivatives, alone, products
+from featherweight.simulation.derivatives import StepDerivatives
 from featherweight.simulation.slope_equations import Sizes, eliminate, places, solve_by_gains
 from oracles.states import Array
 from simulation.scenes import corners, free_bodies, pose, solid_ball, solid_box
+from simulation.step_differences import agreed
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
 
 H = 1e-3
 
 
-def compared(sim: fw.Simulation, tau: Array | None = None, control: Array | None = None) -> StepDerivatives:
-    """Return the derivatives of all robots from the compiled loop, after a comparison with those of one after the other.
-
-    The tolerance relative to the greatest number is 1e-8, because rounding errors grow by the inverse proximal term, 1e6.
-    """
-    given, fleet = sim.derivatives(tau, control), sim._fleet
-    (slopes,) = fleet.slopes.values()
-    assert slopes is not None and not slopes.left
-    matrices = np.concatenate([given.A, given.B, given.B_control], axis=-1).reshape(len(fleet.q), *given.A.shape[-2:-1], -1)
-    names = [given.doubtful] if fleet.single else given.doubtful
-    inputs = fleet.inputs(tau, control, None)
-    for found, doubtful, (expected, same) in zip(matrices, names, alone(fleet, inputs, range(len(fleet.q))), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-8 * np.abs(expected).max())
-        assert set(doubtful) == set(same)
+def compared(sim: fw.Simulation, tau: Array | None = None) -> StepDerivatives:
+    """Return the derivatives of all robots, compared with those of each robot alone, and these with differences of steps."""
+    given, state = sim.derivatives(tau), sim.state
+    alone, robots = sim.with_options(), len(sim._fleet.q)
+    for i in range(robots):
+        alone.state = state[i] if robots > 1 else state
+        force = np.zeros(sim.robot.nv) if tau is None else tau[i] if robots > 1 else tau
+        one = agreed(alone, force, np.zeros(0))
+        if robots > 1:
+            np.testing.assert_allclose(given.A[i], one.A, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(given.B[i], one.B, rtol=1e-12, atol=1e-12)
+            assert given.doubtful[i] == one.doubtful
     return given
 
 
@@ -75,35 +74,26 @@ def test_friction_with_separate_bounds() -> None:
 def test_robots_of_a_fleet_in_all_states() -> None:
     """Check balls that stick, slide, spin, approach, and fly, with the same compiled code."""
     robot = free_bodies(solid_ball(2.0, 0.1))
-    contact = fw.ContactOptions(friction=0.3, tolerance=1e-13)
+    contact = fw.ContactOptions(friction=0.3, tolerance=1e-13, slop=1e-4)
     sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), contact=contact)
     rng, turns = np.random.default_rng(3), Rotation.random(12, random_state=3)
-    gaps = (2e-4, -5e-7, 0.5)
+    gaps = (2e-4, -5e-5, 0.5)
     q = np.stack([pose((0.0, 0.0, 0.1 + gaps[i % 3]), turn) for i, turn in enumerate(turns)])
     sim.reset(q, rng.standard_normal((12, 6)))
     tau, cotangents = rng.standard_normal((2, 12, 12))
     given = compared(sim, tau[:, :6])
-    found = products(sim._fleet, sim._fleet.inputs(tau[:, :6], None, None), cotangents)
-    matrices = np.concatenate([given.A, given.B, given.B_control], axis=2)
+    found, matrices = sim.derivative_products(cotangents, tau[:, :6]), np.concatenate([given.A, given.B, given.B_control], 2)
     np.testing.assert_allclose(found, np.einsum("ri,rij->rj", cotangents, matrices), rtol=0.0, atol=1e-10)
 
 
-def test_robots_whose_overlap_is_separated_are_differentiated_alone() -> None:
-    """Check that a fleet mixes robots of both kinds, and that each has the derivatives that it has alone."""
+def test_robots_whose_overlap_is_separated() -> None:
+    """Check that a fleet mixes robots of which the equations cover the contacts with others."""
     robot = free_bodies(solid_ball(2.0, 0.1))
-    sim, one = (
-        fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), contact=fw.ContactOptions())
-        for _ in range(2)
-    )
+    spheres, contact = [fw.ContactSphere("body0", 0.1)], fw.ContactOptions(tolerance=1e-13)
+    sim = fw.Simulation(robot, H, spheres=spheres, ground=fw.Plane(), contact=contact)
     q = np.stack([pose((0.0, 0.0, 0.1 + gap), Rotation.identity()) for gap in (1e-4, -1e-3, 0.5)])
-    v = np.random.default_rng(4).standard_normal((3, 6))
-    sim.reset(q, v)
-    many = sim.derivatives()
-    (slopes,) = sim._fleet.slopes.values()
-    assert slopes is not None and slopes.left == [1]
-    for i in range(3):
-        one.reset(q[i], v[i])
-        np.testing.assert_allclose(many.A[i], one.derivatives().A, rtol=1e-12, atol=1e-12)
+    sim.reset(q, np.random.default_rng(4).standard_normal((3, 6)))
+    compared(sim)
 
 
 def test_impulses_that_are_not_unique_and_matter_are_doubtful() -> None:
@@ -118,9 +108,7 @@ def test_impulses_that_are_not_unique_and_matter_are_doubtful() -> None:
     )
     for turning, doubtful in ((0.0, False), (3.0, True)):
         sim.reset(pose((0.0, 0.0, 0.1 + 5e-5), Rotation.identity()), [0.7, 0.1, -0.1, 0.0, 0.0, turning])
-        names = sim.derivatives().doubtful
-        (slopes,) = sim._fleet.slopes.values()
-        assert slopes is not None and not slopes.left and bool(names) == doubtful
+        assert bool(sim.derivatives().doubtful) == doubtful
 
 
 def test_elimination_of_matrices_that_are_not_symmetric() -> None:

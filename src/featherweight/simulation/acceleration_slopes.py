@@ -83,7 +83,7 @@ from .smooth_motion import (
 )
 from .stage_records import FOUND, NEAR, SOLVED, WITH_CONTROL, WITH_FORCES, RobotStages
 
-NO_LAW, CONVEX, HELD = range(3)  # contact laws: none, a convex one, rigid contacts
+PARTED = 0.1  # displacement that separates overlaps, in units of slop, below which these count as tolerated
 BOUNCING = 0.99  # part of the speed from which contacts bounce
 SMALL_STEP = 1e-6  # of differences of forces
 BENT = 1e-3  # relative difference of the slopes on both sides above which a force bends
@@ -135,18 +135,18 @@ class AccelerationSlopes(NamedTuple):
     spare: Vector  # (m,)
     slope: Matrix  # (6, 6) G of one contact
     rigid: RigidAnswers  # of rigid contacts
-    law: int  # NO_LAW, CONVEX or HELD: the contact law, if these derivatives cover it
+    is_rigid: bool  # whether contacts are rigid; otherwise their law is convex
     by_differences: bool  # whether the forces are differentiated by differences
     calls: SlopeCalls
 
 
-def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: bool, law: int) -> AccelerationSlopes:
+def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: bool, is_rigid: bool) -> AccelerationSlopes:
     """Return arrays for the stages of one robot, without functions."""
     n, bodies, nu, na = len(s.state.v), len(s.touching.bodies), len(s.state.control), len(s.state.act)
     lengths = -1 if plain else len(s.touching.model.rows.joint)
     contacts, rows = len(s.touching.contacts.gap), len(s.touching.model.rows.joint)
     room, m, none = contacts + rows, 6 * contacts + rows, MachineCall(0, np.zeros(0, np.int64))
-    rigid = (contacts, rows) if law == HELD else (0, 0)
+    rigid = (contacts, rows) if is_rigid else (0, 0)
     at = places(Sizes(n, nu, na, bodies, loop_rows, lengths, 3 * rigid[0] + rigid[1]))
     return AccelerationSlopes(
         numbers=aligned_numbers(at.size), at=at, load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
@@ -155,7 +155,7 @@ def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: boo
         doubtful=np.zeros(room, bool), bent=np.zeros(nu + na, bool), increment=np.zeros(n), pushes=np.zeros(loop_rows),
         probes=np.zeros((3, n + na)), by_differences=not plain,
         impulses=np.zeros(m), responding=np.zeros(m), spare=np.zeros(m), slope=np.zeros((DIRECTIONS, DIRECTIONS)),
-        rigid=rigid_answers(*rigid), law=law, calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
+        rigid=rigid_answers(*rigid), is_rigid=is_rigid, calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
     )  # fmt: skip
 
 
@@ -165,7 +165,7 @@ def matrix_at(y: AccelerationSlopes, place: int, *shape: int) -> Array:
 
 
 def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
-    """Write the slopes of the step that has just been computed, without contacts whose law they do not cover.
+    """Write the slopes of the step that has just been computed, with its contacts and joint rows.
 
     Return the number of forces and controls at a limit, and of contacts and rows at the boundary of two states.
     """
@@ -179,8 +179,8 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
         call_machine(y.calls.dynamics)
         for i in range(n * n):
             y.numbers[y.at.by_q_struck + i] = y.numbers[y.at.by_q + i]
-    touched = y.law != NO_LAW and (s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0)
-    rigid = touched and y.law == HELD
+    touched = s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0
+    rigid = touched and y.is_rigid
     if s.numbers.settles and not touched and not y.by_differences:
         write_rates_with_dampers(s, y)
         return at_limits
@@ -219,9 +219,9 @@ def mark_gaps_of_zero(s: RobotStages, y: AccelerationSlopes) -> None:
     """Mark the contacts and limits that begin here as doubtful, and no others."""
     t, room = s.touching, len(s.touching.contacts.gap)
     for c in range(room):
-        y.doubtful[c] = y.law == CONVEX and c < t.counts[FOUND] and abs(t.contacts.gap[c]) < ROUNDED
+        y.doubtful[c] = not y.is_rigid and c < t.counts[FOUND] and abs(t.contacts.gap[c]) < ROUNDED
     for r in range(len(t.model.rows.joint)):
-        limits = y.law == CONVEX and not t.model.rows.friction[r] and t.model.rows.holds[r] == 0
+        limits = not y.is_rigid and not t.model.rows.friction[r] and t.model.rows.holds[r] == 0
         y.doubtful[room + r] = limits and abs(t.kinematics.gap[r]) < ROUNDED
 
 
@@ -488,7 +488,7 @@ def add_rows(s: RobotStages, y: AccelerationSlopes, work: RowWork) -> None:
     count = 3 * turning + find_active_rows(t.model, t.kinematics, work.active[3 * turning :])
     p = rows_in(work, settings.pyramid, k, count, turning)
     own = answering_of(p.law, settings.cones, turning, work.turning, work.turning_friction)
-    if y.law == HELD:
+    if y.is_rigid:
         y.rigid.edge[0] = EDGE * settings.tolerance * max(greatest_of(p.law.bias), greatest_of(p.approach))
         y.rigid.scale[0] = 0.0
     for c in range(k):
@@ -516,7 +516,7 @@ def write_row_numbers(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own
                 for j in range(6):
                     change = y.velocity[body, j] - t.kinematics.velocity[body, j]
                     y.responding[row] += p.rows[at, side, l % 3, j] * change
-    if y.law == CONVEX:
+    if not y.is_rigid:
         write_answer(own, y.responding, c, y.spare, y.slope)
 
 
@@ -551,7 +551,7 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
     for l in range(DIRECTIONS):
         slopes.impulse[l] = y.impulses[row_of(c, l, own)] if l < count else 0.0
     shapes = t.scene.pair[pair, 0], t.scene.pair[pair, 1]
-    on_ground = y.law == HELD and t.scene.kind[shapes[1]] >= PLANE
+    on_ground = y.is_rigid and t.scene.kind[shapes[1]] >= PLANE
     tangents = t.model.tangents[candidate] if len(t.model.tangents) > 0 else t.model.friction[:0]
     if y.calls.motions.address == 0:
         turn_jacobian(s, y, body_of(t.contacts, c, 0), before)
@@ -561,10 +561,10 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
     unique = write_contact_slopes(t.scene, t.collisions.placement, t.contacts, t.kinematics.placement, at, twists, slopes)
     on_rows = ContactOnRows(c, turning, count)
     write_seen(s, y, p, on_rows, before)
-    if y.law == HELD:
+    if y.is_rigid:
         add_closing(s, y, c, gap)
         write_rigid_answer(p.law, c, rho_of(y, 3), y.impulses[3 * c : 3 * c + 3], y.responding[3 * c : 3 * c + 3], y.rigid)
-        note_doubtful_contact(s, y, p, c, unique)
+        note_doubtful_contact(y, p, c, unique)
         write_answers(y, y.rigid.G[c], 3, 0.0)
         keep_contact(y, c)
         add_forces_of_contact(s, y, p, on_rows)
@@ -581,7 +581,7 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
 
 def weight_before(y: AccelerationSlopes, h: float, yielding: Matrix, i: int) -> float:
     """Return the weight of the velocity at the start of the step in the velocity to which a contact or row answers."""
-    if y.law == HELD:
+    if y.is_rigid:
         return 0.0
     return h * yielding_of(yielding, i).damping - 1.0
 
@@ -589,12 +589,6 @@ def weight_before(y: AccelerationSlopes, h: float, yielding: Matrix, i: int) -> 
 def closes(s: RobotStages, gap: float) -> bool:
     """Return whether a rigid contact or limit may close the gap within the step."""
     return bool(gap > EDGE_OF_GAPS * s.touching.model.settings.slop)
-
-
-def is_gap_doubtful(s: RobotStages, gap: float) -> bool:
-    """Return whether the effect of a gap changes here: at zero, and at the overlap that is tolerated."""
-    slop = s.touching.model.settings.slop
-    return bool(abs(gap) <= EDGE_OF_GAPS * slop or abs(gap + slop) <= EDGE_OF_GAPS * slop)
 
 
 def add_closing(s: RobotStages, y: AccelerationSlopes, c: int, gap: float) -> None:
@@ -614,12 +608,14 @@ def rho_of(y: AccelerationSlopes, count: int) -> float:
     return most if most > 0.0 else 1.0
 
 
-def note_doubtful_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, c: int, unique: bool) -> None:
-    """Note whether a rigid contact is doubtful: near another state, or pushing with a gap or a point that is."""
+def note_doubtful_contact(y: AccelerationSlopes, p: ProblemRows, c: int, unique: bool) -> None:
+    """Note whether a rigid contact is doubtful: near another state, or pushing at a point that is not determined.
+
+    A gap of zero and an overlap of `slop` are not: all contacts and limits at rest have one of these. They count as overlaps
+    that the step tolerates.
+    """
     pushes = y.impulses[3 * c] != 0.0
-    y.doubtful[c] = is_near_another_state(p.law, c, y.rigid)
-    if pushes and (not unique or is_gap_doubtful(s, s.touching.contacts.gap[c])):
-        y.doubtful[c] = True
+    y.doubtful[c] = is_near_another_state(p.law, c, y.rigid) or (pushes and not unique)
 
 
 def keep_contact(y: AccelerationSlopes, c: int) -> None:
@@ -782,7 +778,7 @@ def add_stiffness_of_contact(y: AccelerationSlopes, G: Matrix, count: int) -> No
             subtract_multiples(x, felt, at.rows + 3 * at.stride, at.stride, at.stride, rest)
     for l in range(0, count, 3):
         for j in range(len(y.after)):
-            length = at.stride if y.law == HELD else padded(j + 1)
+            length = at.stride if y.is_rigid else padded(j + 1)
             add_three(x, at.matrix + j * at.stride, at.felt + l * at.stride, at, l, j, 1.0, length)
 
 
@@ -811,14 +807,14 @@ def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: An
     y.responding[at_row] = p.law.bias[at_row] + change
     add_curved(s, x[J : J + n], x[by_v : by_v + n])
     G, at_gap = 0.0, len(t.contacts.gap) + r
-    if y.law == HELD:
+    if y.is_rigid:
         near = write_rigid_row(p.law, i, rho_of(y, 1), f, y.responding[at_row], y.rigid)
-        y.doubtful[at_gap] = near or (f != 0.0 and not rows.friction[r] and is_gap_doubtful(s, gap))
+        y.doubtful[at_gap] = near
         G = y.rigid.G[sliding + i, 0, 0]
     else:
         _, G = answer_of_row(own, at_row, y.responding[at_row])
         y.doubtful[at_gap] = y.doubtful[at_gap] or is_row_between(p, at_row, y.responding)
-    if y.law == HELD:
+    if y.is_rigid:
         if not rows.friction[r] and closes(s, gap):
             subtract_multiples(x, seen, J, 0, at.stride, (-1.0 / h,))
     elif rows.holds[r] > 0:
@@ -829,7 +825,7 @@ def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: An
         subtract_multiples(x, at.opening, J, 0, at.stride, (-slope / (d * (1.0 - d)),))
         subtract_multiples(x, seen, J, 0, at.stride, (-h * yields.stiffness * (d + slope * gap),))
     subtract_multiples(x, by_v, J, 0, at.stride, (-1.0 - before,))
-    if y.law == HELD:
+    if y.is_rigid:
         keep_joint_row(y, sliding, i, seen)
     first, stop = (dof, dof + 1) if dof < alike else (0, n)
     for j in range(first, stop):
@@ -838,7 +834,7 @@ def add_joint_row(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: An
             subtract_multiples(x, row, seen, 0, at.stride, (force * G,))
             subtract_multiples(x, row, at.opening, 0, at.stride, (-force * f,))
             subtract_multiples(x, row + at.stride, by_v, 0, at.stride, (force * G,))
-            length = at.stride if y.law == HELD else padded(j + 1)
+            length = at.stride if y.is_rigid else padded(j + 1)
             subtract_multiples(x, at.matrix + j * at.stride, J, 0, length, (-x[J + j] * G,))
 
 
@@ -915,16 +911,16 @@ def solve_with_rigid_rows(s: RobotStages, y: AccelerationSlopes) -> None:
             y.doubtful[row] = y.doubtful[row] or y.rigid.pushing[k + i]
 
 
-def are_covered(s: RobotStages, y: AccelerationSlopes) -> bool:
-    """Return whether these derivatives cover the contacts and joint rows of the step.
+def are_covered(s: RobotStages) -> bool:
+    """Return whether these derivatives cover the rigid contacts and joint rows of the step.
 
-    They do not cover rigid contacts that bounce, those of a body with a single contact point, whose Delassus matrix is that of
-    the point instead of its projection on the ground, and steps that separate overlapping bodies.
+    They do not cover contacts that bounce, those of a body with a single contact point, whose Delassus matrix is that of the
+    point instead of its projection on the ground, and steps that separate overlapping bodies.
     """
     t = s.touching
-    if y.law == CONVEX or not (t.counts[FOUND] > 0 or t.counts[NEAR] > 0):
+    if t.counts[FOUND] == 0 and t.counts[NEAR] == 0:
         return True
-    if y.law == NO_LAW or greatest_of(s.step.displacement) > 0.0:
+    if greatest_of(s.step.displacement) > PARTED * t.model.settings.slop:
         return False
     before, bounce = t.workspace.assembly.of_rows.before, BOUNCING * t.model.settings.bounce
     for c in range(t.counts[SOLVED] if t.counts[FOUND] > 0 else 0):

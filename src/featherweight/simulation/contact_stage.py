@@ -82,11 +82,6 @@ class ContactStage:
         signs[np.arange(len(signs)), self.rows.dof] = self.rows.sign
         return signs
 
-    @cached_property
-    def velocity_slopes(self) -> Any:
-        """Derivatives (bodies, 6, nv) of `body_velocities` by q and v."""
-        return self.body_velocities.derivative("q", "v")
-
     def _contacts_of_bodies(self) -> list[BilateralContact]:
         """Return the rows of each body: three of its single contact point, or all six."""
         contacts, scene, count = [], self.scene, self.touching.sphere_count

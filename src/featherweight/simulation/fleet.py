@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from time import perf_counter as time_now
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from .arguments import of_robots
 from .contact_arrays import ContactArrays, SpreadImpulses
 from .failure import SimulationError
 from .first_inputs import FirstInputs
-from .fleet_loop import ATTEMPT, ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
+from .fleet_loop import ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
 from .fleet_vectors import FleetVectors
 from .overlaps import overlaps, warn_of_overlaps
@@ -122,7 +122,7 @@ class Fleet:
         self.told = False  # whether warnings about the start were issued
         self._started = False  # whether the start of the last reset was checked
         self._pointed: dict[str, Array] = {}  # see `_point`
-        self.slopes: dict[Any, Any] = {}  # see `derivatives.compiled_slopes`
+        self.slopes: dict[tuple[bool, bool], Any] = {}  # see `derivatives.compiled_slopes`
 
     def __getstate__(self) -> dict[str, object]:
         """Return all attributes except machine code and tables of addresses, which a copy makes for its own arrays."""
@@ -874,19 +874,3 @@ class Fleet:
         self._make_room()
         self.arrays.states.status.fill(TAKEN)
         return self._many
-
-    def attempts(self, inputs: Inputs, which: Iterable[int] | None = None) -> Iterator[StagesTable]:
-        """Yield the stages after the step that each robot would take under inputs of one step, without taking it.
-
-        `which` are the numbers of robots, all of them by default. Raises SimulationError if a step fails.
-        """
-        self._give(*inputs)
-        for i in range(len(self.q)) if which is None else which:
-            if not self._ready:
-                self._compile()
-            while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
-                self._make_room()
-            if not done:
-                self._raise_errors()
-                raise self._failure(i)
-            yield self._tables[-1]

@@ -25,7 +25,7 @@ from .step import take_step, try_step
 from .step_failures import note_failure
 from .step_status import NO_CONTROL, NO_FORCE, NO_ROOM, TAKEN
 
-RUN, STEP, ATTEMPT, LOOK, ENERGY, IMPULSES = range(6)
+RUN, STEP, LOOK, ENERGY, IMPULSES = range(5)
 
 
 def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, work: int) -> int:
@@ -44,8 +44,6 @@ def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, w
             if work == STEP:
                 many.states.taken[i] = 0
             done += run(one, many, i)
-        elif work == ATTEMPT:
-            done += attempt(one, many, i)
         else:
             done += look(one, many, i)
     return done

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,11 @@ import numpy as np
 from ..array_types import Array, Matrix, Tensor
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.loops.prepared_calls import prepared_call
+from .robot_slopes import RobotSlopes, names_of
 from .robot_tables import StagesTable
 from .staged_slopes import DIFFERENTIATE_STAGES, staged_slopes_of
 from .step_differences import DIFFERENTIATE_WHOLE_STEPS, differences_of
-from .step_slopes import DIFFERENTIATE, RobotSlopes, names_of, slopes_of
+from .step_slopes import DIFFERENTIATE, DIFFERENTIATE_RIGID, slopes_of
 
 if TYPE_CHECKING:
     from .fleet import Fleet, Inputs
@@ -24,13 +25,14 @@ class Way(Enum):
     """Ways to differentiate the steps of a simulation."""
 
     EQUATIONS = "the equations of a semi-implicit step"
+    RIGID = "the same with rigid contact; differences of whole steps where they do not cover the contacts"
     STAGES = "the stages of a Runge-Kutta step with contacts"
     DIFFERENCES = "differences of whole steps"
-    ALONE = "one robot after the other"
 
 
 LOOPS: dict[Way, tuple[CompiledLoop, Callable[..., Any]]] = {
     Way.EQUATIONS: (DIFFERENTIATE, slopes_of),
+    Way.RIGID: (DIFFERENTIATE_RIGID, slopes_of),
     Way.STAGES: (DIFFERENTIATE_STAGES, staged_slopes_of),
     Way.DIFFERENCES: (DIFFERENTIATE_WHOLE_STEPS, differences_of),
 }
@@ -91,7 +93,7 @@ class FleetSlopes:
         room, rows = fleet.room, len(fleet.contacts.rows.joint)
         self.found = RobotSlopes(
             np.zeros((1, self.rows, self.columns)), np.zeros((0, self.rows)), np.zeros((0, self.columns)),
-            np.zeros(robots, np.int64), np.zeros(robots, bool), np.full((robots, room), -1), np.zeros((robots, rows), bool),
+            np.zeros(robots, np.int64), np.full((robots, room), -1), np.zeros((robots, rows), bool),
             np.zeros((robots, len(model.limits))), np.zeros((robots, self.columns), bool),
         )  # fmt: skip
         self._table = Table(self.found)
@@ -115,11 +117,6 @@ class FleetSlopes:
         run, own = self._of_thread(one)
         assert self._of
         return run(one.address, own.address, self._of.address, self._table.address, first, stop)
-
-    @property
-    def left(self) -> Sequence[int]:
-        """The numbers of robots that the last evaluation leaves out (see `RobotSlopes.left`)."""
-        return np.flatnonzero(self.found.left).tolist()
 
     def doubtful(self) -> list[tuple[str, ...]]:
         """Return the names of what is doubtful about each robot's derivatives."""

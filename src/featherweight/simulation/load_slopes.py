@@ -14,8 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Vector
-from ..engine.loops.kernels import CompiledLoop, Table
-from ..engine.loops.prepared_calls import prepared_call
 from .forces import BY_POSITION, BY_VELOCITY, GAIN, GEAR, HIGH, LEAST_CONTROL, LOW, MOST_CONTROL
 from .implicit_drives import limited, write_driven
 from .smooth_motion import (
@@ -52,15 +50,6 @@ def load_slopes(s: RobotStages) -> LoadSlopes:
     nv, rows, nu = len(s.state.v), len(s.point.row_force), len(s.joints.drives.row)
     sizes = {"tau": nv, "control": nu, "free": nu, "ends": 2 * nu + rows + nv}
     return LoadSlopes(*(np.zeros(sizes.get(name, rows)) for name in LoadSlopes._fields))
-
-
-class SlopesOfStages:
-    """The slopes at the stages of one robot; `write` evaluates them, and returns the number of values at a limit."""
-
-    def __init__(self, stages: Table) -> None:
-        self.content = load_slopes(stages.content)
-        table = Table(self.content)
-        self.write = prepared_call(WRITE_LOAD_SLOPES.for_tables(stages, table), stages.address, table.address, kept=table)
 
 
 def write_load_slopes(s: RobotStages, y: LoadSlopes) -> int:
@@ -150,6 +139,3 @@ def is_within(x: float, low: float, high: float, ends: Vector, i: int) -> float:
 def is_at(x: float, bound: float) -> bool:
     """Return whether a number equals a bound, which may be infinite."""
     return abs(bound) < inf and abs(x - bound) <= AT_A_LIMIT * abs(bound)
-
-
-WRITE_LOAD_SLOPES = CompiledLoop(write_load_slopes, numbers=0, what="the slopes of forces at joints")

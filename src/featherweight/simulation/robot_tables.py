@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,6 @@ from .drive_inputs import DriveLaws
 from .forces import Springs
 from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import drive_work
-from .load_slopes import SlopesOfStages
 from .smooth_motion import INTEGRATORS, STAGED
 from .stage_records import (
     FOUND,
@@ -78,11 +76,6 @@ class StagesTable(Table):
         super().__init__(content, layout)
         self.kept, self.errors = calls, errors
         self.derived: dict[object, Any] = {}  # arrays for derivatives, by their class or the function that makes them
-
-    @cached_property
-    def slopes(self) -> SlopesOfStages:
-        """Slopes of the forces at joints at these stages."""
-        return SlopesOfStages(self)
 
 
 def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bool) -> RobotStages:

@@ -18,6 +18,7 @@ from ..model.tree import FLOATING
 from .acceleration_slopes import AccelerationSlopes, write_acceleration_slopes
 from .contact_stage import ContactStage
 from .fleet_loop import judge_inputs, load_inputs, load_robot, note_status
+from .robot_slopes import RobotSlopes, begin_doubtful, multiply, note_doubtful
 from .robot_tables import StagesTable
 from .smooth_motion import (
     RUNGE_KUTTA_ROUNDS,
@@ -31,7 +32,7 @@ from .smooth_motion import (
 )
 from .stage_records import FleetArrays, RobotStages
 from .step_model import StepModel
-from .step_slopes import RobotSlopes, begin_doubtful, multiply, note_doubtful, slopes_of
+from .step_slopes import slopes_of
 from .step_status import TAKEN
 from .touching_stages import accelerate_touching
 

@@ -14,12 +14,12 @@ from ..engine.loops.kernels import CompiledLoop, MachineCall, Table, call_machin
 from .acceleration_slopes import BENT, SMALL_STEP
 from .contact_stage import ContactStage
 from .fleet_loop import judge_inputs, load_inputs, load_robot, note_status
+from .robot_slopes import RobotSlopes, begin_doubtful, multiply
 from .robot_tables import StagesTable, bound_call
-from .smooth_motion import clear, copy
+from .smooth_motion import clear, close, copy
 from .stage_records import WITH_CONTROL, FleetArrays, RobotStages
 from .step import try_step
 from .step_model import StepModel
-from .step_slopes import RobotSlopes, begin_doubtful, multiply
 from .step_status import TAKEN
 
 AHEAD, BEHIND, HERE = range(3)
@@ -47,11 +47,11 @@ class DifferencesOfStep:
         s, robot = stages.content, model.robot
         n, na, nu = robot.nv, len(s.state.act), len(s.state.control)
         increment, end, change = np.zeros(n), np.zeros(robot.nq), np.zeros(n)
-        integrate = robot.integrate if model.looped else robot.step_functions.integrate
-        calls = (integrate, s.state.q, increment, s.point.x), (robot.difference, end, s.step.ahead, change)
+        calls = (robot.step_functions.integrate, s.state.q, increment, s.point.x), (robot.difference, end, s.step.ahead, change)
         made = [bound_call(call, stages.errors) for call in calls]
         sizes = np.zeros((3, 2 * n + na)), np.zeros((2 * n + na, 3 * n + na + nu))
-        table = Table(StepDifferences(increment, end, change, *sizes, *(call for call, _ in made)))
+        self.content = StepDifferences(increment, end, change, *sizes, *(call for call, _ in made))
+        table = Table(self.content)
         self.address, self.layout, self.kept = table.address, table.layout, (table, made)
 
 
@@ -128,8 +128,9 @@ def step_along(one: RobotStages, d: StepDifferences, many: FleetArrays, i: int, 
         clear(d.increment)
         d.increment[column] = step
         call_machine(d.moved)
+        status = close(one)
         copy(one.point.x, s.q)
-    return try_step(one)
+    return try_step(one) if status == TAKEN else status
 
 
 def note_state(one: RobotStages, d: StepDifferences, state: Vector) -> None:

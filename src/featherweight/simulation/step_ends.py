@@ -1,4 +1,4 @@
-"""Derivatives of the state after a step, from those of its acceleration, and the compiled functions for all of them.
+"""Derivatives of the state after a step, from those of its acceleration.
 
 A semi-implicit step moves by h u with the velocity u after it, in the axes of its start. Joints whose velocities do not commute
 rotate by E = exp(h w); their velocities are given in the axes after the step (see `algorithms.integration.advance`).
@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from ..array_types import Matrix, Vector
 from ..collision.triples import Triple, along, inner, outer, plus, times
-from ..engine.loops.kernels import CompiledLoop
 from ..model.tree import FLOATING, PLANAR
 from .acceleration_slopes import AccelerationSlopes, add_curved, write_acceleration_slopes
 from .smooth_motion import clear
@@ -34,7 +33,7 @@ def write_velocity_rates(s: RobotStages, y: AccelerationSlopes) -> None:
 
 
 def write_step_slopes(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> int:
-    """Write the slopes of the state after a semi-implicit step (see `StepSlopes`).
+    """Write the slopes (2 n + na, 3 n + na + nu) of the state after a semi-implicit step.
 
     Return as `write_acceleration_slopes` does.
     """
@@ -154,25 +153,3 @@ def turn_planar(h: float, u: Vector, i: int, ends: Matrix) -> None:
         dy = (1.0 if column == i + 1 else 0.0) + before * u[i] + h * q
         ends[i, column], ends[i + 1, column] = c * dx + s * dy, c * dy - s * dx
         ends[n + i, column], ends[n + i + 1, column] = c * p + s * q + turning * y, c * q - s * p - turning * x
-
-
-class StepSlopes(NamedTuple):
-    """The slopes of a step, and workspace."""
-
-    ends: Matrix  # (2 n + na, 3 n + na + nu) of q, v and activations after the step by those before, joint forces and controls
-    of: AccelerationSlopes
-
-
-def write_slopes(s: RobotStages, y: StepSlopes) -> int:
-    """Write the slopes of a step, and return as `write_acceleration_slopes` does."""
-    return write_step_slopes(s, y.of, y.ends)
-
-
-def write_ends_again(s: RobotStages, y: StepSlopes) -> int:
-    """Write the slopes of the state after a step, from those of its velocity, which have been changed."""
-    write_ends(s, y.of, y.ends)
-    return 0
-
-
-WRITE_ENDS = CompiledLoop(write_ends_again, numbers=0, what="the derivatives of the end of a step")
-WRITE_STEP_SLOPES = CompiledLoop(write_slopes, numbers=0, what="the derivatives of a step")

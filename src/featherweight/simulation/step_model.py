@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from ..array_types import Array
 from ..contact.laws import COULOMB
 from ..engine.compilation_messages import Wait
-from ..engine.function import CompiledFunction
-from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
 from ..model.types import EXPLICIT_EULER, JointType, controls_of
 from ..robot.robot import Robot
-from ..robot.step_slopes import with_armature
 from .defaults import law_of
 from .forces import BY_VELOCITY, NO_ARMATURE
 from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import has_implicit_drives
 from .simulation_options import PART, ContactOptions
-from .smooth_motion import middle_armature, write_curved_rates
+from .smooth_motion import middle_armature
 
 IMPLICIT = "implicit", "implicitfast"  # integrators of files that evaluate the damping of drives at the end of a step
 WHOLE = 5.0  # total compilation time over that of planning the time step, or of comparing algorithms for contacts
@@ -98,13 +93,6 @@ class StepModel:
         whole = [j for j in self.robot.joints if j.type in CURVED and j.v_slice.stop - j.v_slice.start == j.type.nv]
         return tuple((CURVED[j.type], j.v_slice.start) for j in whole)
 
-    @cached_property
-    def curved_rate(self) -> CompiledFunction | None:
-        """Function of u, v that returns the rates of coordinates u at a velocity v; None if these are v itself."""
-        inputs, result = (Input("u", (self.robot.nv,)), Input("v", (self.robot.nv,))), Output("k", (self.robot.nv,))
-        program = KernelProgram("rate", write_curved_rates, (self.curved,), inputs, (result,))
-        return CompiledFunction(program, self.robot.execution) if self.curved else None
-
     # derivatives of steps
 
     @cached_property
@@ -125,34 +113,6 @@ class StepModel:
             owners += [controls[control]] * int(samples)
         q, v, tau = ([f"the {what} of joint {name!r}" for name in rows] for what in ("configuration", "velocity", "force"))
         return [*q, *v, *(f"the state of actuator {x!r}" for x in owners), *tau, *(f"actuator {x!r}" for x in controls)]
-
-    @cached_property
-    def stage_slopes(self) -> CompiledFunction[Any]:
-        """Derivatives of the acceleration at a state within the step by q, v and joint forces."""
-        robot = self.moving if self.integrator == "semi-implicit" else self.robot
-        return self._of_armature(robot.forward_dynamics.derivative("q", "v", "tau"))
-
-    @cached_property
-    def impulse_slopes(self) -> CompiledFunction[Any]:
-        """The same with forces on bodies, and the inertia that applies to impulses."""
-        pushed = self.moving.forward_dynamics.variant("external_forces")
-        return self._of_armature(pushed.derivative("q", "v", "tau"))
-
-    def _of_armature(self, function: CompiledFunction[Any]) -> CompiledFunction[Any]:
-        """Return a function of the armature as well, if drives add to it."""
-        return CompiledFunction(with_armature(self.moving, function.program), "traced") if self.driven else function
-
-    @cached_property
-    def directions(self) -> tuple[Array, ...]:
-        """Rates of q and v along the directions of derivatives: by q, v, tau and controls.
-
-        Raises NotImplementedError for joints that loops determine in part.
-        """
-        if self.robot.closed:
-            self.robot.require_whole_joints()  # type: ignore[attr-defined]
-        nv = self.robot.nv
-        unit = np.eye(2 * nv, 3 * nv + self.forces.nu)
-        return unit[:nv], unit[nv:]
 
     def joint_of(self, row: int) -> str:
         """Return the name of the joint of a velocity (nv,)."""

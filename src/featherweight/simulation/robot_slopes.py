@@ -1,0 +1,78 @@
+"""Derivatives of the steps of many robots, and the names of what is doubtful about them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..array_types import Array, BooleanMatrix, IntegerMatrix, Integers, Matrix, Tensor, Vector
+from ..contact.joint_rows import JointRows
+from .acceleration_slopes import AccelerationSlopes
+from .contact_stage import ContactStage
+from .forces_at_joints import ForcesAtJoints
+from .smooth_motion import clear
+from .stage_records import FOUND, RobotStages
+
+
+class RobotSlopes(NamedTuple):
+    """Derivatives of the steps of many robots, and what is doubtful about them."""
+
+    ends: Tensor  # (robots, 2 nv + na, 3 nv + na + nu), or (1, ...) for products with cotangents only
+    cotangents: Matrix  # (robots, 2 nv + na) of the state after the step, or (0, ..)
+    products: Matrix  # (robots, 3 nv + na + nu) of the state before, joint forces and controls
+    unsure: Integers  # (robots,) 1 for robots with doubtful names
+    candidates: IntegerMatrix  # (robots, contacts) those of contacts at the boundary between two states, then -1
+    rows: BooleanMatrix  # (robots, joint rows) whether a row is at the boundary between two states
+    limits: Matrix  # (robots, values that limits bound) 1 at a limit, see `StepModel.limits`
+    bent: BooleanMatrix  # (robots, 3 nv + na + nu) whether the step bends along a direction
+
+
+def begin_doubtful(x: RobotSlopes, i: int) -> None:
+    """Forget what is doubtful about robot i."""
+    x.unsure[i] = 0
+    for c in range(x.candidates.shape[1]):
+        x.candidates[i, c] = -1
+    for r in range(x.rows.shape[1]):
+        x.rows[i, r] = False
+    clear(x.limits[i])
+    for k in range(x.bent.shape[1]):
+        x.bent[i, k] = False
+
+
+def note_doubtful(one: RobotStages, y: AccelerationSlopes, x: RobotSlopes, i: int) -> None:
+    """Note what is doubtful about the acceleration of robot i, next to what is known already."""
+    t, n, na, controls = one.touching, len(y.after), len(one.state.act), len(one.state.control)
+    room, known = x.candidates.shape[1], 0
+    x.unsure[i] = 1
+    for c in range(t.counts[FOUND]):
+        if y.doubtful[c]:
+            while known < room - 1 and x.candidates[i, known] >= 0:
+                known += 1
+            x.candidates[i, known] = t.contacts.candidate[c]
+    for r in range(x.rows.shape[1]):
+        x.rows[i, r] = x.rows[i, r] or y.doubtful[room + r]
+    for k in range(x.limits.shape[1]):
+        x.limits[i, k] = max(x.limits[i, k], y.load.ends[k])
+    for k in range(len(y.bent)):
+        place = 3 * n + na + k if k < controls else 2 * n + k - controls
+        x.bent[i, place] = x.bent[i, place] or y.bent[k]
+
+
+def multiply(ends: Matrix, cotangent: Vector, product: Vector) -> None:
+    """Write the product of a transposed matrix and a vector."""
+    clear(product)
+    for row in range(len(cotangent)):
+        for column in range(len(product)):
+            product[column] += ends[row, column] * cotangent[row]
+
+
+def names_of(contacts: ContactStage, forces: ForcesAtJoints, candidates: Array, rows: Array) -> list[str]:
+    """Return the names of contacts, and of marked joint rows."""
+    names = [contacts.names[int(c)] for c in candidates if c >= 0]
+    return names + [name_of_row(contacts.rows, int(r), forces) for r in np.flatnonzero(rows)]
+
+
+def name_of_row(rows: JointRows, r: int, forces: ForcesAtJoints) -> str:
+    """Return the name of a row of a joint."""
+    return f"the {'dry friction' if rows.friction[r] else 'limit'} of joint {forces.names[rows.dof[r]]!r}"
