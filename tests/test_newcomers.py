@@ -30,23 +30,23 @@ def flying() -> fw.Robot:
 
 
 OLD: dict[str, tuple[Callable[[], Any], str, str]] = {
-    "Simulation(step=)": (lambda: fw.Simulation(arm(), dt=0.02).dt, "'step' is called 'dt'", "0.02"),  # type: ignore[call-arg]
+    "Simulation(step=)": (lambda: fw.Simulation(arm(), step=0.02).dt, "'step' is called 'dt'", "0.02"),  # type: ignore[call-arg]
     "OptimalControl(step=)": (
-        lambda: fw.OptimalControl(arm(), dt=0.02, knots=2).dt.tolist(), "'step' is called 'dt'", "[0.02, 0.02]",
+        lambda: fw.OptimalControl(arm(), step=0.02, knots=2).dt.tolist(), "'step' is called 'dt'", "[0.02, 0.02]",
     ),
-    "Phase(step=)": (lambda: fw.Phase(2, dt=0.02).dt, "'step' is called 'dt'", "0.02"),  # type: ignore[call-arg]
+    "Phase(step=)": (lambda: fw.Phase(2, step=0.02).dt, "'step' is called 'dt'", "0.02"),  # type: ignore[call-arg]
     "JointOptions(friction=)": (
-        lambda: fw.JointOptions(dry_friction=False).dry_friction, "'friction' is called 'dry_friction'", "False",  # type: ignore[call-arg]
+        lambda: fw.JointOptions(friction=False).dry_friction, "'friction' is called 'dry_friction'", "False",  # type: ignore[call-arg]
     ),
     "with_joint(friction=)": (
-        lambda: fw.generators.chain(2).with_joint("joint1", dry_friction=0.5).joints["joint1"].dry_friction,  # type: ignore[call-arg]
+        lambda: fw.generators.chain(2).with_joint("joint1", friction=0.5).joints["joint1"].dry_friction,  # type: ignore[call-arg]
         "'friction' is called 'dry_friction'", "0.5",
     ),
     "joints[k].friction": (lambda: arm().joints[0].friction, "friction is called 'dry_friction'", "0.0"),  # type: ignore[attr-defined]
     "kind='surface'": (lambda: fw.BilateralContact("tip", "surface").kind, "'surface' of a contact is called 'weld'", "weld"),
     "Simulation.step_size": (lambda: fw.Simulation(arm(), 0.02).step_size, "step_size is called 'dt'", "0.02"),  # type: ignore[attr-defined]
     "extended_regressor(friction=)": (
-        lambda: len(arm().extended_regressor(joint_friction=True).names), "'friction' is called 'joint_friction'", "36",  # type: ignore[call-arg]
+        lambda: len(arm().extended_regressor(friction=True).names), "'friction' is called 'joint_friction'", "36",  # type: ignore[call-arg]
     ),
 }  # fmt: skip
 
