@@ -34,6 +34,7 @@ EVERY = 10  # steps from one that is differentiated to the next
 PUSH = 0.01  # [N m] standard deviation of joint forces
 SMALL = 1e-6
 BENT = 1e-3
+EXACT = 1e-12  # tolerance of rigid contacts, so that differences of steps are
 LAWS = ("file", "rigid")
 
 
@@ -89,8 +90,11 @@ def differences(sim: fw.Simulation, state: fw.State, tau: Array, control: Array 
 def examine(outcome: Outcome, path: Path, steps: int) -> None:
     """Compare the derivatives of steps of a file."""
     robot = fw.load(path)
-    options = {} if outcome.law == "file" else {"integrator": "semi-implicit"}
-    sim, rng = fw.Simulation(robot, contact=outcome.law, **options), np.random.default_rng(0)  # type: ignore[arg-type]
+    if outcome.law == "file":
+        sim = fw.Simulation(robot, contact="file")
+    else:
+        sim = fw.Simulation(robot, contact=fw.ContactOptions(law="rigid", tolerance=EXACT), integrator="semi-implicit")
+    rng = np.random.default_rng(0)
     outcome.nv, bent, columns, worst = robot.nv, 0, 0, 0.0
     ranges = np.array(list(robot.controls.values()), dtype=np.float64).reshape(-1, 2)
     low, high = np.maximum(ranges[:, 0], -1.0), np.minimum(ranges[:, 1], 1.0)

@@ -328,7 +328,7 @@ def test_overlap_that_is_not_parted_for_the_sake_of_energy() -> None:
 
 
 def test_a_ball_that_came_to_rest_is_held() -> None:
-    """Check a gap of zero up to rounding, whose sign is random: a small overlap stays unchanged."""
+    """Check a gap of zero up to rounding, whose sign is random: a small overlap stays unchanged, and is not doubtful."""
     robot = free_bodies(solid_ball(2.0, 0.1))
     sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), contact=tight(friction=0.5))
     sim.reset(pose((0.0, 0.0, 0.1005)))
@@ -337,7 +337,7 @@ def test_a_ball_that_came_to_rest_is_held() -> None:
     for gap in (0.0, 1e-12, -1e-12):
         sim.q = pose((0.0, 0.0, 0.1 + gap))
         at_rest = sim.derivatives()
-        assert at_rest.doubtful == ("the sphere on 'body0'",)
+        assert not at_rest.doubtful
         np.testing.assert_allclose(at_rest.A[2], np.eye(12)[2], atol=1e-9)
         np.testing.assert_allclose(at_rest.A[8], 0.0, atol=1e-9)
 
@@ -353,7 +353,7 @@ def test_edges_are_doubtful() -> None:
         sim.reset(pose((0.0, 0.0, 0.1 + z)), np.array(v, dtype=float))
         return sim.derivatives().doubtful
 
-    assert doubtful(0.0, np.zeros(6)) == where  # gaps of zero
+    assert doubtful(0.0, np.zeros(6)) == ()  # at rest
     assert doubtful(1e-4, [0.0, 0.0, -0.1 + 9.81 * H, 0.0, 0.0, 0.0]) == where  # arrives without force
     assert doubtful(5e-5, [0.7, 0.1, -0.1, 0.0, 0.0, 0.4], friction=0.3) == where  # slides and turns
     assert doubtful(5e-5, [0.0, 0.0, -0.1, 0.0, 0.0, 0.0], friction=0.3) == ()

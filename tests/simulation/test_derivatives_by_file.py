@@ -162,6 +162,31 @@ def test_contacts_between_two_states_are_doubtful_and_others_are_not() -> None:
     assert "edge" in name
 
 
+def test_a_capsule_whose_axis_pierces_a_face_is_doubtful() -> None:
+    """Check a point on the axis, which follows the face that the axis pierces."""
+    rail = '<geom name="rail" type="capsule" size=".02 2" zaxis="1 0 0"/>'
+    cart = '<body><joint name="slide" type="slide" axis="1 0 0"/><geom name="cart" type="box" size=".2 .15 .1"/></body>'
+    sim = fw.Simulation(fw.load(f"<mujoco><worldbody>{rail}{cart}</worldbody></mujoco>"), contact="file")
+    sim.step(0.1 * np.ones(1), steps=5)
+    assert any("rail" in name for name in sim.derivatives().doubtful)
+
+
+def test_rigid_contacts_at_rest_and_without_motion_are_not_doubtful() -> None:
+    """Check a joint at its limit, and a body that slides on the floor, which no joint moves along the normal."""
+    body = '<body pos="0 0 .1"><joint type="slide" axis="1 0 0"/><geom type="box" size=".1 .1 .1"/>{}</body>'
+    link = (
+        '<body><joint name="hinge" axis="0 1 0" range="-20 20"/><geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/></body>'
+    )
+    text = f'<mujoco><worldbody>{FLOOR}{body.format(link.replace("<body>", """<body pos="0 0 .3">"""))}</worldbody></mujoco>'
+    sim = fw.Simulation(fw.load(text), contact="rigid")
+    sim.step(steps=400)  # the link falls to its limit
+    assert sim.q[1] > 0.34
+    assert sim.derivatives([0.3, 0.0]).doubtful == ()
+    A = sim.derivatives([0.3, 0.0]).A
+    np.testing.assert_allclose(A[1], np.eye(4)[1], atol=1e-9)  # the limit persists
+    np.testing.assert_allclose(A[3], 0.0, atol=1e-9)
+
+
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
 def test_drives_with_activations_delays_and_muscles(integrator: str) -> None:
     """Check states of drives, and their rates, next to q and v."""

@@ -419,8 +419,13 @@ def round_to(x: float) -> int:
 
 
 def describe_capsule(P: Vector, size: Vector, y: Triple, m: Triple, work: SurfacesWork, side: int) -> None:
-    """Write the side of a capsule, or one of its ends."""
-    axis = P[2], P[5], P[8]
+    """Write the side of a capsule, or one of its ends.
+
+    Where the axis meets the other surface, MuJoCo puts a point on the axis, which follows that surface; it is not known.
+    """
+    axis, along_axis = (P[2], P[5], P[8]), min(max(y[2], -size[1]), size[1])
+    away = length_of((y[0], y[1], y[2] - along_axis))
+    work.known[side] = abs(away - size[0]) < ON_SURFACE * (size[0] + size[1])
     if abs(y[2]) < size[1] * (1.0 - NEAR) and abs(inner(axis, m)) < PARALLEL:
         set_edge(work, side, axis, m)
         add_radius(work, side, outer(m, axis), size[0])

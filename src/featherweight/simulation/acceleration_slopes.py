@@ -147,7 +147,7 @@ def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: boo
     contacts, rows = len(s.touching.contacts.gap), len(s.touching.model.rows.joint)
     room, m, none = contacts + rows, 6 * contacts + rows, MachineCall(0, np.zeros(0, np.int64))
     rigid = (contacts, rows) if is_rigid else (0, 0)
-    at = places(Sizes(n, nu, na, bodies, loop_rows, lengths, 3 * rigid[0] + rigid[1]))
+    at = places(Sizes(n, nu, na, bodies, loop_rows, lengths, 3 * rigid[0] + rigid[1], plain and not loop_rows))
     return AccelerationSlopes(
         numbers=aligned_numbers(at.size), at=at, load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
         forces=np.zeros_like(s.state.external), paths=paths,
@@ -183,6 +183,7 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
     rigid = touched and y.is_rigid
     if s.numbers.settles and not touched and not y.by_differences:
         write_rates_with_dampers(s, y)
+        write_controls(s, y)
         return at_limits
     in_passes = touched and s.calls.contact_factor.address != 0
     for i in range(n):
@@ -208,6 +209,7 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
         solve_for_rates(y.numbers, n, y.at)
     if s.numbers.settles:
         settle_rates(s, y)
+    write_controls(s, y)
     for i in range(len(y.doubtful)):
         at_limits += 1 if y.doubtful[i] else 0
     for k in range(len(y.bent)):
@@ -250,7 +252,7 @@ def write_smooth_part(s: RobotStages, y: AccelerationSlopes) -> None:
             x[row + j] = 0.0
         subtract_multiples(x, row, at.by_q + i * n, n, at.stride, (1.0,), True)
         subtract_multiples(x, row + at.stride, at.by_v + i * n, n, at.stride, (1.0,), True)
-        x[row + 2 * at.stride + i] = y.load.tau[i]
+        x[row + 2 * at.stride + i] = y.load.tau[i] if at.solved == at.width else 1.0
     if y.calls.spanning.address != 0:
         call_machine(y.calls.spanning)
         add_forces_of_rows(s, y)
@@ -258,8 +260,19 @@ def write_smooth_part(s: RobotStages, y: AccelerationSlopes) -> None:
     for i in range(n):
         x[at.rates + i * at.width + i] += y.load.position[i]
         x[at.rates + i * at.width + at.stride + i] += y.load.velocity[i]
-    for k in range(len(drives.row)):
+    for k in range(len(drives.row) if at.solved == at.width else 0):
         x[at.rates + drives.row[k] * at.width + 3 * at.stride + k] += y.load.control[k]
+
+
+def write_controls(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Write the rates by controls whose forces are at single joints, from those by unit forces of joints, if not solved for."""
+    n, drives, at, x = len(y.after), s.joints.drives, y.at, y.numbers
+    for i in range(n if at.solved < at.width else 0):
+        forces = at.rates + i * at.width + 2 * at.stride
+        for k in range(len(drives.row)):
+            x[forces + at.stride + k] = x[forces + drives.row[k]] * y.load.control[k]
+        for j in range(n):
+            x[forces + j] *= y.load.tau[j]
 
 
 def add_forces_of_rows(s: RobotStages, y: AccelerationSlopes) -> None:
@@ -279,11 +292,12 @@ def add_forces_of_rows(s: RobotStages, y: AccelerationSlopes) -> None:
 
 
 def write_matrix(y: AccelerationSlopes) -> None:
-    """Copy the mass matrix."""
+    """Copy the mass matrix, or its lower triangle where this is enough."""
     n, at, x = len(y.after), y.at, y.numbers
     for i in range(n):
-        for j in range(i + 1):
-            x[at.matrix + i * at.stride + j] = x[at.matrix + j * at.stride + i] = x[at.mass + i * n + j]
+        subtract_multiples(x, at.matrix + i * at.stride, at.mass + i * n, n, at.stride, (-1.0,), True)
+        for j in range(i if y.is_rigid else 0):
+            x[at.matrix + j * at.stride + i] = x[at.mass + i * n + j]
 
 
 def write_differences(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
@@ -434,7 +448,7 @@ def settle_rates(s: RobotStages, y: AccelerationSlopes) -> None:
         row = at.rates + i * at.width
         for j in range(at.width):
             x[row + j] = 0.0
-        add_product(x, row, (at.mass + i * n, n), (at.struck, at.width), at.width)
+        add_product(x, row, (at.mass + i * n, n), (at.struck, at.width), at.solved)
     call_machine(y.calls.settled)
     for i in range(n):
         row = at.rates + i * at.width
@@ -612,10 +626,23 @@ def note_doubtful_contact(y: AccelerationSlopes, p: ProblemRows, c: int, unique:
     """Note whether a rigid contact is doubtful: near another state, or pushing at a point that is not determined.
 
     A gap of zero and an overlap of `slop` are not: all contacts and limits at rest have one of these. They count as overlaps
-    that the step tolerates.
+    that the step tolerates. Nor is a contact along whose normal no joint moves the bodies: it has no force.
     """
     pushes = y.impulses[3 * c] != 0.0
     y.doubtful[c] = is_near_another_state(p.law, c, y.rigid) or (pushes and not unique)
+    if y.doubtful[c] and is_immovable(y):
+        y.doubtful[c] = False
+
+
+def is_immovable(y: AccelerationSlopes) -> bool:
+    """Return whether the normal row of J of a contact is zero up to rounding."""
+    at, x, normal, every = y.at, y.numbers, 0.0, 0.0
+    for l in range(3):
+        for j in range(len(y.after)):
+            every = max(every, abs(x[at.rows + l * at.stride + j]))
+    for j in range(len(y.after)):
+        normal = max(normal, abs(x[at.rows + j]))
+    return bool(normal <= ROUNDED * every)
 
 
 def keep_contact(y: AccelerationSlopes, c: int) -> None:

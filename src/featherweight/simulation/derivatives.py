@@ -26,15 +26,14 @@ class StepDerivatives(NamedTuple):
     each):
 
     - contacts, joint limits and dry friction between sticking and sliding, or without force;
-    - gaps of zero, and with rigid contact of `slop`;
     - contacts whose point is not determined by the surfaces;
     - redundant contacts that cannot all keep their state, or whose impulses are not unique and matter (a box that slides and
       turns);
     - efforts, controls and actuators at their limits;
     - with differences of whole steps, states and inputs along which the step bends.
 
-    For these elements the Jacobians are one-sided derivatives, or those of one solution. A gap of zero counts as a slight
-    overlap that persists.
+    For these elements the Jacobians are one-sided derivatives, or those of one solution. A rigid contact or limit at rest, with a
+    gap of zero or an overlap of `slop`, is not among them; it counts as an overlap that persists.
     """
 
     A: Array  # (n, n) by the state before

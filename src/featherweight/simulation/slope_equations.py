@@ -21,6 +21,7 @@ class Places(NamedTuple):
 
     stride: int
     width: int
+    solved: int  # numbers of a row of `rates` that are solved for; `write_controls` writes the others
     rates: int  # (stride, width) of the acceleration with impulses; finally, of the velocity after the step
     struck: int  # (n, width) of the acceleration before dampers act, if they act after impulses
     matrix: int  # (stride, stride) matrix to solve with, of which the lower triangle is enough if it is symmetric
@@ -68,6 +69,7 @@ class Sizes(NamedTuple):
     loop_rows: int  # joint rows, if loops move them
     lengths: int  # rows in the contact problem, if forces are differentiated by differences
     rigid_rows: int  # rows of rigid contacts and of joints
+    at_joints: bool  # whether the force of each control is at one joint
 
 
 def places(x: Sizes) -> Places:
@@ -89,9 +91,10 @@ def places(x: Sizes) -> Places:
         "pulls": n * stride * differs, "drifts": x.lengths * 2 * stride * differs,
     }  # fmt: skip
     at, size = {}, 0
-    for name in Places._fields[2:-1]:
+    for name in Places._fields[3:-1]:
         at[name], size = size, size + padded(sizes.get(name, of_contact))
-    return Places(stride, width, **at, size=size + LANES)
+    solved = 3 * stride if x.at_joints and not rigid else width
+    return Places(stride, width, solved, **at, size=size + LANES)
 
 
 def add_product(x: Vector, target: int, factors: tuple[int, int], source: tuple[int, int], length: int) -> None:
@@ -111,7 +114,7 @@ def solve_for_rates(x: Vector, n: int, at: Places) -> None:
 
     Rows are eliminated in blocks of four, from the leaves to the root.
     """
-    H, stride, R, width = at.matrix, at.stride, at.rates, at.width
+    H, stride, R, width, solved = at.matrix, at.stride, at.rates, at.width, at.solved
     for block in range(n, 0, -BLOCK):
         first = max(block - BLOCK, 0)
         for i in range(block - 1, first - 1, -1):
@@ -119,7 +122,7 @@ def solve_for_rates(x: Vector, n: int, at: Places) -> None:
             for j in range(first, i):
                 gain = (unit * x[H + i * stride + j],)
                 subtract_multiples(x, H + j * stride, H + i * stride, stride, padded(j + 1), gain)
-                subtract_multiples(x, R + j * width, R + i * width, width, width, gain)
+                subtract_multiples(x, R + j * width, R + i * width, width, solved, gain)
         for i in range(first, block):
             x[H + i * stride + i] = 1.0 / x[H + i * stride + i]
         for j in range(first):  # all blocks below others are whole
@@ -128,22 +131,22 @@ def solve_for_rates(x: Vector, n: int, at: Places) -> None:
             c, d = gain_of(x, at_row + 2 * stride, first + 2, j), gain_of(x, at_row + 3 * stride, first + 3, j)
             if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
                 subtract_multiples(x, H + j * stride, at_row, stride, padded(j + 1), (a, b, c, d))
-                subtract_multiples(x, R + j * width, R + first * width, width, width, (a, b, c, d))
+                subtract_multiples(x, R + j * width, R + first * width, width, solved, (a, b, c, d))
     substitute(x, n, at, R)
 
 
 def substitute(x: Vector, n: int, at: Places, R: int) -> None:
     """Solve with the lower triangle of the matrix, which has inverses on its diagonal, for the rows at R."""
-    H, stride, width = at.matrix, at.stride, at.width
+    H, stride, width, solved = at.matrix, at.stride, at.width, at.solved
     for i in range(n):
         row = H + i * stride
         for j in range(0, i // BLOCK * BLOCK, BLOCK):
             factors = x[row + j], x[row + j + 1], x[row + j + 2], x[row + j + 3]
             if factors[0] != 0.0 or factors[1] != 0.0 or factors[2] != 0.0 or factors[3] != 0.0:
-                subtract_multiples(x, R + i * width, R + j * width, width, width, factors)
+                subtract_multiples(x, R + i * width, R + j * width, width, solved, factors)
         for j in range(i // BLOCK * BLOCK, i):
-            subtract_multiples(x, R + i * width, R + j * width, width, width, (x[row + j],))
-        for j in range(width):
+            subtract_multiples(x, R + i * width, R + j * width, width, solved, (x[row + j],))
+        for j in range(solved):
             x[R + i * width + j] *= x[row + i]
 
 

@@ -10,10 +10,11 @@ from math import cos, sin, sqrt
 from typing import NamedTuple
 
 from ..array_types import Matrix, Vector
-from ..collision.triples import Triple, along, inner, outer, plus, times
+from ..collision.triples import Triple, along, component, inner, outer
+from ..engine.loops.kernels import subtract_multiples
 from ..model.tree import FLOATING, PLANAR
 from .acceleration_slopes import AccelerationSlopes, add_curved, write_acceleration_slopes
-from .smooth_motion import clear
+from .smooth_motion import clear, copy
 from .stage_records import RobotStages
 
 SMALL_TURN = 0.3  # [rad] angle below which series are used
@@ -25,11 +26,15 @@ def write_velocity_rates(s: RobotStages, y: AccelerationSlopes) -> None:
     for i in range(n * at.width):
         x[at.rates + i] *= h
     for i in range(n):
-        row = at.rates + i * at.width + at.stride
-        clear(y.increment)
-        y.increment[i] = 1.0
-        x[row + i] += 1.0
-        add_curved(s, y.increment, x[row : row + n])
+        x[at.rates + i * at.width + at.stride + i] += 1.0
+    clear(y.increment)
+    for k in range(len(s.joints.curved)):
+        first = s.joints.curved[k, 1]
+        for i in range(first, first + (6 if s.joints.curved[k, 0] == FLOATING else 3)):
+            row = at.rates + i * at.width + at.stride
+            y.increment[i] = 1.0
+            add_curved(s, y.increment, x[row : row + n])
+            y.increment[i] = 0.0
 
 
 def write_step_slopes(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> int:
@@ -44,35 +49,42 @@ def write_step_slopes(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> in
 
 
 def write_ends(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> None:
-    """Write the slopes of the state after a semi-implicit step, from those of its velocity."""
-    n, h, u, na, at = len(y.after), s.numbers.step, s.step.after, len(s.state.act), y.at
+    """Write the slopes of the state after a semi-implicit step, from those of its velocity.
+
+    Rows of positions and of velocities that rotate are combinations of rows, computed in `rates` and in the workspace `struck`.
+    """
+    n, h, u, na, at, x, joints = len(y.after), s.numbers.step, s.step.after, len(s.state.act), y.at, y.numbers, s.joints.curved
     for i in range(n):
+        subtract_multiples(x, at.struck + i * at.width, at.rates + i * at.width, 0, at.width, (-h,), True)
+    for k in range(len(joints)):
+        kind, i = joints[k, 0], joints[k, 1]
+        if kind == FLOATING:
+            move_floating(h, u, i, y)
+        elif kind != PLANAR:
+            move_turning(turn_of(h, u, i), h, i, y)
+    for i in range(n):
+        copy_parts(y, at.struck + i * at.width, na, ends[i])
         copy_parts(y, at.rates + i * at.width, na, ends[n + i])
-        for column in range(ends.shape[1]):
-            ends[i, column] = h * ends[n + i, column]
         ends[i, i] += 1.0
     for j in range(na):
         copy_parts(y, at.acts + j * at.width, na, ends[2 * n + j])
-    for k in range(len(s.joints.curved)):
-        kind, i = s.joints.curved[k, 0], s.joints.curved[k, 1]
+    for k in range(len(joints)):
+        kind, i = joints[k, 0], joints[k, 1]
         if kind == PLANAR:
             turn_planar(h, u, i, ends)
-        elif kind == FLOATING:
-            turn_in_space(h, u, i + 3, ends)
-            turn_floating(h, u, i, ends)
         else:
-            turn_in_space(h, u, i, ends)
+            turn_start(h, u, i, ends, kind == FLOATING)
 
 
 def copy_parts(y: AccelerationSlopes, row: int, na: int, target: Vector) -> None:
     """Copy a row of `numbers`, with parts for q, v, joint forces, and controls with activations, to a row of `ends`."""
     n, x, stride, controls = len(y.after), y.numbers, y.at.stride, len(y.bent) - na
-    for k in range(n):
-        target[k], target[n + k], target[2 * n + na + k] = x[row + k], x[row + stride + k], x[row + 2 * stride + k]
-    for k in range(controls):
-        target[3 * n + na + k] = x[row + 3 * stride + k]
-    for k in range(na):
-        target[2 * n + k] = x[row + 3 * stride + controls + k]
+    by_v, by_tau, by_control = row + stride, row + 2 * stride, row + 3 * stride
+    copy(x[row : row + n], target[:n])
+    copy(x[by_v : by_v + n], target[n : 2 * n])
+    copy(x[by_control + controls : by_control + controls + na], target[2 * n : 2 * n + na])
+    copy(x[by_tau : by_tau + n], target[2 * n + na : 3 * n + na])
+    copy(x[by_control : by_control + controls], target[3 * n + na :])
 
 
 class Turn(NamedTuple):
@@ -106,40 +118,76 @@ def turned_by(w: Triple, a: float, b: float, x: Triple) -> Triple:
     return along(along(x, -a, once), b, outer(w, once))
 
 
-def unit_at(column: int, i: int) -> Triple:
-    """Return the unit vector of a column among three from i on, or zero."""
-    return 1.0 if column == i else 0.0, 1.0 if column == i + 1 else 0.0, 1.0 if column == i + 2 else 0.0
+Columns = tuple[Triple, Triple, Triple]
+"""The columns of a matrix (3, 3)."""
 
 
-def read_three(ends: Matrix, i: int, column: int) -> Triple:
-    """Return three numbers of a column."""
-    return ends[i, column], ends[i + 1, column], ends[i + 2, column]
+def rotation_of(turn: Turn) -> Columns:
+    """Return Eᵀ."""
+    w, a, b = turn.w, turn.a, turn.b
+    return turned_by(w, a, b, (1.0, 0.0, 0.0)), turned_by(w, a, b, (0.0, 1.0, 0.0)), turned_by(w, a, b, (0.0, 0.0, 1.0))
 
 
-def put_three(x: Triple, ends: Matrix, i: int, column: int) -> None:
-    """Write three numbers of a column."""
-    ends[i, column], ends[i + 1, column], ends[i + 2, column] = x[0], x[1], x[2]
+def rates_of_rotation(turn: Turn) -> Columns:
+    """Return J."""
+    w, a, b = turn.w, turn.b, turn.c
+    return turned_by(w, a, b, (1.0, 0.0, 0.0)), turned_by(w, a, b, (0.0, 1.0, 0.0)), turned_by(w, a, b, (0.0, 0.0, 1.0))
 
 
-def turn_in_space(h: float, u: Vector, i: int, ends: Matrix) -> None:
-    """Write the slopes of q exp(h w) of a rotation with the velocity w from row i on: Eᵀ dq + J h dw."""
-    turn, n = turn_of(h, u, i), len(u)
-    for column in range(ends.shape[1]):
-        turning = times(h, read_three(ends, n + i, column))
-        before = turned_by(turn.w, turn.a, turn.b, unit_at(column, i))
-        put_three(plus(before, turned_by(turn.w, turn.b, turn.c, turning)), ends, i, column)
+def combine(y: AccelerationSlopes, target: int, rows: int, columns: Columns, factor: float, begin: bool) -> None:
+    """Add the product of a matrix and three rows, times a factor, to three rows; or write it."""
+    (a, b, c), width = columns, y.at.width
+    for i in range(3):
+        factors = -factor * component(a, i), -factor * component(b, i), -factor * component(c, i)
+        if begin:
+            subtract_multiples(y.numbers, target + i * width, rows, width, width, factors, True)
+        else:
+            subtract_multiples(y.numbers, target + i * width, rows, width, width, factors)
 
 
-def turn_floating(h: float, u: Vector, i: int, ends: Matrix) -> None:
-    """Write the slopes of a floating joint's position p + R h l, and of l in the axes after the step; l starts at row i."""
-    turn, n, l = turn_of(h, u, i + 3), len(u), (u[i], u[i + 1], u[i + 2])
-    after = turned_by(turn.w, turn.a, turn.b, l)
-    for column in range(ends.shape[1]):
-        rate, turning = read_three(ends, n + i, column), times(h, read_three(ends, n + i + 3, column))
-        moved = plus(along(unit_at(column, i), h, rate), outer(unit_at(column, i + 3), times(h, l)))
-        put_three(turned_by(turn.w, turn.a, turn.b, moved), ends, i, column)
-        carried = outer(after, turned_by(turn.w, turn.b, turn.c, turning))
-        put_three(plus(turned_by(turn.w, turn.a, turn.b, rate), carried), ends, n + i, column)
+def move_turning(turn: Turn, h: float, i: int, y: AccelerationSlopes) -> None:
+    """Write the rows J h dw of a rotation with the velocity w from row i on."""
+    combine(y, y.at.struck + i * y.at.width, y.at.rates + i * y.at.width, rates_of_rotation(turn), h, True)
+
+
+def move_floating(h: float, u: Vector, i: int, y: AccelerationSlopes) -> None:
+    """Write the rows of a floating joint's position p + R h l, and of l in the axes after the step; l starts at row i."""
+    turn, l, at = turn_of(h, u, i + 3), (u[i], u[i + 1], u[i + 2]), y.at
+    position, linear, angular = at.struck + i * at.width, at.rates + i * at.width, at.rates + (i + 3) * at.width
+    move_turning(turn, h, i + 3, y)
+    after, (a, b, c) = turned_by(turn.w, turn.a, turn.b, l), rates_of_rotation(turn)
+    carried = outer(after, a), outer(after, b), outer(after, c)
+    combine(y, position, linear, rotation_of(turn), 1.0, True)
+    for j in range(3):
+        subtract_multiples(y.numbers, linear + j * at.width, position + j * at.width, 0, at.width, (-1.0,), True)
+    for j in range(3 * at.width):
+        y.numbers[position + j] *= h
+    combine(y, linear, angular, carried, h, False)
+
+
+def turn_start(h: float, u: Vector, i: int, ends: Matrix, floats: bool) -> None:
+    """Write the slopes of positions by those of the start, Eᵀ dq, over the ones on the diagonal."""
+    first = i + 3 if floats else i
+    turn = turn_of(h, u, first)
+    columns = rotation_of(turn)
+    add_block(columns, first, first, ends)
+    if floats:
+        add_block(columns, i, i, ends)
+        l = h * u[i], h * u[i + 1], h * u[i + 2]
+        a, b, c = outer((1.0, 0.0, 0.0), l), outer((0.0, 1.0, 0.0), l), outer((0.0, 0.0, 1.0), l)
+        w, s, t = turn.w, turn.a, turn.b
+        add_block((turned_by(w, s, t, a), turned_by(w, s, t, b), turned_by(w, s, t, c)), i, i + 3, ends)
+
+
+def add_block(columns: Columns, i: int, j: int, ends: Matrix) -> None:
+    """Add a matrix (3, 3) at row i and column j, instead of the ones on the diagonal."""
+    a, b, c = columns
+    for r in range(3):
+        ends[i + r, j] += component(a, r)
+        ends[i + r, j + 1] += component(b, r)
+        ends[i + r, j + 2] += component(c, r)
+        if i == j:
+            ends[i + r, j + r] -= 1.0
 
 
 def turn_planar(h: float, u: Vector, i: int, ends: Matrix) -> None:
