@@ -32,14 +32,15 @@ def flying() -> fw.Robot:
 OLD: dict[str, tuple[Callable[[], Any], str, str]] = {
     "Simulation(step=)": (lambda: fw.Simulation(arm(), step=0.02).dt, "'step' is called 'dt'", "0.02"),  # type: ignore[call-arg]
     "OptimalControl(step=)": (
-        lambda: fw.OptimalControl(arm(), step=0.02, knots=2).dt.tolist(), "'step' is called 'dt'", "[0.02, 0.02]",
+        lambda: fw.OptimalControl(arm(), step=0.02, knots=2).dt.tolist(),  # type: ignore[call-arg]
+        "'step' is called 'dt'", "[0.02, 0.02]",
     ),
     "Phase(step=)": (lambda: fw.Phase(2, step=0.02).dt, "'step' is called 'dt'", "0.02"),  # type: ignore[call-arg]
     "JointOptions(friction=)": (
         lambda: fw.JointOptions(friction=False).dry_friction, "'friction' is called 'dry_friction'", "False",  # type: ignore[call-arg]
     ),
     "with_joint(friction=)": (
-        lambda: fw.generators.chain(2).with_joint("joint1", friction=0.5).joints["joint1"].dry_friction,  # type: ignore[call-arg]
+        lambda: fw.generators.chain(2).with_joint("joint1", friction=0.5).joints[1].dry_friction,  # type: ignore[call-arg]
         "'friction' is called 'dry_friction'", "0.5",
     ),
     "joints[k].friction": (lambda: arm().joints[0].friction, "friction is called 'dry_friction'", "0.0"),  # type: ignore[attr-defined]
@@ -77,7 +78,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "sim.clone": (lambda: fw.Simulation(arm()).clone, AttributeError, r"here it is copy.copy\(simulation\)"),  # type: ignore[attr-defined]
     "sim.save_state": (lambda: fw.Simulation(arm()).save_state, AttributeError, "here it is featherweight.Simulation.state"),  # type: ignore[attr-defined]
     "step(0.01)": (lambda: fw.Simulation(arm()).step(0.01), ValueError, "steps=... is the number of steps"),
-    "step(tau={})": (lambda: fw.Simulation(arm()).step({"joint1": 1.0}), ValueError, "not a dict; .* order of the joints"),
+    "step(tau={})": (lambda: fw.Simulation(arm()).step({"joint1": 1.0}), ValueError, "not a dict; .* order of the joints"),  # type: ignore[arg-type]
     "step(forces=wrench)": (
         lambda: fw.Simulation(arm()).step(external_forces=arm().wrench("body2", force=[0, 0, 1])),  # type: ignore[arg-type]
         ValueError, "call the wrench with q",
@@ -229,7 +230,7 @@ def test_obstacles_need_no_other_robot() -> None:
     with pytest.raises(ValueError, match="already is a shape 'wall'"):
         among.with_obstacles(wall)
     with pytest.raises(TypeError, match="Shape objects in a list; got 'wall'"):
-        robot.with_obstacles("wall")
+        robot.with_obstacles("wall")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no link 'hand'"):
         robot.with_obstacles(fw.Shape("x", "hand", "sphere", (0.1,)))
 

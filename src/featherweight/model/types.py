@@ -213,7 +213,7 @@ class Inertia(NamedTuple):
 
     mass: float = 0.0
     center: VectorLike = (0.0, 0.0, 0.0)
-    rotational: Annotated[tuple[float, float, float, float, float, float] | Any, ROTATIONAL] = Moments(*[0.0] * 6)
+    rotational: Annotated[Moments | Any, ROTATIONAL] = Moments(*[0.0] * 6)
 
     @property
     def parameters(self) -> tuple[float, ...]:

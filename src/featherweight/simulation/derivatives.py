@@ -32,8 +32,8 @@ class StepDerivatives(NamedTuple):
     - efforts, controls and actuators at their limits;
     - with differences of whole steps, states and inputs along which the step bends.
 
-    For these elements the Jacobians are one-sided derivatives, or those of one solution. A rigid contact or limit at rest, with a
-    gap of zero or an overlap of `slop`, is not among them; it counts as an overlap that persists.
+    For these elements the Jacobians are one-sided derivatives, or those of one solution. A rigid contact or limit at rest, with
+    a gap of zero or an overlap of `slop`, is not among them; it counts as an overlap that persists.
     """
 
     A: Array  # (n, n) by the state before
