@@ -50,7 +50,7 @@ def solve():
     measured[rng.random(q.shape) < 0.1] = np.nan
     nominal = fw.Simulation(fw.load(ARM.format(step=2e-3, integrator="Euler", d=0.1, a=0.02, f=0.1, m=0.8)))
     log = identification.Log(time, {"q": measured}, tau=tau)
-    kinds = ["damping", "joint_friction", "armature", identification.Parameter("mass", "lower"), "offset"]
+    kinds = ["damping", "dry_friction", "armature", identification.Parameter("mass", "lower"), "offset"]
     result = identification.fit(nominal, log, kinds)
     start = np.zeros((1, 2))
     steps = round(SHOWN / 2e-3)

@@ -219,6 +219,12 @@ def render(folder: Path) -> None:
     assert picture.std() > 0
 
 
+def film(folder: Path) -> None:
+    frames = [np.full((48, 64, 3), 5 * k, np.uint8) for k in range(10)]
+    import_module("featherweight.viewer").save_film(folder / "film.mp4", frames)
+    assert (folder / "film.mp4").stat().st_size > 0
+
+
 def casadi(folder: Path) -> None:
     wrap = import_module("featherweight.casadi").wrap
     robot = arm()
@@ -275,8 +281,8 @@ def all_together(folder: Path) -> None:
 
 
 LIGHT = (
-    mjcf, xacro, usd, identification, ik, shapes, decomposition, cli, dask, learning, window, render, casadi, unisim, robots,
-    demo,
+    mjcf, xacro, usd, identification, ik, shapes, decomposition, cli, dask, learning, window, render, film, casadi, unisim,
+    robots, demo,
 )  # fmt: skip
 HEAVY = (jax, torch, cuda)
 USES: dict[str, Callable[[Path], None]] = {"all": all_together, **{use.__name__: use for use in (*LIGHT, *HEAVY)}}

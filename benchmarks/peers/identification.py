@@ -63,7 +63,7 @@ def initial_file(folder: Path) -> Path:
     """Write the robot from which the fits start."""
     robot = fw.read(fw.example("panda")).locked({"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0})
     arm = [j.name for j in robot.joints if j.type is not fw.JointType.FIXED]
-    robot = robot.with_joint(arm, damping=0.5, friction=0.3, armature=0.05, effort=1e3, limits=(-6.0, 6.0))
+    robot = robot.with_joint(arm, damping=0.5, dry_friction=0.3, armature=0.05, effort=1e3, limits=(-6.0, 6.0))
     path = folder / "panda7.xml"
     robot.save(path)
     return path
@@ -229,10 +229,10 @@ def main() -> None:
         log, other = recorded(path, given.seconds, 0), recorded(path, 20.0, 1)
         y = log.noisy(np.random.default_rng(2))
         robot = fw.load(path)
-        sim = fw.Simulation(robot, step=STEP, q=REST, shapes=False)
+        sim = fw.Simulation(robot, dt=STEP, q=REST, shapes=False)
         bodies = [b.name for b in robot.bodies]
         parameters = [
-            Parameter("damping"), Parameter("joint_friction"), Parameter("armature"), Parameter("mass", bodies[1:]),
+            Parameter("damping"), Parameter("dry_friction"), Parameter("armature"), Parameter("mass", bodies[1:]),
             Parameter("center", bodies[6]),
         ]  # fmt: skip
 
@@ -264,9 +264,9 @@ def main() -> None:
                 peer.residuals, x0, peer.jacobian, bounds=(low, np.inf), x_scale=scale, tr_solver="lsmr", ftol=1e-5, xtol=1e-6
             )
             wall, work = perf_counter() - wall, process_time() - work
-            fit_of_peer = fw.Simulation(arguments_of(robot, best.x), step=STEP, q=REST, shapes=False)
+            fit_of_peer = fw.Simulation(arguments_of(robot, best.x), dt=STEP, q=REST, shapes=False)
             fit_of_peer.reset(REST[None])
-            fit_of_peer.vary(damping=best.x[None, :7] / 0.5, joint_friction=best.x[None, 7:14] / 0.3)
+            fit_of_peer.vary(damping=best.x[None, :7] / 0.5, dry_friction=best.x[None, 7:14] / 0.3)
             error = held_out_many(fit_of_peer, best.x, other, given.window)
             rows.append([
                 "mujoco.rollout, scipy", f"{given.peer_seconds:g}", f"{wall:.1f}", f"{work:.1f}", str(best.njev), "",
@@ -293,7 +293,7 @@ def held_out_many(sim: fw.Simulation, x: Floats, log: Recorded, window: float) -
     sim.vary()
     sim.reset(log.q[first], log.v[first])
     sim.vary(
-        damping=np.tile(x[:7] / 0.5, (len(first), 1)), joint_friction=np.tile(x[7:14] / 0.3, (len(first), 1))
+        damping=np.tile(x[:7] / 0.5, (len(first), 1)), dry_friction=np.tile(x[7:14] / 0.3, (len(first), 1))
     )  # fmt: skip
     q, _ = sim.rollout(log.q[first], log.v[first], tau=np.stack([log.tau[i : i + L] for i in first]))
     return float(np.sqrt(np.mean((q[:, -1] - log.q[first + L]) ** 2)))

@@ -55,7 +55,7 @@ def hulls(shapes: Any) -> list[ConvexHull]:
 
 def height_of_ball(robot: fw.Robot) -> float:
     """Return the height at which a ball comes to rest that falls into the cup."""
-    sim = fw.Simulation(robot, step=2e-3)
+    sim = fw.Simulation(robot, dt=2e-3)
     sim.run(0.6)
     return float(sim.q[2])
 

@@ -35,7 +35,7 @@ def test_the_information_is_greater_than_that_of_random_motions() -> None:
     best = excite(robot, 8.0, step=0.05, velocity=1.5, iterations=300)
     random = [excite(robot, 8.0, step=0.05, velocity=1.5, iterations=1, rng=seed).determinant for seed in range(5)]
     assert best.determinant > max(random) + 1.0
-    base = base_parameters(robot, friction=True)
+    base = base_parameters(robot, joint_friction=True)
     W = base.matrix(best.q, best.v, best.a).reshape(-1, len(base))
     assert np.linalg.cond(W / np.linalg.norm(W, axis=0)) == pytest.approx(best.condition, rel=0.3)
 

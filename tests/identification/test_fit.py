@@ -46,7 +46,7 @@ def driven(
     time: Floats = np.arange(n) * np.float64(STEP)
     rate, phase = rng.uniform(2.0, 12.0, (4, robot.nv)), rng.uniform(0.0, 6.0, (4, robot.nv))
     tau = size * np.sin(time[:, None, None] * rate + phase).sum(axis=1)
-    sim = fw.Simulation(robot, step=STEP, q=start)
+    sim = fw.Simulation(robot, dt=STEP, q=start)
     q, v = sim.rollout(sim.q[None], sim.v[None], tau=tau[None])
     return time, tau, q[0], v[0]
 
@@ -68,7 +68,7 @@ def test_truth_is_within_two_deviations_in_95_of_100_trials() -> None:
     its 95 % point is binomial, 200 x 0.05 = 10 ± 3.1; beyond 3.2 deviations is one in a thousand.
     """
     time, tau, q, _ = driven(pendulum(0.08, 0.03), 1.5, 0.4)
-    sim, far, errors = fw.Simulation(pendulum(), step=STEP), 0, []
+    sim, far, errors = fw.Simulation(pendulum(), dt=STEP), 0, []
     for trial in range(200):
         log = Log(time, {"q": noisy(q[:-1] + 0.01, trial)}, tau=tau)
         found = fit(sim, log, ["damping", "armature", "offset"])
@@ -91,10 +91,10 @@ def test_a_two_joint_arm_with_gaps_and_a_slow_encoder() -> None:
     between = q[:-1, 1] + 0.4 * np.diff(q[:, 1])
     slow = dataclasses.replace(slow, values=noisy(between[::4], 7))
     log = Log(time, {"shoulder": y[:, 0], "elbow": slow}, tau=tau)
-    kinds: list[Parameter | str] = ["damping", "joint_friction", Parameter("armature", shared=True), Parameter("mass", "lower")]
-    found = fit(fw.Simulation(two_joints(), step=STEP), log, kinds)
+    kinds: list[Parameter | str] = ["damping", "dry_friction", Parameter("armature", shared=True), Parameter("mass", "lower")]
+    found = fit(fw.Simulation(two_joints(), dt=STEP), log, kinds)
     assert found.converged
-    truth = {f"{j}.{k}": x for j in ("shoulder", "elbow") for k, x in (("damping", 0.2), ("joint_friction", 0.15))}
+    truth = {f"{j}.{k}": x for j in ("shoulder", "elbow") for k, x in (("damping", 0.2), ("dry_friction", 0.15))}
     assert_within(found, {**truth, "shoulder+elbow.armature": 0.03, "lower.mass": 1.1})
     np.testing.assert_allclose([found.noise["shoulder"][0], found.noise["elbow"][0]], NOISE, rtol=0.1)
     again = found.simulation
@@ -109,7 +109,7 @@ def test_offsets_and_a_delay() -> None:
     low = at.astype(int)
     y = q[low] + (at - low)[:, None] * (q[low + 1] - q[low]) + [0.03, -0.02]
     log = Log(time[5:], {"q": noisy(y)[5:]}, tau=tau[5:])
-    sim = fw.Simulation(two_joints(0.1, 0.02, 0.0), step=STEP)
+    sim = fw.Simulation(two_joints(0.1, 0.02, 0.0), dt=STEP)
     found = fit(sim, log, ["damping", "armature", "offset", "delay"])
     assert_within(found, {"shoulder.damping": 0.2, "elbow.armature": 0.03, "shoulder.offset": 0.03, "elbow.offset": -0.02})
     assert_within(found, {"q.delay": late})
@@ -119,7 +119,7 @@ def test_parameters_without_effect_are_named() -> None:
     """Without gravity and with the mass on the axis, a mass moves like armature: only their sum is determined."""
     time, tau, q, _ = driven(pendulum(0.08, 0.03), 2.0, 0.4)
     log = Log(time, {"q": noisy(q[:-1])}, tau=tau)
-    sim = fw.Simulation(pendulum(), step=STEP)
+    sim = fw.Simulation(pendulum(), dt=STEP)
     found = fit(sim, log, ["damping", "armature", "friction"])
     assert found.undetermined == ("friction",)
     assert "not determined by these logs: friction" in str(found)
@@ -135,10 +135,10 @@ def test_agrees_with_least_squares_of_scipy() -> None:
     """Compare with scipy's least squares on the residuals of one window with a start of its own: the same minimum."""
     optimize = pytest.importorskip("scipy.optimize")
     time, tau, q, _ = driven(two_joints(0.2, 0.02, 0.0, 1.1), 0.75, 1.0)
-    y, sim = noisy(q[:-1]), fw.Simulation(two_joints(0.1, 0.02, 0.0), step=STEP)
+    y, sim = noisy(q[:-1]), fw.Simulation(two_joints(0.1, 0.02, 0.0), dt=STEP)
     log = Log(time, {"q": Channel(y, noise=NOISE)}, tau=tau)
     found = fit(sim, log, ["damping", Parameter("mass", "lower")], window=0.75, iterations=100)
-    moving = fw.Simulation(two_joints(0.1, 0.02, 0.0), step=STEP)
+    moving = fw.Simulation(two_joints(0.1, 0.02, 0.0), dt=STEP)
     P = moving.robot.inertial_parameters
 
     def residuals(x: Floats) -> Floats:
@@ -187,7 +187,7 @@ def test_a_four_bar_linkage() -> None:
     start = robot.random_configuration(rng=0)
     time, tau, q, _ = driven(hidden, 3.0, 0.5, start=start)
     log = Log(time, {"joint3": noisy(q[:-1, 2])}, tau=tau)
-    sim = fw.Simulation(robot, step=STEP, q=start)
+    sim = fw.Simulation(robot, dt=STEP, q=start)
     found = fit(sim, log, [Parameter("damping", "joint1"), Parameter("armature", "joint1")], window=0.25)
     assert found.converged
     assert_within(found, {"joint1.damping": 0.3, "joint1.armature": 0.4})
@@ -197,7 +197,7 @@ def test_outliers_matter_less_with_robust_laws() -> None:
     time, tau, q, _ = driven(pendulum(0.08, 0.03), 3.0, 0.4)
     y, rng = noisy(q[:-1]), np.random.default_rng(3)
     y[rng.random(y.shape) < 0.05] += 0.3
-    log, sim = Log(time, {"q": y}, tau=tau), fw.Simulation(pendulum(), step=STEP)
+    log, sim = Log(time, {"q": y}, tau=tau), fw.Simulation(pendulum(), dt=STEP)
     for law in ("huber", "student"):
         found = fit(sim, log, ["damping", "armature"], law=law)
         assert_within(found, {"hinge.damping": 0.08, "hinge.armature": 0.03})
@@ -207,14 +207,14 @@ def test_outliers_matter_less_with_robust_laws() -> None:
 
 def test_errors_between_windows_are_those_of_white_noise_where_it_is_white() -> None:
     time, tau, q, _ = driven(pendulum(0.08, 0.03), 30.0, 0.4)
-    log, sim = Log(time, {"q": noisy(q[:-1])}, tau=tau), fw.Simulation(pendulum(), step=STEP)
+    log, sim = Log(time, {"q": noisy(q[:-1])}, tau=tau), fw.Simulation(pendulum(), dt=STEP)
     of_noise, of_windows = (fit(sim, log, ["damping", "armature"], errors=e) for e in ("noise", "windows"))
     np.testing.assert_allclose(of_windows.deviations, of_noise.deviations, rtol=0.35)  # of 60 windows: 1 / sqrt(120) = 9 %
     assert of_noise.correlation < 0.1
 
 
 def test_logs_that_cannot_be_fitted_are_refused() -> None:
-    sim, time = fw.Simulation(pendulum(), step=STEP), np.arange(20) * STEP
+    sim, time = fw.Simulation(pendulum(), dt=STEP), np.arange(20) * STEP
     good = {"q": np.zeros((20, 1))}
     with pytest.raises(ValueError, match=r"no joint or sensor 'hinges'.*hinge"):
         fit(sim, Log(time, {"hinges": np.zeros(20)}), ["damping"])

@@ -66,7 +66,7 @@ def excite(
     """
     if robot.closed or any(j.type.nq != 1 for j in robot.joints):
         raise ValueError(f"{robot.name}: excite needs joints with one degree of freedom each, without loops and couplings")
-    base = base_parameters(robot, friction=friction, armature=armature)
+    base = base_parameters(robot, joint_friction=friction, armature=armature)
     speed = _limits(robot, "velocity", velocity, robot.velocity_limit)
     forces = _limits(robot, "effort", effort, robot.effort_limit)
     series = _Series(robot, duration, harmonics, speed)

@@ -27,7 +27,7 @@ def first_states(
     simulation of the window before ends, and in a log's first window where `sim` is. `offsets` and `delays` are the
     initial ones, by coordinate and channel.
     """
-    robot, h = sim.robot, sim.step_size
+    robot, h = sim.robot, sim.dt
     Q, V = np.empty((len(windows), robot.nq)), np.empty((len(windows), robot.nv))
     present = np.atleast_2d(sim.q)[0].copy(), np.atleast_2d(sim.v)[0].copy()
     before = -1

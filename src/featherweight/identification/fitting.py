@@ -204,7 +204,7 @@ def fit(
         {name: _least_noise(source, read) for name, source in sources.items()},
     )  # fmt: skip
     x, total = unknowns.field("initial"), 0
-    stages = _stages(read, round(window / sim.step_size), 2 * sim.robot.nv, len(unknowns))
+    stages = _stages(read, round(window / sim.dt), 2 * sim.robot.nv, len(unknowns))
     for windows in stages:
         problem = _Problem(Shooting(unknowns, read, sources, windows), terms)
         offsets = {column: float(x[k]) for column, k in unknowns.offsets}

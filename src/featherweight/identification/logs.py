@@ -122,7 +122,7 @@ def _components(widths: Iterable[tuple[str, int]]) -> tuple[str, ...]:
 
 def checked_log(sim: Simulation, log: Log, sources: Mapping[str, Source]) -> CheckedLog:
     """Return a log with its inputs in each step. Raises ValueError for wrong shapes, and for times that do not ascend."""
-    time, h = _times("Log: time", log.time), sim.step_size
+    time, h = _times("Log: time", log.time), sim.dt
     robot = sim.robot
     samples = {}
     for name, given in log.measured.items():

@@ -66,7 +66,7 @@ class Shooting:
     def __init__(self, unknowns: Unknowns, logs: Sequence[CheckedLog], sources: Mapping[str, Source], windows: Windows) -> None:
         self.unknowns, self.logs, self.sources, self.windows = unknowns, logs, sources, windows
         self.robot = unknowns.simulation.robot
-        self.step = unknowns.simulation.step_size
+        self.step = unknowns.simulation.dt
         self.sensed = any(s.kind == "sensors" for s in sources.values())
         self.columns = 2 * self.robot.nv + len(unknowns)
         self._simulations: dict[int, Simulation] = {}

@@ -19,7 +19,7 @@ from ..simulation.simulation import Simulation
 from .consistency import parameters_of, pseudo_inertia
 from .consistent_fit import measure
 
-ARMATURE, DAMPING, DRY, STIFFNESS = "armature", "damping", "joint_friction", "stiffness"
+ARMATURE, DAMPING, DRY, STIFFNESS = "armature", "damping", "dry_friction", "stiffness"
 MASS, CENTER, INERTIA, PAYLOAD = "mass", "center", "inertia", "payload"
 FRICTION, GAIN, DRIVE, OFFSET, DELAY = "friction", "gain", "drive", "offset", "delay"
 FIELD = {DAMPING: "damping", DRY: "friction", STIFFNESS: "stiffness"}  # of `MovingJoint`
@@ -49,7 +49,7 @@ class Parameter:
     |---|---|---|
     | "armature" | joints | reflected inertia [kg m², kg] |
     | "damping" | joints | viscous friction [N m s/rad, N s/m] |
-    | "joint_friction" | joints | dry friction [N m, N] |
+    | "dry_friction" | joints | dry friction [N m, N] |
     | "stiffness" | joints | stiffness of the joint's spring [N m/rad, N/m] |
     | "drive" | joints | factor of the log's tau, such as a motor constant |
     | "offset" | joints | measured position minus position [rad, m] |

@@ -49,6 +49,9 @@ def read(
     """Read a URDF, MJCF, SDF, USD or xacro file, or its text, as a description that you can change and pass to `build`.
 
     The arguments and errors are those of `load`. Give `equalities="compliant"` also to `build`.
+
+        description = featherweight.read("arm.urdf")
+        robot = featherweight.build(description.with_joint("elbow", damping=0.1))
     """
     _check_equalities(equalities)
     description = load_description(
@@ -137,6 +140,8 @@ def load(
     a file that cannot be opened, TypeError if `path` is neither a path, text nor an open file, and ImportError if the format
     needs a package that is not installed. Warns (ModelWarning) about moving bodies with physically impossible inertias, beyond
     the rounding of moments to three digits, and about loops that contradict each other.
+
+        robot = featherweight.load("arm.urdf")  # base="floating" for a robot that walks or flies
     """
     description = read(
         path,

@@ -15,7 +15,7 @@ from .frame_graph import FrameGraph
 from .models import NamedElement
 
 UNBOUNDED = 1e16  # value for no limit until SDF 1.9
-FORCES = {"damping": "damping", "friction": "friction", "spring_stiffness": "stiffness", "spring_reference": "rest"}
+FORCES = {"damping": "damping", "friction": "dry_friction", "spring_stiffness": "stiffness", "spring_reference": "rest"}
 
 
 class JointAxis(NamedTuple):
@@ -108,4 +108,4 @@ def _forces(axis: Element, where: str) -> dict[str, Any]:
         return {}
     values = with_values(dynamics, where)
     numbers = {own: read_scalar(values, key, where) for key, own in FORCES.items() if values.get(key)}
-    return {own: x if own == "rest" else nonnegative(x, own, where) for own, x in numbers.items()}
+    return {own: x if own == "rest" else nonnegative(x, own.replace("_", " "), where) for own, x in numbers.items()}

@@ -28,7 +28,8 @@ from .shapes import read_shapes
 JOINT_TYPES = {str(t): t for t in JointType} | {"ball": JointType.SPHERICAL}
 WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
 WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
-DYNAMICS = ("damping", "friction", "armature", "stiffness")  # attributes that must not be negative
+DYNAMICS = {"damping": "damping", "friction": "dry_friction", "armature": "armature", "stiffness": "stiffness"}
+"""Attributes that must not be negative, and the fields of `Joint` that have them."""
 RATES = {"acceleration", "deceleration", "jerk"}  # unused attributes of <limit> in URDF 1.2
 VERSIONS = ("1.0", "1.1", "1.2")
 XACRO = "xacro"  # in the tags of elements that xacro expands
@@ -163,7 +164,7 @@ def _joint(name: str, element: Element, where: str) -> Joint:
             if kind is not JointType.PLANAR:
                 kind = JointType.FIXED
     lower, upper = _limits(element, where) if kind in WITH_LIMITS else (joint.lower, joint.upper)
-    dynamics: dict[str, Any] = {key: _nonnegative(element, "dynamics", key, 0.0, where) for key in DYNAMICS}
+    dynamics: dict[str, Any] = {field: _nonnegative(element, "dynamics", key, 0.0, where) for key, field in DYNAMICS.items()}
     springs = only(element, "dynamics", where)
     rest = read_scalar(springs, "rest", where) if springs is not None and "rest" in springs.attrib else joint.rest
     most: dict[str, Any] = {
