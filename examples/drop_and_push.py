@@ -45,7 +45,7 @@ def springs(rest, pushed=False):
 
 def simulation(robot, q, v=None):
     feet = [fw.ContactSphere(foot, RADIUS) for foot in FEET]
-    return fw.Simulation(robot, STEP, q=q, v=v, spheres=feet, ground=fw.Plane(friction=1.0))
+    return fw.Simulation(robot, STEP, q=q, v=v, spheres=feet, shapes=False, ground=fw.Plane(friction=1.0), root_forces=True)
 
 
 def drop(robot, rest):

@@ -34,7 +34,7 @@ def hyq(rise=0.3, bend=0.9):
     trunk = np.append(np.ones(6), np.zeros(12))
     feet = [fw.BilateralContact(foot, "point") for foot in FEET]
 
-    ocp = fw.OptimalControl(robot, step=0.01, phases=[fw.Phase(30, feet), fw.Phase(20)])
+    ocp = fw.OptimalControl(robot, dt=0.01, phases=[fw.Phase(30, feet), fw.Phase(20)])
     ocp.add(fw.PostureTask([root], name="trunk"), weight=1e5, at="end")
     ocp.add(fw.PostureTask(joints, name="joints"), weight=np.append(np.full(50, 10.0), 1e2))
     ocp.add(fw.JointVelocities(trunk, name="speed of the trunk"), weight=1e4, at="end")

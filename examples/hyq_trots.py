@@ -36,7 +36,7 @@ def problem(robot):
     phases = [fw.Phase(STANCE, [contacts[foot] for foot in pair]) for pair in PAIRS]
     root, *joints = [j.name for j in robot.joints]
     trunk = np.append(np.ones(6), np.zeros(12))
-    ocp = fw.OptimalControl(robot, step=STEP, knots=KNOTS, phases=phases)
+    ocp = fw.OptimalControl(robot, dt=STEP, knots=KNOTS, phases=phases)
     ocp.add(fw.PostureTask([root], name="trunk"), weight=500.0)
     ocp.add(fw.PostureTask(joints, name="joints"), weight=2.0)
     ocp.add(fw.JointVelocities(trunk, name="speed of the trunk"), weight=5.0)
@@ -84,7 +84,7 @@ def run(robot, seconds=6.0):
     ocp, trot = problem(robot), Trot(robot, start)
     spheres = [fw.ContactSphere(foot, RADIUS) for foot in FEET]
     sim = fw.Simulation(robot, TICK, q=start, ground=fw.Plane(), spheres=spheres, shapes=False)
-    mpc = fw.Controller(ocp, rate=1.0 / STEP)
+    mpc = fw.Controller(ocp, frequency=1.0 / STEP)
     ahead, motion, ticks, push = STEP * np.arange(KNOTS + 1), [], [], np.zeros((len(robot.bodies), 6))
     for k in range(round(seconds / TICK)):
         t, tick = k * TICK, k % round(STEP / TICK) == 0

@@ -102,7 +102,7 @@ def solve():
     rng = np.random.default_rng(4)
     arm = fw.load(fw.example(PANDA))
     hidden, friction = hidden_arm(arm, rng)
-    base = identification.base_parameters(arm, friction=[j.name for j in driven(arm)])
+    base = identification.base_parameters(arm, joint_friction=[j.name for j in driven(arm)])
     t = np.linspace(0.0, PERIOD, SAMPLES, endpoint=False)
     q, tau = measured(hidden, friction, base.regressor, exciting_motion(arm, base, rng, t), rng)
     motion = smoothed(q, t)

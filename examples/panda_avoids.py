@@ -45,7 +45,7 @@ def placements(points):
 
 
 def problem(robot):
-    ocp = fw.OptimalControl(robot, step=STEP, knots=KNOTS)
+    ocp = fw.OptimalControl(robot, dt=STEP, knots=KNOTS)
     ocp.add(fw.FrameTask(HAND, kind="position", name="hand"), weight=300.0)
     ocp.add(fw.PostureTask(), weight=0.5)
     ocp.add(fw.JointVelocities(), weight=0.5)
@@ -58,7 +58,7 @@ def problem(robot):
 def run(robot, seconds=SECONDS):
     """Return states every 40 ms, distances from wall and ball, and the computing time of each controller call [s]."""
     ocp = problem(robot)
-    mpc, sim = fw.Controller(ocp, rate=1.0 / STEP), fw.Simulation(robot, TICK, q=START, shapes=False)
+    mpc, sim = fw.Controller(ocp, frequency=1.0 / STEP), fw.Simulation(robot, TICK, q=START, shapes=False)
     ahead, motion, ticks = STEP * np.arange(KNOTS + 1), [], []
     for k in range(round(seconds / TICK)):
         t = k * TICK

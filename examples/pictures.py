@@ -86,7 +86,7 @@ def picture_of_jump(path, swing, jump, push):
 
 
 def draw_controls(ax, ocp, plan, title):
-    times = ocp.steps[0] * np.arange(len(plan.u))
+    times = ocp.dt[0] * np.arange(len(plan.u))
     for column, color in zip(plan.u.T, COLORS, strict=False):
         ax.step(times, column, where="post", color=color)
     ax.set(title=title, xlabel="time [s]", ylabel="torque [N m]", xlim=(0.0, times[-1]))
@@ -96,7 +96,7 @@ def draw_pendulum(ax, ocp, plan):
     points = ocp.robot.frame_placement(["upper", "lower", "tip"])(plan.q)[..., :3, 3]
     strobe(ax, points[..., [0, 2]], range(0, len(plan.q), 4))
     ax.plot(*points[:, -1, [0, 2]].T, color=GROUND, lw=0.8)
-    every = 1e3 * 4 * ocp.steps[0]
+    every = 1e3 * 4 * ocp.dt[0]
     ax.set(title=f"Swing-up, every {every:.0f} ms", xlabel="x [m]", ylabel="z [m]", xticks=[-0.8, -0.4, 0.0, 0.4])
 
 
@@ -109,7 +109,7 @@ def linkage(robot, q):
 
 
 def draw_leg(ax, ocp, plan):
-    q, h = plan.q, ocp.steps[0]
+    q, h = plan.q, ocp.dt[0]
     chosen = [*range(0, len(q), 10)]
     lines = linkage(ocp.robot, q) - [0.0, ground(ocp, q)]
     lines[..., 0] += 1.6 * h * np.arange(len(q))[:, None]
@@ -134,11 +134,11 @@ def ground(ocp, q):
 
 def draw_heights(ax, ocp, heights, asked):
     """Draw heights by name [m], and the final target of the first."""
-    ax.axvspan(0.0, ocp.steps[0] * ocp.phases[0].knots, **STANCE)
+    ax.axvspan(0.0, ocp.dt[0] * ocp.phases[0].knots, **STANCE)
     ax.axhline(asked, color=GROUND, ls=":")
     ax.annotate("goal", (0.0, asked), (4, -11), textcoords="offset points", color=FAINT)
     for (name, values), color in zip(heights.items(), COLORS, strict=False):
-        times, i = ocp.steps[0] * np.arange(len(values)), 7 * len(values) // 10
+        times, i = ocp.dt[0] * np.arange(len(values)), 7 * len(values) // 10
         ax.plot(times, values, color=color)
         ax.annotate(name, (times[i], values[i]), (4, -14), textcoords="offset points", color=color)
     ax.set(title="Height", xlabel="time [s]", ylabel="above the ground [m]", xlim=(0.0, times[-1]))
@@ -146,7 +146,7 @@ def draw_heights(ax, ocp, heights, asked):
 
 def draw_forces(ax, ocp, forces, title):
     """Draw contact forces of the stance phase by name (knots,); they are zero in flight."""
-    knots, h = [phase.knots for phase in ocp.phases], ocp.steps[0]
+    knots, h = [phase.knots for phase in ocp.phases], ocp.dt[0]
     times = h * np.arange(sum(knots))
     ax.axvspan(0.0, h * knots[0], **STANCE)
     for (name, values), color in zip(forces.items(), COLORS, strict=False):
@@ -180,7 +180,7 @@ def draw_hyq(ax, ocp, q):
         ax.plot(*(np.stack([front[i, 0], hind[i, 0]]) + shift).T, color=color, lw=9.0, solid_capstyle="round", alpha=0.5)
         for leg in (front, hind):
             ax.plot(*(leg[i] + shift).T, "-o", color=color, lw=2.0, ms=3.0)
-        ax.text(shift[0], -0.06, f"{ocp.steps[0] * i:.2f} s", ha="center", va="top", color=FAINT)
+        ax.text(shift[0], -0.06, f"{ocp.dt[0] * i:.2f} s", ha="center", va="top", color=FAINT)
     ax.axhline(0.0, color=GROUND, lw=1.5)
     ax.set_aspect("equal")
     ax.set(title="HyQ jumps, from its left, side by side in time", ylabel="height [m]", xticks=[], ylim=(-0.22, 0.92))

@@ -25,7 +25,7 @@ def pendulum():
     bodies, frames = [fw.Body("upper", rod), fw.Body("lower", rod)], [fw.Frame("tip", "lower", end)]
     robot = fw.build(fw.describe(bodies, [shoulder, elbow], frames=frames, name="double pendulum"))
 
-    ocp = fw.OptimalControl(robot, step=0.02, knots=125, driven=["shoulder"])
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=125, driven=["shoulder"])
     ocp.add(fw.PostureTask(), weight=1e4, at="end")
     ocp.add(fw.JointVelocities(), weight=np.append(np.full(125, 0.1), 1e3))
     ocp.add(fw.Effort(), weight=0.1)
@@ -49,7 +49,7 @@ def leg(apex=0.35):
     crouching, standing = np.array([0.1034, 3.9099, -2.3, 2.3, -2.3]), np.array([0.1765, 3.7269, -1.5, 1.5, -1.5])
 
     drives, toe = ["base_to_thigh", "thigh_to_driver"], fw.BilateralContact("toe", rows=np.eye(6)[:2])
-    ocp = fw.OptimalControl(robot, step=0.0025, phases=[fw.Phase(40, [toe]), fw.Phase(80)], driven=drives)
+    ocp = fw.OptimalControl(robot, dt=0.0025, phases=[fw.Phase(40, [toe]), fw.Phase(80)], driven=drives)
     ocp.add(fw.PostureTask(["slider"], name="height"), weight=1e4, at="end")
     ocp.add(fw.PostureTask(drives, name="bend"), weight=np.append(np.full(120, 0.1), 10.0))
     ocp.add(fw.JointVelocities([0.0, 0.1, 0.1]), weight=np.append(np.full(120, 1.0), 10.0))
@@ -100,7 +100,7 @@ def film_of_jump(path, ocp, plan, slower=8.0):
     """Save an animation of every other knot; it stays at the apex for half a second."""
     toe = ocp.robot.frame_placement("toe")(plan.q[0])[2, 3]
     camera = (0.6, -0.22, 0.34 + toe), (0.0, 0.02, 0.21 + toe)
-    rate = 1.0 / (2.0 * slower * ocp.steps[0])
+    rate = 1.0 / (2.0 * slower * ocp.dt[0])
     shown = np.concatenate([plan.q[::2], np.tile(plan.q[-1], (round(0.5 * rate), 1))])
     film(path, ocp.robot, shown, lambda q: camera, rate, (240, 272))
 

@@ -42,7 +42,7 @@ def problem(robot, phases, knots=None):
     phases = [fw.Phase(n, [contacts[sole] for sole in soles]) for n, soles in phases]
     root, *joints = [j.name for j in robot.joints]
     trunk = np.append(np.ones(6), np.zeros(robot.nv - 6))
-    ocp = fw.OptimalControl(robot, step=STEP, knots=knots, phases=phases)
+    ocp = fw.OptimalControl(robot, dt=STEP, knots=knots, phases=phases)
     ocp.add(fw.PostureTask([root], name="trunk"), weight=200.0)
     ocp.add(fw.PostureTask(joints, name="joints"), weight=1.0)
     ocp.add(fw.CenterOfMassTask(), weight=500.0)
@@ -91,9 +91,9 @@ def run(robot, seconds=12.0):
     """Return configurations every 30 ms, their references, and the computing time of each controller call [s]."""
     start = standing(robot)
     reference = Reference(robot, start)
-    stand = fw.Controller(problem(robot, [(KNOTS, SOLES)]), rate=1.0 / STEP)
+    stand = fw.Controller(problem(robot, [(KNOTS, SOLES)]), frequency=1.0 / STEP)
     steps = [(BOTH, SOLES), (ONE, SOLES[:1]), (BOTH, SOLES), (ONE, SOLES[1:])]
-    walk = fw.Controller(problem(robot, steps, KNOTS), rate=1.0 / STEP) if seconds > WALK else stand
+    walk = fw.Controller(problem(robot, steps, KNOTS), frequency=1.0 / STEP) if seconds > WALK else stand
     corners = [fw.ContactSphere(sole, 0.005, (x, y, 0.005)) for sole in SOLES for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
     sim = fw.Simulation(robot, TICK, q=start, ground=fw.Plane(), spheres=corners, shapes=False)
     chest = [body.name for body in robot.bodies].index("torso_2_link")

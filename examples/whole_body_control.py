@@ -58,7 +58,7 @@ def solve(duration=PERIOD):
     """Simulate; return the robot, the controller of the simulation, planned loads, the times of ticks, and the motion."""
     robot, q = standing()
     corners = [fw.ContactPoint(foot, tuple(corner)) for foot in FEET for corner in CORNERS]
-    sim = fw.Simulation(robot, STEP, q=q, spheres=corners, ground=fw.Plane(friction=0.8))
+    sim = fw.Simulation(robot, STEP, q=q, spheres=corners, shapes=False, ground=fw.Plane(friction=0.8))
     start, planned, ticks = robot.center_of_mass(q), [], []
 
     def reference(t):

@@ -23,7 +23,7 @@ def ball_on_the_ground() -> None:
     robot = fw.build(ball, base="floating")
     q = robot.neutral()
     q[2] = 0.0999
-    sim = fw.Simulation(robot, step=1e-3, q=q, spheres=[fw.ContactSphere("ball", 0.1)], ground=fw.Plane())
+    sim = fw.Simulation(robot, dt=1e-3, q=q, spheres=[fw.ContactSphere("ball", 0.1)], ground=fw.Plane())
     sim.step()
     assert len(sim.contacts()[0]) == 1
 

@@ -32,14 +32,14 @@ def folded_arm() -> None:
 def derivatives_of_a_fall() -> None:
     """Differentiate a step of a body in the air."""
     ball = fw.Description("ball", "", (fw.Body("ball", fw.Inertia(1.0, (0, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01))),), ())
-    fw.Simulation(fw.build(ball, base="floating"), step=1e-3).derivatives()
+    fw.Simulation(fw.build(ball, base="floating"), dt=1e-3).derivatives()
 
 
 def body_with_a_clock() -> None:
     """Read a sensor of a simulation."""
     body = fw.Body("body", fw.Inertia(1.0, (0, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01)))
     robot = fw.build(fw.describe([body], [], sensors=[Sensor("time", SensorKind.CLOCK)]), base="floating")
-    assert fw.Simulation(robot, step=1e-3).sensors()["time"] == 0.0
+    assert fw.Simulation(robot, dt=1e-3).sensors()["time"] == 0.0
 
 
 FIRST_USES = (first_simulation.ball_on_the_ground, folded_arm, derivatives_of_a_fall, body_with_a_clock)

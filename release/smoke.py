@@ -150,6 +150,17 @@ def shapes(folder: Path) -> None:
     assert robot.in_collision(FOLDED_AND_STRETCHED).tolist() == [True, False]
 
 
+def decomposition(folder: Path) -> None:
+    """Check that an L of two cubes becomes two convex parts."""
+    corners = [(x, y, z) for z in (0, 1) for x, y in ((0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2))]
+    below = [(0, 2, 1), (0, 3, 2), (0, 4, 3), (0, 5, 4)]
+    sides = [t for a in range(6) for b in [(a + 1) % 6] for t in ((a, b, b + 6), (a, b + 6, a + 6))]
+    faces = [*below, *(tuple(k + 6 for k in reversed(t)) for t in below), *sides]
+    corner = fw.Shape("corner", None, "mesh", (1.0, 1.0, 1.0), vertices=corners, faces=faces)
+    parts = [s for s in fw.describe([], [], shapes=[corner]).decomposed().shapes if s.part_of == "corner"]
+    assert len(parts) == 2, [s.name for s in parts]
+
+
 def cli(folder: Path) -> None:
     main = import_module("featherweight.cli").main
     said: list[str] = []
@@ -197,6 +208,12 @@ def render(folder: Path) -> None:
     picture = import_module("featherweight.viewer").picture(robot, size=(64, 48))
     assert picture.shape == (48, 64, 3)
     assert picture.std() > 0
+
+
+def film(folder: Path) -> None:
+    frames = [np.full((48, 64, 3), 5 * k, np.uint8) for k in range(10)]
+    import_module("featherweight.viewer").save_film(folder / "film.mp4", frames)
+    assert (folder / "film.mp4").stat().st_size > 0
 
 
 def casadi(folder: Path) -> None:
@@ -254,7 +271,10 @@ def all_together(folder: Path) -> None:
         USES[extra](folder)
 
 
-LIGHT = (mjcf, xacro, usd, identification, shapes, cli, dask, learning, window, render, casadi, unisim, robots, demo)
+LIGHT = (
+    mjcf, xacro, usd, identification, shapes, decomposition, cli, dask, learning, window, render, film, casadi, unisim,
+    robots, demo,
+)  # fmt: skip
 HEAVY = (jax, torch, cuda)
 USES: dict[str, Callable[[Path], None]] = {"all": all_together, **{use.__name__: use for use in (*LIGHT, *HEAVY)}}
 

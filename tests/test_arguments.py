@@ -33,7 +33,7 @@ def described() -> Any:
 
 def still(robots: int | None = None) -> Any:
     q = None if robots is None else np.zeros((robots, 7))
-    return fw.Simulation(arm(), q=q, joints=fw.JointOptions(limits=False, friction=False))
+    return fw.Simulation(arm(), q=q, joints=fw.JointOptions(limits=False, dry_friction=False))
 
 
 def planned() -> Any:
@@ -264,7 +264,7 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a step below zero": (
         lambda: fw.paths.quintic(arm(), np.zeros((2, 7)), [0.0, 1.0]).trajectory(-0.1),
         ValueError,
-        "JointPath.trajectory: step must be a positive number; got -0.1",
+        "JointPath.trajectory: dt must be a positive number; got -0.1",
     ),
     "times in words": (
         lambda: fw.paths.quintic(arm(), np.zeros((2, 7)), "01"),

@@ -84,7 +84,7 @@ def goals(single: float, double: float) -> dict[str, float]:
 
 def _talos(name: str, robot: fw.Robot) -> list[Case]:
     case = partial(_case, name, robot)
-    contacts = [fw.BilateralContact(foot, "surface") for foot in FEET]
+    contacts = [fw.BilateralContact(foot, "weld") for foot in FEET]
     return [
         case("forward dynamics", robot.forward_dynamics, goals=goals(5e8, 1.5e8)),
         case("inverse dynamics", robot.inverse_dynamics, goals=goals(1e9, 3e8)),

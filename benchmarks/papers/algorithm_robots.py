@@ -72,15 +72,15 @@ FEET = ("lf_foot", "rf_foot", "lh_foot", "rh_foot")
 SOLES = ("left_sole_link", "right_sole_link")
 HANDS = ("gripper_left_base_link", "gripper_right_base_link")
 FRAMES = {
-    "panda, its hand": ("panda", "surface", ("panda_hand_tcp",)),
+    "panda, its hand": ("panda", "weld", ("panda_hand_tcp",)),
     "hyq, four points": ("hyq", "point", FEET),
-    "talos, soles": ("talos", "surface", SOLES),
-    "talos, soles and hands": ("talos", "surface", SOLES + HANDS),
+    "talos, soles": ("talos", "weld", SOLES),
+    "talos, soles and hands": ("talos", "weld", SOLES + HANDS),
 }
 CLOSED = {
     "geared chain of 12, its end": ("geared chain of 12", "point", ("link-11",)),
     "Mini Cheetah, its shanks": ("Mini Cheetah", "point", tuple(f"{leg}_knee_link" for leg in ("FR", "FL", "HR", "HL"))),
-    "Tello, its feet": ("Tello", "surface", ("left-foot", "right-foot")),
+    "Tello, its feet": ("Tello", "weld", ("left-foot", "right-foot")),
     "geared chain of 48, its end": ("geared chain of 48", "point", ("link-47",)),
 }
 FRAME = {"panda": "panda_hand_tcp", "hyq": "lf_foot", "talos": "left_sole_link"}  # one of each type

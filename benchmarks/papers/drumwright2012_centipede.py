@@ -202,7 +202,7 @@ class Walk:
         made = WAYS[way] if isinstance(WAYS[way], str) else WAYS[way](robot)
         feet = [ContactPoint(f"foot-{i}-{side}") for i, side in self.gait.legs]
         self.simulation = Simulation(
-            robot, STEP, spheres=feet, ground=Plane(), contact=ContactOptions(delassus=made, margin=1e-4)
+            robot, STEP, spheres=feet, shapes=False, ground=Plane(), contact=ContactOptions(delassus=made, margin=1e-4)
         )
         self.simulation.reset(*self.gait.start())
         self.steps: list[float] = []

@@ -31,8 +31,8 @@ Call = Callable[[], Any]
 LOOPED = 128  # states in a loop over Pinocchio's calls
 HANDS = {"talos_reduced": "left_sole_link", "g1_29dof": "left_ankle_roll_link", "hyq": "lf_foot", "panda": "panda_hand_tcp"}
 FEET = {
-    "talos_reduced": ("surface", ("left_sole_link", "right_sole_link")),
-    "g1_29dof": ("surface", ("left_ankle_roll_link", "right_ankle_roll_link")),
+    "talos_reduced": ("weld", ("left_sole_link", "right_sole_link")),
+    "g1_29dof": ("weld", ("left_ankle_roll_link", "right_ankle_roll_link")),
     "hyq": ("point", ("lf_foot", "rf_foot", "lh_foot", "rh_foot")),
 }
 MECHANISMS: dict[str, Callable[[], fw.Description]] = {
@@ -57,11 +57,11 @@ AGREE = 1e-7  # relative to the largest entry; contacts may be nearly singular a
 class Peer:
     """Calls of Pinocchio for one state, also with a model without joints, which measures the overhead of calls."""
 
-    def __init__(self, model: Any, kind: str = "surface", feet: Sequence[str] = (), hand: str = "universe") -> None:
+    def __init__(self, model: Any, kind: str = "weld", feet: Sequence[str] = (), hand: str = "universe") -> None:
         self.model, self.data = model, model.createData()
         self.hand = model.getFrameId(hand)
         self.constraints, self.datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-        what = pin.ContactType.CONTACT_6D if kind == "surface" else pin.ContactType.CONTACT_3D
+        what = pin.ContactType.CONTACT_6D if kind == "weld" else pin.ContactType.CONTACT_3D
         for foot in feet:
             frame = model.frames[model.getFrameId(foot)]
             self.constraints.append(pin.RigidConstraintModel(what, model, frame.parentJoint, frame.placement, pin.LOCAL))
@@ -148,7 +148,7 @@ def difference(pair: Pair, c: Comparison, peer: Peer) -> float:
 
 
 def peer_rows(pair: Pair, given: argparse.Namespace) -> Iterable[list[str]]:
-    kind, feet = FEET.get(pair.name, ("surface", ()))
+    kind, feet = FEET.get(pair.name, ("weld", ()))
     peer, nobody, n = Peer(pair.model, kind, feet, HANDS[pair.name]), Peer(pin.Model()), min(pair.batch, LOOPED)
     states = [tuple(x[:, k].copy() for x in (pair.pq, pair.pv, pair.pu)) for k in range(n)]
     nothing = [(np.zeros(0), np.zeros(0), np.zeros(0))] * n

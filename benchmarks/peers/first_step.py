@@ -40,7 +40,7 @@ q[2] = {HEIGHT!r}
 for j in robot.joints:
     if j.name in {POSTURE!r}:
         q[j.q_slice] = {POSTURE!r}[j.name]
-sim = fw.Simulation(robot, 1e-3, q=q, spheres=[fw.ContactPoint(f, at) for f, at in {SOLES!r}], ground=fw.Plane())
+sim = fw.Simulation(robot, 1e-3, q=q, spheres=[fw.ContactPoint(f, at) for f, at in {SOLES!r}], shapes=False, ground=fw.Plane())
 sim.step()
 assert len(sim.contacts()[0]) == 8
 """
@@ -73,7 +73,8 @@ x, y = np.meshgrid(np.linspace(-2.0, 2.0, 41), np.linspace(-2.0, 2.0, 41), index
 hills = fw.HeightField(0.1 * np.sin(3.0 * x) * np.cos(2.0 * y), (-2.0, 2.0), (-2.0, 2.0))
 q = robot.neutral()
 q[2] = 0.5
-sim = fw.Simulation(robot, 1e-3, q=q, spheres=[fw.ContactSphere(b.name, 0.05) for b in robot.bodies], ground=hills)
+balls = [fw.ContactSphere(b.name, 0.05) for b in robot.bodies]
+sim = fw.Simulation(robot, 1e-3, q=q, spheres=balls, shapes=False, ground=hills)
 while not len(sim.contacts()[0]):
     sim.step()
 """

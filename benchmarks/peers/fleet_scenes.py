@@ -94,7 +94,7 @@ class Gymnasium:
         return gymnasium_simulation(self.name, **options)
 
     def start(self, sim: fw.Simulation, robots: int) -> Start:
-        q, v = states_of_many(sim, self.model, robots, round(1.0 / sim.step_size))
+        q, v = states_of_many(sim, self.model, robots, round(1.0 / sim.dt))
         held = FRAME_SKIP[self.name]
         drawn = random_controls(self.model, robots, -(-self.steps // held))
         return Start(q, v, np.repeat(drawn, held, axis=1)[:, : self.steps], held)
@@ -108,7 +108,7 @@ class Talos:
     @cached_property
     def robot(self) -> fw.Robot:
         d = load_description(TALOS)
-        return fw.build(replace(d, joints=tuple(replace(j, friction=0.0) for j in d.joints)), base="floating")
+        return fw.build(replace(d, joints=tuple(replace(j, dry_friction=0.0) for j in d.joints)), base="floating")
 
     @property
     def _driven(self) -> list[str]:
@@ -133,7 +133,9 @@ class Talos:
     def simulation(self, **options: Any) -> fw.Simulation:
         drives = fw.PD(STIFFNESS, DAMPING)
         q = talos_posture(self.robot)
-        return fw.Simulation(self.robot, STEP, q=q, spheres=soles(), ground=fw.Plane(), actuators=drives, **options)
+        return fw.Simulation(
+            self.robot, STEP, q=q, spheres=soles(), shapes=False, ground=fw.Plane(), actuators=drives, **options
+        )
 
     def start(self, sim: fw.Simulation, robots: int) -> Start:
         q, v = spread(self.robot, robots)
@@ -228,7 +230,7 @@ class Mjlab:
         q[:, 7:] += JOINTS * rng.standard_normal(q[:, 7:].shape)
         v[:, 6:] += RATES * rng.standard_normal(v[:, 6:].shape)
         q = sim.robot.on_ground(q)
-        settle = round(SETTLE / sim.step_size)
+        settle = round(SETTLE / sim.dt)
         qs, vs = sim.rollout(q, v, control=np.tile(targets, (1, settle, 1)), every=settle)
         return Start(qs[:, -1], vs[:, -1], np.tile(targets, (robots, self.steps, 1)), self.steps)
 

@@ -66,7 +66,7 @@ def reaches(robot: fw.Robot, count: int, spread: float) -> list[dict[str, list[f
 
 def ours(robot: fw.Robot, many: list[dict[str, Any]]) -> list[Found]:
     """Return our solutions. The constraint of the hand weighs 10, the best of 1, 10 and 100 on several random sets."""
-    ocp = fw.OptimalControl(robot, step=STEP, knots=KNOTS, threads=1)
+    ocp = fw.OptimalControl(robot, dt=STEP, knots=KNOTS, threads=1)
     ocp.add(fw.JointVelocities(), weight=VELOCITY)
     ocp.add(fw.Effort(), weight=EFFORT)
     ocp.require(fw.FrameTask(HAND, kind="position", name="hand"), at="end", weight=10.0)

@@ -38,16 +38,16 @@ def film(
     path: str | Path,
     *,
     size: tuple[int, int] = (400, 320),
-    rate: float = 15.0,
+    fps: float = 15.0,
     camera: tuple[Any, Any] | None = None,
     follow: str | None = None,
     ground: float | Literal["below"] | None = "below",
 ) -> None:
-    """Write a trajectory as a GIF of `size` (width, height) pixels that repeats, with `rate` pictures a second.
+    """Write a trajectory as a GIF of `size` (width, height) pixels that repeats, with `fps` pictures a second.
 
     `camera` is its position and its target [m] in the world; it follows the frame `follow` over the ground.
     """
-    chosen, _ = frames_to_draw(trajectory, rate)
+    chosen, _ = frames_to_draw(trajectory, fps)
     with Window(robot, trajectory, port=0, ground=ground, faces=DETAIL) as window, chromium((1280, 960)) as page:
         page.open(window.url)
         _wait_for_page(window)
@@ -60,7 +60,7 @@ def film(
             window.look(position + moved, at + moved)
             window.show(trajectory.q[k], *trajectory.contacts(int(k)))
             pictures.append(_drawn(window, size))
-    save_film(path, pictures, rate)
+    save_film(path, pictures, fps)
 
 
 def _wait_for_page(window: Window, seconds: float = 60.0) -> None:
@@ -92,7 +92,7 @@ def falling_humanoid() -> tuple[Robot, Trajectory]:
     v = np.zeros(robot.nv)
     v[0] = 0.35
     q = above_ground(robot, spheres, 0.25)
-    sim = featherweight.Simulation(robot, q=q, v=v, spheres=spheres, ground=featherweight.Plane())
+    sim = featherweight.Simulation(robot, q=q, v=v, spheres=spheres, shapes=False, ground=featherweight.Plane())
     return robot, sim.run(2.4, every=16)
 
 
@@ -103,7 +103,7 @@ def walking_centipede() -> tuple[Robot, Trajectory]:
     gait = Gait(robot)
     q, v = gait.start()
     feet = [featherweight.ContactPoint(f"foot-{i}-{side}") for i in range(segments) for side in ("left", "right")]
-    sim = featherweight.Simulation(robot, 2e-4, q=q, v=v, spheres=feet, ground=featherweight.Plane())
+    sim = featherweight.Simulation(robot, 2e-4, q=q, v=v, spheres=feet, shapes=False, ground=featherweight.Plane())
     return robot, sim.run(1.2, gait.forces, every=80)
 
 
@@ -115,13 +115,13 @@ def main() -> None:
     robot, motion = falling_humanoid()
     camera = (3.6, -2.9, 1.5), (0.4, 0.0, 0.78)
     film(
-        robot, motion, given.output / "talos_falls.gif", size=(400, 300), rate=12.5, camera=camera,
+        robot, motion, given.output / "talos_falls.gif", size=(400, 300), fps=12.5, camera=camera,
         follow=robot.bodies[0].name, ground=0.0,
     )  # fmt: skip
     robot, motion = walking_centipede()
     camera = (0.35, -0.95, 0.45), (-0.5, 0.0, 0.0)
     film(
-        robot, motion, given.output / "centipede_walks.gif", size=(400, 300), rate=20.0, camera=camera, follow="segment-0",
+        robot, motion, given.output / "centipede_walks.gif", size=(400, 300), fps=20.0, camera=camera, follow="segment-0",
         ground=0.0,
     )  # fmt: skip
 

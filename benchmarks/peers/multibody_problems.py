@@ -93,11 +93,11 @@ class Problem:
         error, spent, sim = min(met, key=lambda x: x[1])
         return [
             self.name, self.measure, self.told or f"{self.demand:.0e}", f"{error:.1e}", "yes" if error <= self.demand else "no",
-            f"{sim.integrator}, {1e3 * sim.step_size:g} ms", f"{1e3 * spent:.3g}", self.published,
+            f"{sim.integrator}, {1e3 * sim.dt:g} ms", f"{1e3 * spent:.3g}", self.published,
         ]  # fmt: skip
 
     def run(self, sim: fw.Simulation) -> fw.Trajectory:
-        return sim.run(self.duration, every=round(self.output / sim.step_size), tau=self.tau)
+        return sim.run(self.duration, every=round(self.output / sim.dt), tau=self.tau)
 
     def seconds(self, sim: fw.Simulation, rounds: int) -> float:
         """Return the median time of a run, after one that compiles."""

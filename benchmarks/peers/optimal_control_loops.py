@@ -48,7 +48,7 @@ def cheetah_jumps(rise: float = 0.2) -> Problem:
     goal[2] += rise
 
     contacts = [fw.BilateralContact(foot, "point") for foot in feet]
-    ocp = fw.OptimalControl(robot, step=0.01, phases=[fw.Phase(30, contacts), fw.Phase(20)], driven=legs, threads=1)
+    ocp = fw.OptimalControl(robot, dt=0.01, phases=[fw.Phase(30, contacts), fw.Phase(20)], driven=legs, threads=1)
     base, end = np.append(np.ones(6), np.zeros(12)), np.arange(ocp.knots + 1) == ocp.knots
     ocp.add(fw.PostureTask([robot.joints[0].name], name="base"), weight=1e5, at="end")
     ocp.add(fw.JointVelocities(base, name="speed of the base"), weight=1e4, at="end")

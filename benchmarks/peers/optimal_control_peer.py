@@ -38,7 +38,7 @@ from featherweight.engine.threads import processors
 def without_losses(path: str, base: str = "fixed") -> fw.Robot:
     """Return the robot of a file without couplings, damping and dry friction."""
     description = fw.read(path, mimic="independent")
-    joints = tuple(replace(j, damping=0.0, friction=0.0) for j in description.joints)
+    joints = tuple(replace(j, damping=0.0, dry_friction=0.0) for j in description.joints)
     return fw.build(replace(description, joints=joints), base)
 
 
@@ -64,9 +64,9 @@ def states_of(p: ControlProblem, robot: fw.Robot) -> tuple[Array, Array]:
 
 def problem_of(p: ControlProblem, robot: fw.Robot) -> fw.OptimalControl:
     """Return our optimal control problem."""
-    kind = "point" if p.size == 3 else "surface"
+    kind = "point" if p.size == 3 else "weld"
     phases = [fw.Phase(knots, [fw.BilateralContact(frame, kind) for frame in frames]) for knots, frames in p.phases]
-    ocp = fw.OptimalControl(robot, step=p.step, phases=phases, threads=1)
+    ocp = fw.OptimalControl(robot, dt=p.step, phases=phases, threads=1)
 
     def weights(way: float, end: float) -> Array:
         return np.append(np.full(p.knots, way), end)
@@ -163,7 +163,7 @@ HEAD = (
 def reach(knots: int, threads: int | None) -> tuple[fw.OptimalControl, Array, list[float]]:
     """Return Panda's reach for ticks and batches, with coupled fingers."""
     robot = fw.load(fw.example("panda"))
-    ocp = fw.OptimalControl(robot, step=0.01, knots=knots, threads=threads)
+    ocp = fw.OptimalControl(robot, dt=0.01, knots=knots, threads=threads)
     ocp.add(fw.FrameTask("panda_hand_tcp", kind="position", name="hand"), weight=100.0)
     ocp.add(fw.PostureTask(), weight=0.1)
     ocp.add(fw.JointVelocities(), weight=np.append(np.full(knots, 0.1), 1.0))
@@ -175,8 +175,8 @@ def reach(knots: int, threads: int | None) -> tuple[fw.OptimalControl, Array, li
 def ticks(count: int) -> Array:
     """Return the times [ms] of ticks of a controller in a loop with a simulation."""
     ocp, q, target = reach(30, 1)
-    mpc = fw.Controller(ocp, rate=100, targets={"hand": target, "posture": q})
-    sim = fw.Simulation(ocp.robot, step=0.01, q=q)
+    mpc = fw.Controller(ocp, frequency=100, targets={"hand": target, "posture": q})
+    sim = fw.Simulation(ocp.robot, dt=0.01, q=q)
     times = []
     for _ in range(count):
         begun = time.perf_counter()
@@ -205,7 +205,7 @@ def sampling_ticks(count: int) -> tuple[Array, Array]:
     robot, drives = fw.load(fw.example("panda")), fw.PD(stiffness=300.0, damping=40.0)
     wall = fw.Shape("wall", None, fw.ShapeType.BOX, (0.5, 0.03, 0.45), fw.Pose(p=(0.65, 0.0, 0.225)))
     arm, target = ["panda_link4", "panda_link5", "panda_link6", "panda_link7"], [0.5, 0.35, 0.4]
-    ocp = fw.OptimalControl(robot, step=0.03, knots=30, actuators=drives)
+    ocp = fw.OptimalControl(robot, dt=0.03, knots=30, actuators=drives)
     ocp.add(fw.FrameTask("panda_hand_tcp", kind="position", name="hand"), weight=300.0)
     ocp.add(fw.JointVelocities(), weight=1.0)
     ocp.add(fw.JointForces(), weight=1e-5)

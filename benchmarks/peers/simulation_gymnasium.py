@@ -76,7 +76,7 @@ def one_at_rest(name: str, rounds: int, contact: str) -> Row:
     sim, m = gymnasium_simulation(name, contact=contact), gymnasium_in_mujoco(name)
     data, settle, steps = mujoco.MjData(m), round(SETTLE / m.opt.timestep), 200
     set_state(m, data, mujoco_states(m, sim.robot, sim.q[None], sim.v[None])[0])
-    sim.run(settle * sim.step_size, every=settle)
+    sim.run(settle * sim.dt, every=settle)
     mujoco.mj_step(m, data, settle)
 
     def ours() -> None:

@@ -43,7 +43,11 @@ def standing_talos(friction: bool) -> fw.Robot:
     d = load_description(TALOS)
     joints = [
         replace(
-            j, stiffness=STIFFNESS, damping=DAMPING, rest=POSTURE.get(j.name, 0.0), friction=j.friction if friction else 0.0
+            j,
+            stiffness=STIFFNESS,
+            damping=DAMPING,
+            rest=POSTURE.get(j.name, 0.0),
+            dry_friction=j.dry_friction if friction else 0.0,
         )
         for j in d.joints
     ]

@@ -36,8 +36,8 @@ def rollouts(standing: bool, robots: int, steps: int, rounds: int) -> Row:
     """Return the row of many Talos robots in free flight or on their feet."""
     m = talos_in_mujoco(standing, friction=False)
     robot = standing_talos(friction=False) if standing else fw.load(TALOS, base="floating")
-    options: dict[str, Any] = dict(spheres=soles(), ground=fw.Plane()) if standing else {}
-    sim = fw.Simulation(robot, STEP, joints=fw.JointOptions(limits=standing, friction=False), **options)
+    options: dict[str, Any] = dict(spheres=soles(), shapes=False, ground=fw.Plane()) if standing else {}
+    sim = fw.Simulation(robot, STEP, joints=fw.JointOptions(limits=standing, dry_friction=False), **options)
     q, v = spread(robot, robots)
     ends = np.empty_like(q)
 

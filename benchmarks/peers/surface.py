@@ -97,13 +97,13 @@ def mjlab_file(name: str, contact: str) -> Scene | None:
 def panda() -> Scene:
     """Return the arm, which hangs without controls."""
     model = urdf_in_mujoco(PANDA).compile()
-    return Scene(fw.load(PANDA, mimic="independent"), model, step=STEP, shapes=False, actuators=DRIVES)
+    return Scene(fw.load(PANDA, mimic="independent"), model, dt=STEP, shapes=False, actuators=DRIVES)
 
 
 def linkage() -> Scene:
     robot, model = fw.build(four_bar()), mechanism_in_mujoco(four_bar())
     (start,) = mujoco_states(model, robot, robot.start()[None], np.zeros((1, robot.nv)))
-    return Scene(robot, model, start, step=STEP)
+    return Scene(robot, model, start, dt=STEP)
 
 
 SCENES: dict[str, Callable[[str], Scene | None]] = {  # by the contact law of MJCF files
@@ -122,7 +122,7 @@ def pairs(x: Scene) -> dict[str, Pair]:
     """Return the calls of both simulators by what they do."""
     sim, m, d, robot = x.sim, x.model, x.data, x.robot
     u, tau, forces = np.zeros(sim.forces.nu), np.zeros(robot.nv), np.zeros((len(robot.bodies), 6))
-    their_tau, theirs, saved, steps = np.zeros(m.nv), np.zeros((m.nbody, 6)), sim.state, round(PART / sim.step_size)
+    their_tau, theirs, saved, steps = np.zeros(m.nv), np.zeros((m.nbody, 6)), sim.state, round(PART / sim.dt)
     lists, single, strided = u.tolist(), u.astype(np.float32), np.repeat(u, 2)[::2]
     q, v = sim.q, sim.v
 

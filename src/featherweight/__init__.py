@@ -11,6 +11,7 @@ from .engine.operations import Operations
 from .engine.trace import Arithmetic, evaluate
 from .model.builder import describe
 from .model.contact_rules import ContactPair
+from .model.decomposition import Decomposition
 from .model.description import Description
 from .model.position_drives import PD
 from .model.servos import Cogging, DCMotor, DriveInput, LuGre, OrientationServo, Servo, Winding
@@ -129,6 +130,7 @@ __all__ = [
     "Controller",
     "Coupling",
     "DCMotor",
+    "Decomposition",
     "Description",
     "Difference",
     "DriveInput",
@@ -250,6 +252,7 @@ for _name, _packages in _EXTRAS.items():
         __all__.remove(_name)
 
 
+register("Description.decomposed", f"{__name__}.collision.decomposing", "decomposed")
 register("Simulation.view", f"{__name__}.viewer", "view")
 register("Simulation.render", f"{__name__}.viewer", "SimulationPictures")
 register("Robot.picture", f"{__name__}.viewer", "png_of")

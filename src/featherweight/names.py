@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, SupportsIndex, TypeVar, overload
 
+from .caller import warn_caller
 from .summaries import Several, visible
 
 
@@ -94,12 +95,24 @@ def missing_attribute(owner: object, name: str, otherwise: str = "dir() lists th
     """
     if hasattr(type(owner), name):
         return object.__getattribute__(owner, name)
+    if new := next((RENAMED_ATTRIBUTES[x, name] for x in _classes(owner) if (x, name) in RENAMED_ATTRIBUTES), None):
+        warn_caller(
+            f"{type(owner).__name__}.{name} is called {new!r} now; the old name ends with the next version", DeprecationWarning
+        )
+        return getattr(owner, new)
     said = f"{type(owner).__name__!r} object has no attribute {name!r}"
     if not name.startswith("_"):
         robot = vars(owner).get("robot") if hasattr(owner, "__dict__") else None
         has_it = not isinstance(robot, str) and hasattr(type(robot), name)  # a trajectory has the name of its robot
-        said += f"; its robot has it: .robot.{name}" if has_it else meant(name, dir(owner)) or f"; {otherwise}"
+        if name in _OF_DESCRIPTIONS and "System" in _classes(owner):
+            said += f"; descriptions have it: featherweight.read(path).{name}(...)"
+        else:
+            said += f"; its robot has it: .robot.{name}" if has_it else meant(name, dir(owner)) or f"; {otherwise}"
     raise AttributeError(said, name=name)
+
+
+def _classes(owner: object) -> list[str]:
+    return [x.__name__ for x in type(owner).__mro__]
 
 
 class SuggestsNames:
@@ -126,6 +139,8 @@ def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **named: P.kwargs) -> R:
         if not named.keys() <= known:
             name, own = public_signature(function, args)
+            if now := renamed_keywords(name, named):
+                return call(*args, **now)
             raise moved_keywords(name, named) or unknown_keyword(name, next(x for x in named if x not in known), own)
         return function(*args, **named)
 
@@ -151,8 +166,22 @@ def public_signature(function: Any, args: Sequence[Any]) -> tuple[str, list[str]
 def unknown_keyword(function: str, keyword: str, known: Sequence[str]) -> TypeError:
     """The error for a keyword that a function does not take."""
     here = [x for x in KEYWORDS_HERE.get(keyword, ()) if x.partition("=")[0] in known]
-    told = f"; here it is {here[0]}" if here else hint(keyword, known)
+    advice = ADVICE.get((function, keyword))
+    told = f"; {advice}" if advice else f"; here it is {here[0]}" if here else hint(keyword, known)
     return TypeError(f"{function} has no argument {keyword!r}{told}; it takes {listed(known)}")
+
+
+def renamed_keywords(function: str, named: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return keyword arguments with the names of today, and issue a DeprecationWarning; None if none has an old name."""
+    old = {x: RENAMED_KEYWORDS[function, x] for x in named if (function, x) in RENAMED_KEYWORDS}
+    if not old or set(old.values()) & named.keys():
+        return None
+    for name, new in old.items():
+        warn_caller(
+            f"{function}: the argument {name!r} is called {new!r} now; the old name ends with the next version",
+            DeprecationWarning,
+        )
+    return {old.get(name, name): x for name, x in named.items()}
 
 
 def moved_keywords(function: str, named: Mapping[str, Any]) -> TypeError | None:
@@ -160,6 +189,9 @@ def moved_keywords(function: str, named: Mapping[str, Any]) -> TypeError | None:
     moved = {x: MOVED_KEYWORDS[function, x] for x in named if (function, x) in MOVED_KEYWORDS}
     if not moved:
         return None
+    if wrong := [x for x in moved if (x, type(named[x])) in _NUMBERS_OF_JOINTS]:
+        told = _NUMBERS_OF_JOINTS[wrong[0], type(named[wrong[0]])]
+        return TypeError(f"{function} has no argument {wrong[0]!r}; {told.format(named[wrong[0]])}")
     written: dict[str, list[str]] = {}
     for keyword, (place, field) in moved.items():
         x = named[keyword]
@@ -245,7 +277,7 @@ CALLED_HERE = _names(
         "qfrc_applied": "tau= of featherweight.Simulation.step and featherweight.Simulation.run",
         "xfrc_applied": "external_forces= of featherweight.Simulation.step and featherweight.Simulation.run (Robot.wrench)",
         "ncon contact": "featherweight.Simulation.contacts",
-        "timestep": "featherweight.Simulation.step_size",
+        "timestep": "featherweight.Simulation.dt",
         "cone": 'contact=featherweight.ContactOptions(law="rigid", pyramid=...) of featherweight.Simulation',
         "mj_step": "featherweight.Simulation.step",
         "mj_resetData mj_resetDataKeyframe": "featherweight.Simulation.reset",
@@ -304,9 +336,12 @@ CALLED_HERE = _names(
         "link_names links": "robot.frames has every link, robot.bodies those that move",
         "joint_limits": "robot.lower, robot.upper",
         "load_urdf load_mjcf from_urdf loadURDF": "featherweight.load",
-        "dt": "featherweight.Simulation.step_size",
         "t": "featherweight.Simulation.time",
         "set_state": "featherweight.Simulation.reset",
+        "get_state save_state load_state restore_state saveState restoreState": (
+            "featherweight.Simulation.state, a value to keep, pickle and assign"
+        ),
+        "clone": "copy.copy(simulation), by Python's module copy",
         "view display visualize initViewer": "featherweight.Window(robot), a page for the browser",
         "stepSimulation": "featherweight.Simulation.step",
         "simulate": "featherweight.Simulation.run",
@@ -318,9 +353,12 @@ CALLED_HERE = _names(
 """Names in other libraries, and the name here: the tables of docs/coming_from.md, whose cells a test compares with these."""
 
 KEYWORDS_HERE = {
-    "dt": ("step", "dt"),
-    "timestep": ("step",),
-    "time_step": ("step",),
+    "step": ("dt",),
+    "timestep": ("dt",),
+    "time_step": ("dt",),
+    "step_size": ("dt",),
+    "rate": ("frequency", "fps", "rate_limit"),
+    "hz": ("frequency",),
     "T": ("duration",),
     "time": ("duration",),
     "floating": ('base="floating"',),
@@ -352,18 +390,64 @@ KEYWORDS_HERE = {
     "drives": ("actuators",),
     "horizon": ("knots",),
     "mu": ("friction",),
+    "friction": ("dry_friction", "joint_friction"),
+    "joint_friction": ("dry_friction",),
+    "frictionloss": ("dry_friction",),
     "kp": ("stiffness",),
     "kd": ("damping",),
 }
 """Words for arguments in other libraries, and ours, of which a function takes one."""
+
+_MANY = "q (robots, nq) makes many robots: Simulation(robot, q=np.tile(robot.start(), (64, 1)))"
+
+ADVICE = {
+    **{("Simulation", x): _MANY for x in ("num_envs", "n_envs", "nworld", "batch", "batch_size", "robots", "num_robots")},
+    ("Simulation", "gravity"): "it is that of the robot: featherweight.load(path, gravity=...)",
+    ("Simulation", "substeps"): "give dt= the length of a step, and step(steps=...) their number",
+    ("Joint", "limits"): "write lower=..., upper=...",
+    ("Simulation.run", "steps"): "write duration=steps * simulation.dt, or step(steps=...), which records nothing",
+    ("Simulation.run", "dt"): "it is an argument of the Simulation",
+    ("Simulation.step", "dt"): "it is an argument of the Simulation",
+}
+"""What to write in place of an argument that a function does not take."""
+
+_OF_DESCRIPTIONS = {
+    *("attached", "locked", "mirrored", "renamed", "save", "subtree", "with_closure", "with_coupling", "with_friction"),
+    *("with_inertias", "with_joint", "with_joint_type", "with_loop", "with_payload", "with_shape", "without"),
+}
+"""Methods of descriptions, which users look for at robots."""
 
 _CONTACT, _JOINTS = "contact=featherweight.ContactOptions({})", "joints=featherweight.JointOptions({})"
 _OF_CONTACTS = ("friction", "restitution", "pyramid", "margin", "slop", "bounce", "tolerance", "max_penetration", "delassus")
 
 MOVED_KEYWORDS = {
     **{("Simulation", name): (_CONTACT, name) for name in _OF_CONTACTS},
-    **{("Simulation", f"joint_{name}"): (_JOINTS, name) for name in ("limits", "friction", "passive")},
+    **{("Simulation", f"joint_{name}"): (_JOINTS, name) for name in ("limits", "passive")},
+    **{("Simulation", name): (_JOINTS, "dry_friction") for name in ("joint_friction", "dry_friction")},
 }
 """Arguments of earlier versions, by function and keyword: the argument that has them now, and the field of it."""
+
+RENAMED_KEYWORDS = {
+    **{(name, "step"): "dt" for name in ("Simulation", "OptimalControl", "Phase", "JointPath.trajectory")},
+    **{(name, "friction"): "dry_friction" for name in ("Joint", "JointOptions", "Description.with_joint")},
+    **{(name, "friction"): "joint_friction" for name in ("base_parameters", "Robot.extended_regressor")},
+    **{(name, "rate"): "fps" for name in ("Trajectory.save", "Window.save", "save_film")},
+    ("Controller", "rate"): "frequency",
+    ("Simulation.vary", "joint_friction"): "dry_friction",
+}
+"""Names of arguments in the last version, by function, and the names of today. They are accepted for one version."""
+
+RENAMED_ATTRIBUTES = {
+    ("Simulation", "step_size"): "dt",
+    ("MovingJoint", "friction"): "dry_friction",
+}
+"""Names of attributes in the last version, by class, and the names of today."""
+
+_DRY_FRICTION = (
+    "the dry friction [N m, N] of a joint is a number of its description: "
+    'featherweight.read(path).with_joint("elbow", dry_friction={}); '
+    "joints=featherweight.JointOptions(dry_friction=False) has none"
+)
+_NUMBERS_OF_JOINTS = {(x, kind): _DRY_FRICTION for x in ("joint_friction", "dry_friction") for kind in (int, float)}
 
 _WITHOUT_CAPITALS = {_plain(name): here for name, here in CALLED_HERE.items() if len(name) > 2}

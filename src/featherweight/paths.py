@@ -93,9 +93,9 @@ class JointPath(_Path):
         return JointPoints(np.asarray(self.robot.integrate(base, s)), *_rates(self.robot, base, s, ds, dds))
 
     @checked
-    def trajectory(self, step: Positive) -> Trajectory:
-        """Return a `Trajectory` with a state every `step` seconds, and the last one. Raises ValueError unless step > 0."""
-        times = np.append(np.arange(self.times[0], self.end - 1e-9 * step, step), self.end)
+    def trajectory(self, dt: Positive) -> Trajectory:
+        """Return a `Trajectory` with a state every `dt` seconds, and the last one. Raises ValueError unless dt > 0."""
+        times = np.append(np.arange(self.times[0], self.end - 1e-9 * dt, dt), self.end)
         q, v, _ = self(times)
         return Trajectory(times, q, v, robot=self.robot.name, joints=joint_names(self.robot), system=self.robot)
 

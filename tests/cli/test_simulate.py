@@ -43,7 +43,7 @@ def test_it_writes_a_recording(tmp_path: Path) -> None:
 
 def test_what_stops_it_is_told_and_the_chart_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Check steps of 0.2 s, which are too long for a crate that bounces and tumbles."""
-    bounces = ["--step", "0.2", "--height", "3", "--restitution", "1"]
+    bounces = ["--dt", "0.2", "--height", "3", "--restitution", "1"]
     assert main(["simulate", written(tmp_path), "--time", "5", *bounces, "--output", str(tmp_path)]) == 1
     assert "gains energy" in capsys.readouterr().err
     assert (tmp_path / "simulate_crate.png").exists()

@@ -129,7 +129,7 @@ def test_a_simulation_shows_itself_and_its_motion_can_be_kept(tmp_path: Path) ->
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)
     robot = fw.load(path)
-    sim = fw.Simulation(robot, 1e-3, q=np.array([0.3, 0.0]), joints=fw.JointOptions(limits=False, friction=False))
+    sim = fw.Simulation(robot, 1e-3, q=np.array([0.3, 0.0]), joints=fw.JointOptions(limits=False, dry_friction=False))
     with sim.view(port=0) as window:
         assert window.url.startswith("http://127.0.0.1:")
         motion = sim.run(0.2, every=10)

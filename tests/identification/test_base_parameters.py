@@ -60,7 +60,7 @@ def test_how_many_there_are(robot: fw.Robot, count: int) -> None:
 def test_they_make_the_forces_of_all_parameters(name: str, joints: bool) -> None:
     """Check forces of parameters that need not be the robot's own, and that no base parameter is redundant."""
     robot = robot_named(name)
-    base = base_parameters(robot, friction=joints, armature=joints)
+    base = base_parameters(robot, joint_friction=joints, armature=joints)
     x = random_states(robot, 40, seed=5)
     (Y,) = evaluated(base.regressor.function, *x)
     Yb = Y[..., base.columns]
@@ -82,7 +82,7 @@ def test_they_can_be_read() -> None:
     robot = fw.build(
         fw.describe([fw.Body("upper", thin), fw.Body("lower", thin)], hinges, name="pendulum"), execution="interpreted"
     )
-    base = base_parameters(robot, friction=["elbow"])
+    base = base_parameters(robot, joint_friction=["elbow"])
     assert base.expressions == (
         "upper.mx",
         "upper.mz + 0.5 lower.m",
@@ -101,7 +101,7 @@ def test_they_can_be_read() -> None:
 def test_a_fit_without_noise_is_exact() -> None:
     for name in ("double_pendulum", "four_bar"):
         robot = robot_named(name)
-        base = base_parameters(robot, friction=True)
+        base = base_parameters(robot, joint_friction=True)
         q, v, a = random_states(robot, 60, seed=1)
         truth = base.of(np.random.default_rng(2).standard_normal(len(base.regressor.names)))
         fit = base.fit(q, v, a, base.matrix(q, v, a) @ truth)
@@ -112,7 +112,7 @@ def test_a_fit_without_noise_is_exact() -> None:
 def test_deviations_are_those_of_the_fit() -> None:
     """Check many fits to noise of a different size for each joint: errors in units of the deviations have unit variance."""
     robot = robot_named("double_pendulum")
-    base = base_parameters(robot, friction=True)
+    base = base_parameters(robot, joint_friction=True)
     noise, rng = np.array([0.3, 0.02]), np.random.default_rng(3)
     q, v, a = random_states(robot, 60, seed=1)
     clean = base.matrix(q, v, a) @ base.values

@@ -101,7 +101,7 @@ def not_compiled(regressor: Any) -> Any:
 
 def noisy(robot: fw.Robot, parameters: Array, noise: float, count: int) -> tuple[States, Array]:
     x = random_states(robot, count, seed=6)
-    tau = not_compiled(robot.extended_regressor(friction=True)).function(*x) @ parameters
+    tau = not_compiled(robot.extended_regressor(joint_friction=True)).function(*x) @ parameters
     return x, tau + noise * np.random.default_rng(7).standard_normal(tau.shape)
 
 
@@ -118,13 +118,13 @@ def test_a_fit_finds_what_forces_tell(name: str) -> None:
     n = len(robot.joints)
     truth = np.append(inertial, rng.uniform(0.1, 0.3, 2 * n))
     x, tau = noisy(robot, truth, 0.05, 150)
-    regressor = not_compiled(robot.extended_regressor(friction=True))
+    regressor = not_compiled(robot.extended_regressor(joint_friction=True))
     fit = fit_inertial_parameters(regressor, *x, tau)
     assert inconsistent_bodies(robot, fit.inertial) == {}
     assert np.linalg.eigvalsh(pseudo_inertia(fit.inertial))[:, 0].min() > 0.0
     assert tuple(fit.joints) == regressor.names[-2 * n :]
     np.testing.assert_allclose(fit.residual, 0.05, rtol=0.15)
-    base = dataclasses.replace(base_parameters(robot, friction=True), regressor=regressor)
+    base = dataclasses.replace(base_parameters(robot, joint_friction=True), regressor=regressor)
     free = base.fit(*x, tau)
     found = base.of(np.append(fit.inertial, list(fit.joints.values())))
     assert np.abs((found - base.of(truth)) / free.deviations).max() < 5.0
@@ -142,7 +142,7 @@ def test_noise_that_asks_for_less_mass_than_none_is_not_followed() -> None:
     wrong = np.append(robot.inertial_parameters, [-0.2, 0.1, 0.1, 0.1])
     wrong[10] = -0.3
     x, tau = noisy(robot, wrong, 0.001, 100)
-    fit = fit_inertial_parameters(not_compiled(robot.extended_regressor(friction=True)), *x, tau)
+    fit = fit_inertial_parameters(not_compiled(robot.extended_regressor(joint_friction=True)), *x, tau)
     assert inconsistent_bodies(robot, fit.inertial) == {}
     assert fit.inertial[1, 0] > 0.0
     assert next(iter(fit.joints.values())) == pytest.approx(0.0, abs=1e-4)
@@ -157,7 +157,7 @@ def test_what_was_known_may_be_wrong() -> None:
     prior = robot.inertial_parameters
     prior[2] = 0.0
     prior[3, 4:] = [1.0, 0.0, 0.1, 0.0, 0.0, 0.1]
-    fit = fit_inertial_parameters(not_compiled(robot.extended_regressor(friction=True)), *x, tau, prior=prior)
+    fit = fit_inertial_parameters(not_compiled(robot.extended_regressor(joint_friction=True)), *x, tau, prior=prior)
     assert inconsistent_bodies(robot, fit.inertial) == {}
     np.testing.assert_allclose(fit.residual, 0.02, rtol=0.25)
 

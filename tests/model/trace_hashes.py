@@ -64,9 +64,9 @@ def lines(name: str, robot: fw.Robot, functions: tuple[str, ...]) -> Iterator[st
 def of_contacts(name: str, robot: fw.Robot) -> Iterator[str]:
     """Yield hashes for contacts at the first and the last body, and two at the last body with redundant rows."""
     first, last = robot.bodies[0].name, robot.bodies[-1].name
-    contacts = [fw.BilateralContact(last, kind="surface"), fw.BilateralContact(first, kind="point")]
+    contacts = [fw.BilateralContact(last, kind="weld"), fw.BilateralContact(first, kind="point")]
     yield line(name, "delassus", robot.delassus(contacts))
-    twice = [fw.BilateralContact(last, kind="surface"), fw.BilateralContact(last, kind="point")]
+    twice = [fw.BilateralContact(last, kind="weld"), fw.BilateralContact(last, kind="point")]
     yield line(name, "redundant", robot.operational_space(twice).constrained_dynamics)
 
 

@@ -35,7 +35,7 @@ def pull(q: Any, a: Any, force: Any) -> Any:
 def panda(knots: int = 20, **options: Any) -> fw.OptimalControl:
     """Return a reach with terms of all kinds that need no contacts; one finger follows the other."""
     robot = fw.load(example("panda"))
-    ocp = fw.OptimalControl(robot, step=0.02, knots=knots, **options)
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=knots, **options)
     ocp.add(fw.FrameTask(HAND, weight=[1, 1, 1, 0.1, 0.1, 0]), weight=np.append(np.full(knots, 1.0), 1e3))
     ocp.add(fw.PostureTask(), weight=0.1)
     ocp.add(fw.JointVelocities(), weight=0.1)
@@ -62,7 +62,7 @@ def hyq(friction: float, stance: int = 12, flight: int = 8) -> tuple[fw.OptimalC
     """Return a jump: stance on four point contacts, and flight."""
     robot = fw.load(example("hyq_no_sensors"), base="floating")
     feet = [fw.BilateralContact(foot, kind="point") for foot in FEET]
-    ocp = fw.OptimalControl(robot, step=0.02, phases=[fw.Phase(stance, feet), fw.Phase(flight)])
+    ocp = fw.OptimalControl(robot, dt=0.02, phases=[fw.Phase(stance, feet), fw.Phase(flight)])
     root, *joints = [j.name for j in robot.joints]
     start, goal = standing(robot, 0.75), standing(robot, 0.6)
     goal[2] = start[2] + 0.2
@@ -108,7 +108,7 @@ def leg(stance: int = 20, flight: int = 20, **options: Any) -> tuple[fw.OptimalC
     robot = fw.build(d)
     toe = [fw.BilateralContact("toe", rows=np.eye(6)[:2])]
     ocp = fw.OptimalControl(
-        robot, step=0.005, phases=[fw.Phase(stance, toe), fw.Phase(flight)],
+        robot, dt=0.005, phases=[fw.Phase(stance, toe), fw.Phase(flight)],
         driven=["base_to_thigh", "thigh_to_driver"], **options,
     )  # fmt: skip
     ocp.add(fw.PostureTask(["slider"], name="height"), weight=1e4, at="end")

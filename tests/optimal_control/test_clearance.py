@@ -99,7 +99,7 @@ GOAL = [0.45, -0.35, 0.35]
 
 def reach(robot: fw.Robot, **more: Any) -> fw.OptimalControl:
     """Return a reach from one side of a wall to the other."""
-    ocp = fw.OptimalControl(robot, step=0.04, knots=30)
+    ocp = fw.OptimalControl(robot, dt=0.04, knots=30)
     ocp.add(fw.JointVelocities(), weight=0.1)
     ocp.add(fw.Effort(), weight=1e-4)
     ocp.add(fw.FrameTask(HAND, kind="position", name="hand"), weight=1e4, at="end")
@@ -125,7 +125,7 @@ def gaps(robot: fw.Robot, q: Array, shapes: list[fw.Shape]) -> float:
 def test_a_reach_around_a_wall() -> None:
     """Check fixed obstacles, and the same obstacles by parameters; without the term the arm passes through the wall."""
     robot = fw.load(example("panda"))
-    plain = fw.OptimalControl(robot, step=0.04, knots=30)
+    plain = fw.OptimalControl(robot, dt=0.04, knots=30)
     plain.add(fw.JointVelocities(), weight=0.1)
     plain.add(fw.Effort(), weight=1e-4)
     plain.add(fw.FrameTask(HAND, kind="position", name="hand"), weight=1e4, at="end")
@@ -146,7 +146,7 @@ def test_bodies_that_keep_apart() -> None:
     term = fw.clearance(robot, pairs=[("panda_link2", "panda_link7")], balls=1)
     first, second = (covering_balls(robot, [body], 1) for body in ("panda_link2", "panda_link7"))
     assert term.size == len(first) * len(second) and term.parameters == 0
-    ocp = fw.OptimalControl(robot, step=0.04, knots=10)
+    ocp = fw.OptimalControl(robot, dt=0.04, knots=10)
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.add(fw.JointVelocities(), weight=0.1)
     ocp.require(term, 0.4, math.inf, at="end")
@@ -162,7 +162,7 @@ def test_a_start_in_an_obstacle_is_named() -> None:
     robot = fw.load(example("panda"))
     hand = robot.frame_placement("panda_link7")(START)[:3, 3].tolist()
     stone = fw.Shape("stone", None, ShapeType.SPHERE, (0.1,), fw.Pose(p=(hand[0], hand[1], hand[2])))
-    ocp = fw.OptimalControl(robot, step=0.04, knots=5)
+    ocp = fw.OptimalControl(robot, dt=0.04, knots=5)
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.require(fw.clearance(robot, [stone], bodies=["panda_link7"]), 0.01, np.inf)
     plan = ocp.solve(START)

@@ -20,7 +20,7 @@ TARGET = [0.35, -0.45, 0.35]
 
 
 def reach() -> fw.OptimalControl:
-    ocp = fw.OptimalControl(fw.load(fw.example("panda")), step=0.02, knots=15)
+    ocp = fw.OptimalControl(fw.load(fw.example("panda")), dt=0.02, knots=15)
     ocp.add(fw.FrameTask(HAND, kind="position"), weight=1e3)
     ocp.add(fw.JointVelocities(), weight=1.0)
     ocp.add(fw.Effort(), weight=1e-4)
@@ -32,8 +32,8 @@ def test_a_controller_takes_the_hand_to_a_target_that_changes() -> None:
     ocp = reach()
     robot = ocp.robot
     hand = robot.frame_placement(HAND)
-    mpc = fw.Controller(ocp, rate=50, targets={HAND: TARGET})
-    sim = fw.Simulation(robot, step=2e-3, q=PANDA_START)
+    mpc = fw.Controller(ocp, frequency=50, targets={HAND: TARGET})
+    sim = fw.Simulation(robot, dt=2e-3, q=PANDA_START)
     first = sim.run(1.5, mpc)
     assert np.linalg.norm(hand(first.q[-1])[:3, 3] - TARGET) < 0.01
     other = [0.45, 0.2, 0.5]
@@ -45,20 +45,20 @@ def test_a_controller_takes_the_hand_to_a_target_that_changes() -> None:
 
 def test_states_of_a_controller_are_lists_or_arrays_of_the_right_shape() -> None:
     ocp = reach()
-    mpc = fw.Controller(ocp, rate=50, targets={HAND: TARGET})
+    mpc = fw.Controller(ocp, frequency=50, targets={HAND: TARGET})
     forces = mpc(0.0, [*PANDA_START], [0.0] * 8)
     mpc.reset()
     np.testing.assert_array_equal(forces, mpc(0.0, PANDA_START, np.zeros(8)))
     with pytest.raises(ValueError, match=r"Controller: v must have shape \(8,\); got \(7,\)"):
         mpc(0.0, PANDA_START, np.zeros(7))
     with pytest.raises(ValueError, match="Controller: iterations must be at least 1, a whole number"):
-        fw.Controller(ocp, rate=50, iterations=cast(Any, 1.5), targets={HAND: TARGET})
+        fw.Controller(ocp, frequency=50, iterations=cast(Any, 1.5), targets={HAND: TARGET})
 
 
 def test_a_second_thread_needs_a_controller_of_its_own() -> None:
     problem, q, v = lift()[0], np.zeros(2), np.zeros(2)
     sampling = fw.SamplingController(problem, targets={"tip": [0.7, 0.0, -0.4]}, samples=32)
-    for control in (fw.Controller(problem, rate=25, targets={"tip": [0.7, 0.0, -0.4]}), sampling):
+    for control in (fw.Controller(problem, frequency=25, targets={"tip": [0.7, 0.0, -0.4]}), sampling):
         control(0.0, q, v)
         other = copy.copy(control)
         calls: list[Any] = [lambda x: x(0.04, q, v), lambda x: x.update(0.04, q, v), copy.copy, lambda x: x.reset()]
@@ -91,7 +91,7 @@ def test_threads_share_a_problem() -> None:
 
 
 def test_a_controller_begins_anew_after_reset() -> None:
-    mpc = fw.Controller(reach(), rate=50, targets={HAND: TARGET})
+    mpc = fw.Controller(reach(), frequency=50, targets={HAND: TARGET})
     v = np.zeros(8)
     ends = []
     for _ in range(2):
@@ -102,12 +102,12 @@ def test_a_controller_begins_anew_after_reset() -> None:
 
 def test_between_ticks_controls_follow_the_plan_with_its_feedback() -> None:
     ocp = reach()
-    mpc = fw.Controller(ocp, rate=10, targets={HAND: TARGET})
+    mpc = fw.Controller(ocp, frequency=10, targets={HAND: TARGET})
     v = np.zeros(8)
     at_plan = mpc(0.0, PANDA_START, v)
     moved = PANDA_START + np.append(0.01, np.zeros(7))
     plan = ocp.solve(PANDA_START, targets={HAND: TARGET}, iterations=50, tolerance=0.0, constraint_tolerance=0.0)
-    part = 0.001 / ocp.steps[0]  # the reference moves between knots
+    part = 0.001 / ocp.dt[0]  # the reference moves between knots
     away = np.concatenate([moved - PANDA_START - part * (plan.q[1] - PANDA_START), v - part * plan.v[1]])
     np.testing.assert_allclose(mpc(0.001, moved, v) - at_plan, plan.gains[0] @ away, rtol=1e-3, atol=1e-2)
 
@@ -115,15 +115,15 @@ def test_between_ticks_controls_follow_the_plan_with_its_feedback() -> None:
 def test_limits_hold_in_a_fast_motion_with_one_iteration_per_tick() -> None:
     """Check also a large cost of the target; without multipliers, velocities exceeded their limits many times."""
     robot = fw.load(fw.example("panda"))
-    ocp = fw.OptimalControl(robot, step=0.01, knots=30)
+    ocp = fw.OptimalControl(robot, dt=0.01, knots=30)
     ocp.add(fw.FrameTask(HAND, kind="position"), weight=1000.0)
     ocp.add(fw.JointVelocities(), weight=np.append(np.full(30, 0.01), 1.0))
     ocp.add(fw.PostureTask(), weight=0.01)
     ocp.add(fw.Effort(), weight=1e-4)
     ocp.limit(efforts=True, velocities=True)
     for offset in np.random.default_rng(0).uniform(-0.05, 0.05, (7, 3)):
-        mpc = fw.Controller(ocp, rate=100, targets={HAND: TARGET + offset, "posture": PANDA_START})
-        motion = fw.Simulation(robot, step=2e-3, q=PANDA_START).run(1.0, mpc)
+        mpc = fw.Controller(ocp, frequency=100, targets={HAND: TARGET + offset, "posture": PANDA_START})
+        motion = fw.Simulation(robot, dt=2e-3, q=PANDA_START).run(1.0, mpc)
         away = np.linalg.norm(robot.frame_placement(HAND)(motion.q)[:, :3, 3] - TARGET - offset, axis=1)
         assert away[motion.times > 0.5].max() < 5e-3 and away[-1] < 1e-3
         most = np.abs(motion.tau) / robot.effort_bounds[1]
@@ -136,7 +136,7 @@ def test_ticks_recover_after_steps_that_the_line_search_rejects() -> None:
     """
     robot = fw.load(fw.example("panda"))
     tip, knots, step = robot.bodies[-1].name, 30, 0.02
-    ocp = fw.OptimalControl(robot, step=step, knots=knots)
+    ocp = fw.OptimalControl(robot, dt=step, knots=knots)
     ocp.add(fw.FrameTask(tip, kind="position", name="tip"), weight=100.0)
     ocp.add(fw.PostureTask(), weight=0.01)
     ocp.add(fw.JointVelocities(), weight=np.append(np.full(knots, 0.1), 1.0))
@@ -146,8 +146,8 @@ def test_ticks_recover_after_steps_that_the_line_search_rejects() -> None:
     for _ in range(4):
         q, goal = robot.random_configuration(rng=rng), robot.random_configuration(rng=rng)
         target = robot.frame_placement(tip)(goal)[:3, 3]
-        mpc = fw.Controller(ocp, rate=1 / step, iterations=3, targets={"tip": target, "posture": goal})
-        sim = fw.Simulation(robot, step=step / 4, q=q)
+        mpc = fw.Controller(ocp, frequency=1 / step, iterations=3, targets={"tip": target, "posture": goal})
+        sim = fw.Simulation(robot, dt=step / 4, q=q)
         sim.run(3.0, mpc)
         away.append(np.linalg.norm(robot.frame_placement(tip)(sim.q)[:3, 3] - target))
     assert max(away) < 0.03, away
@@ -158,7 +158,7 @@ def test_ticks_recover_after_steps_that_the_line_search_rejects() -> None:
 
 def quick() -> fw.OptimalControl:
     """Return a reach in the least time, of 0.04 s or more."""
-    ocp = fw.OptimalControl(fw.load(fw.example("panda")), step=(0.002, 0.04), knots=20)
+    ocp = fw.OptimalControl(fw.load(fw.example("panda")), dt=(0.002, 0.04), knots=20)
     ocp.add(fw.Duration())
     ocp.add(fw.JointVelocities(), weight=0.01)
     ocp.add(fw.Effort(), weight=1e-5)
@@ -172,8 +172,8 @@ def quick() -> fw.OptimalControl:
 def test_a_target_is_reached_in_the_least_time_and_kept(push: float) -> None:
     """Check the target to 3 mm, 30 ms later than the open-loop optimum; also after a push for 50 ms, and at a second target."""
     ocp, hand = quick(), fw.load(fw.example("panda")).frame_placement(HAND)
-    mpc = fw.Controller(ocp, rate=100)
-    sim = fw.Simulation(ocp.robot, step=2e-3, q=PANDA_START)
+    mpc = fw.Controller(ocp, frequency=100)
+    sim = fw.Simulation(ocp.robot, dt=2e-3, q=PANDA_START)
     for target in (TARGET, [0.45, 0.15, 0.45]):
         begin, mpc.targets = sim.time, {HAND: target}
         mpc.reset()
@@ -189,7 +189,7 @@ def test_a_target_is_reached_in_the_least_time_and_kept(push: float) -> None:
 
         motion = sim.run(1.0, control)
         times, away = motion.times - begin, np.linalg.norm(hand(motion.q)[:, :3, 3] - target, axis=1)
-        duration, late = best.steps.sum(), times > 0.5
+        duration, late = best.dt.sum(), times > 0.5
         assert best.converged and 0.25 < duration < 0.36
         assert away[times > duration + 0.03].max() < 3e-3 and away[times < 0.8 * duration].min() > 0.02
         assert away[late].max() < 3e-4 and abs(motion.v[late]).max() < 0.02
@@ -205,7 +205,7 @@ def test_the_rest_of_a_plan_is_the_next_plan() -> None:
     """Check plans after times that are not multiples of their steps, against new solutions; after the end the robot stays
     there.
     """
-    ocp = fw.OptimalControl(pendulum(), step=(0.01, 0.1), knots=20, integrator="rk4")
+    ocp = fw.OptimalControl(pendulum(), dt=(0.01, 0.1), knots=20, integrator="rk4")
     ocp.add(fw.Effort(), weight=1e-2)
     ocp.add(fw.Duration())
     ocp.require(fw.PostureTask(), at="end", weight=100.0)
@@ -232,9 +232,9 @@ def test_the_rest_of_a_plan_is_the_next_plan() -> None:
 
 def test_problems_of_several_phases_are_refused() -> None:
     with pytest.raises(ValueError, match="the 2 phases of the problem do not repeat; give it phases= and knots="):
-        fw.Controller(hyq(1.0)[0], rate=100)
-    with pytest.raises(ValueError, match="rate must be a positive number"):
-        fw.Controller(reach(), rate=0.0)
+        fw.Controller(hyq(1.0)[0], frequency=100)
+    with pytest.raises(ValueError, match="frequency must be a positive number"):
+        fw.Controller(reach(), frequency=0.0)
 
 
 # --- sampling
@@ -242,12 +242,12 @@ def test_problems_of_several_phases_are_refused() -> None:
 
 def lift() -> tuple[fw.OptimalControl, fw.Simulation]:
     robot = pendulum()
-    ocp = fw.OptimalControl(robot, step=0.04, knots=20)
+    ocp = fw.OptimalControl(robot, dt=0.04, knots=20)
     ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
     ocp.add(fw.JointVelocities(), weight=0.05)
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.limit(efforts=True)
-    return ocp, fw.Simulation(robot, step=0.01, q=np.zeros(2), on_failure="stop")
+    return ocp, fw.Simulation(robot, dt=0.01, q=np.zeros(2), on_failure="stop")
 
 
 @pytest.mark.parametrize("simulated", [True, False])
@@ -258,7 +258,7 @@ def test_sampling_lifts_a_pendulum(temperature: float, simulated: bool) -> None:
     control = fw.SamplingController(
         ocp, inner if simulated else None, samples=256, noise=0.7, temperature=temperature, targets={"tip": target}, rng=1
     )
-    sim = fw.Simulation(ocp.robot, step=0.005, q=np.zeros(2))
+    sim = fw.Simulation(ocp.robot, dt=0.005, q=np.zeros(2))
     motion = sim.run(3.0, control)
     away = np.linalg.norm(ocp.robot.frame_placement("tip")(motion.q)[:, :3, 3] - target, axis=1)
     assert away[0] > 0.8 and away[-100:].mean() < 0.1
@@ -282,7 +282,7 @@ def test_sampling_gives_the_same_for_the_same_seed(simulated: bool) -> None:
 def test_costs_of_samples_are_those_of_plans() -> None:
     """Check costs of motions without contact, with steps of the simulation as long as those of the problem."""
     ocp, _ = lift()
-    inner = fw.Simulation(ocp.robot, step=0.04, q=np.zeros(2), on_failure="stop")
+    inner = fw.Simulation(ocp.robot, dt=0.04, q=np.zeros(2), on_failure="stop")
     targets = {"tip": [0.7, 0.0, -0.4]}
     plan = ocp.solve(np.zeros(2), targets=targets, constraint_tolerance=1e-9)
     for simulation in (inner, None):
@@ -294,7 +294,7 @@ def test_costs_of_samples_are_those_of_motions() -> None:
     """Check contacts, Huber's function and violated constraints, with more motions than run at once."""
     rng = np.random.default_rng(0)
     phases = [fw.Phase(3, [fw.BilateralContact("tip", "point", rows=[[0.0] * 5 + [1.0]])]), fw.Phase(4)]
-    ocp = fw.OptimalControl(pendulum(), step=0.01, phases=phases)
+    ocp = fw.OptimalControl(pendulum(), dt=0.01, phases=phases)
     ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0, width=0.1)
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.limit(efforts=True)
@@ -334,10 +334,10 @@ def test_settings_of_sampling_that_make_no_sense_are_refused(wrong: dict[str, An
 
 @pytest.mark.parametrize("kind", [fw.Controller, fw.SamplingController])
 def test_controllers_refuse_numbers_that_are_not_finite_and_go_on(kind: Any) -> None:
-    ocp = fw.OptimalControl(pendulum(), step=0.01, knots=5)
+    ocp = fw.OptimalControl(pendulum(), dt=0.01, knots=5)
     ocp.add(fw.Effort())
     ocp.add(fw.PostureTask(name="there"))
-    options = {"rate": 100} if kind is fw.Controller else {"samples": 8}
+    options = {"frequency": 100} if kind is fw.Controller else {"samples": 8, "rng": 0}
     one, other = (kind(ocp, **options) for _ in range(2))
     still = np.zeros(2)
     for wrong, words in (
@@ -385,13 +385,13 @@ def test_simulations_that_do_not_fit_are_refused() -> None:
     ocp, inner = lift()
     robot = ocp.robot
     with pytest.raises(ValueError, match="must be a multiple of the simulation's"):
-        fw.SamplingController(ocp, fw.Simulation(robot, step=0.03, q=np.zeros(2), on_failure="stop"))
+        fw.SamplingController(ocp, fw.Simulation(robot, dt=0.03, q=np.zeros(2), on_failure="stop"))
     with pytest.raises(ValueError, match='on_failure="stop"'):
-        fw.SamplingController(ocp, fw.Simulation(robot, step=0.01, q=np.zeros(2)))
+        fw.SamplingController(ocp, fw.Simulation(robot, dt=0.01, q=np.zeros(2)))
     with pytest.raises(ValueError, match="samples must be at least 2"):
         fw.SamplingController(ocp, inner, samples=1)
     with pytest.raises(ValueError, match="contacts come from the simulation"):
         fw.SamplingController(hyq(1.0)[0], inner)
-    cycle = fw.OptimalControl(robot, step=0.04, knots=3, phases=[fw.Phase(2)])
+    cycle = fw.OptimalControl(robot, dt=0.04, knots=3, phases=[fw.Phase(2)])
     with pytest.raises(ValueError, match="phases of one time step, without impacts, that do not repeat"):
         fw.SamplingController(cycle)

@@ -22,7 +22,7 @@ SERVO = fw.Actuator("servo", "elbow", gear=0.5, gain=40.0, bias=(1.0, -40.0, -2.
 def arm() -> fw.OptimalControl:
     """Return an arm with servos at all joints."""
     robot = fw.load(example("panda"))
-    ocp = fw.OptimalControl(robot, step=0.02, knots=20, actuators=fw.PD(200.0, 30.0))
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=20, actuators=fw.PD(200.0, 30.0))
     ocp.add(fw.FrameTask(HAND, kind="position", name="hand"), weight=np.append(np.full(20, 10.0), 1e3))
     ocp.add(fw.JointVelocities(), weight=1.0)
     ocp.add(fw.JointForces(), weight=1e-4)
@@ -33,7 +33,7 @@ def arm() -> fw.OptimalControl:
 def test_derivatives_go_through_the_drives(integrator: str) -> None:
     """Check derivatives by differences: of steps, and of rows of u, tau and a."""
     rng = np.random.default_rng(0)
-    ocp = fw.OptimalControl(pendulum(), step=0.02, knots=4, actuators=[MOTOR, SERVO], integrator=integrator)
+    ocp = fw.OptimalControl(pendulum(), dt=0.02, knots=4, actuators=[MOTOR, SERVO], integrator=integrator)
     ocp.add(fw.Effort(), weight=1.0)
     ocp.add(fw.JointForces(), weight=1.0)
     ocp.add(fw.PostureTask(), weight=1.0)
@@ -46,7 +46,7 @@ def test_derivatives_go_through_the_drives(integrator: str) -> None:
 def test_steps_are_those_of_a_simulation(step: float) -> None:
     """Check steps, which are implicit in stiffness and damping, too; joint forces are those at the end of the step."""
     robot = pendulum()
-    ocp = fw.OptimalControl(robot, step=step, knots=1, actuators=[MOTOR, SERVO])
+    ocp = fw.OptimalControl(robot, dt=step, knots=1, actuators=[MOTOR, SERVO])
     ocp.add(fw.JointForces(), weight=1.0)
     q, v, u = np.array([0.3, -0.8]), np.array([0.5, 0.2]), np.array([0.7, -0.4])
     ahead, after, tau = layout_of(ocp).stages[0].step(q, v, u, step)
@@ -63,15 +63,15 @@ def test_an_arm_with_servos_reaches_a_target_in_a_simulation_of_them() -> None:
     plan = ocp.solve(PANDA_START, targets={"hand": TARGET})
     assert plan.converged and np.linalg.norm(hand(plan.q[-1])[:3, 3] - TARGET) < 0.02
     assert plan.u.shape == (20, 8)
-    sim = fw.Simulation(robot, step=2e-3, q=PANDA_START, actuators=fw.PD(200.0, 30.0), shapes=False)
-    sim.run(1.5, fw.Controller(ocp, rate=50, targets={"hand": TARGET}))
+    sim = fw.Simulation(robot, dt=2e-3, q=PANDA_START, actuators=fw.PD(200.0, 30.0), shapes=False)
+    sim.run(1.5, fw.Controller(ocp, frequency=50, targets={"hand": TARGET}))
     assert np.linalg.norm(hand(sim.q)[:3, 3] - TARGET) < 0.02
 
 
 def test_controls_that_hold_are_the_first_guess() -> None:
     """Check that a robot at rest under gravity stays there, at the controls of servos that hold it."""
     robot = fw.load(example("panda"))
-    ocp = fw.OptimalControl(robot, step=0.02, knots=3, actuators=fw.PD(200.0, 30.0))
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=3, actuators=fw.PD(200.0, 30.0))
     ocp.add(fw.JointVelocities(), weight=1.0)
     ocp.add(fw.JointForces(weight=0.0), weight=1.0)
     with pytest.raises(ValueError, match="no term of the knots from 0 on depends on controls"):
@@ -82,14 +82,14 @@ def test_controls_that_hold_are_the_first_guess() -> None:
 
 
 def fw_only_rest(robot: fw.Robot) -> fw.OptimalControl:
-    ocp = fw.OptimalControl(robot, step=0.02, knots=3, actuators=fw.PD(200.0, 30.0))
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=3, actuators=fw.PD(200.0, 30.0))
     ocp.add(fw.JointVelocities(), weight=1.0)
     return ocp
 
 
 def test_limits_of_controls_and_of_forces() -> None:
     """Check that controls stay within their ranges, and joint forces within those of joints and actuators."""
-    ocp = fw.OptimalControl(pendulum(), step=0.02, knots=25, actuators=[MOTOR, SERVO])
+    ocp = fw.OptimalControl(pendulum(), dt=0.02, knots=25, actuators=[MOTOR, SERVO])
     ocp.add(fw.PostureTask(), weight=1e3, at="end")
     ocp.add(fw.JointVelocities(), weight=np.append(np.full(25, 0.01), 10.0))
     ocp.add(fw.Effort(), weight=1e-2)
@@ -103,7 +103,7 @@ def test_limits_of_controls_and_of_forces() -> None:
 
 def test_sampling_with_actuators() -> None:
     robot = pendulum()
-    ocp = fw.OptimalControl(robot, step=0.02, knots=20, actuators=[MOTOR, SERVO])
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=20, actuators=[MOTOR, SERVO])
     ocp.add(fw.PostureTask(), weight=10.0)
     ocp.add(fw.Effort(), weight=1e-3)
     plant, model = (fw.Simulation(robot, 5e-3, actuators=[MOTOR, SERVO], on_failure=x) for x in ("raise", "stop"))
@@ -123,7 +123,7 @@ def test_sampling_with_actuators() -> None:
             "actuator 'string' has tendon; the problem supports actuators of joints",
         ),
         (dict(actuators=[fw.Actuator("weak", "elbow", gain=0.0)]), "the control of actuator 'weak' has no effect"),
-        (dict(actuators=[SERVO], knots=None, phases=[fw.Phase(2), fw.Phase(2, step=0.1)]), "all phases need the same step"),
+        (dict(actuators=[SERVO], knots=None, phases=[fw.Phase(2), fw.Phase(2, dt=0.1)]), "all phases need the same step"),
         (dict(actuators=[fw.Actuator("curved", "elbow", slopes=(1.0, 0.0))]), "actuator 'curved' has slopes"),
     ],
 )

@@ -49,7 +49,7 @@ def check(ocp: fw.OptimalControl, q: Array, flat: Array, atol: float, first: int
 def test_hessians_of_an_arm_are_derivatives_of_gradients() -> None:
     """Check tasks with rotations, roots, and products of q, v, u and tau."""
     robot = fw.load(fw.example("panda"))
-    ocp = fw.OptimalControl(robot, step=0.02, knots=5)
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=5)
     ocp.add(fw.FrameTask(HAND, weight=[1, 1, 1, 0.1, 0.1, 0]), weight=10.0, exact=True)
     ocp.add(fw.Effort(), weight=1e-3, exact=True)
     ocp.add(fw.Residual(away, size=1, parameters=3, frames=["panda_link5"]), weight=10.0, exact=True)
@@ -67,7 +67,7 @@ def test_hessians_of_an_arm_are_derivatives_of_gradients() -> None:
 def test_hessians_of_a_floating_base_are_second_derivatives_along_displacements() -> None:
     """Check the Hessian along each displacement: rotations do not commute, so derivatives of gradients are not symmetric."""
     robot = hyq(0.7)[0].robot
-    ocp = fw.OptimalControl(robot, step=0.02, knots=3)
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=3)
     ocp.add(fw.FrameTask("lf_foot"), weight=10.0, exact=True)
     ocp.add(fw.CenterOfMassTask(), weight=10.0, exact=True)
     ocp.add(fw.Effort(), weight=1e-3)
@@ -88,7 +88,7 @@ def test_hessians_of_a_floating_base_are_second_derivatives_along_displacements(
 
 def test_hessians_of_a_loop_are_derivatives_of_gradients() -> None:
     robot, start = leg()[0].robot, leg()[1]
-    ocp = fw.OptimalControl(robot, step=0.02, knots=3, driven=["base_to_thigh", "thigh_to_driver"])
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=3, driven=["base_to_thigh", "thigh_to_driver"])
     ocp.add(fw.FrameTask("toe", kind="position"), weight=10.0, exact=True)
     ocp.add(fw.Effort(), weight=1e-3)
     check(ocp, start, layout_of(ocp).parameters(start, {"toe": [0.5, 0.2, 0.0]}, None)[0], 1e-6)
@@ -98,7 +98,7 @@ def test_hessians_with_free_steps_are_derivatives_of_gradients() -> None:
     """Check a floating base, with costs that the step multiplies, constraints that it does not, and a cost with a width."""
     robot, start = hopper()
     foot = [fw.BilateralContact("foot", "point")]
-    ocp = fw.OptimalControl(robot, phases=[fw.Phase(2, step=(0.005, 0.05)), fw.Phase(2, foot, step=0.02)])
+    ocp = fw.OptimalControl(robot, phases=[fw.Phase(2, dt=(0.005, 0.05)), fw.Phase(2, foot, dt=0.02)])
     ocp.add(fw.FrameTask("foot"), weight=10.0, exact=True)
     ocp.add(fw.CenterOfMassTask(), weight=10.0, exact=True)
     ocp.add(fw.Residual(swirl, size=2), width=0.5, exact=True)
@@ -113,7 +113,7 @@ def test_hessians_with_free_steps_are_derivatives_of_gradients() -> None:
 
 def reaching(exact: bool, step: Any = 0.02) -> fw.OptimalControl:
     """Return a pendulum of 1 m that reaches for points; there are two terms, so that the rows of only one are exact."""
-    ocp = fw.OptimalControl(pendulum(), step=step, knots=50)
+    ocp = fw.OptimalControl(pendulum(), dt=step, knots=50)
     ocp.add(fw.Effort(), weight=1e-2)
     ocp.add(fw.JointVelocities(), weight=0.1)
     ocp.add(fw.PostureTask(), weight=1e-3)
@@ -148,8 +148,8 @@ def test_second_derivatives_save_iterations_with_free_steps_too() -> None:
         one, other = (ocp.solve(np.array([0.1, 0.2]), targets=targets, iterations=400, tolerance=1e-10) for ocp in problems)
         assert one.converged and other.converged
         np.testing.assert_allclose(other.cost, one.cost, rtol=1e-9)
-        np.testing.assert_allclose(other.steps, one.steps, rtol=1e-4)
-        assert 0.0051 < other.steps[0] < 0.049
+        np.testing.assert_allclose(other.dt, one.dt, rtol=1e-4)
+        assert 0.0051 < other.dt[0] < 0.049
         iterations.append((one.iterations, other.iterations))
     assert np.sum(iterations, axis=0)[1] * 2 < np.sum(iterations, axis=0)[0]
 
@@ -173,7 +173,7 @@ def test_constraints_may_be_exact() -> None:
     """Check that the curvature of a constraint counts with its multiplier; the solution and its gradients are the same."""
     plans, gradients = [], []
     for exact in (False, True):
-        ocp = fw.OptimalControl(pendulum(), step=0.02, knots=30)
+        ocp = fw.OptimalControl(pendulum(), dt=0.02, knots=30)
         ocp.add(fw.Effort(), weight=1e-2)
         ocp.add(fw.JointVelocities(), weight=1.0)
         ocp.require(fw.FrameTask("tip", kind="position", weight=[1, 0, 1]), at="end", exact=exact)
@@ -192,6 +192,6 @@ def test_terms_of_accelerations_and_forces_are_refused() -> None:
     ocp, _, _ = hyq(0.7)
     with pytest.raises(ValueError, match="exact=True does not support force, on which 'felt' depends"):
         ocp.add(fw.ContactForces(name="felt"), exact=True)
-    servo = fw.OptimalControl(pendulum(), step=0.02, knots=5, actuators=fw.PD(stiffness=10.0, damping=1.0))
+    servo = fw.OptimalControl(pendulum(), dt=0.02, knots=5, actuators=fw.PD(stiffness=10.0, damping=1.0))
     with pytest.raises(ValueError, match="exact=True does not support tau, on which 'joint forces' depends"):
         servo.add(fw.JointForces(), exact=True)

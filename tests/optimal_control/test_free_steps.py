@@ -30,8 +30,8 @@ def test_derivatives_by_the_step(integrator: str) -> None:
     rng, foot = np.random.default_rng(0), [fw.BilateralContact("foot", "point")]
     wheel = fw.build(from_parents([-1, 0], rng=1, joint_types=["planar", "spherical"]))
     closed, toe = leg()[0].robot, [fw.BilateralContact("toe", rows=np.eye(6)[:2])]
-    phases = [fw.Phase(2, foot, impact=True, step=FREE), fw.Phase(2)]
-    for robot, parts in ((hopper()[0], phases), (wheel, [fw.Phase(2, step=FREE)]), (closed, [fw.Phase(2, toe, step=FREE)])):
+    phases = [fw.Phase(2, foot, impact=True, dt=FREE), fw.Phase(2)]
+    for robot, parts in ((hopper()[0], phases), (wheel, [fw.Phase(2, dt=FREE)]), (closed, [fw.Phase(2, toe, dt=FREE)])):
         ocp = fw.OptimalControl(robot, phases=parts, integrator=integrator)
         ocp.add(fw.Effort())
         ocp.add(fw.PostureTask())
@@ -94,7 +94,7 @@ def test_the_least_time_of_a_mass_is_that_of_bang_bang_control(integrator: str, 
     """Check a motion from rest to rest over d with a force of at most f: 2 sqrt(d m / f)."""
     robot, d, f = sliders(1), 0.8, 3.0
     mass = float(robot.mass_matrix(np.zeros(1))[0, 0])
-    parts = [fw.Phase(knots, step=(0.001, 0.1)) for knots in phases]
+    parts = [fw.Phase(knots, dt=(0.001, 0.1)) for knots in phases]
     ocp = fw.OptimalControl(robot, phases=parts, integrator=integrator)
     ocp.add(fw.Duration())
     ocp.add(fw.Effort(), weight=1e-4)
@@ -103,18 +103,18 @@ def test_the_least_time_of_a_mass_is_that_of_bang_bang_control(integrator: str, 
     ocp.require(fw.Residual(lambda u: [u[0]], size=1, name="force"), -f, f, at="running")
     plan = ocp.solve(np.zeros(1), targets={"posture": [d]}, iterations=300)
     assert plan.converged, plan.reason
-    assert plan.steps.sum() == pytest.approx(2.0 * np.sqrt(d * mass / f), rel=1e-3)
+    assert plan.dt.sum() == pytest.approx(2.0 * np.sqrt(d * mass / f), rel=1e-3)
     assert abs(plan.u).max() < f * (1.0 + 1e-3) and plan.q[-1, 0] == pytest.approx(d, abs=1e-3)
     firsts = np.cumsum([0, *phases[:-1]])
-    np.testing.assert_array_equal(plan.steps, np.repeat(plan.steps[firsts], phases))
-    assert ocp.trajectory(plan).times[-1] == pytest.approx(plan.steps.sum())
+    np.testing.assert_array_equal(plan.dt, np.repeat(plan.dt[firsts], phases))
+    assert ocp.trajectory(plan).times[-1] == pytest.approx(plan.dt.sum())
 
 
 def test_a_reach_takes_as_long_as_by_bisection() -> None:
     """Check that the cost of time dominates, and that the cost is less than at the duration that bisection finds."""
 
     def reach(step: Any) -> fw.OptimalControl:
-        ocp = fw.OptimalControl(fw.load(fw.example("panda")), step=step, knots=40)
+        ocp = fw.OptimalControl(fw.load(fw.example("panda")), dt=step, knots=40)
         ocp.add(fw.JointVelocities(), weight=0.01)
         ocp.add(fw.Effort(), weight=1e-5)
         ocp.require(fw.FrameTask("panda_hand_tcp", kind="position", name="hand"), at="end", weight=100.0)
@@ -127,11 +127,11 @@ def test_a_reach_takes_as_long_as_by_bisection() -> None:
     plan = free.solve(PANDA_START, targets=targets, iterations=500)
     quick, slower = reach(0.04).fastest(PANDA_START, shortest=0.1, targets=targets, iterations=300)
     assert plan.converged and slower.converged
-    assert plan.steps.sum() == pytest.approx(quick.steps.sum(), rel=0.03)
-    assert plan.cost < slower.cost + quick.steps.sum()
-    given = quick.scaled(plan.steps[0] / quick.steps[0])
+    assert plan.dt.sum() == pytest.approx(quick.dt.sum(), rel=0.03)
+    assert plan.cost < slower.cost + quick.dt.sum()
+    given = quick.scaled(plan.dt[0] / quick.dt[0])
     same = given.solve(PANDA_START, targets=targets, guess=plan, iterations=300)
-    assert same.converged and same.cost + plan.steps.sum() == pytest.approx(plan.cost, rel=1e-3)
+    assert same.converged and same.cost + plan.dt.sum() == pytest.approx(plan.cost, rel=1e-3)
 
 
 def hop(steps: Any) -> tuple[fw.OptimalControl, Array, dict[str, Any]]:
@@ -157,8 +157,8 @@ def test_no_other_durations_of_a_hop_are_cheaper() -> None:
     ocp, start, targets = hop([(0.005, 0.045), FREE, FREE])
     plan = ocp.solve(start, targets=targets, iterations=300, tolerance=1e-9)
     assert plan.converged, plan.reason
-    steps, begins = plan.steps[[0, 8, 15]], [0, 8, 14, 15, 21]
-    np.testing.assert_array_equal(plan.steps, np.repeat([*steps[:2], 0.0, steps[2]], np.diff(begins)))
+    steps, begins = plan.dt[[0, 8, 15]], [0, 8, 14, 15, 21]
+    np.testing.assert_array_equal(plan.dt, np.repeat([*steps[:2], 0.0, steps[2]], np.diff(begins)))
     assert steps[0] == 0.045 and (1.1 * FREE[0] < steps[1:]).all() and (steps[1:] < 0.9 * FREE[1]).all()
     assert [len(x) for x in ocp.contact_forces(plan)] == [8, 6, 1, 6]
 
@@ -178,7 +178,7 @@ def test_no_other_durations_of_a_hop_are_cheaper() -> None:
 
 def swing(step: Any) -> fw.OptimalControl:
     """Return a double pendulum that moves from rest to rest."""
-    ocp = fw.OptimalControl(pendulum(), step=step, knots=20, integrator="rk4")
+    ocp = fw.OptimalControl(pendulum(), dt=step, knots=20, integrator="rk4")
     ocp.add(fw.Effort(), weight=1e-2)
     ocp.add(fw.Duration())
     ocp.require(fw.PostureTask(), at="end")
@@ -191,13 +191,13 @@ def test_a_plan_is_a_guess_and_problems_of_a_batch_choose_their_own_steps() -> N
     ocp = swing((0.01, 0.1))
     targets = {"posture": np.array([[0.5, -0.3], [1.5, 0.3]])[:, None]}
     many = ocp.solve(np.zeros((2, 2)), targets=targets, iterations=200)
-    assert many.converged.all() and many.steps.shape == (2, 20) and many.steps[0, 0] < 0.9 * many.steps[1, 0]
+    assert many.converged.all() and many.dt.shape == (2, 20) and many.dt[0, 0] < 0.9 * many.dt[1, 0]
     one = ocp.solve(np.zeros(2), targets={"posture": targets["posture"][1]}, iterations=200)
-    np.testing.assert_array_equal(one.steps, many.steps[1])
+    np.testing.assert_array_equal(one.dt, many.dt[1])
     again = ocp.solve(np.zeros(2), targets={"posture": targets["posture"][1]}, guess=one, iterations=200)
     assert again.converged and again.iterations < 0.7 * one.iterations
-    np.testing.assert_allclose(again.steps, one.steps, rtol=1e-3)
-    given = swing(float(one.steps[0]))
+    np.testing.assert_allclose(again.dt, one.dt, rtol=1e-3)
+    given = swing(float(one.dt[0]))
     options: dict[str, Any] = {"targets": {"posture": targets["posture"][1]}, "tolerance": 1e-9}
     shorter, same, longer = (given.scaled(x).solve(np.zeros(2), guess=one, **options).cost for x in (0.97, 1.0, 1.03))
     assert same == pytest.approx(one.cost, rel=1e-3) and same < min(shorter, longer)
@@ -208,7 +208,7 @@ def test_costs_with_a_width_are_those_of_given_steps(exact: bool) -> None:
     """Check that no other durations are cheaper."""
 
     def reach(step: Any) -> fw.OptimalControl:
-        ocp = fw.OptimalControl(pendulum(), step=step, knots=20)
+        ocp = fw.OptimalControl(pendulum(), dt=step, knots=20)
         ocp.add(fw.FrameTask("tip", kind="position"), weight=20.0, width=0.3, exact=exact)
         ocp.add(fw.Residual(lambda v: [v[0]], size=1, name="speed"), weight=0.2, width=0.5, exact=exact)
         ocp.add(fw.Effort(), weight=1e-2)
@@ -218,10 +218,10 @@ def test_costs_with_a_width_are_those_of_given_steps(exact: bool) -> None:
     tip, start = [0.7, 0.0, 0.4], np.array([-0.5, -0.5])
     free, options = reach((0.005, 0.1)), dict[str, Any](targets={"tip": tip}, tolerance=1e-10, iterations=300)
     plan = free.solve(start, **options)
-    assert plan.converged and 0.006 < plan.steps[0] < 0.09
+    assert plan.converged and 0.006 < plan.dt[0] < 0.09
     away = np.linalg.norm(free.robot.frame_placement("tip")(plan.q)[:, :3, 3] - tip, axis=1)
     assert abs(plan.v[:, 0]).max() > 0.6 and abs(plan.v[:, 0]).min() < 0.4 and away.max() > 0.6 and away.min() < 0.3
-    given = reach(float(plan.steps[0]))
+    given = reach(float(plan.dt[0]))
     shorter, same, longer = (given.scaled(x).solve(start, guess=plan, **options).cost for x in (0.97, 1.0, 1.03))
     assert same == pytest.approx(plan.cost, rel=1e-9) and same < min(shorter, longer)
 
@@ -229,7 +229,7 @@ def test_costs_with_a_width_are_those_of_given_steps(exact: bool) -> None:
 def test_derivatives_of_costs_with_a_width() -> None:
     """Check inside the width, beyond it, and at its bound."""
     rng = np.random.default_rng(0)
-    ocp = fw.OptimalControl(pendulum(), step=FREE, knots=2)
+    ocp = fw.OptimalControl(pendulum(), dt=FREE, knots=2)
     ocp.add(fw.Effort(), width=1e-3)
     ocp.add(fw.FrameTask("tip", kind="position"), width=0.4)
     q = np.array([0.2, 0.5])
@@ -244,7 +244,7 @@ def test_derivatives_of_costs_with_a_width() -> None:
 
 
 def free_problem(**options: Any) -> fw.OptimalControl:
-    ocp = fw.OptimalControl(pendulum(), **{"step": (0.01, 0.1), "knots": 5, **options})
+    ocp = fw.OptimalControl(pendulum(), **{"dt": (0.01, 0.1), "knots": 5, **options})
     ocp.add(fw.Effort())
     return ocp
 
@@ -252,8 +252,8 @@ def free_problem(**options: Any) -> fw.OptimalControl:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda: free_problem(step=(0.1, 0.01)), "step must be a positive number of seconds or two, ascending"),
-        (lambda: free_problem(step=(0.1, 0.2, 0.3)), r"or two, ascending; got \(0.1, 0.2, 0.3\)"),
+        (lambda: free_problem(dt=(0.1, 0.01)), "dt must be a positive number of seconds or two, ascending"),
+        (lambda: free_problem(dt=(0.1, 0.2, 0.3)), r"or two, ascending; got \(0.1, 0.2, 0.3\)"),
         (lambda: free_problem(phases=[fw.Phase(3)]), "need a given step, not a free one"),
         (lambda: free_problem(actuators=fw.PD(10.0, 1.0)), "stiffness and damping of actuators depend on the step"),
         (lambda: free_problem().add(fw.JointVelocities(), width=0.0), "width of 'joint velocities' must be positive; got 0.0"),

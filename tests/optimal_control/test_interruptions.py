@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("ctrl_c")
 
 
 def reach() -> fw.OptimalControl:
-    ocp = fw.OptimalControl(fw.load(fw.example("panda")), step=0.02, knots=20)
+    ocp = fw.OptimalControl(fw.load(fw.example("panda")), dt=0.02, knots=20)
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.add(fw.JointVelocities(), weight=0.1)
     ocp.require(fw.FrameTask(HAND, kind="position", name="hand"), at="end")
@@ -68,7 +68,7 @@ def test_slices_of_one_iteration_give_the_same_bits(monkeypatch: pytest.MonkeyPa
             np.testing.assert_array_equal(x, y)
     for longest in (1e3, 0.0):
         monkeypatch.setattr("featherweight.engine.threads.LONGEST", longest)
-        ticks.append(fw.Controller(reach(), rate=50, targets=TARGETS)(0.0, PANDA_START, np.zeros(8)))
+        ticks.append(fw.Controller(reach(), frequency=50, targets=TARGETS)(0.0, PANDA_START, np.zeros(8)))
     np.testing.assert_array_equal(*ticks)
 
 
@@ -114,7 +114,7 @@ def test_ctrl_c_stops_all_threads_after_their_slices(
 
 
 def test_a_controller_begins_anew_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    mpc = fw.Controller(reach(), rate=50, targets=TARGETS)
+    mpc = fw.Controller(reach(), frequency=50, targets=TARGETS)
     expected = mpc(0.0, PANDA_START, np.zeros(8))
     run = mpc._work.run
 
@@ -133,12 +133,12 @@ def test_a_controller_begins_anew_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("samples", [0, 32])
 def test_a_controller_goes_on_or_begins_anew_wherever_ctrl_c_strikes(samples: int) -> None:
     """Check that the next tick is that of the plan before the interruption, of the plan after it, or of no plan."""
-    ocp = fw.OptimalControl(pendulum(), step=0.04, knots=8, threads=1)
+    ocp = fw.OptimalControl(pendulum(), dt=0.04, knots=8, threads=1)
     ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
     ocp.add(fw.Effort(), weight=1e-3)
     given: dict[str, Any] = {"targets": {"tip": [0.7, 0.0, -0.4]}}
     kind: Any = fw.SamplingController if samples else fw.Controller
-    options: dict[str, Any] = {"samples": samples, "noise": 0.0} if samples else {"rate": 25}
+    options: dict[str, Any] = {"samples": samples, "noise": 0.0} if samples else {"frequency": 25}
     first, q, v = kind(ocp, **options, **given), np.array([0.1, -0.2]), np.zeros(2)
     first(0.0, q, v)
 

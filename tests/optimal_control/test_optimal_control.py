@@ -37,7 +37,7 @@ def rolled_out(robot: fw.Robot, q: Array, v: Array, u: Array, h: float) -> tuple
 def test_a_linear_system_takes_one_step_and_has_the_gains_of_riccatis_equation() -> None:
     robot, h, knots = sliders(3), 0.1, 200
     n = robot.nv
-    ocp = fw.OptimalControl(robot, step=h, knots=knots)
+    ocp = fw.OptimalControl(robot, dt=h, knots=knots)
     ocp.add(fw.PostureTask(), weight=2.0, at="running")
     ocp.add(fw.JointVelocities(), weight=0.5, at="running")
     ocp.add(fw.Effort(weight=[1.0, 2.0, 3.0]), weight=0.1, at="running")
@@ -57,7 +57,7 @@ def test_a_linear_system_takes_one_step_and_has_the_gains_of_riccatis_equation()
 def test_constraints_of_a_linear_system_hold_with_the_least_effort() -> None:
     """Check a motion to rest, for which the equations of all knots determine the least-squares forces."""
     robot, h, knots = sliders(2), 0.05, 20
-    ocp = fw.OptimalControl(robot, step=h, knots=knots)
+    ocp = fw.OptimalControl(robot, dt=h, knots=knots)
     ocp.add(fw.Effort(), weight=1.0)
     ocp.require(fw.PostureTask(), at="end")
     ocp.require(fw.JointVelocities(), at="end")
@@ -77,7 +77,7 @@ def test_constraints_of_a_linear_system_hold_with_the_least_effort() -> None:
 def test_a_small_problem_with_bounds_is_as_scipy_has_it() -> None:
     """Check a double pendulum that lifts its tip with forces that are at their bounds for a while."""
     robot, h, knots = pendulum(), 0.04, 12
-    ocp = fw.OptimalControl(robot, step=h, knots=knots)
+    ocp = fw.OptimalControl(robot, dt=h, knots=knots)
     ocp.add(fw.Effort(), weight=0.05)
     ocp.add(fw.JointVelocities(), weight=0.2)
     ocp.add(fw.FrameTask("tip", kind="position", weight=[1, 0, 1]), weight=20.0, at="end")
@@ -175,7 +175,7 @@ def test_a_leg_lands_with_an_impact() -> None:
     robot = leg()[0].robot
     toe = [fw.BilateralContact("toe", rows=np.eye(6)[:2])]
     drives = ["base_to_thigh", "thigh_to_driver"]
-    ocp = fw.OptimalControl(robot, step=0.005, phases=[fw.Phase(16), fw.Phase(40, toe, impact=True)], driven=drives)
+    ocp = fw.OptimalControl(robot, dt=0.005, phases=[fw.Phase(16), fw.Phase(40, toe, impact=True)], driven=drives)
     ocp.add(fw.Effort(), weight=1.0)
     ocp.add(fw.JointVelocities(), weight=np.append(np.full(57, 0.1), 100.0))
     ocp.add(fw.PostureTask(), weight=np.append(np.full(57, 1.0), 1e3))
@@ -199,7 +199,7 @@ def test_a_leg_lands_with_an_impact() -> None:
 
 def test_limits_of_the_file_hold() -> None:
     robot = fw.load(fw.example("panda"))
-    ocp = fw.OptimalControl(robot, step=0.02, knots=30)
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=30)
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.add(fw.JointVelocities(), weight=0.1)
     ocp.require(fw.FrameTask(HAND, kind="position"), at="end")
@@ -216,7 +216,7 @@ def test_limits_of_the_file_hold() -> None:
 
 def test_a_problem_without_a_solution_says_so() -> None:
     robot = fw.load(fw.example("panda"))
-    ocp = fw.OptimalControl(robot, step=0.02, knots=10)
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=10)
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.require(fw.FrameTask(HAND, kind="position"), at="end")
     plan = ocp.solve(PANDA_START, targets={HAND: [3.0, 0.0, 0.0]}, iterations=60)
@@ -272,7 +272,7 @@ def test_a_guess_need_not_be_a_motion() -> None:
 
 def test_targets_may_move_along_the_horizon() -> None:
     robot, knots = fw.load(fw.example("panda")), 60
-    ocp = fw.OptimalControl(robot, step=0.02, knots=knots)
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=knots)
     ocp.add(fw.FrameTask(HAND, kind="position"), weight=1e4)
     ocp.add(fw.JointVelocities(), weight=1e-2)
     ocp.add(fw.Effort(), weight=1e-5)
@@ -304,7 +304,7 @@ def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
     robot = sliders(1)
     found = []
     for width in (np.inf, 0.1):
-        ocp = fw.OptimalControl(robot, step=0.1, knots=1)
+        ocp = fw.OptimalControl(robot, dt=0.1, knots=1)
         ocp.add(fw.Effort(), weight=10.0)
         ocp.add(fw.PostureTask(), weight=1.0, at="end", width=width)
         found += [ocp.solve(np.zeros(1), targets={"posture": [x]}, tolerance=1e-12).u[0, 0] for x in (100.0, 200.0)]
@@ -319,8 +319,8 @@ def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda r: fw.OptimalControl(r, step=0.01), "give knots, or phases that have them"),
-        (lambda r: fw.OptimalControl(r, step=-0.01, knots=3), "step must be a positive number"),
+        (lambda r: fw.OptimalControl(r, dt=0.01), "give knots, or phases that have them"),
+        (lambda r: fw.OptimalControl(r, dt=-0.01, knots=3), "dt must be a positive number"),
         (lambda r: fw.OptimalControl(r, knots=0), "knots must be at least 1"),
         (lambda r: fw.OptimalControl(r, knots=3, threads=0), "threads must be a whole number of at least 1, or None; got 0"),
         (lambda r: fw.OptimalControl(r, knots=cast(Any, 2.5)), "knots must be at least 1, a whole number; got 2.5"),
@@ -357,7 +357,7 @@ def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
             "'f': size must be at least 0, a whole number",
         ),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Residual(cast(Any, 3), size=1, name="f")), "must be callable; got 3"),
-        (lambda r: fw.OptimalControl(r, knots=3, step=cast(Any, "long")), "step must be .* got 'long'"),
+        (lambda r: fw.OptimalControl(r, knots=3, dt=cast(Any, "long")), "step must be .* got 'long'"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), weight=cast(Any, "heavy")), "the weight of 'effort'"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), width=cast(Any, "wide")), "the width of 'effort'"),
     ],
@@ -472,7 +472,7 @@ def test_functions_of_users_may_be_methods_and_have_defaults() -> None:
 def test_a_task_may_be_a_cost_and_a_constraint() -> None:
     """Check that the cost and the constraint have their own rows, and one target."""
     robot = fw.load(fw.example("panda"))
-    ocp = fw.OptimalControl(robot, step=0.02, knots=20)
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=20)
     hand = fw.FrameTask(HAND, kind="position")
     ocp.add(hand, weight=1.0)
     ocp.add(fw.Effort(), weight=1e-3)
@@ -501,14 +501,14 @@ def test_the_least_time_of_a_mass_is_that_of_bang_bang_control() -> None:
     """
     robot = sliders(1)
     mass, d, f = float(robot.mass_matrix(np.zeros(1))[0, 0]), 0.8, 3.0
-    ocp = fw.OptimalControl(robot, step=0.1, knots=40)
+    ocp = fw.OptimalControl(robot, dt=0.1, knots=40)
     ocp.add(fw.Effort(), weight=1e-4)
     ocp.require(fw.PostureTask(), at="end")
     ocp.require(fw.JointVelocities(), at="end")
     ocp.require(fw.Residual(lambda u: [u[0]], size=1, name="force"), -f, f, at="running")
     quick, plan = ocp.fastest(np.zeros(1), shortest=0.01, targets={"posture": [d]}, iterations=300)
     expected = 2.0 * np.sqrt(d * mass / f)
-    assert plan.converged and expected * 0.97 < quick.steps.sum() < expected * 1.05
+    assert plan.converged and expected * 0.97 < quick.dt.sum() < expected * 1.05
     assert np.abs(plan.u).max() < f * (1.0 + 1e-3) and abs(plan.q[-1, 0] - d) < 1e-3
     assert layout_of(quick).stages[0] is layout_of(ocp).stages[0]
     with pytest.raises(ValueError, match=r"even the longest duration, 0.4 s, has no solution.*violated: .*posture"):
@@ -519,7 +519,7 @@ def test_the_least_time_of_a_mass_is_that_of_bang_bang_control() -> None:
 
 def test_other_steps_need_no_other_functions() -> None:
     """Check that a scaled problem is the problem with those steps."""
-    ocp, other = (fw.OptimalControl(pendulum(), step=h, knots=20) for h in (0.02, 0.05))
+    ocp, other = (fw.OptimalControl(pendulum(), dt=h, knots=20) for h in (0.02, 0.05))
     for x in (ocp, other):
         x.add(fw.PostureTask(), weight=1.0)
         x.add(fw.Effort(), weight=1e-2)
@@ -597,7 +597,7 @@ def test_runge_kutta_steps_have_order_four(case: str) -> None:
     if contacts:
         v = robot.operational_space(contacts).impulse_dynamics(q, v).velocity
     problems = [
-        fw.OptimalControl(robot, step=h / halves, phases=[fw.Phase(3, contacts)], integrator="rk4", **options)
+        fw.OptimalControl(robot, dt=h / halves, phases=[fw.Phase(3, contacts)], integrator="rk4", **options)
         for halves in (4, 8)
     ]
     u = rng.uniform(-3.0, 3.0, (3, problems[0].nu))
@@ -617,7 +617,7 @@ def test_runge_kutta_steps_swing_a_pendulum_up() -> None:
     """Check that planned forces with long steps lead to the plan's end; those planned with semi-implicit steps do not."""
     robot, off = pendulum(), []
     for integrator in ("rk4", "semi-implicit"):
-        ocp = fw.OptimalControl(robot, step=0.05, knots=20, integrator=integrator)
+        ocp = fw.OptimalControl(robot, dt=0.05, knots=20, integrator=integrator)
         ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
         ocp.add(fw.JointVelocities(), weight=0.05)
         ocp.add(fw.Effort(), weight=1e-2)
@@ -631,7 +631,7 @@ def hop() -> tuple[fw.OptimalControl, Array, dict[str, Any]]:
     """Return a floating leg that hops ahead and lands."""
     (robot, start), foot = hopper(), [fw.BilateralContact("foot", "point")]
     phases = [fw.Phase(8, foot), fw.Phase(6), fw.Phase(6, foot, impact=True)]
-    ocp = fw.OptimalControl(robot, step=0.02, phases=phases, integrator="rk4")
+    ocp = fw.OptimalControl(robot, dt=0.02, phases=phases, integrator="rk4")
     ocp.add(fw.PostureTask(), weight=np.append(np.ones(ocp.knots), 1e3))
     ocp.add(fw.FrameTask("foot", kind="position"), weight=1e3, at="end")
     ocp.add(fw.JointVelocities(), weight=np.append(np.full(ocp.knots, 0.1), 1.0))
@@ -703,7 +703,7 @@ def test_joints_that_loops_determine_in_part_are_refused() -> None:
 
 
 def test_several_plans_have_their_own_violations_and_guesses() -> None:
-    ocp = fw.OptimalControl(pendulum(), step=0.01, knots=5)
+    ocp = fw.OptimalControl(pendulum(), dt=0.01, knots=5)
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.require(fw.PostureTask(name="there"), at="end")
     ocp.require(fw.JointVelocities(name="slow"), -0.1, 0.1)

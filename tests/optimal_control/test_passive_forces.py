@@ -17,7 +17,7 @@ from featherweight.optimal_control.passive_forces import PassiveForces
 from optimal_control.problems import PANDA_START, hopper, layout_of, leg, pendulum
 from optimal_control.test_stage_functions import check
 
-FREE = fw.JointOptions(limits=False, friction=False)
+FREE = fw.JointOptions(limits=False, dry_friction=False)
 ARM = """<mujoco><compiler autolimits="false"/><option timestep="{step}" integrator="{integrator}"/><worldbody>
   <body gravcomp="0.4">
     <joint name="hip" axis="0 1 0" damping="0.7" stiffness="{k}" springref="17" armature="0.01"/>
@@ -61,7 +61,7 @@ def mixed(q: Any, a: Any, tau: Any) -> Any:
 
 
 def problem(robot: fw.Robot, **options: Any) -> fw.OptimalControl:
-    ocp = fw.OptimalControl(robot, **({"step": 0.02} | ({} if "phases" in options else {"knots": 4}) | options))
+    ocp = fw.OptimalControl(robot, **({"dt": 0.02} | ({} if "phases" in options else {"knots": 4}) | options))
     ocp.add(fw.Effort(), weight=0.1)
     ocp.add(fw.JointVelocities(), weight=1.0)
     ocp.add(fw.Residual(mixed, size=1), weight=1.0)
@@ -78,7 +78,7 @@ def test_steps_are_those_of_a_simulation(integrator: str, step: float) -> None:
     """Check joints that a loop or a coupling moves, too; without these forces, velocities would differ much."""
     rng = np.random.default_rng(0)
     for robot in (fw.load(arm()), linkage(), sprung_hopper()[0], fw.load(fw.example("panda"))):
-        ocp = problem(robot, step=step, integrator=integrator)
+        ocp = problem(robot, dt=step, integrator=integrator)
         q, v = (PANDA_START, rng.normal(size=robot.nv)) if robot.name == "panda" else state(robot, rng)
         u = 3.0 * rng.normal(size=ocp.nu)
         tau = np.zeros(robot.nv)
@@ -105,7 +105,7 @@ def test_controls_of_a_plan_move_mujocos_model_along_it(integrator: str, wrist: 
     text = arm(wrist.replace(' stiffness="4"', ""), 0.01, integrator, k)
     robot, model = fw.load(text), mujoco.MjModel.from_xml_string(text)
     own = "rk4" if integrator == "RK4" else "semi-implicit"
-    ocp = fw.OptimalControl(robot, step=0.01, knots=60, driven=["hip", "knee", "rail"], integrator=own)
+    ocp = fw.OptimalControl(robot, dt=0.01, knots=60, driven=["hip", "knee", "rail"], integrator=own)
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.add(fw.PostureTask(["hip", "knee"]), weight=10.0)
     start = robot.neutral()
@@ -145,7 +145,7 @@ def test_free_steps_change_what_dampers_and_springs_do(integrator: str) -> None:
     rng = np.random.default_rng(0)
     foot = [fw.BilateralContact("foot", "point")]
     for robot, phases in ((fw.load(arm()), [fw.Phase(2)]), (sprung_hopper()[0], [fw.Phase(2, foot)])):
-        ocp = problem(robot, phases=phases, step=(0.005, 0.02), integrator=integrator)
+        ocp = problem(robot, phases=phases, dt=(0.005, 0.02), integrator=integrator)
         ocp.add(fw.Duration(), weight=0.3)
         check(ocp, layout_of(ocp).stages[0], state(robot, rng)[0], layout_of(ocp).parameters(np.zeros(0), None, None)[0], rng)
 
@@ -153,7 +153,7 @@ def test_free_steps_change_what_dampers_and_springs_do(integrator: str) -> None:
 def test_steps_of_all_lengths_share_compiled_functions_and_are_stable() -> None:
     """Check springs for which explicit steps of these lengths are unstable; a scaled problem is the one with its steps."""
     robot = fw.load(arm(k=1e7))
-    ocps = [fw.OptimalControl(robot, step=h, knots=20) for h in (0.02, 0.05)]
+    ocps = [fw.OptimalControl(robot, dt=h, knots=20) for h in (0.02, 0.05)]
     for ocp in ocps:
         ocp.add(fw.Effort(), weight=1e-3)
         ocp.add(fw.JointVelocities(), weight=1.0)
@@ -177,12 +177,12 @@ def test_a_controller_keeps_a_robot_with_strong_springs_at_its_target() -> None:
     robot, off = fw.load(arm(wrist="", k=200.0)), []
     goal = np.array([0.6, -0.4, 0.05])
     for known in (robot, fw.load(arm(wrist="", k=0.0))):
-        ocp = fw.OptimalControl(known, step=0.02, knots=20)
+        ocp = fw.OptimalControl(known, dt=0.02, knots=20)
         ocp.add(fw.Effort(), weight=1e-4)
         ocp.add(fw.PostureTask(), weight=1e3)
         ocp.add(fw.JointVelocities(), weight=10.0)
         sim = fw.Simulation(robot, 2e-3, q=robot.neutral(), actuators=[], joints=FREE, shapes=False)
-        sim.run(2.0, fw.Controller(ocp, rate=50, targets={"posture": goal}))
+        sim.run(2.0, fw.Controller(ocp, frequency=50, targets={"posture": goal}))
         off.append(float(np.abs(sim.q - goal).max()))
     assert off[0] < 3e-3 and off[1] > 0.02
 
@@ -200,7 +200,7 @@ def test_samples_follow_the_steps_of_a_simulation() -> None:
 
 @pytest.mark.parametrize("step", [0.05, (0.02, 0.05)])
 def test_gradients_of_a_plan_are_those_of_differences(step: Any) -> None:
-    ocp = fw.OptimalControl(fw.load(arm(wrist="")), step=step, knots=10)
+    ocp = fw.OptimalControl(fw.load(arm(wrist="")), dt=step, knots=10)
     ocp.add(fw.Effort(), weight=0.1)
     ocp.add(fw.PostureTask(), weight=10.0)
     ocp.add(fw.Duration(), weight=0.3)

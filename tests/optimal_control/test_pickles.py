@@ -21,7 +21,7 @@ TARGETS = {"posture": np.array([0.6, -0.3])}
 
 
 def swing(**options: Any) -> fw.OptimalControl:
-    ocp = fw.OptimalControl(pendulum(), **({"step": 0.02, "knots": 15} | options))
+    ocp = fw.OptimalControl(pendulum(), **({"dt": 0.02, "knots": 15} | options))
     ocp.add(fw.Effort(), weight=1e-2)
     ocp.add(fw.PostureTask(), weight=10.0)
     ocp.add(fw.JointVelocities(), weight=0.1)
@@ -33,12 +33,12 @@ def gait() -> Any:
     """Return the leg with a loop, in repeating phases, after some ticks."""
     problem, start = leg()
     ocp = fw.OptimalControl(
-        problem.robot, step=0.005, knots=12, phases=[fw.Phase(4, problem.phases[0].contacts), fw.Phase(4)],
+        problem.robot, dt=0.005, knots=12, phases=[fw.Phase(4, problem.phases[0].contacts), fw.Phase(4)],
         driven=["base_to_thigh", "thigh_to_driver"],
     )  # fmt: skip
     ocp.add(fw.Effort(), weight=1.0)
     ocp.add(fw.PostureTask(), weight=10.0)
-    return after_ticks(fw.Controller(ocp, rate=200, targets={"posture": start}), start, 0.005)
+    return after_ticks(fw.Controller(ocp, frequency=200, targets={"posture": start}), start, 0.005)
 
 
 def after_ticks(controller: Any, q: Array, step: float) -> Any:
@@ -49,7 +49,7 @@ def after_ticks(controller: Any, q: Array, step: float) -> Any:
 
 def sampled() -> Any:
     drives = fw.PD(20.0, 2.0)
-    ocp = fw.OptimalControl(pendulum(), step=0.02, knots=15, actuators=drives)
+    ocp = fw.OptimalControl(pendulum(), dt=0.02, knots=15, actuators=drives)
     ocp.add(fw.JointForces(), weight=1e-2)
     ocp.add(fw.PostureTask(), weight=10.0)
     return after_ticks(fw.SamplingController(ocp, samples=200, noise=0.3, targets=TARGETS), np.zeros(2), 0.02)
@@ -62,13 +62,13 @@ def simulated() -> Any:
 
 
 def tracking() -> Any:
-    return after_ticks(fw.Controller(swing(), rate=50, targets=TARGETS), np.zeros(2), 0.02)
+    return after_ticks(fw.Controller(swing(), frequency=50, targets=TARGETS), np.zeros(2), 0.02)
 
 
 def quick() -> Any:
-    ocp = swing(step=(0.005, 0.05))
+    ocp = swing(dt=(0.005, 0.05))
     ocp.add(fw.Duration(), weight=0.3)
-    return after_ticks(fw.Controller(ocp, rate=50, targets=TARGETS), np.zeros(2), 0.02)
+    return after_ticks(fw.Controller(ocp, frequency=50, targets=TARGETS), np.zeros(2), 0.02)
 
 
 @pytest.mark.parametrize("made", [tracking, quick, gait, sampled, simulated])
@@ -95,7 +95,7 @@ def power(v: Any, tau: Any, scale: float = 1.0) -> Any:
 
 def test_problems_with_functions_and_obstacles_are_pickled() -> None:
     """Check functions of modules, partial functions, and balls around a robot; a function without a name needs cloudpickle."""
-    ocp = fw.OptimalControl(fw.load(fw.example("panda")), step=0.02, knots=10)
+    ocp = fw.OptimalControl(fw.load(fw.example("panda")), dt=0.02, knots=10)
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.add(fw.FrameTask(HAND, kind="position"), weight=10.0)
     ocp.add(fw.Residual(partial(power, scale=0.1), size=8, name="power"), weight=1e-4)

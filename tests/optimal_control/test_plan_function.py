@@ -16,7 +16,7 @@ EXACT = {"iterations": 500, "tolerance": 1e-17, "constraint_tolerance": 1e-9}
 
 
 def reach(limited: bool, integrator: str = "semi-implicit", step: Any = 0.04) -> fw.OptimalControl:
-    ocp = fw.OptimalControl(pendulum(), step=step, knots=10, integrator=integrator)
+    ocp = fw.OptimalControl(pendulum(), dt=step, knots=10, integrator=integrator)
     ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
     ocp.add(fw.JointVelocities(), weight=0.05)
     ocp.add(fw.Residual(lambda u, parameters: [parameters[0] * x for x in u], size=2, parameters=1, name="scaled"), weight=1e-2)

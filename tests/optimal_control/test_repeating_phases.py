@@ -37,23 +37,23 @@ def hyq() -> tuple[fw.Robot, Array]:
 
 def test_windows_are_cut_from_the_cycle() -> None:
     robot, _ = hyq()
-    ocp = fw.OptimalControl(robot, step=0.02, knots=15, phases=phases())
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=15, phases=phases())
     assert ocp.repeats and ocp.period == 2 * (LONG + SHORT) and ocp.knots == 15
     for begin in range(2 * ocp.period):
         shown = [[str(c.frame) for c in span.contacts] for span in spans_of(ocp, begin) for _ in range(span.knots)]
         cycle = [LEFT] * LONG + [[]] * SHORT + [RIGHT] * LONG + [[]] * SHORT
         assert shown == [cycle[(begin + k) % ocp.period] for k in range(15)]
         assert all(a.contacts != b.contacts for a, b in zip(spans_of(ocp, begin), spans_of(ocp, begin)[1:], strict=False))
-    np.testing.assert_array_equal(ocp.steps, 0.02)
-    whole = fw.OptimalControl(robot, step=0.02, knots=30, phases=[fw.Phase(7)])
+    np.testing.assert_array_equal(ocp.dt, 0.02)
+    whole = fw.OptimalControl(robot, dt=0.02, knots=30, phases=[fw.Phase(7)])
     assert [span.knots for span in spans_of(whole, 3)] == [30]
 
 
 def test_a_solution_is_that_of_the_same_phases_one_after_the_other() -> None:
     robot, start = hyq()
     p = phases()
-    repeated = completed(fw.OptimalControl(robot, step=0.02, knots=15, phases=p))
-    listed = completed(fw.OptimalControl(robot, step=0.02, phases=[*p, fw.Phase(3, p[0].contacts)]))
+    repeated = completed(fw.OptimalControl(robot, dt=0.02, knots=15, phases=p))
+    listed = completed(fw.OptimalControl(robot, dt=0.02, phases=[*p, fw.Phase(3, p[0].contacts)]))
     one, other = (ocp.solve(start) for ocp in (repeated, listed))
     assert one.converged and one.violation < 1e-4
     np.testing.assert_array_equal(one.q, other.q)
@@ -65,8 +65,8 @@ def test_a_controller_moves_along_the_cycle() -> None:
     all windows.
     """
     robot, start = hyq()
-    ocp = completed(fw.OptimalControl(robot, step=0.02, knots=10, phases=phases()))
-    mpc = fw.Controller(ocp, rate=50, iterations=60)
+    ocp = completed(fw.OptimalControl(robot, dt=0.02, knots=10, phases=phases()))
+    mpc = fw.Controller(ocp, frequency=50, iterations=60)
     stages = {id(stage) for k in range(ocp.period) for stage in ocp._window(k).layout.stages}
     assert len(stages) == 3 + 1  # two pairs, flight, and the end
     q, v = start, np.zeros(robot.nv)
@@ -83,15 +83,15 @@ def test_a_controller_moves_along_the_cycle() -> None:
 def test_several_knots_may_pass_between_ticks() -> None:
     """Check that the following plan, once converged, has the cost of the plan for the same phases from there."""
     robot, start = hyq()
-    ocp = completed(fw.OptimalControl(robot, step=0.02, knots=10, phases=phases()))
+    ocp = completed(fw.OptimalControl(robot, dt=0.02, knots=10, phases=phases()))
     posture = {"posture": start}
-    mpc = fw.Controller(ocp, rate=10, iterations=80, targets=posture)
+    mpc = fw.Controller(ocp, frequency=10, iterations=80, targets=posture)
     mpc(0.0, start, np.zeros(robot.nv))
     q, v = mpc._work.horizon.q[5].copy(), mpc._work.horizon.v[5].copy()
     mpc(0.1, q, v)
     assert mpc.knot == 5
     parts = [fw.Phase(span.knots, span.contacts) for span in spans_of(ocp, 5)]
-    alone = completed(fw.OptimalControl(robot, step=0.02, phases=parts)).solve(q, v, targets=posture, iterations=300)
+    alone = completed(fw.OptimalControl(robot, dt=0.02, phases=parts)).solve(q, v, targets=posture, iterations=300)
     np.testing.assert_allclose(mpc.cost, alone.cost, rtol=1e-3)
 
 
@@ -99,10 +99,10 @@ def test_phases_that_repeat_have_one_step() -> None:
     robot, _ = hyq()
     contacts = phases()[0].contacts
     with pytest.raises(ValueError, match=r"phases that repeat \(knots=\) need the same step; got \[0.01, 0.02\] s"):
-        fw.OptimalControl(robot, step=0.02, knots=6, phases=[fw.Phase(3, contacts), fw.Phase(3, step=0.01)])
+        fw.OptimalControl(robot, dt=0.02, knots=6, phases=[fw.Phase(3, contacts), fw.Phase(3, dt=0.01)])
     for once in (phases(), [fw.Phase(3, contacts, impact=True)]):
         with pytest.raises(ValueError, match="phases of the problem do not repeat; give it phases= and knots="):
-            fw.Controller(completed(fw.OptimalControl(robot, phases=once)), rate=50)
+            fw.Controller(completed(fw.OptimalControl(robot, phases=once)), frequency=50)
     with pytest.raises(ValueError, match="knots must be at least 1"):
         fw.OptimalControl(robot, knots=0, phases=phases())
 
@@ -119,7 +119,7 @@ def hopper(parts: list[fw.Phase] | None = None) -> tuple[fw.OptimalControl, Arra
     toe = [fw.BilateralContact("toe", rows=np.eye(6)[:2])]
     cycle = [fw.Phase(HALF), fw.Phase(HALF, toe, impact=True)]
     driven, knots = ["base_to_thigh", "thigh_to_driver"], AHEAD if parts is None else None
-    return fw.OptimalControl(robot, step=STEP, driven=driven, phases=parts or cycle, knots=knots), start
+    return fw.OptimalControl(robot, dt=STEP, driven=driven, phases=parts or cycle, knots=knots), start
 
 
 def with_costs(ocp: fw.OptimalControl, numbers: Array) -> fw.OptimalControl:
@@ -152,7 +152,7 @@ def test_impacts_are_knots_of_windows_that_take_no_time() -> None:
         spans = spans_of(ocp, begin)
         assert [(bool(s.contacts), s.impact) for s in spans for _ in range(s.knots)] == expected
         assert all(s.knots == 1 for s in spans if s.impact)
-    np.testing.assert_array_equal(ocp.steps, np.insert(np.full(AHEAD, STEP), HALF, 0.0))
+    np.testing.assert_array_equal(ocp.dt, np.insert(np.full(AHEAD, STEP), HALF, 0.0))
 
 
 def test_a_hopping_controller_solves_the_same_phases_written_out() -> None:
@@ -162,7 +162,7 @@ def test_a_hopping_controller_solves_the_same_phases_written_out() -> None:
     ocp, start = hopper()
     every = np.arange(AHEAD + 1)
     with_costs(ocp, every)
-    mpc, single = fw.Controller(ocp, rate=1 / STEP, iterations=40), fw.Controller(ocp, rate=1 / STEP)
+    mpc, single = fw.Controller(ocp, frequency=1 / STEP, iterations=40), fw.Controller(ocp, frequency=1 / STEP)
     q, v, impulses = start, np.zeros(ocp.robot.nv), 0
     for tick in range(3 * HALF + 2):
         mpc.targets = single.targets = heights(ocp, start, tick + every)
@@ -195,9 +195,9 @@ def test_feedback_between_ticks_counts_time() -> None:
     """Check that at states of the plan the controls are those of the plan, also just before and after the impact."""
     ocp, start = hopper()
     with_costs(ocp, np.arange(AHEAD + 1))
-    mpc = fw.Controller(ocp, rate=5.0, targets=heights(ocp, start, np.arange(AHEAD + 1)))
+    mpc = fw.Controller(ocp, frequency=5.0, targets=heights(ocp, start, np.arange(AHEAD + 1)))
     mpc(0.0, start, np.zeros(ocp.robot.nv))
-    z, steps = mpc._work.horizon, ocp.steps
+    z, steps = mpc._work.horizon, ocp.dt
     assert abs(z.v[HALF] - z.v[HALF + 1]).max() > 0.05
     for k, time in enumerate(np.cumsum(steps) - steps):
         u = z.u[k + (k == HALF)]  # the state before the impact has the controls of the step after it
@@ -210,7 +210,7 @@ def test_plans_with_impacts_have_gradients_by_targets_and_are_trajectories() -> 
     with_costs(ocp, np.arange(AHEAD + 1))
     layout = layout_of(ocp)
     weights = np.split(layout.laws.weight, layout.rows[1:-1])
-    assert ocp.steps[HALF] == 0.0 and weights[HALF].any()
+    assert ocp.dt[HALF] == 0.0 and weights[HALF].any()
     np.testing.assert_array_equal(weights[HALF], weights[HALF + 1])
     given = heights(ocp, start, np.arange(AHEAD + 1))
     function = ocp.plan_function(tolerance=1e-12, iterations=100)

@@ -178,7 +178,7 @@ def test_a_plan_without_contact_is_that_of_the_robot() -> None:
 <site name="tip" pos="0.3 0 0"/></body></body></worldbody>
 <actuator><motor joint="shoulder" gear="2"/><motor joint="elbow"/></actuator></mujoco>""")
     plans = []
-    for ocp in (fw.OptimalControl(arm, step=0.02, knots=40, actuators=True), fw.OptimalControl(fw.Simulation(arm), knots=40)):
+    for ocp in (fw.OptimalControl(arm, dt=0.02, knots=40, actuators=True), fw.OptimalControl(fw.Simulation(arm), knots=40)):
         ocp.add(fw.FrameTask("tip", kind="position"), weight=1e3, at="end")
         ocp.add(fw.JointVelocities(), weight=np.append(np.full(40, 0.1), 10.0), width=5.0)
         ocp.add(fw.Effort(), weight=1e-2)
@@ -199,7 +199,7 @@ def test_a_plan_that_the_simulation_does_not_follow_has_not_converged() -> None:
     """Check gaps within the tolerance in a guess of an inverted pendulum, whose motion grows by a factor of e in 0.2 s."""
     robot = fw.load("""<mujoco><worldbody><body pos="0 0 1"><joint name="top" axis="0 1 0"/>
 <geom type="capsule" fromto="0 0 0 0 0 0.6" size="0.02"/></body></worldbody></mujoco>""")
-    ocp = fw.OptimalControl(fw.Simulation(robot, step=0.02), knots=200)
+    ocp = fw.OptimalControl(fw.Simulation(robot, dt=0.02), knots=200)
     ocp.add(fw.Effort())
     still = ocp.solve([0.0], guess=np.zeros((200, 1)), iterations=0)
     assert ocp.solve([0.0], guess=still).converged
@@ -250,7 +250,7 @@ def test_a_trajectory_has_the_contacts(pushed: tuple[fw.OptimalControl, Plan]) -
 def test_a_controller_pushes_the_box_without_a_guess_from_where_it_touches() -> None:
     """Check that ticks of two iterations move the box by 80 mm to its goal, to a tenth of that."""
     ocp = pushing(knots=30)
-    mpc = fw.Controller(ocp, rate=100, iterations=2, targets=TARGETS)
+    mpc = fw.Controller(ocp, frequency=100, iterations=2, targets=TARGETS)
     sim = fw.Simulation(pusher(), q=before_the_box(-0.002))
     motion = sim.run(0.6, mpc)
     assert np.abs(motion.q[-1] - GOAL)[2:4].max() < 8e-3
@@ -307,7 +307,7 @@ def test_errors_of_steps_reach_the_caller(name: str, error: type[BaseException],
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"step": 0.01}, "step does not apply to a simulation"),
+        ({"dt": 0.01}, "dt does not apply to a simulation"),
         ({"phases": [fw.Phase(3)]}, "phases does not apply"),
         ({"integrator": "rk4"}, "integrator does not apply"),
         ({"actuators": True}, "actuators does not apply"),

@@ -103,7 +103,7 @@ def test_runge_kutta_steps_on_manifolds_with_impacts_and_contacts() -> None:
     foot = [fw.BilateralContact("foot", "point")]
     wheel = fw.build(from_parents([-1, 0], rng=1, joint_types=["planar", "spherical"]))
     for robot, phases in ((hopper()[0], [fw.Phase(2, foot, impact=True)]), (wheel, [fw.Phase(2)])):
-        ocp = fw.OptimalControl(robot, step=0.02, phases=phases, integrator="rk4")
+        ocp = fw.OptimalControl(robot, dt=0.02, phases=phases, integrator="rk4")
         ocp.add(fw.Effort())
         ocp.add(fw.PostureTask())
         q = robot.integrate(robot.neutral(), rng.normal(size=robot.nv))
@@ -126,7 +126,7 @@ def test_surfaces_with_frames_of_their_own() -> None:
     tilted = np.eye(4)
     tilted[:3, :3] = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     feet = [fw.BilateralContact("lf_foot", placement=tilted), fw.BilateralContact("rh_foot", "point")]
-    ocp = fw.OptimalControl(robot, step=0.02, phases=[fw.Phase(2, feet)])
+    ocp = fw.OptimalControl(robot, dt=0.02, phases=[fw.Phase(2, feet)])
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.limit(friction=0.6, sole=(0.2, 0.1))
     stage = layout_of(ocp).stages[0]
@@ -184,7 +184,7 @@ def test_an_impact_and_its_derivatives() -> None:
     """Check that contacts come to rest, positions stay, and momentum changes by the impulses."""
     rng = np.random.default_rng(0)
     robot, feet = hyq(0.7)[0].robot, [fw.BilateralContact(foot, kind="point") for foot in FEET]
-    ocp = fw.OptimalControl(robot, step=0.01, phases=[fw.Phase(2), fw.Phase(3, feet, impact=True)])
+    ocp = fw.OptimalControl(robot, dt=0.01, phases=[fw.Phase(2), fw.Phase(3, feet, impact=True)])
     ocp.add(fw.Effort(), weight=1e-3)
     ocp.add(fw.PostureTask(), weight=1.0)
     flight, impact, stance, end = layout_of(ocp).stages

@@ -22,7 +22,7 @@ FOOT = (fw.BilateralContact("foot", "point"),)
 
 
 def of_effort(robot: fw.Robot, **options: Any) -> fw.OptimalControl:
-    ocp = fw.OptimalControl(robot, exact=True, **({"step": 0.01} | ({} if "phases" in options else {"knots": 2}) | options))
+    ocp = fw.OptimalControl(robot, exact=True, **({"dt": 0.01} | ({} if "phases" in options else {"knots": 2}) | options))
     ocp.add(fw.Effort())
     return ocp
 
@@ -73,7 +73,7 @@ PROBLEMS: dict[str, Callable[[], fw.OptimalControl]] = {
     "contacts and an impact": two_feet,
     "planar and ball joints": lambda: of_effort(wheel()),
     "free steps": lambda: of_effort(hopper()[0], phases=[fw.Phase(2, FOOT, FREE), fw.Phase(2, FOOT, impact=True)]),
-    "free steps with springs": lambda: of_effort(sprung_hopper()[0], phases=[fw.Phase(2, step=FREE)]),
+    "free steps with springs": lambda: of_effort(sprung_hopper()[0], phases=[fw.Phase(2, dt=FREE)]),
     "leg with a loop": lambda: leg(2, 2, exact=True)[0],
     "leg with a loop and springs": lambda: of_effort(linkage()),
     "springs of a ball joint, gravity compensation": lambda: of_effort(fw.load(arm())),
@@ -91,14 +91,14 @@ def test_second_derivatives_of_steps_are_those_of_differences(name: str) -> None
 
 
 def reach(exact: bool, **options: Any) -> fw.OptimalControl:
-    ocp = fw.OptimalControl(fw.load(fw.example("panda")), exact=exact, **({"step": 0.02} | options))
+    ocp = fw.OptimalControl(fw.load(fw.example("panda")), exact=exact, **({"dt": 0.02} | options))
     ocp.add(fw.FrameTask(HAND, kind="position", name="hand"), weight=100.0)
     ocp.add(fw.JointVelocities(), weight=0.1)
     ocp.add(fw.Effort(), weight=1e-3)
     return ocp
 
 
-@pytest.mark.parametrize("options", [{"knots": 30}, {"phases": [fw.Phase(30, step=(0.01, 0.03))]}], ids=["given", "free"])
+@pytest.mark.parametrize("options", [{"knots": 30}, {"phases": [fw.Phase(30, dt=(0.01, 0.03))]}], ids=["given", "free"])
 def test_last_iterations_converge_quadratically(options: Any) -> None:
     """Check distances of controls from the solution: exact curvature squares them, Gauss-Newton's reduces them by a factor."""
     targets, distances = {"hand": np.array([0.4, 0.3, 0.4])}, []
@@ -120,7 +120,7 @@ def test_swing_ups_that_end_far_from_rest_take_fewer_iterations() -> None:
     """Check solutions whose costs stay large, with one drive and limits."""
     plans = []
     for exact in (False, True):
-        ocp = fw.OptimalControl(pendulum(), step=0.02, knots=60, driven=["shoulder"], exact=exact)
+        ocp = fw.OptimalControl(pendulum(), dt=0.02, knots=60, driven=["shoulder"], exact=exact)
         ocp.add(fw.PostureTask(), weight=10.0)
         ocp.add(fw.JointVelocities(), weight=0.1)
         ocp.add(fw.Effort(), weight=1e-2)

@@ -37,7 +37,7 @@ TREES = (
     "grid",
 )
 SETS = ("one", "few_rows", "tips", "path", "same_body", "rows", "rigid", "ground", "all_ground")
-KINDS = ("surface", "point")
+KINDS = ("weld", "point")
 
 TOLERANCE = 1e-9
 """Tolerance: both sides lose eps times the condition number of M, at most 1e6 here; a wrong term gives far more.
@@ -81,7 +81,7 @@ def contact_set(robot: fw.Robot, what: str) -> list[fw.BilateralContact]:
     if what == "few_rows":
         return [contact(longest[-1], 1, 1, placed=False), contact(longest[len(longest) // 2], 2, 2)]
     if what == "tips":
-        return [fw.BilateralContact(tip, "surface" if k % 2 else "point") for k, tip in enumerate(ends)]
+        return [fw.BilateralContact(tip, "weld" if k % 2 else "point") for k, tip in enumerate(ends)]
     if what == "path":  # including the base
         return [
             fw.BilateralContact(body) for body in dict.fromkeys((longest[-1], longest[0], longest[len(longest) // 2], ends[-1]))

@@ -40,7 +40,7 @@ def contacts(name: str) -> list[fw.BilateralContact]:
     frames = ROBOTS[name]
     if name in ("allegro", "mixed_13"):
         return [fw.BilateralContact(frame, "point") for frame in frames]
-    return [fw.BilateralContact(frame, "point" if k == 1 or "foot" in frame else "surface") for k, frame in enumerate(frames)]
+    return [fw.BilateralContact(frame, "point" if k == 1 or "foot" in frame else "weld") for k, frame in enumerate(frames)]
 
 
 def ways(function: fw.CompiledFunction[Any]) -> Iterator[str]:
@@ -131,7 +131,7 @@ def test_constrained_dynamics(reference: Reference, aimed: bool) -> None:
         assert_close(one.acceleration[None], a[:1], TOLERANCE)
 
 
-KINDS = {"talos": ("surface", "point"), "g1": ("point", "surface"), "hyq": ("point", "point")}
+KINDS = {"talos": ("weld", "point"), "g1": ("point", "weld"), "hyq": ("point", "point")}
 
 
 @pytest.mark.parametrize("name", KINDS)

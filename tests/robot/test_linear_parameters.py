@@ -49,7 +49,7 @@ def test_columns_of_joints(name: str) -> None:
     robot = robot.with_armature({j.name: 0.1 + 0.1 * k for k, j in enumerate(robot.joints)})
     x = random_states(robot, 3)
     everything = [j.name for j in robot.joints]
-    whole = robot.extended_regressor(friction=everything, armature=everything)
+    whole = robot.extended_regressor(joint_friction=everything, armature=everything)
     (Y,) = evaluated(whole.function, *x)
     n = len(everything)
     assert len(whole.names) == len(whole.values) == Y.shape[2] == 10 * len(robot.bodies) + 3 * n
@@ -67,7 +67,7 @@ def test_columns_of_joints(name: str) -> None:
 def test_friction_at_rest_is_none() -> None:
     """Check both precisions; a tiny velocity has the full dry friction."""
     robot = example("ur5")
-    regressor = robot.extended_regressor(friction=["wrist_1_joint"])
+    regressor = robot.extended_regressor(joint_friction=["wrist_1_joint"])
     assert regressor.names[-2:] == ("wrist_1_joint.viscous", "wrist_1_joint.coulomb")
     q, v = robot.neutral(), np.zeros(6)
     for kind in (np.float64, np.float32):
@@ -81,9 +81,9 @@ def test_joints_are_chosen() -> None:
     count = 10 * len(robot.bodies)
     assert len(robot.extended_regressor().names) == count
     assert robot.extended_regressor().function is robot.inverse_dynamics_regressor
-    whole = robot.extended_regressor(friction=True, armature=True)
+    whole = robot.extended_regressor(joint_friction=True, armature=True)
     assert len(whole.names) == count + 3 * 12  # the floating base has none
-    assert robot.extended_regressor(friction=True, armature=True).function is whole.function
+    assert robot.extended_regressor(joint_friction=True, armature=True).function is whole.function
     with pytest.raises(ValueError, match=r"hyq has no moving joint 'knee'; it has root_joint, lf_haa_joint"):
         robot.extended_regressor(armature=["knee"])
 

@@ -19,7 +19,7 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 DOWN, NO_GRAVITY = (0.0, 0.0, -9.81), (0.0, 0.0, 0.0)
 G = 9.81
 NONE: Mapping[str, Any] = {}
-NOTHING: dict[str, Any] = {"joints": fw.JointOptions(limits=False, friction=False, passive=False)}
+NOTHING: dict[str, Any] = {"joints": fw.JointOptions(limits=False, dry_friction=False, passive=False)}
 
 
 def solid_box(mass: float, sides: Sequence[float]) -> fw.Inertia:

@@ -79,7 +79,7 @@ def test_dampers_are_met_at_the_end_of_a_step_as_by_mujocos_euler(more: str) -> 
     """Check that the step uses the slope at its start: without springs, the two steps are equal."""
     robot, _, data = beside(xml(body=DAMPED, more=more, integrator="Euler"))
     x = random_states(robot, 1)
-    pair = BesideMujoco(robot, data.model, step=0.001, q=x.q[0], v=20.0 * x.v[0])
+    pair = BesideMujoco(robot, data.model, dt=0.001, q=x.q[0], v=20.0 * x.v[0])
     assert pair.sim.integrator == "semi-implicit"
     for _ in range(300):
         pair.step()

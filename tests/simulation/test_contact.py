@@ -310,7 +310,7 @@ def support(sim: fw.Simulation, q: Array, v: Array, tau: Any = 0.0) -> Array:
     """Return force and torque about the origin, in the world, that a flying base needs in addition to tau for the step
     from (q, v).
     """
-    a = (end_velocity(sim, q) - free_velocity(sim.robot, v, np.zeros_like(v), sim.step_size)) / sim.step_size
+    a = (end_velocity(sim, q) - free_velocity(sim.robot, v, np.zeros_like(v), sim.dt)) / sim.dt
     needed = sim.robot.inverse_dynamics(q, v, a) - tau
     R, p = Rotation.from_quat(q[3:7]), q[:3]
     force, torque = R.apply(needed[:3]), R.apply(needed[3:6])
@@ -326,7 +326,7 @@ def assert_coulomb(sim: fw.Simulation, q: Array, friction: float, spheres: list[
 
     The tolerance is `tolerance` [m/s], or the force that gives the robot's mass that velocity in a step.
     """
-    h, robot = sim.step_size, sim.robot
+    h, robot = sim.dt, sim.robot
     points, forces, names = sim.contacts()
     small = tolerance * robot.mass / h
     for point, force, name in zip(points, forces, names, strict=True):
@@ -406,7 +406,7 @@ def test_laws_hold_for_a_humanoid_on_its_feet() -> None:
         q=q,
         spheres=feet,
         ground=fw.Plane(),
-        joints=fw.JointOptions(friction=False),
+        joints=fw.JointOptions(dry_friction=False),
         contact=fw.ContactOptions(friction=0.7),
     )
     goal, stiffness = q.copy(), 4000.0 * np.diagonal(robot.mass_matrix(q)).copy()

@@ -30,7 +30,7 @@ def wrench(points: Array, forces: Array) -> Array:
 
 def raw(sim: fw.Simulation) -> tuple[Array, Array]:
     _, points, impulses = sim.contact_arrays.of_robot(0)
-    return points.copy(), impulses / sim.step_size
+    return points.copy(), impulses / sim.dt
 
 
 def test_a_box_at_rest_presses_on_all_points_alike() -> None:

@@ -150,7 +150,7 @@ SPHERES = """
 def test_spheres_and_the_ground_of_a_simulation_touch() -> None:
     robot = featherweight.load(SPHERES)
     spheres = [featherweight.ContactSphere(name, 0.1) for name in ("west", "east", "north")]
-    sim = Simulation(robot, 0.002, spheres=spheres, ground=True)
+    sim = Simulation(robot, 0.002, spheres=spheres, shapes=False, ground=True)
     assert not np.any(sim.sensors())
     sim.step(steps=400)
     s = sim.sensors()
@@ -171,7 +171,7 @@ def test_noise_is_of_forces_and_places_of_what_touches() -> None:
     spheres = [featherweight.ContactSphere("west", 0.1), featherweight.ContactSphere("east", 0.1)]
     robot = featherweight.load(text)
     q = np.tile(robot.start(), (2000, 1))
-    sim = Simulation(robot, 0.002, q=q, spheres=spheres, ground=True)
+    sim = Simulation(robot, 0.002, q=q, spheres=spheres, shapes=False, ground=True)
     sim.step(steps=2)
     clean, noisy = sim.sensors(), sim.sensors(noise=np.random.default_rng(1))
     x, y = (s["all"].reshape(2000, 4, 7) for s in (clean, noisy))

@@ -31,7 +31,7 @@ def landed(sim: fw.Simulation) -> list[str]:
 def test_step_integrator_floor_and_configurations_are_the_file_s(tmp_path: Path) -> None:
     robot = ball(tmp_path)
     sim = fw.Simulation(robot, q="high")
-    assert (sim.step_size, sim.integrator) == (0.004, "rk4")
+    assert (sim.dt, sim.integrator) == (0.004, "rk4")
     assert sim.q[2] == 5.0
     low = [0, 0, 0.1, 0, 0, 0, 1]
     sim.reset(low, [2, 0, 0, 0, 0, 0])
@@ -39,7 +39,7 @@ def test_step_integrator_floor_and_configurations_are_the_file_s(tmp_path: Path)
     [force] = sim.contacts().forces
     np.testing.assert_allclose(force[:2], [-0.9 * force[2], 0.0], atol=1e-6)  # it slides
     other = fw.Simulation(robot, 1e-3, "midpoint", q=low, shapes=False)
-    assert (other.step_size, other.integrator) == (1e-3, "midpoint")
+    assert (other.dt, other.integrator) == (1e-3, "midpoint")
     assert not landed(other) and other.q[2] < -4.0
 
 
@@ -51,6 +51,14 @@ def test_shapes_touch_where_there_is_anything_to_touch(tmp_path: Path) -> None:
     sim = fw.Simulation(boxes, q=pose((0, 0, 0.6)), spheres=corners("body0", (1.0, 1.0, 1.0)), ground=fw.Plane())
     names = landed(sim)
     assert len(names) == 4 and all("point" in name for name in names)
+
+
+def test_spheres_do_not_switch_shapes_off(tmp_path: Path) -> None:
+    """Check that shapes and spheres are independent options."""
+    alone = ball(tmp_path, floor="")
+    spheres = [fw.ContactSphere(alone.bodies[0].name, 0.02, (0.0, 0.0, 50.0))]  # far above the ball
+    assert landed(fw.Simulation(alone, ground=fw.Plane(), spheres=spheres))
+    assert not landed(fw.Simulation(alone, ground=fw.Plane(), spheres=spheres, shapes=False))
 
 
 def test_what_is_not_simulated_is_said_once(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_joints_of_all_kinds(integrator: str) -> None:
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_loop_with_springs_and_dampers(integrator: str) -> None:
     robot, rng = fw.build(with_springs(MECHANISMS["geared"]())), np.random.default_rng(2)
-    sim = fw.Simulation(robot, 0.01, integrator, joints=fw.JointOptions(limits=False, friction=False))
+    sim = fw.Simulation(robot, 0.01, integrator, joints=fw.JointOptions(limits=False, dry_friction=False))
     agreed(sim, robot.random_configuration(rng=1), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv))
 
 
@@ -179,7 +179,7 @@ def driven_linkage(gain: float, effort: float, integrator: str) -> fw.Simulation
     robot = fw.build(dataclasses.replace(d, joints=tuple(dataclasses.replace(j, effort=effort) for j in d.joints)))
     drives = [Actuator(f"servo {j.name}", j.name, gain=gain, bias=(0.0, -gain, -0.01 * gain)) for j in d.joints[:3]]
     q = linkages.four_bar_configuration(1.0)
-    return fw.Simulation(robot, H, integrator, q=q, actuators=drives, joints=fw.JointOptions(limits=False, friction=False))
+    return fw.Simulation(robot, H, integrator, q=q, actuators=drives, joints=fw.JointOptions(limits=False, dry_friction=False))
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
@@ -410,7 +410,7 @@ def test_limits_and_dry_friction() -> None:
 
 def test_limits_friction_and_contacts_of_a_loop() -> None:
     q = np.array(closed(MECHANISMS["four_bar"]()).close([0.4, 1.0, 1.2]))
-    base = with_springs(MECHANISMS["four_bar"](), joint1={"friction": 0.5}, joint3={"friction": 0.5})
+    base = with_springs(MECHANISMS["four_bar"](), joint1={"dry_friction": 0.5}, joint3={"dry_friction": 0.5})
     robot = closed(base)
     agreed(fw.Simulation(robot, H, contact=tight()), q, [0.7], np.array([0.3]))
     way = np.sign(robot.spanning_velocity(q, np.ones(1))[2])

@@ -242,7 +242,7 @@ def test_many_robots_with_their_own_parameters() -> None:
     sim.vary(
         parameters=heavier, armature=rng.uniform(0.0, 0.02, (robots, 4)), friction=rng.uniform(0.3, 1.2, robots),
         damping=rng.uniform(0.5, 2.0, robots), gains=rng.uniform(0.5, 2.0, robots),
-        joint_friction=rng.uniform(0.0, 2.0, robots),
+        dry_friction=rng.uniform(0.0, 2.0, robots),
     )  # fmt: skip
     tau, control = 0.1 * rng.standard_normal((robots, robot.nv)), rng.uniform(-0.5, 0.5, (robots, 3))
     sim.step(tau, control, steps=60)

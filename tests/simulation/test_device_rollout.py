@@ -41,7 +41,7 @@ def arm(integrator: str = "semi-implicit") -> fw.Simulation:
     passive: list[dict[str, Any]] = [
         {"damping": 0.3, "effort": 0.8, "lower": -0.2, "upper": 0.3},
         {"stiffness": 30.0, "rest": 0.2, "effort": 0.5},
-        {"damping": 0.1, "stiffness": 5.0, "friction": 0.05},
+        {"damping": 0.1, "stiffness": 5.0, "dry_friction": 0.05},
     ]
     bodies = [fw.Body(f"body{k}", solid_ball(1.0 + k, 0.2)) for k in range(3)]
     joints = [

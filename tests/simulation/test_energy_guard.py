@@ -26,7 +26,7 @@ def scene(number: str) -> fw.Simulation:
     for name, kind, parent, child, R, p, axis, lower, upper, friction in made["joints"]:
         lower, upper = (np.inf * s if x is None else x for s, x in ((-1.0, lower), (1.0, upper)))
         placement = fw.Pose(as_matrix(R), as_vector(p))
-        limits = {"lower": lower, "upper": upper, "friction": friction}
+        limits = {"lower": lower, "upper": upper, "dry_friction": friction}
         joints.append(fw.Joint(name, fw.JointType(kind), parent, child, placement, tuple(axis), **limits))
     return fw.Simulation(
         fw.build(fw.describe(bodies, joints)), made["step"], q=made["q"], v=made["v"],
@@ -44,7 +44,7 @@ def test_an_impact_that_spins_bodies_too_fast_for_the_step_is_refused(every: int
     sim = scene("1")
     most = sim.energy() + 0.05 * sim.robot.kinetic_energy(sim.q, sim.v)
     for _ in range(277 // every):
-        sim.run(every * sim.step_size, every=every)
+        sim.run(every * sim.dt, every=every)
         assert sim.energy() < most
     with pytest.raises(fw.SimulationError, match=r"gains energy .* J before it, .* J after; joint 'joint1' moves by"):
         sim.run(0.2, every=every)

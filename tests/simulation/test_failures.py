@@ -229,10 +229,10 @@ BOX = (0.2, 0.3, 0.1)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"step": 0.0}, "step must be a positive"),
-        ({"step": -1e-3}, "step must be a positive"),
-        ({"step": math.nan}, "step must be a positive"),
-        ({"step": math.inf}, "step must be a positive"),
+        ({"dt": 0.0}, "dt must be a positive"),
+        ({"dt": -1e-3}, "dt must be a positive"),
+        ({"dt": math.nan}, "dt must be a positive"),
+        ({"dt": math.inf}, "dt must be a positive"),
         ({"integrator": "euler"}, "integrator must be one of semi-implicit, rk4, midpoint"),
         ({"threads": 0}, "threads must be a whole number of at least 1, or None; got 0"),
         ({"spheres": [fw.ContactSphere("nowhere", 0.1)], "ground": fw.Plane()}, "no frame 'nowhere'"),
@@ -295,7 +295,7 @@ def test_arguments_of_another_kind_say_what_they_must_be(arguments: dict[str, An
         (fw.ContactOptions, {"pyramid": 4}, TypeError, "pyramid must be True or False; got 4"),
         (fw.ContactOptions, {"delassus": 4}, TypeError, "delassus must be the name of an algorithm or a function; got 4"),
         (fw.JointOptions, {"limits": "some"}, ValueError, r"limits must be True, False or 'all' .* got 'some'"),
-        (fw.JointOptions, {"friction": "no"}, TypeError, "friction must be True or False"),
+        (fw.JointOptions, {"dry_friction": "no"}, TypeError, "dry_friction must be True or False"),
         (fw.JointOptions, {"passive": 1.0}, TypeError, "passive must be True or False"),
     ],
 )
@@ -311,7 +311,7 @@ def test_options_that_make_no_sense(options: Any, arguments: dict[str, Any], err
         (
             {"joint_limits": False, "joint_friction": False},
             "Simulation has no argument 'joint_limits' or 'joint_friction'; write "
-            "joints=featherweight.JointOptions(limits=False, friction=False)",
+            "joints=featherweight.JointOptions(limits=False, dry_friction=False)",
         ),
         (
             {"delassus": np.eye, "joint_passive": False},
@@ -331,7 +331,12 @@ def test_all_arguments_that_moved_are_fields_of_options() -> None:
     for place, field in MOVED_KEYWORDS.values():
         assert field in fields["JointOptions" in place]
     later = {"overlaps", "law"}
-    assert {name for _, name in MOVED_KEYWORDS} == fields[0] - later | {f"joint_{name}" for name in fields[1]}
+    assert {name for _, name in MOVED_KEYWORDS} == fields[0] - later | {
+        "joint_limits",
+        "joint_friction",
+        "joint_passive",
+        "dry_friction",
+    }
 
 
 def test_robots_of_another_kind_say_how_to_make_one() -> None:
@@ -618,7 +623,7 @@ q = robot.neutral()
 q[2], q[9] = 0.05, 0.2
 sim = fw.Simulation(robot, 1e-3, q=q, shapes=True, ground=True)
 sim.run(0.05)
-rail = fw.Joint("rail", fw.JointType.PRISMATIC, "world", "body", lower=-0.1, upper=0.1, friction=0.1)
+rail = fw.Joint("rail", fw.JointType.PRISMATIC, "world", "body", lower=-0.1, upper=0.1, dry_friction=0.1)
 limited = fw.Simulation(fw.build(fw.describe([fw.Body("body", inertia)], [rail])), 1e-3, "midpoint", actuators=fw.PD(10.0))
 limited.run(0.05, control=[1.0])
 looped = fw.Simulation(fw.build(four_bar()), 1e-3, "rk4")

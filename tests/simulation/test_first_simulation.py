@@ -24,7 +24,7 @@ compilation_observers.append(lambda kernel, facts, ir: compiled.append(kernel.fu
 robot = fw.build(fw.robots.mini_cheetah())
 q = robot.neutral()
 q[2] = 0.35
-sim = fw.Simulation(robot, step=1e-3, q=q, spheres=[fw.ContactSphere(b.name, 0.08) for b in robot.bodies], ground=fw.Plane())
+sim = fw.Simulation(robot, dt=1e-3, q=q, spheres=[fw.ContactSphere(b.name, 0.08) for b in robot.bodies], ground=fw.Plane())
 sim.step()
 sim.run(0.3)
 sim.run(0.01, external_forces=np.zeros((len(robot.bodies), 6)))

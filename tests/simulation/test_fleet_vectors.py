@@ -75,7 +75,7 @@ def require_equal(make: Callable[[], fw.Simulation], steps: int, **inputs: Any) 
     """Compare fleets that `make` returns, with vectors and without."""
 
     def move(sim: fw.Simulation) -> fw.Simulation:
-        sim.run(steps * sim.step_size, every=steps, **inputs)
+        sim.run(steps * sim.dt, every=steps, **inputs)
         return sim
 
     alone, together = both_ways(make, move)

@@ -62,7 +62,7 @@ def test_factors_of_joints_are_those_of_their_places() -> None:
     many = fw.Simulation(robot, q=np.tile(x.q, (2, 1)), v=np.tile(x.v, (2, 1)), contact="rigid")
     factors = np.ones((2, robot.nv))
     factors[1, robot.joints["f"].v_slice] = 2.0
-    many.vary(damping=factors, joint_friction=factors)
+    many.vary(damping=factors, dry_friction=factors)
     many.run(0.1)
     for i, own in enumerate((robot, twice)):
         alone = fw.Simulation(own, q=x.q[0], v=x.v[0], contact="rigid")
@@ -100,7 +100,7 @@ def test_files_carry_them(tmp_path: Path) -> None:
     described.save(tmp_path / "again.xml")
     for d in (described, fw.read(tmp_path / "again.xml")):
         own = d.joints[0]
-        assert (own.friction, own.damping, own.damping_poly) == (0.3, 0.1, (0.2, 0.3))
+        assert (own.dry_friction, own.damping, own.damping_poly) == (0.3, 0.1, (0.2, 0.3))
         assert (own.stiffness, own.stiffness_poly, own.rest_pose[:3]) == (3.0, (1.0, 2.0), (0.0, 0.0, 1.0))
         assert own.rest_pose == pytest.approx(described.joints[0].rest_pose, abs=1e-15)
     with pytest.warns(fw.ModelWarning, match="the poses at which springs of the floating joints f are at rest"):

@@ -133,7 +133,7 @@ def test_links_of_sdf_files_without_gravity_are_carried() -> None:
     link = "<link name='{}'>{}<inertial><mass>2</mass></inertial></link>"
     inside = link.format("light", "<gravity>false</gravity>") + link.format("heavy", "")
     robot = fw.load(f"<sdf version='1.9'><model name='m'>{inside}</model></sdf>")
-    sim = fw.Simulation(robot, step=1e-3, shapes=False)
+    sim = fw.Simulation(robot, dt=1e-3, shapes=False)
     sim.run(0.5)
     falling = {j.child: sim.v[j.v_slice][2] for j in robot.joints}
     assert falling["light"] == pytest.approx(0.0, abs=1e-12) and falling["heavy"] == pytest.approx(-0.5 * 9.8, rel=1e-2)
@@ -203,7 +203,7 @@ def test_servos_hold_with_compensation_by_drives_within_efforts() -> None:
     """Check random states and controls; steps are so short that stiffness at their end equals that at their start, to 1e-5."""
     model, data, robot, order = carried_by_drives(SERVOS, "Euler")
     h, rng = 1e-7, np.random.default_rng(5)
-    sim = fw.Simulation(robot, step=h, shapes=False)
+    sim = fw.Simulation(robot, dt=h, shapes=False)
     for _ in range(40):
         q, v, u = rng.uniform(-1.5, 1.5, robot.nq), rng.standard_normal(robot.nv), 3.0 * rng.standard_normal(model.nu)
         sim.reset(q=q, v=v)

@@ -68,7 +68,7 @@ def fall(name: str) -> tuple[Array, Array, Array]:
     data = mujoco.MjData(m)
     sim.reset(np.clip(sim.robot.configurations["qpos0"], sim.robot.lower, sim.robot.upper))
     energies, configurations, deepest = [sim.energy()], [], []
-    for k in range(round(1.0 / sim.step_size)):
+    for k in range(round(1.0 / sim.dt)):
         sim.step()
         energies.append(sim.energy())
         configurations.append(sim.q)

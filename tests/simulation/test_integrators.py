@@ -264,7 +264,7 @@ def test_order_with_loops(make: Any, speed: float, integrator: str, order: int) 
 def drift(sim: fw.Simulation, duration: float, scale: float) -> float:
     """Return the greatest change of energy relative to `scale` [J]."""
     first, worst = sim.energy(), 0.0
-    for _ in range(round(duration / sim.step_size)):
+    for _ in range(round(duration / sim.dt)):
         sim.step()
         worst = max(worst, abs(sim.energy() - first))
     return worst / scale

@@ -54,8 +54,8 @@ SIMULATIONS: dict[str, Callable[[], fw.Simulation]] = {
 CALLS: dict[str, Callable[[fw.Simulation], object]] = {
     "step": lambda sim: sim.step(),
     "steps": lambda sim: sim.step(np.zeros(sim.robot.nv), steps=3),
-    "run": lambda sim: sim.run(3 * sim.step_size, every=2),
-    "controlled run": lambda sim: sim.run(2 * sim.step_size, lambda time, q, v: np.zeros_like(v)),
+    "run": lambda sim: sim.run(3 * sim.dt, every=2),
+    "controlled run": lambda sim: sim.run(2 * sim.dt, lambda time, q, v: np.zeros_like(v)),
 }
 
 
@@ -101,7 +101,7 @@ def test_a_rollout_ends_between_two_steps() -> None:
     states = twin.rollout(q, v, 4)
     sim.rollout(q, v, 4)
     for _ in interrupted_everywhere(lambda: sim.rollout(q, v, 4), 997):
-        assert np.array_equal(sim.q, states.q[:, sim.steps]) and sim.time == sim.steps * sim.step_size
+        assert np.array_equal(sim.q, states.q[:, sim.steps]) and sim.time == sim.steps * sim.dt
 
 
 @pytest.mark.parametrize("kind", ["one robot", "several robots"])

@@ -145,7 +145,7 @@ def test_the_midpoint_rule_loses_what_dampers_of_a_loop_dissipate() -> None:
 
 def test_dry_friction_holds_below_its_force() -> None:
     """Check 99 % of the friction for 0.3 s: not even rounding moves the joint, because the impulse leaves no velocity."""
-    sim = fw.Simulation(cart(2.0, friction=5.0), H)
+    sim = fw.Simulation(cart(2.0, dry_friction=5.0), H)
     sim.run(0.3, tau=[0.99 * 5.0], every=1000)
     assert abs(sim.v[0]) < 1e-12
     assert abs(sim.q[0]) < 1e-12
@@ -154,7 +154,7 @@ def test_dry_friction_holds_below_its_force() -> None:
 @pytest.mark.parametrize("way", [1.0, -1.0])
 def test_dry_friction_opposes_a_stronger_force(way: float) -> None:
     """Check the acceleration (F - f) / m, to rounding in each step."""
-    sim = fw.Simulation(cart(2.0, friction=5.0), H)
+    sim = fw.Simulation(cart(2.0, dry_friction=5.0), H)
     for k in range(1, 100):
         sim.step(tau=[way * 8.0])
         assert sim.v[0] == pytest.approx(way * k * H * (8.0 - 5.0) / 2.0, rel=1e-9)
@@ -163,7 +163,7 @@ def test_dry_friction_opposes_a_stronger_force(way: float) -> None:
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
 def test_dry_friction_stops_a_motion_at_its_rate(integrator: str) -> None:
     """Check that v falls by h f / m in each step, to rounding, and ends at zero without reversal."""
-    sim = fw.Simulation(cart(2.0, friction=5.0), H, integrator, v=[0.0321])
+    sim = fw.Simulation(cart(2.0, dry_friction=5.0), H, integrator, v=[0.0321])
     v = 0.0321
     for _ in range(20):
         sim.step()
@@ -176,13 +176,13 @@ def test_a_robot_with_enough_friction_in_its_joints_does_not_sag() -> None:
     """Check a tree of all types: nothing moves with twice the friction that gravity requires; without friction the tree
     falls.
     """
-    robot, held = (fw.build(with_each(tree("roots")[0], friction=f)) for f in (0.0, 1e3))
+    robot, held = (fw.build(with_each(tree("roots")[0], dry_friction=f)) for f in (0.0, 1e3))
     q = state(robot, 4).q
     assert np.abs(robot.gravity_force(q)).max() < 500.0
     sim = fw.Simulation(held, H, q=q, joints=fw.JointOptions(limits=False))
     sim.run(0.02, every=100)
     assert np.abs(sim.v).max() < 1e-9
-    sim = fw.Simulation(held, H, q=q, joints=fw.JointOptions(limits=False, friction=False))
+    sim = fw.Simulation(held, H, q=q, joints=fw.JointOptions(limits=False, dry_friction=False))
     sim.run(0.02, every=100)
     assert np.abs(sim.v).max() > 1e-3
 
@@ -193,7 +193,7 @@ def test_friction_of_a_geared_joint_counts_by_its_ratio() -> None:
     """
     body = fw.Body("arm", fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1)))
     wheel = dataclasses.replace(body, name="wheel")
-    joints = [fw.Joint("a", HINGE, WORLD, "arm"), fw.Joint("b", HINGE, WORLD, "wheel", friction=2.0)]
+    joints = [fw.Joint("a", HINGE, WORLD, "arm"), fw.Joint("b", HINGE, WORLD, "wheel", dry_friction=2.0)]
     couplings = [fw.Coupling("gear", "b", (("a", (3.0,)),))]
     robot = fw.build(fw.describe([body, wheel], joints, couplings=couplings))
     sim = fw.Simulation(robot, H)
@@ -208,7 +208,7 @@ def test_friction_of_a_geared_joint_counts_by_its_ratio() -> None:
 
 def limit_force(sim: fw.Simulation, q: Array, v: Array, tau: Any = 0.0) -> Array:
     """Return the force of a semi-implicit step from (q, v) on the joints beyond tau, by the equation of motion."""
-    return sim.robot.inverse_dynamics(q, v, (sim.v - v) / sim.step_size) - tau
+    return sim.robot.inverse_dynamics(q, v, (sim.v - v) / sim.dt) - tau
 
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])

@@ -21,7 +21,7 @@ def moved(sim: fw.Simulation) -> list[np.ndarray]:
 
 def test_limits_dry_friction_and_contacts_without_a_traced_inverse(monkeypatch: pytest.MonkeyPatch) -> None:
     chain = fw.generators.chain(LENGTH)
-    joints = tuple(replace(j, lower=-0.2, upper=0.3 + 1e-5, friction=0.01) for j in chain.joints)
+    joints = tuple(replace(j, lower=-0.2, upper=0.3 + 1e-5, dry_friction=0.01) for j in chain.joints)
     description = replace(chain, joints=joints)
     q = np.where(np.arange(LENGTH) % 3 == 0, 0.3, 0.1)
     robot = fw.build(description)

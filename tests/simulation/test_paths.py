@@ -77,7 +77,7 @@ def assert_same(made: Any, expected: Any) -> None:
 def test_a_run_with_a_controller_is_its_steps(name: str, every: int) -> None:
     q, v = starts(name)
     sim, asked = simulation(name, q=q[0], v=v[0]), iter(controls(name)[0])
-    motion = sim.run(STEPS * sim.step_size, lambda time, q, v: (None, next(asked)), every=every)
+    motion = sim.run(STEPS * sim.dt, lambda time, q, v: (None, next(asked)), every=every)
     kept = [*range(0, STEPS, every), STEPS]
     assert_same((motion.q, motion.v), [x[0, kept] for x in by_steps(name)])
 
@@ -88,7 +88,7 @@ def test_runs_without_a_controller_are_their_steps(name: str, every: int) -> Non
     sim, (q, v), u = simulation(name), starts(name), controls(name)
     sim.reset(q[1], v[1])
     for k in range(0, STEPS, HELD):
-        motion = sim.run(HELD * sim.step_size, control=u[1, k], every=every)
+        motion = sim.run(HELD * sim.dt, control=u[1, k], every=every)
         assert_same((motion.q, motion.v), [x[1, k : k + HELD + 1 : every] for x in by_steps(name)])
 
 

@@ -154,7 +154,7 @@ def touching(kind: str) -> Scene:
 @functools.cache
 def legged() -> fw.Robot:
     """Return a trunk on a floating base with two legs, whose joints have limits, dampers, springs, dry friction and efforts."""
-    return scenes.two_legged(SIDES, lower=-0.3, upper=0.2, damping=0.1, stiffness=5.0, friction=0.2, effort=3.0)
+    return scenes.two_legged(SIDES, lower=-0.3, upper=0.2, damping=0.1, stiffness=5.0, dry_friction=0.2, effort=3.0)
 
 
 def standing(robots: int) -> Array:
@@ -178,13 +178,13 @@ def driven(integrator: str, robots: int) -> fw.Simulation:
 def motors(integrator: str, robots: int) -> fw.Simulation:
     """Return motors without stiffness; dry friction is omitted."""
     motor = [fw.Actuator(f"motor{k}", f"hip{k}", gain=2.0, control=(-1.0, 1.0)) for k in (1, 2)]
-    return legs(integrator, robots, actuators=motor, joints=fw.JointOptions(friction=False))
+    return legs(integrator, robots, actuators=motor, joints=fw.JointOptions(dry_friction=False))
 
 
 @functools.cache
 def four_bars() -> fw.ClosedRobot:
     base = four_bar((0.3, 0.8, 0.6, 0.9))
-    more: dict[str, Any] = {"lower": -0.35, "upper": 0.35, "friction": 0.05, "damping": 0.1}
+    more: dict[str, Any] = {"lower": -0.35, "upper": 0.35, "dry_friction": 0.05, "damping": 0.1}
     joints = [dataclasses.replace(j, **more) if j.name == "joint1" else j for j in base.joints]
     return closed(dataclasses.replace(base, joints=tuple(joints), gravity=(0.0, -9.81, 0.0)))
 
@@ -224,7 +224,12 @@ def many_bodies(integrator: str, robots: int) -> fw.Simulation:
 @functools.cache
 def bent_arm() -> fw.Robot:
     """Return a hinge and a slide with limits, dry friction, and nonlinear springs and dampers."""
-    curves: dict[str, Any] = {"stiffness_poly": (2.0, 9.0), "damping_poly": (0.002, 0.0005), "stiffness": 3.0, "friction": 0.05}
+    curves: dict[str, Any] = {
+        "stiffness_poly": (2.0, 9.0),
+        "damping_poly": (0.002, 0.0005),
+        "stiffness": 3.0,
+        "dry_friction": 0.05,
+    }
     link = fw.Inertia(0.5, (0.0, 0.0, -0.1), (0.003, 0.0, 0.0, 0.003, 0.0, 0.001))
     joints = [
         fw.Joint("hinge", HINGE, WORLD, "upper", axis=Y, lower=-0.2, **curves),
@@ -409,7 +414,7 @@ def different(robots: int) -> fw.Simulation:
     rng = np.random.default_rng(8)
     sim.vary(
         parameters=random_parameters(sim.robot, robots, rng=rng), friction=rng.uniform(0.2, 1.0, robots),
-        joint_friction=rng.uniform(0.0, 2.0, robots), damping=rng.uniform(0.0, 2.0, robots),
+        dry_friction=rng.uniform(0.0, 2.0, robots), damping=rng.uniform(0.0, 2.0, robots),
         stiffness=rng.uniform(0.0, 2.0, robots), gains=rng.uniform(0.5, 2.0, robots),
     )  # fmt: skip
     return sim

@@ -25,7 +25,7 @@ STANCE = np.array([0.6, -1.2])  # [rad] of hip and knee
 def at_rest(sim: fw.Simulation, duration: float) -> None:
     """Assert that the robot stays at rest for a duration, to the solver's tolerance, without creep."""
     before = sim.q
-    for _ in range(round(duration / sim.step_size)):
+    for _ in range(round(duration / sim.dt)):
         sim.step()
         assert np.abs(sim.v).max() < 1e-8
     np.testing.assert_allclose(sim.q, before, rtol=0.0, atol=1e-8 * duration)

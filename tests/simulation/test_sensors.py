@@ -248,7 +248,7 @@ def test_every_sensor_of_one_robot_reads_as_in_mujoco(text: str) -> None:
         for _ in range(3):
             before, act = order.state(sim.q, sim.v), sim.activation
             sim.step(control=control)
-            expected = reference(model, order, before, order.state(sim.q, sim.v), control, sim.step_size, sim.time, act)
+            expected = reference(model, order, before, order.state(sim.q, sim.v), control, sim.dt, sim.time, act)
             assert_same(sim.sensors(), expected, robot, ROUNDING, AT_THE_END)
 
 
@@ -372,7 +372,7 @@ def test_forces_of_servos_balance_the_motion() -> None:
     for held in (False, True):
         before = sim.q.copy(), sim.v.copy()
         sim.step(control=control if not held else np.array([0.3, -0.2, 9.0]))
-        a = (sim.v - before[1]) / sim.step_size
+        a = (sim.v - before[1]) / sim.dt
         needed = robot.inverse_dynamics(*before, a)[slide]
         force = float(sim.sensors()["a_frc"][0])
         assert force == pytest.approx(needed / 2.0, rel=1e-9)
@@ -475,7 +475,7 @@ def test_touch_and_interaction_of_a_box_that_slides_are_mujocos() -> None:
     for _ in range(5):
         before = order.state(sim.q, sim.v)
         sim.step()
-        expected = reference(model, order, before, order.state(sim.q, sim.v), None, sim.step_size, sim.time)
+        expected = reference(model, order, before, order.state(sim.q, sim.v), None, sim.dt, sim.time)
         assert expected[robot.sensors["below"].slice] > 1.0
         assert_same(sim.sensors(), expected, robot, 1e-3, ("whole", "turning"))
 
@@ -486,7 +486,7 @@ def test_an_impact_is_a_mean_over_the_step() -> None:
     sim.reset(sim.q + np.eye(7)[2] * 1e-4, -np.eye(6)[2])
     v = sim.v[2]
     sim.step()
-    s, h = sim.sensors(), sim.step_size
+    s, h = sim.sensors(), sim.dt
     assert sim.v[2] - v > 0.5
     assert s["acc"][2] * h == pytest.approx(sim.v[2] - v + 9.81 * h, rel=1e-9)
     assert s["below"][0] * h == pytest.approx(3.5 * (sim.v[2] - v + 9.81 * h), rel=1e-6)
@@ -500,7 +500,7 @@ def test_limits_push_as_much_as_they_stop() -> None:
     sim.reset(q, v)
     before = sim.q.copy(), sim.v.copy()
     sim.step()
-    s, a = sim.sensors(), (sim.v - before[1]) / sim.step_size
+    s, a = sim.sensors(), (sim.v - before[1]) / sim.dt
     needed = robot.inverse_dynamics(*before, a)[j.v_slice]
     assert s["l_frc"][0] > 1.0
     assert s["l_frc"][0] == pytest.approx(-needed[0], rel=1e-6)
@@ -565,7 +565,7 @@ def test_sensors_of_robots_with_loops_and_couplings() -> None:
     sim.step()
     held = model.sensor("held").adr[0]
     expected = np.delete(
-        reference(model, order, before, order.state(sim.q, sim.v), None, sim.step_size, sim.time), range(held, held + 3)
+        reference(model, order, before, order.state(sim.q, sim.v), None, sim.dt, sim.time), range(held, held + 3)
     )
     assert abs(expected[robot.sensors["acc"].slice]).max() > 1.0
     of_step = ("acc", "gear_acc", "gear_force", "gear_torque")
@@ -577,7 +577,9 @@ def test_spheres_of_a_simulation_touch() -> None:
     robot = featherweight.load(BOX)
     ball = featherweight.ContactSphere("below", 0.01)
     for contact, steps in (("rigid", 20), ("file", 400)):
-        sim = Simulation(robot, q=robot.start() + np.eye(7)[2] * 0.01, spheres=[ball], ground=True, contact=contact)
+        sim = Simulation(
+            robot, q=robot.start() + np.eye(7)[2] * 0.01, spheres=[ball], shapes=False, ground=True, contact=contact
+        )
         sim.step(steps=steps)
         assert sim.sensors()["below"] == pytest.approx(WEIGHT, rel=1e-3)
 
@@ -655,7 +657,7 @@ def test_readings_are_of_the_last_of_many_steps() -> None:
     np.testing.assert_array_equal(readings[0], readings[1])
     np.testing.assert_array_equal(readings[0], readings[2])
     sim = Simulation(robot, q=q, v=v)
-    sim.run(9 * sim.step_size)
+    sim.run(9 * sim.dt)
     np.testing.assert_array_equal(readings[0], sim.sensors())
     for other in (copy.deepcopy(sim), pickle.loads(pickle.dumps(sim))):
         np.testing.assert_array_equal(other.sensors(), readings[0])

@@ -179,7 +179,7 @@ def test_saved_and_renamed_robots_have_the_same_drives(case: str, tmp_path: Any)
     assert list(again.controls) == list(robot.controls)
     rng = np.random.default_rng(6)
     q, v, u = robot.random_configuration(rng=rng), rng.standard_normal(robot.nv), rng.standard_normal(len(robot.controls))
-    one, other = (fw.Simulation(r, q=q, v=v, step=0.002).forces for r in (robot, again))
+    one, other = (fw.Simulation(r, q=q, v=v, dt=0.002).forces for r in (robot, again))
     act = rng.normal(0.0, 0.01, one.na)
     force = one.of_drives(q, v, u, activation=act)
     np.testing.assert_allclose(other.of_drives(q, v, u, activation=act), force, atol=1e-12)
@@ -227,8 +227,8 @@ VOLTAGE = fw.Servo((fw.DriveInput.VOLTAGE,))
         ({"joint": "j", "servo": fw.Servo(), "motor": fw.DCMotor(1.0, 0.0)}, "constant is 0"),
         ({"joint": "j", "servo": fw.Servo(ranges=((0.0, 1.0),))}, "2 inputs and 1 ranges"),
         ({"joint": "j", "servo": fw.Servo(inputs=(fw.DriveInput.FORCE,), integral=1.0)}, "no position among its inputs"),
-        ({"joint": "j", "servo": fw.Servo(inputs=(fw.DriveInput.VELOCITY,), rate=1.0)}, "no position among its inputs"),
-        ({"joint": "j", "servo": dataclasses.replace(VOLTAGE, rate=1.0), "motor": fw.DCMotor(1.0, 1.0)}, "no position among"),
+        ({"joint": "j", "servo": fw.Servo(inputs=(fw.DriveInput.VELOCITY,), rate_limit=1.0)}, "no position among its inputs"),
+        ({"joint": "j", "servo": dataclasses.replace(VOLTAGE, rate_limit=1.0), "motor": fw.DCMotor(1.0, 1.0)}, "no position"),
         ({"joint": "j", "servo": fw.Servo(inputs=(fw.DriveInput.VELOCITY, fw.DriveInput.POSITION))}, "in the order"),
         ({"joint": "j", "servo": fw.Servo(), "delay": fw.ControlDelay(0.1, 2)}, "takes one control"),
         ({"joint": "j", "delay": fw.ControlDelay(0.1, 0)}, "one sample or more"),

@@ -111,7 +111,7 @@ def test_robots_of_a_fleet_keep_times_of_their_own() -> None:
     fleet.state = many
     fleet.run(0.05)
     for i, begin in enumerate((sim.state, early)):
-        assert fleet.state[i] == sim.advance(begin, steps=round(0.05 / sim.step_size))
+        assert fleet.state[i] == sim.advance(begin, steps=round(0.05 / sim.dt))
     np.testing.assert_allclose(fleet.state.times, [0.15, 0.05], atol=1e-12)
     assert [fleet.state[i].time for i in range(2)] == fleet.state.times.tolist()
     tau = np.zeros((2, fleet.robot.nv))
@@ -211,7 +211,7 @@ def test_sensors_of_robots_at_different_times_are_those_of_each_alone() -> None:
     begins = []
     for steps in (20, 3, 1):
         begins.append(sim.state)
-        sim.run(steps * sim.step_size, control=[0.5])
+        sim.run(steps * sim.dt, control=[0.5])
     begins.append(sim.state)
     fleet = fw.Simulation(sim.robot, q=np.zeros((4, 2)))
     many = fleet.state

@@ -197,7 +197,7 @@ def test_a_step_that_is_refused_says_why_and_keeps_the_state(name: str, by: Any)
         np.testing.assert_array_equal(sim.q, q)
         np.testing.assert_array_equal(sim.v, v)
         with pytest.raises(fw.SimulationError) as again:
-            sim.run(3 * sim.step_size, **inputs)
+            sim.run(3 * sim.dt, **inputs)
         assert str(again.value) == str(caught.value)
 
 

@@ -213,4 +213,4 @@ def test_torques_of_friction_are_kept_for_the_next_step_of_each_robot() -> None:
         for _ in range(100):
             sim.step(external_forces=torque)
         turns = sim.state.arrays["turn"].sum(axis=1)  # (robots, 3)
-        np.testing.assert_allclose(turns, np.tile([0.0, 0.0, -0.1 * sim.step_size], (len(turns), 1)), atol=1e-9)
+        np.testing.assert_allclose(turns, np.tile([0.0, 0.0, -0.1 * sim.dt], (len(turns), 1)), atol=1e-9)

@@ -83,7 +83,7 @@ def function_of_frames(robot: fw.Robot, rng: np.random.Generator) -> CompiledFun
 
 def function_of_contacts(robot: fw.Robot, rng: np.random.Generator) -> CompiledFunction:
     bodies = [b.name for b in robot.bodies]
-    kinds = [str(k) for k in rng.choice(["point", "surface"], size=int(rng.integers(1, 3)))]
+    kinds = [str(k) for k in rng.choice(["point", "weld"], size=int(rng.integers(1, 3)))]
     space = robot.operational_space([fw.BilateralContact(str(rng.choice(bodies)), kind=kind) for kind in kinds])
     names = ["jacobian", "bias", "apply_delassus", "placements", "constrained_dynamics", "delassus", "delassus"]
     if not space.dependence:

@@ -42,7 +42,7 @@ def tree(number: int) -> fw.Robot:
     if number % 2:
         joints = [
             dataclasses.replace(
-                j, damping=float(rng.choice([0.0, 0.1, 10.0])), friction=float(rng.choice([0.0, 0.5])),
+                j, damping=float(rng.choice([0.0, 0.1, 10.0])), dry_friction=float(rng.choice([0.0, 0.5])),
                 stiffness=float(rng.choice([0.0, 1.0, 300.0])) if j.type.nq == 1 else 0.0,
             )
             for j in joints
@@ -106,7 +106,7 @@ def random_scene(rng: np.random.Generator) -> Scene | None:
         if spheres[i].frame != spheres[j].frame and apart[i, j] > 0.0 and radii[i] + radii[j] > 0.0 and rng.random() < 0.3
     ]  # fmt: skip
     arguments: dict[str, Any] = {
-        "step": 1e-3 if (np.array([j.damping for j in robot.joints]) > 0.0).any() else float(rng.choice(STEP_SIZES)),
+        "dt": 1e-3 if (np.array([j.damping for j in robot.joints]) > 0.0).any() else float(rng.choice(STEP_SIZES)),
         "q": q,
         "v": float(rng.choice([0.0, 0.3, 3.0, 10.0])) * rng.standard_normal(robot.nv),
         "spheres": spheres,
@@ -124,7 +124,7 @@ def random_scene(rng: np.random.Generator) -> Scene | None:
     if arguments["integrator"] == "semi-implicit" or rng.random() < 0.5:
         return Scene(robot, arguments, tau, gap, None)
     arguments["actuators"] = servos = random_servos(rng, robot, q)
-    arguments["step"] = float(rng.choice(STEP_SIZES))
+    arguments["dt"] = float(rng.choice(STEP_SIZES))
     return Scene(robot, arguments, tau, gap, 0.1 * rng.standard_normal(len(servos)))
 
 
@@ -154,7 +154,7 @@ def check_step(scene: Scene, sim: fw.Simulation, before: tuple[Array, Array, flo
 
     Forces that separate overlapping bodies may lift them and load springs.
     """
-    robot, h = scene.robot, sim.step_size
+    robot, h = scene.robot, sim.dt
     pushed = FASTEST_PARTING * h
     q, v, energy = before
     kinetic = float(robot.kinetic_energy(q, v)), float(robot.kinetic_energy(sim.q, sim.v))
@@ -172,7 +172,7 @@ def check_step(scene: Scene, sim: fw.Simulation, before: tuple[Array, Array, flo
 def check_momentum(robot: fw.Robot, sim: fw.Simulation, before: tuple[Array, Array, float], tau: Array) -> None:
     """Check that the linear momentum of free bodies changes by the forces of the step, in the world frame."""
     q, v, _ = before
-    h = sim.step_size
+    h = sim.dt
     _, forces, names = sim.contacts()
     outside = np.array([f for f, n in zip(forces, names, strict=True) if " and " not in n]).reshape(-1, 3).sum(axis=0)
     given = sum(
@@ -209,9 +209,7 @@ def test_scenes_gain_nothing_and_however_stepped_are_the_same(rounds: Rounds) ->
                 check_momentum(robot, sim, before, scene.tau)
             states.append((sim.q, sim.v))
         run = scene.start()
-        assert (
-            outcome(run.run, STEPS * run.step_size, every=int(rng.integers(2, 9)), tau=scene.tau, control=scene.control) == said
-        )
+        assert outcome(run.run, STEPS * run.dt, every=int(rng.integers(2, 9)), tau=scene.tau, control=scene.control) == said
         assert run.steps == sim.steps
         np.testing.assert_array_equal(run.q, sim.q)
         np.testing.assert_array_equal(run.v, sim.v)
@@ -253,8 +251,8 @@ def test_what_lies_on_the_ground_has_no_velocity(rounds: Rounds) -> None:
         )  # fmt: skip
         for _ in range(STEPS):
             sim.step()
-            assert np.abs(sim.v).max() < 1e-6 * sim.step_size * 9.81 / half.min()
-        np.testing.assert_allclose(sim.q, q, rtol=0.0, atol=1e-6 * sim.step_size)
+            assert np.abs(sim.v).max() < 1e-6 * sim.dt * 9.81 / half.min()
+        np.testing.assert_allclose(sim.q, q, rtol=0.0, atol=1e-6 * sim.dt)
 
 
 def test_drives_of_any_gains_do_not_diverge(rounds: Rounds) -> None:
@@ -273,7 +271,7 @@ def test_drives_of_any_gains_do_not_diverge(rounds: Rounds) -> None:
         if not sim.forces.nu:
             continue
         targets = start["q"][sim.forces.drives.at]
-        said = outcome(sim.run, STEPS * sim.step_size, control=targets)
+        said = outcome(sim.run, STEPS * sim.dt, control=targets)
         assert said is None or "diverges" not in said
 
 

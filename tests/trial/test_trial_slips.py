@@ -28,7 +28,7 @@ def arm() -> Any:
 
 
 def still(**named: Any) -> Any:
-    return fw.Simulation(arm(), joints=fw.JointOptions(limits=False, friction=False), **named)
+    return fw.Simulation(arm(), joints=fw.JointOptions(limits=False, dry_friction=False), **named)
 
 
 V = np.zeros(7)

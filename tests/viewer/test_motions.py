@@ -93,7 +93,7 @@ def test_charts_are_written_to_files(tmp_path: Path) -> None:
 
 
 def test_films_last_as_long_as_the_motion_and_show_it(tmp_path: Path) -> None:
-    motion_of(flyer(), T=5).save(tmp_path / "film.gif", rate=8.0, size=(48, 32))
+    motion_of(flyer(), T=5).save(tmp_path / "film.gif", fps=8.0, size=(48, 32))
     frames: list[Array] = []
     with PIL.open(tmp_path / "film.gif") as film:
         assert film.size == (48, 32)
@@ -115,8 +115,8 @@ def test_what_cannot_be_drawn_is_refused_by_name(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"Trajectory.load\(path, robot\)"):
             draw()
     assert fw.Trajectory.load(tmp_path / "motion.npz", robot).system is robot
-    with pytest.raises(ValueError, match="rate must be a positive number"):
-        motion.save(tmp_path / "film.gif", rate=0.0)
+    with pytest.raises(ValueError, match="fps must be a positive number"):
+        motion.save(tmp_path / "film.gif", fps=0.0)
     with pytest.raises(ValueError, match=r"2 robots; select one with of\(0\)"):
         fw.Trajectory(motion.times, np.stack([motion.q] * 2, 1), np.stack([motion.v] * 2, 1), system=robot).plot()
     assert not (tmp_path / "film.gif").exists()

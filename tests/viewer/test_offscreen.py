@@ -162,7 +162,7 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
 
 def test_a_film_has_its_frames_and_its_rate(tmp_path: Path) -> None:
     frames = [np.full((8, 10, 3), 40 * k, np.uint8) for k in range(5)]
-    save_film(tmp_path / "film.gif", frames, rate=20.0)
+    save_film(tmp_path / "film.gif", frames, fps=20.0)
     with Image.open(tmp_path / "film.gif") as film:
         assert (film.n_frames, film.size, film.info["duration"]) == (5, (10, 8), 50)
     for path, given in (("film.txt", frames), ("film.gif", [])):

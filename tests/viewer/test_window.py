@@ -295,7 +295,7 @@ def test_without_a_port_the_next_free_one_is_taken_and_told(
 def test_a_line_says_where_the_page_is_and_how_it_ends(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Check the window of a robot, and that of a simulation."""
     robot = arm(tmp_path)
-    sim = featherweight.Simulation(robot, joints=featherweight.JointOptions(limits=False, friction=False))
+    sim = featherweight.Simulation(robot, joints=featherweight.JointOptions(limits=False, dry_friction=False))
     for made in (lambda: Window(robot, port=0), lambda: sim.view(port=0)):
         with made() as window:
             line = f"featherweight: open {window.url} in a browser; the page lasts until close() or the end of the program\n"

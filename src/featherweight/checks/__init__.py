@@ -8,7 +8,7 @@ An error names the function, the argument, what it must be, and the value: "Join
 Wrong numbers, arrays and choices raise ValueError; objects of another class, texts and switches raise TypeError.
 """
 
-from .caller import warn_caller
+from ..caller import warn_caller
 from .checking import checked
 from .hints import CHECKED_LATER
 from .kinds import (
@@ -30,6 +30,7 @@ from .kinds import (
     shown,
     tuple_of,
 )
+from .labels import check_labels
 from .numeric_kinds import (
     ARRAY,
     BOUND,
@@ -91,6 +92,7 @@ __all__ = [
     "Size",
     "argument",
     "array_of",
+    "check_labels",
     "checked",
     "dict_of",
     "either",

@@ -7,7 +7,7 @@ import types
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from ..names import listed, moved_keywords, public_signature, unknown_keyword
+from ..names import listed, moved_keywords, public_signature, renamed_keywords, unknown_keyword
 from ..summaries import described
 from .hints import kinds_of
 from .kinds import Kind, Refused
@@ -96,6 +96,8 @@ def _checking(function: Any, cls: type | None) -> Any:
                             raise _refusal(refused, kind, x, name, function, args, named) from None
                 elif not function.__code__.co_flags & _ANY_KEYWORDS:
                     owner, own = public_signature(function, args)
+                    if now := renamed_keywords(owner, named):
+                        return call(*args, **now)
                     raise moved_keywords(owner, named) or unknown_keyword(owner, name, own)
         try:
             return function(*given, **named)

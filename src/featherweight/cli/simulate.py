@@ -33,7 +33,7 @@ def drop_robot(
     file: RobotFile,
     base: Annotated[Base | None, typer.Option(help="Base of the robot.", show_default="floating, if possible")] = None,
     seconds: Annotated[float, typer.Option("--time", min=1e-3, help="Duration [s].")] = 2.0,
-    step: Annotated[float, typer.Option(min=1e-6, help="Time step [s].")] = 1e-3,
+    dt: Annotated[float, typer.Option(min=1e-6, help="Time step [s].")] = 1e-3,
     height: Annotated[float, typer.Option(min=0.0, help="Initial height above the ground [m].")] = 0.2,
     hold: Annotated[float, typer.Option(min=0.0, help="Stiffness of springs that hold the posture [N m/rad].")] = 0.0,
     friction: Annotated[float, typer.Option(min=0.0, help="Coefficient of Coulomb friction.")] = 0.8,
@@ -51,7 +51,7 @@ def drop_robot(
     loaded = _built(with_springs(description, hold), base)
     try:
         options = ContactOptions(law=contact, friction=friction, restitution=restitution)
-        sim, touching = _scene(loaded, step, height, options)
+        sim, touching = _scene(loaded, dt, height, options)
         console.print(f"{loaded.name}: {loaded.nv} degrees of freedom, {touching}")
         _compile(sim, console)
     except (ValueError, SimulationError) as error:
@@ -84,7 +84,7 @@ def _built(description: Description, base: Base | None) -> Robot:
         return build(description, "fixed")
 
 
-def _scene(robot: Robot, step: float, height: float, contact: ContactOptions) -> tuple[Simulation, str]:
+def _scene(robot: Robot, dt: float, height: float, contact: ContactOptions) -> tuple[Simulation, str]:
     """Return a simulation and a description of what may touch.
 
     The robot starts at its file's configuration if the file has a floor, or else above a ground if it floats.
@@ -92,11 +92,11 @@ def _scene(robot: Robot, step: float, height: float, contact: ContactOptions) ->
     if shapes_have_something_to_touch(robot, None):
         start = next((robot.configurations[name] for name in ("home", "qpos0") if name in robot.configurations), None)
         count = len(touching_pairs(robot))
-        return Simulation(robot, step, q=start, contact=contact), f"{count} pairs of the file's shapes can touch"
+        return Simulation(robot, dt, q=start, contact=contact), f"{count} pairs of the file's shapes can touch"
     spheres = spheres_of(robot) if any(j.type is JointType.FLOATING for j in robot.joints) else []
     ground = Plane() if spheres else None
     q = above_ground(robot, spheres, height)
-    sim = Simulation(robot, step, q=q, spheres=spheres, ground=ground, contact=contact)
+    sim = Simulation(robot, dt, q=q, shapes=False, spheres=spheres, ground=ground, contact=contact)
     return sim, _what_may_touch(robot, spheres) if spheres else "no contacts, because the base is fixed"
 
 
@@ -110,7 +110,7 @@ def _compile(sim: Simulation, console: Any) -> None:
     """Compile the machine code in advance, so that the time does not count."""
     with console.status("compiling (a few seconds the first time on a machine; later loaded from disk)"):
         q = sim.q
-        sim.run(2 * sim.step_size, every=2)
+        sim.run(2 * sim.dt, every=2)
         sim.reset(q)
 
 
@@ -152,19 +152,19 @@ def _simulate(sim: Simulation, seconds: float, console: Any) -> tuple[Trajectory
 
     The energies are kinetic, potential and total.
     """
-    every = max(1, round(1.0 / (FRAMES * sim.step_size)))
+    every = max(1, round(1.0 / (FRAMES * sim.dt)))
     parts = [sim.run(0.0)]
     energies = [_energies(sim)]
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()
     failed = None
-    total = round(seconds / sim.step_size)
+    total = round(seconds / sim.dt)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("simulating", total=total, rate="")
         begun = time.perf_counter()
         while sim.steps < total:
             count = min(every, total - sim.steps)
             try:
-                parts.append(sim.run(count * sim.step_size, every=count).last())
+                parts.append(sim.run(count * sim.dt, every=count).last())
             except SimulationError as error:
                 failed = error
                 break

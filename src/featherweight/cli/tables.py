@@ -43,7 +43,7 @@ def joint_forces_table(robot: Robot) -> Table | None:
     columns: dict[str, Callable[[MovingJoint], str]] = {
         "armature": lambda j: _nonzero(j.armature),
         "damping": lambda j: _coefficients(j.damping, j.damping_poly),
-        "dry friction": lambda j: _nonzero(j.friction),
+        "dry friction": lambda j: _nonzero(j.dry_friction),
         "stiffness": lambda j: _coefficients(j.stiffness, j.stiffness_poly),
         "at rest": lambda j: f"{j.rest:.4g}" if sprung(j) else "",
         "greatest force": lambda j: f"{j.effort:.4g}" if math.isfinite(j.effort) else "",

@@ -31,13 +31,15 @@ class Input(NamedTuple):
     """An array argument: its name and its core shape. The default of an optional argument is zero.
 
     An argument on a manifold has a program `rate` of (x, tangent), which returns the change of x along a tangent. Derivatives
-    are with respect to tangents.
+    are with respect to tangents. `labels` are the names of the numbers along the last axis, if they have any (see
+    `check_labels`).
     """
 
     name: str
     shape: CoreShape
     optional: bool = False
     rate: Program | None = None
+    labels: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ..checks import check_labels
 from .algorithm_choice import Way
 from .arguments import batch_axes, given_results, result_type
 from .backends import backend
@@ -120,6 +121,9 @@ class Runner:
         return self.executable
 
     def _arrays(self, executable: Executable, args: tuple[Any, ...]) -> list[Any]:
+        for x, p in zip(args, self.program.inputs, strict=True):
+            if p.labels and type(x) not in TYPES:
+                check_labels(f"{self.name}: {p.name}", x, p.labels)
         return [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
 
     def _require_traced(self, what: str) -> None:

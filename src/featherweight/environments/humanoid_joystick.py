@@ -135,4 +135,4 @@ def _as_driven(j: Joint, dry_friction: bool) -> Joint:
         return j
     armature = next(x for part, x in ARMATURES.items() if part in j.name)
     damping = next((x for part, x in GAINS.items() if part in j.name), STRONG)[1]
-    return replace(j, armature=armature, damping=damping, friction=DRY * dry_friction)
+    return replace(j, armature=armature, damping=damping, dry_friction=DRY * dry_friction)

@@ -271,4 +271,4 @@ def _as_driven(j: Joint, dry_friction: bool) -> Joint:
     if j.type is not JointType.REVOLUTE:
         return j
     friction = 1.0 if "calf" in j.name else 0.3
-    return replace(j, armature=0.005, damping=0.5, friction=friction * dry_friction)
+    return replace(j, armature=0.005, damping=0.5, dry_friction=friction * dry_friction)

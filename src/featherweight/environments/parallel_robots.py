@@ -93,7 +93,7 @@ class ParallelRobots:
         contacts = self.simulation.contact_arrays
         if which is not EVERY:
             contacts = contacts.of(which)
-        return Forces(contacts, self.touching_links, self.simulation.step_size)
+        return Forces(contacts, self.touching_links, self.simulation.dt)
 
     def _numbers_of_touching_links(self) -> Array:
         """Return the links of `Simulation.touching_links` (n, 2) as indices among all links, -1 for the world."""

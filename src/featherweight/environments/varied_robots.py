@@ -39,7 +39,7 @@ def randomize(simulation: Simulation, noise: ResetNoise, variation: Variation) -
     rubbing[:, 6:] = between(variation.dry_friction, rest[:, :joints])
     simulation.vary(
         parameters=parameters, armature=between(ARMATURE, rest[:, joints : 2 * joints]) * robot.armature,
-        friction=between(FRICTION, friction) / SURFACE, joint_friction=rubbing,
+        friction=between(FRICTION, friction) / SURFACE, dry_friction=rubbing,
     )  # fmt: skip
 
 

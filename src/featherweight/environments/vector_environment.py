@@ -112,7 +112,7 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self._use = Use(f"the environment {type(self.task).__name__}", "make one for each thread")
         self.robots = ParallelRobots(self.task.read(), num_envs, integrator, contact, threads)
-        self.dt = self.task.frame_skip * self.simulation.step_size  # [s] length of an environment step
+        self.dt = self.task.frame_skip * self.simulation.dt  # [s] length of an environment step
         self.render_mode, self._size, self._camera = render_mode, size, camera_name
         if camera_name is not None:
             self.simulation.robot.camera_placement(camera_name)  # raises an error for a camera that the robot does not have

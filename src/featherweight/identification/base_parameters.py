@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix, Vector
-from ..checks import SeedOrNone, array_of, checked
+from ..checks import array_of, checked
 from ..engine.trace import evaluate
 from ..extras import imports_from_extra
 from ..robot.linear_parameters import Chosen, Regressor
@@ -20,6 +20,7 @@ from ..summaries import Several, summarized
 from .data import deviations_of, stacked
 
 DEPENDENT = 1e-8  # residual of a dependent column, relative to its length; loops are closed to 1e-12
+SEED = 0  # of the random states, which do not change the result but for rounding
 SHOWN = 1e-7  # smaller coefficients of normalized columns are rounding errors
 
 
@@ -103,8 +104,8 @@ class BaseParameters:
 
 
 @checked
-def base_parameters(robot: Robot, friction: Chosen = False, armature: Chosen = False, rng: SeedOrNone = 0) -> BaseParameters:
-    """Return the base parameters of a robot, with `friction` and `armature` as in `Robot.extended_regressor`.
+def base_parameters(robot: Robot, joint_friction: Chosen = False, armature: Chosen = False) -> BaseParameters:
+    """Return the base parameters of a robot, with `joint_friction` and `armature` as in `Robot.extended_regressor`.
 
     Their number is the rank of the regressor at random states, by QR with column pivoting. In the order of the bodies, each
     parameter that is independent of earlier ones begins a group; dependent parameters are added to groups, as by Gautier and
@@ -112,7 +113,7 @@ def base_parameters(robot: Robot, friction: Chosen = False, armature: Chosen = F
 
     Raises ImportError without scipy, and ArithmeticError if the regressor is too ill-conditioned.
     """
-    regressor, rng = robot.extended_regressor(friction, armature), np.random.default_rng(rng)
+    regressor, rng = robot.extended_regressor(joint_friction, armature), np.random.default_rng(SEED)
     p = len(regressor.names)
     W = _random_regressor(robot, regressor, 4 * p, rng)
     norms = np.linalg.norm(W, axis=0)

@@ -64,7 +64,7 @@ def fit_inertial_parameters(
     Y, forces = stacked(regressor, (q, v, a), tau)
     sigma = deviations_of(Y, forces, deviations)
     known = pseudo_inertia(before.reshape(-1, 10))
-    L = np.linalg.cholesky(_measure(known))
+    L = np.linalg.cholesky(measure(known))
     T, X0 = _from_scaled(L), np.linalg.solve(L, np.swapaxes(np.linalg.solve(L, known), 1, 2))
     own = np.einsum("snbi,bij->snbj", Y[..., :count].reshape(*Y.shape[:2], -1, 10), T)
     A = np.concatenate([own.reshape(*Y.shape[:2], count), Y[..., count:]], axis=-1) / sigma[:, None]
@@ -78,8 +78,8 @@ def fit_inertial_parameters(
     return InertialFit(inertial, joints, np.sqrt(np.mean(rest**2, axis=0)))
 
 
-def _measure(P: Array) -> Array:
-    """Return L Lᵀ of the header."""
+def measure(P: Array) -> Array:
+    """Return L Lᵀ of the header, the modified P0 (n, 4, 4)."""
     mass = P[:, 3, 3]
     there = mass > 0.0
     m = np.where(there, mass, UNKNOWN[0] * float(np.mean(np.maximum(mass, 0.0))) or UNKNOWN[0])

@@ -57,6 +57,10 @@ def describe(
     whose shapes do not collide.
 
     Raises ModelError for duplicate or unknown names, and for bodies that are the child of two joints.
+
+        body = featherweight.Body("pole", featherweight.Inertia(1.0, (0.0, 0.0, 0.5), np.diag([0.1, 0.1, 0.01])))
+        hinge = featherweight.Joint("hinge", "revolute", None, "pole", axis=(0.0, 1.0, 0.0))
+        robot = featherweight.build(featherweight.describe([body], [hinge]))
     """
     description = Description(
         name=name,

@@ -159,9 +159,9 @@ def require_transmissions(d: Description) -> None:
             raise ModelError(f"{where}: it has neither terms nor a path; give it one of them")
         if problem := _path_problem(t.path):
             raise ModelError(f"{where}: {problem}; correct its path")
-        for key in ("stiffness", "damping", "friction"):
+        for key in ("stiffness", "damping", "dry_friction"):
             if getattr(t, key) < 0.0:
-                raise ModelError(f"{where}: the {key} is negative ({getattr(t, key):g}); correct it")
+                raise ModelError(f"{where}: the {key.replace('_', ' ')} is negative ({getattr(t, key):g}); correct it")
         for what, (lower, upper) in {"limit": (t.lower, t.upper), "rest": t.rest, "force": t.force}.items():
             if lower > upper:
                 raise ModelError(f"{where}: the lower {what} {lower:g} is above the upper one, {upper:g}; exchange them")
@@ -205,10 +205,10 @@ def _servo_problem(a: Actuator) -> str:
         )
     if list(servo.inputs) != [x for x in DriveInput if x in servo.inputs]:
         return f"the inputs of its servo are {', '.join(servo.inputs)}; give each once, in the order {', '.join(DriveInput)}"
-    limited = math.isfinite(servo.rate) and (motor is None or not {*servo.inputs} - {DriveInput.VOLTAGE})
+    limited = math.isfinite(servo.rate_limit) and (motor is None or not {*servo.inputs} - {DriveInput.VOLTAGE})
     if DriveInput.POSITION not in servo.inputs and (servo.integral or limited):
         return "its servo has an integral or a rate, and no position among its inputs; leave them out, or add the input"
-    if min(servo.integral, servo.integral_limit, servo.rate) < 0.0:
+    if min(servo.integral, servo.integral_limit, servo.rate_limit) < 0.0:
         return "the integral gain, its limit and the rate of its servo must not be negative; correct them"
     if motor is None:
         return "a voltage is an input of a motor; give the actuator one" if DriveInput.VOLTAGE in servo.inputs else ""

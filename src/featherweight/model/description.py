@@ -23,9 +23,11 @@ from ..checks import (
     one_of,
 )
 from ..names import Named, missing_attribute
+from ..providers import provided
 from . import editing
+from .decomposition import Decomposition
 from .formats.saving import save_description
-from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, PoseLike, VectorLike
+from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, PoseLike, Shape, VectorLike
 
 BY_NAME = "bodies", "joints", "frames", "loops", "couplings", "closures", "shapes", "tendons", "actuators", "cameras", "sensors"
 
@@ -86,6 +88,8 @@ class Description(Contents):
         For a joint with several coordinates, the position is its part of q, as in `Robot`. Joints that follow locked joints by
         couplings are locked too. Loops remain, except those in which nothing can move; these must be closed at the given
         positions. Raises ModelError for positions that contradict couplings or leave loops open.
+
+            featherweight.read("arm.urdf").locked({"elbow": 0.5})
         """
         return editing.locking.locked(self, positions)
 
@@ -144,6 +148,8 @@ class Description(Contents):
         """Return the description with mass added to a body, in its frame, or to the body of a frame, in that frame.
 
         A number is the mass [kg] of a point at the origin of the body or frame. The combined inertia is exact.
+
+            featherweight.read("arm.urdf").with_payload("hand", 0.5)  # [kg]
         """
         return editing.adding.with_payload(self, on, _payload(inertia))
 
@@ -161,6 +167,20 @@ class Description(Contents):
         return editing.adding.with_inertias(self, given, density)
 
     @checked
+    def decomposed(self, options: Decomposition = Decomposition()) -> Description:  # noqa: B008  # frozen
+        """Return the description with collision meshes replaced by convex parts, which CoACD computes (extra "decomposition").
+
+        Otherwise the convex hull of a mesh stands for it in contacts and distances. The mesh itself remains for pictures. A
+        mesh that is convex, flat or missing remains as it is. Sensors and contact pairs of a mesh are those of its parts. The
+        parts are kept on disk, by the content of the mesh and the options. `unused` and `report()` list the numbers of parts.
+
+        Raises ImportError without the package coacd, ModelError for unknown bodies and for a mesh that CoACD cannot decompose,
+        and MeshError for a mesh file that cannot be read.
+        """
+        found: Description = provided("Description.decomposed")(self, options)
+        return found
+
+    @checked
     def with_joint(
         self,
         joint: str | Sequence[str],
@@ -169,7 +189,7 @@ class Description(Contents):
         effort: float | None = None,
         velocity: float | None = None,
         damping: float | None = None,
-        friction: float | None = None,
+        dry_friction: float | None = None,
         stiffness: float | None = None,
         rest: float | None = None,
         armature: float | None = None,
@@ -180,8 +200,12 @@ class Description(Contents):
         [rad/s, m/s] are the greatest of either sign. The others are those of `Joint`: damping [N m s/rad, N s/m], dry friction
         [N m, N], stiffness [N m/rad, N/m] and rest position of the spring, and armature [kg m², kg]. Actuators of MJCF files
         keep their own ranges. Raises ValueError for limits in the wrong order and for negative numbers.
+
+            featherweight.read("arm.urdf").with_joint("elbow", limits=(-1.0, 1.0), dry_friction=0.2)
         """
-        given = {"velocity": velocity, "damping": damping, "friction": friction, "stiffness": stiffness, "armature": armature}
+        given = {
+            "velocity": velocity, "damping": damping, "dry_friction": dry_friction, "stiffness": stiffness, "armature": armature
+        }  # fmt: skip
         for name, x in {**given, "effort": effort}.items():
             if x is not None and not x >= 0.0:
                 raise ValueError(f"with_joint: {name} must not be negative; got {x!r}")
@@ -194,6 +218,32 @@ class Description(Contents):
                 raise ValueError(f"with_joint: limits must be (lower, upper), with lower <= upper; got {limits!r}")
             changes |= {"lower": lower, "upper": upper}
         return editing.joint_properties.with_joint(self, (joint,) if isinstance(joint, str) else tuple(joint), changes)
+
+    @checked
+    def with_shape(self, shape: Shape) -> Description:
+        """Return the description with an additional shape, on a link or on the ground (None or "world").
+
+        `Robot.with_obstacles` adds shapes to a robot that is built already. Raises ModelError for the name of another shape and
+        for an unknown link; `build` checks its size.
+
+            ball = featherweight.Shape("ball", "hand", "sphere", (0.05,))
+            featherweight.read("arm.urdf").with_shape(ball)
+        """
+        return editing.shapes.with_shape(self, shape)
+
+    @checked
+    def with_friction(self, friction: float, on: str | Sequence[str] | None = None) -> Description:
+        """Return the description with a coefficient of Coulomb friction of its collision shapes.
+
+        They are all, or those `on` a link or of a name, or several of these. The friction of joints is `dry_friction` of
+        `with_joint`. Contact pairs of MJCF files keep their own. Raises ValueError for a negative coefficient.
+
+            featherweight.read("arm.urdf").with_friction(0.4, on="hand")
+        """
+        if not friction >= 0.0:
+            raise ValueError(f"with_friction: friction must not be negative; got {friction!r}")
+        names = (on,) if isinstance(on, str) else None if on is None else tuple(on)
+        return editing.shapes.with_friction(self, friction, names)
 
     @checked
     def with_joint_type(self, joint: str | Sequence[str], kind: JointType | Any, axis: VectorLike | None = None) -> Description:
@@ -232,5 +282,7 @@ class Description(Contents):
 
         Warns (ModelWarning) about contents that the file cannot hold, by name. Raises ModelError for closures in a .urdf file,
         and for bodies nested deeper than MuJoCo reads.
+
+            featherweight.read("arm.urdf").locked({"elbow": 0.5}).save("stiff.urdf")
         """
         save_description(self, path)

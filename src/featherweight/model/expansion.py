@@ -292,8 +292,8 @@ class _Expansion:
             MovingJoint(
                 len(self.moving), joint.name, joint.type, parent.body, joint.child, joint.axis,
                 slice(q, self.nq), slice(v, len(self.rows)), joint.lower, joint.upper, joint.armature,
-                joint.damping, joint.friction, joint.stiffness, joint.rest, joint.effort, joint.velocity,
-                joint.limit_softness, joint.friction_softness, joint.effort_range, joint.drive_compensates,
+                joint.damping, joint.dry_friction, joint.stiffness, joint.rest, joint.effort, joint.velocity,
+                joint.limit_softness, joint.dry_friction_softness, joint.effort_range, joint.drive_compensates,
                 joint.damping_poly, joint.stiffness_poly, joint.rest_pose,
             )
         )  # fmt: skip

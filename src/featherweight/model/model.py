@@ -51,13 +51,13 @@ class MovingJoint(SuggestsNames):
     upper: float
     armature: float
     damping: float = 0.0  # this and the following as in `Joint`
-    friction: float = 0.0
+    dry_friction: float = 0.0
     stiffness: float = 0.0
     rest: float = 0.0
     effort: float = math.inf
     velocity: float = math.inf
     limit_softness: Softness = DEFAULT_SOFTNESS
-    friction_softness: Softness = DEFAULT_SOFTNESS
+    dry_friction_softness: Softness = DEFAULT_SOFTNESS
     effort_range: tuple[float, float] | None = None
     drive_compensates: bool = False
     damping_poly: tuple[float, float] = NO_POLY
@@ -206,6 +206,7 @@ class Model:
     actuators: tuple[Actuator, ...] = ()
     configurations: tuple[Configuration, ...] = ()
     shape_links: tuple[str | None, ...] = ()  # the link of each shape in the file; None for the ground
+    obstacles: frozenset[str] = frozenset()  # shapes on the ground that bodies whose joints are on the ground may touch, too
     link_centers: tuple[tuple[str, Vector], ...] = ()  # centres of mass of links with shapes, in their frames
     disabled_collisions: tuple[tuple[str | None, str | None], ...] = ()  # pairs of links with shapes
     contact_pairs: tuple[ContactPair, ...] = ()

@@ -228,7 +228,8 @@ class _ModelSensors:
         if sensed is None:
             return ()
         if sensed.kind is SensedKind.GEOM:
-            found = [k for k, shape in enumerate(self.d.shapes) if shape.name == sensed.name][:1]
+            parts = [k for k, shape in enumerate(self.d.shapes) if shape.part_of == sensed.name]
+            found = parts or [k for k, shape in enumerate(self.d.shapes) if shape.name == sensed.name][:1]
         else:
             found = [k for k, shape in enumerate(self.d.shapes) if shape.body == sensed.name]
         if not found:

@@ -22,7 +22,7 @@ from .types import (
     rotation_defect,
 )
 
-NONNEGATIVE = ("armature", "damping", "friction", "stiffness", "effort", "velocity")
+NONNEGATIVE = ("armature", "damping", "dry_friction", "stiffness", "effort", "velocity")
 SKEWED = 1e-3  # deviation of a rotation whose numbers are rounded to four digits
 ON_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
 
@@ -91,7 +91,7 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...], Any]]:
             j.armature,
             j.zero,
             j.damping,
-            j.friction,
+            j.dry_friction,
             j.stiffness,
             j.rest,
             *j.damping_poly,
@@ -111,7 +111,7 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...], Any]]:
         yield f"coupling {c.name!r}", (c.offset, *(x for _, coefficients in c.terms for x in coefficients)), c
     for t in d.tendons:
         finite = (x for x in (t.lower, t.upper, *t.rest, *t.force) if not math.isinf(x))
-        own = (t.stiffness, t.damping, t.friction, *t.stiffness_poly, *t.damping_poly, *(c for _, c in t.terms), *finite)
+        own = (t.stiffness, t.damping, t.dry_friction, *t.stiffness_poly, *t.damping_poly, *(c for _, c in t.terms), *finite)
         yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node))), t
     for s in d.shapes:
         fluid = () if s.fluid is None else (*s.fluid[:5], *s.fluid.added_mass, *s.fluid.added_inertia)

@@ -47,7 +47,7 @@ class PD:
     A simulation evaluates these drives at the end of its step (implicitly), so that any gains are stable:
 
         sim = featherweight.Simulation(robot, 0.01, actuators=featherweight.PD(80.0, 3.0))
-        sim.step(control=targets)
+        sim.step(control=q)  # targets
 
     To follow a moving target with the velocity w, give u + w damping / stiffness.
     """

@@ -28,7 +28,7 @@ class Servo:
     """A controller of a drive of length l: kp (u_p - l) + kv (u_v - l') + u_f + ki z, with z' = u_p - l.
 
     A set point that is not among the `inputs` is zero. The drive's states, if present, are in this order: the first input
-    after the limit `rate`, and z.
+    after `rate_limit`, and z.
     """
 
     inputs: tuple[DriveInput | Any, ...] = (DriveInput.POSITION, DriveInput.VELOCITY)
@@ -37,7 +37,7 @@ class Servo:
     damping: float = 0.0  # kv
     integral: float = 0.0  # ki
     integral_limit: float = math.inf  # limit of z
-    rate: float = math.inf  # greatest rate of the first input, which is a position unless the servo controls a motor
+    rate_limit: float = math.inf  # greatest rate of the first input, which is a position unless the servo controls a motor
     early: bool = False  # True: the force uses z after the step
     states: Range = UNBOUNDED  # limits of its states, without a motor
 
@@ -97,9 +97,9 @@ class DCMotor:
     constant: float  # K [N m/A, V s/rad]
     voltage: float = math.inf  # greatest voltage that the servo sets
     time_constant: float = 0.0  # [s], inductance over resistance
-    current_rate: float = math.inf  # greatest rate of the current [A/s]
+    current_rate_limit: float = math.inf  # greatest rate of the current [A/s]
     winding: Winding | None = None
-    friction: LuGre | None = None
+    lugre: LuGre | None = None
     cogging: Cogging | None = None
 
 

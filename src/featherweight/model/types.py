@@ -172,17 +172,30 @@ PoseLike = Annotated[Pose | Any, POSE]
 """A pose; constructors take homogeneous matrices (4, 4) too."""
 
 
-def _rotational(x: Any) -> tuple[float, ...]:
-    """Return six moments and products of inertia, which may be given as a symmetric matrix."""
+class Moments(NamedTuple):
+    """Moments and products of inertia [kg m²], row by row of the upper triangle of the symmetric matrix."""
+
+    xx: float
+    xy: float
+    xz: float
+    yy: float
+    yz: float
+    zz: float
+
+
+def _rotational(x: Any) -> Moments:
+    """Return moments and products of inertia: six numbers in the order of `Moments`, or a symmetric matrix."""
+    if type(x) is Moments:
+        return x
     if not (isinstance(x, tuple | list) or (isinstance(x, np.ndarray) and x.ndim)) or len(x) != 3:
-        return SIX.convert(x)  # type: ignore[no-any-return]
+        return Moments._make(SIX.convert(x))
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = MATRIX.convert(x)
     if not np.allclose((xy, xz, yz), (yx, zx, zy), rtol=1e-9, atol=1e-9 * max(map(abs, (xx, yy, zz)))):
         raise Refused(", which is not symmetric")
-    return (xx, xy, xz, yy, yz, zz)
+    return Moments(xx, xy, xz, yy, yz, zz)
 
 
-SIX = numbers(6)
+SIX, TEN = numbers(6), numbers(10)
 ROTATIONAL = Kind("six numbers (xx, xy, xz, yy, yz, zz) or a symmetric matrix (3, 3)", _rotational)
 
 
@@ -190,13 +203,39 @@ ROTATIONAL = Kind("six numbers (xx, xy, xz, yy, yz, zz) or a symmetric matrix (3
 class Inertia(NamedTuple):
     """Mass [kg], centre of mass [m], and rotational inertia about that centre (xx, xy, xz, yy, yz, zz) [kg m²].
 
-    All are given in one frame. A symmetric matrix (3, 3) becomes the six numbers of the rotational inertia; lists and arrays
-    become tuples.
+    All are given in one frame. The rotational inertia is a symmetric matrix (3, 3) or six numbers, which become `Moments` with
+    the names xx, xy, xz, yy, yz, zz. The ten `parameters`, as of `Robot.inertial_parameters`, have another order, and are about
+    the frame's origin: `Inertia.of_parameters(p)` converts them.
+
+        rod = featherweight.Inertia(2.0, (0.0, 0.0, 0.5), np.diag([0.17, 0.17, 0.001]))
+        rod.rotational.xx, rod.parameters[4]  # about the centre of mass; about the origin
     """
 
     mass: float = 0.0
     center: VectorLike = (0.0, 0.0, 0.0)
-    rotational: Annotated[tuple[float, float, float, float, float, float] | Any, ROTATIONAL] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    rotational: Annotated[Moments | Any, ROTATIONAL] = Moments(*[0.0] * 6)
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The ten parameters m, m x, m y, m z, Ixx, Ixy, Iyy, Ixz, Iyz, Izz, whose moments are about the frame's origin."""
+        m, (x, y, z), (xx, xy, xz, yy, yz, zz) = self
+        return (
+            m, m * x, m * y, m * z, xx + m * (y * y + z * z), xy - m * x * y, yy + m * (x * x + z * z), xz - m * x * z,
+            yz - m * y * z, zz + m * (x * x + y * y),
+        )  # fmt: skip
+
+    @classmethod
+    def of_parameters(cls, parameters: Any) -> Inertia:
+        """Return the inertia of ten parameters, in the order of `parameters`. Raises ValueError for other numbers."""
+        m, hx, hy, hz, xx, xy, yy, xz, yz, zz = argument("Inertia.of_parameters: parameters", parameters, TEN)
+        if m == 0.0 and (hx or hy or hz):
+            raise ValueError(f"Inertia.of_parameters: without mass, its first moment must be zero; got {(hx, hy, hz)}")
+        x, y, z = (hx / m, hy / m, hz / m) if m else (0.0, 0.0, 0.0)
+        moments = Moments(
+            xx - m * (y * y + z * z), xy + m * x * y, xz + m * x * z, yy - m * (x * x + z * z), yz + m * y * z,
+            zz - m * (x * x + y * y),
+        )  # fmt: skip
+        return cls(m, (x, y, z), moments)
 
 
 @checked
@@ -267,13 +306,13 @@ class Joint:
     upper: float = math.inf  # for a spherical joint, the greatest angle of its rotation from zero
     zero: float = 0.0  # coordinate in the file at which the child lies at `placement` (MJCF `ref`)
     damping: float = 0.0  # joint force per velocity [N m s/rad, N s/m]
-    friction: float = 0.0  # greatest force of dry friction [N m, N]
+    dry_friction: float = 0.0  # greatest force of dry friction [N m, N]
     stiffness: float = 0.0  # of the spring [N m/rad, N/m]
     rest: float = 0.0  # coordinate at which the spring's force is zero
     effort: float = math.inf  # greatest force of the joint's drive [N m, N]
     velocity: float = math.inf  # greatest velocity [rad/s, m/s]; files write 0 if it is unknown
     limit_softness: Softness = DEFAULT_SOFTNESS
-    friction_softness: Softness = DEFAULT_SOFTNESS
+    dry_friction_softness: Softness = DEFAULT_SOFTNESS
     effort_range: tuple[float, float] | None = None  # least and greatest force of the drive, if not ±effort
     drive_compensates: bool = False  # the drive supplies the gravity compensation, within its effort
     damping_poly: tuple[float, float] = NO_POLY  # b, c in the force damping v + b |v| v + c v³ [N m s²/rad², N m s³/rad³, ...]
@@ -426,6 +465,7 @@ class Shape:
     adhesion: float = 0.0  # [N] pull of each contact; the values of two shapes are added
     gap: float = 0.0  # [m] range of adhesion beyond the margin; the values of two shapes are added
     fluid: FluidCoefficients | None = None  # for primitive shapes; a link with any has the drag of these only
+    part_of: str | None = None  # the mesh of which it is a convex part: sensors of that shape are those of its parts
 
 
 @checked
@@ -476,14 +516,14 @@ class Tendon:
     stiffness: float = 0.0  # [N/m, N m/rad]
     rest: tuple[float, float] = (0.0, 0.0)  # lengths between which the spring is slack
     damping: float = 0.0  # [N s/m, N m s/rad]
-    friction: float = 0.0  # greatest force of dry friction [N, N m]
+    dry_friction: float = 0.0  # greatest force of dry friction [N, N m]
     force: tuple[float, float] = (-math.inf, math.inf)
     """Least and greatest sum of the forces of all drives along the tendon, before their limits and gears.
 
     If the sum is beyond, all forces are scaled.
     """
     limit_softness: Softness = DEFAULT_SOFTNESS
-    friction_softness: Softness = DEFAULT_SOFTNESS
+    dry_friction_softness: Softness = DEFAULT_SOFTNESS
     damping_poly: tuple[float, float] = NO_POLY  # as those of `Joint`
     stiffness_poly: tuple[float, float] = NO_POLY
 

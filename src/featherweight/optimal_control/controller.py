@@ -15,12 +15,12 @@ from ..checks import FINITE, POSITIVE, argument, real_array
 from ..engine.exclusive import Use, exclusive
 from ..names import knows_keywords
 from ..robot.robot import Robot
-from ..simulation.arguments import check_count
+from ..simulation.arguments import check_count, require_unit_rotations
 from .problem import OptimalControl, check_problem
 from .solver import COST, VIOLATION
 from .workspace import Settings, Workspace
 
-RATE = POSITIVE.worded("a positive number of ticks per second")
+HERTZ = POSITIVE.worded("a positive number of ticks per second")
 TIME = FINITE.worded("a finite number of seconds")
 FIRST = 50  # iterations of the first tick
 
@@ -28,7 +28,7 @@ FIRST = 50  # iterations of the first tick
 class Controller:
     """A controller that solves a problem at each tick, starting from its last plan, shifted by the elapsed time.
 
-        mpc = featherweight.Controller(ocp, rate=100, targets={"tool": T})
+        mpc = featherweight.Controller(ocp, frequency=100, targets={"tool": T})
         sim.run(2.0, mpc)
 
     A tick runs `iterations` iterations of the solver, one by default (real-time iteration; Diehl et al. 2005), and up to three
@@ -47,7 +47,7 @@ class Controller:
     Copies and pickles go on with the plan; another process reads the compiled functions from the cache. A call while another
     thread is in one raises RuntimeError: give each thread a copy.
 
-    Raises ValueError for other problems with several phases, and for a rate that is not positive.
+    Raises ValueError for other problems with several phases, and for a frequency that is not positive.
     """
 
     @knows_keywords
@@ -55,7 +55,7 @@ class Controller:
         self,
         ocp: OptimalControl,
         *,
-        rate: float,
+        frequency: float,
         iterations: int = 1,
         targets: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
@@ -66,14 +66,14 @@ class Controller:
                 f"Controller: the {len(ocp.phases)} phases of the problem do not repeat; give it phases= and knots=, or one "
                 "phase without an impact"
             )
-        argument("Controller: rate", rate, RATE)
-        self.ocp, self.period = ocp, 1.0 / rate
+        argument("Controller: frequency", frequency, HERTZ)
+        self.ocp, self.period = ocp, 1.0 / frequency
         self.iterations = check_count("Controller: iterations", iterations, 1)
         self.targets, self.parameters = targets, parameters
         self._use = Use(f"the controller of {ocp.robot.name!r}", "make one for each thread, such as copy.copy(controller)")
         self._given: tuple[Any, Any] | None = None
         self._parameters: Array = np.zeros(0)
-        self._step, self._driven = float(ocp.steps.max()), list(ocp.driven)
+        self._step, self._driven = float(ocp.dt.max()), list(ocp.driven)
         self._works = self._made()
         self.reset()
 
@@ -186,6 +186,7 @@ def checked_state(owner: str, robot: Robot, time: float, q: ArrayLike, v: ArrayL
             raise ValueError(f"{owner}: {name} must have shape ({size},); got {x.shape}")
         if not np.isfinite(x).all():
             raise ValueError(f"{owner}: {name} has numbers that are not finite")
+    require_unit_rotations(owner, robot, found[0])
     return found
 
 

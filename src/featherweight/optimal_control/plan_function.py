@@ -138,7 +138,7 @@ class PlanFunction:
                 f"{self.name}: {len(failed)} of {len(plan.converged)} problems have no solution that could be differentiated, "
                 f"problem {failed[0]} first: {plan.reason[failed[0]]}; allow more iterations, or change the problem"
             )
-        return SolvedArrays(plan.q, plan.v, plan.u, plan.cost, plan.steps, plan.multipliers)
+        return SolvedArrays(plan.q, plan.v, plan.u, plan.cost, plan.dt, plan.multipliers)
 
     def pullback(self, solution: Sequence[Array], values: Sequence[Array], bars: Sequence[Array]) -> list[Array]:
         """Return the cotangents of all arguments, for the cotangents `bars` of q, v, u, cost and steps at a solution.

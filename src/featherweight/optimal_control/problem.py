@@ -34,6 +34,7 @@ from ..checks import (
     one_of,
     real_array,
     shown,
+    warn_caller,
 )
 from ..engine.threads import check_threads, processors, share_out
 from ..model.position_drives import PD
@@ -78,8 +79,8 @@ REASONS = {
 class Phase:
     """A part of the horizon: a number of knots with the same contacts.
 
-    `step` [s] overrides the step of the problem. If it is a pair (shortest, longest), the solver chooses one step between these
-    for all knots of the phase.
+    `dt` [s], the length of a time step, overrides the step of the problem. If it is a pair (shortest, longest), the solver
+    chooses one step between these for all knots of the phase.
 
     Contacts are at rest at the end of each step: to second order in it, or with "rk4" to fifth order if they are at rest at its
     beginning. With `impact`, the phase begins with an additional knot of zero duration, in which an impact brings the contacts
@@ -88,7 +89,7 @@ class Phase:
 
     knots: Annotated[int, CHECKED_LATER]
     contacts: Annotated[Sequence[BilateralContact], CHECKED_LATER] = ()
-    step: Annotated[float | tuple[float, float] | None, CHECKED_LATER] = None
+    dt: Annotated[float | tuple[float, float] | None, CHECKED_LATER] = None
     impact: bool = False
 
 
@@ -109,7 +110,13 @@ class Plan(NamedTuple):
     iterations: Any  # (...)
     reason: Any  # (...) reason why the solver stopped; empty if it converged
     multipliers: Any = None  # (..., rows) derivatives of the cost by the rows of all knots; of constraints their forces
-    steps: Any = None  # (..., knots) [s]
+    dt: Any = None  # (..., knots) time steps [s]
+
+    @property
+    def steps(self) -> Any:
+        """The time steps by the name of the last version."""
+        warn_caller("Plan.steps is called 'dt' now; the old name ends with the next version", DeprecationWarning)
+        return self.dt
 
 
 @summarized
@@ -145,7 +152,7 @@ class Window(NamedTuple):
 class OptimalControl:
     """A trajectory optimization problem, solved by differential dynamic programming compiled for the robot.
 
-        ocp = featherweight.OptimalControl(robot, step=0.01, knots=50)
+        ocp = featherweight.OptimalControl(robot, dt=0.01, knots=50)
         ocp.add(featherweight.FrameTask("tool"), weight=100.0)
         ocp.add(featherweight.Effort(), weight=1e-3)
         plan = ocp.solve(q, targets={"tool": T})
@@ -163,7 +170,7 @@ class OptimalControl:
     simulations with rigid contacts do; "rk4" evaluates them at each stage, which needs short steps if they are stiff. `phases`
     gives the contacts over time; `knots` alone is one phase without contacts. With both, the phases repeat, as in a gait, and
     the horizon has `knots` steps of this cycle and the impacts between them; a `Controller` moves the horizon along. The step
-    of phases is `step` [s] unless they have their own. A step (shortest, longest) is free: the solver chooses it for each
+    of phases is `dt` [s] unless they have their own. A step (shortest, longest) is free: the solver chooses it for each
     phase, and `Duration` is the cost of time. Phases that repeat need a given step, because numbers of knots count time in
     their weights and targets, and in the horizon of a `Controller`. `threads` threads solve many problems; the default is one
     for each processor.
@@ -194,7 +201,7 @@ class OptimalControl:
         self,
         robot: Robot | Simulation,
         *,
-        step: float | tuple[float, float] | None = None,
+        dt: float | tuple[float, float] | None = None,
         knots: int | None = None,
         phases: Iterable[Phase] | None = None,
         driven: Iterable[str] | None = None,
@@ -206,15 +213,15 @@ class OptimalControl:
     ) -> None:
         simulation = robot if isinstance(robot, Simulation) else None
         if simulation is not None:
-            other = {"step": step, "phases": phases, "integrator": integrator, "actuators": actuators, "exact": exact}
+            other = {"dt": dt, "phases": phases, "integrator": integrator, "actuators": actuators, "exact": exact}
             _check_simulation(other, every, simulation)
-            robot, step = simulation.robot, every * simulation.step_size
+            robot, dt = simulation.robot, every * simulation.dt
         elif every != 1:
             raise ValueError("OptimalControl: every= is for a Simulation in place of the robot")
         check_robot("OptimalControl", robot)
         assert isinstance(robot, Robot)
         robot.require_dynamics("OptimalControl")
-        step, integrator = FIRST_STEP if step is None else step, SEMI_IMPLICIT if integrator is None else integrator
+        dt, integrator = FIRST_STEP if dt is None else dt, SEMI_IMPLICIT if integrator is None else integrator
         if knots is None and phases is None:
             raise ValueError("OptimalControl: give knots, or phases that have them, or both for phases that repeat")
         check_threads("OptimalControl", threads)
@@ -226,7 +233,7 @@ class OptimalControl:
             raise ValueError("OptimalControl: give at least one phase; got none")
         for phase in self.phases:
             check_count("OptimalControl: knots", phase.knots, 1)
-        given = [step if phase.step is None else phase.step for phase in self.phases]
+        given = [dt if phase.dt is None else phase.dt for phase in self.phases]
         bounds = [bounds_of_step(h) for h in given]
         steps = [longest for _, longest in bounds]
         if bare := [phase for phase in self.phases if phase.impact and not phase.contacts]:
@@ -307,10 +314,16 @@ class OptimalControl:
         return f"<OptimalControl of {self.robot.name!r}: {self.knots} knots; {', '.join(x.name for x in self._terms)}>"
 
     @property
-    def steps(self) -> Vector:
+    def dt(self) -> Vector:
         """The time step of each knot and impact of a plan [s], 0 for an impact; the longest one if the step is free."""
         spans = self._spans()
         return np.repeat([span.step for span in spans], [span.knots for span in spans])
+
+    @property
+    def steps(self) -> Vector:
+        """The time steps by the name of the last version."""
+        warn_caller("OptimalControl.steps is called 'dt' now; the old name ends with the next version", DeprecationWarning)
+        return self.dt
 
     def _spans(self, begin: int = 0) -> list[Span]:
         """Return the spans of knots with the same contacts; if phases repeat, from a knot of the cycle on."""
@@ -633,7 +646,7 @@ class OptimalControl:
             self._check_plan("guess", guess, finite=True)
             start = motion_of(guess)
         else:
-            start = array_of("OptimalControl: guess", guess, "...", len(self.steps), self.nu)
+            start = array_of("OptimalControl: guess", guess, "...", len(self.dt), self.nu)
         if (plans := np.shape(start.u if isinstance(start, Motion) else start)[:-2]) not in ((), batch):
             raise ValueError(f"OptimalControl: the guess must be one plan, or one for each problem, {batch}; got {plans}")
         return start
@@ -682,7 +695,7 @@ class OptimalControl:
         if self.free:
             raise ValueError(
                 f"{what}: steps of the problem are free; create a problem with given steps, for example those of a plan: "
-                "Phase(knots, contacts, step=plan.steps[first knot])"
+                "Phase(knots, contacts, dt=plan.dt[first knot])"
             )
 
     def _copied(self) -> OptimalControl:
@@ -748,7 +761,7 @@ class OptimalControl:
             worst = best.violations(plan, options.get("targets"), options.get("parameters"))
             held = ", ".join(f"{name} by {x:.1e}" for name, x in worst.items() if x > 1e-3) or "none"
             raise ValueError(
-                f"OptimalControl: even the longest duration, {best.steps.sum():.3g} s, has no solution: {plan.reason}; "
+                f"OptimalControl: even the longest duration, {best.dt.sum():.3g} s, has no solution: {plan.reason}; "
                 f"violated: {held}"
             )
         low, high = shortest, longest
@@ -822,7 +835,7 @@ class OptimalControl:
             raise ValueError(f"OptimalControl: trajectory takes one plan; got q of shape {np.shape(plan.q)}")
         if self._steps:
             return self._steps.trajectory(plan.q[0], plan.v[0], plan.u)
-        times = np.concatenate([[0.0], np.cumsum(plan.steps if self.free else self.steps)])
+        times = np.concatenate([[0.0], np.cumsum(plan.dt if self.free else self.dt)])
         tau = np.zeros((0, 0))
         if not self.actuators:
             tau = np.zeros((len(plan.q), self.robot.nv))
@@ -861,21 +874,21 @@ class OptimalControl:
 
     def _shapes(self) -> tuple[tuple[int, int], ...]:
         """Return the shapes of q, v and u of a motion."""
-        knots = len(self.steps)
+        knots = len(self.dt)
         return (knots + 1, self.robot.nq), (knots + 1, self.robot.nv), (knots, self.nu)
 
     def _check_plan(self, what: str, plan: Any, finite: bool = False) -> None:
         """Raise ValueError for a plan with a different number of knots or of another robot, TypeError for another object."""
         if not isinstance(plan, Plan):
             raise TypeError(f"OptimalControl: the {what} must be a Plan, as solve returns it; got {shown(plan)}")
-        knots = len(self.steps)
+        knots = len(self.dt)
         for name, x, shape in zip("qvu", plan, self._shapes(), strict=False):
             if np.shape(x) != (*np.shape(plan.q)[:-2], *shape) or (finite and not np.isfinite(x).all()):
                 raise ValueError(
                     f"OptimalControl: {name} of the {what} must be {'finite, ' * finite}of shape {shape}; got {np.shape(x)}"
                 )
-        if plan.steps is not None and np.shape(plan.steps) != (*np.shape(plan.q)[:-2], knots):
-            raise ValueError(f"OptimalControl: steps of the {what} must be of shape {(knots,)}; got {np.shape(plan.steps)}")
+        if plan.dt is not None and np.shape(plan.dt) != (*np.shape(plan.q)[:-2], knots):
+            raise ValueError(f"OptimalControl: dt of the {what} must be of shape {(knots,)}; got {np.shape(plan.dt)}")
 
     def _state(self, name: str, x: ArrayLike, n: int) -> Array:
         a = real_array(f"OptimalControl: {name}", x)
@@ -891,7 +904,7 @@ PROBLEM = object_of(OptimalControl).worded("an OptimalControl")
 
 def bounds_of_step(step: float | tuple[float, float]) -> tuple[float, float]:
     """Return the shortest and the longest step [s]. Raises ValueError for others than one or two positive numbers."""
-    bounds = argument("OptimalControl: step", step, STEP)
+    bounds = argument("OptimalControl: dt", step, STEP)
     return float(bounds[0]), float(bounds[-1])
 
 
@@ -932,7 +945,7 @@ def noted(stopped: list[bool]) -> Iterator[None]:
 
 def motion_of(plan: Any) -> Motion:
     """Return the motion of a plan."""
-    return Motion(plan.q, plan.v, plan.u, plan.steps)
+    return Motion(plan.q, plan.v, plan.u, plan.dt)
 
 
 def part_of(start: Motion | Array | None, i: int) -> Motion | Array | None:

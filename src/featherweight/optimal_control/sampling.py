@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
-from ..checks import NUMBER, Seed, argument, array_of, generator, real_array
+from ..checks import NUMBER, SeedOrNone, argument, array_of, generator, real_array
 from ..engine.exclusive import Use, exclusive
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.threads import processors, share_out
@@ -80,9 +80,9 @@ class SamplingController:
     `simulation` to run the samples, which takes much longer: one made for this purpose, with on_failure="stop" and a time step
     of which the step of `ocp` is a multiple; `ocp` then has no contacts. Sequences are interpolated linearly between `nodes`,
     which have the standard deviation `noise` [N m, N], a number or one for each control. Controls stay within the robot's
-    limits. The same seed gives the same controls. Copies and pickles go on with the same plan and the same draws. A call while
-    another thread is in one raises RuntimeError: give each thread a controller, and a simulation, of its own. Raises ValueError
-    for arguments that are invalid.
+    limits. The same seed `rng` gives the same controls; without it, each controller draws other samples. Copies and pickles go
+    on with the same plan and the same draws. A call while another thread is in one raises RuntimeError: give each thread a
+    controller, and a simulation, of its own. Raises ValueError for arguments that are invalid.
     """
 
     @knows_keywords
@@ -98,19 +98,19 @@ class SamplingController:
         penalty: float = 100.0,
         targets: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
-        rng: Seed = 0,
+        rng: SeedOrNone = None,
     ) -> None:
         check_problem("SamplingController", ocp)
         if simulation is not None:
             check_options("SamplingController: simulation", simulation, Simulation)
         ocp.require_given_steps("SamplingController")
         simulation = ocp.simulation if simulation is None else simulation
-        if ocp.repeats or len(set(ocp.steps)) > 1:
+        if ocp.repeats or len(set(ocp.dt)) > 1:
             raise ValueError(
                 "SamplingController: the problem needs phases of one time step, without impacts, that do not repeat"
             )
         self._use = Use(f"the sampling controller of {ocp.robot.name!r}", "make one for each thread")
-        self._step = float(ocp.steps[0])
+        self._step = float(ocp.dt[0])
         self._hold = 1 if simulation is None else steps_of_knot(ocp, self._step, simulation)
         check_count("SamplingController: samples", samples, 2)
         check_count("SamplingController: nodes", nodes, 2)
@@ -253,9 +253,9 @@ def steps_of_knot(ocp: OptimalControl, step: float, simulation: Simulation) -> i
         raise ValueError(
             'SamplingController: failed motions must have infinite cost; create the Simulation with on_failure="stop"'
         )
-    hold = step / simulation.step_size
+    hold = step / simulation.dt
     if abs(hold - round(hold)) > 1e-9 or hold < 1.0 - 1e-9:
         raise ValueError(
-            f"SamplingController: the problem's step {step} s must be a multiple of the simulation's, {simulation.step_size} s"
+            f"SamplingController: the problem's step {step} s must be a multiple of the simulation's, {simulation.dt} s"
         )
     return round(hold)

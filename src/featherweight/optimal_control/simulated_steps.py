@@ -70,7 +70,7 @@ class SimulatedSteps:
         def planned(*_: Any) -> Any:
             return self.inputs(u[min(sim.steps // self.every, len(u) - 1)])
 
-        return sim.run(len(u) * self.every * sim.step_size, planned, every=self.every)
+        return sim.run(len(u) * self.every * sim.dt, planned, every=self.every)
 
     def inputs(self, u: Array) -> tuple[Array | None, Array | None]:
         """Return joint forces and controls of the simulation for controls u (..., nu)."""

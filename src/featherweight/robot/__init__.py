@@ -7,6 +7,7 @@ Other rooms use these modules:
     arguments                               declarations of a function's arguments
     build                                   load, read, build
     camera_placement                        placements of cameras
+    checked_states                          checks of states
     closed                                  robots with loops
     collision.shape_pairs                   pairs of shapes that may touch
     collision.shape_queries                 collisions and distances of pairs
@@ -33,4 +34,5 @@ Other rooms use these modules:
     tendons.lengths                         lengths in kernels
     tendons.tendon_table                    tables of lengths
     trajectory                              recorded motions
+    wrenches                                forces at frames, for users
 """

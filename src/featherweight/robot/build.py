@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..checks import CHECKED_LATER, NONNEGATIVE, argument, checked, one_of
 from ..model.checks import impossible_bodies, require_independent
+from ..model.decomposition import Decomposition
 from ..model.description import Description
 from ..model.editing.notes import merged, warn_caller
 from ..model.editing.references import joint_of, on_bodies
@@ -17,7 +18,7 @@ from ..model.expansion import build_model
 from ..model.formats.registry import load_description
 from ..model.formats.unsupported import LEFT_OUT, ODD, RAISE, REPORT, reading
 from ..model.held_equalities import COMPLIANT, EQUALITIES, EXACT, with_held_equalities
-from ..model.types import Contents, ModelWarning
+from ..model.types import Contents, ModelError, ModelWarning
 from ..names import listed
 from .closing.soundness import loose_joint, require_mass, with_massless
 from .model_view import ModelView
@@ -43,10 +44,14 @@ def read(
     unsupported: Annotated[str, CHECKED_LATER] = REPORT,
     srdf: RobotInput | None = None,
     equalities: Annotated[str, CHECKED_LATER] = EXACT,
+    decompose: bool | Decomposition = False,
 ) -> Description:
     """Read a URDF, MJCF, SDF, USD or xacro file, or its text, as a description that you can change and pass to `build`.
 
     The arguments and errors are those of `load`. Give `equalities="compliant"` also to `build`.
+
+        description = featherweight.read("arm.urdf")
+        robot = featherweight.build(description.with_joint("elbow", damping=0.1))
     """
     _check_equalities(equalities)
     description = load_description(
@@ -63,6 +68,8 @@ def read(
         if kind in (LEFT_OUT, ODD):
             told = said if len(said) <= WARNED else f"{said[:WARNED]} … (the report has all)"
             warn_caller(f"{description.source}: {kind}: {told}")
+    if decompose is not False:
+        return description.decomposed(Decomposition() if decompose is True else decompose)
     return description
 
 
@@ -82,6 +89,7 @@ def load(
     execution: Annotated[str, CHECKED_LATER] = "auto",
     loop_tolerance: Tolerance = LOOP_TOLERANCE,
     equalities: Annotated[str, CHECKED_LATER] = EXACT,
+    decompose: bool | Decomposition = False,
 ) -> Robot:
     """Load a robot from a URDF, MJCF, SDF, USD or xacro file, or from its text.
 
@@ -121,6 +129,9 @@ def load(
     the softness of the file (solref, solimp). The robot is then the tree without loops and couplings, with all joints in q and
     v, and its functions ignore them. Simulations apply the springs by the law of MJCF files or with `contact="compliant"`.
 
+    `decompose=True`, or a `Decomposition` with options, replaces collision meshes by convex parts, as `Description.decomposed`
+    does; otherwise their convex hulls stand for them. The first time takes seconds to minutes for each mesh.
+
     Rounded numbers can make loops contradict each other. `load` then closes them as far as possible, and raises an error if
     more than `loop_tolerance` [m, rad] remains. It leaves out the constraints that would be redundant without rounding.
     `robot.report()` lists the remaining misclosure of each loop.
@@ -129,6 +140,8 @@ def load(
     a file that cannot be opened, TypeError if `path` is neither a path, text nor an open file, and ImportError if the format
     needs a package that is not installed. Warns (ModelWarning) about moving bodies with physically impossible inertias, beyond
     the rounding of moments to three digits, and about loops that contradict each other.
+
+        robot = featherweight.load("arm.urdf")  # base="floating" for a robot that walks or flies
     """
     description = read(
         path,
@@ -139,6 +152,7 @@ def load(
         unsupported=unsupported,
         srdf=srdf,
         equalities=equalities,
+        decompose=decompose,
     )
     options = {"independent": independent, "execution": execution, "loop_tolerance": loop_tolerance, "equalities": equalities}
     robot = _built(description, base, gravity, strict=unsupported == RAISE, **options)  # type: ignore[arg-type]
@@ -204,6 +218,17 @@ def _built(
         from .closing.loops import Loops
 
         loops = Loops(description, model, loop_tolerance)
+        if not loops.mechanism.parent:
+            problem = f"{model.source}: loops and couplings hold all joints"
+            remedy = (
+                "remove some of them, or, if rounded numbers make loops contradict each other, give a larger loop_tolerance"
+            )
+            if strict:
+                raise ModelError(f"{problem}, so the robot cannot move; {remedy}")
+            warn_caller(f"{problem}, which are taken as fixed; {remedy}")
+            return _built(
+                description.locked(loops.held_positions()), base, gravity, None, execution, loop_tolerance, equalities
+            )
         if strict:
             loops.require_mass()
         robot: Robot = ClosedRobot(loops.with_massless(), execution)

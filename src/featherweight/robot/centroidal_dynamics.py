@@ -21,14 +21,24 @@ from .system import NotDefinedError, System
 
 @compiled
 def center_of_mass(robot: System) -> CompiledFunction:
-    """The centre of mass of the moving bodies (3) in the world [m]. A robot without mass raises ValueError."""
+    """The centre of mass of the moving bodies (3) in the world [m]. A robot without mass raises ValueError.
+
+    For example:
+
+        x, y, z = robot.center_of_mass(q)
+    """
     require_center(robot, "center_of_mass")
     return center_of_mass.bind(robot, energy.center_of_mass, (Q,), Output("center", (3,)))
 
 
 @compiled
 def center_of_mass_jacobian(robot: System) -> CompiledFunction:
-    """The matrix J (3, nv) for which J v is the velocity of the centre of mass in the world."""
+    """The matrix J (3, nv) for which J v is the velocity of the centre of mass in the world.
+
+    For example:
+
+        velocity = robot.center_of_mass_jacobian(q) @ v
+    """
     require_center(robot, "center_of_mass_jacobian")
     return center_of_mass_jacobian.bind(robot, energy.center_of_mass_jacobian, (Q,), Output("J", (3, robot.nv)))
 
@@ -78,6 +88,8 @@ def centroidal_momentum(robot: System) -> CompiledFunction:
 
     The algorithms use the velocities of the bodies ("bodies") or the centroidal map ("map"). The second is cheaper in
     `together` with a function that computes the map.
+
+        linear, angular = np.split(robot.centroidal_momentum(q, v), 2)
     """
     kernels = {"bodies": centroidal.centroidal_momentum, "map": centroidal.centroidal_momentum_by_map}
     return _cheapest(centroidal_momentum, robot, kernels, (6,))

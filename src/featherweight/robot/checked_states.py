@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..array_types import Array
 from ..checks import checked
+from ..model.editing.notes import warn_caller
 from ..model.types import JointType
 from .system import System
 
@@ -22,7 +23,10 @@ def check(
 
     The functions themselves do not check, so that they stay fast. The error names the joint: of a number that is not finite; of
     a quaternion, or cosine and sine of a planar joint, whose length differs from 1 by more than `tolerance`; and with
-    `limits=True`, of a coordinate [m, rad] or a velocity beyond its limits by more than `tolerance`.
+    `limits=True`, of a coordinate [m, rad] or a velocity beyond its limits by more than `tolerance`. The quaternion (1, 0, 0,
+    0), which is MuJoCo's for no rotation and half a turn here, gives a ModelWarning.
+
+        robot.check(q, v, limits=True)
     """
     configurations = robot._checked("q", q, robot.nq)
     _require_finite(robot, "q", configurations)
@@ -38,6 +42,7 @@ def check(
                 how = "divide it by its length" if found else "robot.neutral() has one"
                 place = f"q[{rows.start}:{rows.stop}]"
                 _refuse(robot, "q", state, f"{what} of joint {j.name!r}, {place}, must have length 1; got {found:.9g}; {how}")
+    warn_of_scalar_first(robot, configurations)
     if limits:
         _require_within(robot, "q", configurations, robot.lower - tolerance, robot.upper + tolerance)
     if v is not None:
@@ -46,6 +51,18 @@ def check(
         if limits:
             most = robot.velocity_limit + tolerance
             _require_within(robot, "v", velocities, -most, most)
+
+
+def warn_of_scalar_first(robot: System, q: Array) -> None:
+    """Warn about quaternions that are exactly (1, 0, 0, 0) in q (..., nq): half a turn about x, or no rotation with w first."""
+    for j in robot.joints:
+        begin = j.q_slice.stop - 4
+        if j.type.rotation == 4 and begin >= j.q_slice.start and (q[..., begin] == 1.0).any():
+            warn_caller(
+                f"{robot.name}: the quaternion of joint {j.name!r}, q[{begin}:{begin + 4}], is (1, 0, 0, 0): half a turn about "
+                "x, because w is last here. If it means no rotation, with w first as in MuJoCo and Drake, write (0, 0, 0, 1); "
+                "featherweight.MujocoOrder converts states"
+            )
 
 
 def _require_finite(robot: System, name: str, x: Array) -> None:

@@ -95,6 +95,9 @@ class ClosedRobot(Robot):
     def with_weights_of(self, model: Model) -> ClosedRobot:
         return ClosedRobot(self._loops.with_model(model), self.execution)
 
+    def _take_model(self, model: Model) -> None:
+        self.model, self._loops = model, self._loops.with_model(model)
+
     @property
     def _system(self) -> Any:
         return self._mechanism

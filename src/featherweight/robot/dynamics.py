@@ -32,6 +32,8 @@ def inverse_dynamics(robot: System) -> CompiledFunction:
 
     The optional `external_forces` (..., nbodies, 6) act on the bodies: the force, and the torque about the origin of the
     body's frame in the file, both in the axes of that frame.
+
+        tau = robot.inverse_dynamics(q, v, a)
     """
     inputs, output = (Q, V, A, external_forces(robot)), Output("tau", (robot.nv,))
     return inverse_dynamics.bind(robot, rnea.rnea, inputs, output, (body_placements(robot),))
@@ -45,6 +47,8 @@ def forward_dynamics(robot: System) -> CompiledFunction:
     of the mass matrix with back-substitution ("crba-ltdl"; Featherstone 2005). The default is the one with fewer
     operations for this robot; a division counts as eight. `algorithm=` selects one. `external_forces` are those of
     `inverse_dynamics`.
+
+        a = robot.forward_dynamics(q, v, tau)  # (nv,); rows of states give (n, nv)
     """
     return cheapest_accelerations(forward_dynamics, robot, {"aba": aba.aba, "crba-ltdl": crba_ltdl.crba_ltdl})
 
@@ -62,6 +66,8 @@ def mass_matrix(robot: System) -> CompiledFunction:
     """The mass matrix M(q) (nv, nv), full and symmetric.
 
     The algorithm is the composite-rigid-body algorithm (Featherstone 2008, table 6.2).
+
+        M = robot.mass_matrix(q)  # (nv, nv)
     """
     return mass_matrix.bind(robot, crba.crba, (Q,), Output("M", (robot.nv, robot.nv)))
 
@@ -74,6 +80,8 @@ def inverse_mass_matrix(robot: System) -> CompiledFunction:
     same in the bodies' own frames ("local"), and the sparse factors of the mass matrix ("crba-ltdl"; Featherstone 2005).
     The default is the one with the fewest operations for this robot; a division counts as eight. `algorithm=` selects one.
     A robot that is too large for counting uses "global", and threads share the columns, except those of robots with loops.
+
+        Minv = robot.inverse_mass_matrix(q)
     """
     output = Output("Minv", (robot.nv, robot.nv))
     whole = inverse_mass_matrix.bind(robot, inverse.inverse_global, (Q,), output, ((0, robot.nv),), part=1)
@@ -105,7 +113,12 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
 
 
 def factorize(robot: System, q: npt.ArrayLike) -> Factorization:
-    """Return the sparse factors M(q) = Lᵀ D L (Featherstone 2005) as an object with L, D, solve, logdet and products."""
+    """Return the sparse factors M(q) = Lᵀ D L (Featherstone 2005) as an object with L, D, solve, logdet and products.
+
+    For example:
+
+        a = robot.factorize(q).solve(tau)  # M(q) a = tau
+    """
     packed, pattern = _packed_factors(robot)
     return Factorization(packed(q), pattern, True)
 
@@ -128,13 +141,23 @@ def _packed_factors(robot: System) -> tuple[CompiledFunction, Pattern]:
 
 @compiled
 def bias_force(robot: System) -> CompiledFunction:
-    """The bias force c(q, v) + g(q) (nv): the joint forces under which all joint accelerations are zero."""
+    """The bias force c(q, v) + g(q) (nv): the joint forces under which all joint accelerations are zero.
+
+    For example:
+
+        a = robot.factorize(q).solve(tau - robot.bias_force(q, v))  # as forward_dynamics
+    """
     return bias_force.bind(robot, rnea.bias_force, (Q, V), Output("tau", (robot.nv,)))
 
 
 @compiled
 def gravity_force(robot: System) -> CompiledFunction:
-    """The gravity force g(q) (nv): the joint forces that hold the robot still."""
+    """The gravity force g(q) (nv): the joint forces that hold the robot still.
+
+    For example:
+
+        tau = robot.gravity_force(q)  # holds the robot at rest
+    """
     return gravity_force.bind(robot, rnea.gravity_force, (Q,), Output("tau", (robot.nv,)))
 
 
@@ -144,6 +167,8 @@ def kinetic_energy(robot: System) -> CompiledFunction[Any]:
 
     The algorithms use the velocities of the bodies ("bodies") or the mass matrix ("crba"). The second is cheaper in
     `together` with a function that computes the mass matrix.
+
+        energy = robot.kinetic_energy(q, v) + robot.potential_energy(q)
     """
     kernels = {"bodies": energy.kinetic_energy, "crba": energy.kinetic_energy_by_mass_matrix}
     return kinetic_energy.cheapest(robot, kernels, (Q, V), Output("energy", ()))

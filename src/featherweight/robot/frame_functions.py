@@ -74,6 +74,10 @@ def frame_placement(
 
     `relative_to`, if given, is a frame that replaces the world. The derivative consists of local tangents: (linear,
     angular) velocities in the frame's own axes (6, nv), or (k, 6, nv).
+
+        T = robot.frame_placement("hand", q)
+        position, rotation = T[:3, 3], T[:3, :3]
+        hand = robot.frame_placement("hand")  # the function: hand(q), hand.derivative()
     """
     if q is None or isinstance(q, str | Frame):
         return _function(robot, "frame_placement", frame, None, relative_to if q is None else q)
@@ -102,6 +106,8 @@ def frame_jacobian(
 
     `reference` is "local" (the frame's axes), "local_world_aligned" (the frame's origin, the world's axes) or "world" (the
     world's origin and axes). `relative_to`, if given, is a frame that replaces the world.
+
+        J = robot.frame_jacobian("hand", q)  # J @ v is robot.frame_velocity("hand", q, v)
     """
     if q is None or isinstance(q, str):
         return _function(robot, "frame_jacobian", frame, reference if q is None else q, relative_to)
@@ -164,7 +170,12 @@ def frame_velocity(
     reference: str = ALIGNED,
     relative_to: AnyFrame | None = None,
 ) -> Any:
-    """Function of q, v: the frame's (linear, angular) velocity (6), or (k, 6), with the arguments of `frame_jacobian`."""
+    """Function of q, v: the frame's (linear, angular) velocity (6), or (k, 6), with the arguments of `frame_jacobian`.
+
+    For example:
+
+        linear, angular = np.split(robot.frame_velocity("hand", q, v), 2)
+    """
     if q is None or isinstance(q, str):
         return _function(robot, "frame_velocity", frame, reference if q is None else q, relative_to if v is None else v)
     return _function(robot, "frame_velocity", frame, reference, relative_to)(q, v)
@@ -378,6 +389,8 @@ def _of_frames(
         raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}{meant}")
 
     if relative_to is not None:
+        if relative_to in REFERENCES and relative_to not in robot._named_frames:
+            raise TypeError(f"{robot.name}: {relative_to!r} is a reference, no frame; write reference={relative_to!r}")
         argument(f"{robot.name}: relative_to", relative_to, FRAME)
 
     def make() -> CompiledFunction:

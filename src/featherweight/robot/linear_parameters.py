@@ -61,21 +61,21 @@ def potential_energy_regressor(robot: System) -> CompiledFunction:
 
 
 @checked
-def extended_regressor(robot: System, friction: Chosen = False, armature: Chosen = False) -> Regressor:
+def extended_regressor(robot: System, joint_friction: Chosen = False, armature: Chosen = False) -> Regressor:
     """Return the regressor of inverse dynamics with columns for joints, its parameter names and values.
 
-    `friction` adds the coefficient of viscous friction (force per velocity) of each joint, and after these the dry
+    `joint_friction` adds the coefficient of viscous friction (force per velocity) of each joint, and after these the dry
     friction (force against the direction of velocity) of each joint. `armature` adds reflected inertias. True selects all
     joints except floating joints; a list of names selects joints of the spanning tree, including followers. A joint with
     several degrees of freedom has one coefficient. The values are those of the robot; those of friction are
-    `joints[k].damping` and `.friction`, which `inverse_dynamics` does not include.
+    `joints[k].damping` and `.dry_friction`, which `inverse_dynamics` does not include.
 
     Raises ValueError for an unknown joint.
     """
-    kinds = (VISCOUS, friction, "viscous"), (COULOMB, friction, "coulomb"), (ARMATURE, armature, "armature")
+    kinds = (VISCOUS, joint_friction, "viscous"), (COULOMB, joint_friction, "coulomb"), (ARMATURE, armature, "armature")
     columns = [(kind, j, name) for kind, chosen, name in kinds for j in chosen_joints(robot, chosen)]
     names = (*robot.inertial_parameter_names, *(f"{j.name}.{name}" for _, j, name in columns))
-    own = [(j.damping, j.friction, j.armature)[kind] for kind, j, _ in columns]
+    own = [(j.damping, j.dry_friction, j.armature)[kind] for kind, j, _ in columns]
     values, bodies = np.append(robot.inertial_parameters, own), tuple(b.name for b in robot.bodies)
     if not columns:
         return Regressor(inverse_dynamics_regressor(robot), names, values, bodies)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,17 @@ from ..summaries import Several, described
 from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
+
+ASSIGNED = {
+    "gravity": "give it to featherweight.load(path, gravity=...)",
+    "armature": "with_armature(...) returns another robot",
+    "inertial_parameters": "with_inertial_parameters(...) returns another robot",
+    "shapes": "with_obstacles(...) returns the robot among more shapes",
+    **dict.fromkeys(("lower", "upper"), "build it of a description: read(path).with_joint(name, limits=(lower, upper))"),
+    "effort_limit": "build it of a description: read(path).with_joint(name, effort=...)",
+    "velocity_limit": "build it of a description: read(path).with_joint(name, velocity=...)",
+}
+"""What to do in place of an assignment to an attribute."""
 
 WITHOUT_MASS = "moving links without mass, so that functions of masses are not defined"  # a key of reports
 EQUAL_LIMITS = "equal lower and upper limits, which simulations ignore"  # a key of reports
@@ -41,6 +52,18 @@ class ModelView(SuggestsNames):
 
     def __init__(self, model: Model) -> None:
         self.model = model
+
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, x: Any) -> None:
+            if isinstance(getattr(type(self), name, None), property | cached_property) and not name.startswith("_"):
+                how = ASSIGNED.get(
+                    name, "change its description (featherweight.read, Description.with_joint, ...) and build it"
+                )
+                raise AttributeError(
+                    f"{name!r} of a robot cannot be assigned, because a robot does not change; {how}", name=name
+                )
+            object.__setattr__(self, name, x)
 
     # the model
 

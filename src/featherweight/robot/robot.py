@@ -35,7 +35,7 @@ from . import (
 from . import parametric as of_inertias
 from .arguments import Q0, Q1, Q, V
 from .closing.soundness import loose_joint, loose_rows, require_mass, with_massless
-from .collision import colliding
+from .collision import colliding, obstacles
 from .compiled_member import compiled, functions_of
 from .constraints.constraint import as_constraints
 from .constraints.contact import Constraint
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .result_types import DifferenceDerivatives, IntegrateDerivatives
 
 FOR_OTHER_ROOMS = {
-    *("bind", "configuration_result", "followers", "input", "placements", "proportions", "row_limits", "row_maximum"),
+    *("bind", "configuration_result", "followers", "input", "labels", "placements", "proportions", "row_limits", "row_maximum"),
     *("require_dynamics", "require_masses_of", "step_functions", "with_weights_of"),
 }
 LOST = 8  # digits that accelerations lose near singular configurations
@@ -90,6 +90,8 @@ class Robot(System):
         For all joints, give a list or an array in the order of `robot.armature`, or one number; floating joints have none.
         If you add h times a joint's damping to its armature, a step of h seconds treats the damping implicitly. Raises
         ValueError for an unknown joint or a negative armature.
+
+            geared = robot.with_armature(0.02)  # [kg m²], of all joints
         """
         model = with_armature(self.model, armature)
         return Robot(with_massless(model, loose_joint(model)), self.execution)
@@ -159,7 +161,12 @@ class Robot(System):
 
     @compiled
     def integrate(self) -> CompiledFunction:
-        """The configuration (nq) that the robot reaches from q when it moves with the velocity v (nv) for a unit of time."""
+        """The configuration (nq) that the robot reaches from q when it moves with the velocity v (nv) for a unit of time.
+
+        For example:
+
+            q = robot.integrate(q, 0.01 * v)  # 10 ms later
+        """
         return self.step_functions.integrate
 
     @cached_property
@@ -174,6 +181,8 @@ class Robot(System):
         Rotations take the short way, by at most π; the quaternions q and -q are the same rotation. Coordinates of revolute and
         continuous joints are subtracted, including whole turns. If the robot has loops, the velocity is that of the
         independent joints.
+
+            v = robot.difference(q, robot.neutral()) / 2.0  # reaches zero in 2 s
         """
         return Robot.difference.bind(self, integration.difference, (Q0, Q1), Output("velocity", (self.nv,)))
 
@@ -259,6 +268,7 @@ class Robot(System):
     distances = colliding.distances
     distance_jacobian = colliding.distance_jacobian
     on_ground = colliding.on_ground
+    with_obstacles = obstacles.with_obstacles
 
     @property
     def functions(self) -> dict[str, CompiledFunction[Any]]:
@@ -286,6 +296,9 @@ class Robot(System):
 
         Raises ValueError for functions of another robot, for no functions, and for arguments of the same name with different
         shapes.
+
+            both = robot.together(robot.mass_matrix, robot.bias_force)(q, v)
+            both.mass_matrix, both.bias_force
         """
         for function in (*functions, *named.values()):
             self._require_own(function)
@@ -298,6 +311,9 @@ class Robot(System):
         """Return the dynamics along contacts and other constraints: Λ, bias, consistent inverse, constrained dynamics.
 
         Raises ValueError for an unknown frame and for no contacts.
+
+            space = robot.operational_space(featherweight.BilateralContact("hand", "point"))
+            space.forward_dynamics(q, v, tau)  # accelerations and contact forces
         """
         return self._operational_space(contacts, "operational_space")
 
@@ -313,7 +329,12 @@ class Robot(System):
 
     @knows_keywords
     def contact_jacobian(self, contacts: Constraint | Iterable[Constraint]) -> CompiledFunction:
-        """Return the function of q that computes J (m, nv), where J v are the velocities along m constraint rows."""
+        """Return the function of q that computes J (m, nv), where J v are the velocities along m constraint rows.
+
+        For example:
+
+            J = robot.contact_jacobian(featherweight.BilateralContact("hand", "point"))(q)  # (3, nv)
+        """
         return self._operational_space(contacts, "contact_jacobian").jacobian
 
     @knows_keywords

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..algorithms import integration
 from ..array_types import Array, Vector
-from ..checks import SeedOrNone, Size, checked, real_array
+from ..checks import SeedOrNone, Size, check_labels, checked, real_array
 from ..engine.function import CompiledFunction, require_execution
 from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
@@ -68,6 +68,8 @@ class System(ModelView):
         `start()` returns the initial configuration of an MJCF file. It differs in free joints, which `neutral()` places at the
         world's origin and `start()` where the file places their bodies, and in hinges and slides with a `ref`, which are at
         zero here and at `ref` there.
+
+            q = robot.neutral()
         """
         return self._copy_of_neutral()
 
@@ -110,6 +112,9 @@ class System(ModelView):
 
         `rng` is a seed or a generator; without it, each call draws other numbers. Joints without limits take angles in ±pi and
         lengths in ±1 m.
+
+            q = robot.random_configuration(rng=0)  # the same numbers in each call
+            many = robot.random_configuration(size=1000)  # (1000, nq), others in each call
         """
         if rng is None and size is None:
             return self._unseeded.drawn()
@@ -138,6 +143,10 @@ class System(ModelView):
     def _closed_near(self, name: str, q: Vector) -> Vector:
         """Return the named configuration, which the file gives as q, with its loops closed."""
         return q
+
+    def _take_model(self, model: Model) -> None:
+        """Take a model that differs only in its shapes."""
+        self.model = model
 
     # how functions are made
 
@@ -219,6 +228,8 @@ class System(ModelView):
 
     def _checked(self, name: str, x: object, n: int) -> Array:
         """Return numbers (..., n) in double precision. Raises ValueError for another length."""
+        if type(x) is not np.ndarray and name in self._labels:
+            check_labels(f"{self.name}: {name}", x, self._labels[name])
         array = real_array(f"{self.name}: {name}", x)
         if array.shape[-1:] != (n,):
             raise ValueError(f"{self.name}: {name} must have shape (..., {n}); got {array.shape}")
@@ -236,8 +247,21 @@ class System(ModelView):
     def input(self, x: Argument) -> Input:
         """Return an argument with the sizes of this robot."""
         if isinstance(x, Configuration):
-            return Input(x.name, (self.nq,), rate=self._rate)
-        return Input(x.name, (self.nv,)) if isinstance(x, Velocity) else x
+            return Input(x.name, (self.nq,), rate=self._rate, labels=self.labels("q"))
+        return Input(x.name, (self.nv,), labels=self.labels("v")) if isinstance(x, Velocity) else x
+
+    def labels(self, of: str) -> tuple[str, ...]:
+        """Return the names of joints with one number in "q" or "v", at its place; "" at the places of other joints."""
+        return self._labels[of]
+
+    @cached_property
+    def _labels(self) -> dict[str, tuple[str, ...]]:
+        made: dict[str, list[str]] = {"q": [""] * self.nq, "v": [""] * self.nv}
+        for j in self.joints:
+            for of, place in (("q", j.q_slice), ("v", j.v_slice)):
+                if place.stop - place.start == 1:
+                    made[of][place.start] = j.name
+        return {of: tuple(names) for of, names in made.items()}
 
     @cached_property
     def _rate(self) -> Program:
@@ -257,6 +281,8 @@ class System(ModelView):
 
         "world" is the ground, unless the robot has a frame of this name. Raises ValueError for an unknown name, for a frame on
         an unknown link, and for a placement that is not a rigid motion.
+
+            robot.frame("hand").body  # the moving body that carries the frame
         """
         return self._found(frame)[0]
 

@@ -6,6 +6,7 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,21 +81,23 @@ class Trajectory(SuggestsNames):
 
     @checked
     def save(
-        self, path: str | os.PathLike[str], *, rate: Positive = 25.0, size: PixelSize = (640, 480), camera: str | None = None
+        self, path: str | os.PathLike[str], *, fps: Positive = 25.0, size: PixelSize = (640, 480), camera: str | None = None
     ) -> None:
         """Write an .npz file with all arrays, bitwise exact, and the names; or a film, if the path ends with .gif or .mp4.
 
-        `load` and `featherweight view --trajectory` read the .npz file. A film shows the motion in real time, with `rate`
+        `load` and `featherweight view --trajectory` read the .npz file. A film shows the motion in real time, with `fps`
         frames per second of `size` (width, height) pixels, through a `camera` of the robot's file, or from a place that sees
         the whole motion. It needs the robot: `Simulation.run` and `OptimalControl.trajectory` store it in the trajectory, and
-        so does `load` if it is given one. Films need the extra `render`, and .mp4 imageio with its ffmpeg.
+        so does `load` if it is given one. Films need the extra `render`, and .mp4 the extra `film`.
 
         Raises ImportError without these packages, and ValueError for a film of an unknown robot, a camera that the robot does
-        not have, or an invalid rate or size.
+        not have, an invalid number of frames or size, or another ending of the path.
         """
         if os.fspath(path).lower().endswith(FILMS):
-            provided("Trajectory.save")(path, self, rate, size, camera)
+            provided("Trajectory.save")(path, self, fps, size, camera)
             return
+        if (suffix := Path(path).suffix.lower()) not in (".npz", ""):
+            raise ValueError(f"save: the path must end with .npz, .gif or .mp4; got {suffix!r}")
         arrays: dict[str, Any] = {name: np.asarray(getattr(self, name)) for name in IN_FILES}
         arrays["joints"] = np.array(self.joints, dtype=str)  # an empty array would otherwise hold floats
         with open(path, "wb") as file:

@@ -84,8 +84,8 @@ def wrench(
 ) -> Wrench:
     """Return a force [N] and a moment [N m] at a frame as a function of q: rows for `external_forces`.
 
-        push = robot.wrench("tool", force=[0.0, 0.0, -20.0])
-        sim.step(control=u, external_forces=push(sim.q))
+        push = robot.wrench("hand", force=[0.0, 0.0, -20.0])
+        sim.step(tau, external_forces=push(sim.q))
         tau = robot.inverse_dynamics(q, v, a, external_forces=push(q))
 
     `frame` is a name (a link, for example) or a `featherweight.Frame`. The force acts at the point `at` [m] of the frame,

@@ -10,7 +10,8 @@ from ..extras import install_command
 from ..names import hint, listed
 
 PACKAGE, FOLDER = "example-robot-data", "robots"
-KINDS = (".urdf", ".srdf")
+ROBOTS = (".urdf", ".sdf")
+KINDS = (*ROBOTS, ".srdf")
 CHANGES = ("approximate", "unconstrained")  # functions of featherweight.robots that change a description
 
 
@@ -20,16 +21,16 @@ def example(name: str) -> Path:
 
     The files are those of the package example-robot-data (0.4 GB with meshes; the extra `robots` installs it): arms ("panda",
     "ur5_robot"), hands ("allegro_right_hand"), quadrupeds ("go2", "hyq_no_sensors"), humanoids ("talos_reduced",
-    "g1_29dof_rev_1_0"), and others. The name of a robot is the name of its URDF file without the suffix; "go2.srdf" is the
-    SRDF file in the same folder. If a file name occurs more than once, its name includes folders, as in
-    "anymal_c_simple_description/urdf/anymal".
+    "g1_29dof_rev_1_0"), and others, such as "cassie" in SDF. The name of a robot is the name of its URDF or SDF file without
+    the suffix; "go2.srdf" is the SRDF file in the same folder. If a file name occurs more than once, its name includes folders,
+    as in "anymal_c_simple_description/urdf/anymal".
 
     `featherweight.robots` has further robots, as functions that return a `Description`; they need no files.
 
     Raises ValueError, which lists the known names, for an unknown name, and ImportError without that package.
     """
     files = _files()
-    path = files.get(name) or files.get(name.removesuffix(KINDS[0]))
+    path = files.get(name) or next((files[x] for x in map(name.removesuffix, ROBOTS) if x in files), None)
     if path is None:
         raise ValueError(_unknown(name, [x for x in files if not x.endswith(KINDS)]))
     return path
@@ -64,4 +65,4 @@ def _within(file: PurePosixPath) -> PurePosixPath:
 
 
 def _name(file: PurePosixPath) -> str:
-    return str(file.with_suffix("") if file.suffix == KINDS[0] else file)
+    return str(file.with_suffix("") if file.suffix in ROBOTS else file)

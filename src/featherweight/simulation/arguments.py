@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -11,12 +11,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array
-from ..checks import ARRAY, FUNCTION, NONNEGATIVE, NOTHING, POSITIVE, SWITCH, argument, either, object_of, one_of, shown, whole
+from ..checks import (
+    ARRAY,
+    FUNCTION,
+    NONNEGATIVE,
+    NOTHING,
+    POSITIVE,
+    SWITCH,
+    argument,
+    check_labels,
+    either,
+    object_of,
+    one_of,
+    shown,
+    whole,
+)
 from ..engine.backends.host_arrays import HostArrays
 from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..names import choose_from
+from ..robot import checked_states
 from ..robot.robot import Robot
+from ..robot.wrenches import Wrench
 from .scene import ContactSphere, Ground, HeightField, Plane
 
 T = TypeVar("T")
@@ -31,8 +47,8 @@ DURATION = NONNEGATIVE.worded("zero or more seconds")
 ROBOT = object_of(Robot)
 
 
-def check_step(step: float, integrator: str) -> None:
-    argument("step", step, SECONDS)
+def check_step(dt: float, integrator: str) -> None:
+    argument("dt", dt, SECONDS)
     check_choice("integrator", integrator, INTEGRATORS)
 
 
@@ -157,10 +173,17 @@ def numbers(name: str, x: object) -> Array:
 
 def of_robots(name: str, x: object, size: tuple[int, ...], robots: int) -> Array:
     """Return an input of one step as an array (*size) or (robots, *size)."""
+    if isinstance(x, Wrench):
+        raise ValueError(f"{name} must be an array; call the wrench with q for one: robot.wrench(...)(q)")
+    if isinstance(x, Mapping):
+        order = "the controls: list(robot.controls)" if name == "control" else "the joints: robot.joints[name].v_slice"
+        raise ValueError(f"{name} must be an array, not a dict; its numbers are in the order of {order}")
     x = numbers(name, x)
     if x.shape not in (size, (robots, *size)):
         wanted, many = str(size), f"(robots, {', '.join(map(str, size))})"
         more = ", one for each actuator" if name == "control" else ""
+        if name == "tau" and x.ndim == 0:
+            more = " (joint forces; steps=... is the number of steps, and dt=... of the Simulation their length)"
         raise ValueError(f"{name} must have shape {wanted} or {many}{more}; got {x.shape}")
     return x
 
@@ -217,6 +240,24 @@ def with_unit_rotations(robot: Robot, q: Array) -> Array:
     return q
 
 
+def warn_of_scalar_first(robot: Robot, q: Array) -> None:
+    """Warn about quaternions that may be MuJoCo's identity, as `Robot.check` does, in a fraction of a microsecond for one."""
+    for _, rows in rotations_of(robot):
+        first = q[rows.start] if q.ndim == 1 else q[:, rows.start]
+        if rows.stop - rows.start == 4 and (first == 1.0 if q.ndim == 1 else (first == 1.0).any()):
+            checked_states.warn_of_scalar_first(robot, q)
+            return
+
+
+def require_unit_rotations(owner: str, robot: Robot, q: Array) -> None:
+    """Raise ValueError for a configuration (nq,) with a quaternion, or cosine and sine, whose length differs from 1."""
+    if any(abs(np.dot(q[rows], q[rows]) - 1.0) > ROUNDED for _, rows in rotations_of(robot)):
+        try:
+            with_unit_rotations(robot, q)
+        except ValueError as error:
+            raise ValueError(f"{owner}: {error}") from None
+
+
 def chosen_robots(which: ArrayLike, robots: int) -> Array:
     """Return the numbers (k,) of some robots, given as a mask (robots,) or as numbers.
 
@@ -246,6 +287,9 @@ def states(robot: Robot, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Arra
     v is zero by default. Raises ValueError for invalid states, with the name of the joint.
     """
     nq, nv = robot.nq, robot.nv
+    for name, x in (("q", q), ("v", v)):
+        if type(x) is not np.ndarray:
+            check_labels(name, x, robot.labels(name))
     q = numbers("q", q)
     v = np.zeros((*q.shape[:-1], nv)) if v is None else numbers("v", v)
     for name, x, n in (("q", q, nq), ("v", v, nv)):

@@ -92,7 +92,7 @@ class ContactStage:
             T = np.eye(4)
             if lone:
                 T[:3, 3] = scene.placement[own[0], 9:]
-            contacts.append(BilateralContact(name, "point" if lone else "surface", placement=T))
+            contacts.append(BilateralContact(name, "point" if lone else "weld", placement=T))
         return contacts
 
     @cached_property

@@ -70,9 +70,9 @@ def parts_of(a: Actuator) -> tuple[Actuator, ...]:
     if a.servo is None:
         return (a,)
     main = replace(a, **LINEAR | {"bias": (0.0, *_linear(a.servo, a.motor))})
-    if a.motor is None or not (a.motor.friction or a.motor.cogging):
+    if a.motor is None or not (a.motor.lugre or a.motor.cogging):
         return (main,)
-    damping = a.motor.friction.damping if a.motor.friction else 0.0
+    damping = a.motor.lugre.damping if a.motor.lugre else 0.0
     return main, replace(main, name=f"{a.name}.friction", bias=(0.0, 0.0, -damping), force=UNBOUNDED)
 
 
@@ -101,7 +101,7 @@ def states_of(a: Actuator) -> tuple[int, ...]:
         return ()
     m, s = a.motor, a.servo
     there = (
-        s.rate < inf, s.integral > 0.0, m is not None and m.winding is not None, m is not None and m.friction is not None,
+        s.rate_limit < inf, s.integral > 0.0, m is not None and m.winding is not None, m is not None and m.lugre is not None,
         m is not None and m.time_constant > 0.0,
     )  # fmt: skip
     return tuple(k for k, x in enumerate(there) if x)
@@ -141,7 +141,7 @@ def _controller(a: Actuator, drive: int, control: int, states: dict[int, int], s
     inputs = [control + s.inputs.index(x) if x in s.inputs else -1 for x in INPUTS]
     bounds = [y for x in INPUTS for y in (s.bounds(s.inputs.index(x)) if x in s.inputs else UNBOUNDED)]
     circle = circle_of(a) if a.motor is None else 0.0
-    gains = (s.stiffness, s.damping, s.integral, s.integral_limit, s.rate, float(s.early))
+    gains = (s.stiffness, s.damping, s.integral, s.integral_limit, s.rate_limit, float(s.early))
     numbers = (step, a.gear, circle, *gains)
     kind = SERVO if a.motor is None else MOTOR
     motor = _padded((), 21) if a.motor is None else _motor(a.motor, s, step)
@@ -159,9 +159,9 @@ def _motor(m: DCMotor, s: Servo, step: float) -> list[float]:
     σ0, σ1, coulomb, static, stribeck; the linear law's coefficients of length and velocity; amplitude, poles and phase; and the
     time by which the current's rate moves the current in a step.
     """
-    w, f, c = m.winding, m.friction, m.cogging
+    w, f, c = m.winding, m.lugre, m.cogging
     heat = (w.coefficient, w.reference - w.ambient, w.resistance, w.capacitance) if w else (0.0, 0.0, 1.0, 1.0)
-    electric = (m.voltage, float(_is_controlled(s)), m.time_constant, m.current_rate)
+    electric = (m.voltage, float(_is_controlled(s)), m.time_constant, m.current_rate_limit)
     return [
         m.resistance,
         m.constant,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
+from ..checks import check_labels
 from ..contact.contact_solver import SolverReport
 from ..engine.compilation_messages import WHOLE
 from ..engine.function import CompiledFunction
@@ -23,6 +24,7 @@ from ..model.model_sensors import OF_LAST_STEP
 from .arguments import of_robots
 from .contact_arrays import ContactArrays, SpreadImpulses
 from .failure import SimulationError
+from .first_inputs import FirstInputs
 from .fleet_loop import ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
 from .fleet_vectors import FleetVectors
@@ -101,8 +103,9 @@ class Fleet:
     `failed` marks the robots whose step failed. `revision` changes with the states and with the values of `vary`.
     """
 
-    def __init__(self, plant: Plant, threads: int | None, on_failure: str) -> None:
+    def __init__(self, plant: Plant, threads: int | None, on_failure: str, root_forces: bool = True) -> None:
         self.plant, self.threads, self.on_failure = plant, threads, on_failure
+        self.first_inputs = FirstInputs(plant.forces, root_forces)
         self.model, self.contacts = model, contacts = plant.model, plant.contacts
         self._external = model.in_fluid or bool(model.forces.sticky)  # whether forces on bodies are possible
         self._tables: deque[StagesTable] = deque()
@@ -326,16 +329,18 @@ class Fleet:
         self._given = inputs.given
         self._lone, self._one_thread = robots == 1, robots < 2 * GRAIN or self.threads == 1
 
-    def _begin(self) -> None:
+    def _begin(self, idle: bool) -> None:
         """Prepare the first steps, and warn about problematic starts."""
         if not self._ready:
             self._compile()
         if not self._started:
             self.model.robot.warn_where_irregular(self.q, masses=not self.told)
+        if idle:
+            self.first_inputs.warn_of_limp_servos()
         if not self.told:
             self.told, model = True, self.model
             if model.deepest_start == math.inf and self.plant.holds_rigidly:
-                warn_of_overlaps(model.robot.name, overlaps(self.contacts, *self.look()))
+                warn_of_overlaps(model.robot, overlaps(self.contacts, *self.look()))
         self._started = True
 
     def _compile(self) -> None:
@@ -485,6 +490,8 @@ class Fleet:
         """Return the inputs of a step as arrays (...) or (robots, ...). Raises ValueError for unfit ones."""
         if tau is None and control is None and external is None:
             return NO_INPUTS
+        if tau is not None and type(tau) is not np.ndarray:
+            check_labels("tau", tau, self.model.robot.labels("v"))
         given, robots = zip(self.plant.input_sizes.items(), (tau, control, external), strict=True), len(self.q)
         return Inputs(*(None if x is None else of_robots(name, x, size, robots) for (name, size), x in given))
 
@@ -494,7 +501,7 @@ class Fleet:
         if not self._give(tau, control, external):
             self._give(*self.inputs(tau, control, external))
         if not (self._ready and self._started):
-            self._begin()
+            self._begin(tau is None and control is None)
         if self._lone and steps <= MOST_STEPS and not (self.on_failure == "stop" and self.failed.item(0)):
             self.failed[0] = False
             if steps == 1:  # as the plan is
@@ -523,6 +530,8 @@ class Fleet:
         )
         if tau is None:
             own_tau.fill(0.0)
+        elif self.first_inputs.looks:
+            self.first_inputs.look(own_tau)
         self._given[WITH_CONTROL], self._given[WITH_FORCES] = control is not None, external is not None
         return fit
 
@@ -543,7 +552,9 @@ class Fleet:
         if inputs.external is not None and not self._external:
             self._allow_external()
         if not (self._ready and self._started):
-            self._begin()
+            self._begin(steps > 0 and inputs.tau is None and inputs.control is None)
+        if inputs.tau is not None and self.first_inputs.looks:
+            self.first_inputs.look(inputs.tau)
         states, shared = self.arrays.states, self.arrays.inputs
         kept, robots = 1 + steps // every, len(states.q)
         q, v = out or (np.empty((robots, kept, states.q.shape[1])), np.empty((robots, kept, states.v.shape[1])))
@@ -579,7 +590,7 @@ class Fleet:
             self._settle(self.arrays._replace(states=self.arrays.states._replace(kept_block=kept)))
         self._give(*inputs)
         if not (self._ready and self._started):
-            self._begin()
+            self._begin(inputs.tau is None and inputs.control is None)
         plan = self.arrays.states.plan
         try:
             plan[EVERY], plan[RECORDS] = every, 1

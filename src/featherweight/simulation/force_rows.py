@@ -182,7 +182,7 @@ def force_rows(robot: Robot, actuators: Iterable[Actuator]) -> ForceRows:
     tendons = tuple(t for t in robot.model.tendons if acts(t, actuators))
     balls = tuple(j for j in joints if j.type is JointType.SPHERICAL and j.upper < np.inf)
     floating = (j for j in joints if j.type is JointType.FLOATING)
-    free = tuple(j for j in floating if j.friction or any(j.damping_poly) or sprung(j))
+    free = tuple(j for j in floating if j.dry_friction or any(j.damping_poly) or sprung(j))
     driven, on_leaders = {a.joint for a in actuators}, rows_on_leaders(robot, actuators)
     asked = {j.v_slice.start for j in joints if sprung(j) or np.isfinite([j.lower, j.upper]).any() or j.name in driven}
     asked |= {p.leader for p in robot.proportions() if p.row in asked}
@@ -213,7 +213,7 @@ def rows_on_leaders(robot: Robot, actuators: Iterable[Actuator]) -> frozenset[in
 
 def acts(t: Tendon, actuators: Iterable[Actuator]) -> bool:
     """Return whether forces act along a tendon."""
-    own = t.stiffness or t.damping or t.friction or np.isfinite([t.lower, t.upper]).any() or is_bent(t)
+    own = t.stiffness or t.damping or t.dry_friction or np.isfinite([t.lower, t.upper]).any() or is_bent(t)
     return bool(own) or any(a.tendon == t.name for a in actuators)
 
 

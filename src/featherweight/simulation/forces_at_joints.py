@@ -84,7 +84,7 @@ class ForcesAtJoints(ForceRows):
         return sorted({name for kind in OF_JOINTS for name in self.robot.left_out_at_joints.get(kind, ())})
 
     def softness(self, of: str) -> list[Any]:
-        """Return the softness of "limit" or "friction" of joints and lengths."""
+        """Return the softness of "limit" or "dry_friction" of joints and lengths."""
         return [getattr(x, f"{of}_softness") for x in self.owners]
 
     def coordinates_of_rows(self, q: Array) -> Array:
@@ -191,7 +191,7 @@ def forces_at_joints(robot: Robot, actuators: Iterable[Actuator], step: float = 
     laws = laws_of(x.actuators, drives.values[0], drives.row, drives.at, step)
     return ForcesAtJoints(
         **{f.name: getattr(x, f.name) for f in fields(x)},
-        springs=springs_of(x), friction=x.moved_to_places(x.each("friction")), lower=lower, upper=upper, drives=drives,
+        springs=springs_of(x), friction=x.moved_to_places(x.each("dry_friction")), lower=lower, upper=upper, drives=drives,
         drive_rows=drive_rows_of(x), laws=laws, compensating=compensating(robot),
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ def yielding_numbers(
             softness.append(row.by.loop.softness if isinstance(row.by, HeldLoop) else row.by.softness)
             of_dofs[dof] = weight_of_held(robot, start, row, inverse, of_dofs)
         else:
-            softness.append((forces.softness("friction") if friction else forces.softness("limit"))[dof])
+            softness.append((forces.softness("dry_friction") if friction else forces.softness("limit"))[dof])
     edges = 4.0 + 2.0 * (touching.turning > 0.0).sum(axis=1)
     first = np.ones(len(weights))
     if len(touching.tangents):

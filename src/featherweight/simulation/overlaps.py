@@ -9,9 +9,12 @@ import numpy as np
 from ..array_types import Array
 from ..contact.laws import PARTING_SPEED
 from ..model.editing.notes import warn_caller
+from ..model.types import JointType
+from ..robot.robot import Robot
 from .contact_stage import ContactStage
 
 WARNED = 0.01  # [m] least depth for a warning
+SUNK = 0.1  # [m] least depth in the ground for the question whether the robot floats
 SHOWN = 3  # number of overlaps in a message
 
 
@@ -45,12 +48,15 @@ def listed(found: list[Overlap]) -> str:
     return texts + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
 
 
-def warn_of_overlaps(name: str, found: list[Overlap]) -> None:
+def warn_of_overlaps(robot: Robot, found: list[Overlap]) -> None:
     """Warn about deep overlaps at the start."""
     deep = [x for x in found if x.depth > WARNED]
     if deep:
+        sunk = max((x.depth for x in deep if None in x.links), default=0.0)
+        standing = not any(j.type is JointType.FLOATING for j in robot.joints)
+        asked = f". It is fixed to the world and stands {sunk:.2g} m in the ground: load it with base='floating' if it can move"
         warn_caller(
-            f"{name}: bodies overlap at the start: {listed(deep)}. They are separated at {PARTING_SPEED:g} m/s. Start from "
-            "another configuration (robot.on_ground(q) puts a robot on the ground), or turn this into an error "
-            "(contact=featherweight.ContactOptions(overlaps='refuse'))"
+            f"{robot.name}: bodies overlap at the start: {listed(deep)}. They are separated at {PARTING_SPEED:g} m/s. Start "
+            "from another configuration (robot.on_ground(q) puts a robot on the ground), or turn this into an error "
+            "(contact=featherweight.ContactOptions(overlaps='refuse'))" + (asked if standing and sunk > SUNK else "")
         )

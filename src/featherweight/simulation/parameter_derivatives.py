@@ -17,7 +17,7 @@ from .state import State
 
 SMALL = 1e-6  # step of differences, relative to the parameter
 FLOOR = 1e-3  # magnitude of a small inertial parameter relative to the greatest of its body
-FACTORS = "friction", "joint_friction", "damping", "stiffness", "gains"
+FACTORS = "friction", "dry_friction", "damping", "stiffness", "gains"
 VARIED = "parameters", "armature", *FACTORS
 
 
@@ -25,7 +25,7 @@ def present_values(simulation: Any, given: Mapping[str, Any], robots: int) -> di
     """Return the values (robots, numbers of each parameter) of all parameters, from those given to `vary`."""
     robot, forces = simulation.robot, simulation.forces
     n = len(forces.springs.damping)
-    sizes = {"friction": 1, "joint_friction": n, "damping": n, "stiffness": n, "gains": len(forces.actuators)}
+    sizes = {"friction": 1, "dry_friction": n, "damping": n, "stiffness": n, "gains": len(forces.actuators)}
     values = {name: np.ones((robots, size)) for name, size in sizes.items()}
     values |= {"parameters": robot.inertial_parameters[None], "armature": robot.armature[None]}
     for name, x in given.items():

@@ -119,10 +119,10 @@ def plant_of(
         _require_what_yields(robot, touchable, contact, cones)
     shapes = touchable.shapes
     if shapes is None:
-        shapes = not touchable.spheres and shapes_have_something_to_touch(robot, touchable.ground)
+        shapes = shapes_have_something_to_touch(robot, touchable.ground)
     parts = TouchingParts(
         touchable.spheres, touchable.pairs, touchable.ground, shapes, contact.friction, contact.restitution, limits.lower,
-        limits.upper, joint_friction=joints.friction and bool(forces.friction.any()), file_axes=cones == PYRAMIDS,
+        limits.upper, joint_friction=joints.dry_friction and bool(forces.friction.any()), file_axes=cones == PYRAMIDS,
         least_friction=LEAST_FRICTION if cones != COULOMB else 0.0, by_file=cones != COULOMB,
     )  # fmt: skip
     settings = ContactSettings(

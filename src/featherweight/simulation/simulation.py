@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +19,7 @@ from ..engine.progress import Progress
 from ..engine.threads import check_threads
 from ..model.position_drives import PD
 from ..model.types import Actuator
-from ..names import SuggestsNames, knows_keywords
+from ..names import CALLED_HERE, SuggestsNames, knows_keywords
 from ..providers import provided
 from ..robot.model_view import EQUAL_LIMITS
 from ..robot.mujoco_order import RobotState
@@ -47,11 +46,14 @@ from .arguments import (
     of_robots,
     pairs_of,
     parts_of,
+    warn_of_scalar_first,
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .defaults import of_the_file, warn_of_what_is_left_out
-from .derivatives import StepDerivatives, products, step_derivatives
+from .derivatives import StepDerivatives, products, step_derivatives, way_of
 from .fleet import Fleet, Inputs
+from .fleet_slopes import Way
+from .forces_at_joints import ForcesAtJoints
 from .observers import Observer, Pictures, SimulationView
 from .parameter_derivatives import parameter_derivatives
 from .plant import Touchable, plant_of
@@ -82,7 +84,18 @@ class Rollout(RobotState):
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
 TIME = FINITE.worded("a finite number of seconds")
-CONSTANT = "robot", "step_size", "integrator", "forces", "ground", "on_failure"
+CONSTANT = "robot", "dt", "integrator", "forces", "ground", "on_failure", "_options"
+NOT_ASSIGNED = {
+    **{x: f"give it to a new one: Simulation(robot, {x}=...)" for x in ("dt", "integrator", "ground")},
+    **{x: f"with_options({x}=...) returns a copy" for x in ("on_failure", "threads")},
+    **{x: f"it is an argument of step and run: step({x}=...)" for x in ("tau", "control", "external_forces")},
+    "robot": "make a Simulation of the other robot",
+    "forces": "make a Simulation of another robot, or with other actuators",
+    "gravity": "it is that of the robot: featherweight.load(path, gravity=...)",
+    "friction": "give vary(friction=...) a factor, or contact=featherweight.ContactOptions(friction=...) to a new one",
+}
+"""Names that users may want to assign, where this would change nothing, and what to do."""
+
 WHEN_NEEDED = {"_copies", "_differing", "touching_links"}  # copies that make rollouts and differences, and a list
 MOST_COPIES, FEW = 4, 256  # copies for different numbers of robots; greatest number that has a copy of its own
 
@@ -93,10 +106,10 @@ class Simulation(SuggestsNames):
     The state is `time` [s], `q` (..., nq) and `v` (..., nv). For many robots at once, q and v have a leading axis. Quaternions
     in q must have unit length; lengths within 1e-3 of 1 are normalized.
 
-    A step takes `step` seconds. The integrator first moves the robot as if it touched nothing. `integrator` is
+    A step takes `dt` seconds. The integrator first moves the robot as if it touched nothing. `integrator` is
     "semi-implicit" (Euler, with damping and springs of joints evaluated at the end of the step), "rk4" or "midpoint" (implicit,
     conserves energy). Impulses at contacts, joint limits and joints with dry friction then change the velocity; the solver
-    computes them by the contact law (see `impulses`). The defaults of `step` and `integrator` are the robot file's values, or
+    computes them by the contact law (see `impulses`). The defaults of `dt` and `integrator` are the robot file's values, or
     1 ms and "semi-implicit" if the file has none.
 
     The contact law is by default that of the robot's file: an MJCF file has MuJoCo's, by which contacts, limits and dry
@@ -106,9 +119,9 @@ class Simulation(SuggestsNames):
 
     Contacts arise between the collision shapes of the robot's file and the file's floor, other shapes fixed to the world, and
     each other where the file's contact rules allow it. `ground`, a `Plane` or `HeightField`, adds a ground; True is the plane z
-    = 0. Collision shapes take part if they have something to touch and no `spheres` are given. The shapes of a file without
-    contact rules and without a floor take part only if `ground` or `shapes=True` is given. `spheres` of the robot (points are
-    spheres without radius) touch the `ground`, and `pairs` of spheres, given by their numbers, touch each other. Two shapes of
+    = 0. Collision shapes take part if they have something to touch: those of a file without contact rules and without a floor
+    only if `ground` or `shapes=True` is given. `shapes=False` leaves them out. `spheres` of the robot (points are spheres
+    without radius) touch the `ground`, and `pairs` of spheres, given by their numbers, touch each other. Two shapes of
     one robot from a file without contact rules (URDF) never touch if they overlap in the file's configuration or at the start;
     `excluded_pairs` names their links. Other rigid bodies that overlap at the start are pushed apart at 1 m/s, with a
     ModelWarning (see `overlaps` of `ContactOptions`). A ModelWarning also lists the contents of the file that are not
@@ -150,14 +163,17 @@ class Simulation(SuggestsNames):
     """
 
     robot: Robot
-    step_size: float  # [s]
+    dt: float  # [s]
     integrator: str
+    forces: ForcesAtJoints
+    ground: Ground | None
+    on_failure: str
 
     @knows_keywords
     def __init__(
         self,
         robot: Robot,
-        step: float | None = None,
+        dt: float | None = None,
         integrator: str | None = None,
         *,
         q: ArrayLike | None = None,
@@ -169,13 +185,14 @@ class Simulation(SuggestsNames):
         contact: ContactOptions | str = STANDARD_CONTACT,
         joints: JointOptions = STANDARD_JOINTS,
         actuators: Sequence[Actuator] | PD | None = None,
+        root_forces: bool = False,
         on_failure: str = "raise",
         threads: int | None = None,
     ) -> None:
         check_robot("Simulation", robot)
         robot.require_dynamics("Simulation")
-        step, integrator = of_the_file(robot, step, integrator)
-        check_step(step, integrator)
+        dt, integrator = of_the_file(robot, dt, integrator)
+        check_step(dt, integrator)
         if isinstance(contact, str):
             contact = ContactOptions(law=contact)
         check_options("contact", contact, ContactOptions)
@@ -185,25 +202,40 @@ class Simulation(SuggestsNames):
         if isinstance(actuators, PD):
             actuators = actuators.actuators(j for j in robot.joints if j.independent)
         actuators = parts_of(Actuator, "actuators", robot.actuators if actuators is None else actuators, "Actuator(...)")
-        if shapes is not None:
-            check_switches(shapes=shapes)
+        check_switches(root_forces=root_forces, **({} if shapes is None else {"shapes": shapes}))
         check_pairs(pairs, spheres, ground)
         check_choice("on_failure", on_failure, ON_FAILURE)
         check_threads("Simulation", threads)
+        self._options: dict[str, Any] = {
+            "spheres": spheres,
+            "pairs": pairs,
+            "shapes": shapes,
+            "contact": contact,
+            "joints": joints,
+        }
+        self._options["actuators"] = None if tuple(actuators) == tuple(robot.actuators) else actuators
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         touchable = Touchable(spheres, pairs, ground, shapes)
-        self._plant = plant = plant_of(robot, actuators, float(step), integrator, touchable, contact, joints)
-        self.robot, self.step_size, self.integrator = robot, plant.model.h, integrator
-        self.forces, self.ground, self.on_failure = plant.forces, ground, on_failure
+        self._plant = plant = plant_of(robot, actuators, float(dt), integrator, touchable, contact, joints)
+        fixed = {"robot": robot, "dt": plant.model.h, "integrator": integrator, "forces": plant.forces, "ground": ground}
+        vars(self).update(fixed, on_failure=on_failure)
         self._use = Use(f"the simulation of {robot.name!r}", "make one for each thread, such as copy.copy(simulation)")
         self._observers: list[Observer] = []
         self._varied: dict[str, Array] = {}  # arguments of the last `vary`
         self._pictures: Pictures | None = None
         with plant.model.wait:
-            self._fleet = Fleet(plant, threads, on_failure)
+            self._fleet = Fleet(plant, threads, on_failure, root_forces)
             self._sensors = SimulatedSensors(self._fleet)
             self._fleet.begin_as_drawn()
             self.reset(q, v)
+
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, x: Any) -> None:
+            if name in NOT_ASSIGNED or name in CALLED_HERE:
+                how = NOT_ASSIGNED.get(name) or f"here it is {CALLED_HERE[name]}"
+                raise AttributeError(f"{name!r} of a Simulation cannot be assigned; {how}", name=name)
+            object.__setattr__(self, name, x)
 
     # copies
 
@@ -237,10 +269,22 @@ class Simulation(SuggestsNames):
         copied = copy.deepcopy(self)
         if on_failure is not None:
             check_choice("on_failure", on_failure, ON_FAILURE)
-            copied.on_failure = copied._fleet.on_failure = on_failure
+            vars(copied)["on_failure"] = copied._fleet.on_failure = on_failure
         if threads is not None:
             copied._fleet.threads = threads
         return copied
+
+    @exclusive
+    def with_robot(self, robot: Robot) -> Simulation:
+        """Return a simulation of another robot with all options of this one, at the configuration and velocity of this one.
+
+        It suits robots with the same joints, such as `Robot.with_inertial_parameters` returns; actuators that were not given
+        are those of the other robot. Raises ValueError for a robot with other joints, and as `Simulation` does.
+        """
+        if (robot.nq, robot.nv) != (self.robot.nq, self.robot.nv):
+            raise ValueError(f"with_robot: {robot.name} must have the joints of {self.robot.name}")
+        options = {**self._options, "ground": self.ground, "on_failure": self.on_failure, "threads": self._fleet.threads}
+        return Simulation(robot, self.dt, self.integrator, q=self.q, v=self.v, **options)
 
     # the state
 
@@ -259,10 +303,15 @@ class Simulation(SuggestsNames):
 
         Raises ValueError for wrong shapes, non-finite numbers, quaternions without unit length (errors up to 1e-3 are
         normalized), open loops, joints far beyond their limits, and unknown names.
+
+            sim.reset(q, time=1.0)
         """
         if isinstance(q, str):
             q = named_configuration(self.robot, q)
+        given = q is not None
         q, v = self._plant.states(q, v)
+        if given:
+            warn_of_scalar_first(self.robot, q)
         argument("time", time, TIME)
         if which is None:
             self._fleet.reset(q, v, float(time))
@@ -291,8 +340,7 @@ class Simulation(SuggestsNames):
     @time.setter
     @exclusive
     def time(self, time: float) -> None:
-        if not math.isfinite(time):
-            raise ValueError(f"time must be a finite number of seconds; got {time!r}")
+        argument("time", time, TIME)
         if self._sensors.history is not None:
             self._sensors.history.shift(time - self._fleet.times)
         self._fleet.set_time(float(time))
@@ -306,6 +354,7 @@ class Simulation(SuggestsNames):
     @exclusive
     def q(self, q: ArrayLike | None) -> None:
         self._put(q, self.v)
+        warn_of_scalar_first(self.robot, self._fleet.q)
 
     @property
     def v(self) -> Array:
@@ -383,7 +432,7 @@ class Simulation(SuggestsNames):
         parameters: ArrayLike | None = None,
         armature: ArrayLike | None = None,
         friction: ArrayLike | None = None,
-        joint_friction: ArrayLike | None = None,
+        dry_friction: ArrayLike | None = None,
         damping: ArrayLike | None = None,
         stiffness: ArrayLike | None = None,
         gains: ArrayLike | None = None,
@@ -392,27 +441,35 @@ class Simulation(SuggestsNames):
 
         `parameters` (robots, nbodies, 10) are inertial parameters, as `identification.random_parameters` draws them. `armature`
         (robots, k) is the armature as in `robot.armature`. All other arguments are factors, of shape (robots,), or with one
-        factor for each element: `friction` of contacts; `joint_friction`, `damping` and `stiffness` (robots, n) of degrees of
+        factor for each element: `friction` of contacts; `dry_friction`, `damping` and `stiffness` (robots, n) of degrees of
         freedom of all joints; `gains` (robots, nu) of actuators. A number is the same factor for all robots and elements, or
         the armature of all joints; parameters and armatures without the axis of robots are those of all. A parameter that is
         not given returns to the robot's own value.
 
         Raises ValueError for wrong shapes, non-finite numbers and negative factors, and for inertias of robots whose
         functions are too large to be traced. Raises NotImplementedError for inertial parameters with gravity compensation.
+
+            fleet = featherweight.Simulation(robot, q=np.tile(q, (3, 1)))
+            fleet.vary(damping=np.array([0.5, 1.0, 2.0]))
         """
         given = {
             "friction": friction,
-            "joint_friction": joint_friction,
+            "dry_friction": dry_friction,
             "damping": damping,
             "stiffness": stiffness,
             "gains": gains,
         }
         if parameters is not None and self.robot.model.carried:
             raise NotImplementedError(f"inertial parameters of {self.robot.name}, with gravity compensation, cannot vary")
-        self._fleet.vary(varied_arrays(self._fleet, given, parameters, armature))
-        every = {"parameters": parameters, "armature": armature, **given}
-        self._varied = {name: np.array(x, float) for name, x in every.items() if x is not None}
-        vars(self).pop("_copies", None)
+        varied = varied_arrays(self._fleet, given, parameters, armature)
+        every = {"parameters": parameters, "armature": armature}
+        copies: dict[int, Simulation] = vars(self).get("_copies", {})
+        for kind, copied in list(copies.items()):
+            if len(copied._fleet.q) != len(self._fleet.q):
+                del copies[kind]
+        for moving in (self, *copies.values()):
+            moving._fleet.vary(varied)
+            moving._varied = {name: np.array(x, float) for name, x in {**every, **given}.items() if x is not None}
 
     # moving
 
@@ -427,9 +484,13 @@ class Simulation(SuggestsNames):
         """Take `steps` steps under joint forces, controls and external forces.
 
         tau (..., nv), control (..., nu) of the actuators, and `external_forces` (..., nbodies, 6) on bodies, as in
-        `Robot.inverse_dynamics`, are constant over the steps. tau and external forces are zero by default. Without
-        control, the actuators exert no force, whereas position servos with a control of zero hold zero. tau is limited to the
-        effort limits of the joints. Raises SimulationError if a step fails; the state is then the one before that step.
+        `Robot.inverse_dynamics`, are constant over the steps. tau and external forces are zero by default. Without control, the
+        actuators exert no force, whereas position servos with a control of zero hold zero: a ModelWarning says so once if
+        neither tau nor control is given. Another warns once of a tau that pushes a floating joint, unless the simulation has
+        `root_forces=True`. tau is limited to the effort limits of the joints. Raises SimulationError if a step fails; the state
+        is then the one before that step.
+
+            sim.step(tau, steps=10)
         """
         lock = self._use.lock
         try:  # as `exclusive`, which would take twice as long
@@ -473,6 +534,11 @@ class Simulation(SuggestsNames):
         """
         return step_derivatives(self._fleet, self._fleet.inputs(tau, control, external_forces))
 
+    @property
+    def has_equations(self) -> bool:
+        """Return whether `derivatives` are those of the equations of the step, also for robots that `vary` made different."""
+        return self._plant.contacts.convex and way_of(self._fleet, Inputs()) is Way.EQUATIONS
+
     @exclusive
     def derivative_products(
         self,
@@ -504,7 +570,7 @@ class Simulation(SuggestsNames):
         """Return the derivatives of the state after the step that `step` would take by parameters of the robot, by name.
 
         Parameters are the arguments of `vary`: "parameters" (inertial parameters), "armature", and the factors "friction",
-        "joint_friction", "damping", "stiffness" and "gains", at their values in the last `vary`, or else the robot's own. Each
+        "dry_friction", "damping", "stiffness" and "gains", at their values in the last `vary`, or else the robot's own. Each
         array is (..., 2 nv + na, k), for k numbers of the argument: 10 for each body, one for each joint, degree of freedom or
         actuator, and one friction factor. The state is that of `derivatives`.
 
@@ -545,7 +611,9 @@ class Simulation(SuggestsNames):
         control: ArrayLike | None = None,
         external_forces: ArrayLike | None = None,
     ) -> Trajectory:
-        """Take steps for `duration` seconds and return the trajectory: every `every`-th state, with the first and the last.
+        """Take steps for `duration` seconds, rounded to whole steps; return the trajectory, with every `every`-th state.
+
+        It has the first and the last state, too.
 
         `controller(time, q, v)` is called before each step. It returns joint forces tau (..., nv), or a pair of tau (or None)
         and controls. It must not change q and v. For many robots, the trajectory has the contacts of the first robot.
@@ -553,10 +621,15 @@ class Simulation(SuggestsNames):
         Raises ValueError for invalid arguments and invalid results of the controller, and SimulationError as `step` does.
         After an error, including one from the controller, the state is the one before the failed step. After Ctrl-C, it is the
         one after the steps that `steps` counts.
+
+            motion = sim.run(0.1, lambda time, q, v: -2.0 * v)  # a controller returns joint forces
+            motion.times, motion.q
         """
         check_duration(duration, every)
         argument("controller", controller, CONTROLLER)
-        steps = round(duration / self.step_size)
+        steps = round(duration / self.dt)
+        if not steps and duration > 0.0:
+            raise ValueError(f"duration must be a time step, {self.dt:g} s, or more; got {duration!r}")
         inputs, history = self._fleet.inputs(tau, control, external_forces), self._sensors.history
         progress = Progress(f"simulation of {self.robot.name!r}, {duration:g} s", steps)
         record = Recording(self._fleet, every, progress)
@@ -654,6 +727,8 @@ class Simulation(SuggestsNames):
         """Return the state after `steps` steps from a state, of one robot or of many; this simulation does not change.
 
         Inputs are as in `step`. Raises SimulationError as `step` does.
+
+            later = sim.advance(sim.state, tau=tau, steps=5)
         """
         apart = self._apart_at(state)
         apart.step(tau, control, external_forces, steps=steps)
@@ -679,13 +754,18 @@ class Simulation(SuggestsNames):
 
     def __repr__(self) -> str:
         many = "" if self._fleet.single else f", {len(self._fleet.q)} robots"
-        return f"<Simulation of {self.robot.name!r}: t={self.time:g} s, step={self.step_size:g} s, {self.integrator}{many}>"
+        return f"<Simulation of {self.robot.name!r}: t={self.time:g} s, dt={self.dt:g} s, {self.integrator}{many}>"
 
     # what can be observed
 
     @exclusive
     def energy(self) -> Any:
-        """Return the kinetic, potential and spring energy [J], () or (robots,), with each robot's parameters (`vary`)."""
+        """Return the kinetic, potential and spring energy [J], () or (robots,), with each robot's parameters (`vary`).
+
+        For example:
+
+            sim.energy()  # [J]
+        """
         total = self._fleet.energy()
         return float(total[0]) if self._fleet.single else total
 
@@ -727,12 +807,14 @@ class Simulation(SuggestsNames):
 
         Points and forces are in the world frame; forces act on the first of the two bodies. The forces at the contacts of a
         patch are approximately those of least norm with the wrench that the solver found.
+
+            points, forces, names = sim.contacts()
         """
         self._require_robot(robot)
         candidates, points, impulses = self._fleet.contacts_of(robot)
         every = self._plant.contacts.names
         names = [every[c] for c in candidates.tolist()]
-        return ContactsOfRobot(points.copy(), impulses / self.step_size, names)
+        return ContactsOfRobot(points.copy(), impulses / self.dt, names)
 
     def _require_robot(self, robot: int) -> None:
         """Raise an error for a number that is none of a robot."""
@@ -746,7 +828,7 @@ class Simulation(SuggestsNames):
         if not isinstance(which, slice):
             which = chosen_robots(which, len(self._fleet.q))
         arrays: ContactArrays = self._fleet.spread_contacts(which)
-        return arrays.together(which, self.step_size)
+        return arrays.together(which, self.dt)
 
     @property
     def contact_arrays(self) -> ContactArrays:
@@ -779,7 +861,7 @@ class Simulation(SuggestsNames):
 
         A row is force [N], and torque [N m] about the origin of the body's frame in the file, in that frame.
         """
-        forces = self._fleet.contact_wrenches() / self.step_size
+        forces = self._fleet.contact_wrenches() / self.dt
         return np.asarray(forces[0] if self._fleet.single else forces)
 
     @property
@@ -789,7 +871,7 @@ class Simulation(SuggestsNames):
 
         n counts the degrees of freedom of all joints.
         """
-        forces = self._fleet.row_impulses() / self.step_size
+        forces = self._fleet.row_impulses() / self.dt
         return np.asarray(forces[0] if self._fleet.single else forces)
 
     @property

@@ -70,7 +70,7 @@ LIMITS = one_of((True, False, ALL)).worded(f"True, False or {ALL!r} (with equal 
 @checked
 @dataclass(frozen=True)
 class JointOptions:
-    """Forces of the robot's joints that act in a `Simulation`: `limits`, dry `friction`, and `passive` (damping and springs).
+    """Forces of the robot's joints that act in a `Simulation`: `limits`, `dry_friction`, and `passive` (damping and springs).
 
     Joint limits whose lower value equals the upper one are ignored, as in MuJoCo, unless `limits` is "all".
 
@@ -78,5 +78,5 @@ class JointOptions:
     """
 
     limits: Annotated[bool | str, LIMITS] = True
-    friction: bool = True
+    dry_friction: bool = True
     passive: bool = True

@@ -13,7 +13,7 @@ from ..model.types import JointType
 from .arguments import numbers
 from .smooth_motion import middle_armature
 
-ROWS = ("joint_friction", "damping", "stiffness")
+ROWS = ("dry_friction", "damping", "stiffness")
 
 
 def varied_arrays(
@@ -25,15 +25,15 @@ def varied_arrays(
     """
     forces, contacts, robots = fleet.model.forces, fleet.contacts, len(fleet.q)
     n = len(forces.springs.damping)
-    sizes = {"friction": 1, "joint_friction": n, "damping": n, "stiffness": n, "gains": len(forces.actuators)}
+    sizes = {"friction": 1, "dry_friction": n, "damping": n, "stiffness": n, "gains": len(forces.actuators)}
     factor = {name: _factors(name, x, robots, sizes[name], forces) for name, x in given.items() if x is not None}
     varied: dict[str, Array] = {}
     if "friction" in factor:
         varied["friction"] = factor["friction"] * contacts.model.friction
-    if "joint_friction" in factor:
+    if "dry_friction" in factor:
         rows = contacts.rows
         rubs = rows.friction & (rows.holds == 0)
-        scale = np.where(rubs, factor["joint_friction"][:, rows.dof], 1.0)
+        scale = np.where(rubs, factor["dry_friction"][:, rows.dof], 1.0)
         for name in ("lower", "upper"):
             varied[name] = np.where(rubs, scale * np.where(rubs, getattr(rows, name), 0.0), getattr(rows, name))
     passive = fleet.model.passive

@@ -11,6 +11,7 @@ import numpy as np
 import trimesh
 
 from ..array_types import Array
+from ..model.editing.notes import warn_caller
 from ..model.equivalent_box import BodyInertia, body_inertias, equivalent_box
 from ..model.triangles import RGB, MeshError, shape_meshes
 from ..model.types import Shape, ShapeType
@@ -93,6 +94,7 @@ class Figure:
     def _parts(self, layer: Layer) -> list[_BodyPart]:
         parts: list[_BodyPart] = []
         unread: set[str | None] = set()
+        missing: list[str] = []
         for shape in self._shapes(layer):
             if shape.type == ShapeType.PLANE:
                 continue
@@ -100,8 +102,12 @@ class Figure:
                 parts += _parts_of(shape, COLLISION if layer == Layer.COLLISION else PLAIN)
             except MeshError as error:
                 if str(error) not in self.notes:
+                    missing.append(str(error))
                     self.notes.append(str(error))
                 unread.add(shape.body)
+        if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            warn_caller(f"{self.robot.name}: meshes cannot be read, boxes of inertias are drawn for them: {missing[0]}{more}")
         parts, crowded = _without_crowded(parts)
         for part in crowded:
             self.notes.append(

@@ -167,10 +167,10 @@ class Window(SuggestsNames):
     # # files and pictures
 
     @checked
-    def save(self, path: str | os.PathLike[str], rate: Positive = RATE) -> None:
+    def save(self, path: str | os.PathLike[str], fps: Positive = RATE) -> None:
         """Save the displayed scene as one HTML file that needs neither server nor network; with a trajectory, it moves.
 
-        `rate` is the number of stored states per second of simulated time.
+        `fps` is the number of stored states per second of simulated time.
         """
         self._check_open("save")
         server = serve(LOOPBACK, 0)
@@ -182,7 +182,7 @@ class Window(SuggestsNames):
                 scene.set_opacity(self._scene.opacity)
                 scene.marks.like(self._scene.marks)
                 scene.look(*self._scene.camera)
-            html = html_of(scene, self.trajectory, rate)
+            html = html_of(scene, self.trajectory, fps)
         finally:
             stop(server)
         Path(path).write_text(html, encoding="utf-8")

@@ -42,7 +42,7 @@ def of(seed: int) -> tuple[fw.ClosedRobot, SpanningTree, States]:
 def contacts(robot: fw.Robot) -> list[fw.BilateralContact]:
     """Return contacts on every second body, of points and surfaces, and a second one on the last body."""
     names = [b.name for b in robot.bodies][::-2]
-    kinds: Any = ("point", "surface")
+    kinds: Any = ("point", "weld")
     return [fw.BilateralContact(name, kinds[k % 2]) for k, name in enumerate((*names[:3], names[0]))]
 
 

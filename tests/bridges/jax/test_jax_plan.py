@@ -19,7 +19,7 @@ from optimal_control.test_free_steps import swing  # noqa: E402
 
 def test_gradients_are_those_of_the_plan_function() -> None:
     """Check gradients, also compiled, under vmap, and with free step sizes."""
-    ocp = fw.OptimalControl(pendulum(), step=0.04, knots=20)
+    ocp = fw.OptimalControl(pendulum(), dt=0.04, knots=20)
     ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
     ocp.add(fw.JointVelocities(), weight=0.05)
     ocp.add(fw.Effort(), weight=1e-2)
@@ -46,7 +46,7 @@ def test_gradients_are_those_of_the_plan_function() -> None:
         )
 
         def duration(posture: Any) -> Any:
-            return free(jnp.zeros(2), targets={"posture": posture}).steps.sum()
+            return free(jnp.zeros(2), targets={"posture": posture}).dt.sum()
 
         slope = jax.grad(duration)(posture)
         change = 1e-3 * slope / jnp.linalg.norm(slope)

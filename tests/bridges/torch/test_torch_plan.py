@@ -17,7 +17,7 @@ from optimal_control.test_free_steps import swing  # noqa: E402
 
 def test_gradients_are_those_of_the_plan_function_and_learn_a_target() -> None:
     """Check one problem, many problems, and a gradient descent that finds the target that leads to given controls."""
-    ocp = fw.OptimalControl(pendulum(), step=0.04, knots=20)
+    ocp = fw.OptimalControl(pendulum(), dt=0.04, knots=20)
     ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
     ocp.add(fw.JointVelocities(), weight=0.05)
     ocp.add(fw.Effort(), weight=1e-2)
@@ -59,8 +59,8 @@ def test_the_gradient_of_a_duration_leads_to_shorter_plans() -> None:
     q = torch.zeros(2, dtype=torch.float64)
     target = torch.tensor([0.5, -0.3], dtype=torch.float64, requires_grad=True)
     found = solve(q, targets={"posture": target})
-    duration = found.steps.sum()
+    duration = found.dt.sum()
     duration.backward()
     closer = target.detach() - 1e-3 * target.grad / target.grad.norm()
-    shorter = solve(q, targets={"posture": closer}).steps.sum()
+    shorter = solve(q, targets={"posture": closer}).dt.sum()
     assert float((duration - shorter).detach()) == pytest.approx(1e-3 * float(target.grad.norm()), rel=0.02)

@@ -13,9 +13,11 @@ from featherweight.model.generators import chain
 
 def test_numbers_that_are_given_change_and_no_others() -> None:
     before = chain(3)
-    made = before.with_joint("joint1", limits=(-0.5, 1.0), effort=20.0, velocity=3.0, damping=0.1, friction=0.2, armature=0.01)
+    numbers = {"effort": 20.0, "velocity": 3.0, "damping": 0.1, "dry_friction": 0.2, "armature": 0.01}
+    made = before.with_joint("joint1", limits=(-0.5, 1.0), **numbers)
     j = made.joints[1]
-    assert (j.lower, j.upper, j.effort, j.velocity, j.damping, j.friction, j.armature) == (-0.5, 1.0, 20.0, 3.0, 0.1, 0.2, 0.01)
+    assert (j.lower, j.upper) == (-0.5, 1.0)
+    assert {name: getattr(j, name) for name in numbers} == numbers
     assert (made.joints[0], made.joints[2]) == (before.joints[0], before.joints[2])
     assert made.with_joint("joint1", limits=(-math.inf, math.inf)).joints[1].damping == 0.1
     robot = fw.build(made)
@@ -35,6 +37,6 @@ def test_wrong_numbers_and_names_are_refused() -> None:
     with pytest.raises(ValueError, match=r"limits must be \(lower, upper\)"):
         made.with_joint("joint0", limits=(1.0, -1.0))
     with pytest.raises(ValueError, match="friction must not be negative"):
-        made.with_joint("joint0", friction=-1.0)
+        made.with_joint("joint0", dry_friction=-1.0)
     with pytest.raises(TypeError, match="with_joint has no argument 'mass'"):
         made.with_joint("joint0", mass=1.0)  # type: ignore[call-arg]

@@ -55,7 +55,7 @@ def test_numbers_of_urdf_joints_are_pinocchios(file: str) -> None:
     for joint in robot.joints:
         v = model.joints[model.getJointId(joint.name)].idx_v
         assert joint.damping == model.damping[v]
-        assert joint.friction == model.upperDryFrictionLimit[v]
+        assert joint.dry_friction == model.upperDryFrictionLimit[v]
         assert joint.effort == model.upperEffortLimit[v]
         assert joint.stiffness == 0.0
 
@@ -63,12 +63,12 @@ def test_numbers_of_urdf_joints_are_pinocchios(file: str) -> None:
 @pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic", "planar", "floating", "spherical"])
 def test_every_joint_of_a_urdf_has_them(tmp_path: Path, kind: str) -> None:
     joint = urdf(tmp_path, '<dynamics damping="0.1" friction="0.2"/><limit effort="3" velocity="1"/>', kind)
-    assert (joint.damping, joint.friction, joint.effort) == (0.1, 0.2, 3.0)
+    assert (joint.damping, joint.dry_friction, joint.effort) == (0.1, 0.2, 3.0)
 
 
 def test_without_a_word_nothing_acts_and_nothing_limits(tmp_path: Path) -> None:
     joint = urdf(tmp_path, "<dynamics/><limit/>")
-    assert (joint.damping, joint.friction, joint.stiffness, joint.rest, joint.effort) == (0.0, 0.0, 0.0, 0.0, math.inf)
+    assert (joint.damping, joint.dry_friction, joint.stiffness, joint.rest, joint.effort) == (0.0, 0.0, 0.0, 0.0, math.inf)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_forces_of_springs_and_dampers_are_mujocos(driven: tuple[fw.Robot, mujoc
             np.testing.assert_allclose(ours, expected, rtol=1e-13, err_msg=joint.name)  # the ball joint's spring is at rest
     joints = {j.name: j for j in robot.joints}
     assert joints["neck"].stiffness == 2.0
-    assert joints["elbow"].friction == 0.25
+    assert joints["elbow"].dry_friction == 0.25
     assert (joints["rail"].effort, joints["elbow"].effort) == (2.0, math.inf)
     assert joints["elbow"].armature == pytest.approx(9 * 0.2)
     assert robot.report() == {}
@@ -180,13 +180,13 @@ def test_mimic_and_loops_keep_actuators(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flag", "field"), [("spring", "stiffness"), ("damper", "damping"), ("frictionloss", "friction"), ("actuation", "")]
+    ("flag", "field"), [("spring", "stiffness"), ("damper", "damping"), ("frictionloss", "dry_friction"), ("actuation", "")]
 )
 def test_what_the_file_disables_is_not_there(tmp_path: Path, flag: str, field: str) -> None:
     joint = '<joint name="j" stiffness="1" damping="2" frictionloss="3"/>'
     rest = f'<option><flag {flag}="disable"/></option><actuator><motor joint="j"/></actuator>'
     robot = load_description(mjcf(tmp_path, joint, rest))
-    found = {"stiffness": 1.0, "damping": 2.0, "friction": 3.0} | ({field: 0.0} if field else {})
+    found = {"stiffness": 1.0, "damping": 2.0, "dry_friction": 3.0} | ({field: 0.0} if field else {})
     assert {key: getattr(robot.joints[0], key) for key in found} == found
     assert dict(robot.unused) == ({} if field else {"actuators": "1 disabled"})
     assert len(robot.actuators) == (1 if field else 0)
@@ -222,7 +222,7 @@ def test_negative_numbers_of_mjcf_joints_are_refused_by_name(tmp_path: Path, joi
     with pytest.raises(ModelError, match=rf"robot\.xml: joint 'j': the {word}"):
         load_description(mjcf(tmp_path, joint), unsupported="raise")
     d = load_description(mjcf(tmp_path, joint))
-    assert (d.joints[0].damping, d.joints[0].stiffness, d.joints[0].friction, d.joints[0].armature) == (0.0, 0.0, 0.0, 0.0)
+    assert (d.joints[0].damping, d.joints[0].stiffness, d.joints[0].dry_friction, d.joints[0].armature) == (0.0, 0.0, 0.0, 0.0)
     assert f"joint 'j': the {word}" in dict(d.unused)["odd contents, taken as said"]
 
 
@@ -243,7 +243,7 @@ def test_negative_armature_of_an_actuator_is_refused_by_name(tmp_path: Path) -> 
 # --- robots made in Python
 
 
-@pytest.mark.parametrize("key", ["armature", "damping", "friction", "stiffness", "effort"])
+@pytest.mark.parametrize("key", ["armature", "damping", "dry_friction", "stiffness", "effort"])
 def test_negative_numbers_of_joints_made_in_python_are_refused_by_name(key: str) -> None:
     wrong: dict[str, Any] = {key: -1.0}
     joint = fw.Joint("j", JointType.REVOLUTE, None, "b", **wrong)

@@ -26,7 +26,7 @@ def test_the_suffix_says_how_a_file_is_read(tmp_path: Path, suffix: str, text: s
     assert [body.name for body in load_description(path).bodies] == ["base"]
 
 
-@pytest.mark.parametrize("name", ["robot.step", "robot", "robot.urdf.gz"])
+@pytest.mark.parametrize("name", ["robot.step", "robot", "robot.urdf.old"])
 def test_an_unknown_suffix_is_refused_and_the_known_ones_are_listed(name: str) -> None:
     with pytest.raises(ModelError) as caught:
         load_description(name)
@@ -34,13 +34,14 @@ def test_an_unknown_suffix_is_refused_and_the_known_ones_are_listed(name: str) -
         assert word in str(caught.value)
 
 
-def test_a_new_format_is_one_line_and_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_format_is_one_line_and_a_reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     module = ModuleType("a_new_format")
     module.read = lambda path, options: Description(str(options), str(path), (Body("base"),), ())  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "a_new_format", module)
     entry = Format("SKEL", (".skel",), "a_new_format", "read", options=("model",), root="skel")
     monkeypatch.setattr(registry, "FORMATS", [*registry.FORMATS, entry])
-    assert load_description("two.skel", model="arm", mimic="follow").name == "{'model': 'arm'}"
+    (tmp_path / "two.skel").write_text("<skel/>")
+    assert load_description(tmp_path / "two.skel", model="arm", mimic="follow").name == "{'model': 'arm'}"
     assert load_description('<skel version="1.0"/>', model="leg").source == "<string>"
     with pytest.raises(ModelError, match=r"\.skel \(SKEL\)"):
         load_description("robot.step")
@@ -92,3 +93,11 @@ def test_a_joint_that_follows_cannot_be_asked_for_as_independent() -> None:
     with pytest.raises(TypeError, match=r"independent must be a list of names or None; got 'ab'; put it into a list: \['ab'\]"):
         featherweight.load(FOLLOWING, independent="ab", execution="interpreted")
     assert featherweight.load(FOLLOWING, independent=["a"], execution="interpreted").nv == 1
+
+
+def test_compressed_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"arm\.urdf\.gz: a compressed file; unpack it"):
+        load_description(tmp_path / "arm.urdf.gz")
+    (tmp_path / "arm.urdf").write_bytes(b"\x1f\x8b\x08\x00")
+    with pytest.raises(ModelError, match="a gzip file, not XML; unpack it"):
+        load_description(tmp_path / "arm.urdf")

@@ -71,7 +71,7 @@ def test_rows_that_depend_on_each_other() -> None:
     """Check two surfaces on one body: velocities as with one of them, and impulses that add up to its own."""
     robot = fw.build(chain(8, rng=1), execution="interpreted")
     x = random_states(robot, 2)
-    contact = fw.BilateralContact("body7", "surface")
+    contact = fw.BilateralContact("body7", "weld")
     one, twice = robot.operational_space([contact]), robot.operational_space([contact, contact])
     a, b = one.impulse_dynamics(x.q, x.v), twice.impulse_dynamics(x.q, x.v)
     assert (a.least_squares, b.least_squares) == (False, True)

@@ -22,7 +22,7 @@ def plan(ocp: OptimalControl, **options: Any) -> OptimalPlan:
     """Return the solutions of an `OptimalControl` problem as a function of JAX's arrays, with gradients.
 
         plan = featherweight.jax.plan(ocp, iterations=200)
-        q, v, u, cost, steps = plan(q, v, targets={"hand": target}, parameters={...})
+        q, v, u, cost, dt = plan(q, v, targets={"hand": target}, parameters={...})
 
     Arguments are those of `OptimalControl.solve`, and `options` its keywords: q (nq,) with targets and parameters, or q (n, nq)
     for n problems. Gradients with respect to q, v, targets and parameters follow from the implicit function theorem at the
@@ -43,7 +43,7 @@ class ArrayPlan(NamedTuple):
     v: jax.Array  # (..., knots + 1, nv)
     u: jax.Array  # (..., knots, nu)
     cost: jax.Array  # (...)
-    steps: jax.Array  # (..., knots) [s]
+    dt: jax.Array  # (..., knots) [s]
 
 
 @dataclass(frozen=True)

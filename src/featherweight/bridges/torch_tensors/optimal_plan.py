@@ -20,7 +20,7 @@ def plan(ocp: OptimalControl, **options: Any) -> OptimalPlan:
     """Return the solutions of an `OptimalControl` problem as a function of tensors, with gradients.
 
         plan = featherweight.torch.plan(ocp, iterations=200)
-        q, v, u, cost, steps = plan(q, v, targets={"hand": target}, parameters={...})
+        q, v, u, cost, dt = plan(q, v, targets={"hand": target}, parameters={...})
 
     Arguments are those of `OptimalControl.solve`, and `options` its keywords: q (nq,) with targets and parameters, or q (n, nq)
     for n problems. Gradients with respect to q, v, targets and parameters follow from the implicit function theorem at the
@@ -40,7 +40,7 @@ class TensorPlan(NamedTuple):
     v: torch.Tensor  # (..., knots + 1, nv)
     u: torch.Tensor  # (..., knots, nu)
     cost: torch.Tensor  # (...)
-    steps: torch.Tensor  # (..., knots) [s]
+    dt: torch.Tensor  # (..., knots) [s]
 
 
 @dataclass(frozen=True)

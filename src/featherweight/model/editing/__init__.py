@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import adding, attaching, cutting, joint_properties, joint_types, locking, mirroring, renaming
+    from . import adding, attaching, cutting, joint_properties, joint_types, locking, mirroring, renaming, shapes
 
-__all__ = ["adding", "attaching", "cutting", "joint_properties", "joint_types", "locking", "mirroring", "renaming"]
+__all__ = ["adding", "attaching", "cutting", "joint_properties", "joint_types", "locking", "mirroring", "renaming", "shapes"]
 
 
 def __getattr__(name: str) -> Any:

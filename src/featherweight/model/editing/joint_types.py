@@ -72,7 +72,7 @@ def _lost(old: Joint, new: Joint) -> list[str]:
         "upper",
         "armature",
         "damping",
-        "friction",
+        "dry_friction",
         "stiffness",
         "rest",
         "effort",

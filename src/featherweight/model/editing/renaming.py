@@ -88,7 +88,7 @@ def with_names(d: D, new: Rename) -> D:
         closures=tuple(replace(c, name=new(c.name), joints=tuple(map(new, c.joints))) for c in d.closures),
         independent=tuple(map(new, d.independent)),
         dependent=tuple(map(new, d.dependent)),
-        shapes=tuple(replace(s, name=new(s.name), body=on(s.body)) for s in d.shapes),
+        shapes=tuple(replace(s, name=new(s.name), body=on(s.body), part_of=s.part_of and new(s.part_of)) for s in d.shapes),
         tendons=tuple(renamed_tendon(t, new) for t in d.tendons),
         led_tendons=tuple(map(new, d.led_tendons)),
         actuators=drives,

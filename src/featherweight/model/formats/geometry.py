@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from ..files import FETCH, MissingFile, is_mesh_there, is_pointer
 from ..types import Shape, ShapeType
@@ -38,10 +39,10 @@ def find_mesh(filename: str, folder: Path | None, packages: Packages = NONE_GIVE
     """Return the absolute path of a mesh that a file in `folder` names, or the name as a `MissingFile` if there is none.
 
     A relative name refers to the folder, a package name to `packages`. Text without a file has no folder. Backslashes separate
-    folders where no file has them in its name.
+    folders where no file has them in its name, and %20 is a blank where no file has it.
     """
     near = None if folder is None else Path(os.path.abspath(folder))
-    for name in dict.fromkeys((filename, filename.replace("\\", "/"))):
+    for name in dict.fromkeys((filename, filename.replace("\\", "/"), unquote(filename))):
         for path in _candidates(name, near, packages):
             if os.path.isfile(path):  # Path raises OSError for names that are too long
                 return os.path.abspath(path)

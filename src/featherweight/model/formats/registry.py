@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...checks import argument, one_of
 from ..description import Description
 from ..types import ModelError
-from .unsupported import MIMIC, REPORT, UNSUPPORTED, reading
+from .unsupported import MIMIC, REPORT, UNSUPPORTED, reading, tolerate
 
 if TYPE_CHECKING:  # modules that open files are imported on demand, like readers
     from .packages import PackagePath
@@ -52,6 +52,7 @@ FORMATS = [
 
 CHOICES = {"mimic": MIMIC, "unsupported": UNSUPPORTED}  # values of options
 
+PACKED = ".gz", ".zip", ".bz2", ".xz", ".zst", ".tgz"
 XACRO = ".xacro"  # files of any of these formats that xacro expands
 
 
@@ -92,12 +93,25 @@ def load_description(
 def _format_of_path(source: RobotSource) -> Format:
     for format in FORMATS:
         if source.suffix in format.suffixes:
-            return format
+            return _by_root(source, format)
+    if source.suffix in PACKED:
+        raise ModelError(f"{source.name}: a compressed file; unpack it, and name the file in it")
     known = [f"{' or '.join(format.suffixes)} ({format.name})" for format in FORMATS]
     name, suffix = source.name[-300:], source.suffix[:20]
     example = "" if suffix else "; featherweight.example returns the paths of example robots by name"
     read = f"{', '.join(known)}, {XACRO}, or XML text"
     raise ModelError(f"{name}: unknown suffix {suffix!r}; a robot is read from {read}{example}")
+
+
+def _by_root(source: RobotSource, format: Format) -> Format:
+    """Return the format whose root element the file has, or else that of its suffix: MuJoCo reads URDF in .xml files."""
+    tag = source.root.tag.rpartition("}")[2] if format.root else ""
+    for other in FORMATS:
+        if other is not format and other.root and other.root == tag:
+            problem = f"the root element <{tag}> is that of {other.name}, and the suffix {source.suffix} that of {format.name}"
+            tolerate(source.name, problem, f"give the file the suffix {other.suffixes[0]}", f"read as {other.name}")
+            return other
+    return format
 
 
 def _format_of_text(source: RobotSource) -> Format:

@@ -52,12 +52,16 @@ def free_coordinates(pose: Pose) -> tuple[float, ...]:
     return (*pose.p, *q.u, q.s)
 
 
+class ZeroVectorError(ModelError):
+    """Raised for an axis of length zero."""
+
+
 def unit_axis(xyz: Vector, what: str, where: str) -> Vector:
-    """Return the unit vector along `xyz`. Raises ModelError for zero; `what` names the vector."""
+    """Return the unit vector along `xyz`. Raises ZeroVectorError for zero; `what` names the vector."""
     x, y, z = _about_one(xyz)
     length = norm(x, y, z)
     if length == 0.0:
-        raise ModelError(f"{where}: the {what} is zero; give it a direction")
+        raise ZeroVectorError(f"{where}: the {what} is zero; give it a direction")
     return (x / length, y / length, z / length)
 
 

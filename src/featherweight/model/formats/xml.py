@@ -19,7 +19,7 @@ from xml.parsers.expat.errors import messages as codes
 from defusedxml import DefusedXmlException, EntitiesForbidden  # type: ignore[import-untyped, unused-ignore]
 from defusedxml import ElementTree as SafeElementTree
 
-from ..files import read_regular
+from ..files import FETCH, POINTER, read_regular
 from ..types import LARGEST, ModelError, Vector
 from .unsupported import tolerate
 
@@ -34,6 +34,8 @@ def parse_xml(source: str, text: str | bytes | None = None, lines: dict[Element,
     that a string declares is ignored.
     """
     content = read_regular(source) if text is None else text
+    if problem := _no_text(content):
+        raise ModelError(f"{source}: {problem}")
     with xml_errors(source):
         try:
             return _parsed(content, lines)
@@ -42,6 +44,19 @@ def parse_xml(source: str, text: str | bytes | None = None, lines: dict[Element,
             if found is None:
                 raise
             return found
+
+
+def _no_text(content: str | bytes) -> str:
+    """Return what a file is in place of XML, and what to do; nothing for one that may be XML."""
+    first = content[: len(POINTER)]
+    first = first.encode(errors="replace") if isinstance(first, str) else first
+    if first.startswith(POINTER):
+        return FETCH
+    kind = next((kind for begin, kind in COMPRESSED.items() if first.startswith(begin)), None)
+    return f"a {kind} file, not XML; unpack it, and name the file in it" if kind else ""
+
+
+COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 def _parsed(content: str | bytes, lines: dict[Element, int] | None) -> Element:

@@ -44,11 +44,6 @@ class Loops(Declared):
         self.misfits: dict[str, tuple[float, float]] = {}  # [m, rad] contradiction of loops with others
         self._start: dict[tuple[int, ...], Array] = {}  # a closed configuration of the joints of each such cluster
         self.mechanism = self._mechanism()
-        if not self.mechanism.parent:
-            raise ModelError(
-                f"{self.d.source}: loops and couplings fix all joints, so the robot cannot move; remove some of them, or, if "
-                "rounded numbers make loops contradict each other, give a larger loop_tolerance"
-            )
 
     def with_model(self, model: Model) -> Loops:
         """Return the same clusters for a model that differs only in its inertias."""
@@ -87,6 +82,12 @@ class Loops(Declared):
         for clustered, x in self._start.items():
             q[self.assemblies[clustered].gap.places] = x
         return q
+
+    def held_positions(self) -> dict[str, Array]:
+        """Return the coordinates at which loops and couplings hold the joints, if no joint can move."""
+        q = self.in_general_position()
+        held = {j.name: q[c.q] for c, j in zip(self.coordinates, self._joints_in_q, strict=True)}
+        return held | {c.joint: np.array([c.offset]) for c in self.d.couplings if not c.terms}
 
     def joint_of(self, velocity: int) -> str:
         """Return the name of the joint to which an independent velocity belongs."""

@@ -118,14 +118,24 @@ def collision_pairs(robot: System, pairs: NamedPairs = None) -> tuple[CollisionP
 
 
 def in_collision(robot: System, q: npt.ArrayLike, *, margin: float = 0.0, pairs: NamedPairs = None) -> Any:
-    """Return whether any pair of shapes is within `margin` [m] at configurations q (..., nq): booleans (...)."""
+    """Return whether any pair of shapes is within `margin` [m] at configurations q (..., nq): booleans (...).
+
+    For example:
+
+        robot.in_collision(q)  # True or False; rows of configurations give booleans
+    """
     queries = _queries(robot, pairs)
     return queries.any_touching(q, margin)
 
 
 @knows_keywords
 def collisions(robot: System, q: npt.ArrayLike, *, margin: float = 0.0, pairs: NamedPairs = None) -> Collisions:
-    """Return which pairs of shapes are within `margin` [m] at configurations q (..., nq)."""
+    """Return which pairs of shapes are within `margin` [m] at configurations q (..., nq).
+
+    For example:
+
+        robot.collisions(q).listed()  # the pairs of shapes that touch
+    """
     queries = _queries(robot, pairs)
     return Collisions(queries.pairs, queries.touching(q, margin))
 
@@ -136,6 +146,9 @@ def distances(robot: System, q: npt.ArrayLike, *, within: float = math.inf, pair
 
     With `within` [m], the result has only the pairs that are closer in any of the states. This is faster, because bounding
     volumes exclude most other pairs. The results of a state do not depend on other states or earlier calls.
+
+        found = robot.distances(q)
+        found.closest, found.pairs  # [m]
     """
     queries = _queries(robot, pairs)
     distance, points, normal = queries.distances(q, within)

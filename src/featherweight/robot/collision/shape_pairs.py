@@ -52,14 +52,14 @@ class TouchingPair(NamedTuple):
 def touching_pairs(robot: System) -> list[TouchingPair]:
     """Return the pairs of collision shapes that move relative to one another and may collide, in MuJoCo's order.
 
-    The rule of the description (`NeighbourRule`) excludes shapes of neighbouring bodies. Pairs of links whose collisions the
-    files disable, and pairs that MJCF's contype and conaffinity separate, are excluded too. `contact_pairs` are always
-    included, with their own parameters, as often as they are given. Other pairs take friction, condim and adhesion from the
-    shape of higher priority. At equal priority they take the greater friction and condim, and the sum of both adhesions.
+    The rule of the description (`NeighbourRule`) excludes shapes of neighbouring bodies, except obstacles. Pairs of links whose
+    collisions the files disable, and pairs that MJCF's contype and conaffinity separate, are excluded too. `contact_pairs` are
+    always included, with their own parameters, as often as they are given. Other pairs take friction, condim and adhesion from
+    the shape of higher priority. At equal priority they take the greater friction and condim, and the sum of both adhesions.
     Margins and gaps are added.
     """
     named = _named_pairs(robot)
-    neighbours = _neighbours(robot)
+    neighbours, obstacles = _neighbours(robot), robot.model.obstacles
     disabled = {frozenset(pair) for pair in robot.model.disabled_collisions}
     links, shapes = robot.model.shape_links, robot.shapes
     numbers = [k for k, shape in enumerate(shapes) if shape.collision]
@@ -69,7 +69,7 @@ def touching_pairs(robot: System) -> list[TouchingPair]:
         if _moving(shapes[i], shapes[j])
         if (i, j) in named
         or (
-            frozenset((shapes[i].body, shapes[j].body)) not in neighbours
+            (frozenset((shapes[i].body, shapes[j].body)) not in neighbours or {shapes[i].name, shapes[j].name} & obstacles)
             and frozenset((links[i], links[j])) not in disabled
             and _affine(shapes[i], shapes[j])
         )

@@ -54,7 +54,7 @@ class Difference(GivenRows):
 
     frame: AnyFrame
     other: AnyFrame
-    kind: Annotated[str, CHECKED_LATER] = "surface"
+    kind: Annotated[str, CHECKED_LATER] = "weld"
     rows: Annotated[npt.ArrayLike | None, CHECKED_LATER] = None
     matrix: Matrix = field(init=False, repr=False)
 

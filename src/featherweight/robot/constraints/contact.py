@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...algorithms.contact.contact_rows import Branches, ContactRows
 from ...array_types import Array, Matrix
-from ...checks import CHECKED_LATER, checked, one_of, real_array
+from ...checks import CHECKED_LATER, checked, one_of, real_array, warn_caller
 from ...model.end_effectors import EndEffectors, Spans, stations, worthwhile_stations
 from ...model.model import Model, Placed
 from ...model.topology import Topology
@@ -20,7 +20,21 @@ from ...model.tree import INNER
 from ...model.types import AnyFrame, Pose, frame_name
 from ...spatial.ordered import product, total
 
-KINDS = {"point": 3, "surface": 6}  # constraint rows
+KINDS = {"point": 3, "weld": 6}  # constraint rows
+
+
+def _kind(x: object) -> str:
+    if x == "surface":
+        warn_caller(
+            "the kind 'surface' of a contact is called 'weld' now; the old name ends with the next version", DeprecationWarning
+        )
+        return "weld"
+    kind: str = _CHOICE.convert(x)
+    return kind
+
+
+_CHOICE = one_of(KINDS)
+KIND = _CHOICE._replace(convert=_kind, fits=frozenset())
 EXACT = 1e-15  # of a sum's terms; a smaller sum is a rounding error
 
 
@@ -47,15 +61,15 @@ class BilateralContact(GivenRows):
     The velocity is (linear, angular), at the frame's origin and in its own axes. Unilateral contacts with friction are those
     of simulations: `ContactPoint`, `ContactSphere`, and shapes.
 
-    `kind` "point" constrains the linear velocity (3 rows), "surface" the whole velocity (6 rows); `rows` (m, 6) replace these.
-    `frame` is the name of a frame ("world" is the ground), or a `Frame` that you create. `placement` (4, 4) is the placement of
-    the contact frame in `frame`, if they differ.
+    `kind` "point" constrains the linear velocity (3 rows), "weld" the whole velocity (6 rows), as of a foot that lies flat;
+    `rows` (m, 6) replace these. `frame` is the name of a frame ("world" is the ground), or a `Frame` that you create.
+    `placement` (4, 4) is the placement of the contact frame in `frame`, if they differ.
 
     Raises ValueError for an unknown kind, rows that are not m by 6 finite numbers, or an invalid placement.
     """
 
     frame: AnyFrame
-    kind: Annotated[str, one_of(KINDS)] = "surface"
+    kind: Annotated[str, KIND] = "weld"
     rows: Annotated[npt.ArrayLike | None, CHECKED_LATER] = None
     placement: Annotated[Pose | npt.ArrayLike | None, CHECKED_LATER] = None
     matrix: Matrix = field(init=False, repr=False)

@@ -21,6 +21,7 @@ from ...engine.progress import Progress
 from ...names import SuggestsNames, knows_keywords
 from ...summaries import summarized
 from ..arguments import Q
+from ..checked_states import check
 from ..closed import ClosedRobot
 from ..robot import Robot
 from .attempts import AttemptLimits, Search, attempt, polished
@@ -30,6 +31,7 @@ from .limits import Draws, Seed, generator_of
 from .targets import Targets, packed
 from .tasks import ClearanceTask, IkTask, checked_tasks, error_names, slots_of, task_list
 
+ROUNDED = 1e-3  # error of the length of quaternions written with four digits
 SHARE, ADDED = 0.03, 1e-6  # damping: fraction of squared errors, and a constant term
 MEASURES = ("miss", "left", "cost", "step")
 AT_REST = 1e-8  # [rad, m] largest step of an attempt at rest
@@ -78,6 +80,7 @@ class InverseKinematics(SuggestsNames):
         self._task_list = task_list(robot, self._slots)
         self._draws = Draws(robot)
         self._nq, self._nv = robot.nq, robot.nv
+        self._turning = any(j.type.rotation for j in robot.joints)
 
     def __repr__(self) -> str:
         return f"<InverseKinematics of {self.robot.name!r}: {', '.join(task.called for task in self.tasks)}>"
@@ -133,18 +136,18 @@ class InverseKinematics(SuggestsNames):
         targets: Targets,
         q0: npt.ArrayLike | None = None,
         *,
-        rng: Seed = 0,
+        rng: Seed = None,
         iterations: int = 20,
         restarts: int = 100,
     ) -> Reached:
         """Return configurations (..., nq) that solve the tasks within joint limits.
 
-        `targets` is the target of the only task, or a sequence with one target for each task, or a dict by task names. Leading
-        axes broadcast, also with those of `q0` (..., nq), the initial configurations, which are random by default. An attempt
-        ends after `iterations` iterations (ten times as many if tasks without tolerances are minimized; batches check at every
-        third), or when errors no longer decrease. Up to `restarts` attempts follow from random configurations; floating bases
-        start as in q0. The same seed `rng` gives the same results. Its random numbers differ from those of
-        `random_configuration`.
+        `targets` is the target of the only task (a placement is a matrix or a `Pose`), or a sequence with one target for each
+        task, or a dict by task names. Leading axes broadcast, also with those of `q0` (..., nq), the initial configurations,
+        which are random by default. An attempt ends after `iterations` iterations (ten times as many if tasks without
+        tolerances are minimized; batches check at every third), or when errors no longer decrease. Up to `restarts` attempts
+        follow from random configurations; floating bases start as in q0. `rng` is a seed, which gives the same results each
+        time, or a generator; without it, each call draws other numbers. They differ from those of `random_configuration`.
 
         Raises ValueError, which names the task, for targets or q0 that have a wrong shape, are not finite or contain no
         rotation.
@@ -230,6 +233,8 @@ class InverseKinematics(SuggestsNames):
             )
         if not all(map(math.isfinite, at.tolist())):
             raise ValueError("InverseKinematics: q has numbers that are not finite")
+        if self._turning:
+            check(self.robot, at, tolerance=ROUNDED)
         for name, number in (("dt", dt), ("gain", gain), ("damping", damping)):
             if type(number) is not float or not 0.0 < number < math.inf:
                 argument(f"InverseKinematics: {name}", number, POSITIVE)
@@ -251,6 +256,8 @@ class InverseKinematics(SuggestsNames):
             raise ValueError(f"InverseKinematics: q0 must have shape (..., {self._nq}); got {q.shape}")
         if not np.isfinite(q).all():
             raise ValueError("InverseKinematics: q0 has numbers that are not finite")
+        if self._turning:
+            check(self.robot, q, tolerance=ROUNDED)
         return self._draws.within(q)
 
     @property

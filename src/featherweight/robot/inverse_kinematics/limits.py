@@ -13,13 +13,13 @@ from ...model.types import JointType
 from ..robot import Robot
 from ..system import System
 
-Seed = int | np.random.Generator
+Seed = int | np.random.Generator | None
 
 STREAM = tuple(b"IK")  # stream of a seed; `random_configuration` uses another, so no search starts at a random target
 
 
 def generator_of(seed: Seed) -> np.random.Generator:
-    """Return the generator itself, or a generator for the seed."""
+    """Return the generator itself, or a generator for the seed, or one of fresh numbers for None."""
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
         return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=STREAM))
     return generator("InverseKinematics: rng", seed)

@@ -12,13 +12,20 @@ from numpy.typing import ArrayLike
 
 from ...array_types import Array
 from ...checks import real_array
-from ...model.types import rotation_defect
+from ...model.types import Pose, rotation_defect
 from .tasks import TargetSlot
 
 Targets = ArrayLike | Sequence[Any] | Mapping[str, Any]  # of the only task, of each task, or by name
 
 ROTATION = 1e-6  # largest deviation of a rotation matrix from orthonormality
 LAST_ROW = (0.0, 0.0, 0.0, 1.0)  # of a homogeneous matrix
+
+
+def homogeneous(pose: Pose) -> Array:
+    """Return the homogeneous matrix (4, 4) of a pose."""
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = pose.R, pose.p
+    return T
 
 
 def packed(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: str = "InverseKinematics") -> Array:
@@ -53,7 +60,7 @@ def _by_task(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: 
         if set(targets) != set(names):
             raise ValueError(f"{owner}: targets must be those of the tasks {names}; got {list(targets)} ")
         return [targets[name] for name in names]
-    if alone:
+    if alone or (isinstance(targets, Pose) and len(slots) == 1):
         return [targets]
     if isinstance(targets, np.ndarray) or not isinstance(targets, Sequence) or len(targets) != len(slots):
         got = f"{len(targets)} of them" if isinstance(targets, (list, tuple)) else type(targets).__name__
@@ -63,11 +70,18 @@ def _by_task(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: 
 
 def _checked(slot: TargetSlot, target: ArrayLike, owner: str) -> Array:
     name = slot.task.called
+    if isinstance(target, Pose):
+        target = homogeneous(target)
     x = real_array(f"{owner}: the target of {name!r}", target)
     n = len(slot.shape)
     if x.ndim < n or x.shape[x.ndim - n :] != slot.shape:
         wanted = ", ".join(["...", *map(str, slot.shape)])
-        raise ValueError(f"{owner}: the target of {name!r} must have shape ({wanted}); got {x.shape}")
+        advice = ""
+        if slot.shape == (4, 4) and x.shape[-1:] == (3,):
+            advice = '; a position is the target of FrameTask(frame, "position")'
+        elif slot.shape == (3,) and x.shape[-2:] == (4, 4):
+            advice = "; the position of a matrix T is T[..., :3, 3]"
+        raise ValueError(f"{owner}: the target of {name!r} must have shape ({wanted}); got {x.shape}{advice}")
     one = x.ndim == n  # Python's numbers are then faster than arrays
     numbers = x.ravel().tolist() if one else []
     if not (all(map(math.isfinite, numbers)) if one else np.isfinite(x).all()):

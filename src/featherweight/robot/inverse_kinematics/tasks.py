@@ -177,7 +177,10 @@ def checked_tasks(tasks: IkTask | Iterable[IkTask]) -> tuple[KnownTask, ...]:
 
 def _known(task: IkTask) -> KnownTask:
     if not isinstance(task, KnownTask):
-        raise TypeError(f"InverseKinematics takes FrameTask, CenterOfMassTask, PostureTask or ClearanceTask; got {shown(task)}")
+        advice = f"; write featherweight.FrameTask({task!r})" if isinstance(task, str) else ""
+        raise TypeError(
+            f"InverseKinematics takes FrameTask, CenterOfMassTask, PostureTask or ClearanceTask; got {shown(task)}{advice}"
+        )
     return task
 
 

@@ -56,7 +56,7 @@ CASES: dict[str, tuple[Callable[[], fw.Robot], Functions]] = {
         r.together(r.forward_dynamics, r.bias_force, r.frame_jacobian("panda_hand")),
         r.frame_placement(["panda_hand", "panda_link4"]), r.inverse_dynamics.variant("external_forces")]),
     "contacts": (lambda: example("panda"), lambda r: [
-        r.delassus(feet(r, "surface")), r.delassus(feet(r, "point")), r.operational_space(feet(r, "point")).inertia]),
+        r.delassus(feet(r, "weld")), r.delassus(feet(r, "point")), r.operational_space(feet(r, "point")).inertia]),
     "four bars": (lambda: fw.build(robots.four_bar()), lambda r: [
         r.forward_dynamics, r.inverse_dynamics, r.step_functions.integrate, r.forward_dynamics.derivative()]),
     "gears": (lambda: fw.build(robots.geared_chain(3)), lambda r: [r.forward_dynamics, r.inverse_dynamics]),

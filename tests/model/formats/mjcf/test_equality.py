@@ -146,7 +146,7 @@ def test_a_joint_that_an_equality_holds_follows_nothing(tmp_path: Path) -> None:
 
 REFUSED = {
     "joint that follows two": (
-        '<joint name="one" joint1="ja" joint2="jb"/><joint name="two" joint1="ja" joint2="jc"/>',
+        '<joint name="one" joint1="ja" joint2="jb"/><joint name="two" joint1="ja" joint2="jc" polycoef="0 1 1 0 0"/>',
         ["equality 'two'", "'ja'", "'one'", "exchange"],
     ),
     "circle": (
@@ -156,7 +156,10 @@ REFUSED = {
     "ball joint": ('<joint name="pin" joint1="je" joint2="jb"/>', ["pin"]),
     "bodies in one piece": ('<weld name="pin" body1="b" body2="tip"/>', ["equality 'pin'", "'b'", "'tip'", "no joint"]),
     "NaN": ('<connect name="pin" body1="b" anchor="0 nan 0"/>', ["connect 'pin'", "anchor", "finite"]),
-    "unnamed": ('<joint joint1="jc" joint2="jb"/><joint joint1="jc" joint2="ja"/>', ["equality number 1", "'jc'", "exchange"]),
+    "unnamed": (
+        '<joint joint1="jc" joint2="jb"/><joint joint1="jc" joint2="ja" polycoef="0 1 1 0 0"/>',
+        ["equality number 1", "'jc'", "exchange"],
+    ),
     "degree": (
         """<joint name="one" joint1="ja" joint2="jb" polycoef="0 0 0 0 1"/><joint joint1="jb" joint2="jc" polycoef="0 0 0 0 1"/>
            <joint joint1="jc" joint2="jd" polycoef="0 0 0 0 1"/><joint joint1="jd" joint2="jf" polycoef="0 0 0 0 1"/>""",

@@ -22,6 +22,7 @@ def follow(*pairs: tuple[str, str]) -> str:
     return f"<equality>{''.join(joints)}</equality>"
 
 
+THIRD = BODY.format("c", "")
 ODD = {
     "a stiffness below zero": (two('stiffness="-1"'), 2, "joint 'a': the stiffness is negative (-1), taken as zero"),
     "a tendon's damping below zero": (
@@ -42,6 +43,24 @@ ODD = {
         1,
         "joints 'b' and 'a' follow each other, left out",
     ),
+    "a joint that follows two": (
+        two(rest=follow(("a", "b"), ("a", "c")), inside=THIRD),
+        1,
+        "",
+    ),
+    "three in a cycle": (
+        two(rest=follow(("a", "b"), ("b", "c"), ("c", "a")), inside=THIRD),
+        1,
+        "joints 'c' and 'a' follow each other, left out",
+    ),
+    "three in a cycle that meet at one point": (
+        two(
+            rest=follow(("a", "b"), ("b", "c")).replace("</eq", '<joint joint1="c" joint2="a" polycoef=".3 .5 0 0 0"/></eq'),
+            inside=THIRD + BODY.format("d", ""),
+        ),
+        1,
+        "joints 'c' and 'a' follow each other at one point only, 'c' is held at 0.6",
+    ),
     "a weld of bodies in one piece": (
         two(rest='<equality><weld body1="c"/></equality>', inside='<body name="c"><geom size="1"/></body>'),
         2,
@@ -55,6 +74,9 @@ ODD = {
 @pytest.mark.parametrize(("text", "nv", "words"), ODD.values(), ids=ODD)
 def test_odd_files_are_those_that_mujoco_compiles_and_the_oddity_is_named(text: str, nv: int, words: str) -> None:
     mujoco.MjModel.from_xml_string(text)
+    if not words:
+        assert fw.load(text, execution="interpreted").nv == nv
+        return
     with pytest.warns(fw.ModelWarning) as told:
         robot = fw.load(text, execution="interpreted")
     assert robot.nv == nv and any(words in str(x.message) for x in told), [str(x.message) for x in told]
@@ -81,3 +103,38 @@ def test_lights_with_textures_are_counted(light: str) -> None:
     except ValueError:
         pytest.skip("this version of MuJoCo has no such lights")
     assert fw.load(text, execution="interpreted").report() == {"textures": "1", "lights": "1"}
+
+
+def test_a_joint_that_follows_two_leads_the_second() -> None:
+    """Check a = 0.5 + 2 b and a = 1 - 4 c, from which c = (0.5 - 2 b) / 4."""
+    rest = """<equality><joint joint1="a" joint2="b" polycoef=".5 2 0 0 0"/>
+    <joint joint1="a" joint2="c" polycoef="1 -4 0 0 0"/></equality>"""
+    d = fw.read(two(rest=rest, inside=THIRD))
+    assert {c.joint: (c.terms, c.offset) for c in d.couplings} == {
+        "a": ((("b", (2.0,)),), 0.5),
+        "c": ((("b", (-0.5,)),), 0.125),
+    }
+
+
+def test_nonlinear_cycles_are_refused() -> None:
+    rest = """<equality><joint joint1="a" joint2="b" polycoef="0 1 1 0 0"/><joint joint1="b" joint2="a"/></equality>"""
+    with pytest.raises(fw.ModelError, match="'b' and 'a' follow each other, by a polynomial of degree 2; remove"):
+        fw.read(two(rest=rest))
+
+
+def test_equalities_that_hold_all_joints_make_them_fixed() -> None:
+    """Check a robot that couplings hold, and a triangle of three bodies; the file's configuration closes it."""
+    held = '<equality><joint joint1="a" polycoef="0.3 0 0 0 0"/><joint joint1="b" joint2="a" polycoef="0 2 0 0 0"/></equality>'
+    triangle = """<mujoco><worldbody><body name="a"><joint axis="0 1 0"/><geom size=".1"/>
+    <body name="b" pos="1 0 0"><joint axis="0 1 0"/><geom size=".1"/></body></body></worldbody>
+    <equality><connect body1="b" anchor="0 0 1"/></equality></mujoco>"""
+    for text, angle in ((two(rest=held), 0.6), (triangle, 0.0)):
+        mujoco.MjModel.from_xml_string(text)
+        with pytest.warns(fw.ModelWarning) as told:
+            robot = fw.load(text, execution="interpreted")
+        assert any("loops and couplings hold all joints, which are taken as fixed" in str(x.message) for x in told)
+        assert robot.nv == 0
+        cos = robot.frame_placement("b")(np.zeros(0))[0, 0]
+        assert cos == pytest.approx(np.cos(angle), abs=1e-9)
+        with pytest.raises(fw.ModelError, match="hold all joints, so the robot cannot move"):
+            fw.load(text, unsupported="raise")

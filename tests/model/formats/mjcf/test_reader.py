@@ -464,7 +464,7 @@ BOMB = '<!DOCTYPE m [<!ENTITY a "aaaa">]><mujoco model="&a;"/>'
     [
         ('<mujoco><worldbody><body name="a', "cut short"),
         ("", "not an XML file"),
-        ('<robot name="r"><link name="base"/></robot>', "<robot>, not <mujoco>"),
+        ("<html/>", "<html>, not <mujoco>"),
         (BOMB, "entities"),
     ],
 )

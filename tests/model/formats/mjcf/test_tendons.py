@@ -162,7 +162,7 @@ def test_forces_of_tendons_of_one_joint_are_mujocos(tmp_path: Path) -> None:
         mujoco.mj_mulM(model, data, M[k], column)
     np.testing.assert_allclose(robot.mass_matrix(q), S @ M @ S.T, rtol=1e-12, atol=1e-12)
     joint = {j.name: j for j in description.joints}["ja"]
-    assert (joint.friction, joint.lower, joint.upper) == (0.1, -3.0, 2.0)
+    assert (joint.dry_friction, joint.lower, joint.upper) == (0.1, -3.0, 2.0)
 
 
 SEVERAL = '<fixed {}><joint joint="ja" coef="1"/><joint joint="jc" coef="1"/></fixed>'

@@ -195,7 +195,7 @@ def test_both_suffixes_are_written(tmp_path: Path) -> None:
 def test_numbers_of_joints_and_drives_come_back(tmp_path: Path) -> None:
     elbow = Joint(
         "elbow", JointType.REVOLUTE, "a", "b", TILTED, (0.0, 0.6, 0.8), armature=0.1, lower=-math.inf, upper=2.0, damping=0.2,
-        friction=0.3, stiffness=4.0, rest=-0.5, effort=7.0, limit_softness=SOFT, friction_softness=SOFT,
+        dry_friction=0.3, stiffness=4.0, rest=-0.5, effort=7.0, limit_softness=SOFT, dry_friction_softness=SOFT,
     )  # fmt: skip
     motors = (
         Actuator("servo", "elbow", 2.0, 3.0, (0.1, -3.0, -0.2), (-1.0, math.inf), (-5.0, 5.0)),

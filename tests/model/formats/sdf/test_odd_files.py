@@ -148,3 +148,11 @@ def test_states_that_name_some_joints_of_a_loop_keep_these() -> None:
     assert np.abs(robot.residual(up)).max() < 1e-12  # type: ignore[attr-defined]
     start = robot.configurations["as it is"]
     np.testing.assert_allclose(start, robot.neutral(), atol=1e-9)
+
+
+def test_an_axis_that_is_missing_is_z() -> None:
+    text = sdf(link("a") + link("b") + HELD + joint("j", "a", "b", axis=""))
+    with pytest.warns(fw.ModelWarning, match="joint 'j': there is no <axis>, taken as z"):
+        assert fw.read(text).joints[1].axis == (0.0, 0.0, 1.0)
+    with pytest.raises(fw.ModelError, match="there is no <axis>; add it"):
+        fw.read(text, unsupported="raise")

@@ -117,7 +117,7 @@ def test_a_robot_is_that_of_its_urdf(written: Callable[[], str]) -> None:
     np.testing.assert_allclose(robot.mass_matrix(q), urdf.mass_matrix(q), rtol=0, atol=1e-12)
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, tau), urdf.inverse_dynamics(q, v, tau), rtol=0, atol=1e-11)
     (a,) = (j for j in d.joints if j.name == "a")
-    assert (a.lower, a.upper, a.effort, a.velocity, a.damping, a.friction) == (-1, 2, 5, 6, 0.1, 0.2)
+    assert (a.lower, a.upper, a.effort, a.velocity, a.damping, a.dry_friction) == (-1, 2, 5, 6, 0.1, 0.2)
 
 
 # --- frames
@@ -542,8 +542,8 @@ def test_text_that_is_no_sdf_is_refused(text: str, words: str) -> None:
 
 
 def test_a_file_of_another_root_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "m.sdf").write_text('<robot name="r"/>')
-    with pytest.raises(ModelError, match=r"m\.sdf: the root element is <robot>, not <sdf>"):
+    (tmp_path / "m.sdf").write_text("<html/>")
+    with pytest.raises(ModelError, match=r"m\.sdf: the root element is <html>, not <sdf>"):
         load_description(tmp_path / "m.sdf")
 
 

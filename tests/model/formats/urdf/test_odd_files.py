@@ -228,3 +228,35 @@ def test_pointers_of_git_lfs_are_meshes_that_are_not_there(tmp_path: Path) -> No
         assert robot.mass_matrix([0.1]).shape == (1, 1)
         with pytest.raises(ValueError, match=f"{name}: a pointer of Git LFS, not the file; fetch the file by `git lfs pull`"):
             fw.Simulation(robot, ground=True)
+
+
+@pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic", "planar"])
+def test_an_axis_of_length_zero_moves_nothing(kind: str) -> None:
+    """Check that a plane without a normal is that of x and y, as in Pinocchio."""
+    text = arm().replace('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>').replace('type="revolute"', f'type="{kind}"')
+    of_pinocchio(text)
+    taken = "taken as z" if kind == "planar" else "taken as a fixed joint"
+    with pytest.warns(fw.ModelWarning, match=f"joint 'j': the axis is zero, {taken}"):
+        d = fw.read(text)
+    assert (d.joints[0].type, d.joints[0].axis) == ("planar" if kind == "planar" else "fixed", (0.0, 0.0, 1.0))
+    with pytest.raises(fw.ModelError, match="the axis is zero; give it a direction"):
+        fw.read(text, unsupported="raise")
+
+
+@pytest.mark.parametrize("suffix", ["xml", "sdf", "mjcf"])
+def test_the_root_element_decides_where_the_suffix_is_that_of_another_format(suffix: str, tmp_path: Path) -> None:
+    file = tmp_path / f"arm.{suffix}"
+    file.write_text(arm())
+    with pytest.warns(fw.ModelWarning, match="the root element <robot> is that of URDF"):
+        assert fw.read(file).joints[0].type == "revolute"
+    with pytest.raises(fw.ModelError, match=r"give the file the suffix \.urdf"):
+        fw.read(file, unsupported="raise")
+
+
+def test_percent_signs_in_names_of_meshes_are_those_of_uris_unless_a_file_has_them(tmp_path: Path) -> None:
+    (tmp_path / "my part.stl").write_bytes(MESH)
+    path = tmp_path / "r.urdf"
+    path.write_text(arm(drawn('<mesh filename="my%20part.stl"/>', "visual")))
+    assert fw.read(path).shapes[0].path == str(tmp_path / "my part.stl")
+    (tmp_path / "my%20part.stl").write_bytes(MESH)
+    assert fw.read(path).shapes[0].path == str(tmp_path / "my%20part.stl")

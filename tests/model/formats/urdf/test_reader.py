@@ -265,10 +265,12 @@ def test_a_pipe_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
 
 BOMB = '<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><robot name="&b;"/>'
 NOT_URDF = {
+    "a pointer of Git LFS": ("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "git lfs pull"),
+    "a zip archive": ("PK\x03\x04 and more", "a zip file, not XML; unpack it"),
     "cut short": ('<robot name="r"><link name="ba', "cut short"),
     "not XML": ("solid part", "not an XML file"),
     "empty": ("", "not an XML file"),
-    "another root": ("<mujoco/>", "<mujoco>, not <robot>"),
+    "another root": ("<html/>", "<html>, not <robot>"),
     "entity bomb": (BOMB, "entities"),
     "unknown encoding": ('<?xml version="1.0" encoding="klingon"?><robot/>', "robot.urdf"),
 }

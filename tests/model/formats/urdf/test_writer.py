@@ -172,7 +172,7 @@ def test_couplings_of_all_kinds_come_back(tmp_path: Path) -> None:
 def test_numbers_of_joints_and_drives_come_back(tmp_path: Path) -> None:
     joint = Joint(
         "elbow", JointType.REVOLUTE, "a", "b", TILTED, (0.0, 0.6, 0.8), armature=0.1, lower=-math.inf, upper=2.0, damping=0.2,
-        friction=0.3, stiffness=4.0, rest=-0.5, effort=7.0,
+        dry_friction=0.3, stiffness=4.0, rest=-0.5, effort=7.0,
     )  # fmt: skip
     motor = Actuator("motor", "elbow", 2.0, 3.0, (0.1, -3.0, -0.2), (-1.0, math.inf), (-5.0, 5.0))
     root = Joint("root", JointType.FIXED, None, "a")

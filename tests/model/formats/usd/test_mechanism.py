@@ -264,4 +264,4 @@ def test_armature_damping_and_friction_are_per_radian(tmp_path: Path) -> None:
     for joint in both.description.joints:
         d = int(both.model.jnt_dofadr[both.model.joint(joint.name).id])
         theirs = [float(np.reshape(x[d], -1)[0]) for x in (both.model.dof_armature, both.model.dof_damping)]
-        assert_close([joint.armature, joint.damping, joint.friction], [*theirs, 0.25])
+        assert_close([joint.armature, joint.damping, joint.dry_friction], [*theirs, 0.25])

@@ -308,7 +308,7 @@ def test_attributes_of_physx_are_read_too(tmp_path: Path) -> None:
     text = "float physxJoint:armature = 0.5\nfloat physxJoint:maxJointVelocity = 180\nfloat physxJoint:jointFriction = 0.1"
     text += "\nfloat physxJointAxis:angular:dynamicFrictionEffort = 3"
     d = read(ARM + joint("Revolute", "j", "a", "b", text), tmp_path)
-    assert (d.joints[1].armature, d.joints[1].velocity, d.joints[1].friction) == (0.5, pytest.approx(math.pi), 3.0)
+    assert (d.joints[1].armature, d.joints[1].velocity, d.joints[1].dry_friction) == (0.5, pytest.approx(math.pi), 3.0)
     assert dict(d.unused) == {"attributes that are not used": "physxJoint:jointFriction (/r/j)"}
     floats = read(body("a", "bool physxRigidBody:disableGravity = true"), tmp_path)
     assert floats.bodies[0].gravity_compensation == 1.0

@@ -194,7 +194,7 @@ def _split(d: D, lost: Losses) -> D:
         kind = JointType.REVOLUTE if planar else JointType.SPHERICAL
         taken = [x.name for x in d.joints]
         turn = Joint(new_name(f"{j.name}_turn", taken), kind, j.parent, j.child, j.placement, j.axis, j.anchor)
-        turn = replace(turn, damping=j.damping, friction=j.friction, friction_softness=j.friction_softness)
+        turn = replace(turn, damping=j.damping, dry_friction=j.dry_friction, dry_friction_softness=j.dry_friction_softness)
         if replace(j, name=turn.name, type=kind) != turn:
             lost.add(NOT_SPLIT, j.name)
         axes = transpose(frame_with_z(j.axis))[: 2 if planar else 0] or Pose().R

@@ -38,12 +38,12 @@ class PassiveForces(NamedTuple):
 
     armature: float
     damping: float
-    friction: float
+    dry_friction: float
     stiffness: float
     rest: float
     effort: float
     limit_softness: Softness
-    friction_softness: Softness
+    dry_friction_softness: Softness
     effort_range: tuple[float, float] | None
     drive_compensates: bool
     damping_poly: tuple[float, float]

@@ -128,33 +128,45 @@ def read_couplings(mujoco: Mujoco, model: MjModel, source: str) -> tuple[Couplin
     for i in _active(model):
         if int(model.eq_type[i]) == mujoco.mjtEq.mjEQ_JOINT:
             joint, follower = _follower(model, i, _where(source, model.equality(i).name, i))
-            if joint in followers:
-                problem = f"joint '{joint}' follows by equality '{followers[joint].name}' already"
-                if _equal(follower, followers[joint]):
-                    tolerate(follower.where, problem, REPEATED, "left out")
-                    continue
-                raise ModelError(f"{follower.where}: {problem}; {REPEATED}")
-            if _repeats(joint, follower, followers):
-                tolerate(follower.where, f"joints '{joint}' and '{follower.leader}' follow each other", REPEATED, "left out")
-                continue
-            followers[joint] = follower
+            _add(joint, follower, followers)
     return tuple(_coupling(joint, followers) for joint in followers)
 
 
 REPEATED = "remove one of them, or exchange joint1 and joint2"
 
 
-def _equal(a: _Follower, b: _Follower) -> bool:
-    """Return whether two equalities of one joint say the same."""
-    return a.leader == b.leader and bool(np.array_equal(a.polynomial.coef, b.polynomial.coef))
+def _add(joint: str, new: _Follower, followers: dict[str, _Follower]) -> None:
+    """Add a follower. An equality that says nothing new is left out; one of a joint that follows already is reversed.
 
-
-def _repeats(joint: str, a: _Follower, followers: Mapping[str, _Follower]) -> bool:
-    """Return whether the joint's leader follows it already, by the inverse of a linear relation."""
-    b = followers.get(a.leader)
-    if b is None or b.leader != joint or a.polynomial.degree() != 1 or b.polynomial.degree() != 1:
-        return False
-    return bool(np.allclose(composed(a.polynomial, b.polynomial).coef, (0.0, 1.0), rtol=1e-12, atol=1e-12))
+    Joints that linear equalities lead around a cycle are held where the equalities meet, if not everywhere.
+    """
+    if joint in followers:
+        first, problem = followers[joint], f"joint '{joint}' follows by equality '{followers[joint].name}' already"
+        if new.leader == first.leader and np.array_equal(new.polynomial.coef, first.polynomial.coef):
+            tolerate(new.where, problem, REPEATED, "left out")
+            return
+        if not new.leader or new.leader in followers or new.polynomial.degree() != 1:
+            raise ModelError(f"{new.where}: {problem}; {REPEATED}")
+        offset, slope = new.polynomial.coef
+        joint, new = new.leader, new._replace(leader=joint, polynomial=Polynomial([-offset / slope, 1.0 / slope]))
+    leader, around = new.leader, new.polynomial
+    while leader in followers and around.degree() == 1:
+        around, leader = composed(around, followers[leader].polynomial), followers[leader].leader
+    if leader != joint:
+        followers[joint] = new
+        return
+    told = f"joints '{joint}' and '{new.leader}' follow each other"
+    if around.degree() != 1:
+        raise ModelError(f"{new.where}: {told}, by a polynomial of degree {around.degree()}; remove one of the equalities")
+    offset, slope = around.coef
+    if np.allclose((offset, slope), (0.0, 1.0), rtol=1e-12, atol=1e-12):
+        tolerate(new.where, told, REPEATED, "left out")
+    elif abs(slope - 1.0) < 1e-12:
+        raise ModelError(f"{new.where}: {told}, with an offset of {offset:g} around the cycle; remove one of the equalities")
+    else:
+        held = offset / (1.0 - slope)
+        tolerate(new.where, f"{told} at one point only", "remove one of the equalities", f"'{joint}' is held at {held:g}")
+        followers[joint] = new._replace(leader="", polynomial=Polynomial([held]))
 
 
 # --- loops
@@ -192,12 +204,8 @@ def _follower(model: MjModel, i: int, where: str) -> tuple[str, _Follower]:
 def _coupling(joint: str, followers: Mapping[str, _Follower]) -> Coupling:
     """Substitute leaders that are followers until one follows no other joint."""
     first = followers[joint]
-    leader, polynomial, path = first.leader, first.polynomial, [joint]
+    leader, polynomial = first.leader, first.polynomial
     while leader in followers:
-        if leader in path:
-            cycle = ", ".join(f"'{name}'" for name in path[path.index(leader) :])
-            raise ModelError(f"{first.where}: joints that follow each other in a cycle: {cycle}; remove one equality")
-        path.append(leader)
         if polynomial.degree() * followers[leader].polynomial.degree() > DEGREE:
             problem = f"joint '{joint}' follows '{leader}', which follows another, by a polynomial of a degree above {DEGREE}"
             raise ModelError(f"{first.where}: {problem}; let it follow the last joint itself")

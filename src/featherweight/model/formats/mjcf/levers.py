@@ -83,7 +83,7 @@ class Tendons:
             stiffness=stiffness,
             rest=rest,
             damping=joint.damping + arm * arm * values["damping"],
-            friction=joint.friction + abs(arm) * values["frictionloss"],
+            dry_friction=joint.dry_friction + abs(arm) * values["frictionloss"],
             armature=joint.armature + arm * arm * values["armature"],
         )
 

@@ -66,7 +66,7 @@ def servo_attributes(servo: Servo, motor: DCMotor | None) -> dict[str, Any]:
     """Return the attributes of an actuator in a file, of texts or numbers; `gainprm`, `biasprm` and `dynprm` among them."""
     tokens = {DriveInput.POSITION: "pos", DriveInput.VELOCITY: "vel", DriveInput.FORCE: "ff", DriveInput.VOLTAGE: "voltage"}
     found: dict[str, Any] = {"input": " ".join(tokens[x] for x in servo.inputs) or "none"}
-    limit, rate = (0.0 if math.isinf(x) else x for x in (servo.integral_limit, servo.rate))
+    limit, rate = (0.0 if math.isinf(x) else x for x in (servo.integral_limit, servo.rate_limit))
     if servo.early or motor is not None:  # MuJoCo's motors always use the state after the step
         found["actearly"] = "true"
     if motor is None:
@@ -74,9 +74,9 @@ def servo_attributes(servo: Servo, motor: DCMotor | None) -> dict[str, Any]:
         found |= {"gaintype": "pid", "dyntype": "pid" if stateful else "none", "dynprm": (limit, rate)}
         return found | {"gainprm": (servo.integral,), "biastype": "affine", "biasprm": (0.0, -servo.stiffness, -servo.damping)}
     found |= {f"{x}type": "dcmotor" for x in ("dyn", "gain", "bias")}
-    w, f, c = motor.winding, motor.friction or LuGre(0.0, 0.0, 0.0, 0.0, 0.0), motor.cogging or Cogging(0.0, 0.0)
+    w, f, c = motor.winding, motor.lugre or LuGre(0.0, 0.0, 0.0, 0.0, 0.0), motor.cogging or Cogging(0.0, 0.0)
     heat = (w.resistance, w.capacitance, w.ambient) if w else (0.0, 0.0, 0.0)
-    voltage, current = (0.0 if math.isinf(x) else x for x in (motor.voltage, motor.current_rate))
+    voltage, current = (0.0 if math.isinf(x) else x for x in (motor.voltage, motor.current_rate_limit))
     gains = servo.stiffness, servo.integral, servo.damping, voltage
     found["gainprm"] = (motor.resistance, motor.constant, *((w.coefficient, w.reference) if w else (0.0, 0.0)), *gains)
     found["dynprm"] = (motor.time_constant, current, *heat, f.stiffness, f.damping, rate, limit)

@@ -59,10 +59,10 @@ def _tendon(tendons: Tendons, t: int, name: str, joints: Mapping[int, str], bodi
         stiffness=values["stiffness"],
         rest=(first, last),
         damping=values["damping"] + tendons.damping_by_drives(t),
-        friction=values["frictionloss"],
+        dry_friction=values["frictionloss"],
         force=as_range(model.tendon_actfrcrange[t], True) if tendons.bounds_drives(t) else (-math.inf, math.inf),
         limit_softness=softness_of(model.tendon_solref_lim[t], model.tendon_solimp_lim[t]),
-        friction_softness=softness_of(model.tendon_solref_fri[t], model.tendon_solimp_fri[t]),
+        dry_friction_softness=softness_of(model.tendon_solref_fri[t], model.tendon_solimp_fri[t]),
         **tendons.polys(t),
     )
 

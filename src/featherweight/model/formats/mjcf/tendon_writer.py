@@ -85,13 +85,13 @@ class DriveElements:
                 side = {} if x.side is None else {"sidesite": self._point(t.name, x.side)}
                 SubElement(element, "geom", {"geom": self._wrap(t.name, x)} | side)
         springs, dampers = (t.stiffness, *t.stiffness_poly), (t.damping, *t.damping_poly)
-        write_coefficients(element, stiffness=springs, damping=dampers, frictionloss=(t.friction,))
+        write_coefficients(element, stiffness=springs, damping=dampers, frictionloss=(t.dry_friction,))
         if any(springs):
             element.set("springlength", written(*t.rest))
         self._bound(element, "range", (t.lower, t.upper), "tendons", t.name)
         self._bound(element, "actuatorfrcrange", t.force, "tendons", t.name)
         soften(element, t.limit_softness, "limit")
-        soften(element, t.friction_softness, "friction")
+        soften(element, t.dry_friction_softness, "friction")
 
     def _point(self, owner: str, x: TendonPoint) -> str:
         return (

@@ -171,7 +171,7 @@ def _joint(body: Element, j: Joint, lost: Losses) -> None:
     if j.drive_compensates:
         element.set("actuatorgravcomp", "true")
     springs = j.stiffness, *j.stiffness_poly
-    write_coefficients(element, damping=(j.damping, *j.damping_poly), frictionloss=(j.friction,))
+    write_coefficients(element, damping=(j.damping, *j.damping_poly), frictionloss=(j.dry_friction,))
     if not free:
         write_coefficients(element, armature=(j.armature,))
     elif j.armature:
@@ -188,7 +188,7 @@ def _joint(body: Element, j: Joint, lost: Losses) -> None:
     if not scalar and (math.isfinite(min(-j.lower, j.effort)) or (not (ball and j.upper > 0.0) and math.isfinite(j.upper))):
         lost.add("limits and efforts of the joints {}, which have several degrees of freedom", j.name)
     soften(element, j.limit_softness, "limit")
-    soften(element, j.friction_softness, "friction")
+    soften(element, j.dry_friction_softness, "friction")
     if 0.0 < j.velocity < math.inf:
         lost.add("velocity limits of the joints {}", j.name)
 

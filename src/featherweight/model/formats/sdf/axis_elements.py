@@ -8,14 +8,14 @@ from xml.etree.ElementTree import Element
 
 from ...types import Vector, rotate
 from ..robot_numbers import ordered_limits, unit_axis, unlimited
-from ..unsupported import nonnegative
+from ..unsupported import nonnegative, tolerate
 from ..xml import only, read_limit, read_scalar, read_vector, required
 from .elements import flag, with_values
 from .frame_graph import FrameGraph
 from .models import NamedElement
 
 UNBOUNDED = 1e16  # value for no limit until SDF 1.9
-FORCES = {"damping": "damping", "friction": "friction", "spring_stiffness": "stiffness", "spring_reference": "rest"}
+FORCES = {"damping": "damping", "friction": "dry_friction", "spring_stiffness": "stiffness", "spring_reference": "rest"}
 
 
 class JointAxis(NamedTuple):
@@ -34,7 +34,12 @@ class JointAxis(NamedTuple):
 
 def read_axis(joint: NamedElement, tag: str, child: str, frames: FrameGraph, ranged: bool = True) -> JointAxis:
     """Return the <axis> or <axis2> of a joint, without position limits unless it is `ranged`."""
-    element = required(joint.element, tag, joint.where)
+    element = only(joint.element, tag, joint.where)
+    if element is None and tag == "axis":
+        tolerate(joint.where, "there is no <axis>", "add it", "taken as z")
+        element = Element(tag)
+    elif element is None:
+        element = required(joint.element, tag, joint.where)
     where = f"{joint.where}: <{tag}>"
     direction = _direction(joint, element, child, frames, where)
     return JointAxis(direction, _numbers(element, ranged, where), only(element, "mimic", where))
@@ -103,4 +108,4 @@ def _forces(axis: Element, where: str) -> dict[str, Any]:
         return {}
     values = with_values(dynamics, where)
     numbers = {own: read_scalar(values, key, where) for key, own in FORCES.items() if values.get(key)}
-    return {own: x if own == "rest" else nonnegative(x, own, where) for own, x in numbers.items()}
+    return {own: x if own == "rest" else nonnegative(x, own.replace("_", " "), where) for own, x in numbers.items()}

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 from ....names import listed
 from ...description import Description
 from ...types import LARGEST, Actuator, Body, Inertia, Joint, JointType, ModelError
-from ..robot_numbers import inertia_at, ordered_limits, unused_inertias
+from ..robot_numbers import ZeroVectorError, inertia_at, ordered_limits, unused_inertias
 from ..robot_source import RobotSource
 from ..unsupported import FOLLOW, INDEPENDENT, REFUSE, excuse, tolerate, unused_integrator
 from ..xml import attribute, counted, named, only, read_limit, read_scalar, read_tuple, required, shortened
@@ -28,7 +28,8 @@ from .shapes import read_shapes
 JOINT_TYPES = {str(t): t for t in JointType} | {"ball": JointType.SPHERICAL}
 WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
 WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
-DYNAMICS = ("damping", "friction", "armature", "stiffness")  # attributes that must not be negative
+DYNAMICS = {"damping": "damping", "friction": "dry_friction", "armature": "armature", "stiffness": "stiffness"}
+"""Attributes that must not be negative, and the fields of `Joint` that have them."""
 RATES = {"acceleration", "deceleration", "jerk"}  # unused attributes of <limit> in URDF 1.2
 VERSIONS = ("1.0", "1.1", "1.2")
 XACRO = "xacro"  # in the tags of elements that xacro expands
@@ -154,15 +155,22 @@ def _joint(name: str, element: Element, where: str) -> Joint:
     parent = attribute(required(element, "parent", where), "link", where)
     child = attribute(required(element, "child", where), "link", where)
     joint = Joint(name, kind, parent, child, read_origin(element, where))
-    axis = read_axis(element, where) if kind in WITH_AXIS else joint.axis
+    axis = joint.axis
+    if kind in WITH_AXIS:
+        try:
+            axis = read_axis(element, where)
+        except ZeroVectorError as error:
+            excuse(error, "taken as z" if kind is JointType.PLANAR else "taken as a fixed joint")
+            if kind is not JointType.PLANAR:
+                kind = JointType.FIXED
     lower, upper = _limits(element, where) if kind in WITH_LIMITS else (joint.lower, joint.upper)
-    dynamics: dict[str, Any] = {key: _nonnegative(element, "dynamics", key, 0.0, where) for key in DYNAMICS}
+    dynamics: dict[str, Any] = {field: _nonnegative(element, "dynamics", key, 0.0, where) for key, field in DYNAMICS.items()}
     springs = only(element, "dynamics", where)
     rest = read_scalar(springs, "rest", where) if springs is not None and "rest" in springs.attrib else joint.rest
     most: dict[str, Any] = {
         key: _nonnegative(element, "limit", key, math.inf, where, read_limit) for key in ("effort", "velocity")
     }
-    return replace(joint, axis=axis, lower=lower, upper=upper, rest=rest, **most, **dynamics)
+    return replace(joint, type=kind, axis=axis, lower=lower, upper=upper, rest=rest, **most, **dynamics)
 
 
 def _limits(joint: Element, where: str) -> tuple[float, float]:

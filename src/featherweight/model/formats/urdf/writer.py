@@ -52,7 +52,7 @@ def _lost(d: Contents) -> Iterator[str]:
         pairs = [" and ".join(pair.shapes) for pair in d.contact_pairs]
         yield f"which neighbours touch{f', and the contact pairs {listed(pairs)}' if pairs else ''}"
     touching = [s.softness for s in d.shapes if s.collision]
-    held = [x for j in d.joints for x in (j.limit_softness, j.friction_softness)]
+    held = [x for j in d.joints for x in (j.limit_softness, j.dry_friction_softness)]
     held += [loop.softness for loop in d.loops] + [c.softness for c in d.couplings]
     if any(x != DEFAULT_SOFTNESS for x in (*touching, *held)):
         yield "softness of contacts, limits, dry friction, loops and couplings"
@@ -150,7 +150,9 @@ def _joint(robot: Element, j: Joint) -> Element:
         SubElement(element, "limit", {key: written(x) for key, x in numbers.items()})
     elif math.isfinite(min(j.effort, j.velocity)):
         SubElement(element, "limit", effort=written(j.effort), velocity=written(j.velocity))
-    dynamics = {key: getattr(j, key) for key in ("damping", "friction", "armature", "stiffness", "rest")}
+    dynamics = {
+        "damping": j.damping, "friction": j.dry_friction, "armature": j.armature, "stiffness": j.stiffness, "rest": j.rest
+    }  # fmt: skip
     if any(dynamics.values()):
         SubElement(element, "dynamics", {key: written(x) for key, x in dynamics.items() if x or key in ("damping", "friction")})
     return element

@@ -117,7 +117,7 @@ def _instances(prim: Prim, schema: str) -> set[str]:
 
 
 def passive_numbers(stage: UsdStage, joint: JointPrim, freedom: Freedom) -> dict[str, Any]:
-    """Return armature, damping, friction and greatest velocity of a degree of freedom, as in `Joint`."""
+    """Return armature, damping, dry friction and greatest velocity of a degree of freedom, as in `Joint`."""
     prim, axis = joint.prim, f"{OF_AXES}:{freedom.tag}"
     force = stage.torque if freedom.turns else stage.force
     inertia = stage.kilogram * stage.meter**2 if freedom.turns else stage.kilogram
@@ -125,7 +125,7 @@ def passive_numbers(stage: UsdStage, joint: JointPrim, freedom: Freedom) -> dict
     names = {
         "armature": (inertia, ("newton:armature", "physxJoint:armature", f"{axis}:armature")),
         "damping": (force / angle, ("newton:damping",)),
-        "friction": (force, ("newton:friction", f"{axis}:dynamicFrictionEffort")),
+        "dry_friction": (force, ("newton:friction", f"{axis}:dynamicFrictionEffort")),
         "velocity": (angle, ("newton:velocityLimit", "physxJoint:maxJointVelocity", f"{axis}:maxJointVelocity")),
     }
     found: dict[str, float] = {}

@@ -1,0 +1,129 @@
+"""First guesses of the states at the starts of windows, from measured positions and velocities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..array_types import Array, Vector
+from ..model.types import JointType
+from ..robot.robot import Robot
+from ..simulation.simulation import Simulation
+from .logs import POSITIONS, VELOCITIES, CheckedLog, Samples, Source, Windows
+from .shooting import Starts, difference_of_joint
+
+NEAR = 9  # measurements to which a parabola is fitted
+LEAST = 4  # fewer give a mean, and no velocity
+
+
+def first_states(
+    sim: Simulation, logs: Sequence[CheckedLog], sources: Mapping[str, Source], windows: Windows, offsets: Mapping[int, float],
+    delays: Mapping[str, float],
+) -> Starts:  # fmt: skip
+    """Return states at the starts of windows.
+
+    Positions and velocities are those of parabolas through measurements nearby. Joints that are not measured start where the
+    simulation of the window before ends, and in a log's first window where `sim` is. `offsets` and `delays` are the
+    initial ones, by coordinate and channel.
+    """
+    robot, h = sim.robot, sim.dt
+    Q, V = np.empty((len(windows), robot.nq)), np.empty((len(windows), robot.nv))
+    present = np.atleast_2d(sim.q)[0].copy(), np.atleast_2d(sim.v)[0].copy()
+    before = -1
+    for w, (i, first) in enumerate(zip(windows.log.tolist(), windows.first.tolist(), strict=True)):
+        log = logs[i]
+        if i != before:
+            q, v = present[0].copy(), present[1].copy()
+        known_q, known_v = _measured(robot, log, sources, first * h, (q, v), offsets, delays)
+        if robot.closed:
+            held = [j.name for j, known in zip(robot.joints, known_q, strict=True) if known and j.independent]
+            q[:] = robot.close(q, keep=held or None)  # type: ignore[attr-defined]
+        Q[w], V[w] = q, v
+        before = i
+        last = w + 1 == len(windows) or windows.log[w + 1] != i
+        if not last and not (all(known_q) and all(known_v)):
+            sim.reset(q[None], v[None])
+            for k in range(first, int(windows.first[w + 1])):
+                tau, control = (None if x is None else x[k] for x in (log.tau, log.control))
+                sim.step(tau, control)
+            q, v = sim.q.reshape(-1).copy(), sim.v.reshape(-1).copy()
+    return Starts(Q, V)
+
+
+def _measured(
+    robot: Robot, log: CheckedLog, sources: Mapping[str, Source], time: float, state: tuple[Array, Array],
+    offsets: Mapping[int, float], delays: Mapping[str, float],
+) -> tuple[list[bool], list[bool]]:  # fmt: skip
+    """Write measured positions and velocities at a time into a state; return for which joints there are any."""
+    q, v = state
+    known_q, known_v = [False] * len(robot.joints), [False] * len(robot.joints)
+    for name, samples in log.samples.items():
+        source, at = sources[name], time + delays.get(name, 0.0)
+        for n, j in enumerate(robot.joints):
+            if source.kind == POSITIONS and source.columns.start <= j.q_slice.start < j.q_slice.stop <= source.columns.stop:
+                columns = slice(j.q_slice.start - source.columns.start, j.q_slice.stop - source.columns.start)
+                found = _smooth_position(j.type, samples, columns, at)
+                if found is None:
+                    continue
+                q[j.q_slice] = found[0] - (offsets.get(j.q_slice.start, 0.0) if j.type.nq == 1 else 0.0)
+                known_q[n] = True
+                if found[1] is not None and j.independent and not known_v[n]:
+                    v[j.v_slice], known_v[n] = found[1], True
+            elif source.kind == VELOCITIES and j.v_slice.stop > j.v_slice.start:
+                fitted = _parabola(*_near(samples, j.v_slice, at), at)
+                if fitted is not None:
+                    v[j.v_slice], known_v[n] = fitted[0], True
+    return known_q, known_v
+
+
+def _near(samples: Samples, columns: slice, at: float) -> tuple[Vector, Array]:
+    """Return times (n,) and values (n, k) of the complete measurements that are nearest to a time."""
+    middle, reach = int(np.searchsorted(samples.time, at)), NEAR
+    while True:
+        rows = np.arange(max(middle - reach, 0), min(middle + reach, len(samples.time)))
+        rows = rows[np.isfinite(samples.values[rows, columns]).all(axis=1)]
+        if len(rows) >= NEAR or reach >= len(samples.time):
+            break
+        reach *= 4
+    rows = rows[np.argsort(np.abs(samples.time[rows] - at), kind="stable")[:NEAR]]
+    return samples.time[rows], samples.values[rows, columns]
+
+
+def _smooth_position(kind: JointType, samples: Samples, columns: slice, at: float) -> tuple[Array, Array | None] | None:
+    """Return the position of a joint at a time, and its velocity, if there are enough measurements."""
+    times, values = _near(samples, columns, at)
+    if not len(times):
+        return None
+    reference = values[0]
+    apart = difference_of_joint(kind, np.broadcast_to(reference, values.shape), values)
+    fitted = _parabola(times, apart, at)
+    if fitted is None:
+        return reference, None
+    if values.shape[1] == 1:
+        return reference + fitted[0], fitted[1]
+    return reference, _velocity_of_joint(reference, fitted[1])
+
+
+def _velocity_of_joint(position: Array, rate: Array) -> Array:
+    """Return the velocity of a joint, with linear components in the axes of its child."""
+    if len(rate) == 6:
+        x, y, z, w = position[3:] / np.linalg.norm(position[3:])
+        R = np.array([
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ])  # fmt: skip
+        return np.concatenate([R.T @ rate[:3], rate[3:]])
+    return rate
+
+
+def _parabola(times: Vector, values: Array, at: float) -> tuple[Array, Array] | None:
+    """Return value (k,) and slope (k,) at a time of the parabola through values (n, k), a line through few; None for fewer."""
+    if len(times) < LEAST:
+        return None
+    t = times - at
+    scale = float(np.abs(t).max()) or 1.0
+    basis = np.vander(t / scale, 3 if len(times) >= 2 * LEAST - 1 else 2, increasing=True)
+    found = np.linalg.lstsq(basis, values, rcond=None)[0]
+    return found[0], found[1] / scale

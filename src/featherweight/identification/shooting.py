@@ -1,0 +1,436 @@
+"""Multiple shooting: predictions of measurements from windows with unknown starts, and their derivatives.
+
+All windows run as one fleet, one robot for each window and each perturbed number: the 2 nv numbers of the start, and the
+unknowns of the motion. Forward differences of their measurements are the columns of the Jacobian. Offsets and delays change
+measurements only and need no robots. For each window w and component c, a sum over the measurements is kept,
+
+    G[w, c] = Σ weight (J_start, J_unknowns, residual)ᵀ (J_start, J_unknowns, residual),
+
+from which least squares with any noise of the components follow without another simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..array_types import Array, Matrix, Vector
+from ..model.types import JointType
+from ..robot.robot import Robot
+from ..simulation.failure import SimulationError
+from ..simulation.simulation import Simulation
+from .logs import POSITIONS, VELOCITIES, CheckedLog, Placed, Source, Windows, placed, window_inputs
+from .unknowns import Unknowns
+
+DIFFERENCE = 1e-5  # step of differences, relative to the scale of an unknown; [rad, m] of positions at the start
+OF_SPEEDS = 10.0  # of velocities at the start, relative to those of positions [1/s]
+MOST_SLOPES = 10_000_000  # greatest number of slopes that are kept at once
+ONE_THREAD = 250_000  # products of numbers up to which OpenBLAS multiplies on one thread: starting threads takes longer
+MOST_STATES = 400_000  # greatest number of states of robots in one rollout
+Weights = Callable[[str, Array], Array]  # weights of residuals (W, n, k) of a channel
+
+
+class Starts(NamedTuple):
+    """States at the starts of windows: q (W, nq), v (W, nv)."""
+
+    q: Matrix
+    v: Matrix
+
+    def moved(self, robot: Robot, step: Matrix) -> Starts:
+        """Return states displaced by tangent vectors (W, 2 nv)."""
+        nv = robot.nv
+        return Starts(np.asarray(robot.integrate(self.q, step[:, :nv])), self.v + step[:, nv:])
+
+
+class Motion(NamedTuple):
+    """Motions of `rows` robots for each of W windows: arrays (W, rows, steps + 1, ...)."""
+
+    q: Array
+    v: Array
+    sensors: Array
+    failed: Array  # (W, rows)
+
+
+class Grams(NamedTuple):
+    """Sums over measurements: `channels` by name (W, k, m, m), and their numbers (W, k); m = 2 nv + p + 1."""
+
+    sums: dict[str, Array]
+    counts: dict[str, Array]
+
+
+class Shooting:
+    """Predictions of the measurements in all windows."""
+
+    def __init__(self, unknowns: Unknowns, logs: Sequence[CheckedLog], sources: Mapping[str, Source], windows: Windows) -> None:
+        self.unknowns, self.logs, self.sources, self.windows = unknowns, logs, sources, windows
+        self.robot = unknowns.simulation.robot
+        self.step = unknowns.simulation.dt
+        self.sensed = any(s.kind == "sensors" for s in sources.values())
+        self.columns = 2 * self.robot.nv + len(unknowns)
+        self._simulations: dict[int, Simulation] = {}
+        simple = all(j.type.nq == j.type.nv == 1 for j in self.robot.joints) and not self.robot.closed
+        self.by_equations = (
+            simple and unknowns.act_as_forces and not self.sensed and unknowns.simulation.has_equations
+        )  # fmt: skip
+        self._joints = {
+            name: [
+                (j, slice(j.q_slice.start - s.columns.start, j.q_slice.stop - s.columns.start))
+                for j in self.robot.joints
+                if s.columns.start <= j.q_slice.start < j.q_slice.stop <= s.columns.stop
+            ]
+            for name, s in sources.items()
+            if s.kind == POSITIONS
+        }
+
+    # motions
+
+    def motion(self, which: slice, X: Matrix, q: Array, v: Array) -> Motion:
+        """Return the motions of robots with unknowns X (rows, p) from states (W, rows, .) of some windows."""
+        windows, rows = q.shape[:2]
+        sim = self._fleet(windows * rows, X)
+        first, steps = self.windows, self.windows.steps
+        inputs: dict[str, Any] = {}
+        tau: Any = window_inputs(first, which, [x.tau for x in self.logs])
+        if tau is not None:
+            tau = np.repeat(tau, rows, axis=0).reshape(windows, rows, steps, -1)
+            for velocity, k in self.unknowns.drives:
+                tau[..., velocity] *= X[:, k, None]
+            inputs["tau"] = tau.reshape(windows * rows, steps, -1)
+        control = window_inputs(first, which, [x.control for x in self.logs])
+        if control is not None:
+            inputs["control"] = np.repeat(control, rows, axis=0)
+        flat = q.reshape(windows * rows, -1), v.reshape(windows * rows, -1)
+        if self.sensed:
+            Q, V, S, failed = _sensed(sim, *flat, steps, inputs)
+        else:
+            rolled = sim.rollout(*flat, steps=None if inputs else steps, **inputs)
+            Q, V, S, failed = *rolled, np.zeros((windows * rows, steps + 1, 0)), rolled.failed
+        return Motion(*(x.reshape(windows, rows, *x.shape[1:]) for x in (Q, V, S, failed)))
+
+    def _fleet(self, robots: int, X: Matrix) -> Simulation:
+        """Return a simulation of so many robots, those with the unknowns X (rows, p) one after the other."""
+        if robots not in self._simulations:
+            made = self.unknowns.simulation.with_options(on_failure="stop")
+            q, v = np.tile(np.atleast_2d(made.q)[:1], (robots, 1)), np.zeros((robots, self.robot.nv))
+            made.reset(q, v)
+            self._simulations[robots] = made
+        sim = self._simulations[robots]
+        sim.vary(
+            **{name: np.tile(x, (robots // len(X), *[1] * (x.ndim - 1))) for name, x in self.unknowns.arguments(X).items()}
+        )
+        return sim
+
+    def simulation(self, x: Vector) -> Simulation:
+        """Return a simulation of one robot with unknowns x (p,), where that of the unknowns is."""
+        whole = self.unknowns.simulation
+        sim = whole.with_options(on_failure="stop")
+        sim.reset(np.atleast_2d(whole.q)[:1], np.atleast_2d(whole.v)[:1])
+        sim.vary(**self.unknowns.arguments(x[None]))
+        return sim
+
+    # measurements
+
+    def places(self, x: Vector) -> dict[str, Placed]:
+        """Return the places of all measurements in the windows, for unknowns x (p,)."""
+        found = {}
+        for name, source in self.sources.items():
+            k = self.unknowns.delays.get(name, -1)
+            samples = [log.samples.get(name) for log in self.logs]
+            found[name] = placed(self.windows, samples, x[k] if k >= 0 else 0.0, self.step, source.of_step)
+        return found
+
+    def residuals(self, name: str, at: Placed, motion: Motion, X: Matrix, shift: Array) -> Array:
+        """Return measurements minus predictions (W, rows, n, k) of a channel, for unknowns X (rows, p).
+
+        `shift` (rows,) is the change of the delay [s] from that of the places. Missing measurements give zero.
+        """
+        source = self.sources[name]
+        x = {POSITIONS: motion.q, VELOCITIES: motion.v}.get(source.kind, motion.sensors)
+        x = x[..., source.columns]
+        windows, rows = x.shape[:2]
+        if np.any(shift):
+            part = at.part[:, None] - shift[:, None] / self.step
+            low = at.low[:, None] + np.floor(part + 1e-9).astype(np.int64)
+            low = np.clip(low, 0, self.windows.steps - 1)
+            part = at.low[:, None] + part - low
+        else:
+            low, part = at.low[:, None], at.part[:, None]
+        i, r = np.arange(windows)[:, None, None], np.arange(rows)[:, None]
+        values = x[i, r, low]
+        if (part != 0.0).any():
+            values = values + part[..., None] * (x[i, r, low + 1] - values)
+        measured = at.values[:, None]
+        if source.kind == POSITIONS:
+            values = self._with_offsets(source, values, X)
+            return self._difference(source, values, measured)
+        if source.sensor is not None and "quat" in source.sensor.kind.value:
+            sign = np.sign(np.nansum(values[:, :1] * measured, axis=-1, keepdims=True))
+            values = values * np.where(sign == 0.0, 1.0, sign)
+        return np.asarray(np.nan_to_num(measured - values, nan=0.0, copy=False))
+
+    def _with_offsets(self, source: Source, values: Array, X: Matrix) -> Array:
+        for column, k in self.unknowns.offsets:
+            if source.columns.start <= column < source.columns.stop:
+                values[..., column - source.columns.start] += X[:, k, None]
+        return values
+
+    def _difference(self, source: Source, values: Array, measured: Array) -> Array:
+        """Return measured minus predicted positions, as velocities of the joints; zero where not measured."""
+        joints = self._joints[source.name]
+        if all(j.type.nq == 1 for j, _ in joints):
+            return np.asarray(np.nan_to_num(measured - values, nan=0.0, copy=False))
+        parts = [difference_of_joint(j.type, values[..., at], measured[..., at]) for j, at in joints]
+        return np.asarray(np.nan_to_num(np.concatenate(parts, axis=-1), nan=0.0, copy=False))
+
+    def measured(self, name: str, at: Placed) -> Array:
+        """Return which components (W, n, k) of a channel are measured."""
+        there = np.isfinite(at.values)
+        if self.sources[name].kind == POSITIONS:
+            there = np.concatenate([
+                np.repeat(there[..., columns].all(axis=-1, keepdims=True), j.type.nv, axis=-1)
+                for j, columns in self._joints[name]
+            ], axis=-1)  # fmt: skip
+        return np.asarray(there & at.there[..., None])
+
+    # sums
+
+    def chunks(self, rows: int) -> list[slice]:
+        """Return slices of the windows whose motions fit into memory, of equal length except the last."""
+        count = max(1, min(len(self.windows), MOST_STATES // (rows * (self.windows.steps + 1))))
+        count = -(-len(self.windows) // -(-len(self.windows) // count))
+        return [slice(i, min(i + count, len(self.windows))) for i in range(0, len(self.windows), count)]
+
+    def grams(self, x: Vector, starts: Starts, places: Mapping[str, Placed], weights: Weights | None = None) -> Grams:
+        """Return the sums at unknowns x (p,) and starts. Raises SimulationError if a window fails."""
+        nv, moves = self.robot.nv, self.unknowns.moves
+        steps = self._differences(x)
+        if self.by_equations:
+            return self._grams_by_equations(x, starts, places, weights, steps)
+        rows = 1 + 2 * nv + len(moves)
+        X = np.tile(x, (rows, 1))
+        X[1 + 2 * nv + np.arange(len(moves)), moves] += steps[moves]
+        small = np.repeat([DIFFERENCE, OF_SPEEDS * DIFFERENCE], nv)
+        tangent = np.zeros((rows, 2 * nv))
+        tangent[1 : 1 + 2 * nv] = np.diag(small)
+        sums: dict[str, list[Array]] = {name: [] for name in self.sources}
+        counts: dict[str, list[Array]] = {name: [] for name in self.sources}
+        chunks = self.chunks(rows)
+        for which in chunks:
+            own = Starts(*(np.repeat(a[which], rows, axis=0) for a in starts))
+            many = len(own.q) // rows
+            moved = own.moved(self.robot, np.tile(tangent, (many, 1)))
+            full = chunks[0].stop
+            q, v = (_padded(a.reshape(many, rows, -1), full) for a in moved)
+            motion = self.motion(_longer(which, full), X, q, v)
+            motion = Motion(*(a[:many] for a in motion))
+            if motion.failed.any():
+                raise SimulationError("a window of the log failed in the simulation", 0.0)
+            for name in self.sources:
+                at = Placed(*(a[which] for a in places[name]))
+                r = self.residuals(name, at, motion, X, np.zeros(rows))
+                J = np.empty((many, *r.shape[2:], self.columns + 1))  # (W, n, k, m)
+                J[..., : 2 * nv] = np.moveaxis(r[:, :1] - r[:, 1 : 1 + 2 * nv], 1, -1) / small
+                of_motion = np.moveaxis(r[:, :1] - r[:, 1 + 2 * nv :], 1, -1) / steps[moves]
+                J[..., 2 * nv : -1] = 0.0
+                J[..., 2 * nv + moves] = of_motion
+                self._measured_columns(name, at, motion, x, steps, J)
+                J[..., -1] = r[:, 0]
+                sums[name].append(_sums(name, J, weights))
+                counts[name].append(self.measured(name, at).sum(axis=1))
+        return Grams({n: np.concatenate(s) for n, s in sums.items()}, {n: np.concatenate(c) for n, c in counts.items()})
+
+    def _grams_by_equations(
+        self, x: Vector, starts: Starts, places: Mapping[str, Placed], weights: Weights | None, steps: Vector
+    ) -> Grams:
+        """Return the sums of `grams`, with the derivatives of steps.
+
+        A state s after a step depends on the start and the unknowns as S+ = A S + B F, where F are the joint forces that a
+        change of the unknowns replaces: -Y(q, v, a) for inertial parameters, with the regressor Y and the mean acceleration a.
+        """
+        nv = self.robot.nv
+        sums: dict[str, list[Array]] = {name: [] for name in self.sources}
+        counts: dict[str, list[Array]] = {name: [] for name in self.sources}
+        kept = 2 * nv if any(s.kind == VELOCITIES for s in self.sources.values()) else nv
+        most = max(1, MOST_SLOPES // ((self.windows.steps + 1) * kept * self.columns))
+        for i in range(0, len(self.windows), most):
+            which = slice(i, min(i + most, len(self.windows)))
+            many = which.stop - which.start
+            Q, V, S, failed = self._slopes_of_motion(which, x, starts, kept)
+            if failed.any():
+                raise SimulationError("a window of the log failed in the simulation", 0.0)
+            motion = Motion(Q[:, None], V[:, None], np.zeros((many, 1, len(Q[0]), 0)), failed[:, None])
+            for name, source in self.sources.items():
+                at = Placed(*(a[which] for a in places[name]))
+                r = self.residuals(name, at, motion, x[None], np.zeros(1))[:, 0]
+                first = source.columns.start + (nv if source.kind == VELOCITIES else 0)
+                own = S[:, :, first : first + r.shape[-1]]
+                w, n = np.arange(many)[:, None], int(at.low[0, 0] + at.part[0, 0])
+                measured = self.measured(name, at)
+                if (at.low + at.part == np.arange(n, n + at.low.shape[1])).all():  # in each step
+                    J = own[:, n : n + at.low.shape[1]]
+                else:
+                    J = own[w, at.low]
+                    if (at.part != 0.0).any():
+                        J += at.part[..., None, None] * (own[w, at.low + 1] - J)
+                if not measured.all():
+                    J[..., :-1] *= measured[..., None]
+                self._measured_columns(name, at, motion, x, steps, J)
+                J[..., -1] = r
+                sums[name].append(_sums(name, J, weights))
+                counts[name].append(measured.sum(axis=1))
+        return Grams({n: np.concatenate(s) for n, s in sums.items()}, {n: np.concatenate(c) for n, c in counts.items()})
+
+    def _slopes_of_motion(self, which: slice, x: Vector, starts: Starts, kept: int) -> tuple[Array, Array, Array, Array]:
+        """Return states (W, steps + 1, nv) twice, slopes (W, steps + 1, kept, m) of some windows, and which failed.
+
+        The last column of the slopes is free.
+        """
+        nv, h, many, steps = self.robot.nv, self.step, which.stop - which.start, self.windows.steps
+        sim = self._fleet(many, x[None])
+        sim.reset(starts.q[which], starts.v[which])
+        inputs: dict[str, Any] = {
+            name: window_inputs(self.windows, which, [getattr(log, name) for log in self.logs]) for name in ("tau", "control")
+        }  # fmt: skip
+        given = inputs["tau"]
+        drives = self.unknowns.drives
+        if given is not None and drives:
+            inputs["tau"] = given.copy()
+            for velocity, k in drives:
+                inputs["tau"][..., velocity] *= x[k]
+        Y, by_parameters = self.robot.inverse_dynamics_regressor, self.unknowns.inertial_slopes(x)
+        inertial = np.flatnonzero(by_parameters.any(axis=0))
+        Q, V = np.empty((many, steps + 1, nv)), np.empty((many, steps + 1, nv))
+        S, kept_S = np.zeros((many, 2 * nv, self.columns)), np.zeros((many, steps + 1, kept, self.columns + 1))
+        S[:, np.arange(2 * nv), np.arange(2 * nv)] = 1.0
+        Q[:, 0], V[:, 0], kept_S[:, 0, :, :-1] = sim.q, sim.v, S[:, :kept]
+        failed = np.zeros(many, bool)
+        for n in range(steps):
+            now: dict[str, Any] = {name: u[:, n] for name, u in inputs.items() if u is not None}
+            slopes = sim.derivatives(**now)
+            sim.step(**now)
+            failed |= sim.failed
+            Q[:, n + 1], V[:, n + 1] = sim.q, sim.v
+            a = (V[:, n + 1] - V[:, n]) / h
+            F = self.unknowns.force_slopes(x, V[:, n + 1], a, np.atleast_2d(sim.limit_forces))
+            if len(inertial):
+                F[..., inertial] -= Y(Q[:, n], V[:, n], a) @ by_parameters[:, inertial]
+            for velocity, k in drives:
+                F[:, velocity, k] = now["tau"][:, velocity] / x[k]
+            S = slopes.A @ S
+            S[..., 2 * nv :] += slopes.B @ F
+            kept_S[:, n + 1, :, :-1] = S[:, :kept]
+        return Q, V, kept_S, failed
+
+    def _differences(self, x: Vector) -> Vector:
+        """Return the differences (p,) of the unknowns."""
+        steps: Vector = DIFFERENCE * np.maximum(self.unknowns.field("scale"), np.abs(x))
+        return np.where(x + steps > self.unknowns.field("upper"), -steps, steps)
+
+    def _measured_columns(self, name: str, at: Placed, motion: Motion, x: Vector, steps: Vector, J: Array) -> None:
+        """Write the columns of offsets and delays."""
+        first, base = 2 * self.robot.nv, Motion(*(a[:, :1] for a in motion))
+        zero = np.zeros(1)
+        for k in sorted({k for _, k in self.unknowns.offsets} | {self.unknowns.delays.get(name, -1)} - {-1}):
+            other, shift = x[None].copy(), zero
+            if k == self.unknowns.delays.get(name, -1):
+                shift = np.array([0.5 * self.step])
+            else:
+                other[0, k] += steps[k]
+            ahead = self.residuals(name, at, base, other, shift)[:, 0]
+            if shift is zero:
+                J[..., first + k] = (self.residuals(name, at, base, x[None], zero)[:, 0] - ahead) / steps[k]
+            else:
+                J[..., first + k] = (self.residuals(name, at, base, x[None], -shift)[:, 0] - ahead) / self.step
+
+    def predicted(
+        self, x: Vector, starts: Starts, places: Mapping[str, Placed], reference: Vector
+    ) -> tuple[dict[str, Array], Motion]:
+        """Return the residuals (W, n, k) of all channels, and the motions, at unknowns x and starts.
+
+        The places are those for the unknowns `reference`. `Motion.failed` marks windows that fail.
+        """
+        found: dict[str, list[Array]] = {name: [] for name in self.sources}
+        motions = []
+        chunks = self.chunks(1)
+        for which in chunks:
+            full = chunks[0].stop
+            q, v = (_padded(a[which][:, None], full) for a in starts)
+            motion = Motion(*(a[: which.stop - which.start] for a in self.motion(_longer(which, full), x[None], q, v)))
+            motions.append(motion)
+            for name in self.sources:
+                k = self.unknowns.delays.get(name, -1)
+                shift = np.array([x[k] - reference[k] if k >= 0 else 0.0])
+                at = Placed(*(a[which] for a in places[name]))
+                found[name].append(self.residuals(name, at, motion, x[None], shift)[:, 0])
+        whole = Motion(*(np.concatenate(parts)[:, 0] for parts in zip(*motions, strict=True)))
+        return {name: np.concatenate(parts) for name, parts in found.items()}, whole
+
+
+def _sums(name: str, J: Array, weights: Weights | None) -> Array:
+    """Return the sums (W, k, m, m) over n of the products of rows J (W, n, k, m), the last of which is the residual."""
+    if weights is not None:
+        J *= np.sqrt(weights(name, J[..., -1]))[..., None]
+    K = np.swapaxes(J, 1, 2)
+    windows, k, n, m = K.shape
+    found, most = np.zeros((windows, k, m, m)), max(1, ONE_THREAD // (m * m))
+    for i in range(0, n, most):
+        part = K[:, :, i : i + most]
+        found += np.swapaxes(part, 2, 3) @ part
+    return found
+
+
+def _padded(x: Array, windows: int) -> Array:
+    """Return an array with the last row repeated, for so many windows."""
+    return np.concatenate([x, np.repeat(x[-1:], windows - len(x), axis=0)]) if len(x) < windows else x
+
+
+def _longer(which: slice, windows: int) -> Any:
+    """Return the numbers of the windows of a slice, with the last one repeated."""
+    return np.minimum(np.arange(which.start, which.start + windows), which.stop - 1)
+
+
+def _sensed(
+    sim: Simulation, q: Matrix, v: Matrix, steps: int, inputs: Mapping[str, Array]
+) -> tuple[Array, Array, Array, Array]:
+    """Return states and readings of sensors (robots, steps + 1, .), and which robots failed."""
+    sim.reset(q, v)
+    readings = np.asarray(sim.sensors())
+    Q, V, S = (np.empty((len(q), steps + 1, x.shape[1])) for x in (q, v, readings))
+    Q[:, 0], V[:, 0], S[:, 0] = q, v, readings
+    failed = np.zeros(len(q), bool)
+    for k in range(steps):
+        now: dict[str, Any] = {name: x[:, k] for name, x in inputs.items()}
+        sim.step(**now)
+        failed |= sim.failed
+        Q[:, k + 1], V[:, k + 1], S[:, k + 1] = sim.q, sim.v, sim.sensors()
+    return Q, V, S, failed
+
+
+def difference_of_joint(kind: JointType, predicted: Array, measured: Array) -> Array:
+    """Return measured minus predicted coordinates of a joint, as its velocity over one second."""
+    if kind.nq == 1:
+        return measured - predicted
+    if kind is JointType.PLANAR:
+        turn = measured[..., 3] * predicted[..., 2] - measured[..., 2] * predicted[..., 3]
+        apart = measured[..., :2] - predicted[..., :2]
+        return np.concatenate([apart, turn[..., None]], axis=-1)
+    vector = _turned(predicted[..., -4:], measured[..., -4:])
+    if kind is JointType.SPHERICAL:
+        return vector
+    return np.concatenate([measured[..., :3] - predicted[..., :3], vector], axis=-1)
+
+
+def _turned(a: Array, b: Array) -> Array:
+    """Return rotation vectors from unit quaternions a to b (..., 4), (x, y, z, w), about the axes of a."""
+    a = a / np.linalg.norm(a, axis=-1, keepdims=True)
+    u, w = a[..., :3], a[..., 3:]
+    vector = w * b[..., :3] - b[..., 3:] * u - np.cross(u, b[..., :3])
+    scalar = w * b[..., 3:] + (u * b[..., :3]).sum(axis=-1, keepdims=True)
+    sign = np.where(scalar < 0.0, -1.0, 1.0)
+    sine = np.linalg.norm(vector, axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, sign * scalar)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        factor = np.where(sine > 1e-12, angle / sine, 2.0)
+    return np.asarray(sign * factor * vector)

@@ -1,0 +1,234 @@
+"""Tests of fits to logs: truth within the errors, gaps, rates, offsets, delays, contacts, loops, and an oracle."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import featherweight as fw
+from featherweight.identification import Channel, Log, LogFit, Parameter, fit
+
+Floats = NDArray[np.float64]
+STEP = 5e-3
+NOISE = 1e-3  # [rad] of encoders
+
+PENDULUM = """<mujoco><option timestep="0.005" integrator="Euler"/><worldbody><body name="rod"><joint name="hinge" axis="0 1 0"
+damping="{damping}" armature="{armature}"/><geom type="capsule" fromto="0 0 0 0 0 -0.5" size="0.02" mass="1" contype="0"
+conaffinity="0"/></body></worldbody></mujoco>"""
+
+TWO_JOINTS = """<mujoco><option timestep="0.005"/><worldbody><body name="upper"><joint name="shoulder" axis="0 1 0"
+damping="{d}" armature="{a}" frictionloss="{f}"/><geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.03" mass="1.5"/>
+<body name="lower" pos="0 0 -0.4"><joint name="elbow" axis="0 1 0" damping="{d}" armature="{a}" frictionloss="{f}"/>
+<geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02" mass="{m}"/></body></body></worldbody>
+<contact><exclude body1="upper" body2="lower"/>
+</contact></mujoco>"""
+
+
+@cache
+def pendulum(damping: float = 0.05, armature: float = 0.02) -> fw.Robot:
+    return fw.load(PENDULUM.format(damping=damping, armature=armature))
+
+
+@cache
+def two_joints(d: float = 0.1, a: float = 0.02, f: float = 0.1, m: float = 0.8) -> fw.Robot:
+    return fw.load(TWO_JOINTS.format(d=d, a=a, f=f, m=m))
+
+
+def driven(
+    robot: fw.Robot, seconds: float, size: float, seed: int = 0, start: Floats | None = None
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return time (n,), tau (n, nv), and the states q, v (n + 1, .) of a robot under smooth random forces."""
+    rng, n = np.random.default_rng(seed), round(seconds / STEP)
+    time: Floats = np.arange(n) * np.float64(STEP)
+    rate, phase = rng.uniform(2.0, 12.0, (4, robot.nv)), rng.uniform(0.0, 6.0, (4, robot.nv))
+    tau = size * np.sin(time[:, None, None] * rate + phase).sum(axis=1)
+    sim = fw.Simulation(robot, dt=STEP, q=start)
+    q, v = sim.rollout(sim.q[None], sim.v[None], tau=tau[None])
+    return time, tau, q[0], v[0]
+
+
+def noisy(x: Floats, seed: int = 1, noise: float = NOISE) -> Floats:
+    return x + noise * np.random.default_rng(seed).standard_normal(x.shape)
+
+
+def assert_within(found: LogFit, truth: dict[str, float], deviations: float = 3.5) -> None:
+    for name, value in truth.items():
+        k = found.names.index(name)
+        assert abs(found.values[k] - value) < deviations * found.deviations[k], f"{name}: {found}"
+
+
+def test_truth_is_within_two_deviations_in_95_of_100_trials() -> None:
+    """Fit three parameters of a pendulum to 200 logs with different noise: 600 normalized errors.
+
+    Errors of one trial are correlated, so the bounds are those of the trials: the number of trials whose χ² of three is above
+    its 95 % point is binomial, 200 x 0.05 = 10 ± 3.1; beyond 3.2 deviations is one in a thousand.
+    """
+    time, tau, q, _ = driven(pendulum(0.08, 0.03), 1.5, 0.4)
+    sim, far, errors = fw.Simulation(pendulum(), dt=STEP), 0, []
+    for trial in range(200):
+        log = Log(time, {"q": noisy(q[:-1] + 0.01, trial)}, tau=tau)
+        found = fit(sim, log, ["damping", "armature", "offset"])
+        assert found.converged
+        error = found.values - [0.08, 0.03, 0.01]
+        errors.append(error / found.deviations)
+        far += int(error @ np.linalg.solve(found.covariance, error) > 7.815)
+    assert far <= 20
+    within = np.mean(np.abs(errors) < 2.0)
+    assert 0.92 < within < 0.985
+    assert abs(np.mean(errors)) < 0.25
+
+
+def test_a_two_joint_arm_with_gaps_and_a_slow_encoder() -> None:
+    time, tau, q, _ = driven(two_joints(0.2, 0.03, 0.15, 1.1), 6.0, 1.0)
+    y = noisy(q[:-1])
+    y[200:240] = np.nan
+    y[np.random.default_rng(5).random(y.shape) < 0.2] = np.nan
+    slow = Channel(noisy(q[:-1:4, 1], 7), time[::4] + 0.4 * STEP)
+    between = q[:-1, 1] + 0.4 * np.diff(q[:, 1])
+    slow = dataclasses.replace(slow, values=noisy(between[::4], 7))
+    log = Log(time, {"shoulder": y[:, 0], "elbow": slow}, tau=tau)
+    kinds: list[Parameter | str] = ["damping", "dry_friction", Parameter("armature", shared=True), Parameter("mass", "lower")]
+    found = fit(fw.Simulation(two_joints(), dt=STEP), log, kinds)
+    assert found.converged
+    truth = {f"{j}.{k}": x for j in ("shoulder", "elbow") for k, x in (("damping", 0.2), ("dry_friction", 0.15))}
+    assert_within(found, {**truth, "shoulder+elbow.armature": 0.03, "lower.mass": 1.1})
+    np.testing.assert_allclose([found.noise["shoulder"][0], found.noise["elbow"][0]], NOISE, rtol=0.1)
+    again = found.simulation
+    Q, _ = again.rollout(q[:1], np.zeros((1, 2)), tau=tau[None, :200])
+    assert np.abs(Q[0] - q[:201]).max() < 0.02  # the fitted robot moves as the true one does
+
+
+def test_offsets_and_a_delay() -> None:
+    time, tau, q, _ = driven(two_joints(0.2, 0.03, 0.0), 5.0, 1.0)
+    late = 0.0123
+    at = np.clip((time - late) / STEP, 0.0, None)
+    low = at.astype(int)
+    y = q[low] + (at - low)[:, None] * (q[low + 1] - q[low]) + [0.03, -0.02]
+    log = Log(time[5:], {"q": noisy(y)[5:]}, tau=tau[5:])
+    sim = fw.Simulation(two_joints(0.1, 0.02, 0.0), dt=STEP)
+    found = fit(sim, log, ["damping", "armature", "offset", "delay"])
+    assert_within(found, {"shoulder.damping": 0.2, "elbow.armature": 0.03, "shoulder.offset": 0.03, "elbow.offset": -0.02})
+    assert_within(found, {"q.delay": late})
+
+
+def test_parameters_without_effect_are_named() -> None:
+    """Without gravity and with the mass on the axis, a mass moves like armature: only their sum is determined."""
+    time, tau, q, _ = driven(pendulum(0.08, 0.03), 2.0, 0.4)
+    log = Log(time, {"q": noisy(q[:-1])}, tau=tau)
+    sim = fw.Simulation(pendulum(), dt=STEP)
+    found = fit(sim, log, ["damping", "armature", "friction"])
+    assert found.undetermined == ("friction",)
+    assert "not determined by these logs: friction" in str(found)
+    assert_within(found, {"hinge.damping": 0.08, "hinge.armature": 0.03})
+    both = fit(sim, log, ["armature", Parameter("inertia", "rod")])
+    assert len(both.undetermined) > 0
+    assert_within(both, {"rod.m": 1.0})  # the prior of the mass, which has no effect by itself
+    known = fit(sim, log, ["damping", Parameter("armature", prior=0.03, deviation=1e-6)])
+    assert known.values[1] == pytest.approx(0.03, abs=5e-6)
+
+
+def test_agrees_with_least_squares_of_scipy() -> None:
+    """Compare with scipy's least squares on the residuals of one window with a start of its own: the same minimum."""
+    optimize = pytest.importorskip("scipy.optimize")
+    time, tau, q, _ = driven(two_joints(0.2, 0.02, 0.0, 1.1), 0.75, 1.0)
+    y, sim = noisy(q[:-1]), fw.Simulation(two_joints(0.1, 0.02, 0.0), dt=STEP)
+    log = Log(time, {"q": Channel(y, noise=NOISE)}, tau=tau)
+    found = fit(sim, log, ["damping", Parameter("mass", "lower")], window=0.75, iterations=100)
+    moving = fw.Simulation(two_joints(0.1, 0.02, 0.0), dt=STEP)
+    P = moving.robot.inertial_parameters
+
+    def residuals(x: Floats) -> Floats:
+        own = P.copy()
+        own[1] *= x[2] / P[1, 0]
+        moving.vary(damping=x[None, :2] / 0.1, parameters=own[None])
+        Q, _ = moving.rollout(x[None, 3:5], x[None, 5:7], tau=tau[None])
+        return np.asarray(((y - Q[0, : len(y)]) / NOISE).ravel())
+
+    moving.reset(moving.q[None], moving.v[None])
+    start = np.concatenate([found.values, found.motions[0].q[0], found.motions[0].v[0]])
+    bounds = np.array([1e-3] * 3 + [-np.inf] * 4), np.inf
+    scale = np.array([0.1, 0.1, 1.0, 0.1, 0.1, 1.0, 1.0])
+    best = optimize.least_squares(residuals, start + 0.01 * scale, x_scale=scale, xtol=1e-12, ftol=1e-12, bounds=bounds)
+    cov = np.linalg.inv(best.jac.T @ best.jac)[:3, :3]
+    assert np.abs((best.x[:3] - found.values) / found.deviations).max() < 0.1  # the fit stops a tenth of a deviation away
+    np.testing.assert_allclose(found.deviations, np.sqrt(np.diagonal(cov)), rtol=0.02)  # of forward differences
+
+
+BOX = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 1" friction="1"/><body name="box"
+pos="0 0 0.03"><freejoint name="free"/><geom type="box" size="0.15 0.1 0.03" mass="2" friction="{friction}"/></body>
+</worldbody></mujoco>"""
+
+
+def test_friction_of_a_box_that_is_pushed() -> None:
+    """A force pushes a box across the floor; poses of the box determine the friction of the contacts."""
+    seconds, step = 1.6, 2e-3
+    time = np.arange(round(seconds / step)) * step
+    tau = np.zeros((len(time), 6))
+    tau[:, 0] = np.where((time % 0.8) < 0.4, 16.0, 0.0)
+    true = fw.Simulation(fw.load(BOX.format(friction=0.55)), contact="rigid")
+    robot = fw.load(BOX.format(friction=0.4))
+    true.vary(friction=0.55)
+    q, _ = true.rollout(true.q[None], true.v[None], tau=tau[None])
+    y = q[0, :-1].copy()
+    y[:, :3] = noisy(y[:, :3], 3, 1e-4)
+    log = Log(time, {"free": Channel(y, noise=1e-4)}, tau=tau)
+    found = fit(fw.Simulation(robot, contact="rigid"), log, [Parameter("friction", initial=0.4)], window=0.2)
+    assert abs(found.values[0] - 0.55) < max(3.5 * found.deviations[0], 1e-3)
+
+
+def test_a_four_bar_linkage() -> None:
+    """The robot has one independent velocity and four joints in a loop; the encoder of a dependent joint is enough."""
+    description = fw.robots.four_bar((0.3, 0.9, 0.7, 1.0))  # a crank that turns, without singular configurations
+    robot, hidden = fw.build(description), fw.build(description.with_joint("joint1", damping=0.3, armature=0.4))
+    start = robot.random_configuration(rng=0)
+    time, tau, q, _ = driven(hidden, 3.0, 0.5, start=start)
+    log = Log(time, {"joint3": noisy(q[:-1, 2])}, tau=tau)
+    sim = fw.Simulation(robot, dt=STEP, q=start)
+    found = fit(sim, log, [Parameter("damping", "joint1"), Parameter("armature", "joint1")], window=0.25)
+    assert found.converged
+    assert_within(found, {"joint1.damping": 0.3, "joint1.armature": 0.4})
+
+
+def test_outliers_matter_less_with_robust_laws() -> None:
+    time, tau, q, _ = driven(pendulum(0.08, 0.03), 3.0, 0.4)
+    y, rng = noisy(q[:-1]), np.random.default_rng(3)
+    y[rng.random(y.shape) < 0.05] += 0.3
+    log, sim = Log(time, {"q": y}, tau=tau), fw.Simulation(pendulum(), dt=STEP)
+    for law in ("huber", "student"):
+        found = fit(sim, log, ["damping", "armature"], law=law)
+        assert_within(found, {"hinge.damping": 0.08, "hinge.armature": 0.03})
+        assert found.noise["q"][0] < 4.0 * NOISE
+    assert fit(sim, log, ["damping"]).noise["q"][0] > 0.05
+
+
+def test_errors_between_windows_are_those_of_white_noise_where_it_is_white() -> None:
+    time, tau, q, _ = driven(pendulum(0.08, 0.03), 30.0, 0.4)
+    log, sim = Log(time, {"q": noisy(q[:-1])}, tau=tau), fw.Simulation(pendulum(), dt=STEP)
+    of_noise, of_windows = (fit(sim, log, ["damping", "armature"], errors=e) for e in ("noise", "windows"))
+    np.testing.assert_allclose(of_windows.deviations, of_noise.deviations, rtol=0.35)  # of 60 windows: 1 / sqrt(120) = 9 %
+    assert of_noise.correlation < 0.1
+
+
+def test_logs_that_cannot_be_fitted_are_refused() -> None:
+    sim, time = fw.Simulation(pendulum(), dt=STEP), np.arange(20) * STEP
+    good = {"q": np.zeros((20, 1))}
+    with pytest.raises(ValueError, match=r"no joint or sensor 'hinges'.*hinge"):
+        fit(sim, Log(time, {"hinges": np.zeros(20)}), ["damping"])
+    with pytest.raises(ValueError, match=r"'q' must have shape \(20, 1\)"):
+        fit(sim, Log(time, {"q": np.zeros((19, 1))}), ["damping"])
+    with pytest.raises(ValueError, match="ascending"):
+        fit(sim, Log(time[::-1], good), ["damping"])
+    with pytest.raises(ValueError, match="Parameter: kind must be"):
+        fit(sim, Log(time, good), ["dampings"])
+    with pytest.raises(ValueError, match="no part 'rot'"):
+        fit(sim, Log(time, good), [Parameter("mass", "rot")])
+    with pytest.raises(ValueError, match="outside of its bounds"):
+        fit(sim, Log(time, good), [Parameter("damping", upper=0.01)])
+    with pytest.raises(ValueError, match="twice"):
+        fit(sim, Log(time, good), ["damping", Parameter("damping", "hinge")])
+    with pytest.raises(ValueError, match="empty"):
+        fit(sim, Log(time), ["damping"])
