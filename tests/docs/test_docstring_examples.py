@@ -18,6 +18,7 @@ import featherweight
 CLASSES = (featherweight.Robot, featherweight.Description, featherweight.Simulation, featherweight.InverseKinematics)
 NOT_RUN = {
     *("Controller", "SamplingController", "OptimalControl", "OperationalSpace", "ClearanceTask", "clearance", "State"),
+    "WholeBodyControl",
     *("Simulation.rollout", "Simulation.parameter_derivatives", "Robot.parametric"),
 }  # with names from more code before, as in guides, which run
 MOST_USED = {

@@ -27,7 +27,7 @@ SPOKEN = {
 }
 """Names that pages use for objects of these classes, and for the package."""
 
-OTHERS = ("casadi", "data", "jax", "llvm", "model", "plant", "torch")
+OTHERS = ("casadi", "data", "jax", "llvm", "model", "plant", "result", "torch")
 """Modules whose names are also those of other libraries, or of variables in pages."""
 
 FENCE = re.compile(r"^ *```.*?^ *```", re.M | re.S)

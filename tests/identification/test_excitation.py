@@ -18,7 +18,7 @@ def arm() -> fw.Robot:
 
 def test_motions_are_within_limits_and_begin_and_end_at_rest() -> None:
     robot = arm()
-    made = excite(robot, 8.0, harmonics=4, step=0.01, velocity=1.5, iterations=5)
+    made = excite(robot, 8.0, harmonics=4, dt=0.01, velocity=1.5, iterations=5)
     assert made.q.shape == (801, 3)
     assert (made.q > robot.lower).all()
     assert (made.q < robot.upper).all()
@@ -32,8 +32,8 @@ def test_motions_are_within_limits_and_begin_and_end_at_rest() -> None:
 
 def test_the_information_is_greater_than_that_of_random_motions() -> None:
     robot = arm()
-    best = excite(robot, 8.0, step=0.05, velocity=1.5, iterations=300)
-    random = [excite(robot, 8.0, step=0.05, velocity=1.5, iterations=1, rng=seed).determinant for seed in range(5)]
+    best = excite(robot, 8.0, dt=0.05, velocity=1.5, iterations=300)
+    random = [excite(robot, 8.0, dt=0.05, velocity=1.5, iterations=1, rng=seed).determinant for seed in range(5)]
     assert best.determinant > max(random) + 1.0
     base = base_parameters(robot, joint_friction=True)
     W = base.matrix(best.q, best.v, best.a).reshape(-1, len(base))
@@ -42,7 +42,7 @@ def test_the_information_is_greater_than_that_of_random_motions() -> None:
 
 def test_weak_drives_get_small_motions() -> None:
     robot = arm()
-    strong, weak = (excite(robot, 4.0, step=0.01, effort=e, iterations=2) for e in (500.0, 75.0))
+    strong, weak = (excite(robot, 4.0, dt=0.01, effort=e, iterations=2) for e in (500.0, 75.0))
     assert np.ptp(weak.q) < np.ptp(strong.q)
     assert np.abs(weak.tau).max() <= 75.0
     with pytest.raises(ValueError, match="gravity alone exceeds"):

@@ -119,7 +119,7 @@ def test_a_robot_in_the_air_is_as_alone_beside_one_that_touches(integrator: str)
 @functools.cache
 def legged() -> fw.Robot:
     """Return a trunk on a floating base with two legs, whose joints have limits, dampers, springs and dry friction."""
-    return two_legged(SIDES, lower=-0.5, upper=0.4, damping=0.1, stiffness=5.0, friction=0.2)
+    return two_legged(SIDES, lower=-0.5, upper=0.4, damping=0.1, stiffness=5.0, dry_friction=0.2)
 
 
 def stood(count: int) -> tuple[Array, Array]:

@@ -399,7 +399,7 @@ def test_two_balls() -> None:
 
 
 def test_limits_and_dry_friction() -> None:
-    sim = fw.Simulation(cart(2.0, friction=3.0, lower=-0.5, upper=0.5, damping=0.2), H, contact=tight())
+    sim = fw.Simulation(cart(2.0, dry_friction=3.0, lower=-0.5, upper=0.5, damping=0.2), H, contact=tight())
     force = np.array([0.5])
     assert agreed(sim, [0.1], [1.0], force).A[1, 1] > 0.99  # slides
     np.testing.assert_allclose(agreed(sim, [0.1], [0.0], force).A, [[1.0, 0.0], [0.0, 0.0]], atol=1e-12)  # held

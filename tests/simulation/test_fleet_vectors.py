@@ -142,7 +142,7 @@ def test_robots_that_differ() -> None:
 
 
 def test_limits_friction_and_drives() -> None:
-    robot = pendulum(lower=-0.5, upper=0.4, friction=0.05)
+    robot = pendulum(lower=-0.5, upper=0.4, dry_friction=0.05)
     drive = fw.Actuator("drive", "pivot", gain=80.0, bias=(0.0, -80.0, -2.0), force=(-3.0, 3.0))
     q = np.linspace(-0.4, 0.3, ROBOTS)[:, None]
 
@@ -155,7 +155,7 @@ def test_limits_friction_and_drives() -> None:
 @pytest.mark.parametrize("what", ["damping", "stiffness", "parameters", "armature"])
 def test_robots_that_differ_at_joint_limits(what: str) -> None:
     """Check that impulses of limits and dry friction, which are computed robot by robot, use the robot's inertias."""
-    robot = pendulum(lower=-0.5, upper=0.4, friction=0.05, damping=0.3, stiffness=2.0, armature=0.02)
+    robot = pendulum(lower=-0.5, upper=0.4, dry_friction=0.05, damping=0.3, stiffness=2.0, armature=0.02)
     given: dict[str, Any] = {
         "parameters": random_parameters(robot, ROBOTS, mass=(0.5, 2.0), rng=0),
         "armature": np.linspace(0.01, 0.5, ROBOTS)[:, None],

@@ -71,7 +71,7 @@ def test_motion_by_runge_kutta_is_mujocos() -> None:
 
 def test_the_midpoint_rule_has_it_too() -> None:
     """Check agreement with Runge-Kutta in steps of 0.1 ms; errors are of the order (h v)², 1e-6, for velocities of 10."""
-    midpoint, fine = (after(text(spring=SPRING), step=1e-4, integrator=x) for x in ("midpoint", "rk4"))
+    midpoint, fine = (after(text(spring=SPRING), dt=1e-4, integrator=x) for x in ("midpoint", "rk4"))
     np.testing.assert_allclose(midpoint, fine, rtol=0.0, atol=1e-4)
 
 

@@ -104,7 +104,7 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TypeError,
         "robot must be a Robot, as featherweight.load returns it; got '",
     ),
-    "dt": (lambda: still(dt=1e-3), TypeError, "Simulation has no argument 'dt'; here it is step"),
+    "timestep": (lambda: still(timestep=1e-3), TypeError, "Simulation has no argument 'timestep'; here it is dt"),
     "ground as a height": (lambda: still(ground=0.0), TypeError, "ground must be True (the plane z = 0)"),
     "names for spheres": (
         lambda: still(spheres=["hand"], ground=fw.Plane()),

@@ -363,7 +363,9 @@ class Tags(HTMLParser):
 
 
 def test_names_and_paths_of_files_are_words_in_the_page_and_nothing_else(tmp_path: Path) -> None:
-    with Window(hostile_linkage(HOSTILE), port=0) as window:
+    with pytest.warns(featherweight.ModelWarning, match="meshes cannot be read"):
+        shown = Window(hostile_linkage(HOSTILE), port=0)
+    with shown as window:
         messages = list(window._server._websock_server._broadcast_buffer.message_from_id.values())
         pages = [m.props.content for m in messages if type(m).__name__ == "GuiHtmlMessage"]
         pages += [m.updates["content"] for m in messages if "content" in getattr(m, "updates", {})]

@@ -22,7 +22,7 @@ CENTER = "center of mass"
 def simulation(**options: Any) -> fw.Simulation:
     robot, q = talos()
     points = [fw.ContactPoint(foot, tuple(corner)) for foot in FEET for corner in CORNERS]
-    return fw.Simulation(robot, 1e-3, q=q, spheres=points, ground=fw.Plane(friction=0.8), **options)
+    return fw.Simulation(robot, 1e-3, q=q, spheres=points, shapes=False, ground=fw.Plane(friction=0.8), **options)
 
 
 def test_a_humanoid_squats_and_shifts_its_weight_for_two_seconds() -> None:

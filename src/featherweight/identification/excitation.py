@@ -44,7 +44,7 @@ def excite(
     duration: Positive = 10.0,
     *,
     harmonics: PositiveCount = 5,
-    step: Positive = 1e-3,
+    dt: Positive = 1e-3,
     friction: Chosen = True,
     armature: Chosen = False,
     velocity: ArrayLike | None = None,
@@ -80,7 +80,7 @@ def excite(
         if found > best:
             x, best = other / np.sqrt(np.mean(other**2)), found
     series.shrink = _shrunk(robot, series, x, times, forces)
-    time: Vector = np.arange(round(duration / step) + 1) * np.float64(step)
+    time: Vector = np.arange(round(duration / dt) + 1) * np.float64(dt)
     q, v, a = series.motion(x, time)
     determinant, condition = _information(base, series.motion(x, times), forces)
     return Excitation(time, q, v, a, np.asarray(robot.inverse_dynamics(q, v, a)), condition, determinant)

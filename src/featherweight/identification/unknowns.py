@@ -22,7 +22,7 @@ from .consistent_fit import measure
 ARMATURE, DAMPING, DRY, STIFFNESS = "armature", "damping", "dry_friction", "stiffness"
 MASS, CENTER, INERTIA, PAYLOAD = "mass", "center", "inertia", "payload"
 FRICTION, GAIN, DRIVE, OFFSET, DELAY = "friction", "gain", "drive", "offset", "delay"
-FIELD = {DAMPING: "damping", DRY: "friction", STIFFNESS: "stiffness"}  # of `MovingJoint`
+FIELD = {DAMPING: "damping", DRY: "dry_friction", STIFFNESS: "stiffness"}  # of `MovingJoint`
 OF_JOINTS, OF_BODIES = (ARMATURE, *FIELD, OFFSET, DRIVE), (MASS, CENTER, INERTIA)
 KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, FRICTION, GAIN, DELAY)
 MEASURED = OFFSET, DELAY  # kinds that change measurements, not the motion

@@ -35,6 +35,7 @@ class WholeBodyControl:
     """A controller that computes joint forces from tasks, contacts and limits, by one quadratic program in each tick.
 
         tasks = [featherweight.CenterOfMassTask(), featherweight.PostureTask(weight=0.01)]
+        corners = [(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.05, 0.05)]  # of a sole, in its frame
         feet = [featherweight.UnilateralContact(sole, corners) for sole in ("left_sole", "right_sole")]
         wbc = featherweight.WholeBodyControl(robot, tasks, feet)
         result = wbc(q, v, {"center of mass": c, "posture": q0})

@@ -96,8 +96,8 @@ def test_constraint_rows_are_in_the_order_of_the_contacts(plain: fw.Robot) -> No
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (lambda: fw.BilateralContact(HAND, "line"), r"kind must be one of point, surface; got 'line'"),
-        (lambda: fw.BilateralContact(HAND, ""), r"kind must be one of point, surface"),
+        (lambda: fw.BilateralContact(HAND, "line"), r"kind must be one of point, weld; got 'line'"),
+        (lambda: fw.BilateralContact(HAND, ""), r"kind must be one of point, weld"),
         (lambda: fw.BilateralContact(HAND, rows=np.eye(5)), r"rows .*'panda_hand' .*\(m, 6\).*\(5, 5\)"),
         (lambda: fw.BilateralContact(HAND, rows=np.ones(6)), r"rows .*'panda_hand' .*\(m, 6\).*\(6,\)"),
         (lambda: fw.BilateralContact(HAND, rows=np.ones((2, 3, 6))), r"rows .*\(m, 6\).*\(2, 3, 6\)"),
