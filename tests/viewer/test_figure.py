@@ -131,9 +131,9 @@ def test_a_mesh_that_cannot_be_read_gives_way_to_the_inertia(tmp_path: Path, con
     path = tmp_path / "broken.stl"
     if content is not None:
         path.write_bytes(content)
+    figure = Figure(with_mesh(path))
     with pytest.warns(featherweight.ModelWarning, match="meshes cannot be read"):
-        figure = Figure(with_mesh(path))
-    [surface] = figure.layer(Layer.VISUAL)["body"]
+        [surface] = figure.layer(Layer.VISUAL)["body"]
     [box] = figure.layer(Layer.INERTIA)["body"]
     np.testing.assert_array_equal(surface.vertices, box.vertices)
     assert [str(path) in note for note in figure.notes] == [True]
@@ -273,9 +273,9 @@ def test_mujocos_binary_meshes_are_read_as_mujoco_reads_them(tmp_path: Path, con
     ],
 )
 def test_meshes_of_other_formats_are_told_with_what_to_do(tmp_path: Path, name: str, content: str | bytes, words: str) -> None:
+    figure = drawn_file(tmp_path, name, content)
     with pytest.warns(featherweight.ModelWarning, match="meshes cannot be read"):
-        figure = drawn_file(tmp_path, name, content)
-    assert len(figure.layer(Layer.VISUAL)["a"]) == 1
+        assert len(figure.layer(Layer.VISUAL)["a"]) == 1
     [note] = figure.notes
     assert str(tmp_path / name) in note and words in note
 
