@@ -357,7 +357,7 @@ def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
             "'f': size must be at least 0, a whole number",
         ),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Residual(cast(Any, 3), size=1, name="f")), "must be callable; got 3"),
-        (lambda r: fw.OptimalControl(r, knots=3, dt=cast(Any, "long")), "step must be .* got 'long'"),
+        (lambda r: fw.OptimalControl(r, knots=3, dt=cast(Any, "long")), "dt must be .* got 'long'"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), weight=cast(Any, "heavy")), "the weight of 'effort'"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), width=cast(Any, "wide")), "the width of 'effort'"),
     ],
