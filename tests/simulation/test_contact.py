@@ -405,6 +405,7 @@ def test_laws_hold_for_a_humanoid_on_its_feet() -> None:
         H,
         q=q,
         spheres=feet,
+        shapes=False,
         ground=fw.Plane(),
         joints=fw.JointOptions(dry_friction=False),
         contact=fw.ContactOptions(friction=0.7),
