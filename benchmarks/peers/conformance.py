@@ -156,6 +156,16 @@ def files_by_package(given: Sequence[Path], only: str, limit: int | None) -> lis
     return chosen
 
 
+def parser_of_files(description: str | None, seconds: float) -> argparse.ArgumentParser:
+    """Return a parser of the arguments that select files, and of the time limit of each."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--only", default="", metavar="NAME", help="only files whose package or name contains this text")
+    parser.add_argument("--limit", type=int, metavar="N", help="largest number of files per package")
+    parser.add_argument("--time-limit", type=float, default=seconds, metavar="SECONDS", help="time limit of a file [s]")
+    return parser
+
+
 # --- motions
 
 
@@ -314,12 +324,8 @@ def tables(outcomes: Sequence[Outcome], each: bool) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--only", default="", metavar="NAME", help="only files whose package or name contains this text")
-    parser.add_argument("--limit", type=int, metavar="N", help="largest number of files per package")
+    parser = parser_of_files(__doc__, 180.0)
     parser.add_argument("--jobs", type=int, default=1, help="number of files in parallel")
-    parser.add_argument("--time-limit", type=float, default=180.0, metavar="SECONDS", help="time limit of a file [s]")
     parser.add_argument("--exact", action="store_true", help="exact equalities, the default of `load`, also by the file's law")
     parser.add_argument("--totals", action="store_true", help="only the table by package")
     parser.add_argument("--json", type=Path, metavar="FILE", help="file for all outcomes")

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
-from conformance import files_by_package
+from conformance import files_by_package, parser_of_files
 from measure import markdown
 
 import featherweight as fw
@@ -159,12 +159,8 @@ def summary(outcomes: Sequence[Outcome]) -> list[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--only", default="", metavar="NAME", help="only files whose package or name contains this text")
-    parser.add_argument("--limit", type=int, metavar="N", help="largest number of files per package")
+    parser = parser_of_files(__doc__, 600.0)
     parser.add_argument("--steps", type=int, default=100, help="steps of each file and law that are differentiated")
-    parser.add_argument("--time-limit", type=float, default=600.0, metavar="SECONDS", help="time limit of a file [s]")
     parser.add_argument("--one", nargs=4, metavar=("PACKAGE", "NAME", "PATH", "LAW"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -145,21 +144,10 @@ def find_impulses(p: AssembledProblem, settings: ContactSettings, tolerance: flo
     elastic contacts that do not close wait, until a round makes them close (the generalized reflections of Smith et al. 2012).
     What still closes after `MOST_ROUNDS` rounds does not bounce.
     """
-    return find_impulses_by(solve_in, p, settings, tolerance, work)
-
-
-def find_impulses_by(
-    solve: Callable[[Problem, Vector, float, SolverWork], Solution],
-    p: AssembledProblem,
-    settings: ContactSettings,
-    tolerance: float,
-    work: ImpulseWork,
-) -> Solution:
-    """Return the impulses of `find_impulses` by any solver of problems."""
     stage, worst, steps, inside, rounds = first_stage(p, settings.in_step, tolerance, work), 0.0, 0, 0, 0
     while stage != DONE:
         problem = problem_of_stage(p, stage, rounds, settings, work)
-        solution = solve(problem, work.guess[: len(p.start)], tolerance, work.solver)
+        solution = solve_in(problem, work.guess[: len(p.start)], tolerance, work.solver)
         steps, inside = steps + solution.newton_steps, inside + solution.interior_steps
         worst = max(worst, solution.residual)
         take_impulses(stage, settings.in_step, solution.impulses, work)

@@ -763,11 +763,6 @@ class Fleet:
         share_out(piece, robots, 1 if robots < 2 * GRAIN else self.threads or processors(), GRAIN, what)
         return sum(done)
 
-    def _work_alone(self, work: int, i: int) -> int:
-        """Work on robot i with the last of the tables, which remains the last."""
-        one, many = self.last_table(), self._many
-        return int(self._run(one.address, many.address, i, i + 1, work))
-
     def last_table(self) -> StagesTable:
         """Return the last of the tables, which remains the last after exceptions: prepared calls contain its address."""
         one = self._table()

@@ -122,15 +122,8 @@ Columns = tuple[Triple, Triple, Triple]
 """The columns of a matrix (3, 3)."""
 
 
-def rotation_of(turn: Turn) -> Columns:
-    """Return Eᵀ."""
-    w, a, b = turn.w, turn.a, turn.b
-    return turned_by(w, a, b, (1.0, 0.0, 0.0)), turned_by(w, a, b, (0.0, 1.0, 0.0)), turned_by(w, a, b, (0.0, 0.0, 1.0))
-
-
-def rates_of_rotation(turn: Turn) -> Columns:
-    """Return J."""
-    w, a, b = turn.w, turn.b, turn.c
+def columns_of(w: Triple, a: float, b: float) -> Columns:
+    """Return the matrix of `turned_by`: Eᵀ for the numbers a and b of a `Turn`, and J for b and c."""
     return turned_by(w, a, b, (1.0, 0.0, 0.0)), turned_by(w, a, b, (0.0, 1.0, 0.0)), turned_by(w, a, b, (0.0, 0.0, 1.0))
 
 
@@ -147,7 +140,7 @@ def combine(y: AccelerationSlopes, target: int, rows: int, columns: Columns, fac
 
 def move_turning(turn: Turn, h: float, i: int, y: AccelerationSlopes) -> None:
     """Write the rows J h dw of a rotation with the velocity w from row i on."""
-    combine(y, y.at.struck + i * y.at.width, y.at.rates + i * y.at.width, rates_of_rotation(turn), h, True)
+    combine(y, y.at.struck + i * y.at.width, y.at.rates + i * y.at.width, columns_of(turn.w, turn.b, turn.c), h, True)
 
 
 def move_floating(h: float, u: Vector, i: int, y: AccelerationSlopes) -> None:
@@ -155,9 +148,9 @@ def move_floating(h: float, u: Vector, i: int, y: AccelerationSlopes) -> None:
     turn, l, at = turn_of(h, u, i + 3), (u[i], u[i + 1], u[i + 2]), y.at
     position, linear, angular = at.struck + i * at.width, at.rates + i * at.width, at.rates + (i + 3) * at.width
     move_turning(turn, h, i + 3, y)
-    after, (a, b, c) = turned_by(turn.w, turn.a, turn.b, l), rates_of_rotation(turn)
+    after, (a, b, c) = turned_by(turn.w, turn.a, turn.b, l), columns_of(turn.w, turn.b, turn.c)
     carried = outer(after, a), outer(after, b), outer(after, c)
-    combine(y, position, linear, rotation_of(turn), 1.0, True)
+    combine(y, position, linear, columns_of(turn.w, turn.a, turn.b), 1.0, True)
     for j in range(3):
         subtract_multiples(y.numbers, linear + j * at.width, position + j * at.width, 0, at.width, (-1.0,), True)
     for j in range(3 * at.width):
@@ -169,7 +162,7 @@ def turn_start(h: float, u: Vector, i: int, ends: Matrix, floats: bool) -> None:
     """Write the slopes of positions by those of the start, Eᵀ dq, over the ones on the diagonal."""
     first = i + 3 if floats else i
     turn = turn_of(h, u, first)
-    columns = rotation_of(turn)
+    columns = columns_of(turn.w, turn.a, turn.b)
     add_block(columns, first, first, ends)
     if floats:
         add_block(columns, i, i, ends)
