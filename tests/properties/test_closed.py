@@ -13,7 +13,17 @@ from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 from featherweight.model.generators import from_parents
-from featherweight.model.types import WORLD, Coupling, Loop, LoopType, ModelError, Pose, as_matrix, as_vector
+from featherweight.model.types import (
+    WORLD,
+    Coupling,
+    Loop,
+    LoopType,
+    ModelError,
+    ModelWarning,
+    Pose,
+    as_matrix,
+    as_vector,
+)
 from oracles.spanning import SpanningTree, maps
 from oracles.states import Array
 from oracles.trees import awkward
@@ -75,7 +85,7 @@ def cases(draw: st.DrawFn) -> Case:
         q, loops = closed_by(rng, dataclasses.replace(made, couplings=couplings), kinds)
         made = dataclasses.replace(made, couplings=couplings, loops=loops)
         robot = fw.build(made, execution="interpreted")
-    except ModelError:  # no other configuration found, or a light joint moves alone where its follower stands
+    except (ModelError, ModelWarning):  # no other configuration found, loops hold all joints, or a joint moves no mass
         reject()
     assert isinstance(robot, fw.ClosedRobot)
     assume(robot.nv > 0 and robot.singularity(q) <= MODERATE)
