@@ -66,7 +66,8 @@ def export(
 
     `target` is "host", a name in `featherweight.exporting.export_targets.TARGETS`, or an `ExportTarget`; the source does not
     depend on it. `precision` is "double" or "float". With `robot`, comments list its joints. On this machine, the objects give
-    bitwise the same results as the functions do for one state; the source agrees to rounding.
+    bitwise the same results as the functions do for one state; the source agrees to rounding, and so do objects of functions
+    that check their arguments in Python, such as `se3.rpy_from_matrix`.
 
     `interface="casadi"` writes code for `casadi.external` instead of plain C, with Jacobians: see `casadi_code`.
 
