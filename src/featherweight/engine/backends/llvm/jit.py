@@ -17,7 +17,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import accumulate, count, islice, pairwise
 from typing import Any, NamedTuple
@@ -173,6 +173,48 @@ def compile_loops(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
     with parsed(ir, machine) as module:
         optimize_loops(module, machine)
         return _joined([emitted(machine, module)])
+
+
+def compile_together(
+    loops: str, others: Mapping[str, Sequence[str]], further: str, exported: Collection[str], machine: llvm.TargetMachine
+) -> bytes:
+    """Compile a kernel with loops, functions with instructions in order, and IR that calls both, into one object file.
+
+    `others` are modules of one function each, by the name that it gets in `further`; the kernel is called `loop` there. All
+    names but `exported` are local to the file.
+    """
+    _ask_for_memory(BYTES_TO_COMPILE, len(loops) + len(further) + sum(len(text) for texts in others.values() for text in texts))
+    with llvm.create_context() as context:
+
+        def read(text: str) -> llvm.ModuleRef:
+            module = llvm.parse_assembly(text, context)
+            module.triple, module.data_layout = machine.triple, str(machine.target_data)
+            return module
+
+        with read(loops) as whole:
+            optimize_loops(whole, machine)
+            for name, texts in others.items():
+                one = read(texts[0])
+                for text in texts[1:]:
+                    one.link_in(read(text))
+                [entry] = [f for f in one.functions if not f.is_declaration and _is_visible(f)]
+                entry.name = name
+                _make_local(one, {name})
+                whole.link_in(one)
+            whole.link_in(read(further))
+            _make_local(whole, exported)
+            return emitted(machine, whole)
+
+
+def _is_visible(x: llvm.ValueRef) -> bool:
+    return x.linkage == llvm.Linkage.external and x.visibility == llvm.Visibility.default
+
+
+def _make_local(module: llvm.ModuleRef, exported: Collection[str]) -> None:
+    """Hide what a module defines from other files and modules, except some names."""
+    for x in (*module.functions, *module.global_variables):
+        if not x.is_declaration and x.name not in exported:
+            x.visibility, x.linkage = llvm.Visibility.default, llvm.Linkage.internal
 
 
 def optimize_loops(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
