@@ -54,7 +54,9 @@ def compile_standalone(name: str, exported: StandaloneLoop, target: ExportTarget
     declared = dict.fromkeys(d for f in entries for d in f.declarations)
     lines = [*declared, *texts, *map(str, entries), f"declare i64 @loop({', '.join(['i64'] * _arguments(exported))})"]
     lines += [f"declare void @{n}()" for n in names.values()]
-    symbols = [f.name for f in entries] + [f"{name}_{n}" for n in (*exported.names, *exported.constants)]
+    symbols = [f.name for f in entries] + [
+        f"{name}_{key}" for key, x in (*exported.names.items(), *exported.constants.items()) if len(x)
+    ]
     data = compile_together(
         exported.loop.module(image.layouts, target.fma),
         {names[key]: modules for key, modules in functions.items()},
@@ -164,8 +166,12 @@ def _data(name: str, exported: StandaloneLoop, image: Image) -> Iterator[str]:
     yield _texts("status.words", _words_of_status(exported))
     yield f"@version = internal constant {_text(__version__)}"
     for key, names in exported.names.items():
+        if not names:
+            continue
         yield _texts(f"{name}_{key}", names, "external")
     for key, numbers in exported.constants.items():
+        if not numbers.size:
+            continue
         values = ", ".join(f"double {REAL.constant(x)}" for x in numbers.reshape(-1).tolist())
         yield f"@{name}_{key} = constant [{numbers.size} x double] [{values}], align 8"
 
@@ -339,7 +345,8 @@ def _move(f: Function, port: Port, inner: str, outer: str, inward: bool) -> None
             copy(i, i)
     else:
         for i, j in enumerate(port.picked):
-            copy(i, j)
+            if j >= 0:
+                copy(i, j)
 
 
 def _defaults(name: str, exported: StandaloneLoop) -> Function:

@@ -51,11 +51,15 @@ def standalone_header(name: str, title: str, exported: StandaloneLoop, workspace
         lines += [_wrapped(about.replace("NAME_W", f"{name.upper()}_W")), declared.replace("NAME", name)]
     lines.append("")
     for key, names in exported.names.items():
+        if not names:
+            continue
         lines += [
             f"#define {name.upper()}_{key.upper()} {len(names)}",
             f"extern const char {name}_{key}[{len(names)}][{text_bytes(names)}];",
         ]
     for key, numbers in exported.constants.items():
+        if not numbers.size:
+            continue
         lines.append(f"extern const double {name}_{key}{''.join(f'[{n}]' for n in numbers.shape)};")
     lines += ["", "#ifdef __cplusplus", "}", "#endif", f"#endif {comment([guard])}", ""]
     return "\n".join(lines)

@@ -25,8 +25,8 @@ class Status(NamedTuple):
 class Port(NamedTuple):
     """Numbers that a caller gives, or gets: elements of an array of the tables.
 
-    `shape` is that of the caller's array. `picked` has, for each element of the table's array, its flat index there; by
-    default, both have the same elements. Numbers that are not `allowed` are refused.
+    `shape` is that of the caller's array. `picked` has, for each element of the table's array, its flat index there, or -1 for
+    none; by default, both have the same elements. Numbers that are not `allowed` are refused.
     """
 
     name: str
@@ -55,7 +55,9 @@ class Port(NamedTuple):
     def defaults(self) -> Array:
         """The caller's numbers that the tables have, and zeros elsewhere."""
         made = np.zeros(self.outer, np.int64 if self.whole else np.float64)
-        made.reshape(-1)[[*self.places]] = self.array.reshape(-1)
+        for k, place in enumerate(self.places):
+            if place >= 0:
+                made.reshape(-1)[place] = self.array.reshape(-1)[k]
         return made
 
 

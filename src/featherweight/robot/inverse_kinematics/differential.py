@@ -94,7 +94,7 @@ class Differential:
             targets.append(Port(f"target_{slot.task.called}", part, what, slot.shape, slot.picked))
         scalars = (("dt", DT, "[s] time of a step"), ("gain", GAIN, "fraction of the errors that a step removes"))
         settings = [Port(name, w.settings[k : k + 1], doc, (), (0,), POSITIVE) for name, k, doc in scalars]
-        levels = len(w.begin) - 1
+
         return StandaloneLoop(
             "Differential inverse kinematics: the velocity that moves q towards the targets.",
             STEP,
@@ -114,7 +114,7 @@ class Differential:
                 Status(INCONSISTENT, "INCONSISTENT", "no velocity keeps the loops closed"),
                 Status(ITERATIONS, "TOO_MANY_STEPS", "the quadratic program took too many steps"),
             ),
-            bounds={"MOST_STEPS_OF_THE_QUADRATIC_PROGRAM": MOST_STEPS * levels},
+            bounds={"MOST_STEPS_OF_THE_QUADRATIC_PROGRAM": MOST_STEPS},
             names=names_of(robot, [s.task.frame for s in slots if isinstance(s.task, FrameTask)]),
             constants=limits_of(robot),
         )
