@@ -57,7 +57,7 @@ class Image:
 
     def place(self, array: Array) -> int:
         """Return the offset of an array."""
-        found = self._spans.place(array.ctypes.data)
+        found = self._spans.place(array.ctypes.data) if array.size else 0
         if found is None:
             raise LookupError("export: a port is not among the arrays of the tables")
         return self._first + found
@@ -123,7 +123,7 @@ class Image:
         memory = np.zeros(self._size, np.uint8)
         self._spans.put(memory[self._first :])
         for stale in self._stale:
-            begin = self.place(stale) if stale.size else 0
+            begin = self.place(stale)
             memory[begin : begin + stale.nbytes] = 0
         for at, words in self._blocks:
             memory[at : at + words.nbytes] = words.view(np.uint8)
