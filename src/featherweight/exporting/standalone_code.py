@@ -8,9 +8,10 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..array_types import Array
+from ..engine import cache
 from ..engine.backends.llvm.emit import Kernel, KernelStyle, emit_kernel
 from ..engine.backends.llvm.ir import CACHE_LINE, Function, Type
-from ..engine.backends.llvm.jit import compile_together
+from ..engine.backends.llvm.jit import compile_together, host
 from ..engine.backends.llvm.loop import assemble, emit_loop_in_room
 from ..engine.backends.llvm.single import emit_lanes
 from ..engine.loops.standalone import ANY, POSITIVE, Port, StandaloneLoop, Status
@@ -57,13 +58,13 @@ def compile_standalone(name: str, exported: StandaloneLoop, target: ExportTarget
     symbols = [f.name for f in entries] + [
         f"{name}_{key}" for key, x in (*exported.names.items(), *exported.constants.items()) if len(x)
     ]
-    data = compile_together(
-        exported.loop.module(image.layouts, target.fma),
-        {names[key]: modules for key, modules in functions.items()},
-        "\n".join(lines) + '\nattributes #0 = { noinline nounwind "no-builtins" }',
-        symbols,
-        target.machine(),
-    )
+    loop = exported.loop.module(image.layouts, target.fma)
+    others = {names[key]: modules for key, modules in functions.items()}
+    further = "\n".join(lines) + '\nattributes #0 = { noinline nounwind "no-builtins" }'
+    data = cache.kept(
+        lambda: compile_together(loop, others, further, symbols, target.machine()),
+        "standalone", loop, others, further, symbols, target, host().llvm,
+    )  # fmt: skip
     needed = Elf(data).undefined if data[:4] == b"\x7fELF" else []
     if missing := [x for x in needed if not x.startswith(HELPERS)]:
         raise RuntimeError(f"{name}: code for {target.name} ({target.triple}) would call {', '.join(missing)}")

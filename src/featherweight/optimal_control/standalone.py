@@ -48,7 +48,7 @@ def standalone_control(ocp: OptimalControl, work: Workspace, period: float, iter
         (control,),
         (),
         (
-            Port("time", follow.times[NOW : NOW + 1], "[s]", ()),
+            Port("now", follow.times[NOW : NOW + 1], "[s]", ()),
             Port("q", follow.q, "configuration"),
             Port("v", follow.v, "velocity"),
             *_parameters(layout, control.given),

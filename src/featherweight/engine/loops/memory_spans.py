@@ -23,10 +23,14 @@ class MemorySpans:
             else:
                 spans.append((begin, end))
         self._begins, self._ends = [b for b, _ in spans], [e for _, e in spans]
-        self._places, self.size = [], 0
-        for begin, end in spans:
-            self._places.append(self.size)
-            self.size += padded(end - begin, grain)
+        found: dict[int, int] = {}
+        self.size = 0
+        for a in self._arrays:  # in their own order, so that equal arrays have equal places, wherever they are
+            k = bisect_right(self._begins, a.ctypes.data) - 1
+            if k not in found:
+                found[k] = self.size
+                self.size += padded(spans[k][1] - spans[k][0], grain)
+        self._places = [found[k] for k in range(len(spans))]
 
     def place(self, address: int) -> int | None:
         """Return the offset that corresponds to an address of this machine; None if it is in none of the arrays."""

@@ -97,7 +97,7 @@ def compile_object(*modules: str, machine: llvm.TargetMachine | None = None) -> 
     It is for this machine, or, for a single module, for `machine`.
     """
     if len(modules) == 1:
-        return _joined([_compiled(modules[0], machine)])
+        return joined([_compiled(modules[0], machine)])
     objects = [b""] * len(modules)
 
     def compile_some(start: int, stop: int) -> None:
@@ -105,7 +105,7 @@ def compile_object(*modules: str, machine: llvm.TargetMachine | None = None) -> 
             objects[k] = _compiled(modules[k])
 
     share_out(compile_some, len(modules), min(processors(), len(modules)))
-    return _joined(objects)
+    return joined(objects)
 
 
 def _compiled(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
@@ -145,7 +145,7 @@ def _emit_without_lock() -> Callable[..., int] | None:
     return emit
 
 
-def _joined(objects: Sequence[bytes]) -> bytes:
+def joined(objects: Sequence[bytes]) -> bytes:
     """Concatenate objects, after their number and lengths."""
     return b"".join([struct.pack(f"<{len(objects) + 1}Q", len(objects), *map(len, objects)), *objects])
 
@@ -164,7 +164,7 @@ def compile_optimized(ir: str) -> bytes:
     with parsed(ir, machine) as module:
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
         builder.getModulePassManager().run(module, builder)
-        return _joined([bytes(machine.emit_object(module))])
+        return joined([bytes(machine.emit_object(module))])
 
 
 def compile_loops(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
@@ -172,7 +172,7 @@ def compile_loops(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
     machine = machine or _machine()
     with parsed(ir, machine) as module:
         optimize_loops(module, machine)
-        return _joined([emitted(machine, module)])
+        return joined([emitted(machine, module)])
 
 
 def compile_together(
