@@ -6,7 +6,7 @@ import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 from ..checks import CHECKED_LATER, checked, one_of, shown
 from ..engine.function import CompiledFunction
@@ -18,7 +18,7 @@ from .header import Described, guard_of, header, title_of
 from .linking import link_shared, shared_suffix
 from .object_code import ObjectCode, compile_routine
 from .routine import Routine, routines
-from .standalone_code import compile_standalone
+from .standalone_code import Controller, compile_standalone
 from .standalone_header import standalone_header
 
 KINDS = ("source", "object", "static", "shared", "cmake")
@@ -40,7 +40,8 @@ INTERFACE = one_of(("c", "casadi")).worded("c or casadi")
 @checked
 def export(
     functions: Annotated[
-        CompiledFunction[Any] | Iterable[CompiledFunction[Any]] | Mapping[str, CompiledFunction[Any]], CHECKED_LATER
+        CompiledFunction[Any] | Iterable[CompiledFunction[Any]] | Mapping[str, CompiledFunction[Any]] | Controller,
+        CHECKED_LATER,
     ],
     folder: str | os.PathLike[str],
     *,
@@ -52,7 +53,7 @@ def export(
     prefix: str = "",
     interface: Annotated[str, INTERFACE] = "c",
 ) -> list[Path]:
-    """Export compiled functions as files for other programs and machines; return the paths, the header first.
+    """Export compiled functions, or a controller, as files for other programs and machines; return the paths, the header first.
 
     Each function becomes `int NAME(const double *argument, ..., double *result, ..., void *workspace)`. It computes one state
     for each call, allocates no memory and keeps no state. Objects call no other function; the source calls `sqrt`, `sin` and
@@ -71,13 +72,22 @@ def export(
     depend on it. `precision` is "double" or "float". With `robot`, comments list its joints. On this machine, the objects give
     bitwise the same results as the functions do for one state; the source agrees to rounding.
 
+    A controller is an `InverseKinematics` (its `velocity`), a `WholeBodyControl`, a `Controller` of an `OptimalControl`, or a
+    `Simulation` (a step). Its library has one object, NAME.o, whose functions begin with NAME. They reset a workspace of the
+    caller, run ticks from a record of inputs to one of results, and describe a status; the header says how. Objects call no
+    library and contain all constants. By default, only the static library is written; there is no source.
+    Results have the bits of Python on this machine, and on other processors with fused multiplication and addition.
+
     `interface="casadi"` writes code for `casadi.external` instead of plain C, with Jacobians: see `casadi_code`.
 
     Raises ValueError for invalid names, kinds and targets, and for functions too large to be traced. Raises TypeError for an
-    argument that is not a compiled function, and OSError if the folder is not writable.
+    argument that is no function and no controller, OSError if the folder is not writable, and NotImplementedError for a
+    controller that calls Python in its ticks, or whose problem has repeating phases, free steps or a simulation.
     """
     if hasattr(functions, "standalone"):
-        return _export_standalone(functions, Path(folder), _Options(name, files, target, precision, prefix, interface))
+        return _export_standalone(
+            cast("Controller", functions), Path(folder), _Options(name, files, target, precision, prefix, interface)
+        )
     if robot is not None and not all(hasattr(robot, x) for x in ("name", "mass", "gravity", "joints")):
         raise TypeError(f"export: robot must be a Robot, as featherweight.load returns it, or None; got {shown(robot)}")
     kinds = _kinds(files, interface, precision)
@@ -114,14 +124,14 @@ class _Options(NamedTuple):
     interface: str
 
 
-def _export_standalone(controller: Any, folder: Path, options: _Options) -> list[Path]:
+def _export_standalone(controller: Controller, folder: Path, options: _Options) -> list[Path]:
     """Write the kernel of a controller; the default of `files` is a static library."""
     kinds = ["static"] if options.files is FILES else _kinds(options.files, options.interface, options.precision)
     if "source" in kinds:
         raise NotImplementedError("export: kernels with loops are machine code; files are object, static, shared and cmake")
     if options.precision != "double" or options.interface != "c":
         raise ValueError("export: controllers have double precision, and a plain C interface")
-    robot: Described = controller.robot
+    robot = controller.robot
     name = check_file_name(options.prefix + (options.name or plain_name(robot.name) or "featherweight"))
     chosen = find_target(options.target, options.precision)
     exported = controller.standalone()

@@ -15,7 +15,7 @@ from ..engine.backends.llvm.jit import joined, load_object
 from ..engine.loops.standalone import Port
 from ..names import choose_from
 from .export_targets import this_machine
-from .standalone_code import compile_standalone
+from .standalone_code import Controller, compile_standalone
 from .standalone_header import named
 
 NAME = "standalone"
@@ -34,7 +34,7 @@ class Standalone:
     Raises TypeError for an object that cannot be exported, and NotImplementedError as `featherweight.export` does.
     """
 
-    def __init__(self, controller: Any) -> None:
+    def __init__(self, controller: Controller) -> None:
         if not hasattr(controller, "standalone"):
             raise TypeError(f"Standalone: takes a controller, such as InverseKinematics; got {type(controller).__name__}")
         exported = controller.standalone()
@@ -50,7 +50,7 @@ class Standalone:
         self.outputs, results = _record("Outputs", exported.outputs)
         self._memory = given, results
         self._addresses = self._workspace.ctypes.data, given.ctypes.data, results.ctypes.data
-        self._result = namedtuple("Result", [*self.outputs._fields, "status"])  # type: ignore[misc]
+        self._result: Any = namedtuple("Result", [*self.outputs._fields, "status"])  # type: ignore[misc]
         self.words = {s.number: s.words for s in exported.status}
         self._defaults = given.copy()
         for view, port in zip(_views(exported.inputs, self._defaults), named(exported.inputs), strict=True):
@@ -64,7 +64,8 @@ class Standalone:
 
     def tick(self) -> int:
         """Run once, from `inputs` to `outputs`; return the status."""
-        return self._tick(*self._addresses)
+        status: int = self._tick(*self._addresses)
+        return status
 
     def __call__(self, **given: Any) -> Any:
         """Return the results of a tick with some inputs. Raises ValueError for unknown names and wrong shapes."""
@@ -84,7 +85,8 @@ def _record(name: str, ports: Sequence[Port]) -> tuple[Any, Array]:
     """Return views of a record's members, as a named tuple, and its memory."""
     kept = named(ports)
     memory = np.zeros(max(1, sum(port.defaults.size for port in kept)))
-    return namedtuple(name, [port.name for port in kept])(*_views(ports, memory)), memory  # type: ignore[misc]
+    record: Any = namedtuple(name, [port.name for port in kept])  # type: ignore[misc]
+    return record(*_views(ports, memory)), memory
 
 
 def _views(ports: Sequence[Port], memory: Array) -> Iterator[Array]:

@@ -1,11 +1,11 @@
-"""Object code of a standalone kernel: the kernel, the functions that it calls, its constants, and functions for callers in C."""
+"""Object code of a standalone kernel: the kernel, the functions that it calls, its constants, and an interface in C."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ..array_types import Array
 from ..engine import cache
@@ -18,6 +18,7 @@ from ..engine.loops.standalone import ANY, POSITIVE, Port, StandaloneLoop, Statu
 from ..version import __version__
 from .elf import Elf
 from .export_targets import ExportTarget, this_machine
+from .header import Described
 from .standalone_image import Code, Image
 
 NOT_READY, BAD_INPUT = -1, -2
@@ -30,6 +31,14 @@ MARK = 0x5F7265_6164795F  # in the first word of a workspace after a reset
 REAL = Type("double", 1)
 GAP = 4  # words of zeros that are stored with their neighbours
 HELPERS = ("__aeabi_", "__udivdi3", "__divdi3", "__umoddi3", "__moddi3")  # of the compiler's own runtime on 32-bit processors
+
+
+class Controller(Protocol):
+    """An object that says what a program without Python needs, for a robot."""
+
+    @property
+    def robot(self) -> Described: ...
+    def standalone(self) -> StandaloneLoop: ...
 
 
 class StandaloneObject(NamedTuple):
@@ -49,7 +58,7 @@ def compile_standalone(name: str, exported: StandaloneLoop, target: ExportTarget
     functions, room = _functions(image, target)
     names = {key: f"code.{k}" for k, key in enumerate(functions)}
     size = len(image.content) + room
-    texts = [*_data(name, exported, image), *_library(), _batch_caller()]
+    texts = [*_data(name, exported, image), *_library(target), _batch_caller()]
     entries = [_reset(name, image, names), _tick(name, exported, image), _defaults(name, exported)]
     entries += [_words(name, exported), _version(name), _workspace_bytes(name, size + CACHE_LINE)]
     declared = dict.fromkeys(d for f in entries for d in f.declarations)
@@ -97,7 +106,7 @@ def _key(code: Code) -> tuple[int, bool]:
 
 def _batch(function: Any, target: ExportTarget, style: KernelStyle) -> tuple[list[str], int]:
     """Return a function of many states."""
-    type = Type("double", target.lanes("double"))
+    type = Type("double", max(2, target.lanes("double")))
     return emit_loop_in_room(function.trace, function.program.shapes, type, target.fma, style)
 
 
@@ -128,23 +137,38 @@ def _batch_caller() -> str:
     return str(f)
 
 
-def _library() -> Iterator[str]:
-    """Yield functions that LLVM calls for arrays."""
-    f = Function("ptr", "memset", ["ptr %to", "i32 %x", "i64 %n"], linkage="external")
-    byte = f.cast("trunc", "i32", "%x", "i8")
-    with f.loop("%n") as i:
-        f.store("i8", byte, f.at("i8", "%to", i))
-    f.ret("ptr", "%to")
-    yield str(f)
-    for name in ("memcpy", "memmove"):
-        f = Function("ptr", name, ["ptr %to", "ptr %from", "i64 %n"], linkage="external")
-        ahead = f.value("icmp ult ptr %from, %to")
-        with f.choice(ahead) as (down, up):
-            with down, f.loop("%n") as i:
-                at = f.sub(f.sub("%n", i), 1)
-                f.store("i8", f.load("i8", f.at("i8", "%from", at)), f.at("i8", "%to", at))
-            with up, f.loop("%n") as i:
-                f.store("i8", f.load("i8", f.at("i8", "%from", i)), f.at("i8", "%to", i))
+def _library(target: ExportTarget) -> Iterator[str]:
+    """Yield functions that LLVM calls for arrays, under the names of the target."""
+    short = "p:32:" in str(target.machine().target_data)
+    size = "i32" if short else "i64"
+
+    def begun(name: str, *arguments: str) -> tuple[Function, str]:
+        f = Function("ptr", name, arguments, linkage="external")
+        return f, f.cast("zext", "i32", "%n", "i64") if short else "%n"
+
+    arm = [f"__aeabi_mem{{}}{suffix}" for suffix in ("", "4", "8")] if short else []
+    kinds = [(name.format(kind), kind) for name in arm for kind in ("clr", "set", "cpy", "move")]
+    for name, kind in (("memset", "set"), ("memcpy", "cpy"), ("memmove", "move"), *kinds):
+        if kind in ("clr", "set"):
+            filled = (
+                [f"{size} %n"]
+                if kind == "clr"
+                else [f"{size} %n", "i32 %x"]
+                if name.startswith("__")
+                else ["i32 %x", f"{size} %n"]
+            )
+            f, count = begun(name, "ptr %to", *filled)
+            byte = "0" if kind == "clr" else f.cast("trunc", "i32", "%x", "i8")
+            with f.loop(count) as i:
+                f.store("i8", byte, f.at("i8", "%to", i))
+        else:
+            f, count = begun(name, "ptr %to", "ptr %from", f"{size} %n")
+            with f.choice(f.value("icmp ult ptr %from, %to")) as (down, up):
+                with down, f.loop(count) as i:
+                    at = f.sub(f.sub(count, i), 1)
+                    f.store("i8", f.load("i8", f.at("i8", "%from", at)), f.at("i8", "%to", at))
+                with up, f.loop(count) as i:
+                    f.store("i8", f.load("i8", f.at("i8", "%from", i)), f.at("i8", "%to", i))
         f.ret("ptr", "%to")
         yield str(f)
 
@@ -260,9 +284,9 @@ def _reset(name: str, image: Image, names: dict[tuple[int, bool], str]) -> Funct
     with f.loop(len(image.pointers)) as k:
         at, target = (_loaded32(f, "@image.pointers", f.add(f.mul(k, 2), j)) for j in range(2))
         f.store("i64", f.add(number, target), f.at("i8", base, at))
-    for at, code in image.codes.items():
+    for place, code in image.codes.items():
         symbol = "@call.batch" if code.function is None else f"@{names[_key(code)]}"
-        f.store("i64", f.cast("ptrtoint", "ptr", symbol, "i64"), f.at("i8", base, at))
+        f.store("i64", f.cast("ptrtoint", "ptr", symbol, "i64"), f.at("i8", base, place))
     f.store("i64", MARK, base)
     f.ret("i32", "0")
     return f
@@ -345,9 +369,9 @@ def _move(f: Function, port: Port, inner: str, outer: str, inward: bool) -> None
         with f.loop(port.array.size) as i:
             copy(i, i)
     else:
-        for i, j in enumerate(port.picked):
-            if j >= 0:
-                copy(i, j)
+        for inside, outside in enumerate(port.picked):
+            if outside >= 0:
+                copy(inside, outside)
 
 
 def _defaults(name: str, exported: StandaloneLoop) -> Function:
@@ -384,5 +408,3 @@ def _workspace_bytes(name: str, size: int) -> Function:
     f = _entry("i32", f"{name}_workspace_bytes", [])
     f.ret("i32", str(size))
     return f
-
-

@@ -13,7 +13,7 @@ from .standalone_code import STATUS_OF_ALL, text_bytes
 
 _CONVENTIONS = """\
 SI units. Arrays are contiguous, matrices row-major. Spatial vectors are (linear, angular). The caller gives a workspace of \
-NAME_WORKSPACE_BYTES at any address, and resets it once; it contains the state and addresses in itself, so a copy elsewhere must \
+NAME_WORKSPACE_BYTES at any address, and resets it once. It contains the state, and addresses in itself: a copy elsewhere must \
 be reset. NAME_tick reads the input, advances the state, and writes the output if the status is one with results. No function \
 allocates memory or calls a library, and there are no variables outside the workspace: several threads may call at once, each \
 with its own workspace."""

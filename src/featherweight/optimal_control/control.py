@@ -6,7 +6,6 @@ controls are u = u_k - K_k (x - x_k), where x_k moves along the plan.
 
 from __future__ import annotations
 
-from math import floor
 from typing import Any, NamedTuple
 
 from ..array_types import Integers, Matrix, Vector
@@ -107,9 +106,9 @@ def control(c: Control) -> int:
 
 
 def rounded(x: float) -> int:
-    """Return the nearest whole number; the even one of two."""
-    near = floor(x + 0.5)
-    return near - 1 if near - x == 0.5 and near % 2 == 1 else near  # type: ignore[return-value]
+    """Return the whole number nearest to a number that is not negative; the even one of two."""
+    near = int(x + 0.5)
+    return near - 1 if near - x == 0.5 and near % 2 == 1 else near
 
 
 def stand_still(c: Control) -> None:

@@ -13,7 +13,7 @@ from ..engine.loops.standalone import ANY, Port, StandaloneLoop, Status
 from ..robot.inverse_kinematics.tasks import FrameTask
 from ..robot.robot import Robot
 from ..robot.standalone_facts import limits_of, names_of
-from .control import BEGIN, CONTROL, FIRST, ITERATIONS, NOW, PERIOD, STEP, Control, Holding
+from .control import BEGIN, CONTROL, FIRST, NOW, PERIOD, STEP, Control, Holding
 from .layout import Layout
 from .problem import OptimalControl
 from .solver import CONVERGED, COST, NOT_FINITE, RETRIES, STALLED, VIOLATION
@@ -42,8 +42,8 @@ def standalone_control(ocp: OptimalControl, work: Workspace, period: float, iter
     u = Port("u", follow.u, "controls of the actuators") if ocp.actuators else Port("tau", follow.tau, "joint forces")
     frames = [slot.task.frame for slot in layout.slots if isinstance(slot.task, FrameTask)]
     return StandaloneLoop(
-        f"Model predictive control: {ocp.knots} knots of {follow.times[STEP]:g} s, a tick each {period:g} s. Between ticks, the "
-        "controls follow the plan with its feedback. The first tick, and one whose time is before the last tick, begin anew.",
+        f"Model predictive control: {ocp.knots} knots of {follow.times[STEP]:g} s, a tick each {period:g} s. Between ticks, "
+        "the controls follow the plan with its feedback. The first tick begins anew, as does one whose time is before the last.",
         CONTROL,
         (control,),
         (),

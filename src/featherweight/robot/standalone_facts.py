@@ -7,17 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..array_types import Array
+from ..model.types import Frame
 from .robot import Robot
 
 
-def names_of(robot: Robot, frames: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+def names_of(robot: Robot, frames: Sequence[str | Frame] = ()) -> dict[str, tuple[str, ...]]:
     """Return the names of joints that have coordinates, in the order of q, and of frames in use."""
     joints = tuple(j.name for j in robot.joints if j.q_slice.stop > j.q_slice.start)
-    return {"joint_names": joints} | ({"frame_names": tuple(frames)} if frames else {})
+    return {"joint_names": joints, "frame_names": tuple(f if isinstance(f, str) else f.name for f in frames)}
 
 
 def limits_of(robot: Robot) -> dict[str, Array]:
-    """Return the limits of q (nq), v (nv) and joint forces (2, nv), and the first place of each joint in q and in v."""
+    """Return the limits of q (nq) and v (nv), and the least and greatest joint forces (2, nv)."""
     return {
         "lower": robot.lower,
         "upper": robot.upper,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from ..array_types import Integers, Vector
 from ..engine.loops.kernels import CompiledLoop
 from ..engine.loops.standalone import Port, StandaloneLoop, Status
 from ..robot.standalone_facts import limits_of, names_of
@@ -11,6 +14,7 @@ from . import step_status
 from .fleet import Fleet
 from .fleet_loop import run
 from .robot_tables import new_stages, stages_table
+from .smooth_motion import copy
 from .stage_records import WITH_CONTROL, WITH_FORCES, FleetArrays, RobotStages
 
 WORDS = {
@@ -34,8 +38,21 @@ WORDS = {
 }
 
 
-def take_one_step(one: RobotStages, many: FleetArrays) -> int:
+class Put(NamedTuple):
+    """A state from which a step starts in place of the last one, if `there` is 1."""
+
+    there: Integers  # (1,)
+    q: Vector  # (nq,)
+    v: Vector
+    deepest: Vector  # (1,) overlap that is then allowed
+
+
+def take_one_step(one: RobotStages, many: FleetArrays, put: Put) -> int:
     """Take a step of the only robot; return its status. After a failure, the state is unchanged."""
+    if put.there[0] > 0:
+        copy(put.q, many.states.q[0])
+        copy(put.v, many.states.v[0])
+        many.states.deepest[0] = put.deepest[0]
     many.states.taken[0] = 0
     run(one, many, 0)
     return many.states.status[0]  # type: ignore[no-any-return]
@@ -53,8 +70,16 @@ def standalone_step(fleet: Fleet) -> StandaloneLoop:
     inputs.given[WITH_CONTROL], inputs.given[WITH_FORCES] = model.forces.nu > 0, False
     for x in (inputs.tau, inputs.control, inputs.external):
         x.fill(0.0)
-    given = [Port("tau", inputs.tau, "joint forces", (robot.nv,))]
-    given.append(Port("control", inputs.control, "controls of the actuators", (model.forces.nu,)))
+    put = Put(np.zeros(1, np.int64), states.q[0].copy(), states.v[0].copy(), np.array([model.deepest_start]))
+    given = [
+        Port("put", put.there, "1 to start this step from q and v; 0 to go on from the last step, without them", ()),
+        Port("q", put.q, "configuration"),
+        Port("v", put.v, "velocity"),
+    ]
+    given += [
+        Port("tau", inputs.tau, "joint forces", (robot.nv,)),
+        Port("control", inputs.control, "controls of the actuators", (model.forces.nu,)),
+    ]
     moved = [Port("q", states.q, "configuration", (robot.nq,)), Port("v", states.v, "velocity", (robot.nv,))]
     moved.append(Port("steps", states.steps, "number of steps since the reset", ()))
     touched = "impulses of contacts on the bodies that may touch, (linear, angular), in the bodies' order"
@@ -65,7 +90,7 @@ def standalone_step(fleet: Fleet) -> StandaloneLoop:
     return StandaloneLoop(
         f"A step of a simulation of {model.h:g} s, with its contacts.",
         STEP,
-        (stages.content, arrays),
+        (stages.content, arrays, put),
         (),
         tuple(given),
         tuple(moved),

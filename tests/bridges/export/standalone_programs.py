@@ -26,10 +26,10 @@ int main(void)
     {name}_output output;
     long long status;
     {name}_defaults(&input);
-    if ({name}_tick(workspace + 1, &input, &output) != {NAME}_NOT_READY || {name}_workspace_bytes() != {NAME}_WORKSPACE_BYTES) {{
+    if ({name}_tick(workspace + 1, &input, &output) != {NAME}_NOT_READY) {{
         return 2;
     }}
-    if ({name}_reset(0) != {NAME}_NOT_READY || {name}_reset(workspace + 1)) {{
+    if ({name}_workspace_bytes() != {NAME}_WORKSPACE_BYTES || !{name}_reset(0) || {name}_reset(workspace + 1)) {{
         return 3;
     }}
     if (!strlen({name}_version()) || !strlen({name}_status_words(0)) || !strlen({name}_joint_names[0])) {{

@@ -126,11 +126,14 @@ def simulation() -> Case:
     sim = fw.Simulation(robot, 0.002, spheres=feet, ground=True, shapes=False)
     sim.reset(np.concatenate([[0.0, 0.0, 0.36], sim.q[3:]]))
     start, inputs, results, most = copy.copy(sim), [], [], 0
-    for _ in range(200):
+    for k in range(200):
         tau = np.concatenate([np.zeros(6), -0.05 * sim.v[6:] + 0.1 * rng.standard_normal(robot.nv - 6)])
+        if k == 150:
+            sim.q, sim.v = sim.robot.integrate(sim.q, 0.01 * np.ones(robot.nv)), 0.5 * sim.v
+        row = {"put": int(k == 150), "q": sim.q.copy(), "v": sim.v.copy(), "tau": tau}
         sim.step(tau)
         count, wrench = sim.fleet_arrays.contacts.counts[0], sim.fleet_arrays.contacts.wrench[0]
-        inputs.append({"tau": tau})
+        inputs.append(row)
         results.append([sim.q.copy(), sim.v.copy(), None, None, None if count == 0 else wrench.ravel().copy()])
         most = max(most, count)
     assert most == 4

@@ -87,9 +87,10 @@ class Differential:
         targets = []
         for slot in slots:
             part = w.targets[slot.begin : slot.end]
-            part[:] = np.eye(*slot.shape).reshape(-1)[slot.order] if slot.rotation else robot.neutral()[slot.order] if (
-                isinstance(slot.task, PostureTask)
-            ) else 0.0
+            if slot.rotation:
+                part[:] = np.eye(slot.shape[0]).reshape(-1)[slot.order]
+            elif isinstance(slot.task, PostureTask):
+                part[:] = robot.neutral()[slot.order]
             what = f"target of {type(slot.task).__name__} {slot.task.called!r}"
             targets.append(Port(f"target_{slot.task.called}", part, what, slot.shape, slot.picked))
         scalars = (("dt", DT, "[s] time of a step"), ("gain", GAIN, "fraction of the errors that a step removes"))

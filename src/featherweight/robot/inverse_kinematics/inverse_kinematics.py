@@ -16,8 +16,8 @@ from ...algorithms.mechanisms.cluster_tree import constraint_count
 from ...array_types import Array, Vector
 from ...checks import CHECKED_LATER, POSITIVE, argument, checked, real_array, whole
 from ...engine.function import CompiledFunction
-from ...engine.program import Input, Output, Program
 from ...engine.loops.standalone import StandaloneLoop
+from ...engine.program import Input, Output, Program
 from ...engine.progress import Progress
 from ...names import SuggestsNames, knows_keywords
 from ...summaries import summarized

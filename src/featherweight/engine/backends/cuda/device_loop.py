@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from .driver import Device
 from .kernel import ENTRY
 from .loop_kernel import THREADS, emit_loop_kernel
 from .target import NVIDIA
+
 
 class NumberedCalls:
     """Straight-line functions that a loop calls on a device, by number, with the locations of their arguments and results."""

@@ -207,7 +207,7 @@ def compile_together(
 
 
 def _is_visible(x: llvm.ValueRef) -> bool:
-    return x.linkage == llvm.Linkage.external and x.visibility == llvm.Visibility.default
+    return bool(x.linkage == llvm.Linkage.external and x.visibility == llvm.Visibility.default)
 
 
 def _make_local(module: llvm.ModuleRef, exported: Collection[str]) -> None:

@@ -72,7 +72,11 @@ def _modules(
     loop = _Loop(kernels, results, inputs, outputs, type, in_room)
     functions = [_fetch(), *(f for m in movers for f in m.functions())]
     functions += [*(s.function() for s in loop.streams.values()), loop.part_on_all(), loop.written()]
-    declarations = [*([PREFETCH] if in_room else DECLARATIONS), *(d for f in functions for d in f.declarations), *(t for m in movers for t in m.tables)]
+    declarations = [
+        *([PREFETCH] if in_room else DECLARATIONS),
+        *(d for f in functions for d in f.declarations),
+        *(t for m in movers for t in m.tables),
+    ]
     return assemble(kernels, type, declarations, [str(f) for f in functions], fma), loop.room_bytes
 
 
