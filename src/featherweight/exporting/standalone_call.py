@@ -24,8 +24,9 @@ NAME = "standalone"
 class Standalone:
     """The machine code that `featherweight.export` writes for a controller, with a workspace of its own.
 
-        alone = featherweight.Standalone(mpc)
-        tau = alone(now=0.0, q=q, v=v).tau
+        ik = featherweight.InverseKinematics(robot, featherweight.FrameTask("hand"))
+        alone = featherweight.Standalone(ik)
+        velocity = alone(q=q, target_hand=robot.frame_placement("hand", q), dt=0.01).velocity
 
     A call takes inputs by the names of the exported header, all others stay, and returns a named tuple of results and of the
     `status`. Without these copies, write to the arrays of `inputs`, call `tick`, and read the arrays of `outputs`. A controller
