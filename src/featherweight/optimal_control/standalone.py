@@ -43,7 +43,7 @@ def standalone_control(ocp: OptimalControl, work: Workspace, period: float, iter
     frames = [slot.task.frame for slot in layout.slots if isinstance(slot.task, FrameTask)]
     return StandaloneLoop(
         f"Model predictive control: {ocp.knots} knots of {follow.times[STEP]:g} s, a tick each {period:g} s. Between ticks, "
-        "the controls follow the plan with its feedback. The first tick begins anew, as does one whose time is before the last.",
+        "the controls follow the plan with its feedback. The first tick begins anew, as does one with an earlier time.",
         CONTROL,
         (control,),
         (),
