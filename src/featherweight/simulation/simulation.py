@@ -15,6 +15,7 @@ from ..checks import FINITE, WHOLE, PositiveCount, argument, checked
 from ..engine.backends.host_arrays import TYPES
 from ..engine.exclusive import Use, exclusive
 from ..engine.function import CompiledFunction
+from ..engine.loops.standalone import StandaloneLoop
 from ..engine.progress import Progress
 from ..engine.threads import check_threads
 from ..model.position_drives import PD
@@ -62,6 +63,7 @@ from .scene import ContactSphere, Ground
 from .sensor_readings import SensorReadings
 from .simulated_sensors import SimulatedSensors
 from .simulation_options import ContactOptions, JointOptions
+from .standalone import standalone_step
 from .state import State
 from .step_function import StepFunction
 from .variation import varied_arrays
@@ -751,6 +753,15 @@ class Simulation(SuggestsNames):
                 del copies[next(iter(copies))]
             copies[kind] = copy.copy(self)
         return copies[kind]
+
+    def standalone(self) -> StandaloneLoop:
+        """Return the kernel of a step for `featherweight.export`, which starts at the state of this simulation.
+
+        Raises NotImplementedError for a simulation of many robots, and for one that calls Python functions in its steps.
+        """
+        if len(self._fleet.q) != 1 or self._fleet.differ:
+            raise NotImplementedError("export: a simulation that leaves Python has one robot, and none that `vary` changed")
+        return standalone_step(copy.copy(self)._fleet)
 
     def __repr__(self) -> str:
         many = "" if self._fleet.single else f", {len(self._fleet.q)} robots"
