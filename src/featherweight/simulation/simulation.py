@@ -630,28 +630,22 @@ class Simulation(SuggestsNames):
         steps = round(duration / self.dt)
         if not steps and duration > 0.0:
             raise ValueError(f"duration must be a time step, {self.dt:g} s, or more; got {duration!r}")
-        inputs, history = self._fleet.inputs(tau, control, external_forces), self._sensors.history
-        progress = Progress(f"simulation of {self.robot.name!r}, {duration:g} s", steps)
-        record = Recording(self._fleet, every, progress)
-        plain = self._fleet.single and history is None and not self._observers
-        with progress:
-            if plain and controller is None and self.on_failure == "raise":  # else the states of failed steps count, too
-                record.run(steps - steps % every, inputs)
-            elif plain and controller is not None:
-                control = record.run_controlled(steps - steps % every, controller, control, external_forces)
+        fleet, history = self._fleet, self._sensors.history
+        tau, control, external_forces = fleet.inputs(tau, control, external_forces)
+        record, move = Recording(fleet, every), fleet.step if history is None else self._sensors.sample
+        with Progress(f"simulation of {self.robot.name!r}, {duration:g} s", steps) as progress:
+            if controller is None and history is None and fleet.single and not self._observers and self.on_failure == "raise":
+                record.run(steps - steps % every, Inputs(tau, control, external_forces), progress)
             while (done := progress.done) < steps:
-                count = 1
+                count = min(every - done % every, steps - done) if controller is None and history is None else 1
                 if controller is not None:
-                    tau, control = controlled(self._fleet, controller, control)
-                    self.step(tau, control, external_forces)
-                else:
-                    count = 1 if history is not None else min(every - done % every, steps - done)
-                    self.step(*inputs, steps=count)
-                record.recorder.note(done + count, tau, last=done + count == steps)
+                    tau, control = controlled(fleet, controller, control)
+                move(tau, control, external_forces, count)
+                record.note(done + count, tau, last=done + count == steps)
                 if self._observers:
                     self._show_observers()
                 progress.advance(count)
-        trajectory = record.trajectory
+        trajectory = record.trajectory()
         for observer in self._open_observers() if self._fleet.single else ():
             observer.play(trajectory, start=False)
         return trajectory

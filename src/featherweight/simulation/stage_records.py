@@ -36,7 +36,7 @@ WITH_CONTROL, WITH_FORCES = range(2)  # `given`: whether there are controls, and
 FOUND, NEAR, SOLVED, RESULT = range(4)  # `counts` of `TouchingRecord`
 RESIDUAL, ALLOWED, NEWTON_STEPS, INTERIOR_STEPS, PARTING, STORED, INEXACT = range(7)  # `report`, as in `SolverReport`
 KINETIC, POTENTIAL = range(2)  # `energy` of `StepArrays`
-UNTIL, EVERY, SINCE, RECORDS = range(4)  # `plan` of `FleetStates`
+UNTIL, EVERY, SINCE = range(3)  # `plan` of `FleetStates`
 
 
 class RobotNumbers(NamedTuple):
@@ -300,9 +300,7 @@ class RobotStages(NamedTuple):
 
 def plan_of(steps: int = 1, every: int = 1) -> Integers:
     """Return the plan of steps from the first one on."""
-    plan = np.zeros(4, np.int64)
-    plan[UNTIL], plan[EVERY] = steps, every
-    return plan
+    return np.array([steps, every, 0])
 
 
 class FleetStates(NamedTuple):
@@ -318,7 +316,7 @@ class FleetStates(NamedTuple):
     status: Integers  # (robots,) reason why the next step failed, as in `step`
     culprit: Integers  # (robots,) number of the element that made it fail (see `note_failure`)
     symptoms: Matrix  # (robots, 3) numbers that say how
-    plan: Integers  # (4,) UNTIL which number steps are taken, SINCE which; EVERY which states are kept; whether it RECORDS
+    plan: Integers  # (3,) UNTIL which number steps are taken, SINCE which; EVERY which states are kept
     kept_q: Tensor  # (robots, kept, nq)
     kept_v: Tensor  # (robots, kept, nv)
     last_row: Matrix  # (robots, joint rows) impulses of the last step
@@ -336,7 +334,7 @@ class FleetStates(NamedTuple):
     order: Integers  # (robots,) order in which robots are grouped into vectors
     energy: Vector  # (robots,) [J] result of work on energies
     block: Vector  # the memory of all fields of the state
-    kept_block: Matrix  # (kept, block) states of a single robot with their contacts
+    kept_blocks: Matrix  # (kept, block) states of a single robot with their contacts
 
 
 class FleetInputs(NamedTuple):
