@@ -17,7 +17,6 @@ from ..checks import (
     NONNEGATIVE,
     NOTHING,
     POSITIVE,
-    SWITCH,
     argument,
     check_labels,
     either,
@@ -40,26 +39,17 @@ T = TypeVar("T")
 EXACT = 1e-9  # error of the length of quaternions after integration: rounding errors
 ROUNDED = 1e-3  # error of the length of quaternions written with four digits
 
-INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
+INTEGRATOR = one_of(("semi-implicit", "rk4", "midpoint"))
+ON_FAILURE = one_of(("raise", "stop", "reset"))
 
 SECONDS = POSITIVE.worded("a positive number of seconds")
 DURATION = NONNEGATIVE.worded("zero or more seconds")
 ROBOT = object_of(Robot)
 
 
-def check_step(dt: float, integrator: str) -> None:
-    argument("dt", dt, SECONDS)
-    check_choice("integrator", integrator, INTEGRATORS)
-
-
 def check_robot(owner: str, robot: object) -> None:
     """Raise TypeError, with what to write, for any object but a robot."""
     argument(f"{owner}: robot", robot, ROBOT)
-
-
-def check_switches(**switches: object) -> None:
-    for name, value in switches.items():
-        argument(name, value, SWITCH)
 
 
 def check_options(name: str, options: object, kind: type) -> None:
@@ -111,11 +101,6 @@ def check_pairs(pairs: Sequence[tuple[int, int]], spheres: Sequence[ContactSpher
             raise ValueError(f"pair {(i, j)}: two points never touch; one needs a radius")
     if spheres and ground is None and not pairs:
         raise ValueError("the spheres have nothing to touch: give ground= or pairs=")
-
-
-def check_duration(duration: float, every: int) -> None:
-    argument("duration", duration, DURATION)
-    check_count("every", every, 1)
 
 
 def check_count(name: str, count: object, least: int) -> int:
@@ -186,10 +171,6 @@ def of_robots(name: str, x: object, size: tuple[int, ...], robots: int) -> Array
             more = " (joint forces; steps=... is the number of steps, and dt=... of the Simulation their length)"
         raise ValueError(f"{name} must have shape {wanted} or {many}{more}; got {x.shape}")
     return x
-
-
-def check_choice(name: str, choice: object, choices: Sequence[str]) -> None:
-    argument(name, choice, one_of(choices))
 
 
 Controller = Callable[[float, Array, Array], Any]

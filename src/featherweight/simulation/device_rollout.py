@@ -19,11 +19,11 @@ from ..engine.devices import place_of
 from ..engine.loops.kernels import Layout, MachineCall
 from ..engine.program import CoreShape, Input, Output
 from .arguments import check_inputs, numbers
-from .failure import SimulationError
 from .fleet import Fleet, Inputs
 from .fleet_loop import keep, run
 from .robot_tables import calls_of_robot
-from .stage_records import CallsOfRobot, FleetArrays, FleetInputs, RobotStages, VariedArrays, plan_of
+from .stage_records import CallsOfRobot, FleetArrays, FleetInputs, RobotStages, VariedArrays
+from .step_failures import SimulationError
 from .step_status import NO_ROOM, TAKEN
 
 Rows = Sequence[tuple[int, int]]  # arrays on a device: address of the first row, and row stride in elements
@@ -167,7 +167,7 @@ class RolloutOnDevice:
 
         states = arrays.states._replace(
             q=dense("q", (robot.nq,), own=True),
-            plan=plan_of(self.steps, self.every),
+            plan=np.array([self.steps, self.every, 0]),
             **{
                 f"kept_{y.name}": there((count, *y.shape), address)
                 for y, (address, _) in zip(self.program.outputs, rows[len(given) :], strict=True)

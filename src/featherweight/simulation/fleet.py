@@ -23,12 +23,9 @@ from ..engine.threads import processors, share_out
 from ..model.model_sensors import OF_LAST_STEP
 from .arguments import of_robots
 from .contact_arrays import ContactArrays, SpreadImpulses
-from .failure import SimulationError
-from .first_inputs import FirstInputs
 from .fleet_loop import ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
 from .fleet_vectors import FleetVectors
-from .overlaps import overlaps, warn_of_overlaps
 from .plant import Plant
 from .robot_tables import StagesTable, new_stages, stages_table
 from .sensor_history import SensorHistory
@@ -47,10 +44,10 @@ from .stage_records import (
     FleetStates,
     RobotStages,
     VariedArrays,
-    plan_of,
 )  # fmt: skip
+from .starts import FirstInputs, overlaps, warn_of_overlaps
 from .state import Field, State, StateLayout, time_of
-from .step_failures import Failure
+from .step_failures import Failure, SimulationError
 from .step_status import NO_ROOM, TAKEN
 
 ROOM = 16  # initial room for contacts of a robot
@@ -302,7 +299,7 @@ class Fleet:
             FleetStates(
                 **(nothing | states), active=np.ones(robots, bool), taken=np.zeros(robots, np.int64),
                 status=np.zeros(robots, np.int64), culprit=np.zeros(robots, np.int64), symptoms=np.zeros((robots, 3)),
-                plan=plan_of(), order=np.arange(robots),
+                plan=np.array([1, 1, 0]), order=np.arange(robots),
                 energy=np.zeros(robots), block=block, kept_blocks=none,
             ),
             FleetInputs(

@@ -18,14 +18,20 @@ from ..model.types import Actuator
 from ..robot.robot import Robot
 from .arguments import states
 from .contact_stage import ContactStage
-from .defaults import law_of, shapes_have_something_to_touch, warn_of_explicit_drives
 from .forces import BY_VELOCITY, drive_armature
 from .forces_at_joints import ForcesAtJoints, forces_at_joints
 from .implicit_drives import has_implicit_drives
 from .inverse_weights import weights_of_dofs
-from .joint_limits import JointLimits
 from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
-from .simulation_options import REFUSE, ContactOptions, JointOptions
+from .simulation_options import (
+    REFUSE,
+    ContactOptions,
+    JointOptions,
+    law_of,
+    shapes_have_something_to_touch,
+    warn_of_explicit_drives,
+)
+from .starts import JointLimits
 from .step_model import StepModel
 
 CLOSED = 1e-6  # [m, sines of angles] greatest opening of loops at a start

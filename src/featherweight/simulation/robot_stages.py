@@ -30,7 +30,6 @@ from ..engine.loops.kernels import call_machine, lanes
 from ..model.tree import FLOATING, PLANAR
 from ..robot.tendons.lengths import write_drift
 from .adhesion import add_adhesion
-from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work, mean_work
 from .implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (
     RK4,
@@ -85,6 +84,10 @@ from .step_status import (
 WITH_ROWS, OF_BODIES, OF_SETS, BY_INVERSE = range(4)  # kinds of Delassus matrices in `ContactInertiaRecord`
 UNKNOWN = -1  # number of contacts that count, before redundant ones are left out
 LEAST_GAP = 1e-14  # [m] rounding error of positions
+SLOW = 0.02  # [rad, m] motion of all joints in a step below which there is no check: velocity products are small
+FARTHEST = 100.0  # [rad, m] motion of a joint in a step beyond which the simulation diverges: 16 turns in one step
+GAINED = 0.05  # allowed gain of energy relative to the sum of the kinetic energies before and after
+ROUNDING = 1e-12  # rounding error relative to the potential energy
 
 
 def move_freely(s: RobotStages) -> int:
@@ -543,7 +546,7 @@ def limits_are_attainable(s: RobotStages) -> bool:
 
 
 def judge_end(s: RobotStages) -> int:
-    """Check that the end of the step is finite and that no energy was gained (see `energy_guard`)."""
+    """Check that the end of the step is finite and that no energy was gained (see `excess`)."""
     step, h = s.step, s.numbers.step
     if not all_finite(step.end):
         return NO_VELOCITY_AFTER_STEP
@@ -576,15 +579,21 @@ def all_finite(x: Vector) -> bool:
 
 
 # energy
+#
+# Gravity and springs have potentials; other forces at joints are known; contacts, limits, friction and dampers only dissipate.
+# Energy gained beyond their work is an error of a step that is too long: of order (h v)² for smooth motion, arbitrary after
+# impacts or for bodies that turn by a large part of a radian. The guard does not see the work of given forces, such as those of
+# a controller with gains too high for the step, which makes a joint oscillate with growing speed: so velocities are bounded.
 
 
 def excess(s: RobotStages) -> float:
-    """Return `excess_energy` of the step; cancel the displacement of bodies if it would increase their speed."""
+    """Return the gain of energy beyond the allowed gain of a step [J].
+
+    The displacement that separates bodies may lift them; it is left out if it would increase their speed.
+    """
     step = s.step
-    kinetic_before, potential_before = energies(s, s.state.q, s.state.v)
-    work = greatest_work_from(s)
+    before, work, stored = energies(s, s.state.q, s.state.v), greatest_work_from(s), s.touching.report[STORED]
     kinetic, potential = energies(s, step.ahead, step.end)
-    stored = s.touching.report[STORED]
     potential += stored
     if greatest_of(step.displacement) > 0.0:
         if write_arrival(s, False) != TAKEN:
@@ -594,17 +603,28 @@ def excess(s: RobotStages) -> float:
             copy(step.end, step.straight_end)
         straight, potential = energies(s, step.straight, step.straight_end)
         potential += stored
-        least = s.numbers.least_energy
-        if not excess_energy((kinetic_before, kinetic), (potential_before, potential), work, least) <= 0.0:
+        if not excess_energy(before, (kinetic, potential), work, s.numbers.least_energy) <= 0.0:
             copy(step.straight, step.ahead)
             copy(step.straight_end, step.end)
             clear(step.displacement)
             kinetic = straight
-    return excess_energy((kinetic_before, kinetic), (potential_before, potential), work, s.numbers.least_energy)
+    return excess_energy(before, (kinetic, potential), work, s.numbers.least_energy)
+
+
+def excess_energy(before: tuple[float, float], after: tuple[float, float], work: float, least: float) -> float:
+    """Return the excess for kinetic and potential energies before and after the step, and the greatest work [J].
+
+    `least` is the energy that a body gains by falling for one step, a lower bound of errors of a step.
+    """
+    gained = after[0] - before[0] + (after[1] - before[1]) - work
+    return gained - GAINED * (before[0] + after[0]) - least - ROUNDING * (abs(before[1]) + abs(after[1]))
 
 
 def greatest_work_from(s: RobotStages) -> float:
-    """Return the most that forces of users and drives may have done in the step [J]."""
+    """Return the most that forces of users and drives may have done in the step [J].
+
+    That is the work at the velocity of either end, or at their mean, as that of a spring or a stiff drive over a long step.
+    """
     step, p, h, v = s.step, s.point, s.numbers.step, s.state.v
     acting = step.acting
     copy(p.given, acting)  # at the start
@@ -617,8 +637,8 @@ def greatest_work_from(s: RobotStages) -> float:
         copy(p.given, acting)  # forces at the start would be far greater than those that act
     work = 0.0
     for i in range(len(p.given)):
-        at_ends = greatest_work(p.given[i], v[i], step.end[i], h)
-        work += max(at_ends, mean_work((acting[i], p.given[i]), v[i], step.end[i], h))
+        at_mean = 0.25 * h * (acting[i] + p.given[i]) * (v[i] + step.end[i])
+        work += max(greatest_work(p.given[i], v[i], step.end[i], h), at_mean)
     if not s.state.given[WITH_FORCES] and len(s.drag.placement) == 0:
         return work
     be_at(s, s.state.q, v)  # joint forces equivalent to forces on bodies and wind
@@ -627,3 +647,8 @@ def greatest_work_from(s: RobotStages) -> float:
     for i in range(len(p.given)):
         work += greatest_work(p.load[i] - step.load[i], v[i], step.end[i], h)
     return work
+
+
+def greatest_work(force: float, start: float, end: float, h: float) -> float:
+    """Return the greatest work of a joint's force in a step [J], for its velocities at the start and the end."""
+    return h * max(force * start, force * end, 0.0)

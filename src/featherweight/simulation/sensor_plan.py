@@ -37,8 +37,7 @@ from . import sensor_records as records
 from .contact_stage import ContactStage
 from .controllers import parts_of
 from .scene import Ground
-from .sensor_records import NONE, Channels, SensorRecords, stacked
-from .sensor_zones import zones_of
+from .sensor_records import NONE, Channels, SensorRecords, stacked, zones_of
 from .step_model import StepModel
 
 K = SensorKind

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Booleans
-from ..checks import FINITE, WHOLE, PositiveCount, argument, checked
+from ..checks import FINITE, NOTHING, SWITCH, WHOLE, PositiveCount, argument, checked, either
 from ..engine.backends.host_arrays import TYPES
 from ..engine.exclusive import Use, exclusive
 from ..engine.function import CompiledFunction
@@ -28,17 +28,17 @@ from ..robot.trajectory import Trajectory
 from ..summaries import Several, SeveralListed
 from .arguments import (
     CONTROLLER,
+    DURATION,
+    INTEGRATOR,
+    ON_FAILURE,
+    SECONDS,
     Controller,
-    check_choice,
     check_count,
-    check_duration,
     check_inputs,
     check_options,
     check_out,
     check_pairs,
     check_robot,
-    check_step,
-    check_switches,
     chosen_robots,
     ground_of,
     named_configuration,
@@ -49,22 +49,19 @@ from .arguments import (
     warn_of_scalar_first,
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
-from .defaults import of_the_file, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, products, step_derivatives, way_of
 from .fleet import Fleet, Inputs
 from .fleet_slopes import Way
 from .forces_at_joints import ForcesAtJoints
-from .observers import Observer, Pictures, SimulationView
-from .parameter_derivatives import parameter_derivatives
 from .plant import Touchable, plant_of
-from .recording import Recording, controlled, read_only
+from .recording import Observer, Pictures, Recording, SimulationView, controlled, read_only
 from .scene import ContactSphere, Ground
-from .sensor_readings import SensorReadings
-from .simulated_sensors import SimulatedSensors
-from .simulation_options import ContactOptions, JointOptions
+from .sensed_robots import SensorReadings
+from .sensor_measures import SimulatedSensors
+from .simulation_options import ContactOptions, JointOptions, of_the_file, warn_of_what_is_left_out
 from .state import State
 from .step_function import StepFunction
-from .variation import varied_arrays
+from .variation import parameter_derivatives, varied_arrays
 
 
 class Rollout(RobotState):
@@ -82,7 +79,6 @@ class Rollout(RobotState):
 
 
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
-ON_FAILURE = ("raise", "stop", "reset")
 TIME = FINITE.worded("a finite number of seconds")
 CONSTANT = "robot", "dt", "integrator", "forces", "ground", "on_failure", "_options"
 NOT_ASSIGNED = {
@@ -154,7 +150,7 @@ class Simulation(SuggestsNames):
     Ctrl-C interrupts a simulation between two steps; time and state then belong together.
 
     A step fails if its result is not finite. With rigid contacts, it also fails if the energy grows without the work of a
-    force, by more than 5 % of the sum of the kinetic energies before and after the step (see `energy_guard`). The step is then
+    force, by more than 5 % of the sum of the kinetic energies before and after the step. The step is then
     too long for the speeds. "semi-implicit" evaluates velocity products at the start of the step. For bodies that tumble at w,
     this error adds some (h w)² of their energy in each step. If h w approaches 0.1 rad, choose "rk4", "midpoint" or a shorter
     step.
@@ -192,7 +188,8 @@ class Simulation(SuggestsNames):
         check_robot("Simulation", robot)
         robot.require_dynamics("Simulation")
         dt, integrator = of_the_file(robot, dt, integrator)
-        check_step(dt, integrator)
+        argument("dt", dt, SECONDS)
+        argument("integrator", integrator, INTEGRATOR)
         if isinstance(contact, str):
             contact = ContactOptions(law=contact)
         check_options("contact", contact, ContactOptions)
@@ -202,18 +199,13 @@ class Simulation(SuggestsNames):
         if isinstance(actuators, PD):
             actuators = actuators.actuators(j for j in robot.joints if j.independent)
         actuators = parts_of(Actuator, "actuators", robot.actuators if actuators is None else actuators, "Actuator(...)")
-        check_switches(root_forces=root_forces, **({} if shapes is None else {"shapes": shapes}))
+        argument("root_forces", root_forces, SWITCH)
+        argument("shapes", shapes, either([SWITCH, NOTHING]))
         check_pairs(pairs, spheres, ground)
-        check_choice("on_failure", on_failure, ON_FAILURE)
+        argument("on_failure", on_failure, ON_FAILURE)
         check_threads("Simulation", threads)
-        self._options: dict[str, Any] = {
-            "spheres": spheres,
-            "pairs": pairs,
-            "shapes": shapes,
-            "contact": contact,
-            "joints": joints,
-        }
-        self._options["actuators"] = None if tuple(actuators) == tuple(robot.actuators) else actuators
+        own = None if tuple(actuators) == tuple(robot.actuators) else actuators
+        self._options = dict(spheres=spheres, pairs=pairs, shapes=shapes, contact=contact, joints=joints, actuators=own)
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         touchable = Touchable(spheres, pairs, ground, shapes)
         self._plant = plant = plant_of(robot, actuators, float(dt), integrator, touchable, contact, joints)
@@ -268,7 +260,7 @@ class Simulation(SuggestsNames):
         check_threads("Simulation", threads)
         copied = copy.deepcopy(self)
         if on_failure is not None:
-            check_choice("on_failure", on_failure, ON_FAILURE)
+            argument("on_failure", on_failure, ON_FAILURE)
             vars(copied)["on_failure"] = copied._fleet.on_failure = on_failure
         if threads is not None:
             copied._fleet.threads = threads
@@ -625,7 +617,8 @@ class Simulation(SuggestsNames):
             motion = sim.run(0.1, lambda time, q, v: -2.0 * v)  # a controller returns joint forces
             motion.times, motion.q
         """
-        check_duration(duration, every)
+        argument("duration", duration, DURATION)
+        check_count("every", every, 1)
         argument("controller", controller, CONTROLLER)
         steps = round(duration / self.dt)
         if not steps and duration > 0.0:

@@ -1,4 +1,4 @@
-"""Failed steps: what a kernel notes of them, and the words that this makes."""
+"""Failed steps: what a kernel notes of them, the words that this makes, and the error."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Array, Vector
+from ..checks import checked
 from ..contact.impulses import greatest_of
 from ..contact.joint_rows import farthest_beyond
+from ..summaries import visible
 from . import step_status
 from .contact_stage import ContactStage
-from .failure import SimulationError
 from .smooth_motion import MIDPOINT_ITERATIONS, energies
 from .stage_records import ALLOWED, FOUND, RESIDUAL, RobotStages
 from .step_model import StepModel
@@ -186,3 +187,25 @@ class Failure(NamedTuple):
             return "they close only in another assembly than that of the start"
         loop, unit = model.robot.step_functions.loop_of_residual(self.culprit)  # type: ignore[attr-defined]
         return f"{left:.3g} {unit} of {loop!r} is left open"
+
+
+class SimulationError(RuntimeError):
+    """A time step that fails. The state is the one before the step.
+
+    `what` is the message without time and robot; `time` [s] is the time of that state; `robot` is the number in a batch (0 for
+    a single robot).
+    """
+
+    @checked
+    def __init__(self, what: str, time: float, robot: int = 0, batch: int = 1) -> None:
+        where = f" in robot {robot} of {batch}" if batch > 1 else ""
+        what = visible(what)
+        super().__init__(f"at t = {time:.9g} s{where}: {what}; the state before this step is kept")
+        self.what = what
+        self.time = time
+        self.robot = robot
+        self._batch = batch
+
+    def __reduce__(self) -> tuple[type[SimulationError], tuple[str, float, int, int]]:
+        """Return the arguments, because copies and pickles otherwise take the message as the first of them."""
+        return type(self), (self.what, self.time, self.robot, self._batch)

@@ -12,11 +12,10 @@ from ..engine.compilation_messages import Wait
 from ..model.expansion import CURVED
 from ..model.types import EXPLICIT_EULER, JointType, controls_of
 from ..robot.robot import Robot
-from .defaults import law_of
 from .forces import BY_VELOCITY, NO_ARMATURE
 from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import has_implicit_drives
-from .simulation_options import PART, ContactOptions
+from .simulation_options import PART, ContactOptions, law_of
 from .smooth_motion import middle_armature
 
 IMPLICIT = "implicit", "implicitfast"  # integrators of files that evaluate the damping of drives at the end of a step
