@@ -130,7 +130,6 @@ def check_inputs(inputs: Iterable[tuple[str, Any, tuple[int, ...]]], robots: int
 
 
 def check_out(out: Any, shapes: Sequence[tuple[int, ...]]) -> None:
-    """Check arrays for the states of a rollout."""
     right = isinstance(out, tuple | list) and len(out) == len(shapes)
     for x, shape in zip(out, shapes, strict=True) if right else ():
         right &= isinstance(x, np.ndarray) and x.shape == shape and x.dtype == np.float64

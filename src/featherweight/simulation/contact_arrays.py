@@ -49,7 +49,6 @@ class ContactArrays(NamedTuple):
         return self.candidate[robot, :k], self.point[robot, :k], self.impulse[robot, :k]
 
     def of(self, which: Array | Sequence[int] | slice) -> ContactArrays:
-        """Return the contacts of some robots."""
         return ContactArrays(self.counts[which], self.candidate[which], self.point[which], self.impulse[which])
 
     def together(self, which: Array | Sequence[int] | slice, step: float) -> ManyContacts:

@@ -142,7 +142,6 @@ class ContactStage:
 
     @property
     def excluded(self) -> list[Links]:
-        """Links of the excluded pairs."""
         first = self.scene.first[~self.scene.enabled]
         return list(dict.fromkeys(self.touching.links[c] for c in first))
 

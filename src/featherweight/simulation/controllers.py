@@ -96,7 +96,6 @@ def circle_of(a: Actuator) -> float:
 
 
 def states_of(a: Actuator) -> tuple[int, ...]:
-    """Return the kinds of the states of a drive with a servo."""
     if a.servo is None:
         return ()
     m, s = a.motor, a.servo
@@ -108,7 +107,6 @@ def states_of(a: Actuator) -> tuple[int, ...]:
 
 
 def controllers_of(actuators: Sequence[Actuator], step: float) -> Controllers:
-    """Return the controllers of drives for a step [s]."""
     drive = control = state = 0
     rows = []
     for a in actuators:

@@ -226,7 +226,6 @@ class Fleet:
 
     @property
     def time(self) -> float:
-        """The time of the states [s]."""
         states = self.arrays.states
         time: float = time_of(states.set_time.item(0), states.steps.item(0), states.set_step.item(0), self.model.h)
         return time
@@ -239,7 +238,6 @@ class Fleet:
         return times
 
     def set_time(self, time: float) -> None:
-        """Set the time of the states, which go on."""
         self.revision += 1
         states = self.arrays.states
         states.set_time[:], states.set_step[:] = time, states.steps
@@ -260,7 +258,6 @@ class Fleet:
             self.restore(before)
 
     def reset_some(self, which: int | Array, q: Array, v: Array) -> None:
-        """Restart the robots numbered `which`, at states (some, ..)."""
         self.revision += 1
         states, contacts = self.arrays.states, self.arrays.contacts
         states.q[which], states.v[which] = q, v
@@ -359,7 +356,6 @@ class Fleet:
         self._ready = True
 
     def _table(self) -> StagesTable:
-        """Return new stages for one thread."""
         try:
             return self._tables.pop()
         except IndexError:
@@ -413,11 +409,9 @@ class Fleet:
 
     @property
     def opened(self) -> float:
-        """The greatest opening of loops in the last step, before they were closed."""
         return float(self.arrays.states.opened.max())
 
     def put(self, q: Matrix, v: Matrix) -> None:
-        """Continue from other states."""
         self.revision += 1
         states = self.arrays.states
         states.q[:], states.v[:], states.deepest[:] = q, v, self.model.deepest_start
@@ -426,7 +420,6 @@ class Fleet:
     # results of the last step
 
     def contact_arrays(self) -> ContactArrays:
-        """Return the contacts of all robots."""
         c = self.arrays.contacts
         return ContactArrays(c.counts, c.candidate, c.point, c.force)
 
@@ -439,7 +432,6 @@ class Fleet:
 
     @cached_property
     def _spread(self) -> SpreadImpulses:
-        """The impulses of the last step."""
         return self.spread(self.arrays.contacts)
 
     def spread(self, contacts: FleetContacts) -> SpreadImpulses:
@@ -461,7 +453,6 @@ class Fleet:
         return raw._replace(impulse=impulse)
 
     def contact_wrenches(self) -> Tensor:
-        """Return impulses (robots, nbodies, 6) of contacts on bodies."""
         wrenches, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self.arrays.contacts
         if len(self.q) > 1:
             wrenches[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0)
@@ -470,7 +461,6 @@ class Fleet:
         return wrenches
 
     def row_impulses(self) -> Matrix:
-        """Return impulses (robots, n) of limits and dry friction."""
         impulses: Matrix = self.arrays.states.last_row @ self.contacts.signs
         return impulses
 
@@ -523,7 +513,6 @@ class Fleet:
         return fit
 
     def _allow_external(self) -> None:
-        """Prepare for forces on bodies."""
         self._external, self._ready = True, False
         self._tables.clear()
 
@@ -622,7 +611,6 @@ class Fleet:
                 pass
 
     def state(self, history: SensorHistory | None = None) -> State:
-        """Return a copy of the states of all robots."""
         return State(
             self.layout, self.block.copy(), self.single, history, self.contacts.scene.enabled.copy() if self._drawn else None
         )
@@ -746,7 +734,6 @@ class Fleet:
             self._work(RUN, i, i + 1)
 
     def _failure(self, i: int) -> SimulationError:
-        """Return the error of the last step of robot i."""
         x = self.arrays.states
         failure = Failure(int(x.status[i]), int(x.culprit[i]), x.symptoms[i], x.q[i], float(self.times[i]), i, len(x.q))
         return failure.error(self.model, self.contacts)

@@ -66,7 +66,6 @@ class Plant:
 
     @cached_property
     def holds_rigidly(self) -> bool:
-        """Return whether contacts and limits are rigid."""
         return self.contacts.settings.law == RIGID
 
     @cached_property
@@ -105,7 +104,6 @@ def plant_of(
     contact: ContactOptions,
     joints: JointOptions,
 ) -> Plant:
-    """Return the plant of a robot for steps [s]."""
     forces = forces_at_joints(robot, actuators, step)
     model = StepModel(robot, step, integrator, forces, joints.passive and forces.smooth, contact)
     if model.has_drives and not model.driven:

@@ -60,7 +60,6 @@ class Recording:
         return self._recorder.trajectory(robot, joint_names(robot), self.fleet.plant.ground)
 
     def _now(self) -> Recorded:
-        """Return the states of many robots."""
         fleet, (q, v) = self.fleet, self.fleet.seen
         _, points, impulses = fleet.contacts_of(0)
         return Recorded.of_one(fleet.time, q.copy(), v.copy(), points.copy(), impulses / fleet.model.h)
@@ -102,7 +101,6 @@ def controlled(fleet: Fleet, controller: Controller, control: Any) -> tuple[Any,
 
 
 def read_only(x: Array) -> Array:
-    """Return a read-only copy of a state, which later steps do not change."""
     copied = x.copy()
     copied.setflags(False)  # type: ignore[call-arg]  # `write`, by position, in half the time
     return copied

@@ -29,6 +29,7 @@ from ..contact.patches import PatchWork, copy_contact, move_behind, reduce_patch
 from ..engine.loops.kernels import call_machine, lanes
 from ..model.tree import FLOATING, PLANAR
 from ..robot.tendons.lengths import write_drift
+from . import step_status
 from .adhesion import add_adhesion
 from .implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (
@@ -67,19 +68,7 @@ from .stage_records import (
     RobotStages,
     TouchingRecord,
 )
-from .step_status import (
-    GAIN,
-    LIMIT,
-    NO_CONFIGURATION,
-    NO_PLACEMENT,
-    NO_ROOM,
-    NO_VELOCITY,
-    NO_VELOCITY_AFTER_STEP,
-    TAKEN,
-    TOO_DEEP,
-    TOO_FAST,
-    UNSOLVED,
-)
+from .step_status import TAKEN
 
 WITH_ROWS, OF_BODIES, OF_SETS, BY_INVERSE = range(4)  # kinds of Delassus matrices in `ContactInertiaRecord`
 UNKNOWN = -1  # number of contacts that count, before redundant ones are left out
@@ -91,13 +80,12 @@ ROUNDING = 1e-12  # rounding error relative to the potential energy
 
 
 def move_freely(s: RobotStages) -> int:
-    """Compute the velocity without contacts."""
     clear(s.step.displacement)
     status = integrate_smoothly(s)
     if status != TAKEN:
         return status
     copy(s.step.free, s.step.after)
-    return TAKEN if all_finite(s.step.free) else NO_VELOCITY
+    return TAKEN if all_finite(s.step.free) else step_status.NO_VELOCITY
 
 
 def detect(s: RobotStages) -> int:
@@ -114,16 +102,16 @@ def detect(s: RobotStages) -> int:
     call_machine(s.calls.placement)
     call_machine(s.calls.velocity)
     if not all_finite(t.kinematics.velocity[0]) or not all_finite(t.kinematics.placement[0, 0]):
-        return NO_PLACEMENT
+        return step_status.NO_PLACEMENT
     count = find_touching(t)
     t.counts[FOUND] = count
     if count < 0:
-        return NO_ROOM
+        return step_status.NO_ROOM
     deepest = s.numbers.max_penetration
     for c in range(count):
         deepest = max(deepest, -t.contacts.gap[c])
     if deepest > t.deepest[0] and t.model.settings.depth_bounded:
-        return TOO_DEEP
+        return step_status.TOO_DEEP
     t.deepest[0] = deepest  # bodies that overlapped at the start are still being separated
     stick(s)
     return TAKEN
@@ -277,7 +265,7 @@ def solve_for_impulses(s: RobotStages) -> int:
     report[RESIDUAL], report[ALLOWED] = done.residual, done.allowed
     report[NEWTON_STEPS], report[INTERIOR_STEPS] = done.newton_steps, done.interior_steps
     report[PARTING], report[STORED], report[INEXACT] = done.parting, done.stored, done.inexact
-    return TAKEN if done.residual <= done.allowed else UNSOLVED
+    return TAKEN if done.residual <= done.allowed else step_status.UNSOLVED
 
 
 def leave_out_redundant(t: TouchingRecord, gravity: float) -> None:
@@ -364,7 +352,6 @@ def drives_pass(s: RobotStages) -> bool:
 
 
 def first_contacts(contacts: ContactPoints, k: int) -> ContactPoints:
-    """Return the first k contacts."""
     c = contacts
     return ContactPoints(c.candidate[:k], c.a[:k], c.b[:k], c.point[:k], c.normal[:k], c.gap[:k])
 
@@ -393,7 +380,6 @@ def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -
 
 
 def way_to_impulses(s: RobotStages) -> int:
-    """Return the kind of Delassus matrix for the impulses."""
     calls, near = s.calls, s.touching.counts[NEAR] > 0
     if near:
         return WITH_ROWS if calls.delassus_with_rows.address != 0 else BY_INVERSE
@@ -456,7 +442,6 @@ def part(s: RobotStages) -> None:
 
 
 def apply_impulses(s: RobotStages) -> None:
-    """Change the velocity by impulses."""
     step, h, impulses = s.step, s.numbers.step, s.touching.impulses
     if s.calls.contact_factor.address != 0 and not s.numbers.settles:
         for i in range(len(step.after)):
@@ -549,21 +534,20 @@ def judge_end(s: RobotStages) -> int:
     """Check that the end of the step is finite and that no energy was gained (see `excess`)."""
     step, h = s.step, s.numbers.step
     if not all_finite(step.end):
-        return NO_VELOCITY_AFTER_STEP
+        return step_status.NO_VELOCITY_AFTER_STEP
     if not all_finite(step.ahead):
-        return NO_CONFIGURATION
+        return step_status.NO_CONFIGURATION
     if not limits_are_attainable(s):
-        return LIMIT
+        return step_status.LIMIT
     farthest = max(h * greatest_of(step.after), greatest_of(step.displacement))
     if farthest <= SLOW:
         return TAKEN
     if s.touching.model.settings.law == RIGID and not excess(s) <= 0.0:  # springs of MuJoCo's contact law add energy
-        return GAIN
-    return TOO_FAST if farthest > FARTHEST else TAKEN
+        return step_status.GAIN
+    return step_status.TOO_FAST if farthest > FARTHEST else TAKEN
 
 
 def arrive(s: RobotStages) -> None:
-    """Continue from the end of the step."""
     copy(s.step.ahead, s.state.q)
     copy(s.step.end, s.state.v)
     copy(s.step.act, s.state.act)
@@ -571,7 +555,6 @@ def arrive(s: RobotStages) -> None:
 
 
 def all_finite(x: Vector) -> bool:
-    """Return whether all numbers are finite."""
     finite = True
     for y in x:
         finite = bool(finite and abs(y) < inf)

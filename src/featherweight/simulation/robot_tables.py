@@ -306,7 +306,6 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
 
 
 def _passes(stage: ContactStage, n: int, room: int) -> PassWork:
-    """Return workspace for contacts that are solved in passes."""
     dofs, rows = stage.joint_dofs.astype(np.int64), len(stage.model.rows.joint)
     return pass_work(len(stage.bodies), dofs, n, room, rows, stage.coupling)
 

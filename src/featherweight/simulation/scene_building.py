@@ -156,7 +156,6 @@ def of_one_robot(a: Shape, b: Shape, roots: dict[str | None, str | None]) -> boo
 
 
 def sphere_part(robot: Robot, s: ContactSphere) -> ScenePart:
-    """Return a sphere or point in its body's frame of the file."""
     f = robot.frame(s.frame)
     if f.body is None:
         raise ValueError(f"the {_kind(s)} on {frame_name(s.frame)!r} is fixed to the world: only moving bodies can touch")
@@ -176,7 +175,6 @@ def check_pair(spheres: Sequence[ContactSphere], things: Sequence[ScenePart], i:
 
 
 def ground_part(ground: Plane | HeightField) -> ScenePart:
-    """Return the ground of a simulation."""
     surface = "the ground", ground.friction, ground.restitution
     if isinstance(ground, HeightField):
         return ScenePart(HEIGHTS, None, np.eye(4), (0.0, 0.0, 0.0), 0.0, *surface, field=ground)

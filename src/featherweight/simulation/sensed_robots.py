@@ -39,7 +39,6 @@ class SensedRobots:
         self._use(fleet.arrays)
 
     def _use(self, home: FleetArrays) -> None:
-        """Use other arrays of the fleet."""
         plan, states = self.plan, home.states
         functions = [f for f in (plan.frames_function, plan.joints_function) if f]
         self.robots, remembered = len(states.q), len(states.before_q)
@@ -142,7 +141,6 @@ class SensedRobots:
 
 
 def _call(function: CompiledFunction[Any] | None, *arrays: Array) -> MachineCall:
-    """Return the call of a function for the first robot."""
     return NO_CALL if function is None else machine_call(function, *(x[0] for x in arrays))
 
 
@@ -184,7 +182,6 @@ class SensorReadings(np.ndarray[Any, np.dtype[np.float64]]):
         return plain[..., self.names[which]]
 
     def keys(self) -> list[str]:
-        """Return the names of all sensors, in order."""
         return list(self.names)
 
     def __repr__(self) -> str:

@@ -83,7 +83,6 @@ def write_turning(s: SensorRecords, k: int, q1: Vector, v1: Vector, then: Instan
 
 
 def measure(x: SensedFleet, many: FleetArrays, i: int) -> None:
-    """Measure the sensors of a robot."""
     s, out, channel = x.records, x.readings[i], x.channels[i]
     if s.reads_drives:
         write_drive_forces(x, many, i)

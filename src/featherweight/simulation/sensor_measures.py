@@ -47,8 +47,6 @@ def rangefinder(robots: SensedRobots, s: ModelSensor) -> Array:
 
 
 class Rays(NamedTuple):
-    """The rays of all sensors."""
-
     origin: Matrix  # (rays, 3) in the frame of the sensor
     direction: Matrix  # (rays, 3) unit vectors
     frame: Integers  # (rays,) number of the frame
@@ -247,7 +245,6 @@ class SimulatedSensors:
         self.history: SensorHistory | None = None
 
     def copied(self, fleet: Fleet) -> SimulatedSensors:
-        """Return the sensors of a copy of the fleet, with the same samples."""
         other = SimulatedSensors(fleet)
         other.history = self.history and self.history.copy()
         return other
@@ -302,7 +299,6 @@ class SimulatedSensors:
         return (q, v), failed
 
     def sample(self, tau: Any, control: Any, external: Any, steps: int) -> None:
-        """Take steps, and store samples."""
         for _ in range(steps):
             self._sample_step(tau, control, external)
 

@@ -292,7 +292,6 @@ class SensorPlan:
         return known[0] if known else len(self.frames) - 1
 
     def camera(self, on: Sensed | None) -> Camera:
-        """Return the camera that a sensor names."""
         return next(c for c in self.robot.cameras if on is not None and c.name == on.name)
 
     def frame(self, s: ModelSensor, quantity: int, axes: str = "reference") -> None:
@@ -321,7 +320,6 @@ class SensorPlan:
     # subtrees of bodies
 
     def subtree(self, s: ModelSensor, quantity: int) -> None:
-        """Record the motion of a subtree."""
         self.now = max(self.now, PLACED if quantity == records.CENTER else MOVING)
         self._add(records.SubtreeSensors, quantity=quantity, column=s.slice.start, **self._range_of(s.parts))
 
@@ -413,6 +411,5 @@ RECORDS: dict[SensorKind, Record] = {
 
 
 def name_of(s: ModelSensor) -> str:
-    """Return the joint, tendon or actuator of a sensor."""
     assert s.sensor.on is not None and s.sensor.on.name is not None
     return s.sensor.on.name

@@ -200,7 +200,7 @@ class Simulation(SuggestsNames):
             actuators = actuators.actuators(j for j in robot.joints if j.independent)
         actuators = parts_of(Actuator, "actuators", robot.actuators if actuators is None else actuators, "Actuator(...)")
         argument("root_forces", root_forces, SWITCH)
-        argument("shapes", shapes, either([SWITCH, NOTHING]))
+        argument("shapes", shapes, either([SWITCH, NOTHING]).worded("True or False"))
         check_pairs(pairs, spheres, ground)
         argument("on_failure", on_failure, ON_FAILURE)
         check_threads("Simulation", threads)

@@ -45,7 +45,6 @@ class JointLimits:
 
     @property
     def any(self) -> bool:
-        """Return whether any joint has a limit."""
         return len(self._rows) > 0
 
     def check(self, q: Array) -> None:
@@ -103,7 +102,6 @@ class JointLimits:
 
 
 def clamping_advice(robot: Robot) -> str:
-    """Return code that brings a configuration q within limits."""
     clamped = "numpy.clip(q, robot.lower, robot.upper)"
     return f"q = robot.close({clamped})" if robot.closed else f"q = {clamped}"
 
@@ -133,7 +131,6 @@ def overlaps_now(simulation: Any) -> list[Overlap]:
 
 
 def listed(found: list[Overlap]) -> str:
-    """Describe the first few overlaps."""
     texts = ", ".join(f"{x.names} by {x.depth:.3g} m" for x in found[:FEW])
     return texts + (f" and {len(found) - FEW} more" if len(found) > FEW else "")
 
@@ -193,6 +190,5 @@ class FirstInputs:
 
 
 def is_servo(a: Actuator) -> bool:
-    """Return whether a drive holds a position."""
     servo = a.servo is not None and a.servo.stiffness > 0.0
     return servo or (a.orientation is not None and a.orientation.stiffness > 0.0) or a.bias[1] < 0.0

@@ -134,7 +134,6 @@ class StepFunction:
         return leading, {n: np.asarray(x, kinds[n], order="C").reshape(robots, sizes[n]) for n, x in named.items()}
 
     def _state(self, rows: Mapping[str, Array]) -> State:
-        """Return the state of robots, with rotations of unit length."""
         rows = dict(rows, q=with_unit_rotations(self._simulation.robot, rows["q"]))
         return self._form.state(StateArrays(*(rows[name] for name in StateArrays._fields)))
 
@@ -150,7 +149,6 @@ def _products(matrices: Array, vectors: Array) -> Array:
 
 
 def _given(control: Array) -> Array | None:
-    """Return controls, or None for a robot that has none."""
     return control if control.shape[1] else None
 
 

@@ -78,7 +78,6 @@ class StepModel:
 
     @property
     def armature_varies(self) -> bool:
-        """Return whether the armature depends on the state."""
         return self.driven or self.bent or self.drives_damp
 
     @property
@@ -114,7 +113,6 @@ class StepModel:
         return [*q, *v, *(f"the state of actuator {x!r}" for x in owners), *tau, *(f"actuator {x!r}" for x in controls)]
 
     def joint_of(self, row: int) -> str:
-        """Return the name of the joint of a velocity (nv,)."""
         return next(j.name for j in self.robot.joints if j.v_slice.start <= row < j.v_slice.stop)
 
     def armature_rows(self) -> list[int]:
