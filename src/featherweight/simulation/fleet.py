@@ -452,13 +452,14 @@ class Fleet:
             impulse[i] = self._spread.of(i, i + 1)[0]
         return raw._replace(impulse=impulse)
 
-    def contact_wrenches(self) -> Tensor:
-        wrenches, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self.arrays.contacts
-        if len(self.q) > 1:
-            wrenches[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0)
-        elif c.counts.item(0) > 0:
-            wrenches[0, self.contacts.places] = c.wrench[0]
-        return wrenches
+    def contact_forces(self) -> Tensor:
+        """Return mean forces (robots, nbodies, 6) of contacts on bodies in the last step."""
+        forces, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self.arrays.contacts
+        if not self._lone:
+            forces[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0) / self.model.h
+        elif c.counts.item(0):
+            forces[:, self.contacts.places] = c.wrench / self.model.h
+        return forces
 
     def row_impulses(self) -> Matrix:
         impulses: Matrix = self.arrays.states.last_row @ self.contacts.signs

@@ -848,8 +848,8 @@ class Simulation(SuggestsNames):
 
         A row is force [N], and torque [N m] about the origin of the body's frame in the file, in that frame.
         """
-        forces = self._fleet.contact_wrenches() / self.dt
-        return np.asarray(forces[0] if self._fleet.single else forces)
+        forces = self._fleet.contact_forces()
+        return forces[0] if self._fleet.single else forces
 
     @property
     @exclusive
