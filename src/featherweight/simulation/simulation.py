@@ -102,58 +102,46 @@ class Simulation(SuggestsNames):
     The state is `time` [s], `q` (..., nq) and `v` (..., nv). For many robots at once, q and v have a leading axis. Quaternions
     in q must have unit length; lengths within 1e-3 of 1 are normalized.
 
-    A step takes `dt` seconds. The integrator first moves the robot as if it touched nothing. `integrator` is
-    "semi-implicit" (Euler, with damping and springs of joints evaluated at the end of the step), "rk4" or "midpoint" (implicit,
-    conserves energy). Impulses at contacts, joint limits and joints with dry friction then change the velocity; the solver
-    computes them by the contact law (see `impulses`). The defaults of `dt` and `integrator` are the robot file's values, or
-    1 ms and "semi-implicit" if the file has none.
+    A step takes `dt` seconds. `integrator` is "semi-implicit" (Euler, with damping and springs of joints evaluated at the end
+    of the step), "rk4" or "midpoint" (implicit, conserves energy); impulses at contacts, joint limits and joints with dry
+    friction then change the velocity. The defaults are the robot file's values, or 1 ms and "semi-implicit".
 
     The contact law is by default that of the robot's file: an MJCF file has MuJoCo's, by which contacts, limits and dry
-    friction yield; for other files and for robots built in Python, contacts are rigid. `contact="rigid"` makes contacts of MJCF
-    files rigid. By MuJoCo's law, "semi-implicit" and "rk4" steps are MuJoCo's, too: they evaluate springs and drives at the
-    start of the step.
+    friction yield, and whose steps evaluate springs and drives at their start; contacts of other robots are rigid.
 
     Contacts arise between the collision shapes of the robot's file and the file's floor, other shapes fixed to the world, and
     each other where the file's contact rules allow it. `ground`, a `Plane` or `HeightField`, adds a ground; True is the plane z
     = 0. Collision shapes take part if they have something to touch: those of a file without contact rules and without a floor
     only if `ground` or `shapes=True` is given. `shapes=False` leaves them out. `spheres` of the robot (points are spheres
-    without radius) touch the `ground`, and `pairs` of spheres, given by their numbers, touch each other. Two shapes of
-    one robot from a file without contact rules (URDF) never touch if they overlap in the file's configuration or at the start;
+    without radius) touch the `ground`, and `pairs` of spheres, by their numbers, each other. Two shapes of one robot from a
+    file without contact rules (URDF) never touch if they overlap in the file's configuration or at the start;
     `excluded_pairs` names their links. Other rigid bodies that overlap at the start are pushed apart at 1 m/s, with a
-    ModelWarning (see `overlaps` of `ContactOptions`). A ModelWarning also lists the contents of the file that are not
-    simulated.
+    ModelWarning. A ModelWarning also lists the contents of the file that are not simulated.
 
-    Without q, the robot starts in the initial configuration of its file (`Robot.start`).
+    Without q, the robot starts in the initial configuration of its file (`Robot.start`). `contact` (`ContactOptions`, or the
+    name of its `law`: "file", "rigid" or "compliant") and `joints` (`JointOptions`) change the law, and what acts at joints.
+    `actuators` default to the robot's; give a list, or position drives (`PD`). A semi-implicit step evaluates their stiffness
+    and damping at its end, except by MuJoCo's law. Each step ends with a correction that closes the loops of mechanisms;
+    `opened` is the residual of their constraints before it.
 
-    `contact` (`ContactOptions`, or the name of its `law`: "file", "rigid" or "compliant") chooses the contact law, lengths and
-    tolerances of contacts, and friction and restitution of surfaces that have none of their own. `joints` (`JointOptions`)
-    disables limits, dry friction, or damping and springs of the robot's joints. `actuators` default to the robot's actuators;
-    alternatively, give a list or position drives (`PD`). `step` takes their controls as an argument. A semi-implicit step
-    evaluates stiffness and damping of actuators at the end of the step, except by MuJoCo's law. Each step ends with a
-    correction that closes the loops of mechanisms; `opened` is the residual of their constraints before it.
-
-    A start may violate a rigid joint limit by at most 0.2 rad or m, and by at most the joint's range. A larger violation, up to
-    the largest one in a configuration of the robot's file, gives a ModelWarning. Any other start is a ValueError. The limit
-    holds the joint where it starts and moves it back at 1 rad/s or m/s. This motion is a displacement without velocity, which
-    moves no other joint faster than that. A limit that loops keep out of reach raises a SimulationError. Limits that yield
-    accept every start.
+    A start may violate a rigid joint limit by at most 0.2 rad or m, and by at most the joint's range; more, up to the largest
+    violation in a configuration of the robot's file, gives a ModelWarning, and any other start is a ValueError. The limit moves
+    the joint back at 1 rad/s or m/s, without velocity; a limit that loops keep out of reach raises a SimulationError. Limits
+    that yield accept every start.
 
     `on_failure` says how a simulation of many robots treats a robot whose step fails: "raise" raises a SimulationError, and no
     robot takes the step; "stop" stops the robot where it is; "reset" returns it to its initial state. `failed` marks these
     robots.
 
     Copies (`copy.copy`, `copy.deepcopy`, `pickle`) continue from the state at which they were made, with bitwise the same
-    results, and move independently. Observers (windows, for example) stay with the original.
-
-    One thread at a time may use a simulation. A call while another thread is in one raises RuntimeError: give each thread a
-    copy. Any thread may read `time`, `steps`, `q` and `v`. The controller and the observers of `run` may call the simulation.
-    Ctrl-C interrupts a simulation between two steps; time and state then belong together.
+    results. Observers (windows, for example) stay with the original. One thread at a time may use a simulation, and a call
+    while another thread is in one raises RuntimeError: give each thread a copy. Any thread may read `time`, `steps`, `q` and
+    `v`; the controller and the observers of `run` may call the simulation. Ctrl-C interrupts it between two steps.
 
     A step fails if its result is not finite. With rigid contacts, it also fails if the energy grows without the work of a
-    force, by more than 5 % of the sum of the kinetic energies before and after the step. The step is then
-    too long for the speeds. "semi-implicit" evaluates velocity products at the start of the step. For bodies that tumble at w,
-    this error adds some (h w)² of their energy in each step. If h w approaches 0.1 rad, choose "rk4", "midpoint" or a shorter
-    step.
+    force, by more than 5 % of the sum of the kinetic energies before and after the step: the step is too long for the speeds.
+    For bodies that tumble at w, "semi-implicit" adds some (h w)² of their energy in each step; if h w approaches 0.1 rad,
+    choose another integrator or a shorter step.
 
     Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
@@ -364,10 +352,9 @@ class Simulation(SuggestsNames):
         """The state as a value, which later steps do not change (see `State`). You may assign one, to continue from there.
 
         It may come from another simulation of the same robot and scene with the same step length, and from another number of
-        robots, each of which then becomes a robot of this simulation. Raises ValueError for the state of another robot, scene
-        or step length, and for another number of robots than `vary` was given; this simulation then remains as it was. Robots
-        that had stopped (`on_failure="stop"`) go on from a state that is assigned. Robots restart (`on_failure="reset"`) where
-        the last reset put them or, if a state changes their number, at that state's configuration and velocity.
+        robots. Raises ValueError for other states, and for another number of robots than `vary` was given. Robots that had
+        stopped (`on_failure="stop"`) go on. Robots restart (`on_failure="reset"`) where the last reset put them or, if a state
+        changes their number, at that state.
         """
         history = self._sensors.history
         return self._fleet.state(history and history.copy())
@@ -512,15 +499,13 @@ class Simulation(SuggestsNames):
         The result has A (n, n), the state after the step by the state before; B (n, nv), by tau; `B_control` (n, nu), by
         controls; and `doubtful`, the contacts and joints at which the step has no derivative (see `StepDerivatives`). The state
         is q and v, n = 2 nv, and activations and delays of actuators if there are any. Changes of configurations are
-        velocities. For many robots, which are processed on threads, the arrays have a leading axis. The derivative by a force
-        on a body is B times the transposed Jacobian of this body.
+        velocities. For many robots, the arrays have a leading axis. The derivative by a force on a body is B times the
+        transposed Jacobian of this body.
 
         The Jacobians are those of the equations of the step: each contact keeps its state (sticking, sliding, open or
-        bouncing), and contact points move over the surfaces of both shapes. Forces by tendons, muscles, activations, drag, and
-        springs of ball joints have derivatives by differences within the compiled function. Steps whose equations have no
-        derivatives here (adhesion, moving surfaces, rigid contact with forces that are not linear, compliant contact in the
-        midpoint rule, `noslip_iterations`, activations in "rk4") are differentiated by central differences of whole steps,
-        compiled too. The step computes the displacement that separates several rigid overlaps only to a tenth of `slop`.
+        bouncing), and contact points move over the surfaces of both shapes. Steps whose equations have no derivatives here
+        (adhesion, moving surfaces, rigid contact with forces that are not linear, compliant contact in the midpoint rule,
+        `noslip_iterations`, activations in "rk4") are differentiated by central differences of whole steps.
 
         Raises ValueError and SimulationError as `step` does, and NotImplementedError for joints that loops determine in part.
         """
@@ -605,14 +590,11 @@ class Simulation(SuggestsNames):
     ) -> Trajectory:
         """Take steps for `duration` seconds, rounded to whole steps; return the trajectory, with every `every`-th state.
 
-        It has the first and the last state, too.
+        It has the first and the last state, too, and for many robots the contacts of the first one.
 
         `controller(time, q, v)` is called before each step. It returns joint forces tau (..., nv), or a pair of tau (or None)
-        and controls. It must not change q and v. For many robots, the trajectory has the contacts of the first robot.
-
-        Raises ValueError for invalid arguments and invalid results of the controller, and SimulationError as `step` does.
-        After an error, including one from the controller, the state is the one before the failed step. After Ctrl-C, it is the
-        one after the steps that `steps` counts.
+        and controls. Raises ValueError for invalid arguments and results of the controller, and SimulationError as `step` does.
+        After an error, the state is the one before the failed step; after Ctrl-C, the one after `steps` steps.
 
             motion = sim.run(0.1, lambda time, q, v: -2.0 * v)  # a controller returns joint forces
             motion.times, motion.q
@@ -881,15 +863,12 @@ class Simulation(SuggestsNames):
 
         Order, signs and units are those of MuJoCo's `sensordata` (XML reference, chapter "sensor"), including quaternions (w,
         x, y, z). `robot.sensors` lists the sensors with their slices. Positions, velocities and energies refer to the current
-        state. Accelerations and forces (touch, contact, accelerometer, force, torque, framelinacc, frameangacc, actuatorfrc,
-        jointactuatorfrc, jointlimitfrc) are means over the last step. In this step the velocity changed from v to v+ at the
-        acceleration (v+ - v) / h, including impulses of contacts and impacts; the axes are those at the start of the step.
-        Before its first step from a state, a robot reads as if it were held still, by forces that no sensor measures.
+        state. Accelerations and forces are means over the last step, including impulses of contacts and impacts, in the axes at
+        its start. Before its first step from a state, a robot reads as if forces that no sensor measures held it still.
 
-        Sensors with a delay or an interval return earlier samples, which are zero before the start of the simulation.
-
-        Readings are clipped to ±cutoff. With a `noise` generator, they have Gaussian noise with the file's standard deviations,
-        applied before clipping; directions and quaternions keep unit length.
+        Sensors with a delay or an interval return earlier samples, which are zero before the start of the simulation. Readings
+        are clipped to ±cutoff. With a `noise` generator, they have Gaussian noise with the file's standard deviations;
+        directions and quaternions keep unit length.
         """
         if noise is not None and not isinstance(noise, np.random.Generator):
             raise TypeError(f"noise must be a numpy.random.Generator, such as numpy.random.default_rng(); got {noise!r}")
