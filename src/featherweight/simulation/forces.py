@@ -31,18 +31,12 @@ class Springs(NamedTuple):
     ahead: Shared[Vector]  # 1 if a semi-implicit step evaluates the spring at its end, 0 if at its start
     at: Shared[Integers]  # index of the coordinate of a spring
     quaternion: Shared[Integers]  # index in q of the quaternion of a ball or free joint with a spring; -1 for other joints
-    axis: Shared[
-        Integers
-    ]  # component of the rotation vector, or of a free joint's displacement, for such joints; -1 for others
+    axis: Shared[Integers]  # component of the rotation vector, or of a free joint's displacement; -1 for other joints
     turning: Shared[Integers]  # rows of such joints
     bent: Shared[Integers] = NO_ROWS  # (m,) rows of nonlinear springs and dampers
     bends: Matrix = NO_BENDS  # (4, m) their coefficients b and c of `Joint.stiffness_poly` and of `Joint.damping_poly`
-    rest_turn: Shared[Matrix] = (
-        NO_TURNS  # (n, 4) quaternions at which springs of rotations are at rest, or no rows where all are at zero
-    )
-    bent_joint: Shared[Integers] = (
-        NO_ROWS  # (m,) joint whose armature represents them in a semi-implicit step, or `NO_ARMATURE`
-    )
+    rest_turn: Shared[Matrix] = NO_TURNS  # (n, 4) quaternions where springs of rotations rest; no rows if all are zero
+    bent_joint: Shared[Integers] = NO_ROWS  # (m,) joint whose armature represents them in a step, or `NO_ARMATURE`
 
 
 NO_ARMATURE = -1  # for lengths and joints with several degrees of freedom: evaluated at the start of a step

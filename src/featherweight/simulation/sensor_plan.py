@@ -35,9 +35,9 @@ from ..robot.tendons.length_functions import LengthFunctions
 from ..robot.tendons.tendon_table import length_table
 from . import sensor_records as records
 from .contact_stage import ContactStage
-from .controllers import parts_of
+from .controllers import parts_of, stacked
 from .scene import Ground
-from .sensor_records import NONE, Channels, SensorRecords, stacked, zones_of
+from .sensor_records import NONE, Channels, SensorRecords, zones_of
 from .step_model import StepModel
 
 K = SensorKind

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import NamedTuple
 
 import numpy as np
 
@@ -179,15 +179,6 @@ class SensedFleet(NamedTuple):
     joints_now: MachineCall  # q, v -> channels of all joints of a robot with loops
     frames_now: MachineCall  # see `Instant.arguments`
     frames_then: MachineCall
-
-
-def stacked(kind: Any, rows: list[dict[str, Any]]) -> Any:
-    """Return records from rows with values of their fields, by default zero."""
-    arrays = {}
-    for name, hint in get_type_hints(kind).items():
-        axes, dtype = (get_args(x) for x in get_args(hint))
-        arrays[name] = np.array([row.get(name, 0) for row in rows], *dtype) if rows else np.zeros([0] * len(axes), *dtype)
-    return kind(**arrays)
 
 
 def zones_of(zones: Sequence[SensorZone]) -> RayShapes:
