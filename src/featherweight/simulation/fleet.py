@@ -490,7 +490,7 @@ class Fleet:
             self._begin(tau is None and control is None)
         if self._lone and steps <= MOST_STEPS and not (self.on_failure == "stop" and self.failed.item(0)):
             self.failed[0], states = False, self.arrays.states
-            states.plan[UNTIL] = steps
+            states.active[0], states.plan[UNTIL] = True, steps  # it may have stopped before
             if self._one_step() == 1:
                 return
             steps -= states.taken.item(0)

@@ -29,7 +29,6 @@ from .simulation_options import (
     JointOptions,
     law_of,
     shapes_have_something_to_touch,
-    warn_of_explicit_drives,
 )
 from .starts import JointLimits
 from .step_model import StepModel
@@ -108,7 +107,10 @@ def plant_of(
     model = StepModel(robot, step, integrator, forces, joints.passive and forces.smooth, contact)
     if model.has_drives and not model.driven:
         why = "it is too large" if isinstance(contact.delassus, str) else "delassus of ContactOptions is a function"
-        warn_of_explicit_drives(robot, why)
+        warn_caller(
+            f"{robot.name}: steps evaluate stiffness and damping of its drives at their start, because {why}: high gains may "
+            "be unstable; use a short step"
+        )
     if model.by_file and tuple(actuators) != tuple(robot.actuators) and has_implicit_drives(forces, step):
         _warn_of_stiff_drives(model)
     limits = JointLimits(robot, forces, joints.limits)

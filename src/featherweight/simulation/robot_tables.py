@@ -53,10 +53,6 @@ from .step_model import StepModel
 Call = tuple[Any, ...]  # a function, followed by the arrays that it reads and writes
 
 NO_ROWS = np.zeros(0, np.int64)
-NO_NUMBERS = np.zeros(0)
-NO_SPRINGS = Springs(
-    NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS
-)  # fmt: skip
 OF_ENERGY = ("kinetic", "potential")  # calls with the joints' own armature, without that of springs
 OF_MASS = (
     "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",
@@ -88,7 +84,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
     lengths = forces.lengths.table.lengths if forces.lengths else no_lengths(nv)
     count = len(lengths.at)
     base = np.array(model.moving.armature if inertias or model.armature_varies else ())
-    springs = forces.springs if model.passive else NO_SPRINGS
+    springs = forces.springs if model.passive else Springs(*(x[:0] for x in forces.springs[:9]))
     state = zeros_of(StateAndInputs, nv, control=nu, external=(len(robot.bodies), 6), act=na)
     of_rows, of_drives = dict.fromkeys(("row_velocity", "row_force"), rows), dict.fromkeys(("inputs", "law"), len(forces.parts))
     point = zeros_of(StagePoint, nv, coordinates=nq + count, control=nu, act=na, act_rate=na, **of_rows, **of_drives)

@@ -123,14 +123,6 @@ def law_of(name: str, robot: Robot) -> tuple[int, int]:
     return laws.RIGID, laws.COULOMB
 
 
-def warn_of_explicit_drives(robot: Robot, why: str) -> None:
-    """Issue a ModelWarning that stiffness and damping of drives are evaluated at the start of a step."""
-    warn_caller(
-        f"{robot.name}: steps evaluate stiffness and damping of its drives at their start, because {why}: high gains may "
-        "be unstable; use a short step"
-    )
-
-
 def shapes_have_something_to_touch(robot: Robot, ground: Ground | None) -> bool:
     """Return whether the file's shapes can touch a ground, given or in the file, or each other by rules of the file."""
     shapes = [s for s in robot.shapes if s.collision]
