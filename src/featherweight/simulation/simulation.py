@@ -193,7 +193,9 @@ class Simulation(SuggestsNames):
         argument("on_failure", on_failure, ON_FAILURE)
         check_threads("Simulation", threads)
         own = None if tuple(actuators) == tuple(robot.actuators) else actuators
-        self._options = dict(spheres=spheres, pairs=pairs, shapes=shapes, contact=contact, joints=joints, actuators=own)
+        self._options: dict[str, Any] = dict(
+            spheres=spheres, pairs=pairs, shapes=shapes, contact=contact, joints=joints, actuators=own
+        )
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         touchable = Touchable(spheres, pairs, ground, shapes)
         self._plant = plant = plant_of(robot, actuators, float(dt), integrator, touchable, contact, joints)
