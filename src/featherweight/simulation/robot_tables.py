@@ -84,7 +84,8 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
     lengths = forces.lengths.table.lengths if forces.lengths else no_lengths(nv)
     count = len(lengths.at)
     base = np.array(model.moving.armature if inertias or model.armature_varies else ())
-    springs = forces.springs if model.passive else Springs(*(x[:0] for x in forces.springs[:9]))
+    empty: list[Any] = [x[:0] for x in forces.springs[:9]]
+    springs = forces.springs if model.passive else Springs(*empty)
     state = zeros_of(StateAndInputs, nv, control=nu, external=(len(robot.bodies), 6), act=na)
     of_rows, of_drives = dict.fromkeys(("row_velocity", "row_force"), rows), dict.fromkeys(("inputs", "law"), len(forces.parts))
     point = zeros_of(StagePoint, nv, coordinates=nq + count, control=nu, act=na, act_rate=na, **of_rows, **of_drives)
