@@ -19,8 +19,8 @@ import numpy as np
 from ..array_types import Array, Matrix, Vector
 from ..model.types import JointType
 from ..robot.robot import Robot
-from ..simulation.failure import SimulationError
 from ..simulation.simulation import Simulation
+from ..simulation.step_failures import SimulationError
 from .logs import POSITIONS, VELOCITIES, CheckedLog, Placed, Source, Windows, placed, window_inputs
 from .unknowns import Unknowns
 

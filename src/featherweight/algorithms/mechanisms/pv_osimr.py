@@ -64,7 +64,7 @@ def by_branches(A: ArticulatedClusters, contacts: ContactRows, branches: Branche
 
 
 def bases_of(mech: ClusterTree, branches: Branches) -> set[int]:
-    """Return the branching rows of joints on the ground, outside loops and couplings, at whose bodies all columns end that pass.
+    """Return the branching rows of joints on the ground, outside loops and couplings, where all columns end that pass.
 
     A column of a cluster whose first row has a lower number than its handle passes the handle without ending there.
     """
