@@ -15,11 +15,12 @@ from ..array_types import Matrix, Vector
 from ..contact.branches import padded
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, subtract_multiples
 from ..model.tree import FLOATING
-from .acceleration_slopes import AccelerationSlopes, write_acceleration_slopes
+from .acceleration_slopes import write_acceleration_slopes
 from .contact_stage import ContactStage
 from .fleet_loop import judge_inputs, load_inputs, load_robot, note_status
 from .robot_slopes import RobotSlopes, begin_doubtful, multiply, note_doubtful
 from .robot_tables import StagesTable
+from .slope_records import AccelerationSlopes
 from .smooth_motion import (
     RUNGE_KUTTA_ROUNDS,
     clear,

@@ -13,9 +13,11 @@ from ..array_types import Matrix, Vector
 from ..collision.triples import Triple, along, component, inner, outer
 from ..engine.loops.kernels import subtract_multiples
 from ..model.tree import FLOATING, PLANAR
-from .acceleration_slopes import AccelerationSlopes, add_curved, write_acceleration_slopes
+from .acceleration_slopes import write_acceleration_slopes
+from .slope_records import AccelerationSlopes
 from .smooth_motion import clear, copy
 from .stage_records import RobotStages
+from .touching_slopes import add_curved
 
 SMALL_TURN = 0.3  # [rad] angle below which series are used
 

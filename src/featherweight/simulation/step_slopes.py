@@ -17,18 +17,12 @@ from ..model.types import JointType
 from ..robot.dynamics_derivatives import analytic
 from ..robot.robot import Robot
 from ..robot.step_slopes import spanning_slopes, with_armature
-from .acceleration_slopes import (
-    AccelerationSlopes,
-    Paths,
-    SlopeCalls,
-    acceleration_slopes,
-    are_covered,
-    matrix_at,
-)
+from .acceleration_slopes import are_covered
 from .contact_stage import ContactStage
 from .fleet_loop import attempt
 from .robot_slopes import RobotSlopes, begin_doubtful, multiply, note_doubtful
 from .robot_tables import Call, StagesTable, bound_call, with_inertias
+from .slope_records import AccelerationSlopes, Paths, SlopeCalls, acceleration_slopes, matrix_at
 from .stage_records import FleetArrays, RobotStages
 from .step_differences import StepDifferences, differences_of, differentiate_whole_step
 from .step_ends import write_step_slopes
