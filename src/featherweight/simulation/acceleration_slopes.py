@@ -28,7 +28,7 @@ from ..contact.impulses import greatest_of
 from ..engine.loops.kernels import call_machine, subtract_multiples
 from ..robot.tendons.lengths import write_drift
 from .load_slopes import write_load_slopes, write_tau_slopes
-from .rigid_slopes import solve_for_rigid_rates
+from .rigid_slopes import pull_back_rigid_rates, solve_for_rigid_rates
 from .robot_stages import write_bent, write_pushed_acceleration
 from .slope_equations import add_product, solve_for_rates
 from .slope_records import AccelerationSlopes
@@ -43,7 +43,7 @@ from .smooth_motion import (
     write_next_activations,
 )
 from .stage_records import FOUND, NEAR, SOLVED, WITH_CONTROL, WITH_FORCES, RobotStages
-from .touching_slopes import ROUNDED, add_touching, weight_before
+from .touching_slopes import ROUNDED, add_touching, pull_back_touching, weight_before
 
 PARTED = 0.1  # displacement that separates overlaps, in units of slop, below which these count as tolerated
 BOUNCING = 0.99  # part of the speed from which contacts bounce
@@ -194,9 +194,8 @@ def write_right_hand_sides(s: RobotStages, y: AccelerationSlopes, touched: bool)
         x[row + 2 * at.stride + i] = y.load.tau[i] if at.solved == at.width else 1.0
         if y.by_differences:
             add_product(x, row, (at.mass + i * n, n), (at.differences, at.width), at.width)
-    if at.solved == at.width:
-        for i in range(n):
-            add_controls_of_row(s, y, i, at.rates + i * at.width, 1.0)
+        if at.solved == at.width:
+            add_controls_of_row(s, y, i, row, 1.0)
 
 
 def add_row_of_forces(s: RobotStages, y: AccelerationSlopes, i: int, target: int, factor: float, touched: bool) -> None:
@@ -392,7 +391,8 @@ def settle_rates(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
     for i in range(n):
         row = at.rates + i * at.width
         add_row_of_inverse_dynamics(y, i, row, -1.0)
-        add_row_of_late_armature(y, i, row, 1.0)
+        if y.by_differences:  # the inertia that represents dampers
+            subtract_multiples(x, row, at.late + i * at.width, 0, at.width, (y.acceleration[i],))
     write_matrix(y)
     solve_for_rates(x, n, at)
 
@@ -404,11 +404,78 @@ def add_row_of_inverse_dynamics(y: AccelerationSlopes, i: int, target: int, fact
     subtract_multiples(y.numbers, target + at.stride, at.by_v + i * n, 0, at.stride, (-factor,))
 
 
-def add_row_of_late_armature(y: AccelerationSlopes, i: int, target: int, factor: float) -> None:
-    """Subtract a row of the derivatives of the inertia that represents dampers, times the acceleration and a factor."""
-    at = y.at
+# ---- products with cotangents
+
+
+def pull_back_acceleration(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Add the product of the cotangent of the acceleration, in the column, and the slopes that `write_acceleration_slopes` has."""
+    n, at, x, touched, settles = len(y.after), y.at, y.numbers, is_touched(s), s.numbers.settles
+    w = at.cotangent
+    write_forces_of_step(s, y)
+    if settles:
+        write_dynamics_with_dampers(s, y, touched)
+        write_matrix(y)
+        solve_for_rates(x, n, y.one)
+        write_cotangent(y)
+        if has_dampers_only(s, y):
+            write_spanning(y)
+            pull_back_right_hand_sides(s, y, False)
+            return
+        for i in range(n):
+            add_row_of_inverse_dynamics(y, i, at.product, -x[w + i])
+            x[at.moved_column + i] = x[w + i] * y.acceleration[i]
+    write_dynamics(s, y, touched)
+    if settles:
+        for i in range(n):
+            add_row_of_inverse_dynamics(y, i, at.product, x[w + i])
+            if y.by_differences:  # the inertia that represents dampers
+                subtract_multiples(x, at.product, at.late + i * at.width, 0, at.width, (x[at.moved_column + i],))
+        write_product_with_mass(y)
+    write_matrix(y)
+    if touched:
+        add_touching(s, y, False)
+    if touched and y.is_rigid:
+        pull_back_rigid_rates(x, n, at, y.rigid, rows_of_problem(s), s.numbers.step)
+    else:
+        solve_for_rates(x, n, y.one)
+        write_cotangent(y)
+    pull_back_right_hand_sides(s, y, touched)
+    if touched:
+        pull_back_touching(s, y)
+
+
+def write_cotangent(y: AccelerationSlopes) -> None:
+    """Copy the column."""
+    for i in range(len(y.after)):
+        y.numbers[y.at.cotangent + i] = y.numbers[y.one.rates + i * y.one.width]
+
+
+def write_product_with_mass(y: AccelerationSlopes) -> None:
+    """Replace the column by the product of the mass matrix and the cotangent."""
+    n, at, x = len(y.after), y.at, y.numbers
+    for i in range(n):
+        x[y.one.rates + i * y.one.width] = 0.0
+    for j in range(n):
+        for i in range(n):
+            x[y.one.rates + i * y.one.width] += x[at.mass + j * n + i] * x[at.cotangent + j]
+
+
+def pull_back_right_hand_sides(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
+    """Add the product of the cotangent and the right-hand sides without contacts."""
+    n, at, x, drives = len(y.after), y.at, y.numbers, s.joints.drives
+    product, w, controls = at.product, at.cotangent, at.product + 3 * at.stride
+    for i in range(n):
+        add_row_of_forces(s, y, i, product, x[w + i], touched)
+        x[product + 2 * at.stride + i] += x[w + i] * y.load.tau[i]
+        if y.calls.spanning.address != 0:
+            add_controls_of_row(s, y, i, product, x[w + i])
+    for k in range(len(drives.row) if not y.by_differences and y.calls.spanning.address == 0 else 0):
+        x[controls + k] += x[w + drives.row[k]] * y.load.control[k]
     if y.by_differences:
-        subtract_multiples(y.numbers, target, at.late + i * at.width, 0, at.width, (factor * y.acceleration[i],))
+        write_product_with_mass(y)
+        for i in range(n):
+            factor = x[y.one.rates + i * y.one.width]
+            subtract_multiples(x, product, at.differences + i * at.width, 0, at.width, (-factor,))
 
 
 # ---- rigid contacts
@@ -417,14 +484,20 @@ def add_row_of_late_armature(y: AccelerationSlopes, i: int, target: int, factor:
 def solve_with_rigid_rows(s: RobotStages, y: AccelerationSlopes) -> None:
     """Replace the right-hand sides by rates with rigid contacts, and note contacts whose impulses are not unique."""
     t, active = s.touching, s.touching.workspace.assembly.of_rows.active
-    k = t.counts[SOLVED] if t.counts[FOUND] > 0 else 0
-    count = find_active_rows(t.model, t.kinematics, active)
+    k, count = rows_of_problem(s)
     if solve_for_rigid_rates(y.numbers, len(y.after), y.at, y.rigid, (k, count), s.numbers.step):
         for c in range(k):
             y.doubtful[c] = y.doubtful[c] or y.rigid.pushing[c]
         for i in range(count):
             row = len(t.contacts.gap) + active[i]
             y.doubtful[row] = y.doubtful[row] or y.rigid.pushing[k + i]
+
+
+def rows_of_problem(s: RobotStages) -> tuple[int, int]:
+    """Return the numbers of contacts and joint rows of the problem."""
+    t = s.touching
+    k = t.counts[SOLVED] if t.counts[FOUND] > 0 else 0
+    return k, find_active_rows(t.model, t.kinematics, t.workspace.assembly.of_rows.active)
 
 
 def are_covered(s: RobotStages) -> bool:

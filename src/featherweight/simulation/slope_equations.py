@@ -210,3 +210,15 @@ def solve_by_gains(x: Vector, n: int, at: Places, R: int) -> None:
             if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
                 subtract_multiples(x, R + j * width, R + first * width, width, width, (a, b, c, d))
     substitute(x, n, at, R)
+
+
+def solve_transposed(x: Vector, n: int, at: Places, b: int, solution: int) -> None:
+    """Write the solution (stride,) with the transposed eliminated matrix for a right-hand side b (stride,), which is overwritten."""
+    H, stride, gains = at.matrix, at.stride, at.gains
+    for i in range(n, stride):
+        x[solution + i] = 0.0
+    for i in range(n - 1, -1, -1):
+        x[solution + i] = x[b + i] * x[H + i * stride + i]
+        subtract_multiples(x, b, H + i * stride, 0, padded(i), (x[solution + i],))
+    for j in range(n):
+        subtract_multiples(x, solution, gains + j * stride, 0, stride, (x[solution + j],))

@@ -68,6 +68,7 @@ class AccelerationSlopes(NamedTuple):
     doubtful: Booleans  # (contacts + joint rows,) whether a contact or row is at the boundary between two states
     bent: Booleans  # (nu + na,) whether the force of a control or activation is at a limit
     increment: Vector  # (n,) small motion
+    start: Matrix  # (n, 6) derivatives of positions after the step by those of the joint at its start
     pushes: Vector  # (loop rows,) forces of limits and dry friction, spread over the step
     probes: Matrix  # (3, n + na) accelerations and activations after the step, on both sides of the state and there
     impulses: Vector  # (m,) of all rows
@@ -97,6 +98,7 @@ def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: boo
         forces=np.zeros_like(s.state.external), paths=paths,
         velocity=np.zeros((bodies, 6)), velocity_seen=np.zeros((bodies, 6)), contact=contact_slopes(contacts, rigid),
         bundles=bundles, doubtful=np.zeros(room, bool), bent=np.zeros(nu + na, bool), increment=np.zeros(n),
+        start=np.zeros((n, DIRECTIONS)),
         pushes=np.zeros(loop_rows), probes=np.zeros((3, n + na)), by_differences=not plain,
         impulses=np.zeros(m), responding=np.zeros(m), spare=np.zeros(m), slope=np.zeros((DIRECTIONS, DIRECTIONS)),
         rigid=rigid_answers(rigid, rows if is_rigid else 0), is_rigid=is_rigid,

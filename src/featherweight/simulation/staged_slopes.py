@@ -81,7 +81,7 @@ class RatesOfStages:
 
     def __init__(self, model: StepModel, contacts: ContactStage, stages: StagesTable) -> None:
         of = slopes_of(stages, model, contacts)
-        n, columns = len(of.content.after), of.ends.shape[1]
+        n, columns = len(of.content.after), of.columns
         at = rate_places(n, columns)
         own = StagedSlopes(
             of.content, aligned_numbers(at.size), at, np.zeros((2 * n, columns)), np.zeros(n), np.zeros(n), np.zeros((3, n))

@@ -36,6 +36,7 @@ from ..contact.contact_slopes import (
     PAIR,
     SEEN,
     STORED,
+    TOTAL,
     WIDE,
     ContactAt,
     add_to_block,
@@ -52,7 +53,7 @@ from ..contact.rigid_answers import (
     write_rigid_answer,
     write_rigid_row,
 )
-from ..engine.loops.kernels import call_machine, subtract_multiples
+from ..engine.loops.kernels import call_machine, subtract_multiples, sum_of_products
 from ..model.tree import FLOATING, PLANAR
 from .robot_stages import turns
 from .slope_records import AccelerationSlopes
@@ -489,3 +490,45 @@ def add_curved(s: RobotStages, row: Vector, target: Vector) -> None:
             target[i] += q * v[i + 2]
             target[i + 1] -= p * v[i + 2]
             target[i + 2] += q * v[i] - p * v[i + 1]
+
+
+# ---- products with cotangents
+
+
+def pull_back_touching(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Add the product of the cotangents of right-hand sides, and of rigid impulses, and the terms of contacts and joint rows."""
+    at, x, f, unit, many = y.at, y.numbers, y.contact.numbers, 1.0 / s.numbers.step, y.bundles
+    contact, first = 0, first_kept_row(s, y)
+    for bundle in range(many.counts[BUNDLES]):
+        for j in range(PAIR):
+            f[TOTAL + j] = 0.0
+        for side in range(2):
+            body = many.bodies[bundle, side]
+            if body >= 0:
+                block = STORED + bundle * BLOCK + 6 * side * PAIR
+                a, b, c = seen_by(y, body, 0), seen_by(y, body, 1), seen_by(y, body, 2)
+                d, e, g = seen_by(y, body, 3), seen_by(y, body, 4), seen_by(y, body, 5)
+                six = -unit * a, -unit * b, -unit * c, -unit * d, -unit * e, -unit * g
+                subtract_multiples(f, TOTAL, block, PAIR, PAIR, six)
+        while y.is_rigid and contact * 3 < first and many.of[contact] == bundle:
+            pull, G = at.answering + 3 * contact, y.rigid.G[contact]
+            u, v, w = x[pull], x[pull + 1], x[pull + 2]
+            a, b = G[0, 0] * u + G[1, 0] * v + G[2, 0] * w, G[0, 1] * u + G[1, 1] * v + G[2, 1] * w
+            c = G[0, 2] * u + G[1, 2] * v + G[2, 2] * w
+            subtract_multiples(f, TOTAL, place_of_rigid(y, contact), PAIR, PAIR, (a, b, c))
+            contact += 1
+        turn_bundle(s, y, bundle)
+        write_row_of_bundle(s, y, bundle, TOTAL, at.felt, at.straight)
+        subtract_multiples(x, at.product, at.felt, 0, 2 * at.stride, (-1.0,))
+    for row in range(first, first + many.counts[JOINT_ROWS]):
+        force = 0.0
+        for j in range(len(y.after)):
+            force += x[at.kept + row * at.stride + j] * x[at.cotangent + j]
+        force = unit * force + (x[at.answering + row] if y.is_rigid else 0.0)
+        subtract_multiples(x, at.product, at.moved + row * at.width, 0, 2 * at.stride, (-force,))
+
+
+def seen_by(y: AccelerationSlopes, body: int, i: int) -> float:
+    """Return velocity i of a body at the cotangent of the right-hand sides."""
+    J = y.at.jacobian + (6 * body + i) * len(y.after)
+    return sum_of_products(y.numbers, J, y.numbers, y.at.cotangent, y.at.stride)
