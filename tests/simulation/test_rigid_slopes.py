@@ -113,7 +113,7 @@ def test_impulses_that_are_not_unique_and_matter_are_doubtful() -> None:
 
 def test_elimination_of_matrices_that_are_not_symmetric() -> None:
     for n in (1, 4, 7, 8, 13):
-        rng, at = np.random.default_rng(n), places(Sizes(n, 2, 0, 1, 0, -1, 3, False))
+        rng, at = np.random.default_rng(n), places(Sizes(n, 2, 0, 1, 0, -1, 1, 0, True, False))
         x = aligned_numbers(at.size)
         M = rng.standard_normal((n, n)) + 4.0 * np.eye(n) * n
         M[0, n // 2 + 1 :] = 0.0
