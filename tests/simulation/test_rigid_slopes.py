@@ -84,7 +84,9 @@ def test_robots_of_a_fleet_in_all_states() -> None:
     given = compared(sim, tau[:, :6])
     found, matrices = sim.derivative_products(cotangents, tau[:, :6]), np.concatenate([given.A, given.B, given.B_control], 2)
     expected = np.einsum("ri,rij->rj", cotangents, matrices)
-    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-10 * np.abs(expected).max())  # rounding, times 1e6: see PROXIMAL
+    np.testing.assert_allclose(
+        found, expected, rtol=0.0, atol=1e-10 * np.abs(expected).max()
+    )  # rounding, times 1e6: see PROXIMAL
 
 
 def test_robots_whose_overlap_is_separated() -> None:
