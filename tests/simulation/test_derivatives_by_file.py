@@ -91,6 +91,16 @@ def test_bodies_that_touch_each_other() -> None:
     watched(xml, steps=240, every=40)
 
 
+def test_bodies_on_shapes_of_the_world_that_come_first() -> None:
+    """Check a cube and a capsule on a fixed box, whose shape has a lower number than theirs."""
+    xml = (
+        "<option timestep='.002'/><worldbody><geom type='box' size='.5 .5 .1'/>"
+        "<body pos='0 0 .1499' euler='0 0 20'><freejoint/><geom type='box' size='.05 .05 .05' mass='.5'/></body>"
+        "<body pos='.2 0 .13' euler='89 0 10'><freejoint/><geom type='capsule' size='.03 .1'/></body></worldbody>"
+    )
+    assert not any(step.doubtful for step in watched(xml, steps=40, every=10, push=0.01))
+
+
 def test_softness_that_varies_with_the_gap_of_limits_and_contacts() -> None:
     soft = "<default><geom solimp='.3 .9 .05 .4 3' solref='.02 .7' margin='.01'/>"
     soft += "<joint solimplimit='.2 .95 .1 .3 2.5' solreflimit='-300 -5'/></default>"

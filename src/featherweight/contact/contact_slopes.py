@@ -1,18 +1,19 @@
 """Derivatives of a contact's velocities and wrenches by the motion of its bodies.
 
-At a contact's point and along its axes (the normal, and two tangents), bodies have the velocities V = (v, w). They see each other
-at the velocities V_a - V_b, and impulses F along and T about the axes act on a, and against b. As the bodies move by m = (u, t),
-the point moves by p' and the axes turn by o. A velocity that is constant in a body's axes changes at the rate m x V. Hence
+At a contact's point and along its axes (the normal, and two tangents), bodies have the velocities V = (v, w), with the
+difference V_a - V_b. Impulses F along the axes and T about them act on a, and against b. As the bodies move by m = (u, t), the
+point moves by p' and the axes turn by o. A velocity that is constant in a body's axes changes at the rate m x V. Hence
 
-    seen = v x o + w x p' + (t_a x v_a + u_a x w_a) - (t_b x v_b + u_b x w_b),  w x o + t_a x w_a - t_b x w_b        v, w: V_a - V_b
-    felt = o x F - t x F,  o x T - t x T + (p' - u) x F         in the axes of a, which turn by t; against them in those of b
+    seen = v x o + w x p' + (t_a x v_a + u_a x w_a) - (t_b x v_b + u_b x w_b)        with v, w of V_a - V_b
+           w x o + t_a x w_a - t_b x w_b
+    felt = o x F - t x F,  o x T - t x T + (p' - u) x F         in the axes of a; the opposite in those of b
 
 `contact_motion` has the motion of the normal and the point; the axes also turn about the normal, as `write_axes` of
 `contact_problem` chooses the tangents.
 
-A contact has rows of numbers, which are factors of the velocities of both bodies in their own axes, at their origins. Contacts of
-the same bodies share a block of such rows: with the rates of impulses f' = -G seen, a row of each body's six directions has
-the derivative of the wrench at constant G, and a row of -Jᵀ G J.
+A contact has rows of numbers: factors of the velocities of both bodies in their own axes, at their origins. Contacts of the
+same bodies share a block of such rows. For each body's six directions, it has a row of the derivative of the wrench, with the
+rates of impulses -G seen, and a row of -Jᵀ G J.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def write_contact_slopes(
 ) -> bool:  # fmt: skip
     """Write the rows of a contact up to the rates of its velocities; return whether its motion is unique.
 
-    `placement` (bodies, 4, 4) is that of the bodies that may touch, `shapes_at` (shapes, 12) that of their shapes, and `velocity`
-    (bodies, 6) that of the bodies, in their axes and at their origins.
+    `placement` (bodies, 4, 4) is that of the bodies that may touch, `shapes_at` (shapes, 12) that of their shapes, and
+    `velocity` (bodies, 6) that of the bodies, in their axes and at their origins.
     """
     first, length = range_of(contacts, x.c)
     spin = write_frame(contacts, placement, x, y)

@@ -112,7 +112,7 @@ def write_forces_of_step(s: RobotStages, y: AccelerationSlopes) -> int:
 
 
 def write_dynamics(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
-    """Write the derivatives of inverse dynamics at the acceleration with impulses, before dampers act, and w; and differences."""
+    """Write the derivatives of inverse dynamics at the acceleration with impulses, before dampers act; w; and differences."""
     n, h, rigid = len(y.after), s.numbers.step, touched and y.is_rigid
     in_passes = touched and s.calls.contact_factor.address != 0
     for i in range(n):
@@ -408,7 +408,7 @@ def add_row_of_inverse_dynamics(y: AccelerationSlopes, i: int, target: int, fact
 
 
 def pull_back_acceleration(s: RobotStages, y: AccelerationSlopes) -> None:
-    """Add the product of the cotangent of the acceleration, in the column, and the slopes that `write_acceleration_slopes` has."""
+    """Add the product of the cotangent of the acceleration, in the column, and the slopes of `write_acceleration_slopes`."""
     n, at, x, touched, settles = len(y.after), y.at, y.numbers, is_touched(s), s.numbers.settles
     w = at.cotangent
     write_forces_of_step(s, y)

@@ -5,8 +5,8 @@ impulses:
 
     (M + Jᵀ G J) da = Jᵀ E df_last / h        df = E df_last - h G J da
 
-Products with a cotangent g of the acceleration need the cotangent w of the right-hand sides and the cotangents p of the impulses
-at constant acceleration, which satisfy the transposed equations, by as many corrections:
+Products with a cotangent g of the acceleration need the cotangent w of the right-hand sides and the cotangents p of the
+impulses at constant acceleration, which satisfy the transposed equations, by corrections as well:
 
     (M + Jᵀ G J)ᵀ w = g - h (G J)ᵀ p_last        p = Eᵀ (p_last + J w / h)
 

@@ -213,7 +213,7 @@ def solve_by_gains(x: Vector, n: int, at: Places, R: int) -> None:
 
 
 def solve_transposed(x: Vector, n: int, at: Places, b: int, solution: int) -> None:
-    """Write the solution (stride,) with the transposed eliminated matrix for a right-hand side b (stride,), which is overwritten."""
+    """Write the solution (stride,) with the transposed eliminated matrix for b (stride,), which is overwritten."""
     H, stride, gains = at.matrix, at.stride, at.gains
     for i in range(n, stride):
         x[solution + i] = 0.0

@@ -93,7 +93,8 @@ def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: boo
         np.zeros(2, np.int64), np.zeros((contacts, 2), np.int64), np.zeros(contacts), np.zeros(contacts, np.int64)
     )  # fmt: skip
     return AccelerationSlopes(
-        numbers=aligned_numbers(at.size), at=at, one=at._replace(rates=at.column, struck=at.moved_column, width=LANES, solved=LANES),
+        numbers=aligned_numbers(at.size), at=at,
+        one=at._replace(rates=at.column, struck=at.moved_column, width=LANES, solved=LANES),
         load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
         forces=np.zeros_like(s.state.external), paths=paths,
         velocity=np.zeros((bodies, 6)), velocity_seen=np.zeros((bodies, 6)), contact=contact_slopes(contacts, rigid),

@@ -96,9 +96,7 @@ def pull_back_rigid_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x
 DIFFERENTIATE = CompiledLoop(differentiate_robots, numbers=2, what="the derivatives of steps")
 DIFFERENTIATE_RIGID = CompiledLoop(differentiate_rigid_robots, numbers=2, what="the derivatives of steps with rigid contact")
 PULL_BACK = CompiledLoop(pull_back_robots, numbers=2, what="the products with derivatives of steps")
-PULL_BACK_RIGID = CompiledLoop(
-    pull_back_rigid_robots, numbers=2, what="the products with derivatives of steps with rigid contact"
-)
+PULL_BACK_RIGID = CompiledLoop(pull_back_rigid_robots, numbers=2, what="the products with derivatives of rigid steps")
 
 
 # ---- one thread

@@ -251,6 +251,8 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
     for l in range(DIRECTIONS):
         slopes.impulse[l] = y.impulses[row_of(c, l, own)] if l < count else 0.0
     shapes = t.scene.pair[pair, 0], t.scene.pair[pair, 1]
+    if t.scene.body[shapes[0]] < 0:  # the world comes second in contacts
+        shapes = shapes[1], shapes[0]
     on_ground = y.is_rigid and t.scene.kind[shapes[1]] >= PLANE
     tangents = t.model.tangents[candidate] if len(t.model.tangents) > 0 else t.model.friction[:0]
     at = ContactAt(c, shapes, t.scene.margin[pair], count, tangents, on_ground)
@@ -496,7 +498,7 @@ def add_curved(s: RobotStages, row: Vector, target: Vector) -> None:
 
 
 def pull_back_touching(s: RobotStages, y: AccelerationSlopes) -> None:
-    """Add the product of the cotangents of right-hand sides, and of rigid impulses, and the terms of contacts and joint rows."""
+    """Add the product of the cotangents (of right-hand sides, and rigid impulses) and the terms of contacts and joint rows."""
     at, x, f, unit, many = y.at, y.numbers, y.contact.numbers, 1.0 / s.numbers.step, y.bundles
     contact, first = 0, first_kept_row(s, y)
     for bundle in range(many.counts[BUNDLES]):
