@@ -17,6 +17,7 @@ from featherweight.model.generators import from_parents
 from featherweight.robot.system import NotDefinedError
 
 Function = CompiledFunction[Any]
+ROUNDING = 1e-11  # relative to the norm of a result: batches run the same operations in lanes, which may fuse others
 
 
 def flying(execution: str = "auto") -> fw.Robot:
@@ -96,3 +97,12 @@ def lines_of(f: Function, robot: fw.Robot | None, rng: np.random.Generator) -> l
 
 def as_tuple(results: Any) -> tuple[Any, ...]:
     return tuple(results) if isinstance(results, tuple | list) else (results,)
+
+
+def differs(results: Any, expected: Any, tolerance: float = ROUNDING) -> bool:
+    """Return whether results differ in shape, or by more than a part of the norm of those that are expected."""
+    for a, b in zip(as_tuple(results), as_tuple(expected), strict=True):
+        x, y = np.asarray(a), np.asarray(b)
+        if x.shape != y.shape or not np.linalg.norm(x - y) <= tolerance * max(1.0, float(np.linalg.norm(y))):
+            return True
+    return False

@@ -10,6 +10,8 @@ from ..engine.backends.llvm.ir import CACHE_LINE, Function, Type
 from ..engine.backends.llvm.jit import emitted, parsed
 from ..engine.backends.llvm.single import emit_lanes
 from ..engine.backends.llvm.trig import sincos_ir
+from ..engine.jacobian_trace import JacobianTrace
+from ..engine.trace import Trace
 from .elf import Elf
 from .export_targets import ITEM_BYTES, ExportTarget
 from .routine import Routine
@@ -23,6 +25,7 @@ class ObjectCode(NamedTuple):
     workspace: int  # bytes of workspace for a call
 
 
+InLanes = Callable[[int], JacobianTrace | None]
 Entry = Callable[[Routine, Kernel, Type], Sequence[Function]]
 """Callable functions around the parts of a kernel."""
 
@@ -50,13 +53,20 @@ def workspace_bytes(kernel: Kernel, precision: str) -> int:
 
 def _kernel(routine: Routine, target: ExportTarget, precision: str) -> Kernel:
     """Emit the kernel that the function itself uses for one state, so that results are bitwise equal on the same processor."""
-    lanes = target.lanes(precision)
-    vectors = routine.in_lanes(lanes) if lanes > 1 else None
     sizes = [y.size for y in routine.outputs]
     style = KernelStyle(linkage="internal", freestanding=True)
+    return emit_for_one_state(routine.trace, routine.in_lanes, sizes, target, precision, style)
+
+
+def emit_for_one_state(
+    trace: Trace, in_lanes: InLanes, sizes: Sequence[int], target: ExportTarget, precision: str, style: KernelStyle
+) -> Kernel:
+    """Emit the kernel for one state, with derivatives in the lanes of the target where `in_lanes` has them."""
+    lanes = target.lanes(precision)
+    vectors = in_lanes(lanes) if lanes > 1 else None
     if vectors:
         return emit_lanes(vectors, precision, target.fma, style)
-    return emit_kernel(routine.trace, Type(precision, 1), target.fma, sizes, lanes, style)
+    return emit_kernel(trace, Type(precision, 1), target.fma, sizes, lanes, style)
 
 
 def _module(kernel: Kernel, functions: Sequence[Function], target: ExportTarget, type: Type) -> str:

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple, Protocol
 
 from ..array_types import Array
 from ..engine import cache
-from ..engine.backends.llvm.emit import Kernel, KernelStyle, emit_kernel
+from ..engine.backends.llvm.emit import KernelStyle
 from ..engine.backends.llvm.ir import CACHE_LINE, Function, Type
 from ..engine.backends.llvm.jit import compile_together, host
 from ..engine.backends.llvm.loop import assemble, emit_loop_in_room
-from ..engine.backends.llvm.single import emit_lanes
 from ..engine.loops.standalone import ANY, POSITIVE, Port, StandaloneLoop, Status
 from ..version import __version__
 from .elf import Elf
 from .export_targets import ExportTarget, this_machine
 from .header import Described
+from .object_code import emit_for_one_state
 from .standalone_image import Code, Image
 
 NOT_READY, BAD_INPUT = -1, -2
@@ -112,13 +112,9 @@ def _batch(function: Any, target: ExportTarget, style: KernelStyle) -> tuple[lis
 
 def _single(function: Any, target: ExportTarget, style: KernelStyle) -> tuple[list[str], int]:
     """Return a function of one state, `i32 f(ptr arguments)`; its workspace is the last of the arguments."""
-    lanes, program = target.lanes("double"), function.program
-    in_lanes = program.in_lanes(lanes) if lanes > 1 else None
-    if in_lanes:
-        kernel: Kernel = emit_lanes(in_lanes, "double", target.fma, style)
-    else:
-        sizes = [y.size for y in program.outputs]
-        kernel = emit_kernel(function.trace, REAL, target.fma, sizes, lanes, style)
+    program = function.program
+    sizes = [y.size for y in program.outputs]
+    kernel = emit_for_one_state(function.trace, program.in_lanes, sizes, target, "double", style)
     f = Function("i32", "single", ["ptr %arguments"], linkage="external")
     count = len(program.inputs) + len(program.outputs)
     pointers = [f"ptr {f.load('ptr', f.at('i64', '%arguments', k), align=8)}" for k in range(count + 1)]

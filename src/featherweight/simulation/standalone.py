@@ -75,15 +75,14 @@ def standalone_step(fleet: Fleet) -> StandaloneLoop:
         Port("put", put.there, "1 to start this step from q and v; 0 to go on from the last step, without them", ()),
         Port("q", put.q, "configuration"),
         Port("v", put.v, "velocity"),
-    ]
-    given += [
         Port("tau", inputs.tau, "joint forces", (robot.nv,)),
         Port("control", inputs.control, "controls of the actuators", (model.forces.nu,)),
     ]
-    moved = [Port("q", states.q, "configuration", (robot.nq,)), Port("v", states.v, "velocity", (robot.nv,))]
-    moved.append(Port("steps", states.steps, "number of steps since the reset", ()))
     touched = "impulses of contacts on the bodies that may touch, (linear, angular), in the bodies' order"
-    moved += [
+    moved = [
+        Port("q", states.q, "configuration", (robot.nq,)),
+        Port("v", states.v, "velocity", (robot.nv,)),
+        Port("steps", states.steps, "number of steps since the reset", ()),
         Port("contacts", contacts.counts, "number of contacts", ()),
         Port("wrenches", contacts.wrench, touched, contacts.wrench.shape[1:]),
     ]

@@ -1,4 +1,7 @@
-"""Reasons for the failure of a step, as numbers that compiled functions return; `step_failures` has the words."""
+"""Reasons for the failure of a step, as numbers that compiled functions return.
+
+`step_failures` has the words, and `standalone` those for programs without Python.
+"""
 
 from __future__ import annotations
 

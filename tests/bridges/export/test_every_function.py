@@ -14,10 +14,9 @@ import pytest
 
 import featherweight as fw
 from featherweight.engine.guarded import CheckedProgram
-from robot.every_function import Function, as_tuple, flying, functions_of, functions_of_motions, linkage, states_of
+from robot.every_function import ROUNDING, Function, differs, flying, functions_of, functions_of_motions, linkage, states_of
 
 needs_linker = pytest.mark.skipif(not Path("/proc").exists(), reason="links shared libraries itself on Linux only")
-ROUNDING = 1e-11  # relative to the norm of a result
 
 
 def called(library: ctypes.CDLL, name: str, f: Function, x: list[Any]) -> list[Any]:
@@ -35,13 +34,10 @@ def called(library: ctypes.CDLL, name: str, f: Function, x: list[Any]) -> list[A
 def differences(library: ctypes.CDLL, functions: dict[str, Function], robot: fw.Robot | None, tolerance: float) -> list[str]:
     """Return the names of functions whose results differ from those of Python."""
     rng = np.random.default_rng(6)
-    wrong = []
-    for name, f in functions.items():
-        x = [states_of(robot, given, rng, ()) for given in f.program.inputs]
-        for a, b in zip(called(library, name, f, x), as_tuple(f(*x)), strict=True):
-            if not np.linalg.norm(a - b) <= tolerance * max(1.0, float(np.linalg.norm(b))):
-                wrong.append(name)
-    return wrong
+    states = {name: [states_of(robot, x, rng, ()) for x in f.program.inputs] for name, f in functions.items()}
+    return [
+        name for name, f in functions.items() if differs(called(library, name, f, states[name]), f(*states[name]), tolerance)
+    ]
 
 
 MAKERS: dict[str, Callable[[], tuple[fw.Robot | None, dict[str, Function]]]] = {

@@ -19,7 +19,7 @@ from ..contact.delassus.pv_osimr import (
     write_base_accelerations,
 )
 from .articulated import ArticulatedClusters, articulated_clusters, propagate_force_cluster, propagate_force_row
-from .cluster_tree import ClusterTree, forces_pass, unconstrained
+from .cluster_tree import ClusterTree, unconstrained
 from .counterparts import for_mechanism
 
 
@@ -34,8 +34,7 @@ def by_branches(A: ArticulatedClusters, contacts: ContactRows, branches: Branche
     m, E = len(contacts.owner), len(contacts.link)
     branches = any_two_may_meet(branches)
     mech = A.mech
-    bases = bases_of(mech, branches)
-    Y, G = propagators(A, contacts, branches, bases)
+    Y, G, bases = propagators(A, contacts, branches)
     U = [[0.0] * 6 for _ in range(m)]
     for k, p in enumerate(branches.above):
         if p >= 0 and branches.row[p] in bases:
@@ -63,35 +62,9 @@ def by_branches(A: ArticulatedClusters, contacts: ContactRows, branches: Branche
     mirror_lower(m, D)
 
 
-def bases_of(mech: ClusterTree, branches: Branches) -> set[int]:
-    """Return the branching rows of joints on the ground, outside loops and couplings, where all columns end that pass.
-
-    A column of a cluster whose first row has a lower number than its handle passes the handle without ending there.
-    """
-    on_ground = {i for i in branches.row if i >= 0 and is_on_base(mech.tree, i) and unconstrained(mech.clusters[mech.owner[i]])}
-    return {i for i in on_ground if rows_acting_on(mech, i) <= descendants(forces_pass(mech), i)}
-
-
-def rows_acting_on(mech: ClusterTree, i: int) -> set[int]:
-    """Return row i and the rows whose forces reach its body."""
-    found = {i}
-    for cluster in mech.clusters:
-        if unconstrained(cluster):
-            for r in cluster.rows:
-                if mech.tree.parent[r] in found:
-                    found.add(r)
-        elif not found.isdisjoint(cluster.handles):
-            found.update(cluster.rows)
-    return found
-
-
-def descendants(parent: list[int], i: int) -> set[int]:
-    """Return row i and its descendants, for parents with lower numbers."""
-    found = {i}
-    for r in range(i + 1, len(parent)):
-        if parent[r] in found:
-            found.add(r)
-    return found
+def is_base(mech: ClusterTree, i: int) -> bool:
+    """Return whether row i belongs to a joint on the ground that no loop or coupling constrains."""
+    return is_on_base(mech.tree, i) and unconstrained(mech.clusters[mech.owner[i]])
 
 
 def any_two_may_meet(branches: Branches) -> Branches:
@@ -144,10 +117,12 @@ def stretch_products(branches: Branches, G, one, other):
     return total
 
 
-def propagators(A: ArticulatedClusters, contacts: ContactRows, branches: Branches, bases: set[int]):
-    """Return wrenches that represent constraints, each at the branching body where it ends, and products.
+def propagators(A: ArticulatedClusters, contacts: ContactRows, branches: Branches):
+    """Return wrenches that represent constraints, each at the branching body where it ends, products, and bases.
 
-    The products are those of the wrenches over branches.
+    The products are those of the wrenches over branches. Bases are the bodies whose Omega stays in factors: all columns that
+    pass them end there. A column of a cluster whose first row has a lower number than its handle passes the handle without
+    ending there.
     """
     mech = A.mech
     m = len(contacts.owner)
@@ -158,6 +133,7 @@ def propagators(A: ArticulatedClusters, contacts: ContactRows, branches: Branche
     for r in range(m):
         Y[r] = {contacts.link[contacts.owner[r]]: ZERO_FORCE - wrench(contacts, r)}
     done = [ZERO_FORCE] * columns
+    bases: set[int] = set()
     for number in range(len(mech.clusters) - 1, -1, -1):
         cluster = mech.clusters[number]
         for body in cluster.rows:
@@ -165,7 +141,10 @@ def propagators(A: ArticulatedClusters, contacts: ContactRows, branches: Branche
                 for c in range(columns):
                     if end[c] == branches.number[body] and body in Y[c]:
                         done[c] = Y[c].pop(body)
-                for k in range(0 if body in bases else 6):
+                if is_base(mech, body) and not any(body in passing for passing in Y):
+                    bases.add(body)
+                    continue
+                for k in range(6):
                     e = unit_motion(k, -1.0)
                     Y[m + 6 * branches.number[body] + k] = {body: Force(e.ang, e.lin)}
         if unconstrained(cluster):
@@ -177,7 +156,7 @@ def propagators(A: ArticulatedClusters, contacts: ContactRows, branches: Branche
             t = {c: propagate_columns(A, number, Y[c]) for c in range(columns) if not own.isdisjoint(Y[c])}
             for k, reciprocal in enumerate(A.reciprocal[number]):
                 add_dyad_to_products(branches, G, {c: x[k] for c, x in t.items()}, reciprocal)
-    return [ZERO_FORCE - f for f in done], G
+    return [ZERO_FORCE - f for f in done], G, bases
 
 
 def propagate_column(A: ArticulatedClusters, j: int, Y: dict[int, Force]):

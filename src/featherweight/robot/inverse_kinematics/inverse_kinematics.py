@@ -249,12 +249,14 @@ class InverseKinematics(SuggestsNames):
 
     @cached_property
     def _differential(self) -> Differential:
+        return self._new_differential()
+
+    def _new_differential(self) -> Differential:
         return Differential(self.robot, self._task_list, self._program, spare_distances(self.robot, self._slots))
 
     def standalone(self) -> StandaloneLoop:
         """Return the kernel of `velocity` for `featherweight.export`."""
-        made = Differential(self.robot, self._task_list, self._program, spare_distances(self.robot, self._slots))
-        return made.standalone(self.robot, self._slots)
+        return self._new_differential().standalone(self.robot, self._slots)
 
     def _start(self, q0: npt.ArrayLike) -> Array:
         q = real_array("InverseKinematics: q0", q0)
