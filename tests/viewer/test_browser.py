@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from featherweight import ModelWarning
 from featherweight.robot.trajectory import Trajectory
 from patience import PATIENCE
 from viewer.robots import HOSTILE, arm, hostile_linkage
@@ -145,7 +146,9 @@ def test_names_of_files_are_shown_and_not_run(page: Page, tmp_path: Path) -> Non
     from selenium.webdriver.common.by import By
 
     path = tmp_path / "page.html"
-    with Window(hostile_linkage(HOSTILE), port=0) as window:
+    with pytest.warns(ModelWarning, match="meshes cannot be read"):
+        window = Window(hostile_linkage(HOSTILE), port=0)
+    with window:
         window._scene.marks.show(Mark.NAMES, True)
         page.open(window.url)
         until(lambda: window._server.get_clients(), "no page is open")
