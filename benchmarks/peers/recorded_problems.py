@@ -34,7 +34,7 @@ from featherweight.array_types import Array
 from featherweight.contact.block_equations import place_of
 from featherweight.contact.branches import padded
 from featherweight.contact.contact_problem import active_rows, problem_in
-from featherweight.contact.impulses import Solution, natural_residual_in, of_arrays, solve_in_room, solver_work
+from featherweight.contact.impulses import Solution, natural_residual_in, of_arrays, solve_in_workspace, solver_work
 from featherweight.contact.laws import Problem
 from featherweight.contact.newton import newton_work
 from featherweight.contact.row_factor import (
@@ -297,7 +297,7 @@ def solve(recorded: Recorded, start: Array) -> Outcome:
     problem, size = of_arrays(recorded.problem), len(start)
     begun = time.perf_counter()
     work = solver_work(size, sizes_of(problem.B))
-    solution = Solution(work.best, *solve_in_room(problem, start, recorded.tolerance, work))
+    solution = Solution(work.best, *solve_in_workspace(problem, start, recorded.tolerance, work))
     spent = time.perf_counter() - begun
     counts = (int(n) for name, n in solution._asdict().items() if name not in ("impulses", "residual"))
     residual = float(residual_in_room(problem, solution.impulses, newton_work(size, sizes_of(problem.B))))

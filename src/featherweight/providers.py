@@ -1,6 +1,6 @@
-"""Functions that methods call though they belong to a room above: the top package registers where they are.
+"""Functions that methods call though they belong to a package above: the top package registers where they are.
 
-A room imports only what is below it. A method such as `Simulation.view` therefore asks here for the function that does its
+A package imports only what is below it. A method such as `Simulation.view` therefore asks here for the function that does its
 work, by its own name; the first call imports the module that has it.
 """
 

@@ -9,7 +9,7 @@ import numpy as np
 from contact.given_matrices import factor_of_blocks
 from featherweight.array_types import Array
 from featherweight.contact.compliant_answers import Answering, directions_of, friction_of, row_of
-from featherweight.contact.impulses import SolverWork, of_arrays, solve_in_room, solver_work
+from featherweight.contact.impulses import SolverWork, of_arrays, solve_in_workspace, solver_work
 from featherweight.contact.laws import Problem
 from featherweight.contact.primal_by_factor import answering
 from featherweight.contact.row_factor import sizes_of
@@ -25,7 +25,7 @@ class ConvexProblem(NamedTuple):
     def solve(self, start: Array, tolerance: float) -> tuple[Array, float, int]:
         """Return impulses, residual and steps."""
         work = self.work()
-        residual, steps, _ = solve_in_room(of_arrays(self.problem), start, tolerance, work)
+        residual, steps, _ = solve_in_workspace(of_arrays(self.problem), start, tolerance, work)
         return work.best[: len(start)].copy(), residual, steps
 
     def work(self) -> SolverWork:

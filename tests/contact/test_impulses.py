@@ -389,7 +389,7 @@ def test_solutions_do_not_hang_on_what_was_in_their_room() -> None:
             for room in arrays_in(work):
                 if room is not work.no_compliance and room.size:
                     room.fill(0 if room.dtype == np.int64 else filling)
-            impulses.solve_in_room(of_arrays(given), np.zeros(m), 1e-10, work)
+            impulses.solve_in_workspace(of_arrays(given), np.zeros(m), 1e-10, work)
             found.append(work.best[:m].copy())
         np.testing.assert_array_equal(found[0], found[1])
         np.testing.assert_array_equal(found[0], found[2])

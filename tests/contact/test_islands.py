@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import connected_components
 from contact.given_matrices import dense_factor, matrix_of, random_factor
 from featherweight.array_types import Array
 from featherweight.contact.branches import padded
-from featherweight.contact.impulses import Solution, of_arrays, solve_in, solve_in_room, solver_work
-from featherweight.contact.islands import Islands, find_islands, give_back_island, problem_of_island, room_for_islands
+from featherweight.contact.impulses import Solution, of_arrays, solve_in, solve_in_workspace, solver_work
+from featherweight.contact.islands import Islands, find_islands, give_back_island, islands_work, problem_of_island
 from featherweight.contact.laws import Problem
 from featherweight.contact.row_factor import (
     NO_BRANCHES,
@@ -117,7 +117,7 @@ def together(rng: np.random.Generator, parts: list[Problem]) -> tuple[Problem, l
 
 def room_of(p: Problem, more: int = 0) -> Islands:
     """Return a workspace that contained other numbers."""
-    work = room_for_islands(len(p.b) + more, sizes_of(p.B))
+    work = islands_work(len(p.b) + more, sizes_of(p.B))
     for room in (*work[:-1], *work.factor[:-3]):
         room.fill(7)
     return work
@@ -164,7 +164,7 @@ def test_random_problems_have_one_island_and_several() -> None:
 
 
 def test_without_contacts_there_is_no_island() -> None:
-    assert find_islands(NO_ROWS, room_for_islands(0, NO_BRANCHES)) == 0
+    assert find_islands(NO_ROWS, islands_work(0, NO_BRANCHES)) == 0
 
 
 @SEEDS
@@ -179,7 +179,7 @@ def test_groups_without_members_are_no_islands(seed: int) -> None:
     part_work = row_factor_work(k + n, NO_BRANCHES)
     part_work.at[: len(chosen)], part_work.group[: len(chosen)] = B.at[chosen], B.group[chosen]
     part = blocks_of_factor(B, len(chosen), part_work)
-    work = room_for_islands(3 * k + n, sizes_of(B))
+    work = islands_work(3 * k + n, sizes_of(B))
     count = find_islands(part, work)
     with_members = np.isin(np.arange(len(groups)), part.group)
     assert (work.island[: len(groups)] == -1).tolist() == (~with_members).tolist()
@@ -270,7 +270,7 @@ def solved(p: Problem, start: Array, tolerance: float, as_compiled: bool) -> tup
     """Return impulses; the workspace is large enough for islands."""
     work = solver_work(len(start), sizes_of(p.B))
     if as_compiled:
-        numbers = solve_in_room(of_arrays(p), start, tolerance, work)
+        numbers = solve_in_workspace(of_arrays(p), start, tolerance, work)
         return work.best[: len(start)].copy(), Solution(work.best, *numbers)
     solution = solve_in(p, start, tolerance, work)
     return solution.impulses.copy(), solution

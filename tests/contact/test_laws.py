@@ -24,10 +24,10 @@ from featherweight.contact.laws import (
     ContactLaw,
     RowMotion,
     bounces,
+    empty_law,
     law_in,
     part_of_restitution,
     project,
-    room_for_law,
     stored_energy,
     write_restitution,
     write_rigid_law,
@@ -72,7 +72,7 @@ def model_of(friction: Any, restitution: Any, rows: Any = NO_ROWS, step: float =
 
 def rigid(restitution: float, gap: float, approach: float, before: float) -> ContactLaw:
     """Return the law of one contact with a moving normal."""
-    law = room_for_law(1, 0)
+    law = empty_law(1, 0)
     for x in law[:-1]:
         x.fill(np.nan)
     motion = RowMotion(np.array([1]), np.zeros(0, np.int64), np.array([gap]), np.array([approach, 3.0, 4.0]),
@@ -104,7 +104,7 @@ def test_a_contact_bounces_in_the_step_that_is_nearest_to_its_impact() -> None:
 
 def test_limits_push_and_dry_friction_is_bounded_both_ways() -> None:
     rows = joint_rows(np.arange(2), np.array([-1.0, -inf]), np.array([inf, inf]), np.array([0.0, 3.0]), STEP)
-    law = room_for_law(0, 2)
+    law = empty_law(0, 2)
     gap = np.array([-0.5, inf])
     motion = RowMotion(np.zeros(0, np.int64), np.arange(2), gap, np.array([-2.0, 5.0]), np.zeros(2))
     write_rigid_law(model_of([], [], rows), motion, law)
@@ -118,7 +118,7 @@ def test_limits_push_and_dry_friction_is_bounded_both_ways() -> None:
 
 
 def test_a_law_in_the_room_for_more_has_the_lengths_of_its_rows() -> None:
-    law = law_in(room_for_law(5, 4), True, 2, 3)
+    law = law_in(empty_law(5, 4), True, 2, 3)
     assert [len(x) for x in law[:-1]] == [9, 9, 2, 3, 3, 2, 2, 2, 5, 5] and law.pyramid
 
 
@@ -190,7 +190,7 @@ def test_a_mass_on_a_spring_moves_as_a_damped_oscillator_and_rests_at_its_weight
     rest = mass * g / STIFFNESS
     z, v = -3.0 * rest, 0.0
     rate, omega = 0.5 * DAMPING / mass, np.sqrt(STIFFNESS / mass - (0.5 * DAMPING / mass) ** 2)
-    law = room_for_law(1, 0)
+    law = empty_law(1, 0)
     law.stiffness[:] = STIFFNESS
     energies = []
     for _ in range(400):
@@ -211,7 +211,7 @@ def test_a_mass_on_a_spring_moves_as_a_damped_oscillator_and_rests_at_its_weight
 
 def test_rigid_contacts_store_nothing_and_springs_only_where_they_are_pressed() -> None:
     assert stored_energy(rigid(0.0, -1.0, 0.0, 0.0), np.array([-1.0])) == 0.0
-    law = room_for_law(1, 1)
+    law = empty_law(1, 1)
     law.stiffness[:] = 3.0, 5.0
     assert stored_energy(law, np.array([-2.0, 4.0])) == 6.0
 
@@ -286,7 +286,7 @@ def test_restitution_is_cut_where_it_would_add_energy() -> None:
         k, n = 3, 4
         J = rng.standard_normal((3 * k, n))
         A, start, end = J @ J.T, J @ rng.standard_normal(n), J @ rng.standard_normal(n)
-        law = room_for_law(k, 0)
+        law = empty_law(k, 0)
         law.restitution[:], law.compliance[:] = rng.choice([0.0, 0.5, 1.0], k), rng.choice([0.0, 0.3])
         compression, f = rng.random(3 * k), -np.linalg.pinv(A) @ (start + end) * rng.uniform(0.5, 1.0)
         back, given = np.full(3 * k, np.nan), f.copy()

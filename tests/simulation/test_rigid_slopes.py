@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
-from featherweight.contact.laws import room_for_law
+from featherweight.contact.laws import empty_law
 from featherweight.contact.rigid_answers import PROXIMAL, rigid_answers, write_rigid_answer
 from featherweight.engine.loops.kernels import aligned_numbers
 from featherweight.robots import mini_cheetah
@@ -137,7 +137,7 @@ def test_elimination_of_matrices_that_are_not_symmetric() -> None:
 @pytest.mark.parametrize("pyramid", [False, True])
 def test_answers_of_rigid_contacts_satisfy_their_equation(pyramid: bool) -> None:
     """Check (1 - P' + e) G = P' / rho and (1 - P' + e) E = e, with P' from differences of the projection."""
-    law = room_for_law(1, 0)._replace(pyramid=pyramid)
+    law = empty_law(1, 0)._replace(pyramid=pyramid)
     law.friction[:] = 0.5
     y, rho = rigid_answers(1, 0), 3.0
     for f, u in (

@@ -13,7 +13,7 @@ A bridge to a library of functions has these functions, which check their argume
 arrays. A bridge to a library of environments implements the library's interface on simulations: `gymnasium_environments` and
 `unisim_backend`. Modules do not have the names of libraries, so that `import jax` in a bridge can only mean the library.
 
-Other rooms use these modules:
+Other packages use these modules:
 
     casadi_functions               compiled functions in CasADi
     gymnasium_environments         environments of Gymnasium

@@ -87,7 +87,7 @@ class CollisionWork(NamedTuple):
     patches: Matrix  # (n, 11), see `height_fields`
 
 
-def search_room() -> dict[str, Any]:
+def search_arrays() -> dict[str, Any]:
     """Return the workspace arrays for distances and depths of convex shapes."""
     return {
         "supports": np.zeros((MOST_SUPPORTS, 9)),
@@ -117,7 +117,7 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         found=np.zeros((max(MOST_PATCHES * balls, 2 * MOST_POINTS), 8)),
         ends=np.zeros((2, 3)),
         polygons=np.zeros((3, 2 * corners + 4, 3)),
-        **search_room(),
+        **search_arrays(),
         corners=np.zeros((2, 3, 3)),
         candidates=np.zeros((2, MOST_FACES), np.int64),
         patches=np.zeros((MOST_PATCHES, 11)),

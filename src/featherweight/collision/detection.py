@@ -75,7 +75,7 @@ def find_contacts(
     contacts: ContactPoints,
     work: CollisionWork,
 ) -> int:
-    """Write the contacts of one robot; return their number, or -1 if there is no room for them.
+    """Write the contacts of one robot; return their number, or -1 if there are more than the arrays take.
 
     `placement` (bodies, 4, 4) and `velocity` (bodies, 6), linear and angular in each body's axes, belong to the bodies that may
     touch. A contact has a gap below the margin, now or after a step at these velocities.
@@ -296,8 +296,8 @@ def keep(
 ) -> int:
     """Store the points of pair p that are within reach, now or after the step.
 
-    Returns the number of contacts including these, or -1 if there is no room for them. `motion` contains placements and
-    velocities of the bodies; `bounds` are the reach, the step, and the gap at which shapes are in contact.
+    Returns the number of contacts including these, or -1 if there are more than the arrays take. `motion` contains placements
+    and velocities of the bodies; `bounds` are the reach, the step, and the gap at which shapes are in contact.
     """
     placement, velocity = motion
     reach, step, margin = bounds

@@ -21,7 +21,7 @@ from .collision_scene import (
     CollisionWork,
     HeightFields,
     Hulls,
-    search_room,
+    search_arrays,
 )
 from .shape_parts import ShapePart, joined_fields, joined_hulls, part_ranges
 
@@ -100,7 +100,7 @@ def query_work(table: PairTable, nq: int, address: int) -> QueryWork:
         placement=placement,
         order=np.arange(len(table.pair)),
         found=np.zeros((1, 8)),
-        **search_room(),
+        **search_arrays(),
         best=np.zeros(9),
         prism=np.zeros((PRISM, 3)),
         middle=np.zeros(12),

@@ -299,12 +299,12 @@ def write_system(B: RowFactor, write_inner: Callable[[Inner, int], bool], inner:
     """
     values, plan = B.values, B.plan
     clear_matrix(values, plan, symmetric)
-    panel = B.room + MOST_ROWS * MOST_ROWS  # -Eᵀ L E Y
+    panel = B.scratch + MOST_ROWS * MOST_ROWS  # -Eᵀ L E Y
     for g in range(len(B.width)):
         rows, width, begin = B.rows[g], B.width[g], B.begin[g]
         if not write_inner(inner, g):
             continue
-        subtract_product(values, (panel, width), (begin, width), (B.room, rows, 1), (rows, width, rows), True)
+        subtract_product(values, (panel, width), (begin, width), (B.scratch, rows, 1), (rows, width, rows), True)
         for x in range(B.run_begin[g], B.run_begin[g + 1]):
             add_rows_of_branch(B, g, x, panel, symmetric)
 
@@ -355,14 +355,14 @@ def write_inner(blocks: InnerBlocks, g: int) -> bool:
 def clear_inner(B: RowFactor, g: int) -> None:
     """Set the workspace for Eᵀ L E of a group to zero."""
     for r in range(B.rows[g] * B.rows[g]):
-        B.values[B.room + r] = 0.0
+        B.values[B.scratch + r] = 0.0
 
 
 def add_inner(B: RowFactor, g: int, c: int, lines: int, L: Matrix) -> None:
     """Add Eᵀ L E of a block with one or three rows."""
-    values, room, rows, at = B.values, B.room, B.rows[g], B.at[c]
+    values, scratch, rows, at = B.values, B.scratch, B.rows[g], B.at[c]
     if at < 0:
-        corner = room - (1 + at) * (rows + 1)
+        corner = scratch - (1 + at) * (rows + 1)
         for i in range(lines):
             for j in range(lines):
                 values[corner + i * rows + j] += L[i, j]
@@ -371,7 +371,7 @@ def add_inner(B: RowFactor, g: int, c: int, lines: int, L: Matrix) -> None:
     else:
         for i in range(rows):
             for j in range(rows):
-                values[room + i * rows + j] += B.ends[at + i] * L[0, 0] * B.ends[at + j]
+                values[scratch + i * rows + j] += B.ends[at + i] * L[0, 0] * B.ends[at + j]
 
 
 def is_open(L: Matrix) -> bool:
@@ -384,12 +384,14 @@ def is_open(L: Matrix) -> bool:
 
 def add_inner_of_contact(B: RowFactor, at: int, rows: int, L: Matrix) -> None:
     """Add Eᵀ L E of a contact."""
-    values, ends, room = B.values, B.ends, B.room
+    values, ends, scratch = B.values, B.ends, B.scratch
     for j in range(rows):
         x, y, z = ends[at + j], ends[at + rows + j], ends[at + 2 * rows + j]
         first, second, third = times(L, (x, y, z))
         for i in range(rows):
-            values[room + i * rows + j] += ends[at + i] * first + ends[at + rows + i] * second + ends[at + 2 * rows + i] * third
+            values[scratch + i * rows + j] += (
+                ends[at + i] * first + ends[at + rows + i] * second + ends[at + 2 * rows + i] * third
+            )
 
 
 def subtract_responses(problem: Problem, w: Vector, equations: BlockEquations) -> None:

@@ -325,9 +325,9 @@ def reduce_later(matrix: Vector, plan: EliminationPlan, a: int, symmetric: bool)
 
 
 def solve_by_branches(
-    matrix: Vector, plan: EliminationPlan, pivots: Integers, reciprocal: Vector, x: Vector, room: Vector
+    matrix: Vector, plan: EliminationPlan, pivots: Integers, reciprocal: Vector, x: Vector, scratch: Vector
 ) -> None:
-    """Solve for a right-hand side x, in place, by the factors of `factor_branches`; `room` is workspace like x, padded."""
+    """Solve for a right-hand side x, in place, by the factors of `factor_branches`; `scratch` is workspace like x, padded."""
     for turn in range(plan.branches):
         a = plan.order[turn]
         at, stride, n, first = plan.offset[a], plan.stride[a], plan.size[a], plan.first[a]
@@ -351,15 +351,15 @@ def solve_by_branches(
         for y in range(plan.begin[turn], plan.begin[turn + 1]):
             b = plan.later[y]
             for j in range(plan.size[b]):
-                room[column + j] = x[plan.first[b] + j]
+                scratch[column + j] = x[plan.first[b] + j]
             for j in range(plan.size[b], padded(plan.size[b])):
-                room[column + j] = 0.0
+                scratch[column + j] = 0.0
             column += padded(plan.size[b])
         for p in range(n - 1, -1, -1):
             row = at + p * stride
             total = x[first + p] - product_of_row(matrix, row + p + 1, x, first + p + 1, n - p - 1)
             begin = padded(n)
-            total -= product_of_row(matrix, row + begin, room, begin, stride - begin)
+            total -= product_of_row(matrix, row + begin, scratch, begin, stride - begin)
             x[first + p] = total * reciprocal[first + p]
 
 

@@ -24,7 +24,7 @@ from .contact_model import ContactModel, pull_of
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .inverse_factor import ContactGeometry, InverseFactors, InverseWork, factor_by_inverse
 from .joint_rows import is_active
-from .laws import COULOMB, RIGID, ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
+from .laws import COULOMB, RIGID, ContactLaw, Problem, RowMotion, empty_law, law_in, write_law
 from .relative_rows import (
     Columns,
     RowsOfBody,
@@ -95,7 +95,7 @@ class ContactImpulses(NamedTuple):
     def of_sizes(
         cls, contacts: int, bodies: int, joints: int, candidates: int, rows: int, turning: bool = True
     ) -> ContactImpulses:
-        """Return zero impulses with room for contacts, with or without friction against spinning and rolling."""
+        """Return zero impulses for so many contacts, with or without friction against spinning and rolling."""
         wrench, push, impact = np.zeros((3, bodies, 6))
         joint, joint_push, joint_impact = np.zeros((3, joints))
         last_row, next_row = np.zeros((2, rows))
@@ -251,7 +251,7 @@ def row_work(contacts: int, rows: int) -> RowWork:
     approach, before, start = np.empty((3, m))
     return RowWork(
         np.empty(m, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), np.empty(contacts + m),
-        approach, before, start, room_for_law(contacts, m), np.full(contacts, -1), np.empty((contacts, 3)),
+        approach, before, start, empty_law(contacts, m), np.full(contacts, -1), np.empty((contacts, 3)),
         np.empty(contacts), np.zeros(m),
     )  # fmt: skip
 
@@ -457,22 +457,22 @@ def is_cheaper(B: RowFactor, m: int) -> bool:
     return total < m * m * m
 
 
-def write_square(B: RowFactor, k: int, room: Vector, A: Matrix) -> None:
-    """Write A = B Bᵀ for k contacts and further rows; `room` is workspace for Bᵀ and -A with padded rows."""
+def write_square(B: RowFactor, k: int, scratch: Vector, A: Matrix) -> None:
+    """Write A = B Bᵀ for k contacts and further rows; `scratch` is workspace for Bᵀ and -A with padded rows."""
     m = len(A)
     stride = padded(m)
     square = B.size * stride
     for i in range(square):
-        room[i] = 0.0
+        scratch[i] = 0.0
     for i in range(m):
         c, l = place_of(i, k)
-        write_column(B, c, l, room, i, stride)
+        write_column(B, c, l, scratch, i, stride)
     for i in range(0, m, LANES):
         count, length = min(LANES, m - i), stride - i
-        subtract_product(room, (square + i * stride + i, stride), (i, stride), (i, 1, stride), (count, length, B.size), True)
+        subtract_product(scratch, (square + i * stride + i, stride), (i, stride), (i, 1, stride), (count, length, B.size), True)
     for i in range(m):
         for j in range(i, m):
-            A[i, j] = A[j, i] = -room[square + i * stride + j]
+            A[i, j] = A[j, i] = -scratch[square + i * stride + j]
 
 
 def pick_rows(
@@ -503,20 +503,20 @@ def factor_of_rows(
     groups: int, rank: int, work: AssemblyWork,
 ) -> RowFactor:  # fmt: skip
     """Return B of contacts in `groups` groups, and of joint rows, by the factor L of the selected rows of G."""
-    begin, rows, place, L, room = delassus.begin, model.rows, work.place, work.factor.L, work.factor_rows
+    begin, rows, place, L, target = delassus.begin, model.rows, work.place, work.factor.L, work.factor_rows
     k, n, stride = len(contacts.gap), len(active), padded(rank)
     for i in range(n):
         work.key[i] = -1
-    groups = joint_groups(k, work.key, n, groups, room)
-    begin_one_branch(groups, rank, room)
-    numbers = place_groups(k, n, groups, room)
+    groups = joint_groups(k, work.key, n, groups, target)
+    begin_one_branch(groups, rank, target)
+    numbers = place_groups(k, n, groups, target)
     for i in range(numbers):
-        room.values[i] = 0.0
+        target.values[i] = 0.0
     for g in range(groups):
         work.key[g] = -1
     for c in range(k):
-        g = room.group[c]
-        own, first = has_own_rows(g, room), work.key[g] < 0
+        g = target.group[c]
+        own, first = has_own_rows(g, target), work.key[g] < 0
         if first and not own:
             work.key[g] = c
         for s in range(2):
@@ -524,19 +524,22 @@ def factor_of_rows(
             if body >= 0 and (own or first):
                 source, columns = RowsOfBody(L, place[begin[body]] * stride, stride), Columns(stride, stride, 0, 0)
                 if own:
-                    at = room.begin[g] - (1 + room.at[c]) * stride
-                    add_rows_of_contact(geometry.rows[c, s], model.width[body], source, columns, at, stride, room.values)
+                    at = target.begin[g] - (1 + target.at[c]) * stride
+                    add_rows_of_contact(geometry.rows[c, s], model.width[body], source, columns, at, stride, target.values)
                 else:
                     T = geometry.placement[body]
-                    add_rows_of_body(1.0 - 2.0 * s, contacts.point[c], T, model.width[body], source, columns, g, room)
+                    add_rows_of_body(1.0 - 2.0 * s, contacts.point[c], T, model.width[body], source, columns, g, target)
         if not own:
-            write_ends(contacts, geometry.axes, c, work.key[g], room, c >= geometry.sliding)
+            write_ends(contacts, geometry.axes, c, work.key[g], target, c >= geometry.sliding)
     for i in range(n):
-        r, g = active[i], room.group[k + i]
-        at, row = room.begin[g] - (1 + room.at[k + i]) * stride, place[begin[len(model.width)] + rows.joint[r]] * stride
+        r, g = active[i], target.group[k + i]
+        at, row = (
+            target.begin[g] - (1 + target.at[k + i]) * stride,
+            place[begin[len(model.width)] + rows.joint[r]] * stride,
+        )
         for j in range(stride):
-            room.values[at + j] = rows.sign[r] * L[row + j]
-    return planned_factor(room, k + n, groups, rank, 1, numbers)
+            target.values[at + j] = rows.sign[r] * L[row + j]
+    return planned_factor(target, k + n, groups, rank, 1, numbers)
 
 
 def rows_in(work: RowWork, pyramid: bool, k: int, n: int, turning: int = 0) -> ProblemRows:
@@ -560,15 +563,15 @@ def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int, turning: int =
 
 
 def write_contact_delassus(
-    model: ContactModel, contacts: ContactPoints, rows: Tensor4, active: Integers, delassus: BodyDelassus, room: Vector,
+    model: ContactModel, contacts: ContactPoints, rows: Tensor4, active: Integers, delassus: BodyDelassus, scratch: Vector,
     place: Integers, A: Matrix,
 ) -> None:  # fmt: skip
-    """Write A = R G Rᵀ for contacts and joint rows; `room` is workspace for three rows of R G, `place` is of `pick_rows`."""
+    """Write A = R G Rᵀ for contacts and joint rows; `scratch` is workspace for three rows of R G, `place` is of `pick_rows`."""
     G, begin, width, joint_rows = delassus.G, delassus.begin, model.width, model.rows
     count, nr = len(contacts.gap), len(active)
     k = 3 * count
     end = begin[len(width)]
-    half = as_matrix(room, 3, G.shape[1])
+    half = as_matrix(scratch, 3, G.shape[1])
     for c in range(count):
         for body in range(len(width)):
             if place[begin[body]] >= 0:

@@ -57,7 +57,7 @@ class ContactSlopes(NamedTuple):
 
 
 def contact_slopes(blocks: int, rigid: int) -> ContactSlopes:
-    """Return room for so many blocks and rigid contacts."""
+    """Return arrays for so many blocks and rigid contacts."""
     numbers = aligned_numbers(STORED + blocks * BLOCK + rigid * KEPT)
     motion, impulse, velocity = np.zeros((6, 6)), np.zeros(DIRECTIONS), np.zeros((2, 6))
     return ContactSlopes(numbers, motion, impulse, velocity, np.ones(DIRECTIONS), surfaces_work())

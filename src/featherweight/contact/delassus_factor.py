@@ -70,10 +70,10 @@ def write_factor(G: Matrix, size: int, work: FactorWork) -> int:
     return compact(work.L, size, size)
 
 
-def compact(room: Vector, size: int, rank: int) -> int:
+def compact(numbers: Vector, size: int, rank: int) -> int:
     """Move rows with space for `size` columns together, so that they have `rank` columns; return the padded width."""
     before, after = padded(size), padded(rank)
     for i in range(size):
         for j in range(after):
-            room[i * after + j] = room[i * before + j] if j < rank else 0.0
+            numbers[i * after + j] = numbers[i * before + j] if j < rank else 0.0
     return rank

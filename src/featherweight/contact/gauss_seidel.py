@@ -122,7 +122,7 @@ def write_products_of_rows(B: RowFactor, g: int) -> None:
 
 def sums_of(B: RowFactor) -> int:
     """Return the position of sums of Eᵀ d in `values`, after workspace for y and for a row."""
-    return B.room + MOST_ROWS + B.size + LANES * B.plan.branches
+    return B.scratch + MOST_ROWS + B.size + LANES * B.plan.branches
 
 
 def squares_of(B: RowFactor, g: int) -> int:
@@ -145,7 +145,7 @@ def product_of_ends(B: RowFactor, g: int, c: int, a: int, b: int) -> float:
 def sweep_group(problem: Problem, g: int, f: Vector, work: NewtonWork) -> None:
     """Change the impulses of the contacts and rows of a group, and w."""
     B, k, b, R = problem.B, len(problem.mu), problem.b, problem.R
-    values, rows, room = B.values, B.rows[g], B.room
+    values, rows, scratch = B.values, B.rows[g], B.scratch
     write_velocities(B, g, work.equations.sums)
     sums, moved = sums_of(B), False
     for r in range(rows):
@@ -173,17 +173,17 @@ def sweep_group(problem: Problem, g: int, f: Vector, work: NewtonWork) -> None:
                 add_change(B, g, c, 0, way)
     if moved:
         for r in range(rows):
-            values[room + r] = -values[sums + r]
+            values[scratch + r] = -values[sums + r]
         add_group(B, g, work.equations.sums)
 
 
 def add_change(B: RowFactor, g: int, c: int, l: int, change: float) -> None:
     """Add the change of an impulse to the sums, and to y."""
-    values, at, room, square, rows = B.values, B.at[c], B.room, squares_of(B, g), B.rows[g]
+    values, at, scratch, square, rows = B.values, B.at[c], B.scratch, squares_of(B, g), B.rows[g]
     sums = sums_of(B)
     for r in range(rows):
         factor = (change if r == l - 1 - at else 0.0) if at < 0 else change * B.ends[at + l * rows + r]
         if factor != 0.0:
             values[sums + r] += factor
             for j in range(rows):
-                values[room + j] += values[square + r * MOST_ROWS + j] * factor
+                values[scratch + j] += values[square + r * MOST_ROWS + j] * factor

@@ -34,7 +34,7 @@ from .block_equations import copy_numbers
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .gauss_seidel import sweep
 from .interior_point import STARTS, InteriorWork, interior_work, solve_inside
-from .islands import Islands, find_islands, give_back_island, problem_of_island, room_for_islands
+from .islands import Islands, find_islands, give_back_island, islands_work, problem_of_island
 from .laws import COULOMB, Problem
 from .newton import (
     AT_END,
@@ -107,7 +107,7 @@ def solver_work(size: int, branches: FactorSizes = NO_BRANCHES, convex: bool = F
     rows = row_factor_work(size, sizes_of_one_branch(size))
     newton, interior, factor = newton_work(size, branches), interior_work(size), factor_work(size)
     kept, best = np.empty((2, size))
-    islands = room_for_islands(size, branches)
+    islands = islands_work(size, branches)
     few = working_set(size)
     primal = primal_work(size // 3, size) if convex else primal_work(0, 0)
     return SolverWork(
@@ -118,7 +118,7 @@ def solver_work(size: int, branches: FactorSizes = NO_BRANCHES, convex: bool = F
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
     """Return the solution from an initial guess, to a residual of `tolerance` [m/s] if possible, else the best one found."""
     work = solver_work(len(start), sizes_of(problem.B), problem.cones != COULOMB)
-    return Solution(work.best, *solve_in_room(of_arrays(problem), np.asarray(start, float), tolerance, work))
+    return Solution(work.best, *solve_in_workspace(of_arrays(problem), np.asarray(start, float), tolerance, work))
 
 
 def of_arrays(problem: Problem) -> Problem:
@@ -285,7 +285,7 @@ def greatest_of(b: Vector) -> float:
 
 
 @compiled
-def solve_in_room(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> tuple[float, int, int]:
+def solve_in_workspace(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> tuple[float, int, int]:
     """Call `solve_in` from Python: return the residual, Newton steps and interior steps. The impulses are in `work.best`."""
     solution = solve_in(problem, start, tolerance, work)
     return solution.residual, solution.newton_steps, solution.interior_steps

@@ -84,41 +84,41 @@ def inverse_factors(J: Matrix, E: Matrix, branches: BranchPaths, work: InverseWo
 
 def factor_by_inverse(
     model: ContactModel, contacts: ContactPoints, geometry: ContactGeometry, active: Integers, groups: int,
-    factors: InverseFactors, work: InverseWork, room: RowFactorWork,
+    factors: InverseFactors, work: InverseWork, target: RowFactorWork,
 ) -> RowFactor:  # fmt: skip
     """Return B = J C for contacts in `groups` groups, and for joint rows."""
     k, n, branches = len(contacts.gap), len(active), factors.branches
     for i in range(n):
         work.key[i] = model.joint_branch[model.rows.joint[active[i]]]
-    groups = joint_groups(k, work.key, n, groups, room)
-    count = write_branches_of_groups(groups, model, branches, work, room)
-    numbers = place_groups(k, n, groups, room)
+    groups = joint_groups(k, work.key, n, groups, target)
+    count = write_branches_of_groups(groups, model, branches, work, target)
+    numbers = place_groups(k, n, groups, target)
     for b in range(len(model.width)):
         work.there[b] = False
     for g in range(groups):
         work.first[g] = -1
     for c in range(k):
-        write_rows_of_contact(model, contacts, c, geometry, factors, work, room)
+        write_rows_of_contact(model, contacts, c, geometry, factors, work, target)
     for i in range(n):
-        r, g = active[i], room.group[k + i]
-        at = room.begin[g] - (1 + room.at[k + i]) * room.width[g]
-        row = room.values[at : at + room.width[g]]
+        r, g = active[i], target.group[k + i]
+        at = target.begin[g] - (1 + target.at[k + i]) * target.width[g]
+        row = target.values[at : at + target.width[g]]
         write_row_of_joint(model.rows.joint[r], model.rows.sign[r], model, factors, work, row)
-    return planned_factor(room, k + n, groups, len(factors.C), count, numbers)
+    return planned_factor(target, k + n, groups, len(factors.C), count, numbers)
 
 
 def write_branches_of_groups(
-    groups: int, model: ContactModel, branches: BranchPaths, work: InverseWork, room: RowFactorWork
+    groups: int, model: ContactModel, branches: BranchPaths, work: InverseWork, target: RowFactorWork
 ) -> int:
     """Write the participating branches, and those of each group; return their number."""
-    room.run_begin[0] = count = 0
+    target.run_begin[0] = count = 0
     for b in range(len(work.number)):
         work.number[b] = -1
     for g in range(groups):
-        first, second = room.first[g], -1
-        if room.second[g] != OF_JOINTS:
-            first, second = branch_of(model, first), branch_of(model, room.second[g])
-        count = write_runs(g, first, second, count, branches, work, room)
+        first, second = target.first[g], -1
+        if target.second[g] != OF_JOINTS:
+            first, second = branch_of(model, first), branch_of(model, target.second[g])
+        count = write_runs(g, first, second, count, branches, work, target)
     return count
 
 
@@ -127,9 +127,9 @@ def branch_of(model: ContactModel, body: int) -> int:
     return model.branch[body] if body >= 0 else -1
 
 
-def write_runs(g: int, a: int, b: int, count: int, branches: BranchPaths, work: InverseWork, room: RowFactorWork) -> int:
+def write_runs(g: int, a: int, b: int, count: int, branches: BranchPaths, work: InverseWork, target: RowFactorWork) -> int:
     """Write the branches in the rows of a group, the last first: the path of a, then the unshared part of b's path."""
-    x, width = room.run_begin[g], 0
+    x, width = target.run_begin[g], 0
     for side in range(2):
         last = a if side == 0 else b
         if last < 0:
@@ -140,13 +140,13 @@ def write_runs(g: int, a: int, b: int, count: int, branches: BranchPaths, work: 
                 continue
             if work.number[branch] < 0:
                 work.number[branch] = count
-                room.plan.first[count] = branches.first[branch]
-                room.plan.size[count] = branches.first[branch + 1] - branches.first[branch]
+                target.plan.first[count] = branches.first[branch]
+                target.plan.size[count] = branches.first[branch + 1] - branches.first[branch]
                 count += 1
-            room.branch[x], room.column[x] = work.number[branch], width
+            target.branch[x], target.column[x] = work.number[branch], width
             x += 1
             width += padded(branches.first[branch + 1] - branches.first[branch])
-    room.run_begin[g + 1], room.width[g] = x, width
+    target.run_begin[g + 1], target.width[g] = x, width
     return count
 
 
@@ -192,7 +192,7 @@ def write_row_times_factor(
 ) -> None:
     """Write a row with entries on the path of branch b, times C; `shift` columns before those of `source` are omitted."""
     numbers, branches, widest = work.numbers, factors.branches, factors.C.shape[1]
-    at, room = row * widest, (work.source[len(work.there)] + 1) * widest
+    at, scratch = row * widest, (work.source[len(work.there)] + 1) * widest
     for j in range(branches.width[b]):
         numbers[at + j] = 0.0
     for x in range(branches.begin[b], branches.begin[b + 1]):
@@ -200,26 +200,26 @@ def write_row_times_factor(
         first = branches.first[branch]
         size = branches.first[branch + 1] - first
         for v in range(size):
-            numbers[room + v] = -sign * source[first + v - shift]
+            numbers[scratch + v] = -sign * source[first + v - shift]
         target = at + branches.spot[x]
-        subtract_rows(numbers, target, first * widest, widest, branches.width[branch], (room, 1, size))
+        subtract_rows(numbers, target, first * widest, widest, branches.width[branch], (scratch, 1, size))
 
 
 def write_rows_of_contact(
     model: ContactModel, contacts: ContactPoints, c: int, geometry: ContactGeometry, factors: InverseFactors, work: InverseWork,
-    room: RowFactorWork,
+    target: RowFactorWork,
 ) -> None:  # fmt: skip
     """Write the rows of a contact to Y or to E; the first contact of a group also writes the group's Y."""
-    g, widest, branches = room.group[c], factors.C.shape[1], factors.branches
-    own, first, wide = has_own_rows(g, room), work.first[g] < 0, room.width[g]
-    begin, count = room.begin[g], room.rows[g]
+    g, widest, branches = target.group[c], factors.C.shape[1], factors.branches
+    own, first, wide = has_own_rows(g, target), work.first[g] < 0, target.width[g]
+    begin, count = target.begin[g], target.rows[g]
     if own:
-        begin, count = begin - (1 + room.at[c]) * wide, 3
+        begin, count = begin - (1 + target.at[c]) * wide, 3
     elif first:
         work.first[g] = c
     if own or first:
         for j in range(count * wide):
-            room.values[begin + j] = 0.0
+            target.values[begin + j] = 0.0
         other, before = -1, 0
         for s in range(2):
             body = body_of(contacts, c, s)
@@ -231,10 +231,10 @@ def write_rows_of_contact(
             width, source = branches.width[b], RowsOfBody(work.numbers, work.source[body] * widest, widest)
             columns = Columns(width, width - shared_width(branches, other, b), before, before - width)
             if own:
-                add_rows_of_contact(geometry.rows[c, s], model.width[body], source, columns, begin, wide, room.values)
+                add_rows_of_contact(geometry.rows[c, s], model.width[body], source, columns, begin, wide, target.values)
             else:
                 T, sign = geometry.placement[body], 1.0 - 2.0 * s
-                add_rows_of_body(sign, contacts.point[c], T, model.width[body], source, columns, g, room)
+                add_rows_of_body(sign, contacts.point[c], T, model.width[body], source, columns, g, target)
             other, before = b, width
     if not own:
-        write_ends(contacts, geometry.axes, c, work.first[g], room, c >= geometry.sliding)
+        write_ends(contacts, geometry.axes, c, work.first[g], target, c >= geometry.sliding)

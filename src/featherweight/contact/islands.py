@@ -38,7 +38,7 @@ class Islands(NamedTuple):
     factor: RowFactorWork
 
 
-def room_for_islands(size: int, sizes: FactorSizes) -> Islands:
+def islands_work(size: int, sizes: FactorSizes) -> Islands:
     """Return workspace for problems of `size` unknowns; the system provides memory as it is used."""
     parent, number = np.empty((2, sizes.branches), np.int64)
     group_begin, block_begin = np.empty((2, size + 1), np.int64)
@@ -119,7 +119,7 @@ def problem_of_island(problem: Problem, island: int, f: Vector, work: Islands) -
 
 def factor_of_island(B: RowFactor, island: int, work: Islands) -> RowFactor:
     """Return the factor of an island; the numbers of its equations replace those of B."""
-    room, plan, first, stop = work.factor, work.factor.plan, work.group_begin[island], work.group_begin[island + 1]
+    target, plan, first, stop = work.factor, work.factor.plan, work.group_begin[island], work.group_begin[island + 1]
     for x in range(first, stop):
         g = work.groups[x]
         for y in range(B.run_begin[g], B.run_begin[g + 1]):
@@ -128,8 +128,12 @@ def factor_of_island(B: RowFactor, island: int, work: Islands) -> RowFactor:
     for x in range(first, stop):
         g = work.groups[x]
         work.local[g] = x - first
-        room.begin[x - first], room.rows[x - first], room.width[x - first] = B.begin[g], B.rows[g], B.width[g]
-        room.run_begin[x - first] = runs
+        target.begin[x - first], target.rows[x - first], target.width[x - first] = (
+            B.begin[g],
+            B.rows[g],
+            B.width[g],
+        )
+        target.run_begin[x - first] = runs
         for y in range(B.run_begin[g], B.run_begin[g + 1]):
             a = B.branch[y]
             if work.number[a] < 0:
@@ -137,14 +141,14 @@ def factor_of_island(B: RowFactor, island: int, work: Islands) -> RowFactor:
                 plan.first[branches], plan.size[branches] = size, B.plan.size[a]
                 size += B.plan.size[a]
                 branches += 1
-            room.branch[runs], room.column[runs] = work.number[a], B.column[y]
+            target.branch[runs], target.column[runs] = work.number[a], B.column[y]
             runs += 1
     groups, blocks = stop - first, work.block_begin[island + 1] - work.block_begin[island]
-    room.run_begin[groups] = runs
+    target.run_begin[groups] = runs
     for x in range(blocks):
         c = work.blocks[work.block_begin[island] + x]
-        room.at[x], room.group[x] = B.at[c], work.local[B.group[c]]
-    factor = planned_factor(room, blocks, groups, size, branches, B.plan.end - B.plan.numbers)
+        target.at[x], target.group[x] = B.at[c], work.local[B.group[c]]
+    factor = planned_factor(target, blocks, groups, size, branches, B.plan.end - B.plan.numbers)
     return factor._replace(values=B.values, ends=B.ends)
 
 

@@ -93,7 +93,7 @@ class ContactLaw(NamedTuple):
     pyramid: bool  # the two tangential impulses have separate bounds
 
 
-def room_for_law(contacts: int, rows: int) -> ContactLaw:
+def empty_law(contacts: int, rows: int) -> ContactLaw:
     """Return memory for the law of contacts and joint rows."""
     m, n = 3 * contacts + rows, contacts + rows
     bias, compliance = np.empty((2, m))
@@ -103,12 +103,12 @@ def room_for_law(contacts: int, rows: int) -> ContactLaw:
     return ContactLaw(bias, compliance, friction, lower, upper, elasticity, restitution, allowed, distance, stiffness, False)
 
 
-def law_in(room: ContactLaw, pyramid: bool, k: int, n: int) -> ContactLaw:
+def law_in(arrays: ContactLaw, pyramid: bool, k: int, n: int) -> ContactLaw:
     """Return the law of k contacts and n joint rows in memory for more."""
     m = 3 * k + n
     return ContactLaw(
-        room.bias[:m], room.compliance[:m], room.friction[:k], room.lower[:n], room.upper[:n], room.elasticity[:k],
-        room.restitution[:k], room.allowed[:k], room.distance[: k + n], room.stiffness[: k + n], pyramid,
+        arrays.bias[:m], arrays.compliance[:m], arrays.friction[:k], arrays.lower[:n], arrays.upper[:n], arrays.elasticity[:k],
+        arrays.restitution[:k], arrays.allowed[:k], arrays.distance[: k + n], arrays.stiffness[: k + n], pyramid,
     )  # fmt: skip
 
 

@@ -105,13 +105,13 @@ def write_inner_of_answers(scene: FactorScene, g: int) -> bool:
 
 def add_inner_of_rows(B: RowFactor, g: int, first: int, second: int, k: int, G: float) -> None:
     """Add the part of two rows with an entry G, and of its mirror image."""
-    rows, room = B.rows[g], B.room
+    rows, scratch = B.rows[g], B.scratch
     for i in range(rows if G != 0.0 else 0):
         u = G * end_of(B, rows, first, k, i)
         for j in range(rows if u != 0.0 else 0):
-            B.values[room + i * rows + j] += u * end_of(B, rows, second, k, j)
+            B.values[scratch + i * rows + j] += u * end_of(B, rows, second, k, j)
             if first != second:
-                B.values[room + j * rows + i] += u * end_of(B, rows, second, k, j)
+                B.values[scratch + j * rows + i] += u * end_of(B, rows, second, k, j)
 
 
 def end_of(B: RowFactor, rows: int, row: int, k: int, i: int) -> float:

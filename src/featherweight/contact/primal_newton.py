@@ -68,7 +68,7 @@ class PrimalNumbers(NamedTuple):
 
 
 def primal_numbers(contacts: int, m: int) -> PrimalNumbers:
-    """Return room for m rows, 3 for each contact and those of joints."""
+    """Return numbers of m rows, 3 for each contact and those of joints."""
     a, b, c, d, e, f, g, h, i = np.zeros((9, m))
     return PrimalNumbers(a, b, c, d, e, f, g, h, i, np.zeros((contacts, DIRECTIONS, DIRECTIONS)), np.zeros(m))
 

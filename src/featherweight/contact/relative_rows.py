@@ -22,60 +22,60 @@ OF_JOINTS = -2  # replaces the second body in groups of joints
 FEW = 2  # greatest number of contacts of a group with their own rows
 
 
-def group_contacts(model: ContactModel, contacts: ContactPoints, room: RowFactorWork) -> int:
+def group_contacts(model: ContactModel, contacts: ContactPoints, target: RowFactorWork) -> int:
     """Write the group of each contact, and the rows of each group; return the number of groups."""
     groups = 0
     for c in range(len(contacts.gap)):
-        groups = find_group(c, body_of(contacts, c, 0), body_of(contacts, c, 1), groups, room)
+        groups = find_group(c, body_of(contacts, c, 0), body_of(contacts, c, 1), groups, target)
     for g in range(groups):
-        room.members[g] = 0  # temporarily the number of members
+        target.members[g] = 0  # temporarily the number of members
     for c in range(len(contacts.gap)):
-        room.members[room.group[c]] += 1
+        target.members[target.group[c]] += 1
     for g in range(groups):
-        a, b, count = room.first[g], room.second[g], room.members[g]
+        a, b, count = target.first[g], target.second[g], target.members[g]
         of_point = (a >= 0 and model.width[a] == 3) or (b >= 0 and model.width[b] == 3)
-        room.rows[g] = 3 * count if count <= FEW else 3 if of_point else 6
+        target.rows[g] = 3 * count if count <= FEW else 3 if of_point else 6
     return groups
 
 
-def find_group(c: int, a: int, b: int, groups: int, room: RowFactorWork) -> int:
+def find_group(c: int, a: int, b: int, groups: int, target: RowFactorWork) -> int:
     """Write the group of block c with this key; return the new number of groups. Groups of joints have at most `MOST_ROWS`."""
     g = groups - 1
-    while g >= 0 and (room.first[g] != a or room.second[g] != b or room.rows[g] == MOST_ROWS):
+    while g >= 0 and (target.first[g] != a or target.second[g] != b or target.rows[g] == MOST_ROWS):
         g -= 1
     if g < 0:
         g = groups
-        room.first[g], room.second[g], room.rows[g] = a, b, 0
+        target.first[g], target.second[g], target.rows[g] = a, b, 0
         groups += 1
-    room.group[c] = g
+    target.group[c] = g
     return groups
 
 
-def place_groups(k: int, n: int, groups: int, room: RowFactorWork) -> int:
+def place_groups(k: int, n: int, groups: int, target: RowFactorWork) -> int:
     """Write the start of each group's Y, and the rows of blocks in Y or E; return the count of numbers in Y."""
-    numbers, ends, written = 0, 0, room.member_begin
+    numbers, ends, written = 0, 0, target.member_begin
     for g in range(groups):
-        room.begin[g], written[g] = numbers, 0
-        numbers += room.rows[g] * room.width[g]
+        target.begin[g], written[g] = numbers, 0
+        numbers += target.rows[g] * target.width[g]
     for c in range(k + n):
-        g = room.group[c]
-        if has_own_rows(g, room):
-            room.at[c] = -1 - written[g]
+        g = target.group[c]
+        if has_own_rows(g, target):
+            target.at[c] = -1 - written[g]
             written[g] += 3 if c < k else 1
         else:
-            room.at[c] = ends
-            ends += 3 * room.rows[g]
+            target.at[c] = ends
+            ends += 3 * target.rows[g]
     return numbers
 
 
-def has_own_rows(g: int, room: RowFactorWork) -> bool:
+def has_own_rows(g: int, target: RowFactorWork) -> bool:
     """Return whether Y of a group consists of the rows of its blocks."""
-    return bool(room.second[g] == OF_JOINTS or room.members[g] <= FEW)
+    return bool(target.second[g] == OF_JOINTS or target.members[g] <= FEW)
 
 
-def write_ends(contacts: ContactPoints, axes: Tensor, c: int, first: int, room: RowFactorWork, angular: bool = False) -> None:
+def write_ends(contacts: ContactPoints, axes: Tensor, c: int, first: int, target: RowFactorWork, angular: bool = False) -> None:
     """Write E of a contact, or of its spinning and rolling, for the first contact of its group."""
-    at, rows, ends = room.at[c], room.rows[room.group[c]], room.ends
+    at, rows, ends = target.at[c], target.rows[target.group[c]], target.ends
     x = contacts.point[c, 0] - contacts.point[first, 0]
     y = contacts.point[c, 1] - contacts.point[first, 1]
     z = contacts.point[c, 2] - contacts.point[first, 2]
@@ -112,10 +112,10 @@ class Columns(NamedTuple):
 
 
 def add_rows_of_body(
-    sign: float, point: Vector, T: Matrix, width: int, source: RowsOfBody, columns: Columns, g: int, room: RowFactorWork
+    sign: float, point: Vector, T: Matrix, width: int, source: RowsOfBody, columns: Columns, g: int, target: RowFactorWork
 ) -> None:
     """Add `sign` times the velocity of a body at a point to Y of a group."""
-    values, begin, wide, rows = room.values, room.begin[g], room.width[g], room.rows[g]
+    values, begin, wide, rows = target.values, target.begin[g], target.width[g], target.rows[g]
     x, y, z = point[0] - T[0, 3], point[1] - T[1, 3], point[2] - T[2, 3]
     for i in range(3):
         factors = sign * T[i, 0], sign * T[i, 1], sign * T[i, 2]
@@ -158,9 +158,9 @@ def add_multiples(
             values[into + j] += x * numbers[at] + y * numbers[at + stride] + z * numbers[at + 2 * stride]
 
 
-def joint_groups(k: int, keys: Integers, n: int, groups: int, room: RowFactorWork) -> int:
+def joint_groups(k: int, keys: Integers, n: int, groups: int, target: RowFactorWork) -> int:
     """Write the groups of n joint rows after k contacts, by their keys; return the number of all groups."""
     for i in range(n):
-        groups = find_group(k + i, keys[i], OF_JOINTS, groups, room)
-        room.rows[room.group[k + i]] += 1
+        groups = find_group(k + i, keys[i], OF_JOINTS, groups, target)
+        target.rows[target.group[k + i]] += 1
     return groups

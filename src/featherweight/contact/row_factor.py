@@ -54,7 +54,7 @@ class RowFactor(NamedTuple):
     plan: EliminationPlan
 
     @property
-    def room(self) -> int:
+    def scratch(self) -> int:
         """Start of the workspace for products in `values`."""
         return self.plan.end + self.plan.numbers
 
@@ -196,7 +196,7 @@ def rows_of_factor(B: RowFactor, k: int, rows: Integers, work: RowFactorWork) ->
 
 
 def blocks_of_factor(B: RowFactor, blocks: int, work: RowFactorWork) -> RowFactor:
-    """Return the factor of blocks whose groups and places in B are written, with room for as many blocks as B has groups."""
+    """Return the factor of blocks whose groups and places in B are written, of as many blocks as B has groups."""
     part = factor_in(work, blocks, len(B.width), B.size, B.plan)
     return part._replace(
         values=B.values, ends=B.ends, begin=B.begin, rows=B.rows, width=B.width, run_begin=B.run_begin, branch=B.branch,
@@ -231,10 +231,10 @@ def write_transposed_product(B: RowFactor, k: int, f: Vector, w: Vector) -> None
 
 def add_ends(B: RowFactor, g: int, k: int, f: Vector) -> bool:
     """Write -Eᵀ f of a group to the workspace for products; return whether any f is nonzero."""
-    values, ends, room, rows = B.values, B.ends, B.room, B.rows[g]
+    values, ends, scratch, rows = B.values, B.ends, B.scratch, B.rows[g]
     there = False
     for r in range(rows):
-        values[room + r] = 0.0
+        values[scratch + r] = 0.0
     for x in range(B.member_begin[g], B.member_begin[g + 1]):
         c = B.members[x]
         at = B.at[c]
@@ -243,20 +243,20 @@ def add_ends(B: RowFactor, g: int, k: int, f: Vector) -> bool:
             if factor != 0.0:
                 there = True
                 if at < 0:
-                    values[room - 1 - at + l] = -factor
+                    values[scratch - 1 - at + l] = -factor
                 else:
                     for r in range(rows):
-                        values[room + r] -= factor * ends[at + l * rows + r]
+                        values[scratch + r] -= factor * ends[at + l * rows + r]
     return there
 
 
 def add_group(B: RowFactor, g: int, w: Vector) -> None:
     """Add the products of Y with the result of `add_ends`."""
-    values, plan, width, room = B.values, B.plan, B.width[g], B.room
-    local = room + MOST_ROWS
+    values, plan, width, scratch = B.values, B.plan, B.width[g], B.scratch
+    local = scratch + MOST_ROWS
     for j in range(width):
         values[local + j] = 0.0
-    subtract_rows(values, local, B.begin[g], width, width, (room, 1, B.rows[g]))
+    subtract_rows(values, local, B.begin[g], width, width, (scratch, 1, B.rows[g]))
     for x in range(B.run_begin[g], B.run_begin[g + 1]):
         a, column = B.branch[x], local + B.column[x]
         first = plan.first[a]
@@ -278,19 +278,19 @@ def write_product_of_factor(B: RowFactor, k: int, w: Vector, product: Vector) ->
 
 def velocity_of(B: RowFactor, g: int, c: int, l: int) -> float:
     """Return a row of E y of a block of group g, for the y of `write_velocities`."""
-    at, room, rows = B.at[c], B.room, B.rows[g]
+    at, scratch, rows = B.at[c], B.scratch, B.rows[g]
     if at < 0:
-        return B.values[room - 1 - at + l]  # type: ignore[no-any-return]
+        return B.values[scratch - 1 - at + l]  # type: ignore[no-any-return]
     total = 0.0
     for r in range(rows):
-        total += B.ends[at + l * rows + r] * B.values[room + r]
+        total += B.ends[at + l * rows + r] * B.values[scratch + r]
     return total
 
 
 def write_velocities(B: RowFactor, g: int, w: Vector) -> None:
     """Write Y w of a group to the workspace for products."""
-    values, plan, width, room = B.values, B.plan, B.width[g], B.room
-    local = room + MOST_ROWS
+    values, plan, width, scratch = B.values, B.plan, B.width[g], B.scratch
+    local = scratch + MOST_ROWS
     for x in range(B.run_begin[g], B.run_begin[g + 1]):
         a, column = B.branch[x], local + B.column[x]
         first, size = plan.first[a], plan.size[a]
@@ -299,10 +299,10 @@ def write_velocities(B: RowFactor, g: int, w: Vector) -> None:
         for j in range(size, padded(size)):
             values[column + j] = 0.0
     for r in range(B.rows[g]):
-        values[room + r] = product_of_row(values, B.begin[g] + r * width, values, local, width)
+        values[scratch + r] = product_of_row(values, B.begin[g] + r * width, values, local, width)
 
 
-def write_column(B: RowFactor, c: int, l: int, room: Vector, at: int, stride: int) -> None:
+def write_column(B: RowFactor, c: int, l: int, scratch: Vector, at: int, stride: int) -> None:
     """Write the nonzero entries of one row of a block to a column of Bᵀ that starts at `at`."""
     g, values = B.group[c], B.values
     local = write_kept_columns(B, c, l)
@@ -310,21 +310,21 @@ def write_column(B: RowFactor, c: int, l: int, room: Vector, at: int, stride: in
         a, column = B.branch[x], local + B.column[x]
         first = at + B.plan.first[a] * stride
         for j in range(B.plan.size[a]):
-            room[first + j * stride] = values[column + j]
+            scratch[first + j * stride] = values[column + j]
 
 
 def write_kept_columns(B: RowFactor, c: int, l: int) -> int:
     """Return the position in `values` of one row of a block: in Y, or in the workspace for products, where it is written."""
-    g, values, ends, room = B.group[c], B.values, B.ends, B.room
+    g, values, ends, scratch = B.group[c], B.values, B.ends, B.scratch
     at, rows, width = B.at[c], B.rows[g], B.width[g]
     if at < 0:
         return B.begin[g] + (l - 1 - at) * width  # type: ignore[no-any-return]
-    local = room + MOST_ROWS
+    local = scratch + MOST_ROWS
     for r in range(rows):
-        values[room + r] = -ends[at + l * rows + r]
+        values[scratch + r] = -ends[at + l * rows + r]
     for j in range(width):
         values[local + j] = 0.0
-    subtract_rows(values, local, B.begin[g], width, width, (room, 1, rows))
+    subtract_rows(values, local, B.begin[g], width, width, (scratch, 1, rows))
     return local
 
 

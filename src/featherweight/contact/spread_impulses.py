@@ -275,9 +275,9 @@ def way_in_cone(force: Vector, change: Vector, mu: float, pyramid: bool, roundin
     return min(way, (root - b) / a) if a > 0.0 else way  # it first moves inward
 
 
-def first_crossing(room: float, change: float) -> float:
+def first_crossing(distance: float, change: float) -> float:
     """Return how many times a change may be added to a quantity that must stay nonnegative."""
-    return room / -change if change < 0.0 else inf
+    return distance / -change if change < 0.0 else inf
 
 
 def product(x: Vector, y: Vector) -> float:

@@ -1,8 +1,8 @@
-"""Operations, traces, derivatives, programs and their compilers: the room that knows no robotics.
+"""Operations, traces, derivatives, programs and their compilers: the package that knows no robotics.
 
 A function is a `Program`, which a `CompiledFunction` compiles and calls.
 
-Other rooms use these modules:
+Other packages use these modules:
 
     ambient_program             derivatives with respect to arrays instead of tangents
     arguments                   arguments of a call: names, shapes, batch axes

@@ -32,7 +32,7 @@ def digest_of_files(folder: Path, files: Iterable[Path]) -> str:
 def _engine_digest() -> str:
     """Return the hash of every file that generates code of kernels."""
     package = Path(__file__).parents[1]
-    return digest_of_files(package, (f for room in ("engine", "spatial") for f in (package / room).rglob("*.py")))
+    return digest_of_files(package, (f for part in ("engine", "spatial") for f in (package / part).rglob("*.py")))
 
 
 ENGINE = _engine_digest()  # at import: files that change later do not affect the running code

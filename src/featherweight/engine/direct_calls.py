@@ -4,7 +4,7 @@ For an object whose class defines `__call__`, Python packs the arguments of each
 as long as the kernel of a small robot. An object of a class with the flag Py_TPFLAGS_HAVE_VECTORCALL contains the address of
 its code instead. Python's syntax cannot define such a class; its C interface can, with `PyType_FromSpecWithBases`.
 
-Objects are made in a class with room for two words, the address of the code and the code's own data. Once they have them, their
+Objects are made in a class with two more words, the address of the code and the code's own data. Once they have them, their
 class becomes one of the same layout with the flag.
 """
 

@@ -12,7 +12,7 @@ from ..engine import cache
 from ..engine.backends.llvm.emit import KernelStyle
 from ..engine.backends.llvm.ir import CACHE_LINE, Function, Type
 from ..engine.backends.llvm.jit import compile_together, host
-from ..engine.backends.llvm.loop import assemble, emit_loop_in_room
+from ..engine.backends.llvm.loop import assemble, emit_loop_in_workspace
 from ..engine.loops.standalone import ANY, POSITIVE, Port, StandaloneLoop, Status
 from ..version import __version__
 from .elf import Elf
@@ -107,7 +107,7 @@ def _key(code: Code) -> tuple[int, bool]:
 def _batch(function: Any, target: ExportTarget, style: KernelStyle) -> tuple[list[str], int]:
     """Return a function of many states."""
     type = Type("double", max(2, target.lanes("double")))
-    return emit_loop_in_room(function.trace, function.program.shapes, type, target.fma, style)
+    return emit_loop_in_workspace(function.trace, function.program.shapes, type, target.fma, style)
 
 
 def _single(function: Any, target: ExportTarget, style: KernelStyle) -> tuple[list[str], int]:

@@ -92,7 +92,7 @@ class _Series:
     def __init__(self, robot: Robot, duration: float, harmonics: int, speed: Vector) -> None:
         bounded = np.isfinite(robot.lower) & np.isfinite(robot.upper)
         self.middle = np.where(bounded, 0.5 * (robot.lower + robot.upper), 0.0)
-        self.room = np.where(bounded, 0.5 * MARGIN * (robot.upper - robot.lower), UNLIMITED)
+        self.range = np.where(bounded, 0.5 * MARGIN * (robot.upper - robot.lower), UNLIMITED)
         self.rates = 2.0 * np.pi / duration * np.arange(1, harmonics + 1)
         self.speed, self.shrink = MARGIN * speed, 1.0
         self.fine = np.linspace(0.0, duration, 64 * harmonics, endpoint=False)
@@ -104,7 +104,7 @@ class _Series:
         b = b - self.rates[:, None] * (self.rates @ b) / (self.rates @ self.rates)  # acceleration at the start
         q, v, _ = self._sums(a, b, self.fine)
         low, high = q.min(axis=0), q.max(axis=0)
-        most = np.maximum(0.5 * (high - low) / self.room, np.abs(v).max(axis=0) / self.speed)
+        most = np.maximum(0.5 * (high - low) / self.range, np.abs(v).max(axis=0) / self.speed)
         size = self.shrink / np.maximum(most, 1e-12)
         q, v, acceleration = self._sums(a, b, time)
         return self.middle + size * (q - 0.5 * (low + high)), size * v, size * acceleration

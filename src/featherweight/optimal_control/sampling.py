@@ -46,7 +46,7 @@ class Draws(NamedTuple):
 
 
 def draws(knots: int, nodes: int, samples: int, noise: Array, bounds: Array) -> Draws:
-    """Return room for sequences with noise of standard deviations (nu,), within bounds (2, nu)."""
+    """Return arrays for sequences with noise of standard deviations (nu,), within bounds (2, nu)."""
     at, nu = np.linspace(0.0, nodes - 1.0, knots), len(noise)
     before = np.minimum(at.astype(np.int64), nodes - 2)
     low, high = np.ascontiguousarray(bounds, dtype=float)

@@ -116,13 +116,15 @@ class Workspace:
         self.parameters = np.zeros((knots + 1, layout.size))
         self.laws = layout.laws._replace(multiplier=np.zeros(total))
         ahead = np.zeros((knots, nq)), np.zeros((knots, n)), np.zeros((knots, n))
-        room = riccati(n, m, layout.system.rows, list(blocks), free)
-        motion = room.numbers[: KNOTS_AT_ONCE * room.rows * room.long].reshape(KNOTS_AT_ONCE, room.rows, room.long)
+        recursion = riccati(n, m, layout.system.rows, list(blocks), free)
+        motion = recursion.numbers[: KNOTS_AT_ONCE * recursion.rows * recursion.long].reshape(
+            KNOTS_AT_ONCE, recursion.rows, recursion.long
+        )
         self.memory = StepMemory(layout.system, layout.stages)
         calls, self._kept = self._calls(linear, trials, ahead, motion)
         flat, exact = not layout.system.curved, layout.system.exact or bool(self.laws.exact.any())
         self.solver = Solver(
-            flat, exact, self.horizon, *ahead, linear, trials, self.laws, room, self.memory.slopes, calls,
+            flat, exact, self.horizon, *ahead, linear, trials, self.laws, recursion, self.memory.slopes, calls,
             np.zeros(NUMBERS), np.zeros(2, np.int64),
         )  # fmt: skip
         self.table = Table(self.solver)

@@ -2,7 +2,7 @@
 
 `Robot` is one class whose functions are members from the modules of their topics; `ClosedRobot` is a robot with loops.
 
-Other rooms use these modules:
+Other packages use these modules:
 
     arguments                               declarations of a function's arguments
     build                                   load, read, build

@@ -77,7 +77,7 @@ class Robot(System):
         return html_of(self)
 
     def __dir__(self) -> list[str]:
-        """Return the names that users call: those that other rooms of the package need have no place in completions."""
+        """Return the names that users call: those that other packages of the library need have no place in completions."""
         return sorted({*super().__dir__()} - FOR_OTHER_ROOMS)
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -48,17 +48,17 @@ def computed(plan: StraightPlan, arguments: Sequence[Sequence[float]], sizes: Se
     }
     for part in plan.parts:
         values: dict[Any, Any] = {}
-        rooms: set[str] = set()
+        spills: set[str] = set()
 
         def value(x: steps.Operand, values: dict[Any, Any] = values) -> Any:
             return x if isinstance(x, float) else values[x]
 
         for s in part.steps:
             if isinstance(s, steps.LoadStep):
-                assert s.array in plan.arrays or s.array in rooms
+                assert s.array in plan.arrays or s.array in spills
                 values[s.value] = memory[s.array, s.element]
             elif isinstance(s, steps.StoreStep):
-                assert s.array in plan.arrays or s.array in rooms
+                assert s.array in plan.arrays or s.array in spills
                 memory[s.array, s.element] = value(s.operand)
             elif isinstance(s, steps.OperationStep):
                 operands = [value(x) for x in s.operands]
@@ -76,8 +76,8 @@ def computed(plan: StraightPlan, arguments: Sequence[Sequence[float]], sizes: Se
                 for lane in range(plan.lanes):
                     memory["ws", s.slot + lane] = math.sin(angles.get(lane, 0.0))
                     memory["ws", s.slot + plan.lanes + lane] = math.cos(angles.get(lane, 0.0))
-            elif isinstance(s, steps.RoomStep):
-                rooms.add(s.room)
+            elif isinstance(s, steps.SpillStep):
+                spills.add(s.spill)
             else:
                 assert isinstance(s, steps.ClearStep)
                 memory |= {(s.array, i): 0.0 for i in range(s.elements)}
@@ -184,15 +184,15 @@ def test_long_traces_have_parts_of_their_own_size() -> None:
     assert len(planned(function, 9, part=4, long=8, part_of_long=2).parts) == 4
 
 
-def test_what_registers_do_not_hold_goes_to_rooms_and_is_loaded_again() -> None:
+def test_what_registers_do_not_hold_goes_to_the_stack_and_is_loaded_again() -> None:
     def function(x: Any) -> list[Any]:
         quotients = [x[k] / x[4] for k in range(4)]
         return [quotients[0] / (quotients[1] / (quotients[2] / quotients[3]))]
 
-    assert not of_kind(planned(function, 5), steps.RoomStep)
+    assert not of_kind(planned(function, 5), steps.SpillStep)
     plan = planned(function, 5, registers=3)
-    assert plan.rooms == len(of_kind(plan, steps.RoomStep)) > 0
-    assert {s.array for s in of_kind(plan, steps.LoadStep) if s.again} >= {"room0"}
+    assert plan.spills == len(of_kind(plan, steps.SpillStep)) > 0
+    assert {s.array for s in of_kind(plan, steps.LoadStep) if s.again} >= {"spill0"}
     assert plan.workspace == 0
 
 

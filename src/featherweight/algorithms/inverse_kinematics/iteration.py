@@ -73,10 +73,10 @@ def limited_step(tree: Tree, levels: list[Level], settings: StepSettings, q) -> 
     used = [j for j in range(n) if not all(is_zero(row[j]) for level in levels for row in level.A)]
     levels = [level._replace(A=[[row[j] for j in used] for row in level.A]) for level in levels]
     d = prioritized_step(len(used), levels)
-    rooms = {k: room(tree, settings, j, q) for k, j in enumerate(used) if has_limits(tree, settings, j)}
+    ranges = {k: range_of(tree, settings, j, q) for k, j in enumerate(used) if has_limits(tree, settings, j)}
     free, held = [1.0] * len(used), [0.0] * len(used)
-    for _ in range(settings.passes if rooms else 0):
-        for k, (lower, upper) in rooms.items():
+    for _ in range(settings.passes if ranges else 0):
+        for k, (lower, upper) in ranges.items():
             free[k], held[k] = held_at_limits(free[k], held[k], d[k], lower, upper)
         again = [
             level._replace(
@@ -88,7 +88,7 @@ def limited_step(tree: Tree, levels: list[Level], settings: StepSettings, q) -> 
         d = [f * x + y for f, x, y in zip(free, prioritized_step(len(used), again), held, strict=True)]
     whole = [0.0] * n
     for k, j in enumerate(used):
-        whole[j] = clipped(d[k], *rooms[k]) if k in rooms else d[k]
+        whole[j] = clipped(d[k], *ranges[k]) if k in ranges else d[k]
     return whole
 
 
@@ -96,7 +96,7 @@ def has_limits(tree: Tree, settings: StepSettings, j: int) -> bool:
     return tree.kind[j] in (REVOLUTE, PRISMATIC) and (settings.lower[j] > -math.inf or settings.upper[j] < math.inf)
 
 
-def room(tree: Tree, settings: StepSettings, j: int, q):
+def range_of(tree: Tree, settings: StepSettings, j: int, q):
     """Return how far a joint may move down and up."""
     x = q[tree.q_index[j]]
     lower, upper = settings.lower[j], settings.upper[j]

@@ -68,7 +68,7 @@ def is_base(mech: ClusterTree, i: int) -> bool:
 
 
 def any_two_may_meet(branches: Branches) -> Branches:
-    """Return the branches with room for the products of all columns.
+    """Return the branches for the products of all columns.
 
     The tree of bodies does not tell which columns pass a cluster together.
     """

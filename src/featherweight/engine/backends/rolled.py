@@ -189,7 +189,7 @@ class RolledProgram:
         f = Function("i32", name, ["ptr %arguments"], "external", "nounwind")
         places = [f.load("ptr", "%arguments", k) for k in range(self._given)]
         sizes = [8 * math.prod(shape) for shape in self._between]
-        room = f.slot("ptr", max(len(s.arrays) for s in self._steps))
+        pointers = f.slot("ptr", max(len(s.arrays) for s in self._steps))
         failed = f.fresh("failed")
         memory = f.call("ptr", "@malloc", f"i64 {sum(sizes)}") if sizes else "null"
         if sizes:
@@ -197,10 +197,10 @@ class RolledProgram:
         places += [f.at("i8", memory, sum(sizes[:k])) for k in range(len(sizes))]
         for step in self._steps:
             for k, place in enumerate(step.arrays):
-                f.store("ptr", places[place], room, k)
+                f.store("ptr", places[place], pointers, k)
             function = f.cast("inttoptr", "i64", str(step.kernel.address), "ptr")
             words = f.cast("inttoptr", "i64", str(step.kernel.words), "ptr")
-            ended = f.call("i64", function, f"ptr {words}", f"ptr {room}", "i64 0", "i64 1")
+            ended = f.call("i64", function, f"ptr {words}", f"ptr {pointers}", "i64 0", "i64 1")
             f.require(f.equal(ended, 0), failed)
         f.call("void", "@free", f"ptr {memory}")
         f.ret("i32", "0")

@@ -39,8 +39,8 @@ class PlanPart(NamedTuple):
         return self.title.isdecimal()
 
     @property
-    def rooms(self) -> int:
-        return sum(type(s) is steps.RoomStep for s in self.steps)
+    def spills(self) -> int:
+        return sum(type(s) is steps.SpillStep for s in self.steps)
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class StraightPlan:
 
     @property
     def arrays(self) -> tuple[str, ...]:
-        """The arguments of each part in order, except rooms."""
+        """The arguments of each part in order, except spills."""
         return (*(f"in{k}" for k in range(self.arguments)), *(f"out{k}" for k in range(self.results)), "ws")
 
     @property
-    def rooms(self) -> int:
-        """Greatest number of rooms of a part."""
-        return max(part.rooms for part in self.parts)
+    def spills(self) -> int:
+        """Greatest number of spills of a part."""
+        return max(part.spills for part in self.parts)
 
     @property
     def cut(self) -> bool:
@@ -312,9 +312,9 @@ class _PartSteps:
         self.held = Registers() if most is None else Registers([arrangement.reads[i] for i in nodes], most)
         self.known: set[int] = set()  # nodes that were loaded, or were evicted to memory
         self.pairs: set[int] = set()  # angles with computed sines and cosines
-        self.rooms: dict[int, str] = {}  # nodes whose value is in a room
-        self.free_rooms: dict[bool, list[str]] = {False: [], True: []}
-        self.room_numbers = count()
+        self.spills: dict[int, str] = {}  # nodes whose value is in a spill
+        self.free_spills: dict[bool, list[str]] = {False: [], True: []}
+        self.spill_numbers = count()
         self.numbers = count(len(arrangement.trace.graph))
 
     def compute(self, i: int) -> None:
@@ -372,8 +372,8 @@ class _PartSteps:
     def _home(self, i: int) -> tuple[str, int]:
         """Return the location of a node's value in memory."""
         a = self.arrangement
-        if i in self.rooms:
-            return self.rooms[i], 0
+        if i in self.spills:
+            return self.spills[i], 0
         if i in a.slot:
             return "ws", a.slot[i]
         if i in a.home:
@@ -415,14 +415,14 @@ class _PartSteps:
         """After node i, the k-th, drop values without further readers, and evict values that do not fit registers."""
         a = self.arrangement
         for j in self.held.read(k, (i, *a.reads[i])):
-            if j in self.rooms:
-                self.free_rooms[j in a.vectors].append(self.rooms.pop(j))
+            if j in self.spills:
+                self.free_spills[j in a.vectors].append(self.spills.pop(j))
         for j, number in self.held.let_go():
             self.known.add(j)
-            if j in a.part_of and j not in a.slot and j not in a.home and j not in self.rooms:
+            if j in a.part_of and j not in a.slot and j not in a.home and j not in self.spills:
                 wide = j in a.vectors
-                if not self.free_rooms[wide]:
-                    self.free_rooms[wide].append(f"room{next(self.room_numbers)}")
-                    self.list.append(steps.RoomStep(self.free_rooms[wide][-1], wide))
-                self.rooms[j] = self.free_rooms[wide].pop()
-                self.list.append(steps.StoreStep(self.rooms[j], 0, number, wide))
+                if not self.free_spills[wide]:
+                    self.free_spills[wide].append(f"spill{next(self.spill_numbers)}")
+                    self.list.append(steps.SpillStep(self.free_spills[wide][-1], wide))
+                self.spills[j] = self.free_spills[wide].pop()
+                self.list.append(steps.StoreStep(self.spills[j], 0, number, wide))

@@ -3,7 +3,7 @@
 Values have numbers. A node's value has the number of the node, also when it is loaded again. Negations, broadcast scalars and
 vectors under construction have larger numbers. A constant is an operand without a number.
 
-Arrays are arguments ("in0"), results ("out0"), the workspace ("ws") and rooms ("room0"). A step is wide if its values are
+Arrays are arguments ("in0"), results ("out0"), the workspace ("ws") and spills ("spill0"). A step is wide if its values are
 vectors with a direction in each lane.
 """
 
@@ -97,10 +97,10 @@ class SincosGroupStep(NamedTuple):
     slot: int
 
 
-class RoomStep(NamedTuple):
+class SpillStep(NamedTuple):
     """Get memory for one value, private to this part."""
 
-    room: str
+    spill: str
     wide: bool
 
 
@@ -113,5 +113,5 @@ class ClearStep(NamedTuple):
 
 Step = (
     LoadStep | StoreStep | StoreLanesStep | OperationStep | FmaStep | NegateStep | SpreadStep | InsertStep | SincosStep
-    | SincosGroupStep | RoomStep | ClearStep
+    | SincosGroupStep | SpillStep | ClearStep
 )  # fmt: skip

@@ -48,17 +48,17 @@ class Woven:
 
 def aligned(array: Array) -> Array:
     """Return a copy that starts at a cache line, with a readable line after its end."""
-    room = aligned_numbers(-(-array.nbytes // 8) + LINE // 8).view(np.uint8)
-    copy = room[: array.nbytes].view(array.dtype).reshape(array.shape)
+    memory = aligned_numbers(-(-array.nbytes // 8) + LINE // 8).view(np.uint8)
+    copy = memory[: array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 
 
 def aligned_numbers(count: int) -> Array:
     """Return zeros (count,), float64, that start at a cache line: a vector of 64 bytes is then in one line."""
-    room = np.zeros(count + LINE // 8)
-    begin = -room.ctypes.data % LINE // 8
-    return room[begin : begin + count]
+    memory = np.zeros(count + LINE // 8)
+    begin = -memory.ctypes.data % LINE // 8
+    return memory[begin : begin + count]
 
 
 class Layout:

@@ -184,9 +184,9 @@ class ShapeQueries:
 
     def _about_one_state(self, kind: _Kind, results: dict[str, Array]) -> _Question:
         """Return a query of this thread about the one state in its memory."""
-        room = self._room
-        arrays = {"q": room.q[None], "placement": self._unplaced, "reach": np.zeros(1), **results}
-        return _Question(kind, self._table, room, arrays)
+        work = self._work
+        arrays = {"q": work.q[None], "placement": self._unplaced, "reach": np.zeros(1), **results}
+        return _Question(kind, self._table, work, arrays)
 
     @property
     def _unplaced(self) -> Array:
@@ -194,11 +194,11 @@ class ShapeQueries:
         return np.zeros((0, len(self._bodies), 12))
 
     @property
-    def _room(self) -> QueryWork:
+    def _work(self) -> QueryWork:
         """The memory of this thread."""
-        if not hasattr(self._own, "room"):
-            self._own.room = query_work(self._table, self._robot.nq, self._address)
-        return self._own.room  # type: ignore[no-any-return]
+        if not hasattr(self._own, "work"):
+            self._own.work = query_work(self._table, self._robot.nq, self._address)
+        return self._own.work  # type: ignore[no-any-return]
 
     def _ask(self, kind: _Kind, n: int, arrays: dict[str, Array]) -> None:
         """Run a query for n states on as many threads as pay off. Raises ValueError for a q that is not finite."""
@@ -241,7 +241,7 @@ class ShapeQueries:
         if kind in known:
             known[kind].point(arrays)
         else:
-            known[kind] = _Question(kind, self._table, self._room, arrays)
+            known[kind] = _Question(kind, self._table, self._work, arrays)
         return known[kind]
 
     def _refuse_numbers(self) -> None:
@@ -264,9 +264,9 @@ _DISTANCES = _Kind(DistanceQuery, CompiledLoop(all_distances, 0), 0.5)
 class _Question:
     """A query of one thread: a table with its arrays, for the kernel that answers it."""
 
-    def __init__(self, kind: _Kind, shapes: PairTable, room: QueryWork, arrays: dict[str, Array]) -> None:
+    def __init__(self, kind: _Kind, shapes: PairTable, work: QueryWork, arrays: dict[str, Array]) -> None:
         self._span, self._arrays = np.array([0, 1], np.int64), arrays
-        self._table = Table(kind.table(span=self._span, shapes=shapes, work=room, **arrays))
+        self._table = Table(kind.table(span=self._span, shapes=shapes, work=work, **arrays))
         self.call = kind.kernel.for_tables(self._table), ctypes.c_int64(self._table.address)
 
     @property

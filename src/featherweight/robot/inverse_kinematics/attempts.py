@@ -162,7 +162,7 @@ class Search:
             self._restart(rows, here, cost)
         going = self.alive & self.open[self.owner]
         if np.count_nonzero(going) <= ALIVE * len(going):
-            self._make_room(going)
+            self._enlarge(going)
 
     def _restart(self, rows: Array, here: Array, cost: Array) -> None:
         """Restart stuck rows elsewhere, as long as their problems are open and have attempts left."""
@@ -182,7 +182,7 @@ class Search:
         running = np.bincount(self.owner[self.alive], minlength=len(self.open))
         self.open[problems[running[problems] == 0]] = False
 
-    def _make_room(self, going: Array) -> None:
+    def _enlarge(self, going: Array) -> None:
         """Drop rows of closed problems; if few are left, make several attempts at each problem at once."""
         rows = np.flatnonzero(going)
         left = np.flatnonzero(self.open)

@@ -127,8 +127,8 @@ def run_steps(part: Sequence[steps.Step], memory: Memory, types: tuple[Type, Typ
 
     for s in part:
         match s:
-            case steps.RoomStep():
-                memory[s.room] = np.full(16, np.nan, item)
+            case steps.SpillStep():
+                memory[s.spill] = np.full(16, np.nan, item)
             case steps.LoadStep():
                 n = types[s.wide].lanes
                 values[s.value] = memory[s.array][s.element * n : (s.element + 1) * n].copy()
@@ -177,7 +177,7 @@ def test_instructions_do_what_steps_say(robot: fw.Robot, precision: str, bytes: 
             met |= {type(s) for s in part.steps}
             memory = {name: rng.uniform(0.5, 1.5, 200_000).astype(item) for name in plan.arrays}
             pointers = [memory[name].copy() for name in plan.arrays]
-            bytes_of = [*(x.view(np.uint8) for x in pointers), np.zeros(assembly.rooms, np.uint8)]
+            bytes_of = [*(x.view(np.uint8) for x in pointers), np.zeros(assembly.spills, np.uint8)]
             with np.errstate(all="ignore"):
                 Processor(assembly, [*bytes_of, np.frombuffer(assembly.constants, np.uint8)], item)
                 run_steps(part.steps, memory, types, item)
@@ -185,7 +185,7 @@ def test_instructions_do_what_steps_say(robot: fw.Robot, precision: str, bytes: 
                 np.testing.assert_array_equal(found.view(np.uint8), memory[name].view(np.uint8))
     assert met == {
         steps.LoadStep, steps.StoreStep, steps.StoreLanesStep, steps.OperationStep, steps.FmaStep, steps.NegateStep,
-        steps.SpreadStep, steps.InsertStep, steps.RoomStep,
+        steps.SpreadStep, steps.InsertStep, steps.SpillStep,
     }  # fmt: skip
 
 

@@ -191,8 +191,8 @@ class OnArrays(Generic[C]):
 
     def tune(self: OnArrays[DeviceCode], arrays: Sequence[DeviceArray], batch: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         """Time the variants of the kernel, and keep the fastest."""
-        with self._scratch() as room:
-            results = [room(batch + r.shape, dtype) for r in self.program.outputs]
+        with self._scratch() as scratch:
+            results = [scratch(batch + r.shape, dtype) for r in self.program.outputs]
             with self._rows(arrays, results, batch, dtype, may_overlap=False) as rows:
                 self.code.tune(self.device, self.stream, dtype, math.prod(batch), rows)
 
@@ -202,19 +202,19 @@ class OnArrays(Generic[C]):
         may_overlap: bool,
     ) -> Iterator[list[tuple[int, int]]]:  # fmt: skip
         """Yield rows of arguments and results in place, or of copies of those that the kernel does not support."""
-        with self._scratch() as room:
+        with self._scratch() as scratch:
             rows, later = [], []
             for a, argument in zip(arrays, self.program.inputs, strict=True):
                 row = row_of(a, argument.shape, batch, dtype)
                 if row is None:
-                    copy = room(batch + argument.shape, dtype)
+                    copy = scratch(batch + argument.shape, dtype)
                     self._copy(a, copy)
                     row = copy.pointer, argument.size
                 rows.append(row)
             for view, r in zip(results, self.program.outputs, strict=True):
                 row = row_of(view, r.shape, batch, dtype)
                 if row is None or (may_overlap and any(self.overlap(view, a) for a in arrays)):
-                    copy = room(batch + r.shape, dtype)
+                    copy = scratch(batch + r.shape, dtype)
                     later.append((copy, view))
                     row = copy.pointer, r.size
                 rows.append(row)
@@ -227,12 +227,12 @@ class OnArrays(Generic[C]):
         """Yield a function that allocates arrays on the device; they are freed after the work started meanwhile."""
         taken: list[Any] = []
 
-        def room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+        def scratch(shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
             taken.append(self.device.allocate(math.prod(shape) * dtype.itemsize, self.stream))
             return DeviceArray(int(taken[-1].handle), shape, compact(shape, dtype.itemsize), dtype, self.device.ordinal)
 
         try:
-            yield room
+            yield scratch
         finally:
             for memory in taken:
                 memory.close()

@@ -36,7 +36,7 @@ def emit_thread(
     bases = [*(f"in{k}" for k in range(len(t.inputs))), *(f"out{k}" for k in range(len(sizes)))]
     style = KernelStyle(
         name, "internal", INLINED, OUTLINED, freestanding=True, spaces=dict(zip(bases, spaces, strict=True)), space=OWN,
-        rooms_in_workspace=True,
+        spills_in_workspace=True,
     )  # fmt: skip
     # In trace order, values have the shortest lifetimes, and other threads fill the waits.
     held = None if keeps else REGISTERS[type.precision]

@@ -83,13 +83,13 @@ def sincos_of_thread(type: Type) -> tuple[tuple[str, ...], str]:
 
 def memory_of_thread(f: Function, bytes: int, keeps: bool, target: Target) -> str:
     """Return the address of a thread's own memory, for a kernel with the parameter "%states"."""
-    room = f.value(f"alloca i8, i64 {bytes}, align 16" + (f", addrspace({target.room})" if target.room else ""))
-    if target.room != OWN:
-        room = f.cast("addrspacecast", pointer_type(target.room), room, pointer_type(OWN))
+    memory = f.value(f"alloca i8, i64 {bytes}, align 16" + (f", addrspace({target.stack})" if target.stack else ""))
+    if target.stack != OWN:
+        memory = f.cast("addrspacecast", pointer_type(target.stack), memory, pointer_type(OWN))
     if keeps:
-        return room
+        return memory
     # At an offset that assemblers do not know to be zero; otherwise they try again to keep everything in registers.
-    return f.at("i8", room, f.binary("shl", "i64", f.binary("lshr", "i64", "%states", 62), 4), OWN)
+    return f.at("i8", memory, f.binary("shl", "i64", f.binary("lshr", "i64", "%states", 62), 4), OWN)
 
 
 class _Block:
@@ -156,7 +156,7 @@ class _Block:
     def _computing(self) -> Function:
         """Return the function of one state. Surplus threads compute the last state again."""
         f, first, rows = self._phase("fw_compute")
-        room = memory_of_thread(f, self.workspace * self.type.bytes, self.layout.keeps, self.target)
+        memory = memory_of_thread(f, self.workspace * self.type.bytes, self.layout.keeps, self.target)
         row = f.least(f.cast("zext", "i32", "%thread", "i64"), f.sub(rows, 1))
         pointers, waiting = [], []
         for k, (n, staged) in enumerate(zip(self.sizes, self.layout.staged, strict=True)):
@@ -172,7 +172,7 @@ class _Block:
             pointers.append(f"{pointer_type(OWN)} {own}")
             waiting.append((n, own, far))
         for part in self.parts:
-            f.call("void", f"@{part}", *pointers, f"{pointer_type(OWN)} {room}")
+            f.call("void", f"@{part}", *pointers, f"{pointer_type(OWN)} {memory}")
         for result in waiting:
             self._write_in_order(f, *result)
         f.ret()

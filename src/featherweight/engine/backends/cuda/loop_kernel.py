@@ -60,10 +60,10 @@ def _straight(f: CompiledFunction, number: int, target: Target) -> tuple[Sequenc
     arrays = len(f.program.inputs) + len(sizes)
     written = emit_thread(f.trace, REAL, sizes, [0] * arrays, True, f"fw.call{number}")
     g = Function("void", f"fw.call{number}", ["ptr %arrays"], attributes=OUTLINED)
-    room = memory_of_thread(g, max(written.workspace, 1) * REAL.bytes, True, target)
+    memory = memory_of_thread(g, max(written.workspace, 1) * REAL.bytes, True, target)
     pointers = [f"ptr {g.load('ptr', g.at('i64', '%arrays', k))}" for k in range(arrays)]
     for part in written.parts:
-        g.call("void", f"@{part}", *pointers, f"{pointer_type(OWN)} {room}")
+        g.call("void", f"@{part}", *pointers, f"{pointer_type(OWN)} {memory}")
     g.ret()
     return written.declarations, iter([*written.definitions, str(g)])
 

@@ -13,7 +13,7 @@ class Target(NamedTuple):
 
     triple: str
     convention: str  # calling convention of kernels
-    room: int  # address space of LLVM's stack
+    stack: int  # address space of LLVM's stack
     thread: str  # i32 value of a thread's number in the block
     block: str  # i32 value of the block's number
     barrier: str  # instruction after which all threads of a block see its shared memory

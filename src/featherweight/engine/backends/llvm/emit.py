@@ -50,7 +50,7 @@ class KernelStyle:
     freestanding: bool = False  # whether it must call no library, not even for zeros
     spaces: Mapping[str, int] = field(default_factory=dict)  # address spaces of arrays
     space: int = 0  # address space of all others
-    rooms_in_workspace: bool = False  # whether rooms are after the slots of the workspace, not on the stack
+    spills_in_workspace: bool = False  # whether spills are after the slots of the workspace, not on the stack
     assembly: bool = False  # whether parts are written in this processor's assembly, if it is supported
 
 
@@ -95,7 +95,7 @@ def write_kernel(plan: StraightPlan, type: Type, style: KernelStyle = HOST) -> K
     functions = [writer.function(part) for part in plan.parts]
     declarations = dict.fromkeys(d for f in functions for d in f.declarations)
     names = tuple(f.name for f in functions)
-    workspace = plan.workspace + plan.rooms * style.rooms_in_workspace
+    workspace = plan.workspace + plan.spills * style.spills_in_workspace
     return Kernel(tuple(map(str, functions)), tuple(declarations), names, tuple(sorted(writer.sincos_lanes)), workspace)
 
 
@@ -125,7 +125,7 @@ class _KernelWriter:
             steps.InsertStep: self._insert,
             steps.SincosStep: self._sincos,
             steps.SincosGroupStep: self._sincos_group,
-            steps.RoomStep: self._room,
+            steps.SpillStep: self._spill,
             steps.ClearStep: self._clear,
         }
 
@@ -174,13 +174,13 @@ class _KernelWriter:
     def _space(self, array: str) -> int:
         return self.spaces.get(array, self.style.space)
 
-    def _room(self, s: steps.RoomStep) -> None:
+    def _spill(self, s: steps.SpillStep) -> None:
         type = self.types[s.wide]
-        if self.style.rooms_in_workspace:
+        if self.style.spills_in_workspace:
             place = self.plan.workspace + len(self.pointers) - len(self.spaces)
-            self.pointers[s.room] = self.f.at(type.ir, "%ws", place, self._space("ws"))
+            self.pointers[s.spill] = self.f.at(type.ir, "%ws", place, self._space("ws"))
         else:
-            self.pointers[s.room] = self.f.slot(type.ir, 1, type.bytes)
+            self.pointers[s.spill] = self.f.slot(type.ir, 1, type.bytes)
 
     def _clear(self, s: steps.ClearStep) -> None:
         type = self.scalar

@@ -48,18 +48,18 @@ def emit_loop(t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool) -> l
     `shapes` are the core shapes of the inputs and the outputs. Without memory for the workspace, the loop increments the number
     at `data`, and writes no results.
     """
-    return _modules(t, shapes, type, fma, HOST, in_room=False)[0]
+    return _modules(t, shapes, type, fma, HOST, in_workspace=False)[0]
 
 
-def emit_loop_in_room(
+def emit_loop_in_workspace(
     t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool, style: KernelStyle
 ) -> tuple[list[str], int]:
     """Return the same loop without calls of a library, and the bytes of the workspace, whose address is then `data`."""
-    return _modules(t, shapes, type, fma, style, in_room=True)
+    return _modules(t, shapes, type, fma, style, in_workspace=True)
 
 
 def _modules(
-    t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool, style: KernelStyle, in_room: bool
+    t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool, style: KernelStyle, in_workspace: bool
 ) -> tuple[list[str], int]:
     fused = fused_products(t, {i: t.graph.operands(i) for i in t.live}) if fma else {}
     rolled = roll(t, _columns(shapes[len(t.inputs) :]), fused)
@@ -69,15 +69,15 @@ def _modules(
         kernels.append(emit_kernel(columns.body, type, fma, style=replace(style, name=f"fw.column{k}"), fused=columns.fused))
     inputs, outputs = _inputs(t, shapes, type), _outputs(results, shapes[len(t.inputs) :], type, len(t.inputs))
     movers: list[Mover] = [*inputs, *outputs]
-    loop = _Loop(kernels, results, inputs, outputs, type, in_room)
+    loop = _Loop(kernels, results, inputs, outputs, type, in_workspace)
     functions = [_fetch(), *(f for m in movers for f in m.functions())]
     functions += [*(s.function() for s in loop.streams.values()), loop.part_on_all(), loop.written()]
     declarations = [
-        *([PREFETCH] if in_room else DECLARATIONS),
+        *([PREFETCH] if in_workspace else DECLARATIONS),
         *(d for f in functions for d in f.declarations),
         *(t for m in movers for t in m.tables),
     ]
-    return assemble(kernels, type, declarations, [str(f) for f in functions], fma), loop.room_bytes
+    return assemble(kernels, type, declarations, [str(f) for f in functions], fma), loop.workspace_bytes
 
 
 def _columns(shapes: Sequence[CoreShape]) -> list[range]:
@@ -218,9 +218,9 @@ class _Loop:
         inputs: Sequence[Mover],
         outputs: Sequence[Mover],
         type: Type,
-        in_room: bool,
+        in_workspace: bool,
     ) -> None:
-        self.kernels, self.results, self.type, self.in_room = kernels, results, type, in_room
+        self.kernels, self.results, self.type, self.in_workspace = kernels, results, type, in_workspace
         self.streams = {m.tag: Stream(type, m.size, m.tag) for m in outputs if m.row_bytes >= STREAMED_ROW}
         # numbers of vectors of a block in each array of lanes: of inputs, of all outputs, and of the kernel's workspace
         self.vectors = [*(m.size for m in inputs), results.size, max(kernel.workspace for kernel in kernels)]
@@ -232,7 +232,7 @@ class _Loop:
     def written(self) -> Function:
         """Process a few blocks of W states at a time: rows to lanes, the parts of the kernel, lanes to rows."""
         f, parts = self.f, self.kernels[0].parts
-        heap = self._make_room()
+        heap = self._make_workspace()
         stages = self._stages()
         self._write_constants()
         with f.loop(self.states, step=f.mul(self.most, self.type.lanes)) as state:
@@ -251,7 +251,7 @@ class _Loop:
                         self._move_rows(self.outputs, state, block)
         if self.streams:
             f.line("fence seq_cst")  # makes writes that bypass the caches visible before the call returns
-        if not self.in_room:
+        if not self.in_workspace:
             f.call("void", "@free", f"ptr {heap}")
             f.call("i32", "@feclearexcept", f"i32 {FLOATING_POINT_FLAGS}")
         f.ret()
@@ -280,16 +280,16 @@ class _Loop:
         """Return the number of blocks of some states."""
         return self.f.div(self.f.add(states, self.type.lanes - 1), self.type.lanes)
 
-    def _make_room(self) -> str:
+    def _make_workspace(self) -> str:
         """Allocate the arrays of lanes, and a buffer for rows that bypass the caches, as one block of memory to free later."""
         f, W = self.f, self.type.lanes
         block_bytes = max(1, sum(self.vectors)) * self.type.bytes
         most = max(1, min(BLOCKS, BLOCK_BYTES // block_bytes))  # number of blocks in one run of the kernel
         self.most = f.least(self._blocks(self.states), most)
         further = CACHE_LINE + W * max((s.row_bytes for s in self.streams.values()), default=0)
-        self.room_bytes = most * block_bytes + further
+        self.workspace_bytes = most * block_bytes + further
         heap = "%data"
-        if not self.in_room:
+        if not self.in_workspace:
             heap = f.call("ptr", "@malloc", f"i64 {f.add(f.mul(self.most, block_bytes), further)}")
             f.branch(f.equal(heap, "null", "ptr"), "no.memory", "memory")
             f.label("no.memory")

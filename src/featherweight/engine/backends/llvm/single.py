@@ -36,7 +36,7 @@ def _module(kernel: Kernel, inputs: int, outputs: Sequence[int], type: Type, fma
     """Return a kernel with a workspace of scalars, and the function that calls it."""
     f = Function("i32", "single", ["ptr %arguments"], linkage="external")
     pointers = [f"ptr {f.load('ptr', '%arguments', k)}" for k in range(inputs + len(outputs))]
-    with _room(f, type.item_bytes * kernel.workspace, pointers[inputs:], outputs, type) as workspace:
+    with _workspace(f, type.item_bytes * kernel.workspace, pointers[inputs:], outputs, type) as workspace:
         for part in kernel.parts:
             f.call("void", f"@{part}", *pointers, f"ptr {workspace}")
     return _of_kernel(kernel, type, f, fma)
@@ -48,21 +48,21 @@ def _of_kernel(kernel: Kernel, type: Type, f: Function, fma: bool) -> list[str]:
 
 
 @contextmanager
-def _room(f: Function, size: int, results: Sequence[str], sizes: Sequence[int], type: Type) -> Iterator[str]:
+def _workspace(f: Function, size: int, results: Sequence[str], sizes: Sequence[int], type: Type) -> Iterator[str]:
     """Yield memory for the code that follows, on the stack if it is small; then the function returns 0."""
     on_stack = size + CACHE_LINE <= STACK_BYTES
-    room = f.slot("i8", size + CACHE_LINE, CACHE_LINE) if on_stack else f.call("ptr", "@malloc", f"i64 {size + CACHE_LINE}")
+    memory = f.slot("i8", size + CACHE_LINE, CACHE_LINE) if on_stack else f.call("ptr", "@malloc", f"i64 {size + CACHE_LINE}")
     if not on_stack:
-        _give_nan_without_memory(f, room, results, sizes, type)
-    yield f.aligned(room)
+        _give_nan_without_memory(f, memory, results, sizes, type)
+    yield f.aligned(memory)
     if not on_stack:
-        f.call("void", "@free", f"ptr {room}")
+        f.call("void", "@free", f"ptr {memory}")
     f.ret("i32", "0")
 
 
-def _give_nan_without_memory(f: Function, room: str, results: Sequence[str], sizes: Sequence[int], type: Type) -> None:
+def _give_nan_without_memory(f: Function, memory: str, results: Sequence[str], sizes: Sequence[int], type: Type) -> None:
     """Write NaN for callers that ignore the returned status."""
-    f.branch(f.equal(room, "null", "ptr"), "no.memory", "memory")
+    f.branch(f.equal(memory, "null", "ptr"), "no.memory", "memory")
     f.label("no.memory")
     for result, size in zip(results, sizes, strict=True):
         with f.loop(size) as i:
@@ -82,7 +82,7 @@ def emit_woven(t: Trace, outputs: Sequence[int], type: Type, fma: bool) -> list[
     pointers = [f"ptr {f.load('ptr', '%arguments', k)}" for k in range(inputs + len(outputs))]
     size, numbers = type.bytes * (kernel.workspace + sum(outputs)), [n * type.lanes for n in outputs]
     masks, bits = f"<{type.lanes} x i64>", f"<{type.lanes} x i1>"
-    with _room(f, size, pointers[inputs:], numbers, type) as workspace:
+    with _workspace(f, size, pointers[inputs:], numbers, type) as workspace:
         taking = f.value(f"icmp slt {masks} {f.load(masks, '%lanes')}, zeroinitializer")
         all_lanes = f.value(f"icmp eq i{type.lanes} {f.value(f'bitcast {bits} {taking} to i{type.lanes}')}, -1")
         with f.choice(all_lanes) as (all, some):

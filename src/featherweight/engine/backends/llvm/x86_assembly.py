@@ -23,17 +23,17 @@ from .ir import Function, Type
 
 BIAS = 128
 SPARE = 2  # registers that an instruction needs in addition to those of values
-MOST_ARRAYS = 11  # greatest number of arrays in general registers, besides the rooms and the constants
+MOST_ARRAYS = 11  # greatest number of arrays in general registers, besides the spills and the constants
 INSTRUCTIONS = {ADD: "vadd", SUB: "vsub", MUL: "vmul", DIV: "vdiv", SQRT: "vsqrt"}
 FUSED = {(False, False): "vfmadd", (True, False): "vfnmadd", (False, True): "vfmsub", (True, True): "vfnmsub"}
 
 
 class AssemblyPart(NamedTuple):
-    """A part in assembly. Its operands $0, $1, ... are the arrays, then its rooms, then its constants."""
+    """A part in assembly. Its operands $0, $1, ... are the arrays, then its spills, then its constants."""
 
     text: str
     registers: tuple[str, ...]  # clobbered registers
-    rooms: int  # size of the rooms in bytes
+    spills: int  # size of the spills in bytes
     constants: bytes
 
 
@@ -77,7 +77,7 @@ def write_assembly(f: Function, arrays: Sequence[str], a: AssemblyPart) -> None:
     """Write the body of a function that consists of assembly; LLVM saves and names registers by the system's conventions."""
     operands = [f"%{name}" for name in arrays]
     operands[-1] = f.at("i8", operands[-1], BIAS)
-    operands.append(f.at("i8", f.slot("i8", a.rooms, 64), BIAS) if a.rooms else "null")
+    operands.append(f.at("i8", f.slot("i8", a.spills, 64), BIAS) if a.spills else "null")
     table = f"@{f.name}.constants"
     operands.append(f.at("i8", table, BIAS) if a.constants else "null")
     if a.constants:
@@ -110,8 +110,8 @@ class _AssemblyWriter:
         self.places: dict[int, int | _InMemory | _Negative] = {}  # places of values: registers or others
         self.left: dict[int, int] = {}  # remaining reads of a value
         last = len(arrays) - 1
-        self.at = {array: (-BIAS * (k == last), f"(${k})") for k, array in enumerate(arrays)}  # start of arrays and rooms
-        self.room_bytes = self._lay_out_rooms(part)
+        self.at = {array: (-BIAS * (k == last), f"(${k})") for k, array in enumerate(arrays)}  # start of arrays and spills
+        self.spill_bytes = self._lay_out_spills(part)
         self.constants, self.offsets = bytearray(), dict[bytes, int]()
         self.lines: list[str] = []
 
@@ -119,18 +119,20 @@ class _AssemblyWriter:
         for step, reads in zip(part, self.reads, strict=True):
             _WRITTEN[type(step)](self, step, reads)
         changed = [name[1:] for name in self.names[any(getattr(step, "wide", True) for step in part)]]
-        return AssemblyPart("\n".join(self.lines), (*changed, *["k1"] * self.has_masks), self.room_bytes, bytes(self.constants))
+        return AssemblyPart(
+            "\n".join(self.lines), (*changed, *["k1"] * self.has_masks), self.spill_bytes, bytes(self.constants)
+        )
 
     # memory
 
-    def _lay_out_rooms(self, part: Sequence[Step]) -> int:
-        """Assign places to rooms, the most used first; return their total size in bytes."""
-        rooms = [s.room for s in part if isinstance(s, steps.RoomStep)]
-        size = max((self.types[s.wide].bytes for s in part if isinstance(s, steps.RoomStep)), default=0)
+    def _lay_out_spills(self, part: Sequence[Step]) -> int:
+        """Assign places to spills, the most used first; return their total size in bytes."""
+        spills = [s.spill for s in part if isinstance(s, steps.SpillStep)]
+        size = max((self.types[s.wide].bytes for s in part if isinstance(s, steps.SpillStep)), default=0)
         used = Counter(s.array for s in part if isinstance(s, steps.LoadStep | steps.StoreStep))
-        rooms.sort(key=lambda room: -used[room])
-        self.at |= {room: (k * size - BIAS, f"(${len(self.arrays)})") for k, room in enumerate(rooms)}
-        return len(rooms) * size
+        spills.sort(key=lambda spill: -used[spill])
+        self.at |= {spill: (k * size - BIAS, f"(${len(self.arrays)})") for k, spill in enumerate(spills)}
+        return len(spills) * size
 
     def _address(self, array: str, element: int, wide: bool) -> str:
         begin, base = self.at[array]
@@ -225,8 +227,8 @@ class _AssemblyWriter:
         self.lines.append(f"{self.move[s.wide]} {source[0]}, {self._address(s.array, s.element, s.wide)}")
         self._let_go(source)
 
-    def _room(self, _s: steps.RoomStep, _: int) -> None:
-        """Write nothing, because rooms are already laid out."""
+    def _spill(self, _s: steps.SpillStep, _: int) -> None:
+        """Write nothing, because spills are already laid out."""
 
     def _operation(self, s: steps.OperationStep, reads: int) -> None:
         wide, suffix = s.wide, self.suffixes[s.wide]
@@ -353,7 +355,7 @@ _WRITTEN: dict[type, Callable[[Any, Any, int], None]] = {
     steps.NegateStep: _AssemblyWriter._negate,
     steps.SpreadStep: _AssemblyWriter._spread,
     steps.InsertStep: _AssemblyWriter._insert,
-    steps.RoomStep: _AssemblyWriter._room,
+    steps.SpillStep: _AssemblyWriter._spill,
 }
 
 
@@ -370,7 +372,7 @@ def _reads(part: Sequence[Step]) -> list[int]:
     return reads[::-1]
 
 
-_WITHOUT_VALUE = {steps.StoreStep, steps.StoreLanesStep, steps.RoomStep}
+_WITHOUT_VALUE = {steps.StoreStep, steps.StoreLanesStep, steps.SpillStep}
 
 
 def _operands(s: Any, kind: type[Step]) -> Sequence[Any]:
