@@ -94,7 +94,7 @@ def imported(nodes: list[Node]) -> set[tuple[str, str]]:
 
 
 def test_no_imports_in_a_circle(imported: set[tuple[str, str]]) -> None:
-    """Check modules and rooms; `prepare` raises CycleError with the cycle."""
+    """Check modules and packages; `prepare` raises CycleError with the cycle."""
     TopologicalSorter({name: {b for a, b in imported if a == name} for name in PATHS}).prepare()
     TopologicalSorter({p: {package(b) for a, b in imported if package(a) == p} - {p} for p in ["", *BELOW]}).prepare()
 
@@ -126,7 +126,7 @@ def private(node: ast.AST) -> Iterator[str]:
 
 
 def test_no_underscore_crosses_the_wall_of_a_package(nodes: list[Node]) -> None:
-    """Check that names that other rooms use are public."""
+    """Check that names that other packages use are public."""
     homes: dict[str, set[str]] = {}
     for module, node in nodes:
         for name in defined(node):
@@ -146,11 +146,11 @@ def test_a_bridge_imports_no_other(imported: set[tuple[str, str]]) -> None:
 
 
 @pytest.mark.parametrize("name", ["bridges", "engine", "robot"])
-def test_a_room_says_which_modules_others_use(name: str, imported: set[tuple[str, str]]) -> None:
-    """Check that the room's docstring lists these modules."""
-    room = f"{ROOT.name}.{name}"
-    listed = (importlib.import_module(room).__doc__ or "").partition("\nOther rooms use these modules:\n")[2]
-    doors = {f"{room}.{module}" for module in re.findall(r"^    ([\w.]+) ", listed, re.MULTILINE)}
+def test_a_package_says_which_modules_others_use(name: str, imported: set[tuple[str, str]]) -> None:
+    """Check that the package's docstring lists these modules."""
+    package = f"{ROOT.name}.{name}"
+    listed = (importlib.import_module(package).__doc__ or "").partition("\nOther packages use these modules:\n")[2]
+    doors = {f"{package}.{module}" for module in re.findall(r"^    ([\w.]+) ", listed, re.MULTILINE)}
     assert doors == {b for a, b in imported if package(b) == name != package(a)}
 
 
@@ -231,7 +231,7 @@ def test_bad_openings_are_found() -> None:
 # ---- what is compiled from a robot is the same on every machine
 
 FROM_FILES_TO_TRACES = ("spatial", "model", "algorithms", "robots", "engine", "robot.closing", "robot.constraints")
-ELSEWHERE = {  # modules or rooms in those rooms that do not affect traces
+ELSEWHERE = {  # modules or packages in those packages that do not affect traces
     "model.equivalent_box": "pictures, and stand-ins for shapes",
     "spatial.elementary": "begins with the library's values, and corrects them",
     "engine.loops.intrinsics": "names of functions that kernels may call",
@@ -268,7 +268,7 @@ def test_what_leads_to_traces_computes_alike_everywhere(nodes: list[Node]) -> No
     found = set()
     for module, node in nodes:
         within = module.removeprefix("featherweight.")
-        if f"{within}.".startswith(tuple(f"{room}." for room in FROM_FILES_TO_TRACES)) and depends_on_the_processor(node):
+        if f"{within}.".startswith(tuple(f"{package}." for package in FROM_FILES_TO_TRACES)) and depends_on_the_processor(node):
             found.add(within)
     known = {name for name in found if f"{name}.".startswith(tuple(f"{other}." for other in ELSEWHERE))}
     assert found - known == set()
