@@ -19,7 +19,7 @@ from featherweight.version import __version__
 ROOT = Path(__file__).parents[2]
 FIGURES = runpy.run_path(str(ROOT / "benchmarks" / "figures.py"))
 CHARTS = runpy.run_path(str(ROOT / "benchmarks" / "charts.py"))
-PICTURES = runpy.run_path(str(ROOT / "docs" / "pictures.py"))
+PICTURES = runpy.run_path(str(ROOT / "docs" / "draw_pictures.py"))
 SHOWN = {path: FIGURES["places"](text) for path, text in FIGURES["pages"]().items()}
 TELL_COUNTS = ("README.md", "how_fast.md")  # pages that say how many operations Talos takes
 TIME = re.compile(r"\b(µs|us|ns|ms)\b|\[s\]|(steps|states|iterations)/s\b")
@@ -93,7 +93,7 @@ def test_counts_in_the_text_are_counted(talos: fw.Robot) -> None:
 
 
 def test_the_picture_of_the_demonstration_shows_what_is_counted(talos: fw.Robot) -> None:
-    with Image.open(ROOT / "docs" / "demo.png") as picture:
+    with Image.open(ROOT / "docs" / "pictures" / "demo.png") as picture:
         assert picture.info["Description"] == operations_shown(shown_functions(talos))
 
 
