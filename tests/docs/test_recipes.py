@@ -1,4 +1,4 @@
-"""Tests of CONTRIBUTING.md and docs/extending: the table is the import table, and recipes pass their tests in a copy of the package.
+"""Tests of CONTRIBUTING.md and docs/extending: the table is that of imports; recipes pass their tests in a copy of the package.
 
 Each block of a recipe follows a hidden comment:
 
