@@ -14,12 +14,13 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/pytest -n 2 --dist loadgroup --quick
 
-# All tests. mypy runs beside them: it is one process, and would leave the other processor idle.
+# All tests; with REST=1 only those that `make test` leaves out. mypy runs beside them: it is one process, and would leave the other
+# processor idle.
 check: $(VENV)/.test
 	$(MAKE) --jobs=2 pytest lint
 
 pytest: $(VENV)/.test
-	$(BIN)/pytest -n 2 --dist loadgroup $(if $(COVERAGE),--cov=featherweight)
+	$(BIN)/pytest -n 2 --dist loadgroup $(if $(REST),--rest) $(if $(COVERAGE),--cov=featherweight)
 
 # Measures all tests, and writes which of them `make test` leaves out.
 times: $(VENV)/.test

@@ -99,6 +99,7 @@ def hasty() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--installed", action="store_true", help="skip tests that need packages that are not installed")
     parser.addoption("--quick", action="store_true", help="leave out the tests that tests/slow_tests.txt lists")
+    parser.addoption("--rest", action="store_true", help="run only what `--quick` leaves out")
     parser.addoption("--measure", metavar="FOLDER", help="store the processor time of each test in a folder (tests/tiers.py)")
 
 
@@ -108,10 +109,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out slow tests with the option `--quick`."""
-    if not config.option.quick:
+    """Leave out slow tests with the option `--quick`, and all others with `--rest`."""
+    if not (config.option.quick or config.option.rest):
         return
-    out = left_out([item.nodeid for item in items])
+    slow = left_out([item.nodeid for item in items])
+    out = slow if config.option.quick else {item.nodeid for item in items} - slow
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in out])
     items[:] = [item for item in items if item.nodeid not in out]
 

@@ -49,7 +49,7 @@ def ways(name: str, function: str, precision: str) -> list[Way]:
     """Return the two ways that a first call compares."""
     f, model = getattr(robot(name), function), Model()
     place: Any = model
-    kernels = DeviceCode(f.program, f.ways.own.traced).kernels(place, precision)
+    kernels = DeviceCode(f.program, f.own.traced).kernels(place, precision)
     found = []
     for title, candidate in zip(WAYS, kernels.candidates[: kernels.compared], strict=True):
         cubin, use = assembled(assembly(candidate.ir(), CAPABILITY))

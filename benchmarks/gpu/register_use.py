@@ -90,7 +90,7 @@ def assembled(ptx: bytes, capability: tuple[int, int] = CAPABILITY) -> tuple[byt
 def kernel(function: CompiledFunction[Any], precision: str) -> tuple[bytes, Use]:
     """Return the kernel of a function that a first call would choose, the one with the shortest code."""
     model: Any = Model()
-    kernels = DeviceCode(function.program, function.ways.own.traced).kernels(model, precision)
+    kernels = DeviceCode(function.program, function.own.traced).kernels(model, precision)
     candidates = [assembled(assembly(c.ir(), CAPABILITY)) for c in kernels.candidates[: kernels.compared]]
     return min(candidates, key=lambda choice: len(choice[0]))
 

@@ -19,7 +19,7 @@ from featherweight.algorithms.kinematics import joint_transforms
 from featherweight.algorithms.mechanisms.cluster_tree import ClusterTree
 from featherweight.algorithms.mechanisms.maps import maps, spanning_acceleration, spanning_configuration, spanning_velocity
 from featherweight.algorithms.rnea import newton_euler
-from featherweight.engine.algorithm_choice import DIVISION
+from featherweight.engine.execution import DIVISION
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.operations import Operations
 from featherweight.engine.program import Input, KernelProgram, Output

@@ -42,6 +42,6 @@ def test_functions_that_are_not_traced_have_no_address() -> None:
 @pytest.mark.parametrize("precision", ["double", "float"])
 def test_calls_from_python_take_code_that_other_libraries_asked_for_first(precision: str) -> None:
     f = swinging(3)
-    f.runner.machine_code.code(precision, False)
+    f.own.machine_code.code(precision, False)
     x = np.random.default_rng(0).standard_normal(3).astype("f4" if precision == "float" else "f8")
     np.testing.assert_allclose(f(x, x), expected(x, x), rtol=1e-6)

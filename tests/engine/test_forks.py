@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from engine.kernels import expected, swinging
-from featherweight.engine import runner
+from featherweight.engine import execution
 from featherweight.engine.backends import backend
 from featherweight.engine.backends.llvm import jit
 from featherweight.engine.compilation_messages import Wait
@@ -83,11 +83,11 @@ def test_a_child_compiles_the_function_that_another_thread_was_compiling(monkeyp
     f, x = swinging(5), np.linspace(-1.0, 1.0, 5)
 
     def first_call(wait: Callable[[], None]) -> None:
-        def waiting(execution: str) -> Any:
+        def waiting(how: str) -> Any:
             wait()
-            return backend(execution)
+            return backend(how)
 
-        monkeypatch.setattr(runner, "backend", waiting)
+        monkeypatch.setattr(execution, "backend", waiting)
         f(x, x)
 
     def works() -> bool:

@@ -295,7 +295,7 @@ def test_small_traces_are_compared_whole() -> None:
 
 
 def test_algorithms_over_the_node_budget_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("program_trace", "algorithm_choice"):
+    for module in ("program_trace", "execution"):
         monkeypatch.setattr(f"featherweight.engine.{module}.NODE_BUDGET", 200)
     steps = 0
 

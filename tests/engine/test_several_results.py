@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine.algorithm_choice import cost
+from featherweight.engine.execution import cost
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.fusion import together
 from featherweight.engine.graph import Graph

@@ -382,4 +382,4 @@ def test_kernels_that_lead_to_the_same_functions_differ() -> None:
 def test_no_two_functions_of_a_robot_with_loops_have_one_key() -> None:
     robot = fw.build(fw.robots.four_bar())
     functions = [g for f in robot.functions.values() for g in f.alternatives.values()]
-    assert len({f.ways.own.traced.identity for f in functions}) == len(functions)
+    assert len({f.own.traced.identity for f in functions}) == len(functions)

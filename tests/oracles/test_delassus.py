@@ -13,7 +13,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
-from featherweight.engine.algorithm_choice import DIVISION
+from featherweight.engine.execution import DIVISION
 from featherweight.model.generators import from_parents
 from featherweight.model.types import WORLD
 from featherweight.robot.constraints.operational_space import DELASSUS

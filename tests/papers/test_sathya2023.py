@@ -25,7 +25,7 @@ from sathya2023_counts import (
 )
 
 from featherweight import build, generators
-from featherweight.engine.algorithm_choice import cost
+from featherweight.engine.execution import cost
 
 SQUARES, CHAINS, STEMS = (3, 4, 5, 6, 7, 8), (4, 5, 6, 7, 8), (4, 6, 8)
 

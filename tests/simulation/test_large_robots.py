@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine import algorithm_choice, program_trace
+from featherweight.engine import execution, program_trace
 
 LENGTH = 16
 BUDGET = 7500  # number of nodes between forward dynamics and the inverse mass matrix
@@ -32,7 +32,7 @@ def test_limits_dry_friction_and_contacts_without_a_traced_inverse(monkeypatch: 
     }  # fmt: skip
     v = np.full(LENGTH, 0.1)
     with monkeypatch.context() as patch:
-        for module in (program_trace, algorithm_choice):
+        for module in (program_trace, execution):
             patch.setattr(module, "NODE_BUDGET", BUDGET)
         large = fw.build(description)
         assert large.forward_dynamics.execution == "traced" and large.inverse_mass_matrix.execution == "rolled"

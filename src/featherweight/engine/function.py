@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 from ..array_types import Array
 from ..checks import NAME, argument, one_of
 from ..names import SuggestsNames, unknown_keyword
-from .algorithm_choice import Way, Ways, cheapest_way
 from .ambient_program import AmbientProgram, is_ambient
 from .arguments import bound
 from .backends import EXECUTIONS
 from .backends.protocol import Executable
 from .derivative_program import JacobianProgram, PullbackProgram, PushforwardProgram
 from .direct_calls import DirectlyCalled, call_directly
+from .execution import Execution, cheapest_of, derived
 from .guarded import CheckedCalls, CheckedProgram, GuardedCalls, GuardedProgram
 from .operations import Operations
 from .program import FusedProgram, Program
-from .runner import Runner
 from .signature import OfInstances, call_text, described
 from .trace import Trace
 
@@ -57,22 +56,26 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
 
     def __init__(self, program: Program, execution: str = "auto", algorithm: str = "") -> None:
         require_execution(execution)
-        way = Way.of(program, execution, algorithm)
-        self._set_ways(Ways({way.algorithm: way}, way.algorithm))
+        own = Execution(program, execution, algorithm)
+        self._take({own.algorithm: own}, own.algorithm)
 
     @classmethod
-    def of_ways(cls, ways: Ways) -> CompiledFunction[Any]:
-        """Return a function with several algorithms, which share their traces with the functions that they come from."""
+    def of_executions(cls, executions: Mapping[str, Execution], algorithm: str) -> CompiledFunction[Any]:
+        """Return a function with several algorithms by name, and the name of the one that it uses.
+
+        No other function uses these executions.
+        """
         function = cls.__new__(cls)
-        function._set_ways(ways)
+        function._take(executions, algorithm)
         return function
 
-    def _set_ways(self, ways: Ways) -> None:
-        self.ways, self.program, self.algorithm = ways, ways.own.program, ways.algorithm
-        self.runner = Runner(ways.own)
+    def _take(self, executions: Mapping[str, Execution], algorithm: str) -> None:
+        self.executions, self.algorithm = executions, algorithm
+        self.own = executions[algorithm]
+        self.program = self.own.program
         self._guarded: GuardedCalls | CheckedCalls | None = None
         if isinstance(self.program, GuardedProgram | CheckedProgram):
-            self._guarded = self.program.calls(ways.own.asked, ways.algorithm)
+            self._guarded = self.program.calls(self.own.asked, algorithm)
         self._alternatives: dict[str, CompiledFunction[R]] = {self.algorithm: self}
         self._variants: dict[str, CompiledFunction[R]] = {}
         self._derivatives: dict[tuple[str, ...], CompiledFunction[Any]] = {}
@@ -105,22 +108,22 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
     @property
     def operations(self) -> Operations:
         """Exact operation counts for one state, from the trace that is compiled."""
-        return self.ways.own.traced.operations
+        return self.own.traced.operations
 
     @property
     def trace(self) -> Trace:
         """The expression graph that is counted and compiled; an argument of `evaluate`."""
-        return self.ways.own.traced.trace
+        return self.own.traced.trace
 
     @property
     def execution(self) -> str:
         """The way in which the function runs: "traced", "rolled" or "interpreted"."""
-        return self.ways.own.execution
+        return self.own.how
 
     @property
     def too_large(self) -> bool:
         """Return whether the trace exceeds the node budget, which is possible only with execution "traced"."""
-        return self.ways.own.too_large
+        return self.own.too_large
 
     def variant(self, option: str) -> CompiledFunction[R]:
         """Return the function with an optional argument added. A call that gives this argument uses the same variant."""
@@ -128,7 +131,7 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
         if option not in self._variants:
             if option not in self.program.options:
                 raise TypeError(f"{self.program} has no argument {option!r}")
-            self._variants[option] = CompiledFunction(self.program.given(option), self.ways.own.asked, self.algorithm)
+            self._variants[option] = CompiledFunction(self.program.given(option), self.own.asked, self.algorithm)
         return self._variants[option]
 
     def copy(self, algorithm: str = "") -> CompiledFunction[R]:
@@ -137,8 +140,8 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
         `algorithm` renames its algorithm.
         """
         argument(f"{self.name}: algorithm", algorithm, NAME)
-        way = self.ways.own._replace(algorithm=algorithm or self.algorithm)
-        return CompiledFunction.of_ways(Ways({way.algorithm: way}, way.algorithm))
+        own = self.own.renamed(algorithm or self.algorithm)
+        return CompiledFunction.of_executions({own.algorithm: own}, own.algorithm)
 
     @property
     def candidates(self) -> dict[str, Operations]:
@@ -146,19 +149,19 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
 
         Algorithms whose trace exceeds the node budget are not counted; `alternatives` includes them.
         """
-        several = self.ways.every if len(self.ways.every) > 1 else {}
-        return {name: way.traced.operations for name, way in several.items() if not way.too_large}
+        several = self.executions if len(self.executions) > 1 else {}
+        return {name: x.traced.operations for name, x in several.items() if not x.too_large}
 
     @property
     def alternatives(self) -> dict[str, CompiledFunction[R]]:
         """Functions of the compared algorithms by name, including the one in use."""
-        return {name: self._by(name) for name in self.ways.every}
+        return {name: self._by(name) for name in self.executions}
 
     def _by(self, algorithm: str) -> CompiledFunction[R]:
         """Return the function with another one of its algorithms, and without the rest."""
         if algorithm not in self._alternatives:
-            way = self.ways.every[algorithm]
-            self._alternatives[algorithm] = CompiledFunction.of_ways(Ways({algorithm: way}, algorithm))
+            one = {algorithm: self.executions[algorithm]}
+            self._alternatives[algorithm] = CompiledFunction.of_executions(one, algorithm)
         return self._alternatives[algorithm]
 
     @property
@@ -167,7 +170,7 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
         if not isinstance(self.program, FusedProgram):
             return {}
         names, parts = map(", ".join, self.program.names), self.program.alone or self.program.parts
-        return {n: Way.of(p, self.ways.own.asked).traced.operations for n, p in zip(names, parts, strict=True)}
+        return {n: Execution(p, self.own.asked).traced.operations for n, p in zip(names, parts, strict=True)}
 
     # derivatives
 
@@ -230,7 +233,7 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
     def _derived(self, key: tuple[str, ...], made: Callable[[Program], Program]) -> CompiledFunction[Any]:
         """Return the function of the programs that `made` derives from the programs of this function; the result is cached."""
         if key not in self._derivatives:
-            self._derivatives[key] = CompiledFunction.of_ways(self.ways.derived(made))
+            self._derivatives[key] = CompiledFunction.of_executions(*derived(self.executions, self.algorithm, made))
         return self._derivatives[key]
 
     def __repr__(self) -> str:
@@ -240,7 +243,7 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
         return self  # functions are immutable
 
     def __reduce__(self) -> tuple[object, ...]:
-        return CompiledFunction.of_ways, (self.ways,)
+        return CompiledFunction.of_executions, (self.executions, self.algorithm)
 
     # # calls
 
@@ -251,7 +254,7 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
         given = bound(self.program, args, named)
         if self._guarded is not None:
             return self._call_guarded(self._guarded, given, out, threads, device)
-        result: R = self.runner(*given, out=out, threads=threads, device=device, begin=self._take_entry)
+        result: R = self.own(*given, out=out, threads=threads, device=device, begin=self._take_entry)
         return result
 
     def _call_guarded(
@@ -262,7 +265,7 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
             whole: R = calls(args, out, threads, device, self._take_entry)  # type: ignore[assignment]
             return whole
         *results, _ = calls(args, None, threads, device, self._take_entry)
-        result: R = self.runner.given(results, args, out)
+        result: R = self.own.given(results, args, out)
         return result
 
     def chosen(self, named: dict[str, Any]) -> CompiledFunction[R]:
@@ -272,7 +275,7 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
         """
         algorithm = named.pop("algorithm", None)
         if algorithm is not None and (not isinstance(algorithm, str) or algorithm != self.algorithm):
-            argument(f"{self.name}: algorithm", algorithm, one_of(self.ways.every))
+            argument(f"{self.name}: algorithm", algorithm, one_of(self.executions))
             return self._by(algorithm).chosen(named)
         for option in self.program.options:
             if named.get(option) is not None:
@@ -290,22 +293,22 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
         if f is not self:
             f.tune(*args, **named)
             return
-        self.runner.tune(bound(self.program, args, named))
+        self.own.tune(bound(self.program, args, named))
 
     @property
     def device_code(self) -> DeviceCode:
         """Kernels for devices, also for bridges to other libraries. Raises ValueError for a function that is not traced."""
-        return self.runner.device_code
+        return self.own.device_code
 
     @property
     def machine_code(self) -> MachineCode:
         """Machine code of the function, for bridges to other libraries. Raises ValueError for a function that is not traced."""
-        return self.runner.machine_code
+        return self.own.machine_code
 
     def _take_entry(self, executable: Executable) -> None:
         """Make Python call the entry of the back end directly, if there is one."""
         watch = None if self._guarded is None else self._guarded.watch
-        entry = executable.entry(self.name, self.runner.result_class, type(self).__call__.__get__(self), watch)
+        entry = executable.entry(self.name, self.own.result_class, type(self).__call__.__get__(self), watch)
         if entry is not None:
             call_directly(self, entry)
 
@@ -321,7 +324,7 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
         memory, it returns 1 and the results are NaN. The code stays in memory as long as this function exists. Raises
         MemoryError.
         """
-        return self.runner.executable.address  # the entry for calls from Python is compiled at the first such call
+        return self.own.executable.address  # the entry for calls from Python is compiled at the first such call
 
 
 def cheapest(candidates: Mapping[str, CompiledFunction[R]]) -> CompiledFunction[R]:
@@ -331,5 +334,5 @@ def cheapest(candidates: Mapping[str, CompiledFunction[R]]) -> CompiledFunction[
     exceeds the node budget, or has far more operations than an earlier one, are excluded. If all are excluded, or rolled
     execution was requested, the first one is used.
     """
-    ways = {name: f.ways.own._replace(algorithm=name) for name, f in candidates.items()}
-    return CompiledFunction.of_ways(Ways(ways, cheapest_way(ways)))
+    executions = {name: f.own.renamed(name) for name, f in candidates.items()}
+    return CompiledFunction.of_executions(executions, cheapest_of(executions))

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .algorithm_choice import cost
+from .execution import cost
 from .function import CompiledFunction
 from .graph import BudgetExceeded, Expression, Graph
 from .operations import Operations
@@ -33,7 +33,7 @@ def together(functions: Sequence[CompiledFunction[Any]], named: Mapping[str, Com
                 f"together: a result cannot be named {name!r}; choose a name that is not a Python keyword and does not start "
                 "with an underscore"
             )
-    executions = {f.ways.own.asked for f in every}
+    executions = {f.own.asked for f in every}
     chosen = [f.program for f in _cheapest_choice(every)]
     doc = "; ".join(f"{f.name}: {(f.program.doc or '').partition(chr(10))[0]}" for f in every)
     names = _names(every, [None] * len(functions) + list(named))

@@ -18,10 +18,9 @@ import numpy as np
 
 from ..array_types import Array
 from ..checks import warn_caller
-from .algorithm_choice import Way
 from .backends.protocol import Executable, Watch
+from .execution import Execution
 from .program import ComposedProgram, FusedProgram, KernelProgram, Program, WrappedProgram
-from .runner import Runner
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class CheckedCalls:
         self.program, self.watch = program, Watch(program.limit, True)
         names = tuple(y.name for y in program.outputs), tuple(y.name for y in program.error.outputs)
         watched = FusedProgram(program.name, (program.program, program.error), names)
-        self.watched = Runner(Way.of(watched, asked, algorithm))
+        self.watched = Execution(watched, asked, algorithm)
 
     def __call__(
         self,
@@ -112,7 +111,7 @@ class GuardedCalls:
 
     def __init__(self, program: GuardedProgram, asked: str, algorithm: str) -> None:
         self.program, self.asked = program, asked
-        self.watched = Runner(Way.of(program.watched, asked, algorithm))
+        self.watched = Execution(program.watched, asked, algorithm)
         self.watch = Watch(program.limit, len(program.watched.outputs) > len(program.outputs))
 
     def __call__(
@@ -175,10 +174,10 @@ class GuardedCalls:
         return careful.also if isinstance(careful, ComposedProgram) else ()
 
     @cached_property
-    def _parts(self) -> list[tuple[Program, Runner]]:
+    def _parts(self) -> list[tuple[Program, Execution]]:
         careful = self.program.careful
         parts = careful.parts if isinstance(careful, ComposedProgram) else (careful,)
-        return [(part, Runner(Way.of(part, self._execution_of(part)))) for part in parts]
+        return [(part, Execution(part, self._execution_of(part))) for part in parts]
 
     def _execution_of(self, part: Program) -> str:
         if self.asked == "interpreted":

@@ -18,7 +18,7 @@ class OfInstances:
     def __get__(self, function: Any, owner: type) -> Signature:
         if function is None:
             raise AttributeError("__signature__")
-        return call_signature(function.program, len(function.ways.every) > 1)
+        return call_signature(function.program, len(function.executions) > 1)
 
 
 def call_signature(program: Program, chooses: bool) -> Signature:

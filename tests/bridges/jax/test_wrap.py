@@ -294,7 +294,7 @@ def test_on_cuda_devices_a_call_is_of_a_handler_with_kernels_for_jaxs_devices(mo
 
     robot = fw.build(chain(3))
     f, x = robot.forward_dynamics, state(robot, 4)
-    vars(f.runner)["device_code"] = Code()
+    vars(f.own)["device_code"] = Code()
     monkeypatch.setattr(jax, "local_devices", lambda backend: [SimpleNamespace(local_hardware_id=k) for k in (2, 0)])
     monkeypatch.setattr(driver, "device", lambda ordinal: ordinal)
     monkeypatch.setattr(driver, "address", lambda name: 7)

@@ -30,12 +30,12 @@ def operator_of(function: CompiledFunction[Any]) -> Operator:
 
     Equal functions share an operator, whose name is the same in all processes.
     """
-    told = [
-        (name, way.asked, way.program.identity(), *(list(map(_identity, x)) for x in (way.program.inputs, way.program.outputs)))
-        for name, way in function.ways.every.items()
+    identity = [
+        (name, x.asked, x.program.identity(), *(list(map(_identity, y)) for y in (x.program.inputs, x.program.outputs)))
+        for name, x in function.executions.items()
     ]
     readable = re.sub(r"\W", "_", function.name)
-    name = f"{readable}_{hashlib.sha256(repr((told, function.ways.algorithm)).encode()).hexdigest()[:16]}"
+    name = f"{readable}_{hashlib.sha256(repr((identity, function.algorithm)).encode()).hexdigest()[:16]}"
     if name not in _operators:
         _operators[name] = Operator(function, name)
     return _operators[name]

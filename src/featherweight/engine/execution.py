@@ -1,20 +1,27 @@
-"""Calls of one program, on the host and on devices."""
+"""The execution of one algorithm of a function: its program, its trace, and its calls, on the host and on devices.
+
+Of several algorithms, a function uses the one with the fewest operations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ..checks import check_labels
-from .algorithm_choice import Way
+from .ambient_program import is_plain
 from .arguments import batch_axes, given_results, result_type
 from .backends import backend
 from .backends.host_arrays import TYPES
 from .backends.protocol import Executable
+from .compilation_messages import told
 from .forks import new_lock
+from .operations import Operations
+from .program import Program
+from .program_trace import NODE_BUDGET, ProgramTrace
 from .result_class import result_class
 from .threads import check_threads
 
@@ -22,17 +29,46 @@ if TYPE_CHECKING:
     from .backends.cuda.device_code import DeviceCode
     from .backends.llvm.backend import MachineCode
 
+LEAST_BUDGET = 2000  # nodes; smaller traces are always compared, because inputs and dead nodes are a large part of them
+DIVISION = 8  # cost of a division or a root in multiplications
 
-class Runner:
-    """Runs a program on arrays. The first call compiles it for the device of the arguments."""
 
-    def __init__(self, way: Way) -> None:
-        self.way, self.program = way, way.program
+class Execution:
+    """Runs the program of an algorithm on arrays. The first call compiles it for the device of the arguments.
+
+    The algorithm is named after the program's first kernel by default. `asked` is the way to execute it that was requested.
+    Executions of the same program may share its trace.
+    """
+
+    def __init__(self, program: Program, asked: str = "auto", algorithm: str = "", traced: ProgramTrace | None = None) -> None:
+        self.program, self.asked = program, asked
+        self.algorithm = algorithm or program.kernels[0].kernel.__name__
+        self.traced = traced or ProgramTrace(program, bounded=asked != "traced")
         self._begun, self._beginning = False, new_lock()
+
+    def renamed(self, algorithm: str) -> Execution:
+        """Return an execution of the same trace by another name, not yet compiled."""
+        return Execution(self.program, self.asked, algorithm, self.traced)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle without trace and code."""
+        return Execution, (self.program, self.asked, self.algorithm)
 
     @property
     def name(self) -> str:
         return self.program.name
+
+    @property
+    def too_large(self) -> bool:
+        """Return whether the trace exceeds the node budget."""
+        return self.traced.too_large
+
+    @property
+    def how(self) -> str:
+        """The way in which the program runs: "traced", "rolled" or "interpreted"."""
+        if self.asked != "auto":
+            return self.asked
+        return "rolled" if self.program.rollable and self.too_large else "traced"
 
     def __call__(
         self,
@@ -82,7 +118,7 @@ class Runner:
     @cached_property
     def executable(self) -> Executable:
         """Executable for the host, made by the back end from the program."""
-        return backend(self.way.execution).compile(self.program, self.way.traced)
+        return backend(self.how).compile(self.program, self.traced)
 
     @cached_property
     def device_code(self) -> DeviceCode:
@@ -90,7 +126,7 @@ class Runner:
         from .backends.cuda.device_code import DeviceCode
 
         self._require_traced("run on a device")
-        return DeviceCode(self.program, self.way.traced)
+        return DeviceCode(self.program, self.traced)
 
     @property
     def machine_code(self) -> MachineCode:
@@ -127,6 +163,50 @@ class Runner:
         return [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
 
     def _require_traced(self, what: str) -> None:
-        if self.way.execution != "traced":
-            reason = "too large to be traced" if self.way.asked == "auto" else f"asked to be {self.way.asked}"
+        if self.how != "traced":
+            reason = "too large to be traced" if self.asked == "auto" else f"asked to be {self.asked}"
             raise ValueError(f"{self.name}: only traced functions {what}, and this one is {reason}")
+
+
+def derived(
+    executions: Mapping[str, Execution], algorithm: str, made: Callable[[Program], Program]
+) -> tuple[dict[str, Execution], str]:
+    """Return executions of a derivative, which `made` makes of each program, and the name of the one to use.
+
+    `algorithm` is that of the value. If an argument is on a manifold, the derivative uses it too, otherwise the cheapest.
+    Raises ValueError if all traces are too large.
+    """
+    own = executions[algorithm]
+    how = "interpreted" if own.asked == "interpreted" else "traced"
+    each = {name: Execution(made(x.program), how, name) for name, x in executions.items() if not x.too_large}
+    if not each:
+        raise ValueError(f"{own.name} is too large to be differentiated: its trace exceeds the node budget")
+    if algorithm in each and not all(map(is_plain, own.program.inputs)):
+        return each, algorithm
+    return each, cheapest_of(each)
+
+
+def cost(o: Operations) -> int:
+    """Return the cost by which algorithms are compared: a division or a root counts as `DIVISION` multiplications.
+
+    Sines and cosines do not count: all algorithms have the same ones.
+    """
+    return o.flops + DIVISION * (o.div + o.sqrt)
+
+
+def cheapest_of(executions: Mapping[str, Execution]) -> str:
+    """Return the name of the algorithm with the lowest cost.
+
+    Traces that exceed the node budget, or far exceed the operations of one before, are out. If all are, or if rolled execution
+    was requested, it is the first. A single algorithm is not traced.
+    """
+    first = next(iter(executions))
+    if len(executions) == 1:
+        return first
+    costs: dict[str, int] = {}
+    with told(f"{executions[first].program.title} (comparing {len(executions)} algorithms)"):
+        for name, x in executions.items():
+            budget = max(x.program.nodes_for(min(costs.values())), LEAST_BUDGET) if costs else NODE_BUDGET
+            if x.asked != "rolled" and x.traced.within(budget):
+                costs[name] = cost(x.traced.operations)
+    return min(costs, key=costs.__getitem__) if costs else first
