@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -65,6 +66,11 @@ import torch_that_is_not_there  # a module of no bridge: an error
         "page.md:13: there is no moon",
         "page.md:19: there is no moon",
     ]
+
+
+def test_the_table_of_the_first_page_leads_to_all_guides() -> None:
+    table = (ROOT / "README.md").read_text().partition("<!-- table:")[2].partition("<!-- end of the table -->")[0]
+    assert {page.name for page in (ROOT / "docs" / "guides").glob("*.md")} <= {*re.findall(r"guides/(\w+\.md)", table)}
 
 
 def test_the_tour_has_no_hidden_code() -> None:
