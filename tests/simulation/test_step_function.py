@@ -109,7 +109,7 @@ def fall(step: StepFunction, state: StateArrays, steps: int) -> None:
 
 
 @pytest.mark.parametrize("slow", [False, True], ids=["direct drives", "slow drives"])
-def test_pullbacks_are_transposed_derivatives(slow: bool) -> None:
+def test_pullbacks_and_pushforwards_are_derivatives(slow: bool) -> None:
     """Compare with central differences of the step along changes that velocities make, with contact too."""
     sim, (q, v, tau, control) = landing(**(slow_drive() if slow else {}))
     step, rng, h = sim.step_function(), np.random.default_rng(1), 1e-6
@@ -135,6 +135,13 @@ def test_pullbacks_are_transposed_derivatives(slow: bool) -> None:
     expected = (value(q=ahead) - value(q=behind)) / (2.0 * h)
     np.testing.assert_allclose((found.q * (ahead - behind)).sum(axis=1) / (2.0 * h), expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose((found.q[:, 3:7] * q[:, 3:7]).sum(axis=1), 0.0, atol=1e-9)  # tangent to unit quaternions
+    rates = [rng.standard_normal(x.shape) for x in given.values()]
+    ends = step.pushforward(state, tau, control, step(state, tau, control).q, rates)
+    forward, backward = (
+        sum((x * y).sum(axis=1) for x, y in zip(*pairs, strict=True)) for pairs in ((ends, bars), (rates, found))
+    )
+    np.testing.assert_allclose(forward, backward, rtol=1e-9)
+    np.testing.assert_allclose((ends.q[:, 3:7] * step(state, tau, control).q[:, 3:7]).sum(axis=1), 0.0, atol=1e-9)
 
 
 def test_wrong_arguments_are_refused_by_name() -> None:

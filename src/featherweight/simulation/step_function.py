@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -12,11 +12,20 @@ from ..algorithms import integration
 from ..array_types import Array
 from ..engine.forks import new_lock
 from ..engine.function import CompiledFunction
-from ..engine.program import Output
+from ..engine.program import Input, Output
 from ..robot.arguments import Q, V
 from ..summaries import summarized
 from .arguments import with_unit_rotations
 from .state import State, StateLayout, copy_what_fits
+
+
+@summarized
+class StepRates(NamedTuple):
+    """Rates of the state after a step along rates of its arguments."""
+
+    q: Array  # (..., nq)
+    v: Array  # (..., nv)
+    activation: Array  # (..., na)
 
 
 @summarized
@@ -34,8 +43,9 @@ class StepFunction:
     """The step of a copy of a simulation as a function of states as arrays; `Simulation.step_function` makes it.
 
     `step(state, tau, control)` returns the state after the step, with the bits of `Simulation.advance`. Arguments are arrays
-    with the same leading axes; `sizes` gives their last axes. `pullback` multiplies by the transposed derivative. `started` is
-    the state of one robot after a reset. A lock serializes calls from several threads.
+    with the same leading axes; `sizes` gives their last axes. `pushforward` multiplies by the derivative, and `pullback` by the
+    transposed derivative; changes of configurations that leave their manifold count by their projection on it. `started` is the
+    state of one robot after a reset. A lock serializes calls from several threads.
     """
 
     def __init__(self, simulation: Any, contacts: int | None = None) -> None:
@@ -52,9 +62,13 @@ class StepFunction:
         self._form = StateForm(start, possible if contacts is None else contacts)
         self.started = self._form.arrays(start)
         self.sizes = self._form.sizes | {"tau": robot.nv, "control": len(robot.controls)}
-        self._rate: CompiledFunction[Any] = robot.bind(
-            "configuration_rate", integration.write_configuration_rate, (Q, V), (Output("rate", (robot.nq,)),)
+        rate, velocity = Output("rate", (robot.nq,)), Output("v", (robot.nv,))
+        self._rate: CompiledFunction = robot.bind("configuration_rate", integration.write_configuration_rate, (Q, V), (rate,))
+        self._velocity: CompiledFunction = robot.bind(
+            "configuration_velocity", integration.configuration_velocity, (Q, Input("rate", (robot.nq,))), (velocity,)
         )
+        columns = self._rate(robot.neutral(), np.eye(robot.nv))
+        self._squares = np.square(columns).sum(1)  # diagonal of RᵀR, of rates R v of configurations
         self._lock = new_lock()
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -84,6 +98,30 @@ class StepFunction:
             after = self._simulation.advance(self._state(rows), tau=rows["tau"], control=_given(rows["control"]))
         return StateArrays(*(x.reshape(*leading, x.shape[1]) for x in self._form.arrays(after)))
 
+    def pushforward(
+        self, state: Sequence[Array], tau: Array, control: Array, after: Array, rates: Sequence[Array]
+    ) -> StepRates:
+        """Return rates of q, v and activations after the step; `after` is that q.
+
+        `rates` are those of q, v, activations, tau and control. Raises as `Simulation.derivatives` does.
+        """
+        leading, rows = self._rows_of_derivatives(state, tau, control, after, zip(StepGradients._fields, rates, strict=True))
+        if not len(rows["q"]):
+            return StepRates(*(np.zeros((*leading, self.sizes[name])) for name in StepRates._fields))
+        with self._lock:
+            sim = self._simulation
+            sim.state = self._state(rows)
+            slopes = sim.derivatives(rows["tau"], _given(rows["control"]))
+            along = self._velocity(rows["q"], rows["q along"])
+            x = np.concatenate([along, rows["v along"], rows["activation along"]], axis=1)
+            found = sum(
+                (A @ y[..., None])[..., 0]
+                for A, y in ((slopes.A, x), (slopes.B, rows["tau along"]), (slopes.B_control, rows["control along"]))
+            )
+            by_q, by_v, by_activation = self._split(found)
+            ends = self._rate(rows["q after"], by_q), by_v, by_activation
+        return StepRates(*(x.reshape(*leading, x.shape[1]) for x in ends))
+
     def pullback(
         self, state: Sequence[Array], tau: Array, control: Array, after: Array, bars: Sequence[Array]
     ) -> StepGradients:
@@ -91,21 +129,16 @@ class StepFunction:
 
         The cotangents of q are projected on the tangent space. Raises as `Simulation.derivatives` does.
         """
-        given = {**StateArrays(*state)._asdict(), "tau": tau, "control": control}
-        named = zip(("q_bar", "v_bar", "activation_bar"), bars, strict=True)
-        leading, rows = self._rows(given | {"q after": after} | dict(named))
-        q, tau, control = (rows[name] for name in ("q", "tau", "control"))
-        if not len(q):
+        leading, rows = self._rows_of_derivatives(state, tau, control, after, zip(StepRates._fields, bars, strict=True))
+        if not len(rows["q"]):
             return StepGradients(*(np.zeros((*leading, self.sizes[name])) for name in StepGradients._fields))
         with self._lock:
             self._simulation.state = self._state(rows)
-            end = self._rates(rows["q after"])
-            above = np.concatenate([_products(end, rows["q_bar"]), rows["v_bar"], rows["activation_bar"]], axis=1)
-            below = self._simulation.derivative_products(above, tau, _given(control))
-        start, nv, na = self._rates(q), tau.shape[1], self.sizes["activation"]
-        by_q, by_v, by_activation, by_tau, by_control = np.split(below, np.cumsum([nv, nv, na, nv]), axis=1)
-        by_q = start @ np.linalg.solve(np.swapaxes(start, 1, 2) @ start, by_q[:, :, None])
-        found = by_q[..., 0], by_v, by_activation, by_tau, by_control
+            end = self._squares * self._velocity(rows["q after"], rows["q along"])
+            above = np.concatenate([end, rows["v along"], rows["activation along"]], axis=1)
+            below = self._simulation.derivative_products(above, rows["tau"], _given(rows["control"]))
+            by_q, *others = self._split(below)
+            found = self._rate(rows["q"], by_q / self._squares), *others
         return StepGradients(*(x.reshape(*leading, x.shape[1]) for x in found))
 
     def arranged(self, named: Mapping[str, Any], library: Any) -> list[Any]:
@@ -122,9 +155,22 @@ class StepFunction:
         leading = library.broadcast_shapes(*(x.shape[:-1] for x in named.values()))
         return [library.broadcast_to(x, (*leading, x.shape[-1])) for x in named.values()]
 
+    def _rows_of_derivatives(
+        self, state: Sequence[Array], tau: Array, control: Array, after: Array, bars: Iterable[tuple[str, Array]]
+    ) -> tuple[tuple[int, ...], dict[str, Array]]:
+        """Return the leading axes, and the arguments of a derivative as rows by name; " along" marks rates and cotangents."""
+        given = {**StateArrays(*state)._asdict(), "tau": tau, "control": control, "q after": after}
+        return self._rows(given | {f"{name} along": x for name, x in bars})
+
+    def _split(self, rows: Array) -> list[Array]:
+        """Split rows (n, 2 nv + na, ...) of states along velocities, and of inputs if there are any."""
+        nv, na = self.sizes["v"], self.sizes["activation"]
+        ends = np.cumsum([nv, nv, na, nv])
+        return np.split(rows, ends if rows.shape[1] > ends[2] else ends[:2], axis=1)
+
     def _rows(self, named: Mapping[str, Any]) -> tuple[tuple[int, ...], dict[str, Array]]:
         """Return the leading axes, and the arrays with one axis in place of them. Raises ValueError for wrong shapes."""
-        sizes = self.sizes | {"q after": self.sizes["q"]} | {f"{name}_bar": size for name, size in self.sizes.items()}
+        sizes = self.sizes | {"q after": self.sizes["q"]} | {f"{name} along": size for name, size in self.sizes.items()}
         leading = np.shape(named["q"])[:-1]
         for name, x in named.items():
             if np.shape(x) != (*leading, sizes[name]):
@@ -136,16 +182,6 @@ class StepFunction:
     def _state(self, rows: Mapping[str, Array]) -> State:
         rows = dict(rows, q=with_unit_rotations(self._simulation.robot, rows["q"]))
         return self._form.state(StateArrays(*(rows[name] for name in StateArrays._fields)))
-
-    def _rates(self, q: Array) -> Array:
-        """Return R (n, nq, nv), the matrix from velocities v to rates of configurations R v."""
-        columns: Array = self._rate(q[:, None], np.eye(self.sizes["v"]))
-        return np.swapaxes(columns, 1, 2)
-
-
-def _products(matrices: Array, vectors: Array) -> Array:
-    """Return the products (n, columns) of transposed matrices (n, rows, columns) and vectors (n, rows)."""
-    return (vectors[:, None] @ matrices)[:, 0]
 
 
 def _given(control: Array) -> Array | None:

@@ -148,3 +148,34 @@ def test_activations_have_gradients() -> None:
     for k, gradient in enumerate(jax.grad(total, (0, 1))(x, u)):
         ends = [total(*(y + h if i == k else y for i, y in enumerate((x, u)))) for h in (1e-6, -1e-6)]
         np.testing.assert_allclose(gradient.sum(), (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("drive", [{}, slow_drive()], ids=["direct", "slow"])
+def test_forward_differentiation_has_the_jacobians_of_reverse_differentiation(drive: dict[str, Any]) -> None:
+    """Check all arguments, in the middle of a motion: compiled, robot by robot, and along a single direction."""
+    sim, (q, v, tau, control) = landing(**drive)
+    ours = step(sim)
+    state = ours(ours.start(q, v), tau, control)
+
+    def ends(q: Any, v: Any, activation: Any, tau: Any, control: Any, memory: Any) -> Any:
+        return ours(ArrayState(q, v, activation, memory), tau, control)[:3]
+
+    every = (0, 1, 2, 3, 4)
+    args = *state[:3], tau, control, state.memory
+    forward, reverse = (jax.jit(jax.vmap(f(ends, every)))(*args) for f in (jax.jacfwd, jax.jacrev))
+    one = jax.jacfwd(ends, every)(*(x[1] for x in args))
+    for x, y, z in zip(jax.tree.leaves(forward), jax.tree.leaves(reverse), jax.tree.leaves(one), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(x[1], z, rtol=1e-12, atol=1e-12)
+    along = tuple(jnp.ones_like(x) for x in args[:5])
+    _, rates = jax.jvp(lambda q, v, a, tau, control: ends(q, v, a, tau, control, state.memory), args[:5], along)
+    for rate, jacobians in zip(rates, forward, strict=True):
+        np.testing.assert_allclose(rate, sum(x.sum(2) for x in jacobians), rtol=1e-9, atol=1e-9)
+
+
+def test_second_derivatives_are_refused() -> None:
+    sim, (q, v, *_) = landing()
+    ours = step(sim)
+    state = ours.start(q[1], v[1])
+    with pytest.raises(NotImplementedError, match="second derivatives of a step are not implemented"):
+        jax.hessian(lambda v: ours(state._replace(v=v)).v.sum())(state.v)

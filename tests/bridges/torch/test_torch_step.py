@@ -154,3 +154,36 @@ def test_activations_have_gradients() -> None:
     for k, gradient in enumerate(torch.autograd.grad(total(*given), given)):
         ends = [total(*(y.detach() + h if i == k else y.detach() for i, y in enumerate(given))) for h in (1e-6, -1e-6)]
         np.testing.assert_allclose(gradient.sum(), (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("drive", [{}, slow_drive()], ids=["direct", "slow"])
+def test_forward_differentiation_has_the_jacobians_of_reverse_differentiation(drive: dict[str, Any]) -> None:
+    """Check all arguments, in the middle of a motion: one robot, robot by robot, along one direction, and dual tensors."""
+    sim, (q, v, tau, control) = landing(**drive)
+    ours = step(sim)
+    inputs = torch.tensor(tau), torch.tensor(control)
+    state = ours(ours.start(torch.tensor(q), torch.tensor(v)), *inputs)
+
+    def ends(q: Any, v: Any, activation: Any, tau: Any, control: Any, memory: Any) -> Any:
+        return tuple(ours(TensorState(q, v, activation, memory), tau, control))[:3]
+
+    every = (0, 1, 2, 3, 4)
+    args = *state[:3], *inputs, state.memory
+    forward, reverse = (torch.func.vmap(f(ends, every))(*args) for f in (torch.func.jacfwd, torch.func.jacrev))
+    one = torch.func.jacfwd(ends, every)(*(x[1] for x in args))
+    for rows, others, own in zip(forward, reverse, one, strict=True):
+        for x, y, z in zip(rows, others, own, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(x[1], z, rtol=1e-12, atol=1e-12)
+    along = tuple(torch.ones_like(x) for x in args[:5])
+
+    def from_here(q: Any, v: Any, activation: Any, tau: Any, control: Any) -> Any:
+        return ends(q, v, activation, tau, control, state.memory)
+
+    _, rates = torch.func.jvp(from_here, args[:5], along)
+    with torch.autograd.forward_ad.dual_level():
+        duals = [torch.autograd.forward_ad.make_dual(x, y) for x, y in zip(args[:5], along, strict=True)]
+        of_duals = [torch.autograd.forward_ad.unpack_dual(x).tangent for x in from_here(*duals)]
+    for rate, other, jacobians in zip(rates, of_duals, forward, strict=True):
+        np.testing.assert_allclose(rate, sum(x.sum(2) for x in jacobians), rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(rate, other)

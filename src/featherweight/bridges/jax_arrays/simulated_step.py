@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,8 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ..arguments import array_state, function_of
-from .conversions import arrays_of, call_python, like, promoted
+from .conversions import arrays_of, promoted
+from .step_primitive import call
 
 if TYPE_CHECKING:
     from ...simulation import Simulation, State
@@ -32,10 +33,9 @@ def step(simulation: Simulation, *, contacts: int | None = None) -> SimulatedSte
     The function uses the robot, step size, ground and contact model of the simulation, and its `vary`; it does not change the
     simulation. XLA calls Python for each step, once for all robots of a batch, which move in one call of `Simulation.advance`.
 
-    `grad`, `vjp` and `jacrev` are with respect to q, v, activations, tau and control, by the derivatives of
+    `grad`, `vjp`, `jacrev`, `jvp` and `jacfwd` are with respect to q, v, activations, tau and control, by the derivatives of
     `Simulation.derivatives`, on threads. Gradients with respect to configurations are tangent to their manifold, as with
-    `wrap`. The memory of a state has no gradient: it only starts the solver of contacts. Forward differentiation (`jvp`,
-    `jacfwd`) and second derivatives do not work.
+    `wrap`. The memory of a state has no gradient: it only starts the solver of contacts. Second derivatives do not work.
 
     `contacts` is the number of contacts of a robot for which states have room; the default is that of the simulation now (16
     until it needs more).
@@ -93,33 +93,4 @@ class SimulatedStep:
             given[name] = jnp.zeros(f.sizes[name], jnp.float32) if x is None else x
         *numbers, memory, tau, control = f.arranged(arrays_of(f.name, given), jnp)
         q, v, activation, tau, control = promoted([*numbers, tau, control], numbers[:2])
-        return ArrayState(*_step(f, q, v, activation, memory, tau, control))
-
-
-def _value(function: StepFunction, *args: jax.Array) -> tuple[jax.Array, ...]:
-    def on_numbers(*arrays: Any) -> Any:
-        return function(arrays[:4], *arrays[4:])
-
-    return call_python(on_numbers, like(args[:4]), args, "broadcast_all")
-
-
-def _forward(function: StepFunction, *args: jax.Array) -> Any:
-    after = _value(function, *args)
-    return after, (args, after[0])
-
-
-def _backward(function: StepFunction, found: Any, bars: Any) -> Any:
-    args, after = found
-    q, v, activation, _, tau, control = args
-
-    def on_numbers(*arrays: Any) -> Any:
-        tau, control, after, *bars = arrays[4:]
-        return function.pullback(arrays[:4], tau, control, after, bars)
-
-    given = (*args, after, *bars[:3])
-    *state, tau_bar, control_bar = call_python(on_numbers, like((q, v, activation, tau, control)), given, "broadcast_all")
-    return *state, None, tau_bar, control_bar
-
-
-_step: Any = jax.custom_vjp(_value, nondiff_argnums=(0,))
-_step.defvjp(_forward, _backward)
+        return ArrayState(*call(f, [q, v, activation, memory, tau, control]))

@@ -29,10 +29,10 @@ def step(simulation: Simulation, *, contacts: int | None = None) -> SimulatedSte
     and contact model of the simulation, and its `vary`; it does not change the simulation. All robots of a batch move in one
     call of `Simulation.advance`, also under `torch.func.vmap`.
 
-    `backward` and `torch.func` (grad, vjp, jacrev) are with respect to q, v, activations, tau and control, by the derivatives
-    of `Simulation.derivatives`, on threads. Gradients with respect to configurations are tangent to their manifold, as with
-    `wrap`. The memory of a state has no gradient: it only starts the solver of contacts. Forward differentiation and second
-    derivatives do not work.
+    `backward` and `torch.func` (grad, vjp, jacrev, jvp, jacfwd) are with respect to q, v, activations, tau and control, by the
+    derivatives of `Simulation.derivatives`, on threads. Gradients with respect to configurations are tangent to their manifold,
+    as with `wrap`. The memory of a state has no gradient: it only starts the solver of contacts. Second derivatives do not
+    work.
 
     `contacts` is the number of contacts of a robot for which states have room; the default is that of the simulation now (16
     until it needs more).
@@ -94,7 +94,7 @@ class SimulatedStep:
 
 
 class _Step(torch.autograd.Function):  # type: ignore[misc]
-    """The step, whose derivative by `backward` and `torch.func` is its `pullback`."""
+    """The step, whose derivatives are `pushforward` and `pullback` of its function."""
 
     @staticmethod
     def forward(function: StepFunction, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -107,24 +107,32 @@ class _Step(torch.autograd.Function):  # type: ignore[misc]
         ctx.function = inputs[0]
         ctx.mark_non_differentiable(output[3])
         ctx.save_for_backward(*inputs[1:], output[0])
+        ctx.save_for_forward(*inputs[1:], output[0])
 
     @staticmethod
     def backward(ctx: Any, *bars: torch.Tensor) -> Any:
-        *state, tau, control = _Pullback.apply(ctx.function, *ctx.saved_tensors, *bars[:3])
+        *state, tau, control = _Product.apply(ctx.function, "pullback", *ctx.saved_tensors, *bars[:3])
         return None, *state, None, tau, control
 
     @staticmethod
-    def vmap(info: Any, axes: Any, *args: Any) -> Any:
-        return _of_all(_Step, info, axes, args)
-
-
-class _Pullback(torch.autograd.Function):  # type: ignore[misc]
-    """The transposed derivative of a step, which has no derivative of its own."""
+    def jvp(ctx: Any, _: Any, *rates: torch.Tensor | None) -> Any:
+        pairs = zip(ctx.saved_tensors, rates, strict=False)
+        given = [torch.zeros_like(x) if rate is None else rate for x, rate in pairs if x.is_floating_point()]
+        return *_Product.apply(ctx.function, "pushforward", *ctx.saved_tensors, *given), None
 
     @staticmethod
-    def forward(function: StepFunction, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        *state, tau, control, after, q_bar, v_bar, activation_bar = map(numbers, args)
-        return tensors(function.pullback(state, tau, control, after, (q_bar, v_bar, activation_bar)), args[0].dtype)
+    def vmap(info: Any, axes: Any, function: StepFunction, *args: Any) -> Any:
+        return _of_all(_Step, info, axes[1:], (function,), args)
+
+
+class _Product(torch.autograd.Function):  # type: ignore[misc]
+    """A product with the derivative of a step, which has no derivative of its own: `pushforward` or `pullback`."""
+
+    @staticmethod
+    def forward(function: StepFunction, name: str, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        *state, tau, control, after = map(numbers, args[:7])
+        found = getattr(function, name)(state, tau, control, after, [*map(numbers, args[7:])])
+        return tensors(found, args[0].dtype)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -134,14 +142,16 @@ class _Pullback(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, *bars: torch.Tensor) -> Any:
         raise NotImplementedError(f"{ctx.name}: second derivatives of a step are not implemented")
 
+    jvp = backward
+
     @staticmethod
-    def vmap(info: Any, axes: Any, *args: Any) -> Any:
-        return _of_all(_Pullback, info, axes, args)
+    def vmap(info: Any, axes: Any, function: StepFunction, name: str, *args: Any) -> Any:
+        return _of_all(_Product, info, axes[2:], (function, name), args)
 
 
-def _of_all(kind: Any, info: Any, axes: Any, args: Any) -> Any:
+def _of_all(kind: Any, info: Any, axes: Any, shared: tuple[Any, ...], args: Any) -> Any:
     """Apply a function to all rows of a batch at once; its axis moves to the front."""
-    pairs = zip(args[1:], axes[1:], strict=True)
+    pairs = zip(args, axes, strict=True)
     given = [x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0) for x, axis in pairs]
-    found = kind.apply(args[0], *given)
+    found = kind.apply(*shared, *given)
     return found, (0,) * len(found)
