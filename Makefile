@@ -79,7 +79,7 @@ docs: $(VENV)-docs/.made
 pictures: $(VENV)/.test $(VENV)-casadi/.made $(VENV)-torch/.made $(VENV)-dask/.made
 	$(BIN)/python -m pip install --quiet 'nvidia-cuda-nvdisasm>=13'
 	$(VENV)-dask/bin/python -m pip install --quiet zarr
-	$(BIN)/python docs/pictures.py $(ONLY)
+	$(BIN)/python docs/draw_pictures.py $(ONLY)
 
 # Measures the tables of all pages, in one run of an hour, on a machine that does nothing else. COMMANDS chooses some.
 figures: $(foreach name,figures casadi torch jax conformance crocoddyl,$(VENV)-$(name)/.made)

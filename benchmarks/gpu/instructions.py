@@ -1,6 +1,6 @@
 """Instructions of kernels by kind, with registers allocated by NVIDIA's assembler and by our own rule.
 
-    PYTHONPATH=benchmarks/peers python benchmarks/gpu/instructions.py [docs/gpu_instructions.png]
+    PYTHONPATH=benchmarks/peers python benchmarks/gpu/instructions.py [docs/pictures/gpu_instructions.png]
 
 It needs ptxas and nvdisasm (pip install nvidia-cuda-nvcc nvidia-cuda-nvdisasm), but no device. Counts are those of the code:
 instructions of loops count once, and instructions of branches that are not taken count too.

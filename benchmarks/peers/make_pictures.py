@@ -1,6 +1,6 @@
 """Animated pictures of robots, drawn by the viewer in a headless Chromium.
 
-    PYTHONPATH=benchmarks/papers python benchmarks/peers/make_pictures.py [--output docs]
+    PYTHONPATH=benchmarks/papers python benchmarks/peers/make_pictures.py [--output docs/pictures]
 
 Each animation takes a minute or two, because Chromium draws in software.
 """
@@ -109,7 +109,7 @@ def walking_centipede() -> tuple[Robot, Trajectory]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=Path("docs"))
+    parser.add_argument("--output", type=Path, default=Path("docs/pictures"))
     given = parser.parse_args()
     given.output.mkdir(parents=True, exist_ok=True)
     robot, motion = falling_humanoid()

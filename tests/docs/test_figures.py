@@ -19,9 +19,9 @@ from featherweight.version import __version__
 ROOT = Path(__file__).parents[2]
 FIGURES = runpy.run_path(str(ROOT / "benchmarks" / "figures.py"))
 CHARTS = runpy.run_path(str(ROOT / "benchmarks" / "charts.py"))
-PICTURES = runpy.run_path(str(ROOT / "docs" / "pictures.py"))
+PICTURES = runpy.run_path(str(ROOT / "docs" / "draw_pictures.py"))
 SHOWN = {path: FIGURES["places"](text) for path, text in FIGURES["pages"]().items()}
-TELL_COUNTS = ("README.md", "how_fast.md")  # pages that say how many operations Talos takes
+TELL_COUNTS = ("how_it_works/index.md", "how_fast.md")  # pages that say how many operations Talos takes
 TIME = re.compile(r"\b(µs|us|ns|ms)\b|\[s\]|(steps|states|iterations)/s\b")
 TIMES_OF_OTHERS = {"gpu.md"}  # a device that most machines lack: the page says which state of the library was measured
 
@@ -88,12 +88,13 @@ def test_what_is_printed_beside_tables_is_left_out() -> None:
 
 def test_counts_in_the_text_are_counted(talos: fw.Robot) -> None:
     wanted = f"{talos.forward_dynamics.operations.flops:,}"
-    found = {path.name: re.findall(r"([\d,]+)\s+multiplications and additions", path.read_text()) for path in SHOWN}
-    assert {name: found[name] for name in TELL_COUNTS} == {name: [wanted] for name in TELL_COUNTS}
+    texts = {name: (ROOT / "docs" / name).read_text() for name in TELL_COUNTS}
+    found = {name: re.findall(r"([\d,]+)\s+multiplications and additions", text) for name, text in texts.items()}
+    assert found == {name: [wanted] for name in TELL_COUNTS}
 
 
 def test_the_picture_of_the_demonstration_shows_what_is_counted(talos: fw.Robot) -> None:
-    with Image.open(ROOT / "docs" / "demo.png") as picture:
+    with Image.open(ROOT / "docs" / "pictures" / "demo.png") as picture:
         assert picture.info["Description"] == operations_shown(shown_functions(talos))
 
 

@@ -1,4 +1,4 @@
-"""Tests of CONTRIBUTING.md: its table is the import table, and its recipes pass their tests in a copy of the package.
+"""Tests of CONTRIBUTING.md and docs/extending: the table is that of imports; recipes pass their tests in a copy of the package.
 
 Each block of a recipe follows a hidden comment:
 
@@ -26,6 +26,7 @@ from test_house import BELOW, BELOW_ROBOT
 
 ROOT = Path(__file__).parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+RECIPES = "".join(page.read_text() for page in sorted((ROOT / "docs" / "extending").glob("*.md")))
 BLOCK = re.compile(
     r"(?:^ *<!-- into: (?P<file>[\w./]+)(?:, (?P<how>in place of|in) (?P<name>\w+))? -->\n\n)?"
     r"^(?P<indent> *)```python\n(?P<code>.*?)^(?P=indent)```$",
@@ -109,7 +110,7 @@ def test_a_step_goes_where_it_says() -> None:
 def test_recipes_followed_as_they_stand_give_what_their_tests_say(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src" / "featherweight", tmp_path / "src" / "featherweight")
     tests = set()
-    for step in steps(CONTRIBUTING.partition("\n## Recipes\n")[2]):
+    for step in steps(RECIPES):
         path = tmp_path / step.file
         assert step.file.startswith(PLACE), step.file
         before = path if path.exists() else ROOT / step.file
