@@ -148,9 +148,9 @@ def test_a_bridge_imports_no_other(imported: set[tuple[str, str]]) -> None:
 @pytest.mark.parametrize("name", ["bridges", "engine", "robot"])
 def test_a_package_says_which_modules_others_use(name: str, imported: set[tuple[str, str]]) -> None:
     """Check that the package's docstring lists these modules."""
-    package = f"{ROOT.name}.{name}"
-    listed = (importlib.import_module(package).__doc__ or "").partition("\nOther packages use these modules:\n")[2]
-    doors = {f"{package}.{module}" for module in re.findall(r"^    ([\w.]+) ", listed, re.MULTILINE)}
+    whole = f"{ROOT.name}.{name}"
+    listed = (importlib.import_module(whole).__doc__ or "").partition("\nOther packages use these modules:\n")[2]
+    doors = {f"{whole}.{module}" for module in re.findall(r"^    ([\w.]+) ", listed, re.MULTILINE)}
     assert doors == {b for a, b in imported if package(b) == name != package(a)}
 
 
