@@ -25,6 +25,8 @@ writes its results and uses a workspace of NAME_WORKSPACE_BYTES at any address. 
 between calls. Several threads may call it at once, each with its own workspace. Arguments, results and the workspace must \
 not overlap. It returns 0, or 1 if it needs a workspace and the pointer is null."""
 
+WIDTH = 120  # characters of a line of code
+
 
 class Described(Protocol):
     """Robot that a header describes."""
@@ -124,3 +126,12 @@ def _readable(line: str) -> str:
     """Return a line in ASCII without delimiters of comments; other characters become escapes as in C strings."""
     text = " ".join(line.splitlines()).replace("²", "^2").replace("³", "^3").encode("ascii", "backslashreplace").decode()
     return re.sub(r"\?\?+", "?", text).replace("*/", "* /").replace("/*", "/ *")
+
+
+def folded(line: str) -> str:
+    """Return a line, or several if it is long and has spaces."""
+    if len(line) <= WIDTH:
+        return line
+    indent = " " * (len(line) - len(line.lstrip()) + 8)
+    parts = textwrap.wrap(line.strip(), WIDTH - len(indent), break_long_words=False, break_on_hyphens=False)
+    return f"\n{indent}".join([indent[8:] + parts[0], *parts[1:]])
