@@ -74,8 +74,8 @@ ITEMS = {
 }  # fmt: skip
 ARRAYS = {"float64": "doubles", "float32": "floats", "int64": "integers", "bool": "bools"}
 FUNCTIONS = {
-    "abs": "fabs", "sin": "fw_sin", "cos": "fw_cos", "sqrt": "sqrt", "floor": "fw_floor", "ceil": "fw_ceil", "minimum": "fw_minimum",
-    "maximum": "fw_maximum", "isfinite": "fw_is_finite",
+    "abs": "fabs", "sin": "fw_sin", "cos": "fw_cos", "sqrt": "sqrt", "floor": "fw_floor", "ceil": "fw_ceil",
+    "minimum": "fw_minimum", "maximum": "fw_maximum", "isfinite": "fw_is_finite",
 }  # fmt: skip
 EXTREMES = {("min", FLOAT): "fw_lesser", ("max", FLOAT): "fw_greater", ("min", INT): "fw_least", ("max", INT): "fw_greatest"}
 
@@ -272,6 +272,7 @@ class FunctionSource:
         self.reads = _live_reads(plan, self.impure)
         self.sets = Counter(x.variable.number for x in nodes(plan.body) if isinstance(x, Assign))
         self.counted = _counted(plan)
+        self.renamed = self._renamed()
         self.loops: list[_Loop] = []
         self.labels = 0
         self.temporary = -1
@@ -289,6 +290,18 @@ class FunctionSource:
         self.block(body, last=True)
         head = f"static {result}{space}{self.called[id(self.plan)]}({', '.join(parameters) or 'void'})"
         return "\n".join([*self._about(), folded(head), "{", *self.lines, "}", ""])
+
+    def _renamed(self) -> dict[int, Variable[Any]]:
+        """Return variables that another one copies and nothing else reads, by their numbers, with the other one."""
+        parameters = {v.number for v in self.plan.parameters}
+        found = {}
+        for x in nodes(self.plan.body):
+            if isinstance(x, Assign) and isinstance(x.value, Read):
+                old, new = x.value.variable.number, x.variable.number
+                final = {old, new} <= self.scopes.final and self.scopes.block[old] == self.scopes.block[new]
+                if final and self.reads[old] == 1 and self._exists(x.variable) and not {old, new} & (parameters | self.counted):
+                    found[old] = x.variable
+        return found
 
     def _without_copies(self) -> list[Statement]:
         """Return the body without copies of parameters at its begin, whose variables become the parameters."""
@@ -361,7 +374,10 @@ class FunctionSource:
 
     def assign(self, s: Assign) -> None:
         v = s.variable
-        if v.number in self.counted:
+        while v.number in self.renamed:
+            v = self.renamed[v.number]
+        copied = isinstance(s.value, Read) and s.value.variable.number in self.renamed
+        if copied or v.number in self.counted:
             return
         if not self._exists(v):
             if self.impure(s.value):
