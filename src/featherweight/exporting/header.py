@@ -57,14 +57,18 @@ def title_of(name: str, target: str, robot: Described | None) -> str:
 
 def header(name: str, title: str, routines: Sequence[Routine], precision: str, workspaces: Mapping[str, int]) -> str:
     """Return the text of a header; `workspaces` are the bytes of workspace for each routine."""
-    guard = guard_of(name)
-    lines = [title, f"#ifndef {guard}", f"#define {guard}", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
-    lines += [comment(textwrap.wrap(_CONVENTIONS, 110)), ""]
+    lines = [comment(textwrap.wrap(_CONVENTIONS, 110)), ""]
     for r in routines:
         lines += [comment(_about(r)), *_macros(r, workspaces[r.name]), declaration(r, precision) + ";"]
         lines += [f"int {r.name}_workspace_bytes(void);", ""]
-    lines += ["#ifdef __cplusplus", "}", "#endif", f"#endif /* {guard} */", ""]
-    return "\n".join(lines)
+    return guarded(name, title, lines)
+
+
+def guarded(name: str, title: str, lines: Sequence[str]) -> str:
+    """Return the text of a header for C and C++ that may be included repeatedly."""
+    guard = guard_of(name)
+    begin = [title, f"#ifndef {guard}", f"#define {guard}", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    return "\n".join([*begin, *lines, "#ifdef __cplusplus", "}", "#endif", f"#endif {comment([guard])}", ""])
 
 
 def guard_of(name: str) -> str:

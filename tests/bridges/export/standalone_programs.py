@@ -54,6 +54,14 @@ def built(folder: Path, name: str, compiler: str = "gcc", *more: str) -> Path:
     return folder / "main"
 
 
+def built_from_source(folder: Path, name: str, *flags: str) -> Path:
+    """Return a program, at a path, that runs the ticks of exported source, without warnings."""
+    (folder / "main.c").write_text(MAIN.format(name=name, NAME=name.upper()))
+    command = ["gcc", *STRICT, *flags, "main.c", f"{name}.c", "-o", "main"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "main"
+
+
 def records(inputs: Sequence[Mapping[str, Any]]) -> bytes:
     """Return inputs, whose values are in the order of the record, as the program reads them."""
     rows = [[np.asarray(x) for x in row.values()] for row in inputs]
