@@ -303,6 +303,12 @@ class FunctionSource:
                     found[old] = x.variable
         return found
 
+    def _final(self, v: Variable[Any]) -> Variable[Any]:
+        """Return the last of the variables that copy a variable."""
+        while v.number in self.renamed:
+            v = self.renamed[v.number]
+        return v
+
     def _without_copies(self) -> list[Statement]:
         """Return the body without copies of parameters at its begin, whose variables become the parameters."""
         body = self.plan.body
@@ -311,7 +317,7 @@ class FunctionSource:
         ):
             if self.reads[s.value.variable.number] > 1:
                 break
-            self.variables[s.variable.number] = self.variables[s.value.variable.number]
+            self.variables[self._final(s.variable).number] = self.variables[s.value.variable.number]
             self.reads[s.value.variable.number] = 0
             body = body[1:]
         self.body = body
@@ -373,9 +379,7 @@ class FunctionSource:
         return self.reads[v.number] > 0 and has_words(v.type) and v.number not in self.counted
 
     def assign(self, s: Assign) -> None:
-        v = s.variable
-        while v.number in self.renamed:
-            v = self.renamed[v.number]
+        v = self._final(s.variable)
         copied = isinstance(s.value, Read) and s.value.variable.number in self.renamed
         if copied or v.number in self.counted:
             return

@@ -11,7 +11,7 @@ import pytest
 
 import featherweight as fw
 from bridges.export.standalone_cases import CASES, Case, check
-from bridges.export.standalone_programs import built_from_source
+from bridges.export.standalone_programs import built_from_source, emulated
 from bridges.export.test_standalone import needs_gcc
 from featherweight.array_types import Array
 from featherweight.engine.backends.llvm.jit import host
@@ -60,6 +60,15 @@ def test_sanitizers_find_no_error(kind: str, tmp_path: Path) -> None:
     check(case, [str(built_from_source(tmp_path, "leg", *SANITIZED))], ROUNDING)
 
 
+@pytest.mark.parametrize("kind", ["inverse kinematics", "closed leg"])
+def test_other_compilers_give_the_bits_of_this_processor_on_aarch64(kind: str, tmp_path: Path) -> None:
+    if not host().fma:
+        pytest.skip("needs a processor with fma")
+    case = CASES[kind]()
+    fw.export(case.controller, tmp_path, name="leg", files="source")
+    check(case, emulated(tmp_path, "leg", *SAME_BITS))
+
+
 def test_the_source_reads_like_the_kernel(tmp_path: Path) -> None:
     fw.export(CASES["inverse kinematics"]().controller, tmp_path, name="leg", files=("source", "object", "cmake"))
     text = (tmp_path / "leg.c").read_text()
@@ -88,7 +97,7 @@ class Numbers(NamedTuple):
     grid: Array  # (n, n)
     out: Array
     found: Array  # int64
-    count: int
+    unread: int
     scale: float
     on: bool
 
@@ -134,7 +143,7 @@ def every_statement(t: Numbers, more: int) -> int:
 def changed(out: Array, by: int) -> float:
     """Change an array, and return a number of it."""
     out[6] += by
-    return out[6]  # type: ignore[no-any-return]
+    return out[6]
 
 
 def between(p: Pair, x: float) -> float:
