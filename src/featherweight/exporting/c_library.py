@@ -10,7 +10,7 @@ import re
 
 from ..engine.backends.llvm.payne_hanek import HALF_PI, PADDING, TWO_OVER_PI
 from ..engine.backends.llvm.trig import CONSTANTS, REACH, UNFUSED_PIECES
-from ..engine.loops.views import LANES
+from ..engine.loops.kernels import LANES
 
 INCLUDES = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
 

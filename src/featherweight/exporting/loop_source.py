@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..engine.loops.kernel_sources import KernelError
 from ..engine.loops.kernel_tables import Layout
 from ..engine.loops.kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableType, TupleType, Type
+from ..engine.loops.kernels import KernelError
 from ..engine.loops.plan import (
     ArrayView,
     Assign,
