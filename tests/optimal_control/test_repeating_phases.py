@@ -95,6 +95,17 @@ def test_several_knots_may_pass_between_ticks() -> None:
     np.testing.assert_allclose(mpc.cost, alone.cost, rtol=1e-3)
 
 
+@pytest.mark.parametrize("part", [0.5, 0.3, 1.5])
+def test_ticks_between_knots_move_along_the_cycle(part: float) -> None:
+    """Check that the knot is the nearest one to the time, also if each tick alone would round to none."""
+    robot, start = hyq()
+    ocp = completed(fw.OptimalControl(robot, dt=0.02, knots=10, phases=phases()))
+    mpc = fw.Controller(ocp, frequency=50 / part)
+    for k in range(7):
+        mpc(0.02 * part * k, start, np.zeros(robot.nv))
+        assert mpc.knot == int(part * k + 0.5 + 1e-9) % ocp.period
+
+
 def test_phases_that_repeat_have_one_step() -> None:
     robot, _ = hyq()
     contacts = phases()[0].contacts

@@ -14,6 +14,7 @@ Other packages use these modules:
     backends.llvm.ir            LLVM functions as text
     backends.llvm.jit           machine code of this process
     backends.llvm.loop          LLVM IR for many states
+    backends.llvm.payne_hanek   the digits of 2/pi
     backends.llvm.python_objects   memory layouts of Python objects
     backends.llvm.single        LLVM IR for one state, and with derivatives in vector lanes
     backends.llvm.trig          sine and cosine
@@ -35,11 +36,16 @@ Other packages use these modules:
     jacobian_trace              traces of Jacobians in vector lanes
     loops.batch_calls           calls for many states
     loops.kernel_tables         tables of kernels in memory
+    loops.kernel_types          types of values in kernels
     loops.kernels               kernels with loops
     loops.machine_calls         calls of machine code
     loops.memory_spans          the memory of arrays as one block
+    loops.plan                  the plan of a kernel's code
+    loops.planning_state        values that are the same wherever they are evaluated
     loops.prepared_calls        calls with fixed arguments
     loops.standalone            kernels without Python: their inputs, results and words
+    loops.variable_scopes       the scopes of a plan's variables
+    loops.workspaces            the parts of a plan
     operations                  the table of operations, and counts
     program                     programs
     program_trace               the trace of a program

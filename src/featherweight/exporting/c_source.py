@@ -18,6 +18,7 @@ from ..engine.backends.straight_steps import Operand
 from ..engine.operations import ADD, COS, DIV, MUL, SIN, SQRT, SUB
 from .c_names import check_distinct
 from .export_targets import ITEM_BYTES
+from .header import comment, folded
 from .routine import Routine
 
 PART = 500  # values in a function: compile times grow faster than linearly
@@ -32,7 +33,7 @@ _MACROS = """\
 
 def c_source(routines: Sequence[Routine], precision: str, header: str, title: str) -> tuple[str, dict[str, int]]:
     """Return the text of a source file, and the bytes of workspace for each routine. `title` is a comment."""
-    written = [_Source(r, precision) for r in routines]
+    written = [RoutineSource(r, precision) for r in routines]
     functions = [w.functions() for w in written]
     check_distinct({r.name: [r.name, *(f.name for f in own)] for r, own in zip(routines, functions, strict=True)})
     operations = {r.trace.graph.op[i] for r in routines for i in r.trace.live}
@@ -51,11 +52,14 @@ class _CFunction(NamedTuple):
     lines: list[str]
 
 
-class _Source:
-    """Writer of one routine; it turns the steps of a plan into statements of C."""
+class RoutineSource:
+    """Writer of one routine; it turns the steps of a plan into statements of C.
 
-    def __init__(self, routine: Routine, precision: str) -> None:
-        self.routine, self.precision = routine, precision
+    With `own`, the source has sine and cosine itself (`c_library`), and arguments and results may overlap.
+    """
+
+    def __init__(self, routine: Routine, precision: str, own: bool = False) -> None:
+        self.routine, self.precision, self.own = routine, precision, own
         self.suffix = "f" if precision == "float" else ""  # of numbers, and of functions of the C library
         # Trace order follows one limb at a time, which is easiest to read; compilers reorder instructions themselves.
         self.plan = plan_trace(routine.trace, [y.size for y in routine.outputs], PlanOptions(True, PART, ordered=False))
@@ -80,17 +84,30 @@ class _Source:
         written = [self._function(part) for part in self.plan.parts]
         return [f for f in written if f.lines]
 
+    def static(self, title: str) -> str:
+        """Return the text of the routine as `static void NAME(arguments, results, workspace)`."""
+        texts, calls, used = self._parts(self.functions())
+        names = [*self.routine.c_names, "w"]
+        head = f"static void {self.routine.name}({', '.join(map(self._declared, names))})"
+        lines = [*(f"    (void){n};" for n in names if n not in used), *(f"    {call}" for call in calls)]
+        return "\n".join([*texts, comment([title]), folded(head), "{", *lines, "}", ""])
+
     def source(self, functions: Sequence[_CFunction]) -> str:
+        texts, calls, used = self._parts(functions)
+        return "\n".join([*texts, self._entry(calls, used)])
+
+    def _parts(self, functions: Sequence[_CFunction]) -> tuple[list[str], list[str], set[str]]:
+        """Return the texts of functions, their calls, and the arrays that they use."""
         texts, calls = [], []
         for f in functions:
             arguments = ", ".join(self._declared(n) for n in f.arrays)
             texts.append(f"static void {f.name}({arguments})\n{{\n" + "\n".join(f"    {x}" for x in f.lines) + "\n}\n")
             calls.append(f"{f.name}({', '.join(f.arrays)});")
-        return "\n".join([*texts, self._entry(calls, {n for f in functions for n in f.arrays})])
+        return texts, calls, {n for f in functions for n in f.arrays}
 
     def _declared(self, name: str) -> str:
         constant = "const " if name in self.routine.c_names[: len(self.routine.inputs)] else ""
-        return f"{constant}{self.precision} *restrict {name}"
+        return f"{constant}{self.precision} *{'' if self.own else 'restrict '}{name}"
 
     def _entry(self, calls: Sequence[str], used: Container[str]) -> str:
         name = self.routine.name
@@ -134,10 +151,15 @@ class _Source:
         return ""
 
     def _sincos(self, s: steps.SincosStep) -> str:
+        if self.own:
+            names = f"s{s.angle}", f"c{s.angle}"
+            return f"double {', '.join(names)};\n    fw_sincos({self._value(s.angle)}, &{names[0]}, &{names[1]});"
         sine, cosine = self._turned(s.angle)
         return f"const {self.precision} s{s.angle} = {sine}, c{s.angle} = {cosine};"
 
     def _sincos_of_input(self, s: steps.SincosGroupStep) -> str:
+        if self.own:
+            return f"fw_sincos({self._value(s.angles)}, &{self._at('ws', s.slot)}, &{self._at('ws', s.slot + 1)});"
         sine, cosine = self._turned(s.angles)
         return f"{self._at('ws', s.slot)} = {sine};\n    {self._at('ws', s.slot + 1)} = {cosine};"
 

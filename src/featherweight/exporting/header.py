@@ -25,6 +25,8 @@ writes its results and uses a workspace of NAME_WORKSPACE_BYTES at any address. 
 between calls. Several threads may call it at once, each with its own workspace. Arguments, results and the workspace must \
 not overlap. It returns 0, or 1 if it needs a workspace and the pointer is null."""
 
+WIDTH = 120  # characters of a line of code
+
 
 class Described(Protocol):
     """Robot that a header describes."""
@@ -55,14 +57,18 @@ def title_of(name: str, target: str, robot: Described | None) -> str:
 
 def header(name: str, title: str, routines: Sequence[Routine], precision: str, workspaces: Mapping[str, int]) -> str:
     """Return the text of a header; `workspaces` are the bytes of workspace for each routine."""
-    guard = guard_of(name)
-    lines = [title, f"#ifndef {guard}", f"#define {guard}", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
-    lines += [comment(textwrap.wrap(_CONVENTIONS, 110)), ""]
+    lines = [comment(textwrap.wrap(_CONVENTIONS, 110)), ""]
     for r in routines:
         lines += [comment(_about(r)), *_macros(r, workspaces[r.name]), declaration(r, precision) + ";"]
         lines += [f"int {r.name}_workspace_bytes(void);", ""]
-    lines += ["#ifdef __cplusplus", "}", "#endif", f"#endif /* {guard} */", ""]
-    return "\n".join(lines)
+    return guarded(name, title, lines)
+
+
+def guarded(name: str, title: str, lines: Sequence[str]) -> str:
+    """Return the text of a header for C and C++ that may be included repeatedly."""
+    guard = guard_of(name)
+    begin = [title, f"#ifndef {guard}", f"#define {guard}", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    return "\n".join([*begin, *lines, "#ifdef __cplusplus", "}", "#endif", f"#endif {comment([guard])}", ""])
 
 
 def guard_of(name: str) -> str:
@@ -124,3 +130,12 @@ def _readable(line: str) -> str:
     """Return a line in ASCII without delimiters of comments; other characters become escapes as in C strings."""
     text = " ".join(line.splitlines()).replace("²", "^2").replace("³", "^3").encode("ascii", "backslashreplace").decode()
     return re.sub(r"\?\?+", "?", text).replace("*/", "* /").replace("/*", "/ *")
+
+
+def folded(line: str) -> str:
+    """Return a line, or several if it is long and has spaces."""
+    if len(line) <= WIDTH:
+        return line
+    indent = " " * (len(line) - len(line.lstrip()) + 8)
+    parts = textwrap.wrap(line.strip(), WIDTH - len(indent), break_long_words=False, break_on_hyphens=False)
+    return f"\n{indent}".join([indent[8:] + parts[0], *parts[1:]])

@@ -20,6 +20,7 @@ from .object_code import ObjectCode, compile_routine
 from .routine import Routine, routines
 from .standalone_code import Controller, compile_standalone
 from .standalone_header import standalone_header
+from .standalone_source import standalone_source
 
 KINDS = ("source", "object", "static", "shared", "cmake")
 FILES = ("static", "source")
@@ -76,8 +77,10 @@ def export(
     A controller is an `InverseKinematics` (its `velocity`), a `WholeBodyControl`, a `Controller` of an `OptimalControl`, or a
     `Simulation` (a step). Its library has one object, NAME.o, whose functions begin with NAME. They reset a workspace of the
     caller, run ticks from a record of inputs to one of results, and describe a status; the header says how. Objects call no
-    library and contain all constants. By default, only the static library is written; there is no source.
-    Results have the bits of Python on this machine, and on other processors with fused multiplication and addition.
+    library and contain all constants. By default, only the static library is written. Results have the bits of Python on this
+    machine, and on other processors with fused multiplication and addition. The source has sine and cosine itself, and calls
+    `sqrt` and `fabs`, which compilers with -fno-math-errno replace by instructions; it agrees to rounding, and to the bit with
+    -DFW_FMA -ffp-contract=off.
 
     `interface="casadi"` writes code for `casadi.external` instead of plain C, with Jacobians: see `casadi_code`.
 
@@ -128,18 +131,23 @@ class _Options(NamedTuple):
 def _export_standalone(controller: Controller, folder: Path, options: _Options) -> list[Path]:
     """Write the kernel of a controller; the default of `files` is a static library."""
     kinds = ["static"] if options.files is FILES else _kinds(options.files, options.interface, options.precision)
-    if "source" in kinds:
-        raise NotImplementedError("export: kernels with loops are machine code; files are object, static, shared and cmake")
     if options.precision != "double" or options.interface != "c":
         raise ValueError("export: controllers have double precision, and a plain C interface")
     robot = controller.robot
     name = check_file_name(options.prefix + (options.name or plain_name(robot.name) or "featherweight"))
     chosen = find_target(options.target, options.precision)
     exported = controller.standalone()
-    code = compile_standalone(name, exported, chosen)
     texts = _Texts(name, _title(name, robot, chosen), options.precision)
-    contents = {f"{name}.h": standalone_header(name, texts.title, exported, code.workspace).encode()}
-    contents |= _binaries(kinds, {name: ObjectCode(code.data, code.symbols, code.workspace)}, texts, chosen)
+    workspace, contents = 0, {f"{name}.h": b""}
+    if {"object", "static", "shared"} & {*kinds}:
+        code = compile_standalone(name, exported, chosen)
+        workspace = code.workspace
+        contents |= _binaries(kinds, {name: ObjectCode(code.data, code.symbols, code.workspace)}, texts, chosen)
+    if "source" in kinds:
+        source = standalone_source(name, texts.title, exported)
+        workspace = max(workspace, source.workspace)
+        contents[f"{name}.c"] = source.text.encode()
+    contents[f"{name}.h"] = standalone_header(name, texts.title, exported, workspace).encode()
     if "cmake" in kinds:
         contents["CMakeLists.txt"] = _cmake(name, kinds).encode()
     return _write(folder, contents)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ..engine.loops.standalone import ANY, POSITIVE, Port, StandaloneLoop
 from .c_names import RESERVED
-from .header import comment, guard_of
+from .header import comment, guarded
 from .standalone_code import STATUS_OF_ALL, text_bytes
 
 _CONVENTIONS = """\
@@ -32,9 +32,7 @@ _FUNCTIONS = (
 
 def standalone_header(name: str, title: str, exported: StandaloneLoop, workspace: int) -> str:
     """Return the text of the header of a kernel whose functions in C begin with a name."""
-    guard = guard_of(name)
-    lines = [title, f"#ifndef {guard}", f"#define {guard}", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
-    lines += [_wrapped(exported.doc), _wrapped(_CONVENTIONS.replace("NAME_W", f"{name.upper()}_W").replace("NAME", name)), ""]
+    lines = [_wrapped(exported.doc), _wrapped(_CONVENTIONS.replace("NAME_W", f"{name.upper()}_W").replace("NAME", name)), ""]
     lines += [f"#define {name.upper()}_WORKSPACE_BYTES {workspace}", ""]
     if exported.bounds:
         lines += [_wrapped("Most iterations of the loops in a tick: a tick ends after them with a status.")]
@@ -61,8 +59,7 @@ def standalone_header(name: str, title: str, exported: StandaloneLoop, workspace
         if not numbers.size:
             continue
         lines.append(f"extern const double {name}_{key}{''.join(f'[{n}]' for n in numbers.shape)};")
-    lines += ["", "#ifdef __cplusplus", "}", "#endif", f"#endif {comment([guard])}", ""]
-    return "\n".join(lines)
+    return guarded(name, title, [*lines, ""])
 
 
 def named(ports: Sequence[Port]) -> list[Port]:

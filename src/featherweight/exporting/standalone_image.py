@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +42,7 @@ class Image:
         self._size = HEAD
         self.tables = [self._new(8 * t.layout.words) for t in tables]
         arrays = [a for content in exported.tables for a in arrays_of(content)]
-        self._spans = MemorySpans([*arrays, *map(_whole, _arrays_in(exported.kept))], LINE)
+        self._spans = MemorySpans([*arrays, *map(whole_array, arrays_in(exported.kept))], LINE)
         self._first = self._new(self._spans.size)
         self._blocks: list[tuple[int, Array]] = []
         self._stale: list[Array] = []  # arrays of addresses that nobody reads
@@ -50,7 +50,7 @@ class Image:
             words = table.words
             for _, _, word in table.layout.arrays():
                 words[word] = self._point(at + 8 * word, int(words[word]), bool(_length(words, word, table.layout)))
-            for begin, call in _calls(table.layout, table.content):
+            for begin, call in calls_of(table.layout, table.content):
                 self._relocate(at + 8 * begin, words[begin:], call)
             self._blocks.append((at, words))
         self.content = self._written()
@@ -83,12 +83,10 @@ class Image:
             return
         if call.address == 0:
             return
-        if not isinstance(call.address, CodeAddress):
-            raise NotImplementedError("export: a function that runs in Python cannot leave it")
-        [function] = call.address.functions
+        function = function_of(call)
         self._stale.append(call.pointers)
         block = self._new(8 * len(call.pointers) + 8)
-        sizes = [x.size for x in (*function.program.inputs, *function.program.outputs)]  # type: ignore[attr-defined]
+        sizes = [x.size for x in (*function.program.inputs, *function.program.outputs)]
         for k, (address, size) in enumerate(zip(call.pointers.tolist(), sizes, strict=True)):
             self._point(block + 8 * k, address, size > 0)
         self.pointers[block + 8 * len(call.pointers)] = self.room
@@ -98,13 +96,10 @@ class Image:
     def _relocate_batch(self, at: int, words: Array, call: BatchCalls) -> None:
         place = {name: self.pointers.get(at + 8 * k, 0) for name, k in (("words", 1), ("first", 4))}
         words[0] = 0
-        if not isinstance(call.caller, CodeAddress):
-            raise NotImplementedError("export: functions that run in Python cannot leave it")
+        functions = functions_of(call)
         self.codes[at] = Code(None, True)
         self._stale.append(call.begins)
-        for k, function in enumerate(call.caller.functions):
-            if not hasattr(function, "program"):
-                raise NotImplementedError("export: a function that runs in Python cannot leave it")
+        for k, function in enumerate(functions):
             shapes = function.program.shapes
             row, first = place["words"] + 40 * k, place["first"] + 8 * call.first.shape[1] * k
             self.codes[row] = Code(function, True)
@@ -133,33 +128,50 @@ class Image:
         return memory.tobytes()
 
 
+def function_of(call: MachineCall) -> Any:
+    """Return the function of a call. Raises NotImplementedError for one that runs in Python."""
+    return _compiled(call.address)[0]
+
+
+def functions_of(calls: BatchCalls) -> Sequence[Any]:
+    """Return the functions of calls for several states. Raises NotImplementedError for one that runs in Python."""
+    return _compiled(calls.caller)
+
+
+def _compiled(address: int) -> Sequence[Any]:
+    functions = address.functions if isinstance(address, CodeAddress) else [None]
+    if not all(hasattr(f, "program") for f in functions):
+        raise NotImplementedError("export: a function that runs in Python cannot leave it")
+    return functions
+
+
 def _length(words: Array, word: int, layout: Layout) -> int:
     """Return the number of elements of the array whose address is a word."""
     [axes] = [kind[1] for _, kind, at in layout.arrays() if at == word]
     return int(np.prod(words[word + 1 : word + 1 + axes]))
 
 
-def _calls(layout: Layout, content: Any, begin: int = 0) -> Iterator[tuple[int, Any]]:
+def calls_of(layout: Layout, content: Any, begin: int = 0) -> Iterator[tuple[int, Any]]:
     """Yield the calls of functions in a table, with their first words."""
     for (_, inner, at), x in zip(layout.fields, content, strict=True):
         if isinstance(x, MachineCall | BatchCalls):
             yield begin + at, x
         elif isinstance(inner, Layout):
-            yield from _calls(inner, x, begin + at)
+            yield from calls_of(inner, x, begin + at)
 
 
-def _arrays_in(kept: Any) -> Iterator[Array]:
+def arrays_in(kept: Any) -> Iterator[Array]:
     """Yield the arrays in nested lists, tuples and dictionaries."""
     if isinstance(kept, np.ndarray):
         yield kept
     elif isinstance(kept, dict):
-        yield from _arrays_in([*kept.values()])
+        yield from arrays_in([*kept.values()])
     elif isinstance(kept, list | tuple):
         for x in kept:
-            yield from _arrays_in(x)
+            yield from arrays_in(x)
 
 
-def _whole(array: Array) -> Array:
+def whole_array(array: Array) -> Array:
     """Return an array, or the one of which it is a part if its own elements are not contiguous."""
     while not array.flags.c_contiguous and isinstance(array.base, np.ndarray):
         array = array.base

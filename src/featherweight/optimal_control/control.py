@@ -16,7 +16,8 @@ from .solver import CONVERGED, DAMPING, NOT_FINITE, PENALTY, TICK, TOLERANCE, VI
 
 FIRST = 50  # iterations of the first tick
 FIRST_PENALTY = 10.0
-NOW, BEGIN, STEP, PERIOD = range(4)  # `times` [s]: of the state, of the plan's begin, and lengths of its steps and of ticks
+NOW, BEGIN, STEP, PERIOD, AHEAD = range(5)  # `times` [s]: of the state, of the plan's begin, of a step, between ticks, and the
+# time by which the plan's knots are ahead of it, at most half a step: ticks do not come at knots
 ITERATIONS, IS_FIRST = range(2)  # `counts` of `Control`
 
 
@@ -92,9 +93,11 @@ def control(c: Control) -> int:
             copy_numbers(c.given[c.number[k] if len(c.given) > 1 else 0], c.parameters[k])
         if fresh:
             stand_still(c)
-            most = max(FIRST, most)
+            most, f.times[AHEAD] = max(FIRST, most), 0.0
         else:
-            move_on(c.plan, c.plan, min(rounded(passed / f.times[STEP]), len(f.first_knots) - 1), 1)
+            knots = knots_passed(passed - f.times[AHEAD], f.times[STEP])
+            f.times[AHEAD] += knots * f.times[STEP] - passed
+            move_on(c.plan, c.plan, min(knots, len(f.first_knots) - 1), 1)
         copy_numbers(f.q, s.horizon.q[0])
         copy_numbers(f.v, s.horizon.v[0])
         s.numbers[TOLERANCE], s.numbers[VIOLATED], s.numbers[TICK] = 0.0, 0.0, 1.0
@@ -105,10 +108,9 @@ def control(c: Control) -> int:
     return status
 
 
-def rounded(x: float) -> int:
-    """Return the whole number nearest to a number that is not negative; the even one of two."""
-    near = int(x + 0.5)
-    return near - 1 if near - x == 0.5 and near % 2 == 1 else near
+def knots_passed(time: float, step: float) -> int:
+    """Return the nearest number of steps in a time; half a step counts as one, whatever rounding has done to it."""
+    return int(time / step + 0.5 + 1e-9)
 
 
 def stand_still(c: Control) -> None:

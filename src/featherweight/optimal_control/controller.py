@@ -17,7 +17,7 @@ from ..engine.loops.standalone import StandaloneLoop
 from ..names import knows_keywords
 from ..robot.robot import Robot
 from ..simulation.arguments import check_count, require_unit_rotations
-from .control import FIRST
+from .control import FIRST, knots_passed
 from .problem import OptimalControl, check_problem
 from .solver import COST, VIOLATION
 from .standalone import standalone_control
@@ -99,6 +99,7 @@ class Controller:
         """Discard the plan."""
         self.time = -math.inf  # start of the plan [s]
         self._knot = 0  # knot of the cycle at which the plan begins
+        self._ahead = 0.0  # time by which the knots are ahead of the plan's begin [s]: ticks do not come at knots
 
     @property
     def _work(self) -> Workspace:
@@ -167,7 +168,7 @@ class Controller:
     def _solve(self, time: float, q: Vector, v: Vector) -> None:
         iterations, given = self.iterations, (self.targets, self.parameters)
         fresh = not time >= self.time or self.time == -math.inf
-        passed = 0 if fresh else round((time - self.time) / self._step)
+        passed = 0 if fresh else knots_passed(time - self.time - self._ahead, self._step)
         knot = 0 if fresh else (self._knot + passed) % len(self._works)
         before, work = self._work, self._works[knot]
         if self._given is None or any(a is not b for a, b in zip(given, self._given, strict=True)):
@@ -183,6 +184,8 @@ class Controller:
             else:
                 work.move_on(before, min(passed, self.ocp.knots), q, v)
             work.run_on(Settings(iterations, 0.0, 0.0, is_tick=not self.ocp.free))
+            moves = not fresh and not self.ocp.free
+            self._ahead = self._ahead + (passed * self._step - (time - self.time)) if moves else 0.0
             self.time, self._knot, self._step = time, knot, work.free_step if self.ocp.free else self._step
         except BaseException:  # Ctrl-C: the tick is not complete
             self.time, self._knot = -math.inf, 0  # as `reset`

@@ -263,7 +263,7 @@ class Workspace:
         difference = machine_call(robot.difference, start, goal, apart)
         return Following(
             self.horizon, self.solver.linear.feedback, self.shifted.first_knots, int(self.layout.system.free), difference,
-            start, goal, apart, np.zeros(2 * robot.nv), q, v, np.zeros(4), lower, upper, np.array(driven, np.int64), u, tau,
+            start, goal, apart, np.zeros(2 * robot.nv), q, v, np.zeros(5), lower, upper, np.array(driven, np.int64), u, tau,
         )  # fmt: skip
 
     def move_in_time(self, passed: float, q: Array, v: Array) -> None:

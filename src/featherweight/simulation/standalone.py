@@ -10,32 +10,12 @@ from ..array_types import Integers, Vector
 from ..engine.loops.kernels import CompiledLoop
 from ..engine.loops.standalone import Port, StandaloneLoop, Status
 from ..robot.standalone_facts import limits_of, names_of
-from . import step_status
 from .fleet import Fleet
 from .fleet_loop import run
 from .robot_tables import new_stages, stages_table
 from .smooth_motion import copy
 from .stage_records import WITH_CONTROL, WITH_FORCES, FleetArrays, RobotStages
-
-WORDS = {
-    "TAKEN": "the step is taken",
-    "NO_FORCE": "a joint force is not finite",
-    "NO_CONTROL": "a control is not finite",
-    "DIVERGED": "the iteration of the midpoint rule diverges",
-    "UNSETTLED": "the iteration of the midpoint rule does not converge",
-    "OPEN_LOOPS": "loops cannot be closed",
-    "NO_VELOCITY": "a velocity is not finite",
-    "NO_ROOM": "more contacts than the workspace has room for",
-    "TOO_DEEP": "bodies overlap too deep",
-    "UNSOLVED": "the contact problem has no solution",
-    "NO_VELOCITY_AFTER_CONTACT": "a velocity after contact is not finite",
-    "LIMIT": "a joint of a loop is beyond its limit",
-    "NO_PLACEMENT": "the placement or velocity of a body is not finite",
-    "NO_VELOCITY_AFTER_STEP": "a velocity after the step is not finite",
-    "NO_CONFIGURATION": "the configuration after the step is not finite",
-    "TOO_FAST": "a joint is too fast for the step",
-    "GAIN": "the step gains energy",
-}
+from .step_status import NAMES, WORDS
 
 
 class Put(NamedTuple):
@@ -66,6 +46,7 @@ def standalone_step(fleet: Fleet) -> StandaloneLoop:
     model, arrays, robot = fleet.model, fleet.arrays, fleet.model.robot
     external = model.in_fluid or bool(model.forces.sticky)
     stages = stages_table(model, fleet.contacts, new_stages(model, fleet.contacts, fleet.room, False), external)
+    arrays = arrays._replace(states=arrays.states._replace(block=np.zeros(0)))  # which has no state over time to copy
     states, contacts, inputs = arrays.states, arrays.contacts, arrays.inputs
     inputs.given[WITH_CONTROL], inputs.given[WITH_FORCES] = model.forces.nu > 0, False
     for x in (inputs.tau, inputs.control, inputs.external):
@@ -93,7 +74,7 @@ def standalone_step(fleet: Fleet) -> StandaloneLoop:
         (),
         tuple(given),
         tuple(moved),
-        tuple(Status(getattr(step_status, name), name, words) for name, words in WORDS.items()),
+        tuple(Status(number, name, WORDS[number]) for number, name in NAMES.items()),
         kept=[*stages.kept.values()],
         names=names_of(robot) | {"touching_bodies": [robot.bodies[k].name for k in fleet.contacts.numbers]},
         constants=limits_of(robot) | {"time_step": np.array([model.h])},

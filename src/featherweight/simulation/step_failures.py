@@ -19,12 +19,6 @@ from .stage_records import ALLOWED, FOUND, RESIDUAL, RobotStages
 from .step_model import StepModel
 
 LOST = 6  # digits that accelerations lose at the start of a step, if this is worth a mention
-NOT_FINITE = {
-    step_status.NO_FORCE: "joint force tau", step_status.NO_CONTROL: "control", step_status.NO_VELOCITY: "velocity",
-    step_status.NO_VELOCITY_AFTER_CONTACT: "velocity after contact",
-    step_status.NO_VELOCITY_AFTER_STEP: "velocity after the step",
-    step_status.NO_CONFIGURATION: "configuration after the step",
-}  # fmt: skip
 
 
 def note_failure(s: RobotStages, status: int, symptoms: Vector) -> int:
@@ -112,26 +106,24 @@ class Failure(NamedTuple):
 
     def _words(self, model: StepModel, contacts: ContactStage) -> str:
         k, (x, y, z), h = self.culprit, self.symptoms.tolist(), model.h
+        words = step_status.WORDS[self.status]
         match self.status:
             case step_status.DIVERGED:
-                return "the iteration of the implicit midpoint rule diverges; use a shorter step"
+                return f"{words}; use a shorter step"
             case step_status.UNSETTLED:
-                return (
-                    f"the implicit midpoint rule does not converge: iteration {MIDPOINT_ITERATIONS} still changes {x:.2g} of "
-                    "the velocity; use a shorter step"
-                )
+                return f"{words}: iteration {MIDPOINT_ITERATIONS} still changes {x:.2g} of the velocity; use a shorter step"
             case step_status.OPEN_LOOPS:
-                opened = f"{model.robot.name}: the loops cannot be closed: the step opens them by {y:.3g} m"
+                opened = f"{model.robot.name}: {words}: the step opens them by {y:.3g} m"
                 return f"{opened}, and {self._open_loop(model, x)}; use a shorter step"
             case step_status.NO_PLACEMENT:
-                return "the placement or the velocity of a body that may touch is not finite"
+                return words
             case step_status.TOO_DEEP:
                 name = contacts.names[k]
                 what = f"{name} overlap by" if " and the " in name else f"{name} penetrates the ground by"
                 return f"{what} {x:.3g} m, more than {model.max_penetration:g} m (max_penetration of ContactOptions)"
             case step_status.UNSOLVED:
                 return (
-                    f"the contact solver did not converge: the residual of Coulomb's law is {x:.3g} m/s for {k} contacts, "
+                    f"{words}: the residual of Coulomb's law is {x:.3g} m/s for {k} contacts, "
                     f"{y:.3g} allowed; use a shorter step or a larger tolerance"
                 )
             case step_status.LIMIT:
@@ -152,10 +144,10 @@ class Failure(NamedTuple):
                 )
             case step_status.GAIN:
                 return (
-                    f"the step gains energy without the work of a force: {y:.6g} J before it, {z:.6g} J after; "
+                    f"{words}: {y:.6g} J before it, {z:.6g} J after; "
                     f"joint {model.joint_of(k)!r} moves by {x:.3g} rad or m in it; use a shorter step"
                 )
-        return f"the {NOT_FINITE[self.status]} at {self._place(model)} is {x}"
+        return f"the {step_status.NOT_FINITE[self.status]} at {self._place(model)} is {x}"
 
     def _place(self, model: StepModel) -> str:
         of_coordinates = self.status == step_status.NO_CONFIGURATION

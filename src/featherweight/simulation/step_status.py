@@ -1,6 +1,6 @@
 """Reasons for the failure of a step, as numbers that compiled functions return.
 
-`step_failures` has the words, and `standalone` those for programs without Python.
+`step_failures` has longer words, with names and numbers.
 """
 
 from __future__ import annotations
@@ -24,3 +24,28 @@ from __future__ import annotations
     TOO_FAST,
     GAIN,  # gain of energy
 ) = range(17)
+
+NOT_FINITE = {
+    NO_FORCE: "joint force tau",
+    NO_CONTROL: "control",
+    NO_VELOCITY: "velocity",
+    NO_VELOCITY_AFTER_CONTACT: "velocity after contact",
+    NO_VELOCITY_AFTER_STEP: "velocity after the step",
+    NO_CONFIGURATION: "configuration after the step",
+}
+
+WORDS = {
+    TAKEN: "the step is taken",
+    DIVERGED: "the iteration of the implicit midpoint rule diverges",
+    UNSETTLED: "the implicit midpoint rule does not converge",
+    OPEN_LOOPS: "the loops cannot be closed",
+    NO_ROOM: "there are more contacts than the workspace has room for",
+    TOO_DEEP: "bodies overlap too deep",
+    UNSOLVED: "the contact solver did not converge",
+    LIMIT: "a joint of a loop is beyond its limit",
+    NO_PLACEMENT: "the placement or the velocity of a body that may touch is not finite",
+    TOO_FAST: "a joint is too fast for the step: the motion diverges",
+    GAIN: "the step gains energy without the work of a force",
+} | {status: f"a {what} is not finite" for status, what in NOT_FINITE.items()}
+
+NAMES = {value: name for name, value in vars().items() if name.isupper() and isinstance(value, int)}

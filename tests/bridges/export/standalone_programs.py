@@ -54,6 +54,14 @@ def built(folder: Path, name: str, compiler: str = "gcc", *more: str) -> Path:
     return folder / "main"
 
 
+def built_from_source(folder: Path, name: str, *flags: str, compiler: str = "gcc") -> Path:
+    """Return a program, at a path, that runs the ticks of exported source, which must compile without warnings."""
+    (folder / "main.c").write_text(MAIN.format(name=name, NAME=name.upper()))
+    command = [compiler, *STRICT, *flags, "main.c", f"{name}.c", "-o", "main"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "main"
+
+
 def records(inputs: Sequence[Mapping[str, Any]]) -> bytes:
     """Return inputs, whose values are in the order of the record, as the program reads them."""
     rows = [[np.asarray(x) for x in row.values()] for row in inputs]
@@ -68,10 +76,12 @@ def run(command: Sequence[str], given: bytes, sizes: Sequence[int]) -> tuple[lis
     return table[:, 0].copy().view(np.int64).tolist(), [[*x] for x in zip(*results, strict=True)]
 
 
-def emulated(folder: Path, name: str) -> list[str]:
-    """Return the command of the program for AArch64; skip the test where it cannot run."""
+def emulated(folder: Path, name: str, *source: str) -> list[str]:
+    """Return the command of the program for AArch64, from `source` with these options; skip the test where it cannot run."""
     compiler = shutil.which("aarch64-linux-gnu-gcc")
     emulator = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
     if not compiler or not emulator:
         pytest.skip("needs aarch64-linux-gnu-gcc and qemu")
+    if source:
+        return [emulator, str(built_from_source(folder, name, "-static", *source, compiler=compiler))]
     return [emulator, str(built(folder, name, compiler, "-static"))]

@@ -17,6 +17,7 @@ from .kernel_types import INT, TableType
 from .lane_writer import write_lanes
 from .loop_writer import write_module, write_table_entry
 from .machine_calls import MachineCall, call_machine, machine_call, woven_call
+from .plan import Plan
 from .planner import Planner
 from .scalarized_calls import call_apart, then_unwoven
 from .views import LANES, TILE, as_matrix, lane, lanes, subtract_multiples, subtract_product, sum_of_products
@@ -70,14 +71,22 @@ class CompiledLoop:
         """Return the IR of `i64 loop(i64 ...)` for tables of these layouts, for processors with `fma` or without."""
         return self._written([*layouts], False, fma)[1]
 
-    def _written(self, layouts: list[Layout], checked: bool, fma: bool | None = None) -> tuple[Facts, str]:
-        """Return facts and IR of the module for tables of these layouts, for this machine by default. Raises KernelError."""
-        fma = host().fma if fma is None else fma
+    def plan(self, layouts: Sequence[Layout]) -> Plan:
+        """Return the plan for tables of these layouts, with fused products, for writers of other languages."""
+        return self._planned(layouts, True).plan
+
+    def _planned(self, layouts: Sequence[Layout], fma: bool) -> Planner:
         planner = Planner(self.fused and fma, lanes=self.lanes)
         types = (*(TableType(layout) for layout in layouts), *[INT] * self.numbers)
         kernel = planner.kernel(self.function, types)  # type: ignore[arg-type]
         if kernel.result != INT:
             raise KernelError(f"{self.function.__qualname__} returns {kernel.result}; a compiled loop returns a whole number")
+        return planner
+
+    def _written(self, layouts: list[Layout], checked: bool, fma: bool | None = None) -> tuple[Facts, str]:
+        """Return facts and IR of the module for tables of these layouts, for this machine by default. Raises KernelError."""
+        fma = host().fma if fma is None else fma
+        planner = self._planned(layouts, fma)
         if self.lanes > 1:
             return {"places": []}, write_lanes(planner.plan, self.lanes, planner.fused, fma, "loop")
         lines, name = write_module(planner.plan, planner.fused, fma, checked)

@@ -6,6 +6,7 @@ writers that check indices and numbers.
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any, Generic, NamedTuple, Protocol, TypeGuard, TypeVar
 
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TupleType, Type
@@ -23,10 +24,17 @@ class Variable(Generic[T_co]):
 
 
 class FunctionPlan:
-    """A function for arguments of given types."""
+    """A function for arguments of given types; `function` is its source in Python, if it has one of its own."""
 
-    def __init__(self, name: str, parameters: list[Variable[Type]], result: Type, body: list[Statement]) -> None:
-        self.name, self.parameters, self.result, self.body = name, parameters, result, body
+    def __init__(
+        self,
+        name: str,
+        parameters: list[Variable[Type]],
+        result: Type,
+        body: list[Statement],
+        function: FunctionType | None = None,
+    ) -> None:
+        self.name, self.parameters, self.result, self.body, self.function = name, parameters, result, body, function
 
 
 # expressions

@@ -97,4 +97,4 @@ def _attempt(p: Planned, types: tuple[Type, ...]) -> FunctionPlan:
         p.statements.append(Return(Static(None)))
     assert p.result is not None
     kept = [v for v in given if not isinstance(v.type, StaticType)]
-    return FunctionPlan(p.function.__name__, kept, p.result, p.statements)
+    return FunctionPlan(p.function.__name__, kept, p.result, p.statements, p.function)

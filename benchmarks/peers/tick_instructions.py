@@ -1,0 +1,130 @@
+"""Instructions of single ticks of exported controllers, which other programs on the machine do not change.
+
+    python benchmarks/peers/tick_instructions.py [--ticks 3000]
+
+valgrind (callgrind) counts the instructions of each tick in a program in C, for x86-64-v3. The hand of Panda follows a circle,
+which jumps by up to 10 cm each half second, by inverse kinematics with a limit of 1 rad/s, and by model predictive control of
+30 knots with a tick of one iteration at each knot. The velocity is disturbed before each tick. The first ticks, in which a plan
+begins, are not counted. The table has the least, the median, the 99.9th percentile and the greatest number of instructions, and
+the last two by the median.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from measure import markdown
+
+import featherweight as fw
+from featherweight.array_types import Array
+
+HAND = "panda_hand"
+START = np.array([0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8, 0.02])
+STEP, RADIUS, TURN, JUMP, NOISE = 0.01, 0.1, 4.0, 0.1, 1e-3  # [s], [m], [s], [m], [rad/s]
+WARM = 20  # ticks that are not counted
+
+MAIN = """
+#include "tick.h"
+#include <stdio.h>
+#include <valgrind/callgrind.h>
+static unsigned char workspace[TICK_WORKSPACE_BYTES];
+int main(void)
+{
+    tick_input input;
+    tick_output output;
+    tick_reset(workspace);
+    while (fread(&input, sizeof input, 1, stdin) == 1) {
+        CALLGRIND_TOGGLE_COLLECT;
+        tick_tick(workspace, &input, &output);
+        CALLGRIND_TOGGLE_COLLECT;
+        CALLGRIND_DUMP_STATS;
+    }
+    return 0;
+}
+"""
+
+
+class Ticks(NamedTuple):
+    """A controller, and the records of the inputs of its ticks."""
+
+    name: str
+    controller: Any
+    records: list[bytes]
+
+
+def circle(robot: fw.Robot, time: float) -> Array:
+    """Return the pose of the hand at a time."""
+    pose, angle = robot.frame_placement(HAND)(START), 2.0 * np.pi * time / TURN
+    pose[:3, 3] += RADIUS * np.array([0.0, np.sin(angle), 1.0 - np.cos(angle)])
+    pose[:3, 3] += JUMP * (np.random.default_rng(int(2.0 * time + 1e-9)).random(3) - 0.5)
+    return pose
+
+
+def inverse_kinematics(robot: fw.Robot, ticks: int) -> Ticks:
+    ik = fw.InverseKinematics(robot, [fw.FrameTask(HAND), fw.PostureTask(weight=1e-3)])
+    alone, records, q, rng = fw.Standalone(ik), [], START.copy(), np.random.default_rng(0)
+    for k in range(ticks):
+        target = circle(robot, 1e-3 * k)
+        result = alone(q=q, target_panda_hand=target, target_posture=START, dt=1e-3, gain=0.1, speed=np.ones(robot.nv))
+        records.append(record(alone))
+        q = robot.integrate(q, 1e-3 * (result.velocity + NOISE * rng.standard_normal(robot.nv)))
+    return Ticks("Panda, inverse kinematics", ik, records)
+
+
+def predictive(robot: fw.Robot, ticks: int) -> Ticks:
+    ocp = fw.OptimalControl(robot, dt=STEP, knots=30)
+    ocp.add(fw.FrameTask(HAND, kind="position", name="tool"), weight=100.0)
+    ocp.add(fw.PostureTask(), weight=0.1)
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.limit(efforts=True)
+    mpc = fw.Controller(ocp, frequency=1.0 / STEP, targets={"tool": circle(robot, 0.0)[:3, 3], "posture": START})
+    alone, records, q, v = fw.Standalone(mpc), [], START.copy(), np.zeros(robot.nv)
+    rng = np.random.default_rng(0)
+    for k in range(ticks):
+        tau = alone(now=STEP * k, q=q, v=v, target_tool=circle(robot, STEP * k)[:3, 3], target_posture=START).tau
+        records.append(record(alone))
+        v = v + STEP * robot.forward_dynamics(q, v, tau) + NOISE * rng.standard_normal(robot.nv)
+        q = robot.integrate(q, STEP * v)
+    return Ticks("Panda, MPC of 30 knots", mpc, records)
+
+
+def record(alone: fw.Standalone) -> bytes:
+    """Return the input of the last tick as the program reads it."""
+    return b"".join(x.tobytes() for x in alone.inputs)
+
+
+def instructions(ticks: Ticks, folder: Path) -> Iterator[int]:
+    """Yield the instructions of each tick."""
+    fw.export(ticks.controller, folder, name="tick", target="x86-64-v3")
+    (folder / "main.c").write_text(MAIN)
+    subprocess.run(["gcc", "-O2", "main.c", "libtick.a", "-o", "main"], cwd=folder, check=True)
+    command = ["valgrind", "--tool=callgrind", "--collect-atstart=no", "--callgrind-out-file=count", "./main"]
+    subprocess.run(command, cwd=folder, input=b"".join(ticks.records), check=True, capture_output=True)
+    for k in range(1, len(ticks.records) + 1):
+        lines = (folder / f"count.{k}").read_text().splitlines()
+        yield next(int(line.split()[1]) for line in lines if line.startswith(("totals:", "summary:")))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ticks", type=int, default=3000)
+    count = parser.parse_args().ticks + WARM
+    robot, rows = fw.load(fw.example("panda")), []
+    for made in (inverse_kinematics, predictive):
+        ticks = made(robot, count)
+        with tempfile.TemporaryDirectory() as folder:
+            found = np.array([*instructions(ticks, Path(folder))][WARM:])
+        middle, high = np.percentile(found, [50, 99.9])
+        numbers = [found.min(), middle, high, found.max()]
+        rows.append([ticks.name, *(f"{x:,.0f}" for x in numbers), f"{high / middle:.3f}", f"{found.max() / middle:.3f}"])
+    print(markdown(["tick", "least", "median", "99.9 %", "most", "99.9 % / median", "most / median"], rows))
+
+
+if __name__ == "__main__":
+    main()
