@@ -139,8 +139,9 @@ class Robot(System):
 
         Without `masses`, only loops are checked.
         """
-        judged = masses and not self.model.solid and not self.model.massless
-        rows = self._loose(q, 10.0**-digits) if judged else np.zeros(0)
+        if not masses or self.model.solid or self.model.massless:
+            return None
+        rows = self._loose(q, 10.0**-digits)
         states = np.flatnonzero(rows >= 0)
         if not len(states):
             return None

@@ -290,6 +290,9 @@ class Simulation(SuggestsNames):
 
             sim.reset(q, time=1.0)
         """
+        if which is None and type(time) in (float, int) and self._fleet.reset_as_usual(q, v, time):
+            self._sensors.begin(1, time)
+            return
         if isinstance(q, str):
             q = named_configuration(self.robot, q)
         given = q is not None
