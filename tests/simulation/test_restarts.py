@@ -1,4 +1,4 @@
-"""Tests of resets of one robot in one compiled call: their states, and everything that such a call must leave to the other way."""
+"""Tests of resets of one robot in one compiled call: their states, and all that such a call must leave to the other way."""
 
 from __future__ import annotations
 

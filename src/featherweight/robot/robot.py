@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from .result_types import DifferenceDerivatives, IntegrateDerivatives
 
 FOR_OTHER_ROOMS = {
-    *("bind", "configuration_result", "followers", "input", "labels", "placements", "proportions", "row_limits", "row_maximum"),
-    *("require_dynamics", "require_masses_of", "step_functions", "with_weights_of"),
+    *("bind", "configuration_result", "followers", "input", "irregular", "labels", "placements", "proportions", "row_limits"),
+    *("require_dynamics", "require_masses_of", "row_maximum", "step_functions", "warn_where_irregular", "with_weights_of"),
 }
 LOST = 8  # digits that accelerations lose near singular configurations
 

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_types import Array, Booleans, Integers, Matrix, Vector
+from ..array_types import Integers, Matrix, Vector
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.loops.prepared_calls import prepared_call
-from .arguments import EXACT, rotations_of
+from ..robot.checked_states import rotations_of
+from .arguments import EXACT
 from .plant import Plant
 from .robot_stages import all_finite
 from .smooth_motion import clear, copy

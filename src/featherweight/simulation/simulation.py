@@ -22,6 +22,7 @@ from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..names import CALLED_HERE, SuggestsNames, knows_keywords
 from ..providers import provided
+from ..robot.checked_states import warn_of_scalar_first
 from ..robot.model_view import EQUAL_LIMITS
 from ..robot.mujoco_order import RobotState
 from ..robot.robot import Robot
@@ -47,7 +48,6 @@ from .arguments import (
     of_robots,
     pairs_of,
     parts_of,
-    warn_of_scalar_first,
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .derivatives import StepDerivatives, products, step_derivatives, way_of
@@ -243,7 +243,6 @@ class Simulation(SuggestsNames):
         return copy.deepcopy(self)
 
     @exclusive
-    @knows_keywords
     def with_options(self, *, on_failure: str | None = None, threads: int | None = None) -> Simulation:
         """Return a copy that treats failed steps otherwise, or uses another number of threads; None leaves an option as it is.
 
@@ -273,7 +272,6 @@ class Simulation(SuggestsNames):
     # the state
 
     @exclusive
-    @knows_keywords
     def reset(
         self, q: ArrayLike | None = None, v: ArrayLike | None = None, time: float = 0.0, *, which: ArrayLike | None = None
     ) -> None:
@@ -411,7 +409,6 @@ class Simulation(SuggestsNames):
     # variation of robots
 
     @exclusive
-    @knows_keywords
     def vary(
         self,
         *,
@@ -459,6 +456,7 @@ class Simulation(SuggestsNames):
 
     # moving
 
+    @exclusive
     def step(
         self,
         tau: ArrayLike | None = None,
@@ -478,21 +476,12 @@ class Simulation(SuggestsNames):
 
             sim.step(tau, steps=10)
         """
-        lock = self._use.lock
-        try:  # as `exclusive`, which would take twice as long
-            if not lock.acquire(False):
-                self._use.refuse()
-            if type(steps) is not int or steps < 1:
-                check_count("steps", steps, 1)
-            if self._sensors.history is None:
-                self._fleet.step(tau, control, external_forces, steps)
-            else:
-                self._sensors.sample(tau, control, external_forces, steps)
-        finally:
-            try:  # noqa: SIM105
-                lock.release()
-            except RuntimeError:  # refused
-                pass
+        if type(steps) is not int or steps < 1:
+            check_count("steps", steps, 1)
+        if self._sensors.history is None:
+            self._fleet.step(tau, control, external_forces, steps)
+        else:
+            self._sensors.sample(tau, control, external_forces, steps)
 
     @exclusive
     def derivatives(
@@ -570,7 +559,6 @@ class Simulation(SuggestsNames):
         return {name: x[0] for name, x in found.items()} if self._fleet.single else found
 
     @exclusive
-    @knows_keywords
     def step_function(self, contacts: int | None = None) -> StepFunction:
         """Return the step of a copy of this simulation as a function of states as arrays, for libraries that differentiate.
 
@@ -584,7 +572,6 @@ class Simulation(SuggestsNames):
     # many steps
 
     @exclusive
-    @knows_keywords
     def run(
         self,
         duration: float,
@@ -633,7 +620,6 @@ class Simulation(SuggestsNames):
         return trajectory
 
     @exclusive
-    @knows_keywords
     def rollout(
         self, q: Any, v: Any = None, steps: int | None = None, *, tau: Any = None, control: Any = None,
         external_forces: Any = None, every: int = 1, out: tuple[Array, Array] | None = None, device: str | None = None,
@@ -690,7 +676,6 @@ class Simulation(SuggestsNames):
         return Rollout.of(apart._fleet.roll_out(steps, what, every, out), apart.failed, apart.state)
 
     @exclusive
-    @knows_keywords
     def advance(
         self,
         state: State,
@@ -786,7 +771,6 @@ class Simulation(SuggestsNames):
         return Several(self._plant.contacts.excluded)
 
     @exclusive
-    @knows_keywords
     def contacts(self, robot: int = 0) -> ContactsOfRobot:
         """Return points (k, 3) [m], forces (k, 3) [N] and names of one robot's contacts in the last step.
 
@@ -873,7 +857,6 @@ class Simulation(SuggestsNames):
         }  # fmt: skip
 
     @exclusive
-    @knows_keywords
     def sensors(self, noise: np.random.Generator | None = None) -> SensorReadings:
         """Return readings of the file's sensors, (nsensordata,) or (robots, nsensordata), by name: `sensors()["imu_gyro"]`.
 
