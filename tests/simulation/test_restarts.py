@@ -33,9 +33,10 @@ def test_a_reset_forgets_all_that_came_before(law: str, kind: Any) -> None:
     sim, fresh = simulation(contact=law), fw.Simulation(fw.load(MODEL), contact=law)
     q, v = sim.robot.start(), np.linspace(-0.5, 0.5, sim.robot.nv)
     for state in ((q, v), (q, None), (None, v), (None, None)):
-        given = [None if x is None else kind(x) for x in state]
-        fresh.reset(*(None if x is None else np.array(x)[None] for x in given))  # many robots take the other way
-        sim.reset(*given, time=1)
+        given_q, given_v = (None if x is None else kind(x) for x in state)
+        many_q, many_v = (None if x is None else np.array(x)[None] for x in (given_q, given_v))
+        fresh.reset(many_q, many_v)  # many robots take the other way
+        sim.reset(given_q, given_v, time=1)
         assert sim.time == 1.0 and sim.steps == 0 and not sim.activation.any() and not sim.contacts().names
         np.testing.assert_array_equal(sim.q, fresh.q[0] if fresh.q.ndim > 1 else fresh.q)
         np.testing.assert_array_equal(sim.v, fresh.v[0] if fresh.v.ndim > 1 else fresh.v)

@@ -211,11 +211,14 @@ class Joints(tuple[Coordinates, ...]):
         bases = [m for m in self.members if m.group is _SE3]
         if any(m.group not in (_LINE, _SE3) for m in self.members) or sum(len(m.q) for m in bases) > 1:
             return None
-        rows, low, width = ([], [], []) if lines is None else (lines.q[:, 0], lines.low, lines.width)
+        none = np.zeros(0)
+        rows, low, width = (none, none, none) if lines is None else (lines.q[:, 0], lines.low, lines.width)
         drawn = np.concatenate([rows, *(m.q[0] for m in bases)]).astype(np.intp)
         if sorted(drawn) != list(range(len(drawn))):
             return None
-        low, width = (np.append(x, y * len(bases)) for x, y in ((low, [-1.0] * 3 + [0.0] * 4), (width, [2.0] * 3 + [1.0] * 4)))
+        low, width = (
+            np.append(x, np.array(y * len(bases))) for x, y in ((low, [-1.0] * 3 + [0.0] * 4), (width, [2.0] * 3 + [1.0] * 4))
+        )
         order = None if _consecutive(drawn) else np.argsort(drawn)
         return CommonJoints(low, width, len(low) - 4 * len(bases), bool(bases), order)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -18,6 +18,7 @@ from .system import System
 
 ROUNDED = 1e-3  # error of the length of quaternions written with four digits
 ROTATIONS = ("rotations",)  # a key
+FLOAT = np.dtype(float)
 
 
 @checked
@@ -61,26 +62,30 @@ def one_state(owner: str, robot: System, q: npt.ArrayLike, v: npt.ArrayLike) -> 
 
     Raises ValueError, which begins with `owner`, for others, and for quaternions without unit length.
     """
-    given = real_array(f"{owner}: q", q), real_array(f"{owner}: v", v)
-    for name, x, size in zip("qv", given, (robot.nq, robot.nv), strict=True):
-        if x.shape != (size,):
-            raise ValueError(f"{owner}: {name} must have shape ({size},); got {x.shape}")
-        require_finite(owner, name, x)
-    require_rotations(robot, given[0])
+    return _one(owner, "q", q, robot.nq, robot), _one(owner, "v", v, robot.nv)
+
+
+def _one(owner: str, name: str, x: npt.ArrayLike, size: int, turning: System | None = None) -> Vector:
+    given = x if type(x) is np.ndarray and x.dtype is FLOAT else real_array(f"{owner}: {name}", x)
+    if given.shape != (size,):
+        raise ValueError(f"{owner}: {name} must have shape ({size},); got {given.shape}")
+    require_finite(owner, name, given)
+    if turning is not None:
+        require_rotations(turning, given)
     return given
 
 
 def require_finite(owner: str, name: str, x: Vector) -> None:
     """Raise ValueError for numbers (n,) that are not finite."""
-    if not math.isfinite(np.dot(x, x)) and not np.isfinite(x).all():  # large squares overflow
+    if not math.isfinite(sum(x.tolist())) and not np.isfinite(x).all():  # large numbers overflow; NumPy is slow for a few
         raise ValueError(f"{owner}: {name} has numbers that are not finite")
 
 
 def require_rotations(robot: System, q: Array) -> None:
-    """Check quaternions of q (..., nq) as `check` does, but allow four digits; of one state without any, in little time."""
+    """Check quaternions of q (..., nq) as `check` does, but allow four digits; those of one state in little time."""
     for _, rows in rotations_of(robot):
-        turn = q[..., rows]
-        if turn.ndim > 1 or (turn[0] == 1.0 and len(turn) == 4) or abs(np.dot(turn, turn) - 1.0) > ROUNDED:
+        turn = q[rows].tolist() if q.ndim == 1 else ()
+        if not turn or abs(math.hypot(*turn) - 1.0) > ROUNDED or (turn[0] == 1.0 and len(turn) == 4):
             check(robot, q, tolerance=ROUNDED)
             return
 
@@ -88,11 +93,13 @@ def require_rotations(robot: System, q: Array) -> None:
 def rotations_of(robot: System) -> list[tuple[MovingJoint, slice]]:
     """Return the joints whose coordinates include a quaternion, or cosine and sine, and where these are in q."""
 
-    def found() -> list[tuple[MovingJoint, slice]]:
-        turning = (j for j in robot.joints if j.type.rotation and j.q_slice.stop - j.q_slice.start == j.type.nq)
-        return [(j, slice(j.q_slice.stop - j.type.rotation, j.q_slice.stop)) for j in turning]
+    return robot._kept(ROTATIONS, lambda: [*_rotations(robot)])
 
-    return robot._kept(ROTATIONS, found)
+
+def _rotations(robot: System) -> Iterator[tuple[MovingJoint, slice]]:
+    for j in robot.joints:
+        if j.type.rotation and j.q_slice.stop - j.q_slice.start == j.type.nq:
+            yield j, slice(j.q_slice.stop - j.type.rotation, j.q_slice.stop)
 
 
 def warn_of_scalar_first(robot: System, q: Array) -> None:

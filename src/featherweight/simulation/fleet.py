@@ -409,20 +409,24 @@ class Fleet:
         """Activations of drives (robots, na), followed by states of delays."""
         return self.arrays.states.act[:, : self.model.forces.na]
 
-    def energy(self) -> Vector:
-        """Return the sum of kinetic, potential and spring energy (robots,) [J], with each robot's inertias and stiffness."""
+    def energy(self) -> Any:
+        """Return the sum of kinetic, potential and spring energy [J], with each robot's inertias and stiffness.
+
+        It is a number for a single robot, or (robots,).
+        """
         robot, q, v = self.model.robot, self.q, self.v
         if not robot.model.carried:  # steps know the energy without that of gravity compensation only
             if not self._ready:
                 self._compile()
             done = self._energy() if self._one_thread else self._work(ENERGY, 0, len(q))
             if done == len(q):
-                return self.arrays.states.energy.copy()
+                energy = self.arrays.states.energy
+                return energy.item(0) if self.single else energy.copy()
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
         total = total + self.with_own_inertias(robot.potential_energy, q)
         if self.model.passive:
             total = total + self.spring_energy(q)
-        return np.asarray(total)
+        return float(total[0]) if self.single else np.asarray(total)
 
     def spring_energy(self, q: Matrix) -> Vector:
         """Return the energy (robots,) [J] of springs, with each robot's own stiffness."""

@@ -30,7 +30,7 @@ from .simulation_options import (
     law_of,
     shapes_have_something_to_touch,
 )
-from .starts import JointLimits, LimitsOfStarts
+from .starts import NO_LIMITS, JointLimits, LimitsOfStarts
 from .step_model import StepModel
 
 CLOSED = 1e-6  # [m, sines of angles] greatest opening of loops at a start
@@ -92,8 +92,7 @@ class Plant:
     @cached_property
     def limits_of_starts(self) -> LimitsOfStarts:
         """Limits that hold rigidly; others accept every start."""
-        limits = self.limits.of_starts
-        return limits if self.holds_rigidly else LimitsOfStarts(*(x[:0] for x in limits))
+        return self.limits.of_starts if self.holds_rigidly else NO_LIMITS
 
     @cached_property
     def starts_freely(self) -> bool:

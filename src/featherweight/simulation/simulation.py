@@ -333,7 +333,8 @@ class Simulation(SuggestsNames):
     @property
     def q(self) -> Array:
         """The configuration, (nq,) or (robots, nq), read-only. You may assign a new one, as in `reset`."""
-        return read_only(self._fleet.first_q if self._fleet.single else self._fleet.q)
+        fleet = self._fleet
+        return read_only(fleet.first_q if fleet.single else fleet.q)
 
     @q.setter
     @exclusive
@@ -344,7 +345,8 @@ class Simulation(SuggestsNames):
     @property
     def v(self) -> Array:
         """The velocity, (nv,) or (robots, nv), read-only. You may assign a new one."""
-        return read_only(self._fleet.first_v if self._fleet.single else self._fleet.v)
+        fleet = self._fleet
+        return read_only(fleet.first_v if fleet.single else fleet.v)
 
     @v.setter
     @exclusive
@@ -736,8 +738,7 @@ class Simulation(SuggestsNames):
 
             sim.energy()  # [J]
         """
-        total = self._fleet.energy()
-        return float(total[0]) if self._fleet.single else total
+        return self._fleet.energy()
 
     @exclusive
     def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Array | slice = slice(None)) -> Any:

@@ -36,6 +36,9 @@ class LimitsOfStarts(NamedTuple):
     far: Vector
 
 
+NO_LIMITS = LimitsOfStarts(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
+
+
 class JointLimits:
     """Lower and upper limits (n,) by degree of freedom of all joints, infinite if a simulation ignores them.
 
