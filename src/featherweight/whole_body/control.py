@@ -211,9 +211,7 @@ class WholeBodyControl:
     def _target(self, name: str, x: Target, shape: tuple[int, ...]) -> Array:
         if not shape[0]:
             raise ValueError(f"{OWNER}: {name!r} has no target; its references are velocities= and accelerations=")
-        if type(x) is np.ndarray and x.ndim > len(shape):
-            raise ValueError(f"{OWNER}: the target of {name!r} must have shape {shape}; got {x.shape}")
-        return checked_target(OWNER, name, shape, x)
+        return checked_target(OWNER, name, shape, x, batches=False)
 
     def _write_references(self, what: str, into: Vector, references: Mapping[str, npt.ArrayLike] | None) -> None:
         into[:] = 0.0

@@ -69,20 +69,23 @@ def _by_task(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: 
     return targets
 
 
-def checked_target(owner: str, name: str, shape: tuple[int, ...], target: ArrayLike | Pose) -> Array:
-    """Return a target (..., *shape) as an array. Raises ValueError, which begins with `owner`, for others."""
+def checked_target(owner: str, name: str, shape: tuple[int, ...], target: ArrayLike | Pose, batches: bool = True) -> Array:
+    """Return a target (*shape), or with `batches` (..., *shape), as an array.
+
+    Raises ValueError, which begins with `owner`, for others.
+    """
     if isinstance(target, Pose):
         target = homogeneous(target)
     x = real_array(f"{owner}: the target of {name!r}", target)
     n = len(shape)
-    if x.ndim < n or x.shape[x.ndim - n :] != shape:
-        wanted = ", ".join(["...", *map(str, shape)])
+    if x.shape != shape and (not batches or x.ndim < n or x.shape[x.ndim - n :] != shape):
+        wanted = f"({', '.join(['...', *map(str, shape)])})" if batches else str(shape)
         advice = ""
         if shape == (4, 4) and x.shape[-1:] == (3,):
             advice = '; a position is the target of FrameTask(frame, "position")'
         elif shape == (3,) and x.shape[-2:] == (4, 4):
             advice = "; the position of a matrix T is T[..., :3, 3]"
-        raise ValueError(f"{owner}: the target of {name!r} must have shape ({wanted}); got {x.shape}{advice}")
+        raise ValueError(f"{owner}: the target of {name!r} must have shape {wanted}; got {x.shape}{advice}")
     one = x.ndim == n  # Python's numbers are then faster than arrays
     numbers = x.ravel().tolist() if one else []
     if not (all(map(math.isfinite, numbers)) if one else np.isfinite(x).all()):
