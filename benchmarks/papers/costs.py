@@ -131,7 +131,7 @@ def operations_with_divisions(function: CompiledFunction[Any]) -> Operations:
 
 def product_operations(kernel: Callable[..., None], parent: Sequence[int], unit: bool) -> Operations:
     """Return operations of the product or solution of a vector with sparse factors."""
-    return factorization.pattern_of(tuple(parent)).product(kernel, unit).operations
+    return factorization.pattern_of(tuple(parent)).products[kernel, unit].operations
 
 
 def dynamics(robot: Robot) -> dict[str, CompiledFunction[Any]]:

@@ -31,8 +31,10 @@ class HasName(Protocol):
 T = TypeVar("T", bound=HasName)
 P = ParamSpec("P")
 R = TypeVar("R")
+V = TypeVar("V")
 
 SHOWN = 60  # names that a message lists
+ANY_KEYWORDS = 0x08  # the flag of code with **keywords
 
 
 class Named(Several[T]):
@@ -58,6 +60,13 @@ class Named(Several[T]):
             if x.name == which:
                 return x
         raise UnknownNameError(f"there is no {choose_from(which, [x.name for x in self]).replace('it has', 'there are')}")
+
+
+class NamedValues(dict[str, V]):
+    """Values by name."""
+
+    def __missing__(self, name: object) -> V:
+        raise UnknownNameError(f"there is no {choose_from(name, list(self)).replace('it has', 'there are')}")
 
 
 def listed(names: Sequence[str]) -> str:
@@ -104,7 +113,7 @@ def missing_attribute(owner: object, name: str, otherwise: str = "dir() lists th
     if not name.startswith("_"):
         robot = vars(owner).get("robot") if hasattr(owner, "__dict__") else None
         has_it = not isinstance(robot, str) and hasattr(type(robot), name)  # a trajectory has the name of its robot
-        if name in _OF_DESCRIPTIONS and "System" in _classes(owner):
+        if name in _OF_DESCRIPTIONS and not {"System", "Simulation"}.isdisjoint(_classes(owner)):
             said += f"; descriptions have it: featherweight.read(path).{name}(...)"
         else:
             said += f"; its robot has it: .robot.{name}" if has_it else meant(name, dir(owner)) or f"; {otherwise}"
@@ -132,19 +141,30 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """The function, whose TypeError for a keyword that it does not take says which one is meant."""
-    code: Any = getattr(function, "__code__")  # noqa: B009  # of a function, which a Callable need not be
-    known = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    known = keywords_of(function)
 
     @wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
-        if named and not named.keys() <= known:
-            name, own = public_signature(function, args)
-            if now := renamed_keywords(name, named):
-                return call(*args, **now)
-            raise moved_keywords(name, named) or unknown_keyword(name, next(x for x in named if x not in known), own)
+        if named and known is not None and not named.keys() <= known:
+            return call(*args, **keywords_of_today(function, known, args, named))
         return function(*args, **named)
 
     return call
+
+
+def keywords_of(function: Any) -> frozenset[str] | None:
+    """The names of a function's arguments; None if it takes any, or checks them itself."""
+    code = function.__code__
+    any_keywords = hasattr(function, "__wrapped__") or code.co_flags & ANY_KEYWORDS
+    return None if any_keywords else frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+
+def keywords_of_today(function: Any, known: frozenset[str], args: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+    """Keywords with the names of the last version replaced. Raises TypeError, which says which ones are meant, for others."""
+    name, own = public_signature(function, args)
+    if now := renamed_keywords(name, named):
+        return now
+    raise moved_keywords(name, named) or unknown_keyword(name, next(x for x in named if x not in known), own)
 
 
 def public_signature(function: Any, args: Sequence[Any]) -> tuple[str, list[str]]:
@@ -343,6 +363,7 @@ CALLED_HERE = _names(
         ),
         "clone": "copy.copy(simulation), by Python's module copy",
         "view display visualize initViewer": "featherweight.Window(robot), a page for the browser",
+        "Box Sphere Capsule Cylinder Geometry": 'featherweight.Shape("table", None, "box", (1.0, 1.0, 0.1))',
         "stepSimulation": "featherweight.Simulation.step",
         "simulate": "featherweight.Simulation.run",
         "close residual spanning_velocity spanning_torque loop_forces singularity": (

@@ -33,9 +33,7 @@ SINGLE = 2e-3  # as `ROUNDING`, in single precision, whose rounding is 6e-8: the
 PARTS = {"collisions": "touching", "distances": "distance", "factorize": "packed"}  # of results with several arrays
 OF_ALL_STATES = {
     "check": "returns nothing",
-    "irregular": "returns the first irregular state",
     "require_regular": "returns nothing",
-    "warn_where_irregular": "returns nothing",
 }
 """Methods of q whose result is not an array over the states, and why."""
 

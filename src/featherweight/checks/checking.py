@@ -7,7 +7,7 @@ import types
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from ..names import listed, moved_keywords, public_signature, renamed_keywords, unknown_keyword
+from ..names import ANY_KEYWORDS, listed, moved_keywords, public_signature, renamed_keywords, unknown_keyword
 from ..summaries import described
 from .hints import kinds_of
 from .kinds import Kind, Refused
@@ -61,7 +61,6 @@ def _parameters(key: tuple[Any, type | None]) -> tuple[tuple[Parameter, ...], di
 
 
 _NO_DEFAULT = object()
-_ANY_KEYWORDS = 0x08  # the flag of code with **keywords
 
 
 def _names(code: types.CodeType) -> tuple[str, ...]:
@@ -94,7 +93,7 @@ def _checking(function: Any, cls: type | None) -> Any:
                             named[name] = kind.convert(x)
                         except Refused as refused:
                             raise _refusal(refused, kind, x, name, function, args, named) from None
-                elif not function.__code__.co_flags & _ANY_KEYWORDS:
+                elif not function.__code__.co_flags & ANY_KEYWORDS:
                     owner, own = public_signature(function, args)
                     if now := renamed_keywords(owner, named):
                         return call(*args, **now)

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 
+from ..names import keywords_of, keywords_of_today
+
 
 class Use:
     """The use of an object by one thread, which may nest its calls. `what` names the object, and `remedy` says what to do.
@@ -53,10 +55,16 @@ R = TypeVar("R")
 
 
 def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Return the method, which raises RuntimeError while another thread is in such a method of the same object."""
+    """Return the method, which raises RuntimeError while another thread is in such a method of the same object.
+
+    A TypeError for a keyword that the method does not take says which one is meant, as with `knows_keywords`.
+    """
+    known = keywords_of(method)
 
     @functools.wraps(method)
     def call(self: S, /, *args: P.args, **named: P.kwargs) -> R:
+        if named and known is not None and not named.keys() <= known:
+            return call(self, *args, **keywords_of_today(method, known, (self, *args), named))
         use = self._use
         lock = use.lock
         try:

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from ..checks import ARRAY, SeedOrNone, Size, argument
 from ..spatial import Quaternion, Vec3, exp_se2, exp_se3, exp_so3, log_se2, log_se3, log_so3, sincos
-from .random_numbers import uniform, unit_quaternion, unit_vectors
+from .random_numbers import draw_unit_quaternion, uniform, unit_vectors
 from .types import JointType
 
 Array = npt.NDArray[np.float64]
@@ -71,8 +71,8 @@ def random_configuration(
     and floating joints are uniform in [-1, 1] m. `rng` is a generator, or a seed for a new one.
     """
     rng = np.random.default_rng(rng)
-    if size is None and isinstance(coords, Joints) and coords.common is not None:
-        return coords.common.drawn(rng, nq)
+    if size is None and isinstance(coords, Joints) and coords.common is not None and len(coords.common.width) == nq:
+        return coords.common.drawn(rng)
     shape = shape_of(size)
     q = np.zeros((*shape, nq))
     for group, rows, _, low, width, straight in _members(coords):
@@ -206,44 +206,46 @@ class Joints(tuple[Coordinates, ...]):
 
     @cached_property
     def common(self) -> CommonJoints | None:
-        """Coordinates of joints with one degree of freedom and of at most one floating joint; None if there are others."""
+        """Joints with one degree of freedom and at most one floating joint; None if there are others, or other coordinates."""
         lines = next((m for m in self.members if m.group is _LINE), None)
         bases = [m for m in self.members if m.group is _SE3]
         if any(m.group not in (_LINE, _SE3) for m in self.members) or sum(len(m.q) for m in bases) > 1:
             return None
         none = np.zeros(0)
-        count = len(lines.low) if lines else 0
-        low, width = (none, none) if lines is None else (lines.low, lines.width)
-        more = 3 * len(bases)
-        base = int(bases[0].q[0, 0]) if bases else None
-        rows = lines.q[:, 0] if lines else np.zeros(0, np.intp)
-        straight = _consecutive(rows)
-        places = rows if straight is None else straight
-        return CommonJoints(count, places, base, np.append(low, [-1.0] * more), np.append(width, [2.0] * more))
+        rows, low, width = (none, none, none) if lines is None else (lines.q[:, 0], lines.low, lines.width)
+        drawn = np.concatenate([rows, *(m.q[0] for m in bases)]).astype(np.intp)
+        if sorted(drawn) != list(range(len(drawn))):
+            return None
+        low, width = (
+            np.append(x, np.array(y * len(bases))) for x, y in ((low, [-1.0] * 3 + [0.0] * 4), (width, [2.0] * 3 + [1.0] * 4))
+        )
+        order = None if _consecutive(drawn) else np.argsort(drawn)
+        return CommonJoints(low, width, len(low) - 4 * len(bases), bool(bases), order)
 
 
 class CommonJoints(NamedTuple):
-    """Joints with one degree of freedom and at most one floating joint, to draw a single configuration in little time."""
+    """Joints with one degree of freedom and at most one floating joint, to draw a single configuration in little time.
 
-    lines: int  # number of joints with one degree of freedom
-    places: slice | npt.NDArray[np.intp]  # of their coordinates in q
-    base: int | None  # start of the floating joint's coordinates
-    low: Array  # (lines + 3,) least random coordinates, those of the floating joint's position last, and
-    width: Array  # (lines + 3,) widths of their ranges
+    The coordinates of the floating joint are drawn last: its position, and its quaternion.
+    """
 
-    def drawn(self, rng: np.random.Generator, nq: int) -> Array:
-        """Return the configuration that `random_configuration` draws group by group."""
-        x: Array = rng.random(len(self.low))
+    low: Array  # (nq,) least random coordinates, in the order in which they are drawn
+    width: Array  # (nq,) widths of their ranges
+    uniform: int  # number of uniform coordinates, which come before a quaternion
+    turns: bool  # whether there is a quaternion
+    order: npt.NDArray[np.intp] | None  # (nq,) number of each coordinate among those drawn; None if they are in order
+
+    def drawn(self, rng: np.random.Generator) -> Array:
+        """Return the configuration (nq,) that `random_configuration` draws group by group."""
+        if not self.turns:
+            x: Array = rng.random(self.uniform)
+        else:
+            x = np.empty(len(self.width))
+            rng.random(out=x[: self.uniform])
+            draw_unit_quaternion(rng, x[self.uniform :])
         x *= self.width
         x += self.low
-        if isinstance(self.places, slice) and self.places == slice(0, nq):
-            return x
-        q = np.zeros(nq)
-        q[self.places] = x[: self.lines]
-        if self.base is not None:
-            q[self.base : self.base + 3] = x[self.lines :]
-            q[self.base + 3 : self.base + 7] = unit_quaternion(rng)
-        return q
+        return x if self.order is None else x[self.order]
 
 
 class Members(NamedTuple):

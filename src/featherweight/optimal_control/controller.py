@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Vector
-from ..checks import FINITE, POSITIVE, argument, real_array
+from ..checks import FINITE, POSITIVE, argument
 from ..engine.exclusive import Use, exclusive
 from ..engine.loops.standalone import StandaloneLoop
 from ..names import knows_keywords
+from ..robot.checked_states import one_state
 from ..robot.robot import Robot
-from ..simulation.arguments import check_count, require_unit_rotations
+from ..simulation.arguments import check_count
 from .control import FIRST, knots_passed
 from .problem import OptimalControl, check_problem
 from .solver import COST, VIOLATION
@@ -195,14 +196,7 @@ class Controller:
 def checked_state(owner: str, robot: Robot, time: float, q: ArrayLike, v: ArrayLike) -> tuple[Vector, Vector]:
     """Return q (nq) and v (nv) as arrays. Raises ValueError for others, and for numbers that are not finite."""
     argument(f"{owner}: time", time, TIME)
-    found, sizes = (real_array(f"{owner}: q", q), real_array(f"{owner}: v", v)), (robot.nq, robot.nv)
-    for name, x, size in zip("qv", found, sizes, strict=True):
-        if x.shape != (size,):
-            raise ValueError(f"{owner}: {name} must have shape ({size},); got {x.shape}")
-        if not np.isfinite(x).all():
-            raise ValueError(f"{owner}: {name} has numbers that are not finite")
-    require_unit_rotations(owner, robot, found[0])
-    return found
+    return one_state(owner, robot, q, v)
 
 
 def checked_numbers(owner: str, flat: Array) -> Array:

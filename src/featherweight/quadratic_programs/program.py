@@ -15,9 +15,20 @@ import numpy as np
 
 from ..array_types import Integers, Matrix, Vector
 from ..engine.loops.kernels import LANES, aligned_numbers
+from ..engine.loops.standalone import Status
 
 SOLVED, INFEASIBLE, INCONSISTENT, ITERATIONS = range(4)  # status; INCONSISTENT: no x satisfies the equalities
 BOUND, ROW, CONE = range(3)  # kinds of inequalities
+
+
+def statuses(infeasible: str, inconsistent: str) -> tuple[Status, ...]:
+    """Return the statuses of a controller's program, given what two of them mean for its users."""
+    return (
+        Status(SOLVED, "SOLVED", "solved"),
+        Status(INFEASIBLE, "INFEASIBLE", infeasible),
+        Status(INCONSISTENT, "INCONSISTENT", inconsistent),
+        Status(ITERATIONS, "TOO_MANY_STEPS", "the quadratic program took too many steps"),
+    )
 
 
 class Sizes(NamedTuple):

@@ -228,7 +228,7 @@ class ClosedRobot(Robot):
         within joint limits where such configurations are found.
         """
         if not self._loops.assemblies:  # followers alone
-            return self._random_configuration(rng, size)
+            return super().random_configuration(rng=rng, size=size)
         return self._closing.random(rng, size)
 
     def close(self, q: npt.ArrayLike, keep: Iterable[str] | None = None, attempts: Count = ATTEMPTS) -> Array:

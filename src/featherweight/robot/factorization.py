@@ -110,7 +110,7 @@ class Factorization(SuggestsNames):
         return np.swapaxes(rows, -1, -2)
 
     def _product(self, kernel: Callable[..., None], x: npt.ArrayLike) -> Array:
-        result: Array = self._pattern.product(kernel, self.unit)(self.packed, x)
+        result: Array = self._pattern.products[kernel, self.unit](self.packed, x)
         return result
 
 
@@ -171,20 +171,25 @@ class Pattern:
         pairs = [(i, j) for i in range(len(parent)) for j in tree.support(i)[::-1]]
         self.rows, self.columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
         self.diagonal = np.flatnonzero(self.rows == self.columns)
-        self._products: dict[tuple[Any, bool], CompiledFunction] = {}
-
-    def product(self, kernel: Callable[..., None], unit: bool) -> CompiledFunction:
-        """Return the function of factors and a vector."""
-        key = kernel, unit
-        if key not in self._products:
-            n = len(self.parent)
-            inputs = (Input("factors", (len(self.rows),)), Input("x", (n,)))
-            program = KernelProgram(kernel.__name__, kernel, (self.parent, int(unit)), inputs, (Output("y", (n,)),))
-            self._products[key] = CompiledFunction(program)
-        return self._products[key]
+        self.products = _Products(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         return pattern_of, (self.parent,)
+
+
+class _Products(dict[tuple[Any, bool], CompiledFunction]):
+    """Functions of factors and a vector, by kernel and whether the diagonal of L is unit, made when they are needed."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        super().__init__()
+        self._pattern = pattern
+
+    def __missing__(self, key: tuple[Any, bool]) -> CompiledFunction:
+        (kernel, unit), n = key, len(self._pattern.parent)
+        inputs = (Input("factors", (len(self._pattern.rows),)), Input("x", (n,)))
+        constants = (self._pattern.parent, int(unit))
+        program = KernelProgram(kernel.__name__, kernel, constants, inputs, (Output("y", (n,)),))
+        return self.setdefault(key, CompiledFunction(program))
 
 
 @functools.lru_cache(maxsize=256)

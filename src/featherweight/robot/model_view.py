@@ -16,7 +16,7 @@ from ..model.inertial_parameters import NAMES, inertial_parameters
 from ..model.model import Model, ModelFrame, ModelSensor, MovingBody, MovingJoint
 from ..model.servos import Range
 from ..model.types import Actuator, Camera, Coupling, JointType, Shape, Tendon, controls_of
-from ..names import Named, SuggestsNames, UnknownNameError, choose_from, listed
+from ..names import Named, NamedValues, SuggestsNames, UnknownNameError, choose_from, listed
 from ..summaries import Several, described
 from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 
@@ -144,7 +144,7 @@ class ModelView(SuggestsNames):
     @property
     def controls(self) -> dict[str, Range]:
         """The minimum and maximum of each control of the actuators, by name, in the order of the actuators."""
-        return controls_of(self.model.actuators)
+        return NamedValues(controls_of(self.model.actuators))
 
     @cached_property
     def sensors(self) -> Named[ModelSensor]:

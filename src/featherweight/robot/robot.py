@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from .result_types import DifferenceDerivatives, IntegrateDerivatives
 
 FOR_OTHER_ROOMS = {
-    *("bind", "configuration_result", "followers", "input", "labels", "placements", "proportions", "row_limits", "row_maximum"),
-    *("require_dynamics", "require_masses_of", "step_functions", "with_weights_of"),
+    *("bind", "configuration_result", "followers", "input", "irregular", "labels", "placements", "proportions", "row_limits"),
+    *("require_dynamics", "require_masses_of", "row_maximum", "step_functions", "warn_where_irregular", "with_weights_of"),
 }
 LOST = 8  # digits that accelerations lose near singular configurations
 
@@ -139,8 +139,9 @@ class Robot(System):
 
         Without `masses`, only loops are checked.
         """
-        judged = masses and not self.model.solid and not self.model.massless
-        rows = self._loose(q, 10.0**-digits) if judged else np.zeros(0)
+        if not masses or self.model.solid or self.model.massless:
+            return None
+        rows = self._loose(q, 10.0**-digits)
         states = np.flatnonzero(rows >= 0)
         if not len(states):
             return None

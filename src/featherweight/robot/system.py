@@ -116,9 +116,6 @@ class System(ModelView):
             q = robot.random_configuration(rng=0)  # the same numbers in each call
             many = robot.random_configuration(size=1000)  # (1000, nq), others in each call
         """
-        return self._random_configuration(rng, size)
-
-    def _random_configuration(self, rng: SeedOrNone, size: Size) -> Array:
         if rng is None and size is None:
             return self._unseeded.drawn()
         return configuration.random_configuration(self._coordinates, self.nq, rng, size)
@@ -179,9 +176,9 @@ class System(ModelView):
 
     def _kept(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
         """Return the object that `make` makes for a key, such as a function and the frames that it is for; it is made once."""
-        if key not in self._things:
-            self._things[key] = make()
-        kept: T = self._things[key]
+        kept: T | None = self._things.get(key)
+        if kept is None:
+            kept = self._things[key] = make()
         return kept
 
     def bind(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,10 +25,9 @@ from ..checks import (
     whole,
 )
 from ..engine.backends.host_arrays import HostArrays
-from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..names import choose_from
-from ..robot import checked_states
+from ..robot.checked_states import ROUNDED, rotations_of
 from ..robot.robot import Robot
 from ..robot.wrenches import Wrench
 from .scene import ContactSphere, Ground, HeightField, Plane
@@ -37,7 +35,6 @@ from .scene import ContactSphere, Ground, HeightField, Plane
 T = TypeVar("T")
 
 EXACT = 1e-9  # error of the length of quaternions after integration: rounding errors
-ROUNDED = 1e-3  # error of the length of quaternions written with four digits
 
 INTEGRATOR = one_of(("semi-implicit", "rk4", "midpoint"))
 ON_FAILURE = one_of(("raise", "stop", "reset"))
@@ -184,18 +181,6 @@ def given_forces(answer: object) -> tuple[Any, Any] | tuple[Any]:
     return answer if isinstance(answer, tuple) else (answer,)
 
 
-_rotations: WeakKeyDictionary[Robot, list[tuple[MovingJoint, slice]]] = WeakKeyDictionary()  # see `rotations_of`
-
-
-def rotations_of(robot: Robot) -> list[tuple[MovingJoint, slice]]:
-    """Return the joints whose coordinates include a quaternion, or cosine and sine, and where these are in q."""
-    if robot not in _rotations:
-        begins = {JointType.SPHERICAL: 0, JointType.FLOATING: 3, JointType.PLANAR: 2}
-        whole = [j for j in robot.joints if j.type in begins and j.q_slice.stop - j.q_slice.start == j.type.nq]
-        _rotations[robot] = [(j, slice(j.q_slice.start + begins[j.type], j.q_slice.stop)) for j in whole]
-    return _rotations[robot]
-
-
 def with_unit_rotations(robot: Robot, q: Array) -> Array:
     """Return q with quaternions, and cosine and sine of planar joints, normalized if their lengths are within `ROUNDED` of 1.
 
@@ -218,24 +203,6 @@ def with_unit_rotations(robot: Robot, q: Array) -> Array:
             q = q.copy()
             q[..., rows] = np.where(np.abs(length - 1.0)[..., None] > EXACT, q[..., rows] / length[..., None], q[..., rows])
     return q
-
-
-def warn_of_scalar_first(robot: Robot, q: Array) -> None:
-    """Warn about quaternions that may be MuJoCo's identity, as `Robot.check` does, in a fraction of a microsecond for one."""
-    for _, rows in rotations_of(robot):
-        first = q[rows.start] if q.ndim == 1 else q[:, rows.start]
-        if rows.stop - rows.start == 4 and (first == 1.0 if q.ndim == 1 else (first == 1.0).any()):
-            checked_states.warn_of_scalar_first(robot, q)
-            return
-
-
-def require_unit_rotations(owner: str, robot: Robot, q: Array) -> None:
-    """Raise ValueError for a configuration (nq,) with a quaternion, or cosine and sine, whose length differs from 1."""
-    if any(abs(np.dot(q[rows], q[rows]) - 1.0) > ROUNDED for _, rows in rotations_of(robot)):
-        try:
-            with_unit_rotations(robot, q)
-        except ValueError as error:
-            raise ValueError(f"{owner}: {error}") from None
 
 
 def chosen_robots(which: ArrayLike, robots: int) -> Array:

@@ -27,6 +27,7 @@ from .fleet_loop import ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
 from .fleet_vectors import FleetVectors
 from .plant import Plant
+from .restarts import Restarts
 from .robot_tables import StagesTable, new_stages, stages_table
 from .sensor_history import SensorHistory
 from .stage_records import (
@@ -62,7 +63,7 @@ OF_WORK = (  # fields of `FleetStates` that describe the work on steps
 )  # fmt: skip
 OF_ADDRESSES = {  # attributes made by `_settle` and `_compile`, and loops on devices
     "device_loops", "slopes", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
-    "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy", "_spread",
+    "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy", "_spread", "_restarts",
 }  # fmt: skip
 
 
@@ -114,7 +115,7 @@ class Fleet:
         self._drawn = bool(contacts.touching.drawn.any())  # whether a reset may exclude pairs of shapes that overlap
         self._remembers = any(s.kind in OF_LAST_STEP for s in model.robot.sensors)
         self.layout = self._layout(ROOM * (2 if contacts.settings.turning else 1))
-        self.told = False  # whether warnings about the start were issued
+        self.told = self._ready = False  # whether warnings about the start were issued, and the steps are prepared
         self._started = False  # whether the start of the last reset was checked
         self._pointed: dict[str, Array] = {}  # see `_point`
         self.slopes: dict[tuple[bool, bool], Any] = {}  # see `derivatives.compiled_slopes`
@@ -202,6 +203,34 @@ class Fleet:
             if kept:
                 self.restore(kept)
             raise
+
+    def reset_as_usual(self, q: Any, v: Any, time: float) -> bool:
+        """Reset the only robot, in little time, to a state (nq,) and (nv,) of any types; return whether this was possible.
+
+        It is not for states that are wrong, are to be mended, or need a warning, and the fleet is then as it was. q is the
+        default start, and v zero, if they are None.
+        """
+        if not (self._ready and self._lone and self.single and self.plant.starts_freely and not self._drawn):
+            return False
+        restarts = self._restarts
+        x, (of_q, of_v) = restarts.x, restarts.shapes
+        if not fill(x.q, of_q, restarts.default if q is None else q):
+            return False
+        if v is None:
+            x.v.fill(0.0)
+        elif not fill(x.v, of_v, v):
+            return False
+        x.time[0] = time
+        if not restarts.run():
+            return False
+        self.revision += 1
+        self.start, self._started = restarts.start, False
+        self.failed.fill(False)
+        return True
+
+    @cached_property
+    def _restarts(self) -> Restarts:
+        return Restarts(self.plant, self._many)
 
     def begin_as_drawn(self) -> None:
         """Exclude permanently the pairs of shapes that overlap in the file's configuration."""
@@ -311,6 +340,7 @@ class Fleet:
         """Use these arrays of all robots."""
         self._ready, self._pointed = False, {}
         vars(self).pop("_spread", None)
+        vars(self).pop("_restarts", None)
         self.arrays, inputs = arrays, arrays.inputs
         self.q, self.v = arrays.states.q, arrays.states.v
         self.first_q, self.first_v = self.q[0], self.v[0]
@@ -379,20 +409,24 @@ class Fleet:
         """Activations of drives (robots, na), followed by states of delays."""
         return self.arrays.states.act[:, : self.model.forces.na]
 
-    def energy(self) -> Vector:
-        """Return the sum of kinetic, potential and spring energy (robots,) [J], with each robot's inertias and stiffness."""
+    def energy(self) -> Any:
+        """Return the sum of kinetic, potential and spring energy [J], with each robot's inertias and stiffness.
+
+        It is a number for a single robot, or (robots,).
+        """
         robot, q, v = self.model.robot, self.q, self.v
         if not robot.model.carried:  # steps know the energy without that of gravity compensation only
             if not self._ready:
                 self._compile()
             done = self._energy() if self._one_thread else self._work(ENERGY, 0, len(q))
             if done == len(q):
-                return self.arrays.states.energy.copy()
+                energy = self.arrays.states.energy
+                return energy.item(0) if self.single else energy.copy()
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
         total = total + self.with_own_inertias(robot.potential_energy, q)
         if self.model.passive:
             total = total + self.spring_energy(q)
-        return np.asarray(total)
+        return float(total[0]) if self.single else np.asarray(total)
 
     def spring_energy(self, q: Matrix) -> Vector:
         """Return the energy (robots,) [J] of springs, with each robot's own stiffness."""

@@ -30,7 +30,7 @@ from .simulation_options import (
     law_of,
     shapes_have_something_to_touch,
 )
-from .starts import JointLimits
+from .starts import NO_LIMITS, JointLimits, LimitsOfStarts
 from .step_model import StepModel
 
 CLOSED = 1e-6  # [m, sines of angles] greatest opening of loops at a start
@@ -88,6 +88,16 @@ class Plant:
         if self.holds_rigidly:
             self.limits.check(q)
         return q, v
+
+    @cached_property
+    def limits_of_starts(self) -> LimitsOfStarts:
+        """Limits that hold rigidly; others accept every start."""
+        return self.limits.of_starts if self.holds_rigidly else NO_LIMITS
+
+    @cached_property
+    def starts_freely(self) -> bool:
+        """Return whether a start is right if its numbers are, within limits: no loop may be open, and no length has limits."""
+        return not self.model.looped and bool((self.limits_of_starts.at < self.robot.nq).all())
 
     def copied(self) -> Plant:
         """Return a plant for another simulation of the same robot and scene."""

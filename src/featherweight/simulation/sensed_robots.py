@@ -11,7 +11,7 @@ from ..array_types import Array
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import MachineCall, Table, machine_call
 from ..engine.loops.prepared_calls import prepared_call
-from ..names import choose_from
+from ..names import UnknownNameError, choose_from
 from ..summaries import visible
 from .fleet import Fleet
 from .forces import ordered_sum
@@ -178,7 +178,7 @@ class SensorReadings(np.ndarray[Any, np.dtype[np.float64]]):
         if not isinstance(which, str):
             return plain[which]
         if which not in self.names:
-            raise KeyError(f"there is no sensor {choose_from(which, list(self.names)).replace('it has', 'there are')}")
+            raise UnknownNameError(f"there is no sensor {choose_from(which, list(self.names)).replace('it has', 'there are')}")
         return plain[..., self.names[which]]
 
     def keys(self) -> list[str]:

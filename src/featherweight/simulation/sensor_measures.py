@@ -242,6 +242,7 @@ class SimulatedSensors:
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet, self.sensors = fleet, fleet.plant.robot.sensors
+        self._sampled = any(s.sensor.sampling is not None for s in self.sensors)
         self.history: SensorHistory | None = None
 
     def copied(self, fleet: Fleet) -> SimulatedSensors:
@@ -257,8 +258,7 @@ class SimulatedSensors:
 
     def begin(self, robots: int, time: float) -> None:
         """Forget all samples."""
-        sampled = any(s.sensor.sampling is not None for s in self.sensors)
-        self.history = SensorHistory(self.sensors, robots, self.fleet.model.h, time) if sampled else None
+        self.history = SensorHistory(self.sensors, robots, self.fleet.model.h, time) if self._sampled else None
 
     def readings(self, noise: np.random.Generator | None) -> SensorReadings:
         """Return readings of all sensors, (nsensordata,) or (robots, nsensordata)."""

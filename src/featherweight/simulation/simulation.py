@@ -22,6 +22,7 @@ from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..names import CALLED_HERE, SuggestsNames, knows_keywords
 from ..providers import provided
+from ..robot.checked_states import warn_of_scalar_first
 from ..robot.model_view import EQUAL_LIMITS
 from ..robot.mujoco_order import RobotState
 from ..robot.robot import Robot
@@ -47,7 +48,6 @@ from .arguments import (
     of_robots,
     pairs_of,
     parts_of,
-    warn_of_scalar_first,
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .derivatives import StepDerivatives, products, step_derivatives, way_of
@@ -243,7 +243,6 @@ class Simulation(SuggestsNames):
         return copy.deepcopy(self)
 
     @exclusive
-    @knows_keywords
     def with_options(self, *, on_failure: str | None = None, threads: int | None = None) -> Simulation:
         """Return a copy that treats failed steps otherwise, or uses another number of threads; None leaves an option as it is.
 
@@ -273,7 +272,6 @@ class Simulation(SuggestsNames):
     # the state
 
     @exclusive
-    @knows_keywords
     def reset(
         self, q: ArrayLike | None = None, v: ArrayLike | None = None, time: float = 0.0, *, which: ArrayLike | None = None
     ) -> None:
@@ -290,6 +288,9 @@ class Simulation(SuggestsNames):
 
             sim.reset(q, time=1.0)
         """
+        if which is None and type(time) in (float, int) and self._fleet.reset_as_usual(q, v, time):
+            self._sensors.begin(1, time)
+            return
         if isinstance(q, str):
             q = named_configuration(self.robot, q)
         given = q is not None
@@ -332,7 +333,8 @@ class Simulation(SuggestsNames):
     @property
     def q(self) -> Array:
         """The configuration, (nq,) or (robots, nq), read-only. You may assign a new one, as in `reset`."""
-        return read_only(self._fleet.first_q if self._fleet.single else self._fleet.q)
+        fleet = self._fleet
+        return read_only(fleet.first_q if fleet.single else fleet.q)
 
     @q.setter
     @exclusive
@@ -343,7 +345,8 @@ class Simulation(SuggestsNames):
     @property
     def v(self) -> Array:
         """The velocity, (nv,) or (robots, nv), read-only. You may assign a new one."""
-        return read_only(self._fleet.first_v if self._fleet.single else self._fleet.v)
+        fleet = self._fleet
+        return read_only(fleet.first_v if fleet.single else fleet.v)
 
     @v.setter
     @exclusive
@@ -408,7 +411,6 @@ class Simulation(SuggestsNames):
     # variation of robots
 
     @exclusive
-    @knows_keywords
     def vary(
         self,
         *,
@@ -456,6 +458,7 @@ class Simulation(SuggestsNames):
 
     # moving
 
+    @exclusive
     def step(
         self,
         tau: ArrayLike | None = None,
@@ -475,21 +478,12 @@ class Simulation(SuggestsNames):
 
             sim.step(tau, steps=10)
         """
-        lock = self._use.lock
-        try:  # as `exclusive`, which would take twice as long
-            if not lock.acquire(False):
-                self._use.refuse()
-            if type(steps) is not int or steps < 1:
-                check_count("steps", steps, 1)
-            if self._sensors.history is None:
-                self._fleet.step(tau, control, external_forces, steps)
-            else:
-                self._sensors.sample(tau, control, external_forces, steps)
-        finally:
-            try:  # noqa: SIM105
-                lock.release()
-            except RuntimeError:  # refused
-                pass
+        if type(steps) is not int or steps < 1:
+            check_count("steps", steps, 1)
+        if self._sensors.history is None:
+            self._fleet.step(tau, control, external_forces, steps)
+        else:
+            self._sensors.sample(tau, control, external_forces, steps)
 
     @exclusive
     def derivatives(
@@ -567,7 +561,6 @@ class Simulation(SuggestsNames):
         return {name: x[0] for name, x in found.items()} if self._fleet.single else found
 
     @exclusive
-    @knows_keywords
     def step_function(self, contacts: int | None = None) -> StepFunction:
         """Return the step of a copy of this simulation as a function of states as arrays, for libraries that differentiate.
 
@@ -581,7 +574,6 @@ class Simulation(SuggestsNames):
     # many steps
 
     @exclusive
-    @knows_keywords
     def run(
         self,
         duration: float,
@@ -630,7 +622,6 @@ class Simulation(SuggestsNames):
         return trajectory
 
     @exclusive
-    @knows_keywords
     def rollout(
         self, q: Any, v: Any = None, steps: int | None = None, *, tau: Any = None, control: Any = None,
         external_forces: Any = None, every: int = 1, out: tuple[Array, Array] | None = None, device: str | None = None,
@@ -687,7 +678,6 @@ class Simulation(SuggestsNames):
         return Rollout.of(apart._fleet.roll_out(steps, what, every, out), apart.failed, apart.state)
 
     @exclusive
-    @knows_keywords
     def advance(
         self,
         state: State,
@@ -748,8 +738,7 @@ class Simulation(SuggestsNames):
 
             sim.energy()  # [J]
         """
-        total = self._fleet.energy()
-        return float(total[0]) if self._fleet.single else total
+        return self._fleet.energy()
 
     @exclusive
     def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Array | slice = slice(None)) -> Any:
@@ -783,7 +772,6 @@ class Simulation(SuggestsNames):
         return Several(self._plant.contacts.excluded)
 
     @exclusive
-    @knows_keywords
     def contacts(self, robot: int = 0) -> ContactsOfRobot:
         """Return points (k, 3) [m], forces (k, 3) [N] and names of one robot's contacts in the last step.
 
@@ -870,7 +858,6 @@ class Simulation(SuggestsNames):
         }  # fmt: skip
 
     @exclusive
-    @knows_keywords
     def sensors(self, noise: np.random.Generator | None = None) -> SensorReadings:
         """Return readings of the file's sensors, (nsensordata,) or (robots, nsensordata), by name: `sensors()["imu_gyro"]`.
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_types import Array
+from ..array_types import Array, Integers, Vector
 from ..contact.laws import PARTING_SPEED, RETURN_SPEED
 from ..model.editing.notes import warn_caller
 from ..model.types import Actuator, JointType
@@ -27,6 +27,18 @@ SUNK = 0.1  # [m] least depth in the ground for the question whether the robot f
 LOOKS = 1000  # steps whose joint forces are looked at: a look takes about a microsecond
 
 
+class LimitsOfStarts(NamedTuple):
+    """The joints whose limits a start has to respect."""
+
+    at: Integers  # (n,) their coordinates
+    low: Vector  # (n,) limits, and how far a start may be beyond them
+    high: Vector
+    far: Vector
+
+
+NO_LIMITS = LimitsOfStarts(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
+
+
 class JointLimits:
     """Lower and upper limits (n,) by degree of freedom of all joints, infinite if a simulation ignores them.
 
@@ -42,6 +54,7 @@ class JointLimits:
         self._robot, self._forces, self._names, self._told = robot, forces, forces.names, False
         self._low, self._high = self.lower[self._rows], self.upper[self._rows]
         self._far = np.clip(self._high - self._low, ROUNDED, FAR)
+        self.of_starts = LimitsOfStarts(forces.at[self._rows], self._low, self._high, self._far)
 
     @property
     def any(self) -> bool:

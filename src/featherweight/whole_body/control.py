@@ -12,21 +12,27 @@ from ..array_types import Array, Vector
 from ..checks import CHECKED_LATER, NonNegative, Positive, checked, real_array
 from ..engine.exclusive import Use, exclusive
 from ..engine.loops.standalone import StandaloneLoop
+from ..model.types import Pose
 from ..names import choose_from
 from ..quadratic_programs.program import BLOCKING_INDEX, BLOCKING_KIND, CONE, INFEASIBLE, ROW, STEPS, ActiveSet
+from ..robot.checked_states import one_state, require_finite
+from ..robot.inverse_kinematics.targets import checked_target
 from ..robot.inverse_kinematics.tasks import IkTask
 from ..robot.robot import Robot
 from .contacts import UnilateralContact
 from .controller import Reference, WholeBodyController
 from .result import WholeBodyResult
-from .standalone import standalone_tick
+from .standalone import STATUSES, standalone_tick
 from .tasks import AngularMomentumTask, check_names, checked_tasks, target_shape, write_target
 from .workspace import Settings, Workspace
 
 if TYPE_CHECKING:
     from ..simulation.simulation import Simulation
 
-STATUS = ("solved", "infeasible", "inconsistent", "too many steps")
+Target = npt.ArrayLike | Pose
+
+OWNER = "WholeBodyControl"
+STATUS = tuple(x.name.lower().replace("_", " ") for x in STATUSES)
 LOADED = 1.0  # [N] planned normal force from which a contact is expected to touch
 OPEN = 0.1  # fraction of it, below which a measured force says that the contact is open
 SMALL = 1e-9  # factor of a limit that is a rounding error, relative to the greatest
@@ -72,7 +78,7 @@ class WholeBodyControl:
         self.robot, self.tasks, self.contacts = robot, checked_tasks(tasks), tuple(contacts)
         check_names("contacts", [c.called for c in self.contacts])
         if friction_edges and friction_edges < 3:
-            raise ValueError(f"WholeBodyControl: friction_edges must be 0, or at least 3; got {friction_edges}")
+            raise ValueError(f"{OWNER}: friction_edges must be 0, or at least 3; got {friction_edges}")
         self._settings = Settings(
             None if driven is None else tuple(driven), friction_edges, limit_rate, acceleration_weight, force_weight
         )
@@ -121,7 +127,7 @@ class WholeBodyControl:
         self,
         q: npt.ArrayLike,
         v: npt.ArrayLike,
-        targets: Mapping[str, npt.ArrayLike] | None = None,
+        targets: Mapping[str, Target] | None = None,
         *,
         velocities: Mapping[str, npt.ArrayLike] | None = None,
         accelerations: Mapping[str, npt.ArrayLike] | None = None,
@@ -144,21 +150,18 @@ class WholeBodyControl:
         """
         work = self._work
         terms, tasks = work.terms, work.tasks
-        for name, x, into in (("q", q, terms.q), ("v", v, terms.v)):
-            given = x if type(x) is np.ndarray else real_array(f"WholeBodyControl: {name}", x)
-            if given.shape != into.shape:
-                raise ValueError(f"WholeBodyControl: {name} must have shape {into.shape}; got {given.shape}")
-            into[:] = given
+        terms.q[:], terms.v[:] = one_state(OWNER, self.robot, q, v)
         if targets:
-            for name, x in targets.items():
-                number = self._number(name)
-                task = self.tasks[number]
-                write_target(task, self._array(name, x, target_shape(self.robot, task)), work.target_of(task, number))
+            found = [
+                (k := self._number(n), self._target(n, x, target_shape(self.robot, self.tasks[k]))) for n, x in targets.items()
+            ]
+            for k, target in found:  # all of them are right
+                write_target(self.tasks[k], target, work.target_of(self.tasks[k], k))
             self._missing -= targets.keys()
         if self._missing:
-            raise ValueError(f"WholeBodyControl: give targets for {', '.join(sorted(self._missing))}")
-        self._write_references(tasks.velocity, velocities)
-        self._write_references(tasks.acceleration, accelerations)
+            raise ValueError(f"{OWNER}: give targets for {', '.join(sorted(self._missing))}")
+        self._write_references("velocity", tasks.velocity, velocities)
+        self._write_references("acceleration", tasks.acceleration, accelerations)
         if contacts is None:
             work.contacts.closed[:] = True
         else:
@@ -198,26 +201,29 @@ class WholeBodyControl:
         try:
             return self._numbers[name]
         except KeyError:
-            raise ValueError(f"WholeBodyControl: there is no task {choose_from(name, [*self._numbers])}") from None
+            raise ValueError(f"{OWNER}: there is no task {choose_from(name, [*self._numbers])}") from None
 
     def _contact(self, name: str) -> int:
         if name not in self._names:
-            raise ValueError(f"WholeBodyControl: there is no contact {choose_from(name, self._names)}")
+            raise ValueError(f"{OWNER}: there is no contact {choose_from(name, self._names)}")
         return self._names.index(name)
 
-    def _array(self, name: str, x: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-        given = real_array(f"WholeBodyControl: the target of {name!r}", x)
-        if given.shape != shape or not shape[0]:
-            raise ValueError(f"WholeBodyControl: the target of {name!r} must have shape {shape}; got {given.shape}")
-        return given
+    def _target(self, name: str, x: Target, shape: tuple[int, ...]) -> Array:
+        if not shape[0]:
+            raise ValueError(f"{OWNER}: {name!r} has no target; its references are velocities= and accelerations=")
+        return checked_target(OWNER, name, shape, x, batches=False)
 
-    def _write_references(self, into: Vector, references: Mapping[str, npt.ArrayLike] | None) -> None:
+    def _write_references(self, what: str, into: Vector, references: Mapping[str, npt.ArrayLike] | None) -> None:
         into[:] = 0.0
         if references:
             begin = self._work.tasks.begin
             for name, x in references.items():
                 k = self._number(name)
-                into[begin[k] : begin[k + 1]] = x
+                rows, given = into[begin[k] : begin[k + 1]], real_array(f"{OWNER}: the {what} of {name!r}", x)
+                if given.shape not in ((), rows.shape):
+                    raise ValueError(f"{OWNER}: the {what} of {name!r} must have shape {rows.shape}; got {given.shape}")
+                require_finite(OWNER, f"the {what} of {name!r}", given.reshape(-1))
+                rows[:] = given
 
     def _blocking(self) -> tuple[str, ...]:
         """Return the names of limits that exclude each other: the one that was tried, and those that it would have to pass.

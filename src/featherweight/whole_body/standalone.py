@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.loops.standalone import Port, StandaloneLoop, Status
+from ..engine.loops.standalone import Port, StandaloneLoop
 from ..quadratic_programs.active_set import MOST_STEPS
-from ..quadratic_programs.program import INCONSISTENT, INFEASIBLE, ITERATIONS, SOLVED
+from ..quadratic_programs.program import statuses
 from ..robot.inverse_kinematics.tasks import FrameTask
 from ..robot.robot import Robot
 from ..robot.standalone_facts import limits_of, names_of
 from .tasks import AngularMomentumTask, WholeBodyTask, target_shape, write_target
 from .workspace import TICK, Workspace
+
+STATUSES = statuses("limits exclude each other", "the equations of motion and the contacts contradict each other")
 
 
 def standalone_tick(work: Workspace, robot: Robot, tasks: tuple[WholeBodyTask, ...], contacts: list[str]) -> StandaloneLoop:
@@ -46,12 +48,7 @@ def standalone_tick(work: Workspace, robot: Robot, tasks: tuple[WholeBodyTask, .
             Port("forces", result.forces, "forces at the corners of contacts, in the contacts' axes"),
             Port("wrenches", result.wrenches, "force and moment of each contact, in its frame"),
         ),
-        (
-            Status(SOLVED, "SOLVED", "solved"),
-            Status(INFEASIBLE, "INFEASIBLE", "limits exclude each other"),
-            Status(INCONSISTENT, "INCONSISTENT", "the equations of motion and the contacts contradict each other"),
-            Status(ITERATIONS, "TOO_MANY_STEPS", "the quadratic program took too many steps"),
-        ),
+        STATUSES,
         kept=work.kept,
         bounds={"MOST_STEPS_OF_THE_QUADRATIC_PROGRAM": MOST_STEPS},
         names=names_of(robot, [t.frame for t in tasks if isinstance(t, FrameTask)]) | {"contact_names": contacts},

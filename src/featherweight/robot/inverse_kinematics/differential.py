@@ -17,13 +17,14 @@ from ...engine.forks import new_lock
 from ...engine.function import CompiledFunction
 from ...engine.loops.kernels import CompiledLoop, MachineCall, Table, machine_call
 from ...engine.loops.prepared_calls import prepared_call
-from ...engine.loops.standalone import POSITIVE, Port, StandaloneLoop, Status
+from ...engine.loops.standalone import POSITIVE, Port, StandaloneLoop
 from ...engine.program import Output, Program
 from ...quadratic_programs.active_set import MOST_STEPS
-from ...quadratic_programs.program import INCONSISTENT, INFEASIBLE, ITERATIONS, SOLVED, STEPS, Sizes, quadratic_program
+from ...quadratic_programs.program import SOLVED, STEPS, Sizes, quadratic_program, statuses
 from ..closed import ClosedRobot
 from ..robot import Robot
 from ..standalone_facts import limits_of, names_of
+from .targets import ROTATIONS
 from .tasks import FrameTask, PostureTask, TargetSlot
 from .velocity_step import DAMPING, DT, GAIN, VelocityStep, velocity_step
 
@@ -87,7 +88,7 @@ class Differential:
         targets = []
         for slot in slots:
             part = w.targets[slot.begin : slot.end]
-            if slot.rotation:
+            if slot.shape in ROTATIONS:
                 part[:] = np.eye(slot.shape[0]).reshape(-1)[slot.order]
             elif isinstance(slot.task, PostureTask):
                 part[:] = robot.neutral()[slot.order]
@@ -109,11 +110,8 @@ class Differential:
                 Port("speed", w.speed, "[rad/s, m/s] velocity limits, which may be infinite", allowed=POSITIVE),
             ),
             (Port("velocity", w.velocity, "velocity"),),
-            (
-                Status(SOLVED, "SOLVED", "solved"),
-                Status(INFEASIBLE, "INFEASIBLE", "no velocity within limits keeps the loops closed and the distances"),
-                Status(INCONSISTENT, "INCONSISTENT", "no velocity keeps the loops closed"),
-                Status(ITERATIONS, "TOO_MANY_STEPS", "the quadratic program took too many steps"),
+            statuses(
+                "no velocity within limits keeps the loops closed and the distances", "no velocity keeps the loops closed"
             ),
             bounds={"MOST_STEPS_OF_THE_QUADRATIC_PROGRAM": MOST_STEPS},
             names=names_of(robot, [s.task.frame for s in slots if isinstance(s.task, FrameTask)]),

@@ -22,7 +22,7 @@ from ...engine.progress import Progress
 from ...names import SuggestsNames, knows_keywords
 from ...summaries import summarized
 from ..arguments import Q
-from ..checked_states import check
+from ..checked_states import require_finite, require_rotations
 from ..closed import ClosedRobot
 from ..robot import Robot
 from .attempts import AttemptLimits, Search, attempt, polished
@@ -32,7 +32,6 @@ from .limits import Draws, Seed, generator_of
 from .targets import Targets, packed
 from .tasks import ClearanceTask, IkTask, checked_tasks, error_names, slots_of, task_list
 
-ROUNDED = 1e-3  # error of the length of quaternions written with four digits
 SHARE, ADDED = 0.03, 1e-6  # damping: fraction of squared errors, and a constant term
 MEASURES = ("miss", "left", "cost", "step")
 AT_REST = 1e-8  # [rad, m] largest step of an attempt at rest
@@ -81,7 +80,6 @@ class InverseKinematics(SuggestsNames):
         self._task_list = task_list(robot, self._slots)
         self._draws = Draws(robot)
         self._nq, self._nv = robot.nq, robot.nv
-        self._turning = any(j.type.rotation for j in robot.joints)
 
     def __repr__(self) -> str:
         return f"<InverseKinematics of {self.robot.name!r}: {', '.join(task.called for task in self.tasks)}>"
@@ -232,10 +230,8 @@ class InverseKinematics(SuggestsNames):
                 f"InverseKinematics: velocity takes one q ({self._nq},) and one target of each task; got {at.shape}"
                 f" and targets of batch {flat.shape[:-1]}"
             )
-        if not all(map(math.isfinite, at.tolist())):
-            raise ValueError("InverseKinematics: q has numbers that are not finite")
-        if self._turning:
-            check(self.robot, at, tolerance=ROUNDED)
+        require_finite("InverseKinematics", "q", at)
+        require_rotations(self.robot, at)
         for name, number in (("dt", dt), ("gain", gain), ("damping", damping)):
             if type(number) is not float or not 0.0 < number < math.inf:
                 argument(f"InverseKinematics: {name}", number, POSITIVE)
@@ -262,10 +258,8 @@ class InverseKinematics(SuggestsNames):
         q = real_array("InverseKinematics: q0", q0)
         if q.ndim < 1 or q.shape[-1] != self._nq:
             raise ValueError(f"InverseKinematics: q0 must have shape (..., {self._nq}); got {q.shape}")
-        if not np.isfinite(q).all():
-            raise ValueError("InverseKinematics: q0 has numbers that are not finite")
-        if self._turning:
-            check(self.robot, q, tolerance=ROUNDED)
+        require_finite("InverseKinematics", "q0", q.ravel())
+        require_rotations(self.robot, q)
         return self._draws.within(q)
 
     @property

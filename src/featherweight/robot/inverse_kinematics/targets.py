@@ -17,6 +17,7 @@ from .tasks import TargetSlot
 
 Targets = ArrayLike | Sequence[Any] | Mapping[str, Any]  # of the only task, of each task, or by name
 
+ROTATIONS = (4, 4), (3, 3)  # shapes of targets that contain a rotation in their first three rows and columns
 ROTATION = 1e-6  # largest deviation of a rotation matrix from orthonormality
 LAST_ROW = (0.0, 0.0, 0.0, 1.0)  # of a homogeneous matrix
 
@@ -36,7 +37,7 @@ def packed(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: st
     """
     only = len(slots) == 1 and isinstance(targets, np.ndarray)
     given = [targets] if only else _by_task(slots, targets, alone, owner)
-    arrays = [_checked(slot, x, owner) for slot, x in zip(slots, given, strict=True)]
+    arrays = [checked_target(owner, slot.task.called, slot.shape, x) for slot, x in zip(slots, given, strict=True)]
     if len(slots) == 1 and arrays[0].ndim == len(slots[0].shape):
         return arrays[0].ravel().take(slots[0].order)
     if all(x.shape == slot.shape for slot, x in zip(slots, arrays, strict=True)):
@@ -68,31 +69,34 @@ def _by_task(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: 
     return targets
 
 
-def _checked(slot: TargetSlot, target: ArrayLike, owner: str) -> Array:
-    name = slot.task.called
+def checked_target(owner: str, name: str, shape: tuple[int, ...], target: ArrayLike | Pose, batches: bool = True) -> Array:
+    """Return a target (*shape), or with `batches` (..., *shape), as an array.
+
+    Raises ValueError, which begins with `owner`, for others.
+    """
     if isinstance(target, Pose):
         target = homogeneous(target)
     x = real_array(f"{owner}: the target of {name!r}", target)
-    n = len(slot.shape)
-    if x.ndim < n or x.shape[x.ndim - n :] != slot.shape:
-        wanted = ", ".join(["...", *map(str, slot.shape)])
+    n = len(shape)
+    if x.shape != shape and (not batches or x.ndim < n or x.shape[x.ndim - n :] != shape):
+        wanted = f"({', '.join(['...', *map(str, shape)])})" if batches else str(shape)
         advice = ""
-        if slot.shape == (4, 4) and x.shape[-1:] == (3,):
+        if shape == (4, 4) and x.shape[-1:] == (3,):
             advice = '; a position is the target of FrameTask(frame, "position")'
-        elif slot.shape == (3,) and x.shape[-2:] == (4, 4):
+        elif shape == (3,) and x.shape[-2:] == (4, 4):
             advice = "; the position of a matrix T is T[..., :3, 3]"
-        raise ValueError(f"{owner}: the target of {name!r} must have shape ({wanted}); got {x.shape}{advice}")
+        raise ValueError(f"{owner}: the target of {name!r} must have shape {wanted}; got {x.shape}{advice}")
     one = x.ndim == n  # Python's numbers are then faster than arrays
     numbers = x.ravel().tolist() if one else []
     if not (all(map(math.isfinite, numbers)) if one else np.isfinite(x).all()):
         raise ValueError(f"{owner}: the target of {name!r} has numbers that are not finite")
-    if slot.rotation:
-        k = slot.shape[1]
+    if shape in ROTATIONS:
+        k = shape[1]
         rows = [numbers[i : i + 3] for i in (0, k, 2 * k)] if one else np.moveaxis(x[..., :3, :3], (-2, -1), (0, 1))
         far = rotation_defect(rows)
         if (far if one else far.max(initial=0.0)) > ROTATION:
             raise ValueError(f"{owner}: the target of {name!r} contains a matrix that is not a rotation")
-    if slot.shape == (4, 4):
+    if shape == (4, 4):
         off = (
             max(map(abs, map(operator.sub, numbers[12:], LAST_ROW)))
             if one

@@ -198,11 +198,6 @@ class TargetSlot:
         """`picked` as an index."""
         return np.array(self.picked, dtype=np.intp)
 
-    @cached_property
-    def rotation(self) -> bool:
-        """True if the target contains a rotation matrix, in its first three rows and columns."""
-        return self.shape in ((4, 4), (3, 3))
-
     @property
     def end(self) -> int:
         return self.begin + len(self.picked)
