@@ -97,7 +97,7 @@ def moves(joint: Joint) -> bool:
 
 def coupling_equations(robot: Element, paths: Paths, source: str) -> list[Equation]:
     """Return one equation for each <coupling> between links."""
-    elements = named(robot, "coupling", source).items()
+    elements = named(robot, "coupling", source, own=True).items()
     return [_coupling(name, element, paths, source) for name, element in elements if element.find("term") is None]
 
 
@@ -120,7 +120,7 @@ def _coupling(name: str, element: Element, paths: Paths, source: str) -> Equatio
 def written_couplings(robot: Element, joints: Iterable[Joint], source: str) -> list[Coupling]:
     """Return the coupling of each <coupling> with <term>s, which gives the follower and its leaders explicitly."""
     by_name = {joint.name: joint for joint in joints}
-    elements = named(robot, "coupling", source).items()
+    elements = named(robot, "coupling", source, own=True).items()
     return [_written(name, element, by_name, source) for name, element in elements if element.find("term") is not None]
 
 

@@ -51,7 +51,7 @@ def read_origin(element: Element, where: str) -> Pose:
 
 
 def read_axis(joint: Element, where: str, tag: str = "axis") -> Vector:
-    """Return the unit vector in <axis>; x without one."""
+    """Return the unit vector in <axis>; x without one. An <axis> without `xyz` is zero, as in urdfdom."""
     element = only(joint, tag, where)
-    xyz = (1.0, 0.0, 0.0) if element is None else read_vector(element, "xyz", "1 0 0", where)
+    xyz = (1.0, 0.0, 0.0) if element is None else read_vector(element, "xyz", "0 0 0", where)
     return unit_axis(xyz, tag, where)
