@@ -42,10 +42,11 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
 
     Bodies and joints keep the file's order, including fixed joints. Inertias are about the centre of mass in link axes. In
     addition to the joint types of URDF, `spherical` (or `ball`) is supported. Without a lower and an upper limit both are
-    infinite; one alone makes the other zero before URDF 1.2. A missing effort or velocity is infinite, and so is ±1e30. Damping and friction are those of <dynamics>; armature, stiffness and rest
-    (of a spring) are additional attributes of this package. Each <visual> and each <collision> becomes a shape; `find_mesh`
-    searches for its mesh file, which need not exist. Joints that follow others by `<mimic>` become couplings; with
-    `mimic="independent"` they move independently, and with `mimic="refuse"` they raise an error.
+    infinite; one alone makes the other zero before URDF 1.2. A missing effort or velocity is infinite, and so is ±1e30.
+    Damping and friction are those of <dynamics>; armature, stiffness and rest (of a spring) are additional attributes of
+    this package. Each <visual> and each <collision> becomes a shape; `find_mesh` searches for its mesh file, which need not
+    exist. Joints that follow others by `<mimic>` become couplings; with `mimic="independent"` they move independently, and
+    with `mimic="refuse"` they raise an error.
 
     Loops and gears are written as
 

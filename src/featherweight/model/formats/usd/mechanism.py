@@ -35,7 +35,7 @@ from ...types import (
 )
 from ..robot_numbers import free_coordinates, rotation_by_quaternion
 from ..unsupported import INDEPENDENT, REFUSE
-from ..urdf.couplings import CONSTANT, Equation, JointMarks, exact, refuse_circles, solve_couplings
+from ..urdf.couplings import CONSTANT, Equation, JointMarks, break_circles, exact, solve_couplings
 from ..urdf.loop_elements import loop_turns
 from ..xml import Names
 from .joint_prims import DRIVES, Freedom, JointPrim, keeps_apart, passive_numbers, read_drive, read_joint, read_mimic, stacks
@@ -80,7 +80,7 @@ class UsdMechanism:
         self._add_mimics()
 
     def couplings(self) -> tuple[Coupling, ...]:
-        refuse_circles(self._equations, self.stage.file.name)
+        break_circles(self._equations, self.stage.file.name)
         return solve_couplings([*self._equations.values()], JointMarks({}, (), ()))
 
     def name(self, joint: JointPrim) -> str:
