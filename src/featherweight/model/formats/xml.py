@@ -199,6 +199,14 @@ def xml_errors(source: str) -> Iterator[None]:
         raise ModelError(f"{source}: unreadable text encoding ({error}); save the file as UTF-8") from error
 
 
+def drop_default_namespace(root: Element) -> None:
+    """Remove the namespace of the root from the tags of all elements."""
+    if root.tag.startswith("{"):
+        prefix = root.tag[: root.tag.index("}") + 1]
+        for element in root.iter():
+            element.tag = element.tag.removeprefix(prefix)
+
+
 def named(root: Element, tag: str, source: str, own: bool = False) -> dict[str, Element]:
     """Return the root's children with this tag by name, in the file's order.
 
