@@ -15,7 +15,7 @@ from .mujoco_types import MjModel
 from .numbers import as_pose
 
 
-def read_cameras(model: MjModel, bodies: Sequence[str]) -> Iterator[Camera]:
+def read_cameras(model: MjModel, bodies: Sequence[str], source: str) -> Iterator[Camera]:
     """Yield all cameras, on bodies of these names.
 
     The compiled angles are in degrees, whatever the file's compiler setting.
@@ -30,7 +30,9 @@ def read_cameras(model: MjModel, bodies: Sequence[str]) -> Iterator[Camera]:
         extent = float(model.cam_fovy[k])
         if extent <= 0.0:
             name = model.camera(k).name or f"number {k}"
-            tolerate(f"camera '{name}'", f"its fovy is {extent:g}", "give a positive angle", f"taken as {USUAL_FOVY:g}")
+            tolerate(
+                f"{source}: camera '{name}'", f"its fovy is {extent:g}", "give a positive angle", f"taken as {USUAL_FOVY:g}"
+            )
             extent = USUAL_FOVY
         sensor, resolution = None, (int(model.cam_resolution[k][0]), int(model.cam_resolution[k][1]))
         width, height = map(float, model.cam_sensorsize[k])

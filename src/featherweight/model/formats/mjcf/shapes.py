@@ -285,7 +285,7 @@ def read_shapes(
             softness=over.softness if over else softness_of(model.geom_solref[i], model.geom_solimp[i], model.geom_solmix[i]),
             surface_velocity=_surface_velocity(velocities[i], as_pose(model.geom_pos[i], model.geom_quat[i]), form.placement),
             adhesion=float(adhesion[i, 0]),
-            gap=nonnegative(float(model.geom_gap[i]), "gap", f"geom '{model.geom(i).name or i}'"),
+            gap=nonnegative(float(model.geom_gap[i]), "gap", f"{source}: geom '{model.geom(i).name or i}'"),
             fluid=_fluid(model.geom_fluid[i]) if form.type in FITTED else None,
         )
     found = shapes_of_file(shapes.values(), unused, source.folder, source.packages)
