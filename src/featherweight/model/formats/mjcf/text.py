@@ -92,8 +92,8 @@ class _Part:
 def leave_out_idle_numbers(root: Element, origins: Mapping[Element, Origin]) -> None:
     """Remove what no computation reads, and MuJoCo accepts, where it is not finite; keyframes are removed whole."""
     for parent in list(root.iter()):
-        drawn = parent.tag in ("visual", "statistic")
         for element in list(parent):
+            drawn = parent.tag == "visual" or element.tag == "statistic"
             where = f"{origins[element].file}: <{element.tag}> '{element.get('name', '')}'".removesuffix(" ''")
             for key, text in list(element.attrib.items()):
                 numeric = (element.tag, key) == ("numeric", "data")
