@@ -175,7 +175,9 @@ def _found(name: str, where: str) -> str:
 def unusable_mesh(meshes: Sequence[MjsMesh], spec: MjSpec, source: RobotSource, problem: str) -> ModelError:
     """Return the error about bodies whose mass depends on meshes that MuJoCo cannot use."""
     names = {mesh.name for mesh in meshes}
-    owners = dict.fromkeys(f"'{geom.parent.name}'" for geom in spec.geoms if geom.meshname in names)
+    owners = dict.fromkeys(
+        f"'{geom.parent.name}'" if geom.parent.name else "without a name" for geom in spec.geoms if geom.meshname in names
+    )
     remedy = "supply the file, or give the body an <inertial>"
     if source.folder is None:
         remedy = f"the text lies in no folder, so pass folder=, {remedy}"
