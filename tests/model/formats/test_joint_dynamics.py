@@ -21,7 +21,7 @@ INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 LINKS = '<link name="a"/><link name="b"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
 
 
-def urdf(folder: Path, inside: str, type: str = "revolute", **options: str) -> fw.Joint:
+def urdf(folder: Path, inside: str, type: str = "revolute", **options: Any) -> fw.Joint:
     path = folder / "robot.urdf"
     joint = f'<joint name="j" type="{type}"><parent link="a"/><child link="b"/>{inside}</joint>'
     path.write_text(f'<robot name="r">{LINKS}</inertial></link>{joint}</robot>')

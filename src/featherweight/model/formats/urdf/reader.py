@@ -293,7 +293,7 @@ def _in_cycles(links: Iterable[str], inward: Mapping[str | None, Joint], source:
                 if not rooted_somewhere:
                     raise error
                 excuse(error, "and its links are left out")
-                left_out.add(link)
+                left_out.update(x for x in members if x is not None)
                 break
             path[link] = None
             link = inward[link].parent
