@@ -5,6 +5,7 @@
 All meshes are made here. Rows: our simulation with convex hulls, and with convex parts at several thresholds; MuJoCo with
 the same parts, from the file that `Description.save` writes; MuJoCo with signed distance fields of the same meshes (geoms of
 type "sdf"). All use the contact law of MJCF files. Times are processor times of a step, in the last half of the motion.
+The rows "parts along the thread" have nut and bolt in parts with the edges of the meshes, without the error of a decomposition.
 
 | scene | motion | result without error |
 |---|---|---|
@@ -63,6 +64,42 @@ def thread(turns: int, n: int = 16, steps: int = 4) -> tuple[Array, Array]:
     heights = PITCH * np.arange(turns * steps + 1) / steps
     phase = (heights / PITCH - np.arange(n)[:, None] / n) % 1.0
     return CORE + DEPTH * np.abs(2.0 * phase - 1.0), heights
+
+
+def along_the_thread(turns: int, edge: float | None, n: int = 16) -> list[Array]:
+    """Return the corners (k, 3) of convex parts between neighbouring sections and heights of a thread.
+
+    A bolt's parts reach to its axis (`edge` None); those of a nut, from the radius `edge` to the thread with its clearance.
+    """
+    radii, heights = thread(turns, n)
+    inside, play = (0.0, 0.0) if edge is None else (edge, PLAY)
+    parts = []
+    for i in range(n):
+        for k in range(len(heights) - 1):
+            around = [(a, b, r) for a in (i, (i + 1) % n) for b in (k, k + 1) for r in (radii[a, b] + play, inside)]
+            turn = [2.0 * np.pi * a / n for a, _, _ in around]
+            parts.append(
+                np.array([(r * np.cos(t), r * np.sin(t), heights[b]) for t, (_, b, r) in zip(turn, around, strict=True)])
+            )
+    return parts
+
+
+def exact_nut() -> str:
+    """Return the nut on the bolt as MJCF with `along_the_thread` parts; those of one body do not touch each other."""
+    parts = {"bolt": along_the_thread(6, None), "nut": along_the_thread(2, 0.02)}
+    written = {f"{name}{k}": part for name in parts for k, part in enumerate(parts[name])}
+    assets = "".join(f'<mesh name="{k}" vertex="{" ".join(f"{x:.9g}" for x in v.ravel())}"/>' for k, v in written.items())
+    geoms = {
+        name: "".join(f'<geom type="mesh" mesh="{name}{k}" mass="0" friction="0.01" {bits}/>' for k in range(len(parts[name])))
+        for name, bits in (("bolt", 'contype="1" conaffinity="2"'), ("nut", 'contype="2" conaffinity="1"'))
+    }
+    vertices, faces = nut()
+    assets += f'<mesh name="nut" vertex="{" ".join(f"{x:.9g}" for x in np.ravel(vertices))}" '
+    assets += f'face="{" ".join(map(str, np.ravel(faces)))}"/>'
+    weight = '<geom type="mesh" mesh="nut" mass="0.1" contype="0" conaffinity="0"/>'
+    body = f'<body pos="0 0 0.024"><freejoint/>{weight}{geoms["nut"]}</body>'
+    option = f'<option timestep="{STEP}" cone="elliptic"/>'
+    return f"<mujoco>{option}<asset>{assets}</asset><worldbody>{geoms['bolt']}{body}</worldbody></mujoco>"
 
 
 def bolt() -> Surface:
@@ -138,10 +175,10 @@ SCENES = {
 }
 
 
-def ours(scene: Scene, decompose: bool | fw.Decomposition) -> list[str]:
-    """Return the cells of our row."""
-    robot = fw.load(scene.mjcf("mesh"), decompose=decompose)
-    parts = sum(s.part_of is not None for s in robot.shapes)
+def ours(scene: Scene, decompose: bool | fw.Decomposition, text: str = "") -> list[str]:
+    """Return the cells of our row; `text` is a scene in parts already."""
+    robot = fw.load(text or scene.mjcf("mesh"), decompose=decompose)
+    parts = sum(s.part_of is not None or (bool(text) and s.collision) for s in robot.shapes)
     sim = fw.Simulation(robot)
     start, half = sim.q.copy(), round(SECONDS / STEP / 2)
     try:
@@ -184,6 +221,10 @@ def rows_of(name: str, scene: Scene, thresholds: Sequence[float], iterations: in
             path = Path(folder) / "parts.xml"
             fw.read(scene.mjcf("mesh"), decompose=options).save(path)
             rows.append([name, "MuJoCo, the same parts", cells[0], *theirs(scene, mujoco.MjModel.from_xml_path(str(path)))])
+    if name == "nut":
+        cells = ours(scene, False, text := exact_nut())
+        rows.append([name, "Featherweight, parts along the thread", *cells])
+        rows.append([name, "MuJoCo, the same parts", cells[0], *theirs(scene, mujoco.MjModel.from_xml_string(text))])
     rows.append(
         [name, "MuJoCo, signed distance fields", "–", *theirs(scene, mujoco.MjModel.from_xml_string(scene.mjcf("sdf")))]
     )

@@ -40,6 +40,12 @@ def test_files_that_a_mesh_names_are_read(tmp_path: Path) -> None:
     assert mesh.volume == pytest.approx(1.0)
 
 
+def test_an_obj_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "box.obj").write_text(OBJ.removeprefix("mtllib paint.mtl\nusemtl paint\n"), encoding="utf-8-sig")
+    ((mesh, _),) = meshes(tmp_path / "box.obj")
+    assert mesh.vertices.shape == (4, 3) and len(mesh.faces) == 4
+
+
 @pytest.mark.skipif(os.name == "nt", reason="this system has no devices in folders")
 @pytest.mark.parametrize("name", ["paint.mtl", "image.png", "gltf_buffer_0.bin"])
 def test_devices_that_a_mesh_names_are_not_opened(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 
@@ -121,6 +122,8 @@ def _scene(path: str, content: bytes) -> trimesh.Scene:
         return trimesh.Scene(_mujoco_mesh(content))
     if path.lower().endswith(".dae") and b"<texture" in content:
         content = _without_textures(content)
+    if path.lower().endswith((".obj", ".off")):
+        content = content.removeprefix(codecs.BOM_UTF8)  # trimesh would not see the first line
     kind = trimesh.util.split_extension(path, special=["tar.gz", "tar.bz2"])
     return trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=_RegularFiles(path))
 

@@ -21,11 +21,11 @@ INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 LINKS = '<link name="a"/><link name="b"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
 
 
-def urdf(folder: Path, inside: str, type: str = "revolute") -> fw.Joint:
+def urdf(folder: Path, inside: str, type: str = "revolute", **options: Any) -> fw.Joint:
     path = folder / "robot.urdf"
     joint = f'<joint name="j" type="{type}"><parent link="a"/><child link="b"/>{inside}</joint>'
     path.write_text(f'<robot name="r">{LINKS}</inertial></link>{joint}</robot>')
-    return load_description(path).joints[0]
+    return load_description(path, **options).joints[0]
 
 
 def mjcf(folder: Path, joints: str, rest: str = "") -> str:
@@ -83,7 +83,7 @@ def test_without_a_word_nothing_acts_and_nothing_limits(tmp_path: Path) -> None:
 )
 def test_impossible_numbers_of_urdf_joints_are_refused_by_name(tmp_path: Path, inside: str, word: str) -> None:
     with pytest.raises(ModelError, match=rf"robot\.urdf: joint 'j': .*{word}"):
-        urdf(tmp_path, inside)
+        urdf(tmp_path, inside, unsupported="raise")
 
 
 # --- MJCF
@@ -271,7 +271,7 @@ def test_armature_and_springs_of_urdf_joints(tmp_path: Path) -> None:
     joint = urdf(tmp_path, '<dynamics damping="1" armature="0.5" stiffness="3" rest="-0.2"/>')
     assert (joint.damping, joint.armature, joint.stiffness, joint.rest) == (1.0, 0.5, 3.0, -0.2)
     with pytest.raises(ModelError, match=r"joint 'j': the armature is negative \(-1\)"):
-        urdf(tmp_path, '<dynamics armature="-1"/>')
+        urdf(tmp_path, '<dynamics armature="-1"/>', unsupported="raise")
 
 
 def test_the_largest_number_is_no_limit(tmp_path: Path) -> None:

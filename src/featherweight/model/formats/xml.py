@@ -39,7 +39,7 @@ def parse_xml(source: str, text: str | bytes | None = None, lines: dict[Element,
     with xml_errors(source):
         try:
             return _parsed(content, lines)
-        except (ParseError, ExpatError, LookupError) as error:
+        except (ParseError, ExpatError, LookupError, EntitiesForbidden) as error:
             found = _parsed_with_mistakes(source, content, lines, error)
             if found is None:
                 raise
@@ -106,7 +106,7 @@ def _parsed_with_mistakes(
             if lines is not None:
                 lines.clear()
             root = parse(content, lines)
-        except (ParseError, ExpatError) as further:
+        except (ParseError, ExpatError, EntitiesForbidden) as further:
             error = further
             continue
         for mistake, taken in told.items():
@@ -135,17 +135,39 @@ def _mended(content: str | bytes, code: str | None, error: Any) -> tuple[str | b
             return text, "an unknown encoding", "read as UTF-8"
     else:
         text = content
+    if isinstance(error, EntitiesForbidden):
+        without = DEFINITIONS.sub("", text)
+        unused = without != text and not AMPERSAND.search(without)
+        return (without, f"XML that defines entities ({error.name})", "which nothing uses") if unused else None
+    if code in DECLARATION_ERRORS and (without := DECLARATION.sub("", text)) != text:
+        return without, f"invalid XML declarations ({error})", "ignored"
     mended = COMMENT.sub(lambda match: f"<!--{match[1].replace('-', ' ')}-->", CONTROL.sub("", text))
     mended = INSIDE.sub(lambda match: match[0][:1] + match[0][1:].replace("<", "&lt;"), AMPERSAND.sub("&amp;", mended))
+    mended = ADJACENT.sub(r"\1 ", REFERENCE.sub(_character, mended))
     if mended != text:
         return mended, f"invalid characters ({error})", "read as they are"
     return (text, f"text in another encoding than it declares ({error})", "read as UTF-8") if text is not content else None
 
 
+def _character(match: re.Match[str]) -> str:
+    """Return a reference to a character; nothing for one to a character that XML does not have."""
+    written = match[1]
+    number = int(written[1:], 16) if written[0] == "x" else int(written)
+    allowed = number in (9, 10, 13) or 32 <= number < 0xD800 or 0xE000 <= number < 0xFFFE or 0x10000 <= number < 0x110000
+    return match[0] if allowed else ""
+
+
 MISTAKES = 5  # most kinds of mistakes in a file
 COMMENT = re.compile("<!--(.*?)-->", re.DOTALL)
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
-AMPERSAND = re.compile(r"&(?!#?\w+;)")
+AMPERSAND = re.compile(r"&(?!#[0-9]+;|#x[0-9a-fA-F]+;|(?:amp|lt|gt|quot|apos);)")  # also of unknown entities
+REFERENCE = re.compile("&#([0-9]{1,9}|x[0-9a-fA-F]{1,8});")
+ADJACENT = re.compile(
+    """(=[ \\t\\r\\n]*(?:"[^"<>]*"|'[^'<>]*'))(?=[A-Za-z_])"""
+)  # an attribute, without a blank before the next
+DECLARATION = re.compile(r"<\?xml\s.*?\?>", re.DOTALL)
+DECLARATION_ERRORS = errors.XML_ERROR_XML_DECL, errors.XML_ERROR_MISPLACED_XML_PI
+DEFINITIONS = re.compile(r"<!DOCTYPE[^\[>]*(\[.*?\]\s*)?>", re.DOTALL)
 INSIDE = re.compile("=\\s*(\"[^\"<]*<[^\"]*\"|'[^'<]*<[^']*')")  # a value of an attribute that contains <
 
 
@@ -177,11 +199,25 @@ def xml_errors(source: str) -> Iterator[None]:
         raise ModelError(f"{source}: unreadable text encoding ({error}); save the file as UTF-8") from error
 
 
-def named(root: Element, tag: str, source: str) -> dict[str, Element]:
-    """Return the root's children with this tag by name, in the file's order."""
+def drop_default_namespace(root: Element) -> None:
+    """Remove the namespace of the root from the tags of all elements."""
+    if root.tag.startswith("{"):
+        prefix = root.tag[: root.tag.index("}") + 1]
+        for element in root.iter():
+            element.tag = element.tag.removeprefix(prefix)
+
+
+def named(root: Element, tag: str, source: str, own: bool = False) -> dict[str, Element]:
+    """Return the root's children with this tag by name, in the file's order.
+
+    Children without a name are left out if the tag is one of this package's `own`, which other readers ignore.
+    """
     elements: dict[str, Element] = {}
     for number, element in enumerate(root.findall(tag), start=1):
         name = element.get("name", "")
+        if not name.strip() and own:
+            tolerate(source, f"{tag} number {number} has no name", "give it one", "left out")
+            continue
         if not name.strip():
             raise ModelError(f"{source}: {tag} number {number} has no name; give it one")
         if name in elements:

@@ -66,6 +66,48 @@ ODD = {
         2,
         "no joint moves body 'c' against 'world', left out",
     ),
+    "two constants of one joint": (
+        two(rest='<equality><joint joint1="a"/><joint joint1="a" polycoef="1 0 0 0 0"/></equality>'),
+        1,
+        "equality number 1: joint 'a' follows by equality 'equality0' already, left out",
+    ),
+    "an offset around a cycle": (
+        two(rest=follow(("a", "b")).replace("</eq", '<joint joint1="a" joint2="b" polycoef="1 1 0 0 0"/></eq')),
+        1,
+        "joints 'b' and 'a' follow each other, with an offset of -1 around the cycle, left out",
+    ),
+    "a cycle by a polynomial": (
+        two(rest=follow(("b", "a")).replace("<joint", '<joint joint1="a" joint2="b" polycoef="0 1 1 0 0"/><joint', 1)),
+        1,
+        "joints 'b' and 'a' follow each other, by a polynomial of degree 2, left out",
+    ),
+    "a keyframe that is not finite": (
+        two(rest='<keyframe><key name="k" qpos="nan 0"/><key name="l" qpos="1e40 0"/></keyframe>'),
+        2,
+        "<key> 'l': 'qpos' is '1e40 0', left out",
+    ),
+    "a colour that is not finite": (
+        two(inside='<geom size="1" rgba="nan 0 0 1"/>'),
+        2,
+        "<geom>: 'rgba' is 'nan 0 0 1', left out",
+    ),
+    "custom numbers that are not finite": (
+        two(rest='<custom><numeric name="n" data="nan"/></custom><statistic center="inf 0 0"/>'),
+        2,
+        "<numeric> 'n': 'data' is 'nan', left out",
+    ),
+    "noise that is not finite": (
+        two(rest='<sensor><jointpos joint="a" noise="nan"/></sensor>'),
+        2,
+        "<jointpos>: 'noise' is 'nan', left out",
+    ),
+    "a gap below zero": (
+        two(inside='<geom name="g" size="1" gap="-1"/>'),
+        2,
+        "geom 'g': the gap is negative (-1), taken as zero",
+    ),
+    "a camera without an angle": (two(inside='<camera name="c" fovy="0"/>'), 2, "camera 'c': its fovy is 0, taken as 45"),
+    "much user data": (two(rest='<size nuserdata="100000"/>'), 2, "<size>: 'nuserdata' is '100000', more than 10000, left out"),
     "a bare ampersand": (two(inside='<geom name="a & b" size="1"/>'), 2, "invalid characters"),
     "dashes in a comment": (two(inside="<!-- a -- b -->"), 2, "invalid characters"),
 }
@@ -116,10 +158,10 @@ def test_a_joint_that_follows_two_leads_the_second() -> None:
     }
 
 
-def test_nonlinear_cycles_are_refused() -> None:
-    rest = """<equality><joint joint1="a" joint2="b" polycoef="0 1 1 0 0"/><joint joint1="b" joint2="a"/></equality>"""
-    with pytest.raises(fw.ModelError, match="'b' and 'a' follow each other, by a polynomial of degree 2; remove"):
-        fw.read(two(rest=rest))
+def test_a_default_namespace_is_ignored() -> None:
+    text = two().replace("<mujoco>", '<mujoco xmlns="http://example.com/mjcf">')
+    mujoco.MjModel.from_xml_string(text)
+    assert fw.load(text, execution="interpreted").nv == 2
 
 
 def test_equalities_that_hold_all_joints_make_them_fixed() -> None:

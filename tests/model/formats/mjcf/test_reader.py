@@ -189,7 +189,7 @@ def test_actuator_armature_reaches_the_joint_as_in_mujoco(tmp_path: Path) -> Non
 
 def test_armature_of_a_free_joint_is_refused(tmp_path: Path) -> None:
     text = message(tmp_path, arm('<joint name="loose" type="free" armature="0.5"/>'))
-    assert "joint 'loose': armature of a free joint" in text and "<freejoint/>" in text
+    assert "armature of joint 'loose': that of a free joint" in text and "<freejoint/>" in text
 
 
 def test_armature_of_a_ball_or_free_joint_is_one_number(tmp_path: Path) -> None:

@@ -307,9 +307,25 @@ def test_what_no_shape_can_say_is_listed(tmp_path: Path) -> None:
     }
 
 
-def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(fw.ModelError, match=r"robot\.xml: <geom> of geom 'g': 'rgba'"):
-        shapes(tmp_path, '<geom name="g" size="1" rgba="nan 0 0 1"/>')
+def test_sizes_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(fw.ModelError, match=r"robot\.xml: <geom> of geom 'g': 'pos'"):
+        shapes(tmp_path, '<geom name="g" size="1" pos="nan 0 0"/>')
+
+
+def test_a_height_field_gives_its_body_mass_and_inertia(tmp_path: Path) -> None:
+    """Check a field with numbers in the file: mass, centre and inertia are those that MuJoCo computes."""
+    field = '<hfield name="f" nrow="2" ncol="2" size="1 2 0.5 0.1" elevation="0 1 1 0"/>'
+    geom = '<geom type="hfield" hfield="f" pos="0.1 0.2 0.3" density="3"/>'
+    body = f'<body name="b"><joint type="free"/>{geom}</body>'
+    text = f"<mujoco><asset>{field}</asset><worldbody>{body}</worldbody></mujoco>"
+    robot, theirs = fw.load(text, execution="interpreted"), mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(theirs)
+    mujoco.mj_forward(theirs, data)
+    M = np.zeros((6, 6))
+    mujoco.mj_fullM(theirs, data, M)
+    assert robot.mass == pytest.approx(theirs.body_mass[1], rel=1e-12) and robot.mass > 0.0
+    np.testing.assert_allclose(robot.mass_matrix(robot.start()), M, rtol=0.0, atol=1e-12 * np.abs(M).max())
+    assert robot.shapes[0].type == "heightfield"
 
 
 WEIGHED = '<body name="b"><joint/><geom type="mesh" mesh="m"/></body>'

@@ -113,7 +113,7 @@ def test_files_that_are_to_be_downloaded_are_left_out() -> None:
     with pytest.warns(fw.ModelWarning, match="not supported, and left out: <include>"):
         assert fw.load(f'<sdf version="1.9">{world}</sdf>').nv == 6
     newer = sdf(link("a"), "1.13")
-    with pytest.warns(fw.ModelWarning, match=r"version '1\.13' is not supported, 1\.4 to 1\.12 are, read as 1\.12"):
+    with pytest.warns(fw.ModelWarning, match=r"version '1\.13' is not supported, 1\.2 to 1\.12 are, read as 1\.12"):
         assert fw.load(newer).nv == 6
 
 
@@ -156,3 +156,106 @@ def test_an_axis_that_is_missing_is_z() -> None:
         assert fw.read(text).joints[1].axis == (0.0, 0.0, 1.0)
     with pytest.raises(fw.ModelError, match="there is no <axis>; add it"):
         fw.read(text, unsupported="raise")
+
+
+TWO = link("a") + link("b") + HELD
+GEARED = TWO + joint("j", "a", "b") + link("c") + joint("k", "b", "c")
+QUATERNION = '<frame name="f"><pose rotation_format="quat_xyzw">1 0 0 0 0 0 0</pose></frame>'
+
+
+def gearbox(inside: str) -> str:
+    return GEARED + joint("g", "b", "c", kind="gearbox", more=inside)
+
+
+def mimic(leader: str, inside: str = "") -> str:
+    return GEARED.replace("</axis>", f'<mimic joint="{leader}">{inside}</mimic></axis>', 1)
+
+
+SPOILED = {  # contents of a model, degrees of freedom, words
+    "a type in capitals": (TWO + joint("j", "a", "b", kind="Revolute"), 1, ""),
+    "a universal joint of one axis": (
+        TWO + joint("j", "a", "b", kind="universal"),
+        2,
+        "joint 'j': there is no <axis2>, taken as perpendicular to <axis>",
+    ),
+    "a gearbox without a reference": (gearbox(""), 2, "<joint> has no <gearbox_reference_body>, left out"),
+    "a gearbox of an unknown body": (
+        gearbox("<gearbox_reference_body>x</gearbox_reference_body>"),
+        2,
+        "no frame 'x', left out",
+    ),
+    "a screw without a pitch": (
+        TWO + joint("j", "a", "b", kind="screw", more="<screw_thread_pitch>0</screw_thread_pitch>"),
+        1,
+        "joint 'j': its screw_thread_pitch is zero, taken as a hinge",
+    ),
+    "a mimic of an unknown joint": (
+        mimic("x"),
+        2,
+        "joint 'x', which does not exist or closes a loop, so it moves independently",
+    ),
+    "a mimic of itself": (mimic("j"), 2, "joints that mimic each other in a cycle: 'j', so 'j' moves independently"),
+    "a zero quaternion": (
+        TWO + joint("j", "a", "b") + QUATERNION,
+        1,
+        "frame 'f': the quaternion of its <pose> is zero, without",
+    ),
+    "an infinite mass": (
+        GEARED.replace("<mass>1<", "<mass>inf<", 1),
+        2,
+        "link 'a': 'mass' is inf, taken as a link without mass",
+    ),
+    "an empty mass": (GEARED.replace("<mass>1<", "<mass><"), 2, ""),
+    "an axis in an unknown frame": (
+        TWO + joint("j", "a", "b").replace("<xyz>", '<xyz expressed_in="q">'),
+        1,
+        "there is no frame 'q', so the axis is in the frame of the joint",
+    ),
+    "a limit that is not a number": (
+        TWO + joint("j", "a", "b", "<lower>nan</lower>"),
+        1,
+        "its lower is nan, taken as no limit",
+    ),
+    "an infinite damping": (
+        TWO + joint("j", "a", "b").replace("</axis>", "<dynamics><damping>inf</damping></dynamics></axis>"),
+        1,
+        "its damping is inf, left out",
+    ),
+}
+
+
+@pytest.mark.parametrize(("inside", "nv", "words"), SPOILED.values(), ids=SPOILED)
+def test_spoiled_elements_that_libsdformat_accepts_are_reported(inside: str, nv: int, words: str) -> None:
+    """Check files that `gz sdf --check` of libsdformat 12.3 calls valid (those with <mimic>, of SDF 1.11, as SDF 1.9)."""
+    text = sdf(inside, "1.11")
+    if not words:
+        assert fw.load(text, execution="interpreted").nv == nv
+        return
+    with pytest.warns(fw.ModelWarning) as told:
+        robot = fw.load(text, execution="interpreted")
+    assert robot.nv == nv and any(words in str(x.message) for x in told), [str(x.message) for x in told]
+    with pytest.raises(fw.ModelError):
+        fw.read(text, unsupported="raise")
+
+
+def test_the_axes_of_a_universal_joint_of_one_axis_are_perpendicular() -> None:
+    with pytest.warns(fw.ModelWarning, match="taken as perpendicular"):
+        d = fw.read(sdf(TWO + joint("j", "a", "b", axis="1 2 3", kind="universal")))
+    first, second = (j.axis for j in d.joints if j.type == "revolute")
+    assert np.dot(first, second) == pytest.approx(0.0, abs=1e-15) and np.linalg.norm(second) == pytest.approx(1.0)
+
+
+def test_the_first_of_several_worlds_counts() -> None:
+    world = "<world name='{0}'><model name='{0}m'>" + link("a") + "</model></world>"
+    text = f'<sdf version="1.9">{world.format("v")}{world.format("w")}</sdf>'
+    with pytest.warns(fw.ModelWarning, match="several worlds, or worlds and models: 'v', 'w', the first world counts"):
+        assert fw.read(text).name == "vm"
+    text = f'<sdf version="1.9"><model name="m">{link("b")}</model>{world.format("v")}</sdf>'
+    with pytest.warns(fw.ModelWarning, match="the first world counts"):
+        assert [b.name for b in fw.read(text).bodies] == ["a"]
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_versions_before_1_4_have_its_axes(version: str) -> None:
+    parts = link("a") + link("b", pose="0 0 0 0 0 1.5707963267948966") + HELD + joint("j", "a", "b", axis="1 0 0")
+    np.testing.assert_allclose(fw.read(sdf(parts, version)).joints[1].axis, (0.0, -1.0, 0.0), atol=1e-15)

@@ -526,7 +526,7 @@ def test_what_is_not_supported_may_be_left_out(inside: str) -> None:
 NOT_SDF = {
     '<robot name="r"/>': "no link",
     "<sdf/>": "no attribute 'version'",
-    '<sdf version="1.3"/>': "version '1.3' is not supported, 1.4 to 1.12 are; convert it",
+    '<sdf version="1.0"/>': "version '1.0' is not supported, 1.2 to 1.12 are",
     '<sdf version="1.13"/>': "version '1.13' is not supported",
     '<sdf version="new"/>': "version 'new' is not supported",
     '<sdf version="1.7"/>': "no link in it",

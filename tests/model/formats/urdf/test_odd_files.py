@@ -21,8 +21,10 @@ INERTIAL = f'<inertial><origin xyz="0.1 0 0.2"/><mass value="2"/>{WHOLE}</inerti
 LIMIT = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
 
 
-def hinge(name: str, child: str, inside: str = "", limit: str = LIMIT, axis: str = '<axis xyz="0 1 0"/>') -> str:
-    ends = f'<parent link="base"/><child link="{child}"/>'
+def hinge(
+    name: str, child: str, inside: str = "", limit: str = LIMIT, axis: str = '<axis xyz="0 1 0"/>', parent: str = "base"
+) -> str:
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
     return f'<joint name="{name}" type="revolute">{ends}<origin xyz="0 0 0.3"/>{axis}{limit}{inside}</joint>'
 
 
@@ -61,6 +63,29 @@ ODD = {
     "a macro with a namespace": (
         arm(beside="<xacro:foo/>", head='<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro">'),
         "foo> is not expanded",
+    ),
+    "entities that nothing uses": ('<!DOCTYPE robot [<!ENTITY e "1">]>' + arm(), "XML that defines entities (e)"),
+    "an unknown entity": (arm(beside='<x a="&nbsp;"/>'), "invalid characters"),
+    "a reference to no character": (arm(beside='<x a="&#1;&#xD800;"/>'), "invalid characters"),
+    "no blank between attributes": (arm(beside='<x a="1"b="2"/>'), "invalid characters"),
+    "two XML declarations": ('<?xml version="1.0"?><?xml version="1.0"?>' + arm(), "invalid XML declarations"),
+    "an XML declaration without a version": ('<?xml encoding="utf-8"?>' + arm(), "invalid XML declarations"),
+    # names and elements of this package
+    "a joint with an empty name": (arm().replace('joint name="j"', 'joint name=""'), "has an empty name, named 'joint1'"),
+    "a loop without a name": (arm(beside="<loop/>"), "loop number 1 has no name, left out"),
+    "a coupling without a name": (arm(beside="<coupling/>"), "coupling number 1 has no name, left out"),
+    "an actuator without a name": (arm(beside="<actuator/>"), "actuator number 1 has no name, left out"),
+    "a time step that is a word": (arm(beside='<simulation timestep="x"/>'), "'timestep' is not a number: 'x', left out"),
+    # the tree
+    "links in a cycle": (
+        arm(beside='<link name="a"/><link name="b"/>' + hinge("x", "a", parent="b") + hinge("y", "b", parent="a")),
+        "a cycle of joints through link 'a': 'x', 'y', and its links are left out",
+    ),
+    # passive forces
+    "a damping below zero": (arm(joint='<dynamics damping="-1"/>'), "joint 'j': the damping is negative (-1), taken as zero"),
+    "a stiffness that is a word": (
+        arm(joint='<dynamics damping="0" stiffness="x"/>'),
+        "'stiffness' is not a number: 'x', left",
     ),
     # elements that should be there once
     "two limits": (arm(joint=LIMIT.replace("-1", "-2")), "joint 'j': 2 <limit>"),
@@ -230,10 +255,11 @@ def test_pointers_of_git_lfs_are_meshes_that_are_not_there(tmp_path: Path) -> No
             fw.Simulation(robot, ground=True)
 
 
+@pytest.mark.parametrize("axis", ['<axis xyz="0 0 0"/>', "<axis/>"])
 @pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic", "planar"])
-def test_an_axis_of_length_zero_moves_nothing(kind: str) -> None:
+def test_an_axis_of_length_zero_moves_nothing(kind: str, axis: str) -> None:
     """Check that a plane without a normal is that of x and y, as in Pinocchio."""
-    text = arm().replace('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>').replace('type="revolute"', f'type="{kind}"')
+    text = arm().replace('<axis xyz="0 1 0"/>', axis).replace('type="revolute"', f'type="{kind}"')
     of_pinocchio(text)
     taken = "taken as z" if kind == "planar" else "taken as a fixed joint"
     with pytest.warns(fw.ModelWarning, match=f"joint 'j': the axis is zero, {taken}"):
@@ -260,3 +286,39 @@ def test_percent_signs_in_names_of_meshes_are_those_of_uris_unless_a_file_has_th
     assert fw.read(path).shapes[0].path == str(tmp_path / "my part.stl")
     (tmp_path / "my%20part.stl").write_bytes(MESH)
     assert fw.read(path).shapes[0].path == str(tmp_path / "my%20part.stl")
+
+
+def test_the_last_of_two_parents_counts() -> None:
+    """Check a link that two joints carry: Pinocchio hangs it on the second joint, twice."""
+    text = arm(beside=SECOND + hinge("m", "hand", parent="arm"))
+    theirs = of_pinocchio(text)
+    assert theirs.getFrameId("m") < theirs.nframes and theirs.parents[2] == 1
+    with pytest.warns(fw.ModelWarning, match="link 'hand' has two parents, by joints 'k' and 'm', 'k' is left out"):
+        joints = fw.read(text).joints
+    assert [(j.name, j.parent) for j in joints] == [("j", "base"), ("m", "arm")]
+    with pytest.raises(fw.ModelError, match="a URDF is a tree, so remove one"):
+        fw.read(text, unsupported="raise")
+
+
+def test_a_file_of_links_in_cycles_alone_is_refused() -> None:
+    cycle = '<link name="a"/><link name="b"/>' + hinge("x", "a", parent="b") + hinge("y", "b", parent="a")
+    with pytest.raises(ValueError, match="valid URDF"):
+        of_pinocchio(f"<robot name='r'>{cycle}</robot>")
+    with pytest.raises(fw.ModelError, match="a cycle of joints through link 'a': 'x', 'y'; remove one of them"):
+        fw.read(f"<robot name='r'>{cycle}</robot>")
+
+
+@pytest.mark.parametrize("key", ["effort", "velocity"])
+def test_a_negative_effort_or_velocity_is_no_limit(key: str) -> None:
+    text = arm(limit=LIMIT.replace(f'{key}="', f'{key}="-'))
+    with pytest.warns(fw.ModelWarning, match=rf"joint 'j': the {key} is negative \(-\d\), taken as no limit"):
+        assert getattr(fw.read(text).joints[0], key) == np.inf
+
+
+@pytest.mark.parametrize("ends", ['upper="1"', 'lower="-1"'])
+def test_one_limit_makes_the_other_zero_before_version_1_2(ends: str) -> None:
+    text = arm(limit=f'<limit {ends} effort="1" velocity="1"/>')
+    theirs, ours = of_pinocchio(text), fw.read(text).joints[0]
+    assert (ours.lower, ours.upper) == (theirs.lowerPositionLimit[0], theirs.upperPositionLimit[0])
+    newer = fw.read(text.replace("<robot", "<robot version='1.2'", 1)).joints[0]
+    assert np.isinf((newer.lower, newer.upper)).sum() == 1

@@ -328,12 +328,16 @@ def test_mimic_joints_follow_others(text: str, tmp_path: Path) -> None:
     assert d.couplings == () and dict(d.unused) == {"couplings": "mimic of /r/k, taken as independent"}
     with pytest.raises(fw.ModelError, match="</r/k>: it mimics another joint"):
         read(inside, tmp_path, mimic="refuse")
-    with pytest.raises(fw.ModelError, match=r"</r/k>: .* is infinite"):
-        read(inside.replace("= -2", "= inf").replace("= 2\n", "= inf\n"), tmp_path)
-    with pytest.raises(fw.ModelError, match="</r/ground>"):
-        read(inside.replace("Joint = </r/j>", "Joint = </r/ground>"), tmp_path)
-    with pytest.raises(fw.ModelError, match="</r/k>: it mimics </r/j>, and not both slide"):
-        read(inside.replace("PhysicsRevoluteJoint", "PhysicsPrismaticJoint", 1), tmp_path)
+    for spoiled, words in (
+        (inside.replace("mimicCoef1 = -2", "mimicCoef1 = inf").replace("gearing = 2", "gearing = inf"), "is infinite"),
+        (inside.replace("Joint = </r/j>", "Joint = </r/ground>"), "</r/ground>"),
+        (inside.replace("PhysicsRevoluteJoint", "PhysicsPrismaticJoint", 1), "it mimics </r/j>, and not both slide"),
+        (inside.replace("Joint = </r/j>", "Joint = </r/x>"), "</r/x>, and there is no such prim"),
+    ):
+        with pytest.raises(fw.ModelError, match=f"</r/k>: .*{words}"):
+            read(spoiled, tmp_path, unsupported="raise")
+        with pytest.warns(fw.ModelWarning, match=f"</r/k>: .*{words}.* so it moves independently"):
+            assert read(spoiled, tmp_path).couplings == ()
 
 
 def test_sites_are_frames(tmp_path: Path) -> None:
@@ -380,6 +384,26 @@ def test_what_cannot_be_is_refused_by_prim(inside: str, words: str, tmp_path: Pa
     with pytest.raises(fw.ModelError) as caught:
         read(inside, tmp_path, unsupported="raise")
     assert words in str(caught.value) and str(tmp_path / "robot.usda") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("inside", "words"),
+    [
+        (ARM + joint("Revolute", "j", "a", "nothing"), "</r/j>: physics:body1 is .*, so the joint is left out"),
+        (ARM + joint("Revolute", "j", "a", "b", 'uniform token physics:axis = "W"'), "axis is 'W', so the joint is left out"),
+        (ARM + joint("Revolute", "j", "a", "b", "quatf physics:localRot0 = (0, 0, 0, 0)"), "the joint is without a rotation"),
+        (ARM + joint("Revolute", "j", "a", "b", drive("angular", stiffness=-1), "PhysicsDriveAPI:angular"), "drive is left"),
+        (ARM + joint("Revolute", "j", "a", "b", 'string newton:armature = "1"'), "armature is 1, not a number, left out"),
+        (ARM + joint("Revolute", "j", "a", "b", "float newton:armature = nan"), "newton:armature is nan, left out"),
+        (body("a", mass="float physics:mass = -1"), "</r/a>: physics:mass is -1, taken as not known"),
+        (body("a", mass='string physics:mass = "2"'), "</r/a>: physics:mass is 2, not a number, taken as not known"),
+        (body("a", 'asset physics:centerOfMass = @a.png@', mass=""), "</r/a>: physics:centerOfMass is .*, left out"),
+        (body("a", mass="float2 physics:diagonalInertia = (1, 2)"), "physics:diagonalInertia is .*, left out"),
+    ],
+)  # fmt: skip
+def test_stages_that_usd_opens_are_read_and_errors_are_reported(inside: str, words: str, tmp_path: Path) -> None:
+    with pytest.warns(fw.ModelWarning, match=words):
+        assert len(read(inside, tmp_path).bodies) >= 1
 
 
 def test_units_and_axes_of_the_world_are_checked(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 from ...types import Camera, CameraMode, CameraSensor
+from ..unsupported import tolerate
 from ..urdf.notation import written
 from ..xml import Names
 from .geom_elements import place
@@ -14,7 +15,7 @@ from .mujoco_types import MjModel
 from .numbers import as_pose
 
 
-def read_cameras(model: MjModel, bodies: Sequence[str]) -> Iterator[Camera]:
+def read_cameras(model: MjModel, bodies: Sequence[str], source: str) -> Iterator[Camera]:
     """Yield all cameras, on bodies of these names.
 
     The compiled angles are in degrees, whatever the file's compiler setting.
@@ -27,6 +28,12 @@ def read_cameras(model: MjModel, bodies: Sequence[str]) -> Iterator[Camera]:
             mode = CameraMode.FIXED  # MuJoCo does the same
         orthographic = bool(model.cam_projection[k] if hasattr(model, "cam_projection") else model.cam_orthographic[k])
         extent = float(model.cam_fovy[k])
+        if extent <= 0.0:
+            name = model.camera(k).name or f"number {k}"
+            tolerate(
+                f"{source}: camera '{name}'", f"its fovy is {extent:g}", "give a positive angle", f"taken as {USUAL_FOVY:g}"
+            )
+            extent = USUAL_FOVY
         sensor, resolution = None, (int(model.cam_resolution[k][0]), int(model.cam_resolution[k][1]))
         width, height = map(float, model.cam_sensorsize[k])
         if width > 0.0 and height > 0.0:
@@ -46,6 +53,7 @@ def read_cameras(model: MjModel, bodies: Sequence[str]) -> Iterator[Camera]:
 
 
 MODES = tuple(CameraMode)  # in the order of MuJoCo's numbers
+USUAL_FOVY = 45.0  # [°] MuJoCo's default
 ONE_PIXEL = (1, 1)  # MuJoCo's default
 
 

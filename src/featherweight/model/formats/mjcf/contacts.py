@@ -18,6 +18,7 @@ from ...contact_rules import (
     NeighbourRule,
     Softness,
 )
+from ..unsupported import nonnegative
 from .mujoco_types import MjModel, Mujoco
 from .numbers import disabled
 from .softness import softness_of
@@ -50,7 +51,7 @@ def in_pairs(model: MjModel) -> set[int]:
     return {*map(int, model.pair_geom1), *map(int, model.pair_geom2)}
 
 
-def read_contact_pairs(mujoco: Mujoco, model: MjModel, shapes: Mapping[int, str]) -> tuple[ContactPair, ...]:
+def read_contact_pairs(mujoco: Mujoco, model: MjModel, shapes: Mapping[int, str], source: str) -> tuple[ContactPair, ...]:
     """Return the contact pairs of geoms that are shapes; `shapes` are the names of these by number."""
     pairs, over = [], overrides(mujoco, model)
     for k, (i, j) in enumerate(_pairs(model)):
@@ -61,7 +62,7 @@ def read_contact_pairs(mujoco: Mujoco, model: MjModel, shapes: Mapping[int, str]
             turning = over.turning if over else (float(model.pair_friction[k, 2]), float(model.pair_friction[k, 3]))
             adhesion, gap, condim = (
                 float(values_of(model, "pair_adhesion")[k, 0]),
-                float(model.pair_gap[k]),
+                nonnegative(float(model.pair_gap[k]), "gap", f"{source}: contact pair of '{shapes[i]}' and '{shapes[j]}'"),
                 int(model.pair_dim[k]),
             )
             names, seconds = (

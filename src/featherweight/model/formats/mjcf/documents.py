@@ -20,8 +20,8 @@ from ..geometry import find_mesh
 from ..packages import Packages
 from ..robot_source import RobotSource
 from ..unsupported import file_notes
-from ..xml import parse_xml, shortened
-from .text import Model, Origin, check_text
+from ..xml import drop_default_namespace, parse_xml, shortened
+from .text import Model, Origin, check_text, leave_out_idle_numbers
 
 NOWHERE = os.path.join(os.sep, "no folder")  # folder of text without a folder
 DEEPEST = 50  # most models that attach one another
@@ -67,6 +67,7 @@ class Documents:
             raise ModelError(f"{file.name}: the root element is <{root.tag[:60]}>; MuJoCo attaches MJCF and URDF files")
         _leave_out_flexes(root, origins)
         models = [self._attach(e, file, origins[e], chain) for e in root.iter("model") if kind == "mujoco"]
+        leave_out_idle_numbers(root, origins)
         copies = check_text(root, origins, models)
         (_place_assets if kind == "mujoco" else _place_meshes_of_urdf)(root, file, origins)
         path = os.path.join(file.folder or NOWHERE, f"text {len(self.texts) + 1} of a robot.xml")
@@ -129,6 +130,7 @@ def _leave_out_flexes(root: Element, origins: dict[Element, Origin]) -> None:
 def _parsed(name: str, text: str | bytes | None) -> tuple[Element, dict[Element, Origin]]:
     lines: dict[Element, int] = {}
     root = parse_xml(name, text, lines)
+    drop_default_namespace(root)
     return root, {element: Origin(name, line) for element, line in lines.items()}
 
 

@@ -222,7 +222,7 @@ class _Elements:
         actuators = self.forces.actuators(names, self.names)
         drives = {a: actuator.name for a, actuator in actuators.items()}
         shapes, geoms = read_shapes(self.mujoco, self.model, drawings, self.names, self.file)
-        cameras = tuple(read_cameras(self.model, self.names))
+        cameras = tuple(read_cameras(self.model, self.names, self.source))
         sensors = self._sensors(geoms, drives, [c.name for c in cameras], other_sensors)
         integrator = self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower()
         if integrator == "euler" and disabled(self.mujoco, self.model.opt, "EULERDAMP"):
@@ -257,7 +257,7 @@ class _Elements:
             actuators=tuple(actuators.values()),
             configurations=tuple(read_configurations(self.model, self.read_joints, actuators)),
             disabled_collisions=tuple(self._excluded()),
-            contact_pairs=read_contact_pairs(self.mujoco, self.model, geoms),
+            contact_pairs=read_contact_pairs(self.mujoco, self.model, geoms, self.source),
             neighbours=read_neighbour_rule(self.mujoco, self.model),
             timestep=float(self.model.opt.timestep),
             integrator=integrator,
@@ -310,8 +310,8 @@ class _Elements:
         forces = self.forces.passive(j, name)._asdict()
         if kind == kinds.mjJNT_FREE:
             if forces["armature"] != 0.0:
-                problem, remedy = "armature of a free joint is not supported", "set it to zero, write <freejoint/>"
-                self.unsupported.refuse(f"{self.source}: joint '{name}'", problem, remedy)
+                problem, remedy = "that of a free joint is not supported", "set it to zero, write <freejoint/>"
+                self.unsupported.refuse(f"{self.source}: armature of joint '{name}'", problem, remedy)
                 forces["armature"] = 0.0
             return Joint(name, JointType.FLOATING, parent, child, Pose(), **forces)
         limited = model.jnt_limited[j] and not disabled(self.mujoco, model.opt, "LIMIT")

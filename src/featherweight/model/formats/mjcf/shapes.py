@@ -22,6 +22,7 @@ from ...files import FETCH, MissingFile, is_pointer, read_regular, require_regul
 from ...types import Color, FluidCoefficients, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
 from ..geometry import Shapes, shapes_of_file
 from ..robot_source import RobotSource
+from ..unsupported import nonnegative
 from ..xml import Names, shortened
 from .contacts import in_pairs, overrides, values_of
 from .mujoco_types import MjModel, MjsGeom, MjsHField, MjsMesh, MjSpec, Mujoco
@@ -144,8 +145,11 @@ def _height_grid(mujoco: Mujoco, field: MjsHField, source: RobotSource) -> Heigh
     return HeightGrid(up * rows.T.astype(np.float64), (2.0 * x, 2.0 * y, down))
 
 
-def _content(mesh: MjsMesh, spec: MjSpec, source: RobotSource) -> bytes:
-    """Return the content of a mesh from which MuJoCo computes mass. Raises ModelError for a file that it cannot use."""
+def _content(mesh: MjsMesh | MjsHField, spec: MjSpec, source: RobotSource) -> bytes:
+    """Return the content of a mesh or height field from which MuJoCo computes mass.
+
+    Raises ModelError for a file that MuJoCo cannot use.
+    """
     where = f"{source}: mesh '{mesh.name}'"
     path = _found(mesh.file, where)
     if isinstance(path, MissingFile) or is_pointer(path):
@@ -171,7 +175,9 @@ def _found(name: str, where: str) -> str:
 def unusable_mesh(meshes: Sequence[MjsMesh], spec: MjSpec, source: RobotSource, problem: str) -> ModelError:
     """Return the error about bodies whose mass depends on meshes that MuJoCo cannot use."""
     names = {mesh.name for mesh in meshes}
-    owners = dict.fromkeys(f"'{geom.parent.name}'" for geom in spec.geoms if geom.meshname in names)
+    owners = dict.fromkeys(
+        f"'{geom.parent.name}'" if geom.parent.name else "without a name" for geom in spec.geoms if geom.meshname in names
+    )
     remedy = "supply the file, or give the body an <inertial>"
     if source.folder is None:
         remedy = f"the text lies in no folder, so pass folder=, {remedy}"
@@ -183,11 +189,13 @@ def _strip(mujoco: Mujoco, spec: MjSpec, source: RobotSource) -> None:
     spec.compiler.fusestatic = False  # all bodies of the file keep their names
     spec.compiler.discardvisual = False  # and all geoms remain
     file_types = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_HFIELD, mujoco.mjtGeom.mjGEOM_SDF)
-    needed, contents = set(), dict[str, bytes]()
+    needed, fields, contents = set(), set(), dict[str, bytes]()
     for geom in spec.geoms:
         geom.material = ""
         if geom.meshname and _carries_mass(mujoco, spec, geom):
             needed.add(geom.meshname)
+        elif geom.hfieldname and _carries_mass(mujoco, spec, geom):
+            fields.add(geom.hfieldname)
         elif geom.meshname or geom.type in file_types:
             geom.type, geom.size, geom.mass = mujoco.mjtGeom.mjGEOM_SPHERE, [1.0, 1.0, 1.0], 0.0
             geom.meshname = geom.hfieldname = ""
@@ -207,8 +215,13 @@ def _strip(mujoco: Mujoco, spec: MjSpec, source: RobotSource) -> None:
             spec.delete(mesh)
         elif mesh.file:
             contents[mesh.file] = _content(mesh, spec, source)
+    for field in list(spec.hfields):
+        if field.name not in fields:
+            spec.delete(field)
+        elif field.file:
+            contents[field.file] = _content(field, spec, source)
     spec.assets = contents
-    for elements in (spec.tuples, spec.skins, spec.materials, spec.textures, spec.hfields):
+    for elements in (spec.tuples, spec.skins, spec.materials, spec.textures):
         for element in list(elements):
             spec.delete(element)
 
@@ -274,7 +287,7 @@ def read_shapes(
             softness=over.softness if over else softness_of(model.geom_solref[i], model.geom_solimp[i], model.geom_solmix[i]),
             surface_velocity=_surface_velocity(velocities[i], as_pose(model.geom_pos[i], model.geom_quat[i]), form.placement),
             adhesion=float(adhesion[i, 0]),
-            gap=float(model.geom_gap[i]),
+            gap=nonnegative(float(model.geom_gap[i]), "gap", f"{source}: geom '{model.geom(i).name or i}'"),
             fluid=_fluid(model.geom_fluid[i]) if form.type in FITTED else None,
         )
     found = shapes_of_file(shapes.values(), unused, source.folder, source.packages)

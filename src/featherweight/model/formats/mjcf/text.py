@@ -14,6 +14,7 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from ...types import LARGEST, ModelError
+from ..unsupported import tolerate
 from ..xml import shortened
 
 PLACING = {"pos", "quat", "euler", "axisangle", "xyaxes", "zaxis", "axis", "range", "ref", "fromto", "size", "gravity"}
@@ -35,6 +36,8 @@ WORDS = {
     "texturedir",
 }  # fmt: skip
 """Attributes of names and other text, in which "nan" is a word."""
+
+IDLE = {"user", "noise", "magnetic", "rgba"}  # attributes that no computation of motions reads
 
 DRAWING = {"scale", "rgba"}  # elements of <visual> whose attributes are numbers named after what they scale or color
 NAN = re.compile(r"[+-]?nan(\(\w*\))?", re.IGNORECASE | re.ASCII)
@@ -84,6 +87,29 @@ class _Part:
     def copies(self, now: float) -> float:
         """Return the number of copies inside the part, which may not have ended yet."""
         return ((now if self.end is None else self.end) - self.before) / self.around
+
+
+def leave_out_idle_numbers(root: Element, origins: Mapping[Element, Origin]) -> None:
+    """Remove what no computation reads, and MuJoCo accepts, where it is not finite; keyframes are removed whole."""
+    for parent in list(root.iter()):
+        for element in list(parent):
+            drawn = parent.tag == "visual" or element.tag == "statistic"
+            where = f"{origins[element].file}: <{element.tag}> '{element.get('name', '')}'".removesuffix(" ''")
+            for key, text in list(element.attrib.items()):
+                numeric = (element.tag, key) == ("numeric", "data")
+                most = LARGEST if element.tag == "key" else math.inf
+                if not (drawn or key in IDLE or numeric or element.tag == "key") or (key in WORDS and not numeric):
+                    continue
+                if all(abs(x) <= most and math.isfinite(x) for x in _numbers(text)):
+                    continue
+                tolerate(where, f"'{key}' is '{shortened(text)}'", "give finite numbers", "left out")
+                if element.tag == "key":
+                    parent.remove(element)
+                    break
+                if numeric:
+                    element.set(key, "0")
+                else:
+                    del element.attrib[key]
 
 
 def check_text(root: Element, origins: Mapping[Element, Origin], models: Sequence[Model]) -> float:
@@ -150,10 +176,11 @@ def _check_sizes(place: _Place) -> None:
     if element.tag == "hfield" and (cells := _product(f"{element.get('nrow', '')} {element.get('ncol', '')}")) > CELLS:
         raise ModelError(f"{place.where}: {cells:.4g} cells are more than {CELLS:.4g}; make it coarser, or remove it")
     if element.tag == "size":
-        for key, text in element.attrib.items():
+        for key, text in list(element.attrib.items()):
             most = STACK if key == "nstack" else SIZES
             if key != "memory" and any(x > most for x in _numbers(text)):
-                raise ModelError(f"{place.where}: '{key}' is '{text}', more than {most}; remove it")
+                tolerate(place.where, f"'{key}' is '{text}', more than {most}", "remove it", "left out")
+                del element.attrib[key]
 
 
 def _count(element: Element) -> float:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
-from ...types import Vector, rotate
+from ...types import ModelError, Vector, rotate, transpose
 from ..robot_numbers import ordered_limits, unit_axis, unlimited
-from ..unsupported import nonnegative, tolerate
-from ..xml import only, read_limit, read_scalar, read_vector, required
+from ..unsupported import excuse, nonnegative, tolerate
+from ..urdf.loop_elements import along_z
+from ..xml import only, read_limit, read_scalar, read_vector
 from .elements import flag, with_values
 from .frame_graph import FrameGraph
 from .models import NamedElement
 
 UNBOUNDED = 1e16  # value for no limit until SDF 1.9
+NAN, INFINITE = re.compile("[+-]?nan", re.IGNORECASE), re.compile("[+-]?inf(inity)?", re.IGNORECASE)
 FORCES = {"damping": "damping", "friction": "dry_friction", "spring_stiffness": "stiffness", "spring_reference": "rest"}
 
 
@@ -39,7 +42,9 @@ def read_axis(joint: NamedElement, tag: str, child: str, frames: FrameGraph, ran
         tolerate(joint.where, "there is no <axis>", "add it", "taken as z")
         element = Element(tag)
     elif element is None:
-        element = required(joint.element, tag, joint.where)
+        x, y, z = read_axis(joint, "axis", child, frames).direction
+        tolerate(joint.where, "there is no <axis2>", "add it", "taken as perpendicular to <axis>")
+        return JointAxis(transpose(along_z((x, y, z)))[0], {}, None)
     where = f"{joint.where}: <{tag}>"
     direction = _direction(joint, element, child, frames, where)
     return JointAxis(direction, _numbers(element, ranged, where), only(element, "mimic", where))
@@ -61,7 +66,12 @@ def _direction(joint: NamedElement, element: Element, child: str, frames: FrameG
     axis = unit_axis(read_vector(with_values(element, where), "xyz", "0 0 1", where), element.tag, where)
     base = joint.frame
     if name := "" if xyz is None else xyz.get("expressed_in", "").strip():
-        base = joint.scope.absolute(name)
+        try:
+            frames.link(joint.scope.absolute(name), where)
+        except ModelError as error:
+            excuse(error, "so the axis is in the frame of the joint")
+        else:
+            base = joint.scope.absolute(name)
     elif flag(element, "use_parent_model_frame", False, where):
         base = joint.scope.frame
     return rotate(frames.pose(base, child, where).R, axis)
@@ -99,7 +109,11 @@ def _limits(axis: Element, ranged: bool, where: str) -> dict[str, Any]:
 
 def _limit(values: Element, key: str, default: float, where: str) -> float:
     """Return a number, or infinity, which SDF writes for no limit."""
-    return unlimited(read_limit(values, key, where), UNBOUNDED) if values.get(key, "") else default
+    text = values.get(key, "")
+    if NAN.fullmatch(text):
+        tolerate(where, f"its {key} is {text}", "give a number", "taken as no limit")
+        return default
+    return unlimited(read_limit(values, key, where), UNBOUNDED) if text else default
 
 
 def _forces(axis: Element, where: str) -> dict[str, Any]:
@@ -107,5 +121,11 @@ def _forces(axis: Element, where: str) -> dict[str, Any]:
     if dynamics is None:
         return {}
     values = with_values(dynamics, where)
-    numbers = {own: read_scalar(values, key, where) for key, own in FORCES.items() if values.get(key)}
+    numbers = {}
+    for key, own in FORCES.items():
+        text = values.get(key, "")
+        if NAN.fullmatch(text) or INFINITE.fullmatch(text):
+            tolerate(where, f"its {key} is {text}", "give a finite number", "left out")
+        elif text:
+            numbers[own] = read_scalar(values, key, where)
     return {own: x if own == "rest" else nonnegative(x, own.replace("_", " "), where) for own, x in numbers.items()}

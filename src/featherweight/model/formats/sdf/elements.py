@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 
 from ...types import ModelError, Pose
 from ..robot_numbers import rotation_by_angles, rotation_by_quaternion
+from ..unsupported import tolerate
 from ..xml import only, parse_numbers
 
 FLAGS = {"1": True, "true": True, "0": False, "false": False}
@@ -17,10 +18,10 @@ def with_values(element: Element, where: str) -> Element:
     flat, seen = Element(element.tag, element.attrib), set[str]()
     for child in element:
         if len(child) == 0 and child.tag not in seen:
-            if text_of(child):
-                only(element, child.tag, where)
             seen.add(child.tag)
-            flat.set(child.tag, text_of(child))
+            if text := text_of(child):  # an empty element has the default, as in libsdformat
+                only(element, child.tag, where)
+                flat.set(child.tag, text)
     return flat
 
 
@@ -45,6 +46,9 @@ def raw_pose(element: Element | None, where: str) -> Pose:
     form = element.get("rotation_format", "euler_rpy")
     if form == "quat_xyzw":
         x, y, z, *quaternion = parse_numbers(text, 7, "pose", where)
+        if not any(quaternion):
+            tolerate(where, "the quaternion of its <pose> is zero", "give it a direction", "without a rotation")
+            return Pose(p=(x, y, z))
         return Pose(rotation_by_quaternion(quaternion, f"{where}: <pose>"), (x, y, z))
     if form != "euler_rpy":
         raise ModelError(f"{where}: <pose> has the rotation_format '{form}'; use euler_rpy or quat_xyzw")

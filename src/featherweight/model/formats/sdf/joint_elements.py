@@ -27,8 +27,8 @@ from ...types import (
     dot,
     rotate,
 )
-from ..unsupported import INDEPENDENT, REFUSE, Unsupported
-from ..urdf.couplings import CONSTANT, Equation, JointMarks, exact, joints_above, refuse_circles, solve_couplings
+from ..unsupported import INDEPENDENT, REFUSE, Unsupported, excuse
+from ..urdf.couplings import CONSTANT, Equation, JointMarks, break_circles, exact, joints_above, solve_couplings
 from ..urdf.loop_elements import loop_turns
 from ..xml import Names, attribute, read_scalar, required
 from .axis_elements import JointAxis, has_numbers, has_range, read_axis, says_more
@@ -102,17 +102,26 @@ class Mechanism:
             else:
                 self._add_joint(e)
         for part, name, element in self._mimics:
-            self._add_mimic(part, name, element)
+            if self.mimic == REFUSE:
+                remedy = 'load with mimic="follow", or with mimic="independent" to make the joint independent'
+                raise ModelError(f"{part.where}: it mimics another joint; {remedy}")
+            try:
+                self._add_mimic(part, name, element)
+            except ModelError as error:
+                excuse(error, "so it moves independently")
         for e in ends:
             if e.kind == GEARBOX:
-                self._add_gearbox(e)
+                try:
+                    self._add_gearbox(e)
+                except ModelError as error:
+                    excuse(error, "left out")
 
     def couplings(self, source: str) -> tuple[Coupling, ...]:
-        refuse_circles(self._equations, source)
+        break_circles(self._equations, source)
         return solve_couplings([*self._equations.values(), *self._gears], JointMarks({}, (), ()))
 
     def _ends(self, part: NamedElement) -> JointEnds:
-        kind = attribute(part.element, "type", part.where)
+        kind = attribute(part.element, "type", part.where).lower()  # as in libsdformat
         if kind not in KINDS:
             raise ModelError(f"{part.where}: unknown type '{kind}'; use one of {', '.join(KINDS)}")
         names = [text_of(required(part.element, role, part.where)) for role in ("parent", "child")]
@@ -121,6 +130,12 @@ class Mechanism:
             raise ModelError(f"{part.where}: its child is the world; exchange parent and child, and reverse its axis")
         if parent == child:
             raise ModelError(f"{part.where}: it connects link '{child}' to itself; correct its parent or its child")
+        if kind == "screw":
+            try:
+                _pitch(part)
+            except ModelError as error:
+                excuse(error, "taken as a hinge")
+                kind = "revolute"
         return JointEnds(part, kind, parent, child)
 
     # --- the tree
@@ -219,27 +234,15 @@ class Mechanism:
     # --- couplings
 
     def _add_thread(self, e: JointEnds, names: list[str]) -> None:
-        """Add the coupling of a screw: a turn slides by the pitch. The older thread_pitch is turns per length, left-handed."""
-        values = with_values(e.part.element, e.part.where)
-        pitch = 1.0
-        if "screw_thread_pitch" in values.attrib:
-            pitch = read_scalar(values, "screw_thread_pitch", e.part.where)
-        elif "thread_pitch" in values.attrib:
-            turn = read_scalar(values, "thread_pitch", e.part.where)
-            if abs(turn) < 1.0 / LARGEST:
-                raise ModelError(f"{e.part.where}: its thread_pitch is {f'{turn:g}' if turn else 'zero'}; correct it")
-            pitch = -2.0 * math.pi / turn
+        """Add the coupling of a screw: a turn slides by the pitch."""
         slide, screw = names
-        row = {slide: Fraction(-1), screw: exact(pitch / (2.0 * math.pi))}
+        row = {slide: Fraction(-1), screw: exact(_pitch(e.part) / (2.0 * math.pi))}
         self._gears.append(
             Equation(e.part.name, e.part.where, {k: x for k, x in row.items() if x}, (screw,), (slide,), mimic=True)
         )
 
     def _add_mimic(self, part: NamedElement, name: str, element: Element) -> None:
         """Add a coupling: follower = multiplier × (leader - reference) + offset."""
-        if self.mimic == REFUSE:
-            remedy = 'load with mimic="follow", or with mimic="independent" to make the joint independent'
-            raise ModelError(f"{part.where}: it mimics another joint; {remedy}")
         if self.mimic == INDEPENDENT:
             self.independent.append(name)
             return
@@ -301,6 +304,18 @@ class Mechanism:
         while body not in self.frames:
             body = next(j.child for j in self.joints if j.parent == body)
         return body
+
+
+def _pitch(part: NamedElement) -> float:
+    """Return the length per turn of a screw. The older thread_pitch is turns per length, left-handed."""
+    values = with_values(part.element, part.where)
+    keys = [key for key in ("screw_thread_pitch", "thread_pitch") if key in values.attrib]
+    if not keys:
+        return 1.0
+    pitch = read_scalar(values, keys[0], part.where)
+    if abs(pitch) < 1.0 / LARGEST:
+        raise ModelError(f"{part.where}: its {keys[0]} is {f'{pitch:g}' if pitch else 'zero'}; correct it")
+    return pitch if keys[0] == "screw_thread_pitch" else -2.0 * math.pi / pitch
 
 
 def _closing(ends: list[JointEnds], static: set[str]) -> set[str]:

@@ -20,7 +20,8 @@ from .elements import FLAGS, base_of, flag, raw_pose, text_of
 from .frame_graph import GROUND, FrameGraph, PlacedFrame
 from .includes import NEWEST, find_include, version_of
 
-OLDEST = (1, 4)
+OLDEST = (1, 2)
+AXES_IN_MODEL = (1, 4)  # newest version whose axes are in the frame of the model
 MOST_INCLUDES = 1000  # a small file can include millions
 DEEPEST = 50  # greatest depth of nested models
 OVERRIDING = ("pose", "static")  # elements of <include> that replace those of the model
@@ -74,7 +75,8 @@ class Models:
         root = _sdf_element(file)
         self.elements.append(root)
         self.world = _world(root, file)
-        inside, scope, models = root if self.world is None else self.world, Scope("", GROUND, file), root.findall("model")
+        inside, scope = root if self.world is None else self.world, Scope("", GROUND, file)
+        models = root.findall("model") if self.world is None else []
         self.name = inside.get("name") or file.stem
         if len(models) == 1:
             self.name = models[0].get("name") or file.stem
@@ -244,21 +246,20 @@ def _sdf_element(file: RobotSource) -> Element:
     if root.tag != "sdf":
         raise ModelError(f"{file.name}: the root element is <{root.tag[:60]}>, not <sdf>; give an SDF file")
     where = f"{file.name}: <sdf>"
-    written = attribute(root, "version", where)
+    written = root.get("version", "") if "version" in root.attrib else attribute(root, "version", where)
     version = version_of(written)
-    if version[:1] == (1,) and version > NEWEST:
-        problem = f"version '{shortened(written)}' is not supported, 1.4 to 1.12 are"
+    if (version[:1] >= (1,) and version > NEWEST) or not written.strip():
+        problem = f"version '{shortened(written)}' is not supported, 1.2 to 1.12 are"
         tolerate(where, problem, "write it as SDF 1.12", "read as 1.12")
     elif not OLDEST <= version <= NEWEST:
-        remedy = "convert it, for example by `gz sdf -p`" if version < OLDEST else "write it as SDF 1.12"
-        raise ModelError(f"{where}: version '{shortened(written)}' is not supported, 1.4 to 1.12 are; {remedy}")
-    if version == OLDEST:
+        raise ModelError(f"{where}: version '{shortened(written)}' is not supported, 1.2 to 1.12 are; write it as SDF 1.12")
+    if version <= AXES_IN_MODEL:
         _convert_axes(root)
     return root
 
 
 def _convert_axes(root: Element) -> None:
-    """Convert axes of SDF 1.4, which are in the frame of the model, to those of later versions, as libsdformat does."""
+    """Convert axes of SDF until 1.4, which are in the frame of the model, to those of later versions, as libsdformat does."""
     for tag in ("axis", "axis2"):
         for axis in root.iterfind(f".//joint/{tag}"):
             if axis.find("use_parent_model_frame") is None:
@@ -266,11 +267,12 @@ def _convert_axes(root: Element) -> None:
 
 
 def _world(root: Element, file: RobotSource) -> Element | None:
-    """Return the world of a file that has no models outside of it."""
+    """Return the world of a file, the first of several; None for a file of a model without a world."""
     worlds = root.findall("world")
     if root.find("model") is not None and not worlds:
         return None
     if len(worlds) > 1 or root.find("model") is not None:
         names = ", ".join(f"'{e.get('name', '')}'" for e in root if e.tag in ("world", "model"))
-        raise ModelError(f"{file.name}: several worlds, or worlds and models: {names}; keep one world, or models")
+        problem = f"several worlds, or worlds and models: {names}"
+        tolerate(file.name, problem, "keep one world, or models", "the first world counts")
     return worlds[0] if worlds else None

@@ -97,7 +97,7 @@ def moves(joint: Joint) -> bool:
 
 def coupling_equations(robot: Element, paths: Paths, source: str) -> list[Equation]:
     """Return one equation for each <coupling> between links."""
-    elements = named(robot, "coupling", source).items()
+    elements = named(robot, "coupling", source, own=True).items()
     return [_coupling(name, element, paths, source) for name, element in elements if element.find("term") is None]
 
 
@@ -120,7 +120,7 @@ def _coupling(name: str, element: Element, paths: Paths, source: str) -> Equatio
 def written_couplings(robot: Element, joints: Iterable[Joint], source: str) -> list[Coupling]:
     """Return the coupling of each <coupling> with <term>s, which gives the follower and its leaders explicitly."""
     by_name = {joint.name: joint for joint in joints}
-    elements = named(robot, "coupling", source).items()
+    elements = named(robot, "coupling", source, own=True).items()
     return [_written(name, element, by_name, source) for name, element in elements if element.find("term") is not None]
 
 
@@ -163,7 +163,7 @@ def held_followers(robot: Element, joints: Iterable[Joint], source: str) -> tupl
 
 
 def mimic_equations(robot: Element, joints: Iterable[Joint], source: str) -> list[Equation]:
-    """Return one equation for each <mimic> of a moving joint. Raises ModelError for a joint that follows itself indirectly."""
+    """Return one equation for each <mimic> of a moving joint. A joint that follows itself indirectly moves independently."""
     by_name = {joint.name: joint for joint in joints}
     equations: dict[str, Equation] = {}
     for name, element in named(robot, "joint", source).items():
@@ -174,14 +174,8 @@ def mimic_equations(robot: Element, joints: Iterable[Joint], source: str) -> lis
                 equations[name] = _mimic(by_name[name], mimic, by_name, where)
             except ModelError as error:
                 excuse(error, "so it moves independently")
-    while True:
-        try:
-            refuse_circles(equations, source)
-        except MimicCycle as error:
-            excuse(error, f"so '{error.joint}' moves independently")
-            del equations[error.joint]
-        else:
-            return list(equations.values())
+    break_circles(equations, source)
+    return list(equations.values())
 
 
 def _mimic(joint: Joint, mimic: Element, by_name: Mapping[str, Joint], where: str) -> Equation:
@@ -197,8 +191,19 @@ def _mimic(joint: Joint, mimic: Element, by_name: Mapping[str, Joint], where: st
     return Equation(joint.name, where, {key: x for key, x in sum_of if x}, (leader,), (joint.name,), mimic=True)
 
 
-def refuse_circles(equations: Mapping[str, Equation], source: str) -> None:
-    """Raise ModelError for joints that follow themselves; each equation makes the joint of its name follow one other."""
+def break_circles(equations: dict[str, Equation], source: str) -> None:
+    """Remove equations by which joints follow themselves; each makes the joint of its name follow one other."""
+    while True:
+        try:
+            _refuse_circles(equations, source)
+        except MimicCycle as error:
+            excuse(error, f"so '{error.joint}' moves independently")
+            del equations[error.joint]
+        else:
+            return
+
+
+def _refuse_circles(equations: Mapping[str, Equation], source: str) -> None:
     for name in equations:
         path = [name]
         while (leader := equations[path[-1]].leaders[0]) in equations:

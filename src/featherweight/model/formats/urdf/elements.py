@@ -8,25 +8,17 @@ from ...types import ModelError, Pose, Vector
 from ..robot_numbers import rotation_by_angles, rotation_by_quaternion, unit_axis
 from ..robot_source import RobotSource
 from ..unsupported import excuse, tolerate
-from ..xml import only, parse_numbers, read_vector
+from ..xml import drop_default_namespace, only, parse_numbers, read_vector
 
 
 def robot_element(source: RobotSource) -> Element:
     """Return the <robot> of a URDF file."""
     robot = source.root
-    _drop_default_namespace(robot)
+    drop_default_namespace(robot)
     if robot.tag != "robot":
         problem = f"the root element is <{robot.tag}>, not <robot>, so that this is not a URDF file"
         raise ModelError(f"{source.name}: {problem}; give the file the suffix of its format (.xml for MJCF), or give its text")
     return robot
-
-
-def _drop_default_namespace(robot: Element) -> None:
-    if not robot.tag.startswith("{"):
-        return
-    prefix = robot.tag[: robot.tag.index("}") + 1]
-    for element in robot.iter():
-        element.tag = element.tag.removeprefix(prefix)
 
 
 # --- poses
@@ -51,7 +43,7 @@ def read_origin(element: Element, where: str) -> Pose:
 
 
 def read_axis(joint: Element, where: str, tag: str = "axis") -> Vector:
-    """Return the unit vector in <axis>; x without one."""
+    """Return the unit vector in <axis>; x without one. An <axis> without `xyz` is zero, as in urdfdom."""
     element = only(joint, tag, where)
-    xyz = (1.0, 0.0, 0.0) if element is None else read_vector(element, "xyz", "1 0 0", where)
+    xyz = (1.0, 0.0, 0.0) if element is None else read_vector(element, "xyz", "0 0 0", where)
     return unit_axis(xyz, tag, where)

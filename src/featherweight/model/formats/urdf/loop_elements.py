@@ -51,7 +51,7 @@ def read_constraints(robot: Element, joints: Sequence[Joint], source: str, mimic
     paths = Paths(named(robot, "link", source), joints)
     loops: list[Loop] = []
     looped: set[str] = set()
-    for name, element in named(robot, "loop", source).items():
+    for name, element in named(robot, "loop", source, own=True).items():
         where = f"{source}: loop '{name}'"
         looped.update(joint.name for path in paths.between(element, where) for joint in path)
         loops.append(_loop(name, element, paths, where))

@@ -17,8 +17,8 @@ from ...description import Description
 from ...types import LARGEST, Actuator, Body, Inertia, Joint, JointType, ModelError
 from ..robot_numbers import ZeroVectorError, inertia_at, ordered_limits, unused_inertias
 from ..robot_source import RobotSource
-from ..unsupported import FOLLOW, INDEPENDENT, REFUSE, excuse, tolerate, unused_integrator
-from ..xml import attribute, counted, named, only, read_limit, read_scalar, read_tuple, required, shortened
+from ..unsupported import FOLLOW, INDEPENDENT, REFUSE, excuse, nonnegative, tolerate, unused_integrator
+from ..xml import Names, attribute, counted, named, only, read_limit, read_scalar, read_tuple, required, shortened
 from .couplings import held_followers
 from .elements import read_axis, read_origin, robot_element
 from .loop_elements import read_constraints
@@ -30,6 +30,7 @@ WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, Join
 WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
 DYNAMICS = {"damping": "damping", "friction": "dry_friction", "armature": "armature", "stiffness": "stiffness"}
 """Attributes that must not be negative, and the fields of `Joint` that have them."""
+OWN_DYNAMICS = ("armature", "stiffness")  # attributes of this package, which urdfdom ignores
 RATES = {"acceleration", "deceleration", "jerk"}  # unused attributes of <limit> in URDF 1.2
 VERSIONS = ("1.0", "1.1", "1.2")
 XACRO = "xacro"  # in the tags of elements that xacro expands
@@ -40,11 +41,12 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     """Read a URDF file, in SI units. The only option is `mimic`; its default is "follow".
 
     Bodies and joints keep the file's order, including fixed joints. Inertias are about the centre of mass in link axes. In
-    addition to the joint types of URDF, `spherical` (or `ball`) is supported. A missing lower or upper limit is infinite, and
-    so is a missing effort or velocity, or ±1e30. Damping and friction are those of <dynamics>; armature, stiffness and rest
-    (of a spring) are additional attributes of this package. Each <visual> and each <collision> becomes a shape; `find_mesh`
-    searches for its mesh file, which need not exist. Joints that follow others by `<mimic>` become couplings; with
-    `mimic="independent"` they move independently, and with `mimic="refuse"` they raise an error.
+    addition to the joint types of URDF, `spherical` (or `ball`) is supported. Without a lower and an upper limit both are
+    infinite; one alone makes the other zero before URDF 1.2. A missing effort or velocity is infinite, and so is ±1e30.
+    Damping and friction are those of <dynamics>; armature, stiffness and rest (of a spring) are additional attributes of
+    this package. Each <visual> and each <collision> becomes a shape; `find_mesh` searches for its mesh file, which need not
+    exist. Joints that follow others by `<mimic>` become couplings; with `mimic="independent"` they move independently, and
+    with `mimic="refuse"` they raise an error.
 
     Loops and gears are written as
 
@@ -84,19 +86,26 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
 def _read(file: RobotSource, robot: Element, mimic: str) -> Description:
     source = file.name
     links = named(robot, "link", source)
+    _name_joints(robot, source)
+    _complete_limits(robot)
     joint_elements = named(robot, "joint", source)
     if not links:
         raise ModelError(f"{source}: the robot has no link; give it at least one <link name=...>")
     bodies = tuple(Body(name, _inertia(link, f"{source}: link '{name}'")) for name, link in links.items())
     joints = tuple(_joint(name, joint, f"{source}: joint '{name}'") for name, joint in joint_elements.items())
-    _require_one_tree(list(links), joints, source)
+    joints = _one_parent(joints, source)
+    if left_out := _require_one_tree(list(links), joints, source):
+        bodies = tuple(body for body in bodies if body.name not in left_out)
+        joints = tuple(joint for joint in joints if joint.child not in left_out)
+        links = {name: link for name, link in links.items() if name not in left_out}
+    for element in [e for e in robot.findall("joint") if e.get("name") not in {joint.name for joint in joints}]:
+        robot.remove(element)
     if mimic == FOLLOW:
         joints = held_followers(robot, joints, source)
     closing = read_constraints(robot, joints, source, mimic == FOLLOW)
     shapes = read_shapes(robot, links, file)
     simulation = only(robot, "simulation", source)
     integrator = None if simulation is None else simulation.get("integrator")
-    timed = simulation is not None and "timestep" in simulation.attrib
     return Description(
         robot.get("name") or file.stem,
         source,
@@ -109,9 +118,17 @@ def _read(file: RobotSource, robot: Element, mimic: str) -> Description:
         dependent=closing.dependent,
         shapes=shapes.shapes,
         actuators=read_actuators(robot, joints, source),
-        timestep=read_scalar(simulation, "timestep", f"{source}: <simulation>") if simulation is not None and timed else None,
+        timestep=None if simulation is None else _timestep(simulation, f"{source}: <simulation>"),
         integrator=integrator,
     )
+
+
+def _timestep(simulation: Element, where: str) -> float | None:
+    try:
+        return read_scalar(simulation, "timestep", where) if "timestep" in simulation.attrib else None
+    except ModelError as error:
+        excuse(error, "left out")
+        return None
 
 
 def _refuse_mimics(robot: Element, source: str, mimic: str) -> None:
@@ -147,6 +164,26 @@ def _inertia(link: Element, where: str) -> Inertia:
 # --- joints
 
 
+def _name_joints(robot: Element, source: str) -> None:
+    """Give a name to joints whose name is empty, which urdfdom accepts."""
+    elements = robot.findall("joint")
+    names = Names(element.get("name", "") for element in elements)
+    for number, element in enumerate(elements, start=1):
+        if element.get("name") == "":
+            name = names.new(f"joint{number}")
+            tolerate(source, f"joint number {number} has an empty name", "give it one", f"named '{name}'")
+            element.set("name", name)
+
+
+def _complete_limits(robot: Element) -> None:
+    """Give limits of URDF 1.0 and 1.1 with one end the other, which is zero."""
+    if robot.get("version", VERSIONS[0]).strip() in VERSIONS[2:]:
+        return
+    for limit in robot.iterfind("joint/limit"):
+        if ("lower" in limit.attrib) != ("upper" in limit.attrib):
+            limit.set("upper" if "lower" in limit.attrib else "lower", "0")
+
+
 def _joint(name: str, element: Element, where: str) -> Joint:
     written = attribute(element, "type", where)
     if written not in JOINT_TYPES:
@@ -166,7 +203,12 @@ def _joint(name: str, element: Element, where: str) -> Joint:
     lower, upper = _limits(element, where) if kind in WITH_LIMITS else (joint.lower, joint.upper)
     dynamics: dict[str, Any] = {field: _nonnegative(element, "dynamics", key, 0.0, where) for key, field in DYNAMICS.items()}
     springs = only(element, "dynamics", where)
-    rest = read_scalar(springs, "rest", where) if springs is not None and "rest" in springs.attrib else joint.rest
+    rest = joint.rest
+    if springs is not None and "rest" in springs.attrib:
+        try:
+            rest = read_scalar(springs, "rest", where)
+        except ModelError as error:
+            excuse(error, "left out")
     most: dict[str, Any] = {
         key: _nonnegative(element, "limit", key, math.inf, where, read_limit) for key in ("effort", "velocity")
     }
@@ -188,17 +230,37 @@ def _nonnegative(
     element = only(joint, tag, where)
     if element is None or key not in element.attrib:
         return default
-    value = read(element, key, where)
-    if value < 0.0:
-        raise ModelError(f"{where}: the {key} is negative ({value:g}); correct it")
-    return value
+    if tag == "limit" and element.get(key, "").strip().startswith("-"):
+        tolerate(where, f"the {key} is negative ({element.get(key)})", "correct it", "taken as no limit")
+        return default
+    try:
+        value = read(element, key, where)
+    except ModelError as error:
+        if key not in OWN_DYNAMICS:
+            raise
+        excuse(error, "left out")
+        return default
+    return nonnegative(value, key, where)
 
 
 # --- the tree
 
 
-def _require_one_tree(links: list[str], joints: Iterable[Joint], source: str) -> None:
-    """Raise ModelError unless every joint connects two links of the file and all links form one tree."""
+def _one_parent(joints: Iterable[Joint], source: str) -> tuple[Joint, ...]:
+    """Return the joints with the last one of each child, which is its parent in urdfdom: <loop> elements close loops."""
+    last = {joint.child: joint for joint in joints}
+    for joint in joints:
+        if last[joint.child] is not joint:
+            problem = f"link '{joint.child}' has two parents, by joints '{joint.name}' and '{last[joint.child].name}'"
+            tolerate(source, problem, "a URDF is a tree, so remove one of the joints", f"'{joint.name}' is left out")
+    return tuple(joint for joint in joints if last[joint.child] is joint)
+
+
+def _require_one_tree(links: list[str], joints: Iterable[Joint], source: str) -> set[str]:
+    """Return the links that no path of joints connects to the root, which urdfdom ignores.
+
+    Raises ModelError unless every joint connects two links of the file and all other links form one tree.
+    """
     inward: dict[str | None, Joint] = {}
     known: set[str | None] = {*links}
     for joint in joints:
@@ -206,32 +268,40 @@ def _require_one_tree(links: list[str], joints: Iterable[Joint], source: str) ->
         for role, link in (("parent", joint.parent), ("child", joint.child)):
             if link not in known:
                 raise ModelError(f"{where}: its {role} link '{link}' is not defined; define it or correct the name")
-        if joint.child in inward:
-            first = inward[joint.child].name
-            raise ModelError(
-                f"{source}: link '{joint.child}' has two parents, by joints '{first}' and '{joint.name}'; "
-                "a URDF is a tree, so remove one of the joints"
-            )
         inward[joint.child] = joint
     roots = [link for link in links if link not in inward]
     if len(roots) > 1:
         shown = ", ".join(f"'{root}'" for root in roots)
         raise ModelError(f"{source}: {len(roots)} links have no parent: {shown}; join all but one to the others")
-    _refuse_cycle(links, inward, source)
+    return _in_cycles(links, inward, source, bool(roots))
 
 
-def _refuse_cycle(links: Iterable[str | None], inward: Mapping[str | None, Joint], source: str) -> None:
+def _in_cycles(links: Iterable[str], inward: Mapping[str | None, Joint], source: str, rooted_somewhere: bool) -> set[str]:
+    """Return the links in cycles of joints, and those that hang on them. Raises ModelError if no link is outside."""
     rooted: set[str | None] = set()
-    for link in links:
+    left_out: set[str] = set()
+    for start in links:
+        link: str | None = start
         path: dict[str | None, None] = {}  # a dict keeps the order and has a fast lookup
         while link not in rooted and link in inward:
+            if link in left_out:
+                break
             if link in path:
                 members = list(path)
                 cycle = ", ".join(f"'{inward[member].name}'" for member in members[members.index(link) :])
-                raise ModelError(f"{source}: a cycle of joints through link '{link}': {cycle}; remove one of them")
+                error = ModelError(f"{source}: a cycle of joints through link '{link}': {cycle}; remove one of them")
+                if not rooted_somewhere:
+                    raise error
+                excuse(error, "and its links are left out")
+                left_out.update(x for x in members if x is not None)
+                break
             path[link] = None
             link = inward[link].parent
-        rooted.update(path)
+        if link in left_out:
+            left_out.update(x for x in path if x is not None)
+        else:
+            rooted.update(path)
+    return left_out
 
 
 # --- unused elements
@@ -285,7 +355,7 @@ UNBOUNDED = (-math.inf, math.inf)
 def read_actuators(robot: Element, joints: Iterable[Joint], source: str) -> tuple[Actuator, ...]:
     """Return one actuator for each <actuator> element, which is specific to this package, in the file's order."""
     degrees = {joint.name: joint.type.nv for joint in joints}
-    elements = named(robot, "actuator", source).items()
+    elements = named(robot, "actuator", source, own=True).items()
     return tuple(_actuator(name, element, degrees, f"{source}: actuator '{name}'") for name, element in elements)
 
 

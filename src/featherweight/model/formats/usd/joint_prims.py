@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...types import Actuator, ModelError, Pose, Vector, scale
 from ..robot_numbers import ordered_limits, rotation_by_quaternion, unlimited
-from ..unsupported import nonnegative, tolerate
+from ..unsupported import excuse, nonnegative, tolerate
 from .schemas import UsdPhysics
 from .stage import AXES, DEGREE, Affine, Prim, UsdStage, path_of
 
@@ -50,6 +50,14 @@ def read_joint(stage: UsdStage, prim: Prim) -> JointPrim | None:
     if prim.IsA(UsdPhysics.DistanceJoint) or "distance" in _instances(prim, "PhysicsLimitAPI"):
         stage.unsupported.refuse(where, "limits of the distance of bodies are not supported", "disable the joint")
         return None
+    try:
+        return _read_joint(stage, prim, where)
+    except ModelError as error:
+        excuse(error, "so the joint is left out")
+        return None
+
+
+def _read_joint(stage: UsdStage, prim: Prim, where: str) -> JointPrim | None:
     targets = [stage.target(prim, f"physics:body{k}") for k in (0, 1)]
     ends = tuple(None if t is None else stage.body_name(t) for t in targets)
     if ends[0] == ends[1]:
@@ -70,7 +78,12 @@ def _frame(stage: UsdStage, prim: Prim, k: int, target: Prim | None, where: str)
         raise ModelError(f"{where}: the axes of its body{k} are sheared or mirrored; name the body itself")
     pose, scales = split
     x, y, z = stage.value(prim, f"physics:localPos{k}", (0.0, 0.0, 0.0))
-    turn = rotation_by_quaternion(stage.value(prim, f"physics:localRot{k}", (0.0, 0.0, 0.0, 1.0)), where)
+    quaternion = stage.value(prim, f"physics:localRot{k}", (0.0, 0.0, 0.0, 1.0))
+    try:
+        turn = rotation_by_quaternion(quaternion, where)
+    except ModelError as error:
+        excuse(error, "so the joint is without a rotation")
+        turn = Pose().R
     return pose @ Pose(turn, scale(stage.meter, (x * scales[0], y * scales[1], z * scales[2])))
 
 
@@ -131,9 +144,15 @@ def passive_numbers(stage: UsdStage, joint: JointPrim, freedom: Freedom) -> dict
     found: dict[str, float] = {}
     for key, (unit, attributes) in names.items():
         for attribute in attributes:
-            if (x := stage.value(prim, attribute, like=0.0)) is not None:
+            try:
+                x = stage.value(prim, attribute, like=0.0)
+            except ModelError as error:
+                excuse(error, "left out")
+                continue
+            if x is not None:
                 if math.isnan(x):
-                    raise ModelError(f"{joint.where}: {attribute} is {x:g}; give a number that is not negative")
+                    tolerate(joint.where, f"{attribute} is {x:g}", "give a number that is not negative", "left out")
+                    continue
                 found[key] = unlimited(nonnegative(x, attribute, joint.where) * unit)
     return found
 
@@ -153,6 +172,14 @@ def read_drive(stage: UsdStage, joint: JointPrim, freedom: Freedom, name: str) -
     """
     if freedom.tag not in _instances(joint.prim, "PhysicsDriveAPI"):
         return None
+    try:
+        return _read_drive(stage, joint, freedom, name)
+    except ModelError as error:
+        excuse(error, "so the drive is left out")
+        return None
+
+
+def _read_drive(stage: UsdStage, joint: JointPrim, freedom: Freedom, name: str) -> Drive | None:
     space = f"drive:{freedom.tag}:physics"
     if stage.value(joint.prim, f"{space}:type", "force") != "force":
         stage.note(DRIVES, f"a drive of accelerations at {joint.prim.GetPath()}")

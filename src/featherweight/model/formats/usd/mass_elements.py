@@ -40,7 +40,7 @@ def read_body(stage: UsdStage, prim: Prim, colliders: Sequence[Collider]) -> Bod
     unit = stage.kilogram
     mass = unit * _positive(stage, prim, "physics:mass") if given else 0.0
     density = unit / stage.meter**3 * _positive(stage, prim, "physics:density") if given else 0.0
-    at = stage.value(prim, "physics:centerOfMass", like=(0.0, 0.0, 0.0)) if given else None
+    at = _value(stage, prim, "physics:centerOfMass", like=(0.0, 0.0, 0.0)) if given else None
     center = None
     if at is not None and all(map(math.isfinite, at)):
         _, scales = stage.placed(prim)
@@ -71,22 +71,36 @@ def read_body(stage: UsdStage, prim: Prim, colliders: Sequence[Collider]) -> Bod
     return Body(name, inertia_at(Pose(turn or Pose().R, center), mass or sum_mass, moments, where), turn, floats)
 
 
+def _value(stage: UsdStage, prim: Prim, name: str, default: object = None, like: object = None) -> Any:
+    """Return an attribute of mass; the default for a value of another kind."""
+    try:
+        return stage.value(prim, name, default, like)
+    except ModelError as error:
+        excuse(error, "left out")
+        return default
+
+
 def _positive(stage: UsdStage, prim: Prim, name: str) -> float:
     """Return a mass or density; zero means that it is not given."""
-    x = stage.number(prim, name, 0.0)
-    if not 0.0 <= x < math.inf:
-        raise ModelError(f"{stage.where(prim)}: {name} is {x:g}; give a positive number, or 0 for one that is not known")
+    try:
+        x = stage.number(prim, name, 0.0)
+        if not 0.0 <= x < math.inf:
+            raise ModelError(f"{stage.where(prim)}: {name} is {x:g}; give a positive number, or 0 for one that is not known")
+    except ModelError as error:
+        excuse(error, "taken as not known")
+        return 0.0
     return x
 
 
 def _moments(stage: UsdStage, prim: Prim, where: str) -> tuple[list[float] | None, Any]:
     """Return moments in the axes of a rotation, or of the body if that is None; None if they are not given."""
     unit = stage.kilogram * stage.meter**2
-    full = stage.value(prim, "newton:inertia", ())
-    diagonal = stage.value(prim, "physics:diagonalInertia", (0.0, 0.0, 0.0))
-    axes = stage.value(prim, "physics:principalAxes", (0.0, 0.0, 0.0, 0.0))
+    full = _value(stage, prim, "newton:inertia", ())
+    diagonal = _value(stage, prim, "physics:diagonalInertia", (0.0, 0.0, 0.0))
+    axes = _value(stage, prim, "physics:principalAxes", (0.0, 0.0, 0.0, 0.0))
     if len(full) not in (0, 6):
-        raise ModelError(f"{where}: newton:inertia has {len(full)} numbers; give 6")
+        excuse(ModelError(f"{where}: newton:inertia has {len(full)} numbers; give 6"), "left out")
+        full = ()
     if full:
         xx, yy, zz, xy, xz, yz = (unit * x for x in full)
         return [xx, xy, xz, yy, yz, zz], None

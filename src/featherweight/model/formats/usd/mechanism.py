@@ -34,11 +34,22 @@ from ...types import (
     scale,
 )
 from ..robot_numbers import free_coordinates, rotation_by_quaternion
-from ..unsupported import INDEPENDENT, REFUSE
-from ..urdf.couplings import CONSTANT, Equation, JointMarks, exact, refuse_circles, solve_couplings
+from ..unsupported import INDEPENDENT, REFUSE, excuse
+from ..urdf.couplings import CONSTANT, Equation, JointMarks, break_circles, exact, solve_couplings
 from ..urdf.loop_elements import loop_turns
 from ..xml import Names
-from .joint_prims import DRIVES, Freedom, JointPrim, keeps_apart, passive_numbers, read_drive, read_joint, read_mimic, stacks
+from .joint_prims import (
+    DRIVES,
+    Freedom,
+    JointPrim,
+    UsdMimic,
+    keeps_apart,
+    passive_numbers,
+    read_drive,
+    read_joint,
+    read_mimic,
+    stacks,
+)
 from .schemas import UsdPhysics
 from .stage import UsdStage, path_of
 
@@ -80,7 +91,7 @@ class UsdMechanism:
         self._add_mimics()
 
     def couplings(self) -> tuple[Coupling, ...]:
-        refuse_circles(self._equations, self.stage.file.name)
+        break_circles(self._equations, self.stage.file.name)
         return solve_couplings([*self._equations.values()], JointMarks({}, (), ()))
 
     def name(self, joint: JointPrim) -> str:
@@ -282,24 +293,31 @@ class UsdMechanism:
     def _add_mimics(self) -> None:
         for joint in self.read:
             for freedom in joint.freedoms:
-                mimic = read_mimic(self.stage, joint, freedom)
-                if mimic is None:
+                try:
+                    mimic = read_mimic(self.stage, joint, freedom)
+                    if mimic is None:
+                        continue
+                    if self.mimic == INDEPENDENT:
+                        self.independent.append(path_of(joint.prim))
+                    elif self.mimic != REFUSE:
+                        self._add_mimic(joint, mimic)
+                except ModelError as error:
+                    excuse(error, "so it moves independently")
                     continue
-                follower = self._by_prim.get((path_of(joint.prim), mimic.tag))
                 if self.mimic == REFUSE:
                     remedy = 'load with mimic="follow", or with mimic="independent" to make the joint independent'
                     raise ModelError(f"{joint.where}: it mimics another joint; {remedy}")
-                if self.mimic == INDEPENDENT:
-                    self.independent.append(path_of(joint.prim))
-                    continue
-                leader = self._by_prim.get((path_of(mimic.leader), mimic.leader_tag))
-                slides = {j.name: j.type is JointType.PRISMATIC for j in self.joints if j.type.nv == 1}
-                if leader not in slides or follower not in slides or slides[leader] is not slides[follower]:
-                    problem = f"it mimics <{mimic.leader.GetPath()}>, and not both slide, or turn about one axis, in the tree"
-                    raise ModelError(f'{joint.where}: {problem}; correct it, or load with mimic="independent"')
-                row = {leader: exact(mimic.factor), CONSTANT: exact(mimic.offset), follower: Fraction(-1)}
-                row = {key: x for key, x in row.items() if x}
-                self._equations[follower] = Equation(follower, joint.where, row, (leader,), (follower,), mimic=True)
+
+    def _add_mimic(self, joint: JointPrim, mimic: UsdMimic) -> None:
+        follower = self._by_prim.get((path_of(joint.prim), mimic.tag))
+        leader = self._by_prim.get((path_of(mimic.leader), mimic.leader_tag))
+        slides = {j.name: j.type is JointType.PRISMATIC for j in self.joints if j.type.nv == 1}
+        if leader not in slides or follower not in slides or slides[leader] is not slides[follower]:
+            problem = f"it mimics <{mimic.leader.GetPath()}>, and not both slide, or turn about one axis, in the tree"
+            raise ModelError(f'{joint.where}: {problem}; correct it, or load with mimic="independent"')
+        row = {leader: exact(mimic.factor), CONSTANT: exact(mimic.offset), follower: Fraction(-1)}
+        row = {key: x for key, x in row.items() if x}
+        self._equations[follower] = Equation(follower, joint.where, row, (leader,), (follower,), mimic=True)
 
 
 def _steps(freedoms: tuple[Freedom, ...]) -> list[tuple[Freedom, ...]]:
