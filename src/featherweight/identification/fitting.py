@@ -17,7 +17,7 @@ from ..robot.robot import Robot
 from ..simulation.failure import SimulationError
 from ..simulation.simulation import Simulation
 from .first_states import first_states
-from .gauss_newton import Prior, covariance_of, normal_equations, reduced, solved, used_freedoms
+from .gauss_newton import Prior, Step, covariance_of, normal_equations, reduced, solved, used_freedoms
 from .logs import CheckedLog, Log, Placed, Source, Windows, checked_log, some_windows, source_of, windows_of
 from .shooting import Grams, Motion, Shooting, Starts
 from .unknowns import WEAK, Parameter, Unknowns
@@ -27,9 +27,11 @@ ERRORS = NOISE, WINDOWS = "noise", "windows"
 CORNER = 1.345  # residuals beyond so many deviations count linearly in Huber's law (95 % efficient for normal noise)
 FREEDOM = 4.0  # of Student's distribution
 MEDIAN = 1.4826  # deviation of normal noise relative to its median absolute value
-SMALL_DECREASE = 5e-2  # of the objective for each unknown, at which the last step is taken: a fifth of its deviation
+SMALL_STEP = 5e-2  # square of the last step of each unknown, in its deviations: a fifth of a deviation
+NEARLY = 1e-3  # decrease relative to the objective at the last step
 ROUGH = 0.1  # decrease relative to the objective, at which a first fit with short windows has converged
 FEW, FOR_EACH = 60, 100  # least number of such windows, and of measurements for each unknown
+MANY = 3  # times as many windows have a fit of some of them first
 SHORTER = 5  # windows of the first fit are shorter by this factor
 SMALL_CHANGE = 1e-2  # of the noise, relative
 LEAST_NOISE = 1e-9  # relative to the range of a component
@@ -224,10 +226,13 @@ def _stages(logs: Sequence[CheckedLog], steps: int, states: int, unknowns: int) 
     whole = windows_of(logs, max(2, steps))
     short = windows_of(logs, max(2, whole.steps // SHORTER))
     measured = sum(int(np.isfinite(x.values).sum()) for log in logs for x in log.samples.values())
-    if measured < 3 * states * len(short):
-        return [whole]
-    few = max(FEW, FOR_EACH * unknowns * len(short) // max(1, measured - states * len(short)))
-    return [some_windows(short, max(1, len(short) // few)), whole]
+    stages = [whole]
+    for windows in (whole, short):
+        free = measured - states * len(windows)
+        few = max(FEW, FOR_EACH * unknowns * len(windows) // max(1, free))
+        if free >= 2 * states * len(windows) and (windows is short or len(windows) >= MANY * few):
+            stages.insert(0, some_windows(windows, max(1, len(windows) // few)))
+    return stages
 
 
 def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, rough: bool) -> _Found:
@@ -242,12 +247,9 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, ro
             f"the window of the log from {at:g} s fails at the initial values; give others, or shorter windows", at
         )
     noise = _noise(problem, point, None)
-    damping, converged, small = FIRST_DAMPING, False, SMALL_DECREASE * len(x)
-    taken = 0
+    damping, converged, taken = FIRST_DAMPING, False, 0
     while taken < iterations:
         taken += 1
-        if rough:
-            small = ROUGH * _objective(problem, point, noise)
         grams = _grams(problem, point, noise)
         noise, before = _noise(problem, point, (grams, noise)), noise
         N = normal_equations(grams, noise, problem.terms.prior, point.x)
@@ -261,7 +263,7 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, ro
             if not motion.failed.any() and _objective(problem, trial, noise) <= objective + 1e-9 * abs(objective):
                 found = trial
                 break
-            if step.decrease < small:
+            if _is_small(step, objective, len(x), rough):
                 break
             damping = max(10.0 * damping, FIRST_DAMPING)
         settled = all((np.abs(noise[n] - before[n]) <= SMALL_CHANGE * noise[n]).all() for n in noise)
@@ -271,17 +273,25 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, ro
                 point.places = shooting.places(point.x)
                 point.residuals, point.motion = shooting.predicted(point.x, point.starts, point.places, point.x)
         damping = 0.1 * damping if damping > 1e-12 else 0.0
-        if step.decrease < small and (settled or rough):
+        small = _is_small(step, objective, len(x), rough)
+        if small and (settled or rough):
             converged = True
             break
-        if found is None and step.decrease >= small:
+        if found is None and not small:
             break
     return _Found(point, grams, noise, converged, taken)
 
 
+def _is_small(step: Step, objective: float, unknowns: int, rough: bool) -> bool:
+    """Return whether a step is the last one of a fit."""
+    if rough:
+        return step.decrease < ROUGH * objective
+    return step.decrease < NEARLY * objective and step.deviations < SMALL_STEP * unknowns
+
+
 def _grams(problem: _Problem, point: _Point, noise: dict[str, Vector]) -> Grams:
     weights = None if problem.terms.law == SQUARES else lambda name, r: _weight(problem.terms.law, r / noise[name])
-    return problem.shooting.grams(point.x, point.starts, point.places, weights)
+    return problem.shooting.grams(point.x, point.starts, point.motion, point.places, weights)
 
 
 def _weight(law: str, u: Array) -> Array:

@@ -40,11 +40,15 @@ class Normal(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step: of the unknowns (p,), of the starts (W, s), and the decrease of the objective that it predicts."""
+    """A step: of the unknowns (p,), of the starts (W, s), and the decrease of the objective that it predicts.
+
+    `deviations` is the sum of squares of the step of the unknowns, in their deviations.
+    """
 
     unknowns: Vector
     starts: Matrix
     decrease: float
+    deviations: float
 
 
 def weighted(grams: Grams, noise: Mapping[str, Vector]) -> Array:
@@ -97,7 +101,7 @@ def solved(N: Normal, x: Vector, bounds: tuple[Vector, Vector], damping: float) 
     quadratic = (
         np.einsum("ws,wst,wt->", starts, N.A, starts) + 2.0 * np.einsum("ws,wsp,p->", starts, N.B, step) + step @ N.C @ step
     )
-    return Step(step, starts, float(2.0 * linear - quadratic))
+    return Step(step, starts, float(2.0 * linear - quadratic), float(step @ S @ step))
 
 
 def covariance_of(S: Matrix) -> Matrix:
