@@ -104,6 +104,12 @@ def solved(N: Normal, x: Vector, bounds: tuple[Vector, Vector], damping: float) 
     return Step(step, starts, float(2.0 * linear - quadratic), float(step @ S @ step))
 
 
+def starts_for(N: Normal, step: Vector, damping: float) -> Matrix:
+    """Return the damped steps of the starts (W, s) for a step of the unknowns (p,)."""
+    damped = N.A * (1.0 + damping * np.eye(N.A.shape[1]))
+    return np.asarray(np.linalg.solve(damped, (N.a - N.B @ step)[..., None])[..., 0])
+
+
 def covariance_of(S: Matrix) -> Matrix:
     """Return the inverse of a Schur complement, computed in units of its diagonal."""
     scale = 1.0 / np.sqrt(np.diagonal(S))

@@ -27,6 +27,7 @@ from .unknowns import Unknowns
 
 DIFFERENCE = 1e-5  # step of differences, relative to the scale of an unknown; [rad, m] of positions at the start
 OF_SPEEDS = 10.0  # of velocities at the start, relative to those of positions [1/s]
+BEYOND = 0.1  # [rad, m] of joint limits, in which starts may be
 MOST_SLOPES = 4_000_000  # greatest number of slopes that are kept at once
 ONE_THREAD = 250_000  # products of numbers up to which OpenBLAS multiplies on one thread: starting threads takes longer
 MOST_STATES = 400_000  # greatest number of states of robots in one rollout
@@ -40,9 +41,13 @@ class Starts(NamedTuple):
     v: Matrix
 
     def moved(self, robot: Robot, step: Matrix) -> Starts:
-        """Return states displaced by tangent vectors (W, 2 nv)."""
+        """Return states displaced by tangent vectors (W, 2 nv), not far beyond joint limits."""
         nv = robot.nv
-        return Starts(np.asarray(robot.integrate(self.q, step[:, :nv])), self.v + step[:, nv:])
+        q = np.asarray(robot.integrate(self.q, step[:, :nv]))
+        if not robot.closed:
+            margin = np.minimum(BEYOND, 0.5 * (robot.upper - robot.lower))
+            q = np.clip(q, robot.lower - margin, robot.upper + margin)
+        return Starts(q, self.v + step[:, nv:])
 
 
 class Motion(NamedTuple):
