@@ -35,6 +35,7 @@ from .unknowns import WEAK, Parameter, Unknowns
 
 LAWS = SQUARES, HUBER, STUDENT = "squares", "huber", "student"
 ERRORS = ROBUST, NOISE = "robust", "noise"
+SMALL_RESIDUALS = 0.1  # relative to the noise
 FEW_WINDOWS = 10  # from which on their variation tells errors
 CORNER = 1.345  # residuals beyond so many deviations count linearly in Huber's law (95 % efficient for normal noise)
 FREEDOM = 4.0  # of Student's distribution
@@ -433,7 +434,7 @@ def _result(sim: Simulation, problem: _Problem, found: _Found, errors: str) -> L
     covariance = T @ covariance @ T.T
     return LogFit(
         tuple(names), tuple(units), values, np.sqrt(np.diagonal(covariance)), covariance, noise,
-        _undetermined(unknowns, N, problem.terms.prior, point.x), _correlation(problem, point), _motions(problem, point),
+        _undetermined(unknowns, N, problem.terms.prior, point.x), _correlation(problem, point, noise), _motions(problem, point),
         converged, iterations, sim, unknowns, point.x,
     )  # fmt: skip
 
@@ -450,7 +451,7 @@ def _robust_factors(
     S, AB = reduced(N)
     W, s = N.a.shape
     if W < FEW_WINDOWS:
-        return np.full(len(S), math.sqrt(_correlated_samples(problem, point)))
+        return np.full(len(S), math.sqrt(_correlated_samples(problem, point, noise)))
     G = weighted(grams, noise)
     own = G[:, s:-1, s:-1] - np.einsum("wsp,wsq->wpq", N.B, AB)
     scores = G[:, s:-1, -1] - np.einsum("wsp,ws->wp", AB, N.a)
@@ -459,16 +460,21 @@ def _robust_factors(
     return np.maximum(np.sqrt(squares / np.diagonal(covariance)), 1.0)
 
 
-def _correlated_samples(problem: _Problem, point: _Point) -> float:
-    """Return the greatest sum over all lags of the autocorrelation of a component's residuals, at least 1."""
+def _correlated_samples(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) -> float:
+    """Return the greatest sum over all lags of the autocorrelation of a component's residuals, at least 1.
+
+    Components whose residuals are much smaller than their given noise are left out.
+    """
     greatest = 1.0
     for name, r in point.residuals.items():
         there = problem.shooting.measured(name, point.places[name])
         square = (r * r).sum(axis=(0, 1))
-        total, going = np.ones(r.shape[-1]), square > 0.0
+        going = square > (SMALL_RESIDUALS * noise[name]) ** 2 * there.sum(axis=(0, 1))
+        total = np.ones(r.shape[-1])
         for lag in range(1, r.shape[1] // 2):
             pairs = np.maximum((there[:, lag:] & there[:, :-lag]).sum(axis=(0, 1)), 1)
-            rho = (r[:, lag:] * r[:, :-lag]).sum(axis=(0, 1)) / pairs * there.sum(axis=(0, 1)) / np.where(going, square, 1.0)
+            mean = np.where(going, square, 1.0) / np.maximum(there.sum(axis=(0, 1)), 1)
+            rho = (r[:, lag:] * r[:, :-lag]).sum(axis=(0, 1)) / (pairs * mean)
             going = going & (rho > 2.0 / np.sqrt(pairs))
             if not going.any():
                 break
@@ -523,7 +529,7 @@ def _undetermined(unknowns: Unknowns, N: Any, prior: Prior, x: Vector) -> tuple[
     return tuple(found)
 
 
-def _correlation(problem: _Problem, point: _Point) -> float:
+def _correlation(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) -> float:
     """Return the greatest correlation of consecutive residuals of a component."""
     found = [0.0]
     for name, r in point.residuals.items():
@@ -531,7 +537,8 @@ def _correlation(problem: _Problem, point: _Point) -> float:
         both = there[:, 1:] & there[:, :-1]
         product = (r[:, 1:] * r[:, :-1] * both).sum(axis=(0, 1))
         size = np.sqrt((r[:, 1:] ** 2 * both).sum(axis=(0, 1)) * (r[:, :-1] ** 2 * both).sum(axis=(0, 1)))
-        found += (product / np.where(size > 0.0, size, math.inf)).tolist()
+        large = (r * r).sum(axis=(0, 1)) > (SMALL_RESIDUALS * noise[name]) ** 2 * there.sum(axis=(0, 1))
+        found += (product / np.where(large & (size > 0.0), size, math.inf)).tolist()
     return float(max(found))
 
 

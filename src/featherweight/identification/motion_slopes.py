@@ -58,7 +58,7 @@ def step_slopes(
         other[k] += small
         sim.vary(**{name: np.tile(y, (n, *[1] * (y.ndim - 1))) for name, y in unknowns.arguments(other[None]).items()})
         sim.reset(*before)
-        sim.step(**_driven(inputs, unknowns, k, other[k] / x[k]))
+        sim.step(**_driven(inputs, unknowns, k, x, other))
         D[:, :nv, k] = sim.robot.difference(after[0], np.atleast_2d(sim.q)) / small
         D[:, nv:, k] = (np.atleast_2d(sim.v) - after[1]) / small
     return StepSlopes(found.A, D)
@@ -86,13 +86,13 @@ def _force_slopes(
     return F
 
 
-def _driven(inputs: Mapping[str, Matrix], unknowns: Unknowns, k: int, factor: float) -> dict[str, Matrix]:
-    """Return inputs with the forces of the drives of an unknown times a factor."""
+def _driven(inputs: Mapping[str, Matrix], unknowns: Unknowns, k: int, x: Vector, other: Vector) -> dict[str, Matrix]:
+    """Return the inputs of unknowns `other`, from those of unknowns x, which differ in unknown k."""
     changed = dict(inputs)
     for velocity, drive in unknowns.drives:
         if drive == k and "tau" in inputs:
             changed["tau"] = changed["tau"].copy()
-            changed["tau"][:, velocity] *= factor
+            changed["tau"][:, velocity] *= other[k] / x[k]
     return changed
 
 
@@ -179,7 +179,9 @@ def _slopes_by_velocities(robot: Robot, q: Array, joints: Sequence[Coordinates])
     for k in range(robot.nv):
         step = np.zeros(robot.nv)
         step[k] = TURN
-        ahead, behind = (np.asarray(robot.integrate(q, np.broadcast_to(s * step, (*q.shape[:-1], len(step))))) for s in (1.0, -1.0))
+        ahead, behind = (
+            np.asarray(robot.integrate(q, np.broadcast_to(s * step, (*q.shape[:-1], len(step))))) for s in (1.0, -1.0)
+        )
         parts = [difference_of_joint(j.type, behind[..., j.q_slice], ahead[..., j.q_slice]) for j in joints]
         found.append(np.concatenate(parts, axis=-1) / (2.0 * TURN))
     return np.stack(found, axis=-1)
