@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 import featherweight as fw
 from featherweight.identification import Channel, Log, LogFit, Parameter, fit
+from featherweight.identification.logs import checked_log, source_of, windows_of
+from featherweight.identification.shooting import Shooting, Starts
+from featherweight.identification.unknowns import Unknowns
 
 Floats = NDArray[np.float64]
 STEP = 5e-3
@@ -215,30 +218,35 @@ def test_robust_errors_are_those_of_white_noise_where_it_is_white() -> None:
     assert of_noise.correlation < 0.1
 
 
+SERVO = """<mujoco><option timestep="0.005"/><worldbody><body name="a"><joint name="a" axis="0 1 0" damping=".1"
+stiffness="{k}"/><geom type="capsule" fromto="0 0 0 0 0 -.4" size=".03" mass="1"/><body name="b" pos="0 0 -.4"><joint
+name="b" type="ball" damping="{d}"/><geom type="capsule" fromto="0 0 0 .1 0 -.4" size=".03" mass="1"/></body></body>
+</worldbody><actuator><position name="s" joint="a" kp="20" kv="1"/></actuator></mujoco>"""
+
+
+def moved_by_a_servo(seconds: float) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Return time, controls, forces, and states of the robot above with a stiffness of 2 and a damping of 0.05."""
+    time: Floats = np.arange(round(seconds / STEP)) * np.float64(STEP)
+    control, tau = np.sin(9.0 * time)[:, None], 0.2 * np.sin(np.outer(time, [0.0, 5.0, 7.0, 9.0]))
+    true = fw.Simulation(fw.load(SERVO.format(k=2.0, d=0.05)), shapes=False)
+    q, v = true.rollout(true.q[None], true.v[None], tau=tau[None], control=control[None])
+    return time, control, tau, q[0, :-1], v[0, :-1]
+
+
 def test_derivatives_of_motions_are_those_of_differences() -> None:
     """Compare the normal equations with those of perturbed motions, for a servo, a spring, a ball joint and inertias."""
-    from featherweight.identification.logs import checked_log, source_of, windows_of
-    from featherweight.identification.shooting import Shooting, Starts
-    from featherweight.identification.unknowns import Unknowns
-
-    text = """<mujoco><option timestep="0.005"/><worldbody><body name="a"><joint name="a" axis="0 1 0" damping=".1" stiffness="2"/>
-    <geom type="capsule" fromto="0 0 0 0 0 -.4" size=".03" mass="1"/><body name="b" pos="0 0 -.4"><joint name="b" type="ball"
-    damping=".05"/><geom type="capsule" fromto="0 0 0 .1 0 -.4" size=".03" mass="1"/></body></body></worldbody><actuator>
-    <position name="s" joint="a" kp="20" kv="1"/></actuator></mujoco>"""
-    sim, time = fw.Simulation(fw.load(text), shapes=False), np.arange(100) * STEP
-    control, tau = np.sin(9.0 * time)[:, None], 0.1 * np.sin(np.outer(time, [0.0, 5.0, 7.0, 9.0]))
-    q, v = sim.rollout(sim.q[None], sim.v[None], tau=tau[None], control=control[None])
-    log = Log(time, {"q": q[0, :-1], "v": v[0, :-1]}, tau=tau, control=control)
+    time, control, tau, q, v = moved_by_a_servo(0.5)
+    sim = fw.Simulation(fw.load(SERVO.format(k=2.0, d=0.05)), shapes=False)
+    log = Log(time, {"q": q, "v": v}, tau=tau, control=control)
     sources = {name: source_of(sim, name) for name in log.measured}
-    kinds = ["gain", Parameter("stiffness", "a"), "damping", Parameter("inertia", "b"), "armature", Parameter("mass", "a")]
+    kinds: list[Parameter | str] = [
+        "gain", Parameter("stiffness", "a"), "damping", Parameter("inertia", "b"), "armature", Parameter("mass", "a")
+    ]  # fmt: skip
     unknowns = Unknowns(sim, kinds, list(sources))
-    read = [checked_log(sim, log, sources)]
-    shooting = Shooting(unknowns, read, sources, windows_of(read, 33))
+    shooting = Shooting(unknowns, [checked_log(sim, log, sources)], sources, windows_of([checked_log(sim, log, sources)], 33))
     assert shooting.by_equations
-    x = unknowns.field("initial")
-    first = shooting.windows.first
-    starts = Starts(q[0, first], v[0, first] + 0.1)
-    places = shooting.places(x)
+    x, first = unknowns.field("initial"), shooting.windows.first
+    starts, places = Starts(q[first], v[first] + 0.1), shooting.places(x)
     _, motion = shooting.predicted(x, starts, places, x)
     exact = shooting.grams(x, starts, motion, places)
     shooting.by_equations = False
@@ -250,18 +258,11 @@ def test_derivatives_of_motions_are_those_of_differences() -> None:
 
 
 def test_gains_stiffness_and_a_ball_joint() -> None:
-    """Fit a servo's gain, a spring and the damping of a ball joint, which is measured by quaternions."""
-    text = """<mujoco><option timestep="0.005"/><worldbody><body name="a"><joint name="a" axis="0 1 0" damping=".1"
-    stiffness="{k}"/><geom type="capsule" fromto="0 0 0 0 0 -.4" size=".03" mass="1"/><body name="b" pos="0 0 -.4"><joint name="b"
-    type="ball" damping="{d}"/><geom type="capsule" fromto="0 0 0 .1 0 -.4" size=".03" mass="1"/></body></body></worldbody>
-    <actuator><position name="s" joint="a" kp="{g}" kv="1"/></actuator></mujoco>"""
-    time: Floats = np.arange(600) * STEP
-    control, tau = np.sin(9.0 * time)[:, None], 0.2 * np.sin(np.outer(time, [0.0, 5.0, 7.0, 9.0]))
-    true = fw.Simulation(fw.load(text.format(k=2.0, d=0.05, g=20.0)), shapes=False)
-    q, _ = true.rollout(true.q[None], true.v[None], tau=tau[None], control=control[None])
-    log = Log(time, {"q": noisy(q[0, :-1], 2)}, tau=tau, control=control)
-    sim = fw.Simulation(fw.load(text.format(k=1.0, d=0.1, g=20.0)), shapes=False)
-    found = fit(sim, log, [Parameter("gain", initial=0.8), Parameter("stiffness", "a"), Parameter("damping", "b")])
+    """Fit a servo's gain, a spring and the damping of a ball joint, which is measured by quaternions with noise."""
+    time, control, tau, q, _ = moved_by_a_servo(3.0)
+    sim = fw.Simulation(fw.load(SERVO.format(k=1.0, d=0.1)), shapes=False)
+    kinds: list[Parameter | str] = [Parameter("gain", initial=0.8), Parameter("stiffness", "a"), Parameter("damping", "b")]
+    found = fit(sim, Log(time, {"q": noisy(q, 2)}, tau=tau, control=control), kinds)
     assert found.converged
     assert_within(found, {"s.gain": 1.0, "a.stiffness": 2.0, "b.damping": 0.05})
 

@@ -99,6 +99,10 @@ def _smooth_position(kind: JointType, samples: Samples, columns: slice, at: floa
     if not len(times):
         return None
     reference = values[0]
+    if kind.nq > kind.nv:  # measured numbers of a turn may have any length
+        turn = slice(2, None) if kind is JointType.PLANAR else slice(kind.nq - 4, None)
+        reference = reference.copy()
+        reference[turn] /= np.linalg.norm(reference[turn])
     apart = difference_of_joint(kind, np.broadcast_to(reference, values.shape), values)
     fitted = _parabola(times, apart, at)
     if fitted is None:

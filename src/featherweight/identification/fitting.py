@@ -198,9 +198,9 @@ def fit(
     together, in lanes and on threads. The noise of each component of each channel is estimated from the residuals, unless a
     `Channel` gives it. `law` "huber" or "student" gives less weight to outliers.
 
-    The deviations of the result come from the variation between windows (a jackknife), or with less than ten windows from the
-    autocorrelation of the residuals (`errors="robust"`). They hold for noise that is correlated within windows, as errors of the
-    model are, and are never below those of independent noise, which `errors="noise"` gives.
+    The deviations of the result come from the variation between windows (a jackknife), or with less than ten windows from
+    the autocorrelation of the residuals (`errors="robust"`). They hold for noise that is correlated within windows, as errors
+    of the model are, and are never below those of independent noise, which `errors="noise"` gives.
 
     Raises ValueError for invalid arguments, and SimulationError if a window fails at the initial values.
     """
@@ -422,7 +422,7 @@ def _result(sim: Simulation, problem: _Problem, found: _Found, errors: str) -> L
     """Return the result. The covariance is that of the last step, which is smaller than a fifth of a deviation."""
     unknowns, (point, grams, noise, converged, iterations) = problem.shooting.unknowns, found
     N = normal_equations(grams, noise, problem.terms.prior, point.x)
-    S, AB = reduced(N)
+    S, _ = reduced(N)
     covariance = covariance_of(S)
     if problem.terms.law != SQUARES:
         covariance = covariance * _inflation(problem, point, noise)
@@ -445,8 +445,8 @@ def _robust_factors(
     """Return the factors (p,) of the deviations of white noise, at least 1, that account for correlated residuals.
 
     Deviations are those of the jackknife: without window w, the fit moves by (S - S_w)⁻¹ s_w, with its part S_w of the Schur
-    complement S and its reduced gradient s_w (Bell and McCaffrey 2002). With few windows, the measurements count as fewer by the
-    sum of the autocorrelations of residuals.
+    complement S and its reduced gradient s_w (Bell and McCaffrey 2002). With few windows, the measurements count as fewer by
+    the sum of the autocorrelations of residuals.
     """
     S, AB = reduced(N)
     W, s = N.a.shape
@@ -457,7 +457,7 @@ def _robust_factors(
     scores = G[:, s:-1, -1] - np.einsum("wsp,ws->wp", AB, N.a)
     moves = np.linalg.solve(S - own, scores[..., None])[..., 0]
     squares = (W - 1.0) / W * (moves**2).sum(axis=0)
-    return np.maximum(np.sqrt(squares / np.diagonal(covariance)), 1.0)
+    return np.asarray(np.maximum(np.sqrt(squares / np.diagonal(covariance)), 1.0))
 
 
 def _correlated_samples(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) -> float:

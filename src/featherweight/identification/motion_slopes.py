@@ -5,7 +5,7 @@ A step takes a state s, unknowns x and inputs to s+ = f(s, x). The slopes S of t
     S+ = A S + [0  D],        A = ∂f/∂s,        D = ∂f/∂x.
 
 The states of all windows are known, so that A and D of all steps are computed at once, in a fleet with a robot at each state.
-Unknowns that act as joint forces F have D = B ∂F/∂x with B = ∂f/∂tau: inertial parameters replace the force -Y(q, v, a) with the
+Unknowns that act as joint forces F have D = B ∂F/∂x with B = ∂f/∂tau. Inertial parameters π have F = -Y(q, v, a) π with the
 regressor Y and the acceleration a of the step (Atkeson, An and Hollerbach 1986). All others have differences of single steps.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from ..array_types import Array, Matrix, Vector
 from ..engine.threads import processors, share_out
-from ..model.configuration import Coordinates
+from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..robot.robot import Robot
 from ..simulation.simulation import Simulation
@@ -38,7 +38,7 @@ class StepSlopes(NamedTuple):
 
 def step_slopes(
     sim: Simulation, unknowns: Unknowns, x: Vector, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix],
-    inputs: Mapping[str, Matrix],
+    inputs: Mapping[str, Any],
 ) -> StepSlopes:  # fmt: skip
     """Return the derivatives of steps from states before, q (n, nq) and v (n, nv), to those after, with inputs (n, ...).
 
@@ -51,7 +51,7 @@ def step_slopes(
     D = np.zeros((n, 2 * nv, len(x)))
     if as_forces.any():
         D = _product(found.B, _force_slopes(sim, unknowns, x, before, after, inputs))
-    for k in np.flatnonzero(unknowns.field("moves") * ~as_forces):
+    for k in np.flatnonzero(unknowns.field("moves") * ~as_forces).tolist():
         small = DIFFERENCE * max(unknowns.list[k].scale, abs(x[k]))
         small = -small if x[k] + small > unknowns.list[k].upper else small
         other = x.copy()
@@ -66,7 +66,7 @@ def step_slopes(
 
 def _force_slopes(
     sim: Simulation, unknowns: Unknowns, x: Vector, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix],
-    inputs: Mapping[str, Matrix],
+    inputs: Mapping[str, Any],
 ) -> Array:  # fmt: skip
     """Return the joint forces (n, nv, p) that a change of the unknowns replaces; zero for unknowns that are no forces."""
     robot, (n, nv), dry = sim.robot, before[1].shape, np.zeros(before[1].shape)
@@ -86,7 +86,7 @@ def _force_slopes(
     return F
 
 
-def _driven(inputs: Mapping[str, Matrix], unknowns: Unknowns, k: int, x: Vector, other: Vector) -> dict[str, Matrix]:
+def _driven(inputs: Mapping[str, Any], unknowns: Unknowns, k: int, x: Vector, other: Vector) -> dict[str, Any]:
     """Return the inputs of unknowns `other`, from those of unknowns x, which differ in unknown k."""
     changed = dict(inputs)
     for velocity, drive in unknowns.drives:
@@ -126,7 +126,7 @@ def _axes(kind: JointType, q: Array) -> Array:
 
 
 def motion_slopes(slopes: StepSlopes, windows: int, columns: int) -> Array:
-    """Return slopes (windows, steps + 1, 2 nv, columns) of the states of windows by (start, unknowns); further columns are zero."""
+    """Return slopes (windows, steps + 1, 2 nv, columns) of states by (start, unknowns). Further columns are zero."""
     A, D = (x.reshape(windows, -1, *x.shape[1:]) for x in slopes)
     steps, s, p = A.shape[1], A.shape[2], D.shape[3]
     S = np.zeros((windows, steps + 1, s, columns))
@@ -152,7 +152,7 @@ def _product(A: Array, B: Array) -> Array:
     return found
 
 
-def position_slopes(robot: Robot, q: Array, S: Array, joints: Sequence[Coordinates]) -> Array:
+def position_slopes(robot: Robot, q: Array, S: Array, joints: Sequence[MovingJoint]) -> Array:
     """Return the slopes (..., k, m) of measured positions of joints at q (..., nq), from those of states S (..., 2 nv, m).
 
     Positions of a floating or planar joint are those of its origin in the axes of the world, and turns about its own axes.
@@ -173,7 +173,7 @@ def position_slopes(robot: Robot, q: Array, S: Array, joints: Sequence[Coordinat
     return found
 
 
-def _slopes_by_velocities(robot: Robot, q: Array, joints: Sequence[Coordinates]) -> Array:
+def _slopes_by_velocities(robot: Robot, q: Array, joints: Sequence[MovingJoint]) -> Array:
     """Return the derivatives (..., k, nv) of positions of joints of a robot with loops, by differences."""
     found = []
     for k in range(robot.nv):

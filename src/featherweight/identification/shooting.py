@@ -94,7 +94,7 @@ class Shooting:
         """Return the motions of robots with unknowns X (rows, p) from states (W, rows, .) of some windows."""
         windows, rows = q.shape[:2]
         sim, steps = self._fleet(windows * rows, X), self.windows.steps
-        inputs = self._inputs(which, X, rows)
+        inputs: dict[str, Any] = self._inputs(which, X, rows)
         flat = q.reshape(windows * rows, -1), v.reshape(windows * rows, -1)
         if self.sensed:
             Q, V, S, failed = _sensed(sim, *flat, steps, inputs)

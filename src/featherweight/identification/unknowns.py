@@ -312,7 +312,7 @@ class Unknowns:
 
     @property
     def as_forces(self) -> Array:
-        """Whether each unknown (p,) changes the motion as joint forces do (`force_slopes`); those of robots with loops do not."""
+        """Whether each unknown (p,) changes the motion as joint forces do (`force_slopes`). With loops, none counts."""
         by_kind = [u.moves and u.kind not in (GAIN, FRICTION, STIFFNESS) and not self._robot.closed for u in self.list]
         return np.array(by_kind)
 

@@ -536,7 +536,7 @@ class Simulation(SuggestsNames):
 
     @property
     def has_equations(self) -> bool:
-        """Return whether `derivatives` are those of the equations of the step; with rigid contact, where they cover the contacts."""
+        """Return whether `derivatives` are those of the equations of the step, with rigid contact where they cover it."""
         return way_of(self._fleet, Inputs()) in (Way.EQUATIONS, Way.RIGID)
 
     @exclusive
