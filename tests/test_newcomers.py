@@ -106,10 +106,6 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "reference by position": (
         lambda: arm().frame_jacobian("body2", np.zeros(3), "local"), TypeError, "write reference='local'",  # type: ignore[call-overload]
     ),
-    "export(ik)": (
-        lambda: fw.export(fw.InverseKinematics(arm(), fw.FrameTask("body2")), "folder"), TypeError,  # type: ignore[arg-type]
-        "got InverseKinematics; it has the functions iteration, errors",
-    ),
     "Joint(limits=)": (
         lambda: fw.Joint("j", "revolute", None, "a", limits=(0, 1)), TypeError, "write lower=..., upper=...",  # type: ignore[call-arg]
     ),

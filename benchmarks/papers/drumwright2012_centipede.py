@@ -238,7 +238,8 @@ class Walk:
 
     def _impulses(self) -> tuple[Array, Array]:
         """Return the contacts whose impulses start the next step."""
-        candidates, _, impulses = self.simulation._fleet.contact_arrays().of_robot(0)
+        stored = self.simulation.contact_arrays
+        candidates, impulses = (x[0, : stored.counts[0]] for x in (stored.candidate, stored.impulse))
         return candidates.copy(), impulses.copy()
 
     def _clock_solver(self, before: tuple[Array, Array]) -> None:

@@ -24,8 +24,9 @@ from featherweight.collision.collision_scene import (
 )  # fmt: skip
 from featherweight.collision.detection import contacts_of_pair, place_shapes
 from featherweight.collision.shape_parts import joined_hulls
+from featherweight.robot.collision import shape_pairs
 from featherweight.simulation.scene import TouchingParts
-from featherweight.simulation.scene_building import NumberedPair, assembled_scene, part_of_shape
+from featherweight.simulation.scene_building import assembled_scene, part_of_shape
 
 Type = fw.ShapeType
 
@@ -124,7 +125,7 @@ class TouchingPair:
     def __init__(self, one: fw.Shape, other: fw.Shape) -> None:
         things = [part_of_shape(one, None), part_of_shape(other, None)]
         bodies = [shape.body for shape in (one, other) if shape.body is not None]
-        scene = assembled_scene(things, [NumberedPair(0, 1)], NOTHING_ELSE, 0, [True], bodies).scene
+        scene = assembled_scene(things, [shape_pairs.TouchingPair(0, 1)], NOTHING_ELSE, 0, [True], bodies).scene
         self.shapes = one, other
         self.scene: CollisionScene = scene._replace(hulls=joined_hulls(things))
         self.work: CollisionWork = collision_work(self.scene)

@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -176,27 +176,43 @@ def peers(pair: Pair, frame: str, given: dict[str, Any]) -> dict[str, Call]:
     }
 
 
-def table(name: str, seconds: float) -> tuple[list[list[str]], list[str]]:
-    """Return the rows of a robot, the worst ratio first and names without a peer last, and the names that are not called."""
-    pair = Pair(name, 1)
-    robot = pair.robot
-    frame = next(f.name for f in reversed(robot.frames) if f.body is not None and pair.model.existFrame(f.name))
-    given, rng = values(robot, frame), np.random.default_rng(0)
-    theirs = peers(pair, frame, given)
-    found = dict(calls_of(robot, given))
-    found["random_configuration(rng=rng)"] = lambda: robot.random_configuration(rng=rng)
-    found["factorize(q).solve(v)"] = lambda: robot.factorize(given["q"]).solve(given["v"])
-    found |= {f"se3.{x}": call_of(getattr(se3, x), given, "se3.") for x in se3.__all__}
-    rows: list[tuple[float, list[str]]] = []
-    for what, call in found.items():
-        if call is None:
-            continue
-        peer = theirs.get(what)
-        ours, *other = median_times([call] if peer is None else [call, peer], seconds, clock=time.process_time)
-        ratio = other[0] / ours if other else np.inf
-        cells = [f"{1e6 * x:.2f}" for x in (ours, *other)] + [f"{ratio:.2f}" if other else ""]
-        rows.append((ratio if other else 1e9 - ours, [name, what, *cells] if other else [name, what, cells[0], "", ""]))
-    return [row for _, row in sorted(rows, key=lambda x: x[0])], [what for what, call in found.items() if call is None]
+class Measured(NamedTuple):
+    """The times of a robot's calls."""
+
+    times: dict[str, tuple[float, ...]]  # [s], ours, and Pinocchio's if it has the function
+    unknown: list[str]  # names that take other arguments
+
+
+def measured(name: str, seconds: float) -> Measured:
+    """Return the times of all calls of a robot and of `featherweight.se3`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pair = Pair(name, 1)
+        robot = pair.robot
+        frame = next(f.name for f in reversed(robot.frames) if f.body is not None and pair.model.existFrame(f.name))
+        given, rng = values(robot, frame), np.random.default_rng(0)
+        theirs = peers(pair, frame, given)
+        found = dict(calls_of(robot, given))
+        found["random_configuration(rng=rng)"] = lambda: robot.random_configuration(rng=rng)
+        found["factorize(q).solve(v)"] = lambda: robot.factorize(given["q"]).solve(given["v"])
+        found |= {f"se3.{x}": call_of(getattr(se3, x), given, "se3.") for x in se3.__all__}
+        both = {what: [call, theirs[what]] if what in theirs else [call] for what, call in found.items() if call is not None}
+        times = {what: tuple(median_times(calls, seconds, clock=time.process_time)) for what, calls in both.items()}
+    return Measured(times, [what for what, call in found.items() if call is None])
+
+
+def worst_first(times: dict[tuple[str, str], tuple[float, ...]]) -> list[list[str]]:
+    """Return rows (robot, call, our time, the peer's, their ratio), by ratio, those without a peer last and by time."""
+
+    def order(x: tuple[tuple[str, str], tuple[float, ...]]) -> tuple[bool, float]:
+        ours, *theirs = x[1]
+        return (False, theirs[0] / ours) if theirs else (True, -ours)
+
+    rows = []
+    for (robot, call), (ours, *theirs) in sorted(times.items(), key=order):
+        ratio = [f"{theirs[0] / ours:.2f}"] if theirs else ["", ""]
+        rows.append([robot, call, *(f"{1e6 * x:.2f}" for x in (ours, *theirs)), *ratio])
+    return rows
 
 
 def main() -> None:
@@ -206,11 +222,10 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{machine()}; Pinocchio {pin.__version__}\n")
     for name in options.robots:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            rows, others = table(name, options.seconds)
+        found = measured(name, options.seconds)
+        rows = worst_first({(name, call): times for call, times in found.times.items()})
         print(markdown(["robot", "call", "ours [µs]", "Pinocchio [µs]", "ratio"], rows))
-        print(f"\nnot called, because they take other arguments: {', '.join(others)}\n")
+        print(f"\nnot called, because they take other arguments: {', '.join(found.unknown)}\n")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 from measure import machine, markdown, median_times
-from surface import PHYSICS, Scene, gymnasium_file
+from simulation_calls import PHYSICS, Scene, gymnasium_file
 
 import featherweight as fw
 from featherweight.array_types import Array

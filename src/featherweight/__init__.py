@@ -69,6 +69,7 @@ from .version import __version__
 if TYPE_CHECKING:
     from . import identification, paths, robots, se3
     from .exporting.library import export
+    from .exporting.standalone_call import Standalone
     from .model import generators
     from .optimal_control.clearance import clearance
     from .optimal_control.controller import Controller
@@ -183,6 +184,7 @@ __all__ = [
     "ShapeType",
     "Simulation",
     "SimulationError",
+    "Standalone",
     "State",
     "Tendon",
     "TendonPoint",
@@ -233,6 +235,7 @@ _LATER = {
     "WholeBodyControl": ".whole_body.control",
     "WholeBodyResult": ".whole_body.result",
     "export": ".exporting.library",
+    "Standalone": ".exporting.standalone_call",
     "example": ".robots.example_files",
 }
 """Names that only some programs need, and the modules that define them. A module is imported when its name is first used."""

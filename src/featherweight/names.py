@@ -137,7 +137,7 @@ def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
-        if not named.keys() <= known:
+        if named and not named.keys() <= known:
             name, own = public_signature(function, args)
             if now := renamed_keywords(name, named):
                 return call(*args, **now)

@@ -11,8 +11,9 @@ from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 from featherweight.collision.collision_scene import PLANE, collision_work
-from featherweight.collision.contact_motion import MOVES, surfaces_work, write_contact_motion
+from featherweight.collision.contact_motion import RATES, surfaces_work, write_contact_motion
 from featherweight.collision.detection import ContactPoints, find_contacts
+from featherweight.contact.contact_problem import write_axes
 from oracles.states import Array
 
 CORNERS = " ".join(f"{x:.4f}" for x in (np.random.default_rng(5).standard_normal((14, 3)) * [0.1, 0.12, 0.09]).ravel())
@@ -33,6 +34,7 @@ SEARCHED = [
 ]
 """Pairs whose overlap a search finds to 1e-9 of their size, the normal to about 3e-5, and differences over 1e-3 to 3e-2."""
 STEP = 1e-6
+MOVES = 12  # velocities of both bodies, six of each
 GROUND = ("plane", "heights")
 
 Found = tuple[int, ContactPoints, Array]
@@ -86,13 +88,20 @@ def placed_at(sim: fw.Simulation, rng: np.random.Generator, gap: float) -> Array
 
 
 def rates_of(sim: fw.Simulation, T: Array, found: Found, c: int) -> tuple[Array, bool]:
-    """Return the rates of a contact for unit velocities of both bodies, and whether they are unique."""
+    """Return the rates (12, 7) of normal, point and gap for unit velocities of both bodies, and whether they are unique."""
     _, contacts, shapes_at = found
-    stage = sim._plant.contacts
+    stage, x, n = sim._plant.contacts, contacts.point[c], contacts.normal[c]
     a, b = stage.scene.pair[stage.touching.pairs[contacts.candidate[c]]]
-    moves, motion = np.tile(np.eye(6), (2, 1)), np.zeros((MOVES, 7))
-    at = contacts.point[c], contacts.normal[c], contacts.gap[c]
-    unique = write_contact_motion(stage.scene, (a, b), shapes_at, at, moves, (0, MOVES), surfaces_work(), motion)
+    work, relative, motion = surfaces_work(), np.zeros((RATES, 6)), np.zeros((MOVES, 7))
+    write_axes(n, work.axes)
+    axes = work.axes
+    unique = write_contact_motion(stage.scene, (a, b), shapes_at, x, (contacts.gap[c], 0.0), False, work, relative)
+    for k in range(MOVES):
+        sign, (v, w) = (1.0, -1.0)[k // 6], np.split(np.eye(6)[k % 6], 2)
+        moved = v + np.cross(w, x)
+        rates = relative @ (sign * np.concatenate([axes @ moved, axes @ w]))
+        turned, carried = (0.0 * x, 0.0 * x) if k < 6 else (np.cross(w, n), moved)
+        motion[k] = *(turned + rates[:2] @ axes[1:]), *(carried + rates[2:5] @ axes), rates[5]
     return motion, unique
 
 

@@ -174,6 +174,23 @@ def test_delassus_matrix_is_that_of_its_definition(algorithm: str, case: Case, s
     assert np.linalg.norm(space.delassus(algorithm)(q) - expected) <= TOLERANCE * scale
 
 
+@pytest.mark.parametrize("algorithm", ["pv-osim", "pv-osimr", "pv-osimr-some"])
+def test_delassus_matrix_where_forces_of_a_coupling_pass_a_contact_of_higher_number(algorithm: str) -> None:
+    """Check contacts on the ground's second body and on its child, whose joint a coupling ties to the ground's first joint."""
+    made = from_parents([-1, -1, 1], rng=8)
+    first, _, third = (made.joints[k].name for k in range(3))
+    made = dataclasses.replace(made, couplings=(Coupling("tie", third, ((first, (0.7,)),), 0.1),))
+    robot = fw.build(made, execution="interpreted")
+    rng = np.random.default_rng(8)
+    links = [made.joints[k].child for k in (1, 1, 2)]
+    space = robot.operational_space([fw.BilateralContact(link, rows=rng.standard_normal((3, 6))) for link in links])
+    q = robot.random_configuration(rng=rng)
+    J, M = space.jacobian(q), robot.mass_matrix(q)
+    expected = J @ np.linalg.solve(M, J.T)
+    assert np.abs(expected[6:, :6]).max() > 0.1
+    np.testing.assert_allclose(space.delassus(algorithm)(q), expected, atol=1e-12 * np.abs(expected).max())
+
+
 @settings(deadline=None, max_examples=40)
 @given(cases())
 def test_integrate_stays_closed(case: Case) -> None:

@@ -15,17 +15,12 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight import se3
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.program import Input
 from featherweight.robot.system import NotDefinedError
+from robot.every_function import Function, as_tuple, flying, functions_of, functions_of_motions, lines_of, linkage, states_of
 
 ROUNDING = 1e-11  # relative to the norm of a result: batches run the same operations in lanes, which may fuse others
 SINGLE = 2e-3  # the same in single precision, whose rounding is 6e-8: the inverse of the mass matrix loses four digits
-
-FLYING = """<mujoco><worldbody><body name="base" pos="0 0 1"><freejoint/><geom size="0.1" mass="2"/>
-<body name="hand" pos=".3 0 0"><joint type="slide" axis="1 0 0" range="-.2 .2"/><geom type="box" size=".4 .2 .3" mass="1"/>
-<body pos="0 0 .4"><joint type="ball"/><geom size=".1" mass="1" pos=".2 0 .1"/></body></body></body></worldbody></mujoco>"""
 
 PARTS = {"collisions": "touching", "distances": "distance", "factorize": "packed"}  # of results with several arrays
 OF_ALL_STATES = {
@@ -35,54 +30,6 @@ OF_ALL_STATES = {
     "warn_where_irregular": "returns nothing",
 }
 """Methods of q whose result is not an array over the states, and why."""
-
-Function = CompiledFunction[Any]
-
-
-def flying() -> fw.Robot:
-    """Return a robot with a free, a prismatic and a spherical joint."""
-    return fw.load(FLYING)
-
-
-def linkage() -> fw.Robot:
-    """Return a robot with a loop."""
-    return fw.build(fw.robots.planar_leg_linkage())
-
-
-def functions_of(robot: fw.Robot) -> Iterator[tuple[str, Function]]:
-    """Yield the functions of a robot, and those that its methods return for a frame and for contacts."""
-    yield from robot.functions.items()
-    frame = robot.bodies[-1].name
-    given = {"frame": frame, "contacts": fw.BilateralContact(frame)}
-    for name in (x for x in dir(robot) if not x.startswith("_")):
-        with suppress(NotDefinedError):
-            member = getattr(robot, name)
-            if callable(member) and not isinstance(member, CompiledFunction | type):
-                required = [p.name for p in inspect.signature(member).parameters.values() if p.default is p.empty]
-                if required in (["frame"], ["contacts"]):
-                    made = member(*(given[x] for x in required))
-                    if isinstance(made, CompiledFunction):
-                        yield name, made
-
-
-def states_of(robot: fw.Robot | None, x: Input, rng: np.random.Generator, batch: tuple[int, ...]) -> Any:
-    """Return values of an argument: points of its manifold, or random numbers."""
-    if x.rate is None:
-        return rng.standard_normal((*batch, *x.shape))
-    if robot is not None:
-        return robot.random_configuration(rng=rng, size=batch)
-    motions = se3.exp(rng.standard_normal((*batch, 6)))
-    on_manifold: dict[tuple[int, ...], Callable[[Any], Any]] = {
-        (4, 4): lambda T: T,
-        (3, 3): lambda T: np.ascontiguousarray(T[..., :3, :3]),
-        (4,): lambda T: se3.quaternion_from_matrix(np.ascontiguousarray(T[..., :3, :3])),
-        (7,): se3.xyzquat_from_homogeneous,
-    }
-    return on_manifold[x.shape](motions)
-
-
-def as_tuple(results: Any) -> tuple[Any, ...]:
-    return results if isinstance(results, tuple) else (results,)
 
 
 def problems_of(f: Function, robot: fw.Robot | None) -> Iterator[str]:
@@ -135,9 +82,53 @@ def test_functions_of_robots_take_all_forms_of_arguments(make: Callable[[], fw.R
 
 
 def test_functions_of_rigid_motions_take_all_forms_of_arguments() -> None:
-    found = {name: getattr(se3, name) for name in se3.__all__}
+    found = functions_of_motions()
     assert all(isinstance(f, CompiledFunction) for f in found.values())
     assert [f"{name}: {problem}" for name, f in found.items() for problem in problems_of(f, None)] == []
+
+
+H = 1e-5  # distance of differences, whose error is about 1e-10 times third derivatives
+
+WITHOUT_DERIVATIVES = {
+    "inverse_dynamics_second_derivatives", "forward_dynamics_second_derivatives", "inverse_dynamics_hessian",
+    "forward_dynamics_hessian",
+}  # fmt: skip
+"""Derivatives themselves, whose derivatives nobody needs: they take seconds to trace."""
+
+
+def slopes(f: Function, robot: fw.Robot | None) -> Iterator[str]:
+    """Yield how rates of a function along a random direction, and cotangents, differ from differences of its results."""
+    rng = np.random.default_rng(2)
+    lines = lines_of(f, robot, rng)
+    x = [line(0.0) for line in lines]
+    rates = [np.asarray(line(H) - line(-H)) / (2 * H) for line in lines]
+    expected = [
+        (np.asarray(a) - np.asarray(b)) / (2 * H)
+        for a, b in zip(*(as_tuple(f(*(line(t) for line in lines))) for t in (H, -H)), strict=True)
+    ]
+    found = as_tuple(f.ambient.pushforward(*x, *rates))
+    for y, wanted in zip(found, expected, strict=True):
+        error, size = float(np.linalg.norm(y - wanted)), max(1.0, float(np.linalg.norm(wanted)))
+        if not error <= 1e-6 * size:
+            yield f"its rate, by {error / size:.1e}"
+    weights = [rng.standard_normal(np.shape(y)) for y in found]
+    cotangents = as_tuple(f.ambient.pullback(*x, *weights))
+    forward = sum(float(np.sum(w * y)) for w, y in zip(weights, found, strict=True))
+    backward = sum(float(np.sum(c * r)) for c, r in zip(cotangents, rates, strict=True))
+    size = sum(float(np.linalg.norm(w) * np.linalg.norm(y)) for w, y in zip(weights, found, strict=True))
+    if not abs(forward - backward) <= 1e-8 * max(size, 1.0):
+        yield f"its cotangents, by {abs(forward - backward) / max(size, 1.0):.1e}"
+
+
+@pytest.mark.parametrize("make", [flying, linkage])
+def test_functions_of_robots_have_derivatives(make: Callable[[str], fw.Robot]) -> None:
+    robot = make("interpreted")
+    found = {name: f for name, f in functions_of(robot) if name not in WITHOUT_DERIVATIVES}
+    assert [f"{name}: {problem}" for name, f in found.items() for problem in slopes(f, robot)] == []
+
+
+def test_functions_of_rigid_motions_have_derivatives() -> None:
+    assert [f"{name}: {problem}" for name, f in functions_of_motions().items() for problem in slopes(f, None)] == []
 
 
 @pytest.mark.parametrize("make", [flying, linkage])

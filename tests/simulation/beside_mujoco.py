@@ -12,6 +12,7 @@ import pytest
 import featherweight as fw
 from featherweight.simulation.forces_at_joints import forces_at_joints
 from oracles.states import Array, random_states
+from simulation.spring_forces import spring_forces
 
 
 class BesideMujoco:
@@ -59,7 +60,7 @@ def require_springs(robot: fw.Robot | fw.ClosedRobot, order: fw.MujocoOrder, dat
     for q, v in zip(x.q, 3.0 * x.v, strict=True):
         data.qpos[:], data.qvel[:] = order.state(q, v)
         mujoco.mj_forward(model, data)
-        S, found = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)]), forces.of_springs(q, v)
+        S, found = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)]), spring_forces(forces, q, v)
         np.testing.assert_allclose(found, S @ data.qfrc_passive, rtol=tolerance, atol=tolerance)
         assert np.abs(found).max() > 0.1
         of_gravity = -float(model.body_mass @ data.xipos @ model.opt.gravity)

@@ -47,7 +47,20 @@ def agreed(sim: fw.Simulation, tau: Array, control: Array, most: float = 1e-6) -
     smooth = np.abs(expected - finer).max(axis=0) / scale < 1e-3
     assert smooth.mean() > 0.9
     assert error[smooth].max() < most
+    multiplied(sim, found, tau, control)
     return found
+
+
+def multiplied(sim: fw.Simulation, found: StepDerivatives, tau: Array, control: Array) -> None:
+    """Compare products with the derivatives, which solve transposed equations.
+
+    Both agree to rounding. The proximal term of rigid contacts magnifies it by 1e6.
+    """
+    cotangent = np.random.default_rng(1).standard_normal(len(found.A))
+    products = sim.derivative_products(cotangent, tau, control if len(control) else None)
+    expected = cotangent @ np.hstack([found.A, found.B, found.B_control])
+    rounding = 1e-12 if sim._plant.contacts.convex else 1e-9
+    np.testing.assert_allclose(products, expected, rtol=0.0, atol=rounding * max(1.0, np.abs(expected).max()))
 
 
 def watched(

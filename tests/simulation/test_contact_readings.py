@@ -29,7 +29,8 @@ def wrench(points: Array, forces: Array) -> Array:
 
 
 def raw(sim: fw.Simulation) -> tuple[Array, Array]:
-    _, points, impulses = sim.contact_arrays.of_robot(0)
+    stored = sim.contact_arrays
+    points, impulses = (x[0, : stored.counts[0]] for x in (stored.point, stored.impulse))
     return points.copy(), impulses / sim.dt
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.contact.laws import COMPLIANT, CONES, COULOMB, PYRAMIDS, RIGID
-from featherweight.simulation.defaults import law_of
+from featherweight.simulation.simulation_options import law_of
 from simulation.beside_mujoco import beside_mujoco
 
 BALL = """<mujoco><option cone="{cone}" timestep="0.002"/><worldbody><geom type="plane" size="0 0 1"/>

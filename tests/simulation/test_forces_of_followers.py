@@ -14,6 +14,7 @@ from featherweight.robot.not_simulated import not_simulated
 from featherweight.simulation.forces_at_joints import ForcesAtJoints, forces_at_joints
 from oracles.mujoco_models import CRANK_ROD_AND_ROCKER
 from oracles.states import random_states
+from simulation.spring_forces import spring_forces
 
 BODIES = """<body name="a"><joint name="a" axis="0 1 0" damping=".3" armature=".2" stiffness="3" springref="20"/>
 <geom size=".1" pos=".2 0 0"/><body name="b"><joint name="b" axis="0 0 1" damping=".5" armature=".3" stiffness="5"
@@ -45,7 +46,7 @@ def require_mujocos_forces(forces: ForcesAtJoints, order: fw.MujocoOrder, data: 
     data.ctrl[:] = order.ctrl(u)
     mujoco.mj_forward(data.model, data)
     S = np.array([order.state(q, e).qvel for e in np.eye(len(v))])
-    np.testing.assert_allclose(forces.of_springs(q, v), S @ data.qfrc_passive, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(spring_forces(forces, q, v), S @ data.qfrc_passive, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(forces.of_drives(q, v, u), S @ data.qfrc_actuator, rtol=tolerance, atol=tolerance)
     return S
 
@@ -82,7 +83,7 @@ def test_springs_and_drives_of_joints_that_a_loop_determines_are_mujocos() -> No
         data.ctrl[:] = 0.3, -0.4
         mujoco.mj_forward(model, data)
         S = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)])
-        np.testing.assert_allclose(forces.of_springs(q, np.array(v)), S @ data.qfrc_passive, rtol=1e-11)
+        np.testing.assert_allclose(spring_forces(forces, q, np.array(v)), S @ data.qfrc_passive, rtol=1e-11)
         np.testing.assert_allclose(forces.of_drives(q, np.array(v), data.ctrl), S @ data.qfrc_actuator, rtol=1e-11)
 
 
@@ -92,7 +93,7 @@ def test_spring_energy_of_followers_is_the_work_against_them() -> None:
     q = random_states(robot, 1).q[0]
     for k in range(robot.nv):
         there = [forces.spring_energy(robot.integrate(q, sign * step * np.eye(robot.nv)[k])) for sign in (1.0, -1.0)]
-        force = forces.of_springs(q, np.zeros(robot.nv))[k]
+        force = spring_forces(forces, q, np.zeros(robot.nv))[k]
         assert (there[1] - there[0]) / (2.0 * step) == pytest.approx(force, rel=1e-7, abs=1e-7)
 
 
@@ -102,7 +103,7 @@ def test_limits_and_springs_of_mimic_joints_are_those_of_the_leader() -> None:
     forces = forces_at_joints(robot, ())
     np.testing.assert_allclose([forces.lower[0], forces.upper[0]], [-0.15, 0.15], rtol=1e-15)
     np.testing.assert_allclose([forces.lower[0], forces.upper[0]], [robot.lower[0], robot.upper[0]], rtol=0)
-    assert forces.of_springs(np.array([0.05]), np.zeros(1)) == pytest.approx([-4000 * 0.15], rel=1e-14)
+    assert spring_forces(forces, np.array([0.05]), np.zeros(1)) == pytest.approx([-4000 * 0.15], rel=1e-14)
     assert robot.report() == {}
 
 
@@ -136,7 +137,7 @@ def test_a_follower_in_proportion_of_one_that_follows_by_a_square_is_named() -> 
     q = np.array([0.3])
     np.testing.assert_allclose(forces.all_coordinates(q), [0.3, 0.39], rtol=1e-15)
     stretched = 5.0 * 0.3 + 5.0 * 0.39 * 1.6  # j0 and j3, and j1 and j2, which j0 moves at 1 + 2 q
-    assert forces.of_springs(q, np.zeros(1)) == pytest.approx([-stretched], rel=1e-14)
+    assert spring_forces(forces, q, np.zeros(1)) == pytest.approx([-stretched], rel=1e-14)
 
 
 def test_springs_limits_and_drives_of_a_follower_by_a_square_are_mujocos() -> None:
@@ -211,7 +212,7 @@ def test_efforts_bound_the_drives_of_each_joint_as_in_mujoco(text: str, bounded:
         tau = forces.of_drives(q, v, u)
         np.testing.assert_allclose(tau, S @ data.qfrc_actuator, rtol=1e-11, atol=1e-11)
         cut += sum(data.joint(k).qfrc_actuator[0] in map(float, EFFORTS[k].split()) for k in bounded)
-        expected = robot.forward_dynamics(q, v, forces.of_springs(q, v) + tau)
+        expected = robot.forward_dynamics(q, v, spring_forces(forces, q, v) + tau)
         for sim in sims:
             sim.reset(q, v)
             sim.step(control=u)

@@ -14,6 +14,7 @@ from featherweight.robot.not_simulated import not_simulated
 from featherweight.simulation.forces_at_joints import forces_at_joints
 from oracles.states import random_states
 from simulation.beside_mujoco import require_motion, require_springs
+from simulation.spring_forces import spring_forces
 from simulation.step_differences import watched
 
 mujoco = pytest.importorskip("mujoco", minversion="3.8")
@@ -122,7 +123,9 @@ def test_springs_of_a_free_joint_on_a_frame_of_its_own() -> None:
     q = random_states(robot, 1).q[0]
     for k, e in enumerate(np.eye(6)):
         there = [forces.spring_energy(robot.integrate(q, sign * step * e)) for sign in (1.0, -1.0)]
-        assert (there[1] - there[0]) / (2.0 * step) == pytest.approx(forces.of_springs(q, np.zeros(6))[k], rel=1e-7, abs=1e-7)
+        assert (there[1] - there[0]) / (2.0 * step) == pytest.approx(
+            spring_forces(forces, q, np.zeros(6))[k], rel=1e-7, abs=1e-7
+        )
 
 
 def test_a_rest_pose_is_seven_numbers() -> None:

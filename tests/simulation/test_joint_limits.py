@@ -17,7 +17,7 @@ import featherweight as fw
 from featherweight.contact.laws import RETURN_SPEED
 from featherweight.model.types import ModelWarning
 from featherweight.robots.linkages import four_bar, four_bar_configuration
-from featherweight.simulation.joint_limits import FAR
+from featherweight.simulation.starts import FAR
 from oracles.mechanisms import closed
 from oracles.states import Array
 from simulation.plain_python import ROUNDED, plain_python, steps_by

@@ -15,7 +15,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.array_types import Array
-from simulation.scenes import boxes
+from simulation.scenes import boxes, pendulum
 from simulation.test_plain_python import INTEGRATED, scene, standing
 from simulation.test_sensor_history import text as sampled_sensors
 
@@ -474,3 +474,11 @@ def test_a_fleet_on_any_number_of_threads_goes_on_alike() -> None:
         sim.run(0.1)
         ends.append(sim.state)
     assert ends[0] == ends[1]
+
+
+def test_a_robot_that_stopped_in_a_long_rollout_advances_from_a_state() -> None:
+    sim = fw.Simulation(pendulum(), 1e-3, q=[0.1], on_failure="stop")
+    push, state, steps = np.zeros((1, 1500, 1)), sim.state, 3
+    push[0, steps] = np.nan
+    assert sim.rollout(state, tau=push).failed.all()
+    assert sim.advance(state).times == [1e-3]

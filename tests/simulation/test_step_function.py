@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.simulation.state_arrays import StateArrays
-from featherweight.simulation.step_function import StepFunction
+from featherweight.simulation.step_function import StateArrays, StepFunction
 from simulation.scenes import boxes
 from simulation.stepped_robot import landing, slow_drive
 from simulation.test_sensor_history import text as sampled_sensors

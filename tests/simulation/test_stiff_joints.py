@@ -18,6 +18,7 @@ from oracles.mechanisms import closed
 from oracles.states import Array
 from simulation.plain_python import ROUNDED, plain_python, steps_by
 from simulation.scenes import FREE, HINGE, NO_GRAVITY, Y, pendulum
+from simulation.spring_forces import spring_forces
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
 
@@ -113,7 +114,7 @@ def test_steps_solve_the_equations_of_the_rule(number: int) -> None:
         w = 0.5 * (v + after)
         middle = robot.integrate(q, 0.5 * h * w)
         driven = forces.limited(forces.of_drives(middle, w, m.control[0]))
-        passive = forces.of_springs(middle, w)
+        passive = spring_forces(forces, middle, w)
         a = robot.forward_dynamics(middle, w, driven + passive)
         return float(w @ (driven - forces.springs.damping * w)), after - v - h * a - g * w, w
 

@@ -13,6 +13,7 @@ import featherweight as fw
 from featherweight.robot.not_simulated import not_simulated
 from featherweight.simulation.forces_at_joints import forces_at_joints
 from simulation.beside_mujoco import BesideMujoco
+from simulation.spring_forces import spring_forces
 from simulation.step_differences import watched
 
 BODIES = """<site name="s0" pos="0 0 1.2"/>
@@ -112,7 +113,7 @@ def test_joint_forces_are_mujocos() -> None:
         w = order.state(q, along).qvel
         drives = forces.of_drives(q, v, u, activation=activation) @ along
         assert drives == pytest.approx(data.qfrc_actuator @ w, rel=1e-11, abs=1e-11)
-        assert forces.of_springs(q, v) @ along == pytest.approx(data.qfrc_passive @ w, rel=1e-11, abs=1e-11)
+        assert spring_forces(forces, q, v) @ along == pytest.approx(data.qfrc_passive @ w, rel=1e-11, abs=1e-11)
 
 
 def test_rigid_limits_of_tendons_hold() -> None:

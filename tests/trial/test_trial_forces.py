@@ -12,6 +12,7 @@ import featherweight as fw
 from featherweight.robot.left_out_at_joints import EFFORTS_OF_FOLLOWERS, SPRINGS_OF_SEVERAL
 from featherweight.robot.not_simulated import not_simulated
 from featherweight.simulation.forces_at_joints import forces_at_joints
+from simulation.spring_forces import spring_forces
 from trial.conftest import Rounds
 from trial.drawn_files import drawn_file
 
@@ -55,7 +56,7 @@ def _compare(robot: fw.Robot, model: Any, rng: np.random.Generator, text: str) -
     S = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)])
     pairs = []
     if PASSIVE.isdisjoint(named):
-        pairs.append((forces.of_springs(q, v), S @ data.qfrc_passive))
+        pairs.append((spring_forces(forces, q, v), S @ data.qfrc_passive))
     if DRIVEN.isdisjoint(named):
         pairs.append((forces.of_drives(q, v, u), S @ data.qfrc_actuator))
     M = np.zeros((model.nv, model.nv))

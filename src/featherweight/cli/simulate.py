@@ -18,8 +18,7 @@ from ..robot.build import build
 from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.robot import Robot
 from ..simulation import ContactOptions, ContactSphere, Plane, Simulation, SimulationError, Trajectory
-from ..simulation.defaults import shapes_have_something_to_touch
-from ..simulation.simulation_options import FILE, LAWS
+from ..simulation.simulation_options import FILE, LAWS, shapes_have_something_to_touch
 from ..simulation.standins import spheres_of
 from .console import make_console, wait_for_interrupt
 from .options import Base, OutputOption, RobotFile, of_robot_file

@@ -12,7 +12,9 @@ of the bodies, the points slide over their surfaces by s, as the normal turns re
 determine the slip. Two faces, or an edge along a face, have common directions without slip equations. There the contact is a
 corner of one shape, or the crossing of an edge of each, and the point does not slip across these edges.
 
-The unknowns n', s_a and s_b have two components each along the tangents, and six linear equations.
+Both bodies may move as one, so the motion of the contact relative to b depends on the velocity of a relative to b only: with
+U = V_a - V_b, w = w_a - w_b and b at rest, s_b = s_a - g n' + U(p_a) along the tangents. The unknowns n' and s_a have two
+components each, and four linear equations. They depend on U along both tangents, and on d = w x n.
 """
 
 from __future__ import annotations
@@ -34,7 +36,6 @@ from .triples import (
     length_of,
     minus,
     outer,
-    plus,
     seen_from,
     times,
     turned,
@@ -43,154 +44,145 @@ from .triples import (
 
 PARALLEL = 1e-6  # sine of the angle between directions below which they count as parallel
 NEAR = 1e-6  # distance from a vertex or edge, relative to the size of the shape, below which a point is on it
-MOVES = 12  # velocities of both bodies, six of each
-UNKNOWNS = 6
+UNKNOWNS = 4
+RATES = 6  # those of the normal along both tangents, of the point along the axes, and of the gap
 NEAR_LINE = 1e-6  # distance from a line of a height field's grid, in cells, below which a point is on it
 ON_SURFACE = 1e-3  # distance from a surface, relative to the size of the shape, below which a point is on it
 LEAST_PIVOT = 1e-12  # relative pivot below which an equation repeats others
 
 
+Pair = tuple[float, float]
+"""Components of a direction along both tangents."""
+
+
 class SurfacesWork(NamedTuple):
-    """Surfaces of both shapes at a contact, in the world frame, and workspace."""
+    """Surfaces of both shapes at a contact, with components along the tangents, and workspace."""
 
     flats: Integers  # (2,) 0, 1 along an edge or a side, 2 on a face
-    edge: Matrix  # (2, 3) direction in which a surface with one flat direction is straight
-    radii: Tensor  # (2, 3, 3) R in directions that are not flat
+    edge: Matrix  # (2, 2) direction in which a surface with one flat direction is straight
+    radii: Tensor  # (2, 2, 2) R in directions that are not flat
     bounds: Integers  # (2,) 0, 1 or 2 directions in which an edge of a face, or the end of an edge, bounds the point
-    bound: Matrix  # (2, 3) direction of the edge of a face on which the point is
-    rise: Matrix  # (2, 3) rate at which a point that slips on the surface moves along the normal, if they are not perpendicular
+    bound: Matrix  # (2, 2) direction of the edge of a face on which the point is
+    rise: Matrix  # (2, 2) rate at which a point that slips on the surface moves along the normal, if they are not perpendicular
     known: Booleans  # (2,) whether the point is on the surface; several points of MuJoCo for two meshes are not
     off: Vector  # (2,) sine of the angle between the normal and that of a face
-    tangents: Matrix  # (2, 3)
-    equations: Matrix  # (6, 6 + MOVES) of n', s_a and s_b, and their right-hand sides
+    axes: Matrix  # (3, 3) normal and tangents
+    equations: Matrix  # (4, 8) of n' and s_a, and their right-hand sides by U and d along both tangents
     chosen: Integers  # (1,) number of equations
+    heights: Vector  # (2,) gap, and distance from the point to p_a
 
 
 def surfaces_work() -> SurfacesWork:
     """Return workspace for one contact."""
-    whole = np.zeros(2, np.int64), np.zeros((2, 3)), np.zeros((2, 3, 3)), np.zeros(2, np.int64), np.zeros((2, 3))
-    equations = np.zeros((UNKNOWNS, UNKNOWNS + MOVES))
-    rise, off, tangents = np.zeros((2, 3)), np.zeros(2), np.zeros((2, 3))
-    return SurfacesWork(*whole, rise, np.ones(2, bool), off, tangents, equations, np.zeros(1, np.int64))
+    flats, bounds, chosen = np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(1, np.int64)
+    edge, bound, rise = np.zeros((3, 2, 2))
+    equations, off, heights = np.zeros((UNKNOWNS, 2 * UNKNOWNS)), np.zeros(2), np.zeros(2)
+    known, axes = np.ones(2, bool), np.zeros((3, 3))
+    return SurfacesWork(
+        flats, edge, np.zeros((2, 2, 2)), bounds, bound, rise, known, off, axes, equations, chosen, heights
+    )  # fmt: skip
 
 
 def write_contact_motion(
-    scene: CollisionScene, shapes: tuple[int, int], placement: Matrix, at: tuple[TripleLike, Vector, float], moves: Matrix,
-    of: tuple[int, int], work: SurfacesWork, motion: Matrix,
+    scene: CollisionScene, shapes: tuple[int, int], placement: Matrix, point: TripleLike, heights: tuple[float, float],
+    on_ground: bool, work: SurfacesWork, motion: Matrix,
 ) -> bool:  # fmt: skip
-    """Write the rates (MOVES, 7) of normal, point midway between the surfaces, and gap; return whether they are unique.
+    """Write the rates (6, 6) of a contact relative to body b, at b at rest; return whether they are unique.
 
-    `shapes` are those of a and b, `placement` (shapes, 12) is in the world, and `at` has the point, the normal and the gap.
-    `moves` (MOVES, 6) has velocities of body a, then of body b: linear at the world's origin, and angular, in the world frame.
-    Only those in the range `of` are considered.
+    Rows are the rates of the normal along both tangents, of the point along the axes, and of the gap; columns are those by the
+    velocity of body a: linear at the point, and angular, along the axes. `work` has the axes: the normal, and two tangents.
+
+    `shapes` are those of a and b, `placement` (shapes, 12) is in the world. `heights` are the gap, and the distance along the
+    normal from the point to that midway between the surfaces. The point stays midway, or, on the ground, it keeps its distance
+    from the surface of b.
     """
-    point, normal, gap = at
-    n, x = (normal[0], normal[1], normal[2]), (point[0], point[1], point[2])
-    p_a, p_b = along(x, 0.5 * gap, n), along(x, -0.5 * gap, n)
+    gap, aside = heights
+    n, x = row(work.axes, 0), (point[0], point[1], point[2])
+    work.heights[0], work.heights[1] = gap, aside + 0.5 * gap
+    p_a, p_b = along(x, aside + 0.5 * gap, n), along(x, aside - 0.5 * gap, n)
     describe(scene, shapes[0], placement[shapes[0]], p_a, times(-1.0, n), work, 0)
     describe(scene, shapes[1], placement[shapes[1]], p_b, n, work, 1)
-    write_tangents(n, work.tangents)
-    unique = choose_equations(work, n, gap, (p_a, p_b), moves, of)
-    unique = solve_equations(work.equations, UNKNOWNS + of[0], UNKNOWNS + of[1]) and unique
-    unique = bool(unique and work.known[0] and work.known[1])
-    for k in range(of[0], of[1]):
-        write_motion_of(k, moves, work, (p_a, p_b), n, motion[k])
-    return unique
+    unique = choose_equations(work)
+    unique = solve_equations(work.equations) and unique
+    write_rates(work, on_ground, motion)
+    return bool(unique and work.known[0] and work.known[1])
 
 
-def write_motion_of(
-    k: int, moves: Matrix, work: SurfacesWork, points: tuple[Triple, Triple], n: Triple, motion: Vector
-) -> None:  # fmt: skip
-    """Write n', p' and g' for velocity k."""
-    solution, first, second = work.equations, work.tangents[0], work.tangents[1]
-    turn = combined(first, second, solution[0, UNKNOWNS + k], solution[1, UNKNOWNS + k])
-    slip_a = combined(first, second, solution[2, UNKNOWNS + k], solution[3, UNKNOWNS + k])
-    slip_b = combined(first, second, solution[4, UNKNOWNS + k], solution[5, UNKNOWNS + k])
-    slip_a = along(slip_a, inner(row(work.rise, 0), slip_a), n)
-    slip_b = along(slip_b, inner(row(work.rise, 1), slip_b), n)
-    moved_a, moved_b = (
-        plus(velocity_of_move(moves, k, 0, points[0]), slip_a),
-        plus(velocity_of_move(moves, k, 1, points[1]), slip_b),
-    )
-    for i in range(3):
-        motion[i] = component(turn, i)
-        motion[3 + i] = 0.5 * (component(moved_a, i) + component(moved_b, i))
-    motion[6] = inner(n, minus(moved_a, moved_b))
+def write_rates(work: SurfacesWork, on_ground: bool, motion: Matrix) -> None:
+    """Write the rates, from the solution of the equations."""
+    gap, ahead, rise = work.heights[0], work.heights[1], work.rise
+    for i in range(RATES):
+        for j in range(6):
+            motion[i, j] = 0.0
+    motion[2, 0], motion[5, 0] = 0.0 if on_ground else 0.5, 1.0
+    for k in range(UNKNOWNS):
+        column, sign = k + 1, 1.0
+        if k == 2:  # d = w x n has the components of w along the second tangent, and against the first
+            column = 5
+        elif k == 3:
+            column, sign = 4, -1.0
+        turn, slip = solution(work, 0, k, sign), solution(work, 2, k, sign)
+        moved = sign * direct(0, k, ahead), sign * direct(1, k, ahead)  # U(p_a)
+        slip_b = slip[0] - gap * turn[0] + moved[0], slip[1] - gap * turn[1] + moved[1]
+        up_a, up_b = rise[0, 0] * slip[0] + rise[0, 1] * slip[1], rise[1, 0] * slip_b[0] + rise[1, 1] * slip_b[1]
+        motion[0, column], motion[1, column], motion[5, column] = turn[0], turn[1], up_a - up_b
+        if on_ground:
+            farther = gap - ahead
+            motion[2, column] = up_b
+            motion[3, column], motion[4, column] = slip_b[0] + farther * turn[0], slip_b[1] + farther * turn[1]
+        else:
+            motion[2, column] = 0.5 * (up_a + up_b)
+            motion[3, column] = 0.5 * (moved[0] + slip[0] + slip_b[0])
+            motion[4, column] = 0.5 * (moved[1] + slip[1] + slip_b[1])
 
 
-def combined(a: TripleLike, b: TripleLike, s: float, t: float) -> Triple:
-    """Return s a + t b."""
-    return along(times(s, a), t, b)
+def solution(work: SurfacesWork, first: int, k: int, sign: float) -> Pair:
+    """Return two unknowns for column k, with a sign."""
+    return sign * work.equations[first, UNKNOWNS + k], sign * work.equations[first + 1, UNKNOWNS + k]
 
 
-def velocity_of_move(moves: Matrix, k: int, side: int, x: Triple) -> Triple:
-    """Return the velocity of the point x of body a (side 0) or b by velocity k."""
-    if k < 6 * side or k >= 6 * side + 6:
-        return 0.0, 0.0, 0.0
-    return plus((moves[k, 0], moves[k, 1], moves[k, 2]), outer(turning_of_move(moves, k), x))
-
-
-def turning_of_move(moves: Matrix, k: int) -> Triple:
-    """Return the angular velocity of velocity k."""
-    return moves[k, 3], moves[k, 4], moves[k, 5]
-
-
-def unit(k: int) -> Triple:
-    """Return a unit vector."""
-    return 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0
-
-
-def write_tangents(n: Triple, tangents: Matrix) -> None:
-    """Write two tangents."""
-    e = unit(0) if abs(n[0]) < 0.9 else unit(1)
-    t = along(e, -inner(e, n), n)
-    t = times(1.0 / length_of(t), t)
-    u = outer(n, t)
-    for i in range(3):
-        tangents[0, i], tangents[1, i] = component(t, i), component(u, i)
+def direct(i: int, k: int, ahead: float) -> float:
+    """Return component i of U(p_a) for column k, which is a component of U at the point, or of d."""
+    return 1.0 if k == i else (ahead if k == i + 2 else 0.0)
 
 
 # ---- equations
 
 
-def choose_equations(
-    work: SurfacesWork, n: Triple, gap: float, points: tuple[Triple, Triple], moves: Matrix, of: tuple[int, int]
-) -> bool:  # fmt: skip
-    """Write the six equations; return whether edges of the shapes determine the point in all directions."""
+def choose_equations(work: SurfacesWork) -> bool:
+    """Write the equations; return whether edges of the shapes determine the point in all directions."""
     work.chosen[0] = 0
-    add_closure(work, gap, points, moves, of)
     first = 0 if leads(work) else 1
     second = 1 - first
     flats, bounds = work.flats[second], work.bounds[second]
-    add_equations_of(work, moves, n, first)
+    add_equations_of(work, first)
     if work.flats[first] == 2:
         if flats == 0:
-            add_equations_of(work, moves, n, second)
+            add_equations_of(work, second)
             return True
         if flats == 1:  # an edge or a side along a face
-            add_slip_equation(work, moves, n, second, outer(n, row(work.edge, second)))
+            add_slip_equation(work, second, across(pair(work.edge, second)))
             if bounds > 0:
-                add_slip_equation(work, moves, n, second, row(work.edge, second))
+                add_slip_equation(work, second, pair(work.edge, second))
         elif bounds == 2:
-            add_slip_equation(work, moves, n, second, row(work.tangents, 0))
-            add_slip_equation(work, moves, n, second, row(work.tangents, 1))
+            add_slip_equation(work, second, (1.0, 0.0))
+            add_slip_equation(work, second, (0.0, 1.0))
         elif bounds == 1:
-            add_slip_equation(work, moves, n, second, outer(n, row(work.bound, second)))
-    elif work.flats[first] == 1 and flats == 1 and are_parallel(row(work.edge, first), row(work.edge, second)):
-        add_slip_equation(work, moves, n, second, outer(n, row(work.edge, second)))
+            add_slip_equation(work, second, across(pair(work.bound, second)))
+    elif work.flats[first] == 1 and flats == 1 and are_parallel(pair(work.edge, first), pair(work.edge, second)):
+        add_slip_equation(work, second, across(pair(work.edge, second)))
         if bounds > 0:
-            add_slip_equation(work, moves, n, second, row(work.edge, second))
+            add_slip_equation(work, second, pair(work.edge, second))
     else:
-        add_equations_of(work, moves, n, second)
+        add_equations_of(work, second)
         return True
     if work.chosen[0] < UNKNOWNS and work.bounds[first] > 0:  # an edge of the first surface bounds the point as well
         if work.flats[first] == 1 or work.bounds[first] == 2:
-            add_missing(work, moves, n, first)
+            add_missing(work, first)
         else:
-            across = outer(n, row(work.bound, first))
-            add_slip_equation(work, moves, n, first, across)
+            add_slip_equation(work, first, across(pair(work.bound, first)))
     unique = bool(work.chosen[0] == UNKNOWNS)
-    add_missing(work, moves, n, second)
+    add_missing(work, second)
     return unique
 
 
@@ -201,9 +193,19 @@ def leads(work: SurfacesWork) -> bool:
     return bool(work.off[0] <= work.off[1])
 
 
-def are_parallel(a: Triple, b: Triple) -> bool:
+def are_parallel(a: Pair, b: Pair) -> bool:
     """Return whether unit vectors are parallel."""
-    return length_of(outer(a, b)) < PARALLEL
+    return abs(a[0] * b[1] - a[1] * b[0]) < PARALLEL
+
+
+def across(e: Pair) -> Pair:
+    """Return the direction e turned about the normal by a right angle."""
+    return -e[1], e[0]
+
+
+def pair(rows: Matrix, k: int) -> Pair:
+    """Return a row of two numbers as a tuple."""
+    return rows[k, 0], rows[k, 1]
 
 
 def row(rows: Matrix, k: int) -> Triple:
@@ -211,79 +213,68 @@ def row(rows: Matrix, k: int) -> Triple:
     return rows[k, 0], rows[k, 1], rows[k, 2]
 
 
-def add_missing(work: SurfacesWork, moves: Matrix, n: Triple, side: int) -> None:
-    """Add equations by which the point does not slip on a surface, until there are six."""
+def along_tangents(x: Triple, work: SurfacesWork) -> Pair:
+    """Return the components of a vector along both tangents."""
+    return inner(work.axes[1], x), inner(work.axes[2], x)
+
+
+def add_missing(work: SurfacesWork, side: int) -> None:
+    """Add equations by which the point does not slip on a surface, until there are four."""
     if work.flats[side] == 1 and work.chosen[0] < UNKNOWNS:
-        add_slip_equation(work, moves, n, side, row(work.edge, side))
+        add_slip_equation(work, side, pair(work.edge, side))
     for k in range(2):
         if work.chosen[0] < UNKNOWNS:
-            add_slip_equation(work, moves, n, side, row(work.tangents, k))
+            add_slip_equation(work, side, (1.0 - k, 1.0 * k))
 
 
-def add_equations_of(work: SurfacesWork, moves: Matrix, n: Triple, side: int) -> None:
+def add_equations_of(work: SurfacesWork, side: int) -> None:
     """Add both equations of a surface."""
     if work.flats[side] == 2:
-        add_turn_equation(work, moves, n, side, row(work.tangents, 0))
-        add_turn_equation(work, moves, n, side, row(work.tangents, 1))
+        add_turn_equation(work, side, (1.0, 0.0))
+        add_turn_equation(work, side, (0.0, 1.0))
     elif work.flats[side] == 1:
-        e = row(work.edge, side)
-        add_turn_equation(work, moves, n, side, e)
-        add_slip_equation(work, moves, n, side, outer(n, e))
+        e = pair(work.edge, side)
+        add_turn_equation(work, side, e)
+        add_slip_equation(work, side, across(e))
     else:
-        add_slip_equation(work, moves, n, side, row(work.tangents, 0))
-        add_slip_equation(work, moves, n, side, row(work.tangents, 1))
+        add_slip_equation(work, side, (1.0, 0.0))
+        add_slip_equation(work, side, (0.0, 1.0))
 
 
-def add_turn_equation(work: SurfacesWork, moves: Matrix, n: Triple, side: int, e: Triple) -> None:
-    """Add e . n' = e . (w x n) for a flat direction e."""
-    i = begin_equation(work)
-    for t in range(2):
-        work.equations[i, t] = inner(e, row(work.tangents, t))
-    for k in range(6 * side, 6 * side + 6):
-        work.equations[i, UNKNOWNS + k] = inner(e, outer(turning_of_move(moves, k), n))
+def add_turn_equation(work: SurfacesWork, side: int, e: Pair) -> None:
+    """Add e . n' = e . d for a flat direction e of a, or e . n' = 0 for b."""
+    turned = 1.0 if side == 0 else 0.0
+    add_equation(work, (e[0], e[1], 0.0, 0.0), (0.0, 0.0, turned * e[0], turned * e[1]))
 
 
-def add_slip_equation(work: SurfacesWork, moves: Matrix, n: Triple, side: int, e: Triple) -> None:
-    """Add e . (s + sign R (n' - w x n)) = 0 for a direction e."""
-    i, sign, R = begin_equation(work), 1.0 if side == 0 else -1.0, work.radii[side]
-    eR = (
-        e[0] * R[0, 0] + e[1] * R[1, 0] + e[2] * R[2, 0],
-        e[0] * R[0, 1] + e[1] * R[1, 1] + e[2] * R[2, 1],
-        e[0] * R[0, 2] + e[1] * R[1, 2] + e[2] * R[2, 2],
-    )
-    for t in range(2):
-        tangent = row(work.tangents, t)
-        work.equations[i, t] = sign * inner(eR, tangent)
-        work.equations[i, 2 + 2 * side + t] = inner(e, tangent)
-    for k in range(6 * side, 6 * side + 6):
-        work.equations[i, UNKNOWNS + k] = sign * inner(eR, outer(turning_of_move(moves, k), n))
+def add_slip_equation(work: SurfacesWork, side: int, e: Pair) -> None:
+    """Add e . (s_a + R_a (n' - d)) = 0 or e . (s_b - R_b n') = 0 for a direction e."""
+    R, gap, ahead = work.radii[side], work.heights[0], work.heights[1]
+    u, w = e[0] * R[0, 0] + e[1] * R[1, 0], e[0] * R[0, 1] + e[1] * R[1, 1]
+    if side == 0:
+        add_equation(work, (u, w, e[0], e[1]), (0.0, 0.0, u, w))
+    else:
+        turns = -gap * e[0] - u, -gap * e[1] - w
+        add_equation(work, (turns[0], turns[1], e[0], e[1]), (-e[0], -e[1], -ahead * e[0], -ahead * e[1]))
 
 
-def add_closure(work: SurfacesWork, gap: float, points: tuple[Triple, Triple], moves: Matrix, of: tuple[int, int]) -> None:
-    """Add s_a - s_b - g n' = V_b(p_b) - V_a(p_a) along both tangents."""
-    for t in range(2):
-        i, tangent = begin_equation(work), row(work.tangents, t)
-        work.equations[i, t], work.equations[i, 2 + t], work.equations[i, 4 + t] = -gap, 1.0, -1.0
-        for k in range(of[0], of[1]):
-            a, b = velocity_of_move(moves, k, 0, points[0]), velocity_of_move(moves, k, 1, points[1])
-            work.equations[i, UNKNOWNS + k] = inner(tangent, minus(b, a))
-
-
-def begin_equation(work: SurfacesWork) -> int:
-    """Return the number of a new equation, of zeros."""
+def add_equation(
+    work: SurfacesWork, left: tuple[float, float, float, float], right: tuple[float, float, float, float]
+) -> None:  # fmt: skip
+    """Add an equation."""
     i = work.chosen[0]
     work.chosen[0] += 1
-    for j in range(UNKNOWNS + MOVES):
-        work.equations[i, j] = 0.0
-    return i  # type: ignore[no-any-return]
+    E = work.equations
+    E[i, 0], E[i, 1], E[i, 2], E[i, 3] = left
+    E[i, 4], E[i, 5], E[i, 6], E[i, 7] = right
 
 
-def solve_equations(E: Matrix, first: int, stop: int) -> bool:
-    """Replace a range of right-hand sides by solutions, by elimination with pivots; return whether these are unique.
+def solve_equations(E: Matrix) -> bool:
+    """Replace right-hand sides by solutions, by elimination with pivots; return whether these are unique.
 
     A repeated equation gives zero for its unknown.
     """
-    unique = True
+    unique, stop = True, 2 * UNKNOWNS
     for j in range(UNKNOWNS):
         best = j
         for i in range(j + 1, UNKNOWNS):
@@ -302,9 +293,7 @@ def solve_equations(E: Matrix, first: int, stop: int) -> bool:
         for i in range(UNKNOWNS):
             factor = E[i, j]
             if i != j and factor != 0.0:
-                for k in range(j + 1, UNKNOWNS):
-                    E[i, k] -= factor * E[j, k]
-                for k in range(first, stop):
+                for k in range(j + 1, stop):
                     E[i, k] -= factor * E[j, k]
     return unique
 
@@ -317,12 +306,12 @@ def describe(scene: CollisionScene, g: int, P: Vector, x: Triple, m: Triple, wor
     kind, size = scene.kind[g], scene.size[g]
     y, k = seen_from(P, x), turned_back(P, m)
     work.flats[side], work.bounds[side], work.off[side], work.known[side] = 0, 0, 0.0, True
-    for i in range(3):
+    for i in range(2):
         work.edge[side, i] = work.bound[side, i] = work.rise[side, i] = 0.0
-        for j in range(3):
+        for j in range(2):
             work.radii[side, i, j] = 0.0
     if kind == SPHERE:
-        add_round(work, side, m, size[0])
+        add_round(work, side, size[0])
     elif kind == CAPSULE:
         describe_capsule(P, size, y, m, work, side)
     elif kind == BOX:
@@ -339,44 +328,44 @@ def describe(scene: CollisionScene, g: int, P: Vector, x: Triple, m: Triple, wor
         set_ground(work, side)
 
 
-def add_round(work: SurfacesWork, side: int, m: Triple, r: float) -> None:
+def add_round(work: SurfacesWork, side: int, r: float) -> None:
     """Add the radius of a sphere to R."""
-    for i in range(3):
-        for j in range(3):
-            work.radii[side, i, j] += r * ((1.0 if i == j else 0.0) - m[i] * m[j])
+    work.radii[side, 0, 0] += r
+    work.radii[side, 1, 1] += r
 
 
 def add_radius(work: SurfacesWork, side: int, e: Triple, r: float) -> None:
     """Add a radius in the direction e to R."""
-    for i in range(3):
-        for j in range(3):
-            work.radii[side, i, j] += r * e[i] * e[j]
+    u, w = along_tangents(e, work)
+    R = work.radii[side]
+    R[0, 0] += r * u * u
+    R[0, 1] += r * u * w
+    R[1, 0] += r * u * w
+    R[1, 1] += r * w * w
 
 
 def set_face(work: SurfacesWork, side: int, m: Triple, n: Triple) -> None:
     """Make the surface a plane with the normal m, which may differ slightly from the contact's normal n."""
-    work.flats[side], work.off[side], rate = 2, length_of(outer(m, n)), 1.0 / inner(m, n)
-    for i in range(3):
-        work.rise[side, i] = n[i] - rate * m[i]
+    work.flats[side], work.off[side], rate = 2, length_of(outer(m, n)), -1.0 / inner(m, n)
+    u, w = along_tangents(m, work)
+    work.rise[side, 0], work.rise[side, 1] = rate * u, rate * w
 
 
 def set_edge(work: SurfacesWork, side: int, e: Triple, n: Triple) -> None:
     """Make the surface straight along e, which may be slightly inclined to the plane perpendicular to n."""
-    flat = along(e, -inner(e, n), n)
-    size = length_of(flat)
-    work.flats[side], work.off[side] = 1, abs(inner(e, n)) / size
-    for i in range(3):
-        work.edge[side, i] = flat[i] / size
-        work.rise[side, i] = work.edge[side, i] * inner(e, n) / size
+    u, w = along_tangents(e, work)
+    size, up = sqrt(u * u + w * w), inner(e, n)
+    work.flats[side], work.off[side] = 1, abs(up) / size
+    work.edge[side, 0], work.edge[side, 1] = u / size, w / size
+    work.rise[side, 0], work.rise[side, 1] = u / size * up / size, w / size * up / size
 
 
-def set_bound(work: SurfacesWork, side: int, count: int, e: Triple, n: Triple) -> None:
+def set_bound(work: SurfacesWork, side: int, count: int, e: Triple) -> None:
     """Let an edge with direction e bound the point, or a corner, if there are two."""
     work.bounds[side] = min(count, 2)
-    flat = along(e, -inner(e, n), n)
-    size = length_of(flat)
-    for i in range(3):
-        work.bound[side, i] = flat[i] / size if count == 1 else 0.0
+    u, w = along_tangents(e, work)
+    size = sqrt(u * u + w * w)
+    work.bound[side, 0], work.bound[side, 1] = (u / size, w / size) if count == 1 else (0.0, 0.0)
 
 
 def set_ground(work: SurfacesWork, side: int) -> None:
@@ -430,7 +419,7 @@ def describe_capsule(P: Vector, size: Vector, y: Triple, m: Triple, work: Surfac
         set_edge(work, side, axis, m)
         add_radius(work, side, outer(m, axis), size[0])
     else:
-        add_round(work, side, m, size[0])
+        add_round(work, side, size[0])
 
 
 def describe_box(P: Vector, size: Vector, y: Triple, k: Triple, work: SurfacesWork, side: int) -> None:
@@ -448,7 +437,7 @@ def describe_box(P: Vector, size: Vector, y: Triple, k: Triple, work: SurfacesWo
     if flats == 2:
         m = times(1.0 if component(k, face) > 0.0 else -1.0, (P[face], P[3 + face], P[6 + face]))
         set_face(work, side, m, n)
-        set_bound(work, side, bounds, e, n)
+        set_bound(work, side, bounds, e)
     elif flats == 1:
         set_edge(work, side, e, n)
         work.bounds[side] = bounds
@@ -467,11 +456,13 @@ def describe_cylinder(P: Vector, size: Vector, y: Triple, k: Triple, work: Surfa
     if on_rim and sine < abs(k[2]):  # MuJoCo's other points at this angle from the farthest one turn with it
         set_face(work, side, times(1.0 if k[2] > 0.0 else -1.0, axis), turned(P, k))
         work.flats[side] = 0
-    way = turned(P, (-y[1], y[0], 0.0) if on_rim else (-size[0] * k[1] / sine, size[0] * k[0] / sine, 0.0))
-    around = turned(P, (-k[1] / sine, k[0] / sine, 0.0))
-    for i in range(3):
-        for j in range(3):
-            work.radii[side, i, j] = way[i] * around[j] / sine
+    around = along_tangents(turned(P, (-k[1] / sine, k[0] / sine, 0.0)), work)
+    way = size[0] * around[0], size[0] * around[1]
+    if on_rim:
+        way = along_tangents(turned(P, (-y[1], y[0], 0.0)), work)
+    R = work.radii[side]
+    R[0, 0], R[0, 1] = way[0] * around[0] / sine, way[0] * around[1] / sine
+    R[1, 0], R[1, 1] = way[1] * around[0] / sine, way[1] * around[1] / sine
 
 
 def describe_ellipsoid(P: Vector, size: Vector, k: Triple, work: SurfacesWork, side: int) -> None:
@@ -505,7 +496,7 @@ def describe_hull(scene: CollisionScene, g: int, P: Vector, y: Triple, k: Triple
     edge = outer(one, other)
     if face >= 0:
         set_face(work, side, turned(P, (normals[face, 0], normals[face, 1], normals[face, 2])), n)
-        set_bound(work, side, max(touched - 1, 0), turned(P, edge), n)
+        set_bound(work, side, max(touched - 1, 0), turned(P, edge))
     elif touched == 1:
         set_face(work, side, turned(P, one), n)
     elif touched == 2:

@@ -13,6 +13,7 @@ Other rooms use these modules:
     backends.llvm.emit          LLVM IR of a plan
     backends.llvm.ir            LLVM functions as text
     backends.llvm.jit           machine code of this process
+    backends.llvm.loop          LLVM IR for many states
     backends.llvm.python_objects   memory layouts of Python objects
     backends.llvm.single        LLVM IR for one state, and with derivatives in vector lanes
     backends.llvm.trig          sine and cosine
@@ -33,8 +34,12 @@ Other rooms use these modules:
     guarded                     programs whose inaccurate results others compute again
     jacobian_trace              traces of Jacobians in vector lanes
     loops.batch_calls           calls for many states
+    loops.kernel_tables         tables of kernels in memory
     loops.kernels               kernels with loops
+    loops.machine_calls         calls of machine code
+    loops.memory_spans          the memory of arrays as one block
     loops.prepared_calls        calls with fixed arguments
+    loops.standalone            kernels without Python: their inputs, results and words
     operations                  the table of operations, and counts
     program                     programs
     program_trace               the trace of a program

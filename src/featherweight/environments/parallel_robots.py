@@ -11,7 +11,7 @@ from ..model.types import JointType
 from ..robot.build import build
 from ..robot.robot import Robot
 from ..simulation import ContactOptions, Simulation
-from ..simulation.overlaps import listed, overlaps_now
+from ..simulation.starts import listed, overlaps_now
 from .contact_forces import Forces
 from .snapshot import HOME, Links, Snapshot, home_of
 

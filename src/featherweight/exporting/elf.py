@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 MACHINES = {0x3E: "x86-64", 0xB7: "AArch64", 0x28: "Arm", 0xF3: "RISC-V"}
 ALLOCATED, WRITABLE, EXECUTABLE = 0x2, 0x1, 0x4
-GLOBAL, FUNCTION = 1, 2
+GLOBAL = 1
+OBJECT, FUNCTION = 1, 2  # types of symbols
 
 
 class Section(NamedTuple):

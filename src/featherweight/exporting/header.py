@@ -50,16 +50,16 @@ def title_of(name: str, target: str, robot: Described | None) -> str:
             "",
         ]
         lines += _joint_lines(robot.joints)
-    return _comment(lines)
+    return comment(lines)
 
 
 def header(name: str, title: str, routines: Sequence[Routine], precision: str, workspaces: Mapping[str, int]) -> str:
     """Return the text of a header; `workspaces` are the bytes of workspace for each routine."""
     guard = guard_of(name)
     lines = [title, f"#ifndef {guard}", f"#define {guard}", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
-    lines += [_comment(textwrap.wrap(_CONVENTIONS, 110)), ""]
+    lines += [comment(textwrap.wrap(_CONVENTIONS, 110)), ""]
     for r in routines:
-        lines += [_comment(_about(r)), *_macros(r, workspaces[r.name]), declaration(r, precision) + ";"]
+        lines += [comment(_about(r)), *_macros(r, workspaces[r.name]), declaration(r, precision) + ";"]
         lines += [f"int {r.name}_workspace_bytes(void);", ""]
     lines += ["#ifdef __cplusplus", "}", "#endif", f"#endif /* {guard} */", ""]
     return "\n".join(lines)
@@ -114,7 +114,7 @@ def _indices(s: slice) -> str:
     return "-" if last < first else f"[{first}]" if first == last else f"[{first}..{last}]"
 
 
-def _comment(lines: Sequence[str]) -> str:
+def comment(lines: Sequence[str]) -> str:
     """Return a comment of C in plain ASCII that its text cannot end."""
     plain = [_readable(line) for line in lines]
     return "\n".join(["/* " + plain[0], *(f" * {line}".rstrip() for line in plain[1:])]) + " */"

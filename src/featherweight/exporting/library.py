@@ -6,7 +6,7 @@ import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 from ..checks import CHECKED_LATER, checked, one_of, shown
 from ..engine.function import CompiledFunction
@@ -18,8 +18,11 @@ from .header import Described, guard_of, header, title_of
 from .linking import link_shared, shared_suffix
 from .object_code import ObjectCode, compile_routine
 from .routine import Routine, routines
+from .standalone_code import Controller, compile_standalone
+from .standalone_header import standalone_header
 
 KINDS = ("source", "object", "static", "shared", "cmake")
+FILES = ("static", "source")
 
 
 class _Texts(NamedTuple):
@@ -37,19 +40,20 @@ INTERFACE = one_of(("c", "casadi")).worded("c or casadi")
 @checked
 def export(
     functions: Annotated[
-        CompiledFunction[Any] | Iterable[CompiledFunction[Any]] | Mapping[str, CompiledFunction[Any]], CHECKED_LATER
+        CompiledFunction[Any] | Iterable[CompiledFunction[Any]] | Mapping[str, CompiledFunction[Any]] | Controller,
+        CHECKED_LATER,
     ],
     folder: str | os.PathLike[str],
     *,
     name: str | None = None,
     robot: Described | None = None,
-    files: str | Sequence[str] = ("static", "source"),
+    files: str | Sequence[str] = FILES,
     target: Annotated[str | ExportTarget, CHECKED_LATER] = "host",
     precision: Annotated[str, PRECISION] = "double",
     prefix: str = "",
     interface: Annotated[str, INTERFACE] = "c",
 ) -> list[Path]:
-    """Export compiled functions as files for other programs and machines; return the paths, the header first.
+    """Export compiled functions, or a controller, as files for other programs and machines; return the paths, the header first.
 
     Each function becomes `int NAME(const double *argument, ..., double *result, ..., void *workspace)`. It computes one state
     for each call, allocates no memory and keeps no state. Objects call no other function; the source calls `sqrt`, `sin` and
@@ -66,13 +70,25 @@ def export(
 
     `target` is "host", a name in `featherweight.exporting.export_targets.TARGETS`, or an `ExportTarget`; the source does not
     depend on it. `precision` is "double" or "float". With `robot`, comments list its joints. On this machine, the objects give
-    bitwise the same results as the functions do for one state; the source agrees to rounding.
+    bitwise the same results as the functions do for one state; the source agrees to rounding, and so do objects of functions
+    that check their arguments in Python, such as `se3.rpy_from_matrix`.
+
+    A controller is an `InverseKinematics` (its `velocity`), a `WholeBodyControl`, a `Controller` of an `OptimalControl`, or a
+    `Simulation` (a step). Its library has one object, NAME.o, whose functions begin with NAME. They reset a workspace of the
+    caller, run ticks from a record of inputs to one of results, and describe a status; the header says how. Objects call no
+    library and contain all constants. By default, only the static library is written; there is no source.
+    Results have the bits of Python on this machine, and on other processors with fused multiplication and addition.
 
     `interface="casadi"` writes code for `casadi.external` instead of plain C, with Jacobians: see `casadi_code`.
 
     Raises ValueError for invalid names, kinds and targets, and for functions too large to be traced. Raises TypeError for an
-    argument that is not a compiled function, and OSError if the folder is not writable.
+    argument that is no function and no controller, OSError if the folder is not writable, and NotImplementedError for a
+    controller that calls Python in its ticks, or whose problem has repeating phases, free steps or a simulation.
     """
+    if hasattr(functions, "standalone"):
+        return _export_standalone(
+            cast("Controller", functions), Path(folder), _Options(name, files, target, precision, prefix, interface)
+        )
     if robot is not None and not all(hasattr(robot, x) for x in ("name", "mass", "gravity", "joints")):
         raise TypeError(f"export: robot must be a Robot, as featherweight.load returns it, or None; got {shown(robot)}")
     kinds = _kinds(files, interface, precision)
@@ -98,6 +114,37 @@ def export(
     return _write(Path(folder), {f"{texts.name}.h": head.encode(), **contents})
 
 
+class _Options(NamedTuple):
+    """Options of `export`."""
+
+    name: str | None
+    files: str | Sequence[str]
+    target: str | ExportTarget
+    precision: str
+    prefix: str
+    interface: str
+
+
+def _export_standalone(controller: Controller, folder: Path, options: _Options) -> list[Path]:
+    """Write the kernel of a controller; the default of `files` is a static library."""
+    kinds = ["static"] if options.files is FILES else _kinds(options.files, options.interface, options.precision)
+    if "source" in kinds:
+        raise NotImplementedError("export: kernels with loops are machine code; files are object, static, shared and cmake")
+    if options.precision != "double" or options.interface != "c":
+        raise ValueError("export: controllers have double precision, and a plain C interface")
+    robot = controller.robot
+    name = check_file_name(options.prefix + (options.name or plain_name(robot.name) or "featherweight"))
+    chosen = find_target(options.target, options.precision)
+    exported = controller.standalone()
+    code = compile_standalone(name, exported, chosen)
+    texts = _Texts(name, _title(name, robot, chosen), options.precision)
+    contents = {f"{name}.h": standalone_header(name, texts.title, exported, code.workspace).encode()}
+    contents |= _binaries(kinds, {name: ObjectCode(code.data, code.symbols, code.workspace)}, texts, chosen)
+    if "cmake" in kinds:
+        contents["CMakeLists.txt"] = _cmake(name, kinds).encode()
+    return _write(folder, contents)
+
+
 def _kinds(files: Sequence[str], interface: str, precision: str) -> Sequence[str]:
     """Return the kinds of files. Raises ValueError for an invalid kind."""
     kinds = [files] if isinstance(files, str) else list(files)
@@ -120,8 +167,13 @@ def _texts(
     check_file_name(chosen)
     if {chosen, guard_of(chosen)} & {*taken}:
         raise ValueError(f"export: the library and a function are both called {chosen!r}: give the library another name")
+    return _Texts(chosen, _title(chosen, robot, target), precision)
+
+
+def _title(name: str, robot: Described | None, target: ExportTarget) -> str:
+    """Return the comment at the start of each file."""
     what = "" if target.name == "host" else f" for {target.name} ({target.what})" if target.what else f" for {target.name}"
-    return _Texts(chosen, title_of(chosen, what, robot), precision)
+    return title_of(name, what, robot)
 
 
 def _binaries(kinds: Sequence[str], objects: Mapping[str, ObjectCode], texts: _Texts, target: ExportTarget) -> dict[str, bytes]:

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from .elf import ALLOCATED, EXECUTABLE, FUNCTION, GLOBAL, WRITABLE, Elf, Symbol
+from .elf import ALLOCATED, EXECUTABLE, FUNCTION, GLOBAL, OBJECT, WRITABLE, Elf, Symbol
 
 PAGE = 0x10000  # largest page size of AArch64; pages of x86-64 are smaller
 HASH, STRINGS, SYMBOLS, STRINGS_SIZE, SYMBOL_SIZE, NAME = 4, 5, 6, 10, 11, 14
@@ -31,7 +31,7 @@ class _Placed(NamedTuple):
 
 
 def link(objects: Sequence[bytes], name: str) -> bytes:
-    """Return a shared library of object files for x86-64 or AArch64 that exports their global functions.
+    """Return a shared library of object files for x86-64 or AArch64 that exports their global functions and constants.
 
     Raises ValueError for other machines, and for objects with undefined symbols or writable memory.
     """
@@ -116,7 +116,7 @@ class _Linker:
         for k, s in self.exported:
             value = self.addresses[k, s.section] + s.value
             at = self.names.index(b"\0" + s.name.encode() + b"\0") + 1
-            table += struct.pack("<IBBHQQ", at, GLOBAL << 4 | FUNCTION, 0, text, value, s.size)
+            table += struct.pack("<IBBHQQ", at, GLOBAL << 4 | s.type, 0, text, value, s.size)
         return bytes(table)
 
     def _hash_table(self) -> bytes:
@@ -169,7 +169,7 @@ class _Linker:
 
 
 def _is_exported(s: Symbol) -> bool:
-    return s.binding == GLOBAL and s.section > 0 and s.visibility == 0 and s.type == FUNCTION
+    return s.binding == GLOBAL and s.section > 0 and s.visibility == 0 and s.type in (OBJECT, FUNCTION)
 
 
 def _joined(pieces: Mapping[int, bytes]) -> bytes:

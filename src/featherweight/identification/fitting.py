@@ -14,8 +14,8 @@ from ..array_types import Array, Matrix, Vector
 from ..checks import CHECKED_LATER, Positive, PositiveCount, checked, one_of
 from ..names import SuggestsNames
 from ..robot.robot import Robot
-from ..simulation.failure import SimulationError
 from ..simulation.simulation import Simulation
+from ..simulation.step_failures import SimulationError
 from .first_states import first_states
 from .gauss_newton import (
     Normal,

@@ -19,8 +19,8 @@ import numpy as np
 from ..array_types import Array, Matrix, Vector
 from ..engine.threads import processors, share_out
 from ..robot.robot import Robot
-from ..simulation.failure import SimulationError
 from ..simulation.simulation import Simulation
+from ..simulation.step_failures import SimulationError
 from .logs import POSITIONS, VELOCITIES, CheckedLog, Placed, Source, Windows, placed, window_inputs
 from .motion_slopes import difference_of_joint, motion_slopes, position_slopes, step_slopes
 from .unknowns import Unknowns

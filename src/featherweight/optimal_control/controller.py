@@ -13,16 +13,18 @@ from numpy.typing import ArrayLike
 from ..array_types import Array, Vector
 from ..checks import FINITE, POSITIVE, argument, real_array
 from ..engine.exclusive import Use, exclusive
+from ..engine.loops.standalone import StandaloneLoop
 from ..names import knows_keywords
 from ..robot.robot import Robot
 from ..simulation.arguments import check_count, require_unit_rotations
+from .control import FIRST
 from .problem import OptimalControl, check_problem
 from .solver import COST, VIOLATION
+from .standalone import standalone_control
 from .workspace import Settings, Workspace
 
 HERTZ = POSITIVE.worded("a positive number of ticks per second")
 TIME = FINITE.worded("a finite number of seconds")
-FIRST = 50  # iterations of the first tick
 
 
 class Controller:
@@ -104,6 +106,11 @@ class Controller:
         return self._works[self._knot]
 
     @property
+    def robot(self) -> Robot:
+        """The robot of the problem."""
+        return self.ocp.robot
+
+    @property
     def knot(self) -> int:
         """The knot of the cycle, without impacts, at which the plan begins; 0 if phases do not repeat."""
         return self._knot
@@ -133,15 +140,8 @@ class Controller:
         q, v = checked_state("Controller", self.ocp.robot, time, q, v)
         if time >= self.time + self.period * (1.0 - 1e-9) or time < self.time:
             self._solve(time, q, v)
-        z, robot = self._work.horizon, self.ocp.robot
-        number = min(int((time - self.time) / self._step * (1.0 + 1e-12)), self.ocp.knots - 1)
-        first, k = self._work.layout.first_knots[number], self._work.layout.first_knots[number + 1] - 1
-        near = min((first, k), key=lambda i: float(np.abs(v - z.v[i]).sum())) if first < k else k  # before or after an impact
-        away = np.concatenate([robot.difference(z.q[near], q), v - z.v[near]])
-        part = min((time - self.time) / self._step - number, 1.0)  # between knots, the reference moves: feedback may be stiff
-        away -= part * np.concatenate([robot.difference(z.q[k], z.q[k + 1]), z.v[k + 1] - z.v[k]])
-        u = np.clip(z.u[k, int(self.ocp.free) :] - away @ self._work.feedback[k], *self.ocp.control_limits)
-        tau = np.zeros(robot.nv)
+        u = self._work.follow((time, self.time, self._step), q, v, self.ocp.control_limits)
+        tau = np.zeros(self.ocp.robot.nv)
         if self.ocp.actuators:
             return tau, u
         tau[self._driven] = u
@@ -151,6 +151,18 @@ class Controller:
     def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
         """Solve the problem from q and v at a time [s]. Raises ValueError as a call does."""
         self._solve(time, *checked_state("Controller", self.ocp.robot, time, q, v))
+
+    def standalone(self) -> StandaloneLoop:
+        """Return the kernel of a tick for `featherweight.export`; it begins as after `reset`, with the targets at present.
+
+        Targets that change along the horizon are inputs for each knot. Raises NotImplementedError for problems whose phases
+        repeat, with free steps, of simulations, or of robots with springs.
+        """
+        window = self.ocp._window(0)
+        given = window.layout.numbered_parameters(self.ocp.robot.neutral(), self.targets, self.parameters)
+        return standalone_control(
+            self.ocp, window.pool.make(), self.period, self.iterations, checked_numbers("Controller", given)
+        )
 
     def _solve(self, time: float, q: Vector, v: Vector) -> None:
         iterations, given = self.iterations, (self.targets, self.parameters)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -13,8 +14,10 @@ import numpy as np
 from ..array_types import Array
 from ..contact.branches import padded
 from ..engine.loops.batch_calls import batch_calls
-from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers
+from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, machine_call
+from ..engine.loops.prepared_calls import prepared_call
 from ..engine.threads import fitting
+from .control import BEGIN, FIRST_PENALTY, FOLLOW, MOVE_ON, NOW, STEP, Following, Shifted
 from .layout import Layout, Motion, Results
 from .passive_forces import holding_controls
 from .riccati import KNOTS_AT_ONCE, riccati
@@ -48,7 +51,6 @@ from .terms import PARAMETERS
 Kind = TypeVar("Kind")
 
 SOLVE = CompiledLoop(solve, 3, what="the solver of optimal control")
-FIRST_PENALTY = 10.0
 GROWTH = 8  # most factor by which a slice is longer than the one before
 
 
@@ -125,6 +127,10 @@ class Workspace:
         )  # fmt: skip
         self.table = Table(self.solver)
         self.run = SOLVE.for_tables(self.table)
+        self.shifted = Shifted(
+            self.horizon.q, self.horizon.v, self.horizon.u, self.horizon.rows, layout.widths.astype(np.int64),
+            np.array(layout.first_knots, np.int64), self.laws.multiplier, self.solver.numbers,
+        )  # fmt: skip
         self.slice = 1  # iterations in one call of the solver; adapted to the time that they take
 
     def _calls(self, l: Linear, t: Trials, ahead: tuple[Array, ...], motion: Array) -> tuple[Calls, list[Any]]:
@@ -215,23 +221,48 @@ class Workspace:
 
     def move_on(self, before: Workspace, number: int, q: Array, v: Array) -> None:
         """Start from another solution, from its knot of a number on; new knots at the end are copies of the last one."""
-        z, last, first = self.horizon, before.horizon, before.layout.first_knots[number]
-        left = len(last.u) - first
-        for x, y in zip((z.q, z.v, z.u), (last.q, last.v, last.u), strict=True):
-            if first or before is not self:
-                x[: len(y) - first], x[len(y) - first :] = y[first:], y[-1].copy()
-        own, other = self.laws.multiplier, before.laws.multiplier
-        rows, theirs = self.layout.rows, before.layout.rows
-        kept, end = other[theirs[first] : theirs[-2]].copy(), other[theirs[-2] :].copy()
-        if before is not self:
-            own[:] = 0.0
-        if (self.layout.widths[:left] == before.layout.widths[first:-1]).all():  # knots have the same terms in both
-            own[: rows[left]] = kept
-        if len(end) == rows[-1] - rows[-2]:
-            own[rows[-2] :] = end
-        for number in (PENALTY, DAMPING):
-            self.solver.numbers[number] = before.solver.numbers[number]
-        z.q[0], z.v[0] = q, v
+        own, other = self._shift_table, before._shift_table
+        MOVE_ON.for_tables(own, other)(own.address, other.address, number, before is self)
+        self.horizon.q[0], self.horizon.v[0] = q, v
+
+    @property
+    def kept(self) -> list[Any]:
+        """Objects that the solver needs in addition to its table."""
+        return self._kept
+
+    @cached_property
+    def _shift_table(self) -> Table:
+        return Table(self.shifted)
+
+    def follow(self, times: tuple[float, float, float], q: Array, v: Array, limits: tuple[Array, Array]) -> Array:
+        """Return the controls of the plan for a state, with its feedback, within limits.
+
+        `times` are those of the state and of the plan's begin, and the length of steps [s].
+        """
+        f, run = self._follow
+        f.times[[NOW, BEGIN, STEP]] = times
+        f.q[:], f.v[:] = q, v
+        f.lower[:], f.upper[:] = limits
+        run()
+        return f.u.copy()
+
+    @cached_property
+    def _follow(self) -> tuple[Following, Callable[[], int]]:
+        f = self.following([])
+        table = Table(f)
+        return f, prepared_call(FOLLOW.for_tables(table), table.address, 0, kept=(table, self.layout.robot.difference))
+
+    def following(self, driven: Sequence[int]) -> Following:
+        """Return the plan with memory for a state and its controls, which are forces of `driven` joints."""
+        robot, m = self.layout.robot, self.layout.system.controls - int(self.layout.system.free)
+        start, goal, q = np.zeros((3, robot.nq))
+        apart, v, tau = np.zeros((3, robot.nv))
+        lower, upper, u = np.zeros((3, m))
+        difference = machine_call(robot.difference, start, goal, apart)
+        return Following(
+            self.horizon, self.solver.linear.feedback, self.shifted.first_knots, int(self.layout.system.free), difference,
+            start, goal, apart, np.zeros(2 * robot.nv), q, v, np.zeros(4), lower, upper, np.array(driven, np.int64), u, tau,
+        )  # fmt: skip
 
     def move_in_time(self, passed: float, q: Array, v: Array) -> None:
         """Start from the part of the solution that is left after a time [s], if the problem has one phase with a free step.

@@ -28,6 +28,7 @@ Other rooms use these modules:
     parametric                              inertias as arguments
     qpos_qvel                               MuJoCo's order in kernels
     robot                                   the class
+    standalone_facts                        names and limits for programs without Python
     step_slopes                             derivatives of time steps
     system                                  a robot without its functions
     tendons.length_functions                lengths at configurations

@@ -214,7 +214,7 @@ class ClosedRobot(Robot):
 
         It is the same in every call. Raises ValueError if there is none.
         """
-        return super().neutral()
+        return self._copy_of_neutral()
 
     @cached_property
     def _neutral(self) -> Vector:
@@ -227,6 +227,8 @@ class ClosedRobot(Robot):
         Loops are closed from random starting points, so all assemblies that can be reached from them occur. Configurations are
         within joint limits where such configurations are found.
         """
+        if not self._loops.assemblies:  # followers alone
+            return self._random_configuration(rng, size)
         return self._closing.random(rng, size)
 
     def close(self, q: npt.ArrayLike, keep: Iterable[str] | None = None, attempts: Count = ATTEMPTS) -> Array:

@@ -116,6 +116,9 @@ class System(ModelView):
             q = robot.random_configuration(rng=0)  # the same numbers in each call
             many = robot.random_configuration(size=1000)  # (1000, nq), others in each call
         """
+        return self._random_configuration(rng, size)
+
+    def _random_configuration(self, rng: SeedOrNone, size: Size) -> Array:
         if rng is None and size is None:
             return self._unseeded.drawn()
         return configuration.random_configuration(self._coordinates, self.nq, rng, size)

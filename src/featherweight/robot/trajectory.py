@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix, Vector
 from ..checks import WHOLE, PixelSize, Positive, argument, checked
@@ -251,25 +250,11 @@ class Recorded(NamedTuple):
 
 
 class Recorder:
-    """Records every `every`-th state of a motion, with its contacts.
+    """The parts of a motion, the first of which is its first state."""
 
-    `state` returns time, q, v, and points and forces of contacts, in arrays that are never modified afterwards.
-    """
-
-    def __init__(self, state: Callable[[], tuple[float, Array, Array, Matrix, Matrix]], every: int) -> None:
-        if every < 1:
-            raise ValueError(f"every must be at least 1; got {every}")
-        self._state, self.every = state, every
-        time, q, v, *_ = state()
+    def __init__(self) -> None:
         self._tau: list[Array | None] = []  # of each part
         self._parts: list[Recorded] = []
-        self.add(Recorded.of_one(time, q, v, _none(), _none()))  # contacts of an earlier step do not belong to the motion
-
-    def note(self, step: int, tau: ArrayLike | None = None, last: bool = False) -> None:
-        """Record the state after a step under joint forces tau, if it is due."""
-        if last or step % self.every == 0:
-            part = Recorded.of_one(*self._state())
-            self.add(part, None if tau is None else np.broadcast_to(np.array(tau, dtype=float), part.v.shape))
 
     def add(self, part: Recorded, tau: Array | None = None) -> None:
         """Add states, and the joint forces (k, ...) of the steps that led to them; none by default."""

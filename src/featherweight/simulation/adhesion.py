@@ -58,7 +58,6 @@ def add_adhesion(
 
 
 def holds(x: Adhesion, j: int, contacts: ContactPoints, c: int, near: float) -> bool:
-    """Return whether a drive pulls a contact together."""
     candidate = contacts.candidate[c]
     return bool(x.sticks[j, candidate] and contacts.gap[c] < near + x.reach[candidate])
 

@@ -17,7 +17,6 @@ from ..checks import (
     NONNEGATIVE,
     NOTHING,
     POSITIVE,
-    SWITCH,
     argument,
     check_labels,
     either,
@@ -40,26 +39,17 @@ T = TypeVar("T")
 EXACT = 1e-9  # error of the length of quaternions after integration: rounding errors
 ROUNDED = 1e-3  # error of the length of quaternions written with four digits
 
-INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
+INTEGRATOR = one_of(("semi-implicit", "rk4", "midpoint"))
+ON_FAILURE = one_of(("raise", "stop", "reset"))
 
 SECONDS = POSITIVE.worded("a positive number of seconds")
 DURATION = NONNEGATIVE.worded("zero or more seconds")
 ROBOT = object_of(Robot)
 
 
-def check_step(dt: float, integrator: str) -> None:
-    argument("dt", dt, SECONDS)
-    check_choice("integrator", integrator, INTEGRATORS)
-
-
 def check_robot(owner: str, robot: object) -> None:
     """Raise TypeError, with what to write, for any object but a robot."""
     argument(f"{owner}: robot", robot, ROBOT)
-
-
-def check_switches(**switches: object) -> None:
-    for name, value in switches.items():
-        argument(name, value, SWITCH)
 
 
 def check_options(name: str, options: object, kind: type) -> None:
@@ -113,11 +103,6 @@ def check_pairs(pairs: Sequence[tuple[int, int]], spheres: Sequence[ContactSpher
         raise ValueError("the spheres have nothing to touch: give ground= or pairs=")
 
 
-def check_duration(duration: float, every: int) -> None:
-    argument("duration", duration, DURATION)
-    check_count("every", every, 1)
-
-
 def check_count(name: str, count: object, least: int) -> int:
     """Return a whole number of at least `least`. Raises ValueError for other numbers."""
     if type(count) is int and count >= least:
@@ -145,7 +130,6 @@ def check_inputs(inputs: Iterable[tuple[str, Any, tuple[int, ...]]], robots: int
 
 
 def check_out(out: Any, shapes: Sequence[tuple[int, ...]]) -> None:
-    """Check arrays for the states of a rollout."""
     right = isinstance(out, tuple | list) and len(out) == len(shapes)
     for x, shape in zip(out, shapes, strict=True) if right else ():
         right &= isinstance(x, np.ndarray) and x.shape == shape and x.dtype == np.float64
@@ -186,10 +170,6 @@ def of_robots(name: str, x: object, size: tuple[int, ...], robots: int) -> Array
             more = " (joint forces; steps=... is the number of steps, and dt=... of the Simulation their length)"
         raise ValueError(f"{name} must have shape {wanted} or {many}{more}; got {x.shape}")
     return x
-
-
-def check_choice(name: str, choice: object, choices: Sequence[str]) -> None:
-    argument(name, choice, one_of(choices))
 
 
 Controller = Callable[[float, Array, Array], Any]

@@ -43,13 +43,7 @@ class ContactArrays(NamedTuple):
     point: Tensor  # (robots, room, 3)
     impulse: Tensor  # (robots, room, 3)
 
-    def of_robot(self, robot: int) -> tuple[Integers, Matrix, Matrix]:
-        """Return candidates, points and impulses of one robot."""
-        k = int(self.counts[robot])
-        return self.candidate[robot, :k], self.point[robot, :k], self.impulse[robot, :k]
-
     def of(self, which: Array | Sequence[int] | slice) -> ContactArrays:
-        """Return the contacts of some robots."""
         return ContactArrays(self.counts[which], self.candidate[which], self.point[which], self.impulse[which])
 
     def together(self, which: Array | Sequence[int] | slice, step: float) -> ManyContacts:

@@ -81,7 +81,6 @@ class ContactInertia:
         self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
 
     def __getstate__(self) -> dict[str, object]:
-        """Return all attributes except the cached sets of contacts."""
         return {name: x for name, x in vars(self).items() if name not in ("_room", "_lock", "_sets")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -140,7 +139,6 @@ class ContactInertia:
 
     @property
     def columns(self) -> int:
-        """Number of columns of J."""
         return self.forest.widest if self.in_blocks else self.robot.nv
 
     @cached_property

@@ -14,7 +14,7 @@ from ..model.model import ModelSensor
 from ..model.model_sensors import FIELDS, SIZES, fields_of
 from ..model.types import ContactReduction, SensorField, SensorKind
 from .sensed_robots import SensedRobots, cross
-from .sensor_zones import are_inside, zones_of
+from .sensor_records import are_inside, zones_of
 
 TINY = 1e-15
 MUJOCO_ORDER = np.array((2, 3, 6, 5, 4, 7, 0, 1))  # MuJoCo's order of the kinds of `collision_scene`

@@ -36,42 +36,35 @@ class ContactStage:
     def __init__(
         self, model: StepModel, parts: TouchingParts, settings: ContactSettings, algorithm: str | Method
     ) -> None:  # fmt: skip
-        robot, forces = model.struck, model.forces
-        self.robot, self.forces, self.settings = robot, forces, settings
-        self.touching = make_scene(robot, parts)
-        self.scene, self.bodies, self.names = self.touching.scene, self.touching.bodies, self.touching.names
+        robot, forces, touching = model.struck, model.forces, make_scene(model.struck, parts)
+        self.robot, self.forces, self.touching = robot, forces, touching
+        self.scene, self.bodies, self.names = touching.scene, touching.bodies, touching.names
         self.numbers = np.array([[b.name for b in robot.bodies].index(name) for name in self.bodies], dtype=np.int64)
         first, count = self.numbers[:1].sum(), len(self.numbers)
         in_row = np.array_equal(self.numbers, np.arange(first, first + count))
         self.places: slice | Array = slice(first, first + count) if in_row else self.numbers  # a slice is faster
         bodies = self._contacts_of_bodies()
-        friction, restitution = self.touching.friction, self.touching.restitution
         dry = forces.friction if parts.joint_friction else np.zeros_like(forces.friction)
         self.joint_dofs = contact_model.limited_rows(parts.lower, parts.upper, dry, forces.held)
         self.rows = contact_model.joint_rows(forces.at, parts.lower, parts.upper, dry, settings.step, forces.held)
-        width = np.array([c.size for c in bodies], dtype=np.int64)
         limited = [int(r) for r in self.joint_dofs if r >= forces.joint_rows]
         mapped = MappedRows(forces.mapped, forces.rows, forces.moved_by(limited))
         self.inertia = ContactInertia(robot, bodies, self.joint_dofs, bool(self.rows.friction.any()), algorithm, mapped)
-        branch_of_row = self.inertia.branch_of_row
-        branch = branch_of_row[[robot.model.placed_bodies[b].row for b in self.numbers]]
-        self.model = ContactModel(
-            width, friction, restitution, self.rows, settings, branch, branch_of_row[self.joint_dofs].copy(), robot.nv
-        )  # fmt: skip
-        if self.touching.turning.any():
-            self.settings = settings = settings._replace(turning=True)
-            self.model = self.model._replace(settings=settings, turning=self.touching.turning)
-        touching, apart = self.touching, np.zeros(len(friction))
+        directed = bool(len(touching.surfaces) or len(touching.tangents) or touching.adhesion.any())
+        settings = settings._replace(turning=bool(touching.turning.any()), patches=settings.patches and not directed)
+        more: dict[str, Any] = {"turning": touching.turning} if settings.turning else {}
+        apart = np.zeros(len(touching.friction))
         if settings.law != RIGID:
             contacts, rows, apart = yielding_numbers(model.robot, forces, touching, self.rows, settings.step)
-            self.model = self.model._replace(yielding=contacts, yielding_rows=rows)
+            more |= {"yielding": contacts, "yielding_rows": rows}
         if touching.adhesion.any():
-            reach = touching.scene.gap[touching.pairs]
-            self.model = self.model._replace(adhesion=np.column_stack([touching.adhesion, reach, apart]))
-        self.model = self.model._replace(surfaces=touching.surfaces, tangents=touching.tangents)
-        if len(touching.surfaces) or len(touching.tangents) or touching.adhesion.any():
-            self.settings = settings = settings._replace(patches=False)
-            self.model = self.model._replace(settings=settings)
+            more["adhesion"] = np.column_stack([touching.adhesion, touching.scene.gap[touching.pairs], apart])
+        width, branch_of_row = np.array([c.size for c in bodies], dtype=np.int64), self.inertia.branch_of_row
+        self.settings, self.model = settings, ContactModel(
+            width, touching.friction, touching.restitution, self.rows, settings,
+            branch_of_row[[robot.model.placed_bodies[b].row for b in self.numbers]], branch_of_row[self.joint_dofs].copy(),
+            robot.nv, surfaces=touching.surfaces, tangents=touching.tangents, **more,
+        )  # fmt: skip
         self.body_placements: Any = robot.frame_placement(self.bodies) if self.bodies else None
         self.body_velocities: Any = robot.frame_velocity(self.bodies, "local") if self.bodies else None
 
@@ -142,7 +135,6 @@ class ContactStage:
 
     @property
     def excluded(self) -> list[Links]:
-        """Links of the excluded pairs."""
         first = self.scene.first[~self.scene.enabled]
         return list(dict.fromkeys(self.touching.links[c] for c in first))
 

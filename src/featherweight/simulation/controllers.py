@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import cos, floor, inf, log, pi, sin, sqrt
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 
@@ -47,6 +47,15 @@ class DrivesNow(NamedTuple):
     rates: Vector  # (rows,) velocities of all rows
     inputs: Vector  # (drives,) inputs of the linear laws, a result
     act_rate: Vector  # (na,) rates of activations, a result
+
+
+def stacked(kind: Any, rows: Sequence[Any]) -> Any:
+    """Return a record of arrays from rows: tuples with values of all fields, or values by name, by default zero."""
+    arrays, named = {}, [row if isinstance(row, dict) else dict(zip(kind._fields, row, strict=True)) for row in rows]
+    for name, hint in get_type_hints(kind).items():
+        axes, dtype = (get_args(x) for x in get_args(hint))
+        arrays[name] = np.array([row.get(name, 0) for row in named], *dtype) if rows else np.zeros([0] * len(axes), *dtype)
+    return kind(**arrays)
 
 
 class Controllers(NamedTuple):
@@ -96,7 +105,6 @@ def circle_of(a: Actuator) -> float:
 
 
 def states_of(a: Actuator) -> tuple[int, ...]:
-    """Return the kinds of the states of a drive with a servo."""
     if a.servo is None:
         return ()
     m, s = a.motor, a.servo
@@ -108,7 +116,6 @@ def states_of(a: Actuator) -> tuple[int, ...]:
 
 
 def controllers_of(actuators: Sequence[Actuator], step: float) -> Controllers:
-    """Return the controllers of drives for a step [s]."""
     drive = control = state = 0
     rows = []
     for a in actuators:
@@ -117,16 +124,8 @@ def controllers_of(actuators: Sequence[Actuator], step: float) -> Controllers:
             rows.append(_controller(a, drive, control, {kind: state + i for i, kind in enumerate(kinds)}, step))
         drive, control = drive + len(parts_of(a)), control + count
         state += 3 if a.orientation and a.activation else len(kinds) or int(a.activation is not None)
-    drives, kinds_of, inputs, states, bounds, values, motors = list(zip(*rows, strict=True)) if rows else [()] * 7
-    return Controllers(
-        np.array(drives, np.int64),
-        np.array(kinds_of, np.int64),
-        np.array(inputs, np.int64).reshape(-1, 4),
-        np.array(states, np.int64).reshape(-1, 5),
-        np.array(bounds, float).reshape(-1, 8),
-        np.array(values, float).reshape(-1, 13),
-        np.array(motors, float).reshape(-1, 21),
-    )
+    controllers: Controllers = stacked(Controllers, rows)
+    return controllers
 
 
 def _controller(a: Actuator, drive: int, control: int, states: dict[int, int], step: float) -> tuple[Any, ...]:

@@ -19,11 +19,11 @@ from ..engine.devices import place_of
 from ..engine.loops.kernels import Layout, MachineCall
 from ..engine.program import CoreShape, Input, Output
 from .arguments import check_inputs, numbers
-from .failure import SimulationError
-from .fleet import Fleet, Inputs
+from .fleet import Fleet
 from .fleet_loop import keep, run
 from .robot_tables import calls_of_robot
-from .stage_records import CallsOfRobot, FleetArrays, FleetInputs, RobotStages, VariedArrays, plan_of
+from .stage_records import CallsOfRobot, FleetArrays, FleetInputs, RobotStages, VariedArrays
+from .step_failures import Failure
 from .step_status import NO_ROOM, TAKEN
 
 Rows = Sequence[tuple[int, int]]  # arrays on a device: address of the first row, and row stride in elements
@@ -58,7 +58,9 @@ def rolled_out(
         given = {name: x for name, x in given.items() if name not in INPUTS}
     call = RolloutOnDevice(fleet, {name: x.shape for name, x in given.items()}, steps, every)
     q, v = place.executable(call).run([given[x.name] for x in call.program.inputs], (robots,), FLOAT, None, None)
-    call.raise_failure(robots)
+    if call.failed is not None:
+        failure = call.failed._replace(robots=robots)
+        raise failure.error(fleet.model, fleet.contacts)
     return q, v
 
 
@@ -80,14 +82,6 @@ class RolloutShapes(NamedTuple):
         return (*(x.shape for x in self.inputs), *(y.shape for y in self.outputs))
 
 
-class Failed(NamedTuple):
-    """A robot with a failed step, and its arguments."""
-
-    robot: int
-    step: int  # number of the failed step
-    given: dict[str, Array]  # arguments by name
-
-
 class RolloutOnDevice:
     """Code for rows of robots that takes a number of steps and returns every `every`-th state.
 
@@ -100,7 +94,7 @@ class RolloutOnDevice:
         cores = {"q": (nq,), "v": (nv,)} | {n: (steps, *size) for n, size in fleet.plant.input_sizes.items()}
         inputs = tuple(Input(name, cores[name]) for name in cores if name in shapes)
         self.program = RolloutShapes("rollout", inputs, (Output("q", (self.kept, nq)), Output("v", (self.kept, nv))))
-        self.failed: Failed | None = None
+        self.failed: Failure | None = None  # that with the first step
         self.done = 0  # number of launched robots
 
     def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Rows) -> None:
@@ -120,25 +114,17 @@ class RolloutOnDevice:
                 loop = loop_of(fleet)
                 count = min(states - begin, max(device.free_bytes() // 2 // loop.own_bytes, 1))
                 some = [(address + 8 * step * begin, step) for address, step in rows]
-                status, taken = self._launch_some(loop, fleet, (device, stream), count, some)
-                if (status == NO_ROOM).any():
+                if not self._launch_some(loop, fleet, (device, stream), count, some):
                     roomy = fleet.state().with_room(2 * fleet.room)
                     fleet.layout, fleet.block = roomy.layout, roomy.block
                     continue
-                if (status != TAKEN).any():
-                    robot = int(np.where(status == TAKEN, self.steps, taken).argmin())
-                    if self.failed is None or taken[robot] < self.failed.step:
-                        given = self._rows_of_robot(device, stream, some, robot)
-                        self.failed = Failed(self.done + robot, int(taken[robot]), given)
                 begin += count
                 self.done += count
         finally:
             scene.enabled[:] = enabled
 
-    def _launch_some(
-        self, loop: DeviceLoop, fleet: Fleet, where: tuple[Device, int], count: int, rows: Rows
-    ) -> tuple[Array, Array]:
-        """Roll out robots whose stages fit in memory together; return their status, and the number of steps each took."""
+    def _launch_some(self, loop: DeviceLoop, fleet: Fleet, where: tuple[Device, int], count: int, rows: Rows) -> bool:
+        """Roll out robots whose stages fit in memory together, and note the first failure; return whether contacts had room."""
         device, stream = where
         robot, some = self.fleet.plant.robot, slice(self.done, self.done + count)
         part = _copy_of(fleet, VariedArrays(*(x[some] for x in fleet.varied)))
@@ -167,7 +153,7 @@ class RolloutOnDevice:
 
         states = arrays.states._replace(
             q=dense("q", (robot.nq,), own=True),
-            plan=plan_of(self.steps, self.every),
+            plan=np.array([self.steps, self.every, 0]),
             **{
                 f"kept_{y.name}": there((count, *y.shape), address)
                 for y, (address, _) in zip(self.program.outputs, rows[len(given) :], strict=True)
@@ -184,9 +170,17 @@ class RolloutOnDevice:
         flags = np.array(["control" in given, "external_forces" in given])
         arrays = arrays._replace(states=states, inputs=FleetInputs(**made, given=flags))
         loop.run(device, stream, arrays, count, elsewhere)
+        if not (roomless := bool((states.status == NO_ROOM).any())) and (states.status != TAKEN).any():
+            i = int(np.where(states.status == TAKEN, self.steps, states.taken).argmin())
+            q, time = np.empty(robot.nq), float(states.taken[i] * part.model.h)
+            device.copy(q.ctypes.data, int(taken_memory[0].handle) + i * q.nbytes, q.nbytes, stream)
+            device.synchronize(stream)
+            if self.failed is None or time < self.failed.time:
+                known = int(states.status[i]), int(states.culprit[i]), states.symptoms[i]
+                self.failed = Failure(*known, q, time, self.done + i, 1)
         for memory in taken_memory:
             memory.close()
-        return states.status, states.taken
+        return not roomless
 
     def _rows_of_robot(self, device: Device, stream: int, rows: Rows, i: int) -> dict[str, Array]:
         """Return the arguments of one robot, copied to this machine."""
@@ -195,23 +189,6 @@ class RolloutOnDevice:
             device.copy(x.ctypes.data, address + 8 * i * step, x.nbytes, stream)
         device.synchronize(stream)
         return given
-
-    def raise_failure(self, robots: int) -> None:
-        """Raise SimulationError if a robot failed.
-
-        To get the message, this machine repeats the robot's steps, which fail in the same way.
-        """
-        if self.failed is None:
-            return
-        i, step, given = self.failed
-        fleet = _copy_of(self.fleet, VariedArrays(*(x[i : i + 1] for x in self.fleet.varied)))
-        fleet.reset(given["q"][None], given.get("v", np.zeros(self.fleet.plant.robot.nv))[None])
-        inputs = Inputs(*(given[name][None, : step + 1] if name in given else None for name in INPUTS))
-        try:
-            fleet.roll_out(step + 1, inputs)
-        except SimulationError as error:
-            raise SimulationError(error.what, error.time, i, robots) from None
-        raise RuntimeError(f"robot {i} fails at step {step} on the device, but not on this machine")
 
 
 def _copy_of(fleet: Fleet, varied: VariedArrays) -> Fleet:

@@ -119,7 +119,6 @@ def write_motion(parts: DragParts, i: int) -> None:
 
 
 def write_drag_of_box(parts: DragParts, i: int) -> None:
-    """Write the force and torque on a box."""
     b, motion, wrench = parts.size[i], parts.motion, parts.wrench
     mean = (b[0] + b[1] + b[2]) / 3.0
     linear, angular = 3.0 * pi * mean * parts.viscosity, pi * mean * mean * mean * parts.viscosity
@@ -132,7 +131,6 @@ def write_drag_of_box(parts: DragParts, i: int) -> None:
 
 
 def write_drag_of_ellipsoid(parts: DragParts, i: int) -> None:
-    """Write the force and torque on an ellipsoid."""
     r, motion, wrench = parts.size[i], parts.motion, parts.wrench
     drag, lift, turning, added = parts.drag[i], parts.lift[i], parts.turning[i], parts.added[i]
     rho, mu = parts.density, parts.viscosity
@@ -161,7 +159,6 @@ def write_drag_of_ellipsoid(parts: DragParts, i: int) -> None:
 
 
 def add_wrench(parts: DragParts, i: int, total: Vector) -> None:
-    """Add the force and torque on a part to those on its body."""
     R, c, wrench = parts.axes[i], parts.center[i], parts.wrench
     for a in range(3):
         force, torque = wrench[a], wrench[a + 3]

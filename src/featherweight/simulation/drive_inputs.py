@@ -32,6 +32,7 @@ from .controllers import (
     controllers_of,
     held_states,
     parts_of,
+    stacked,
     whole_turns,
     write_controllers,
 )
@@ -124,17 +125,7 @@ def laws_of(actuators: Sequence[Actuator], gears: Array, row: Array, at: Array, 
         if is_curved(a):
             curved.append((first, AFFINE if a.muscle is None else OF_MUSCLE, _curve(a, float(gears[first]))))
         control += count
-    activations = Activations(
-        np.array([x[0] for x in states], np.int64),
-        np.array([x[1] for x in states], np.int64),
-        np.array([x[2] for x in states], np.int64),
-        np.array([x[3] for x in states], float).reshape(-1, 11),
-    )
-    curves = Curves(
-        np.array([x[0] for x in curved], np.int64),
-        np.array([x[1] for x in curved], np.int64),
-        np.array([x[2] for x in curved], float).reshape(-1, 13),
-    )
+    activations, curves = stacked(Activations, states), stacked(Curves, curved)
     delays = delays_of(actuators, len(states), step)
     return DriveLaws(np.array(place, np.int64), activations, curves, controllers_of(actuators, step), delays, row, at)
 
@@ -152,12 +143,8 @@ def delays_of(actuators: Sequence[Actuator], states: int, step: float) -> Delays
             states += n
         control += len(a.controls)
     most = max((n for _, _, n, _ in found), default=0)
-    return Delays(
-        np.array([x[0] for x in found], np.int64),
-        np.array([x[1] for x in found], np.int64),
-        np.array([x[2] for x in found], np.int64),
-        np.array([[*x[3], *[0.0] * (most - x[2])] for x in found], float).reshape(len(found), most),
-    )
+    delays: Delays = stacked(Delays, [(*x, [*weights, *[0.0] * (most - len(weights))]) for *x, weights in found])
+    return delays
 
 
 def _numbers(x: Activation, a: Actuator, step: float, first: bool) -> tuple[float, ...]:

@@ -23,12 +23,9 @@ from ..engine.threads import processors, share_out
 from ..model.model_sensors import OF_LAST_STEP
 from .arguments import of_robots
 from .contact_arrays import ContactArrays, SpreadImpulses
-from .failure import SimulationError
-from .first_inputs import FirstInputs
 from .fleet_loop import ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
 from .fleet_vectors import FleetVectors
-from .overlaps import overlaps, warn_of_overlaps
 from .plant import Plant
 from .robot_tables import StagesTable, new_stages, stages_table
 from .sensor_history import SensorHistory
@@ -36,7 +33,6 @@ from .stage_records import (
     EVERY,
     INTERIOR_STEPS,
     NEWTON_STEPS,
-    RECORDS,
     RESIDUAL,
     SINCE,
     UNTIL,
@@ -48,19 +44,18 @@ from .stage_records import (
     FleetStates,
     RobotStages,
     VariedArrays,
-    plan_of,
 )  # fmt: skip
+from .starts import FirstInputs, overlaps, warn_of_overlaps
 from .state import Field, State, StateLayout, time_of
-from .step_failures import Failure
+from .step_failures import Failure, SimulationError
 from .step_status import NO_ROOM, TAKEN
 
 ROOM = 16  # initial room for contacts of a robot
 GRAIN = 4  # least number of robots in a thread's piece
 MOST_STEPS = 1000  # greatest number of steps in one call
-MOST_RECORDED = 256  # greatest number of states that are recorded in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
 FLOAT = np.dtype(float)
-KEPT_Q, KEPT_V = "states.kept_q", "states.kept_v"  # names of arrays that a rollout returns
+KEPT_Q, KEPT_V, KEPT_BLOCKS = "states.kept_q", "states.kept_v", "states.kept_blocks"  # names of arrays of states over time
 INPUTS = "inputs.tau", "inputs.control", "inputs.external"  # names of arrays of `Inputs`
 OF_WORK = (  # fields of `FleetStates` that describe the work on steps
     "active", "taken", "status", "culprit", "symptoms", "plan", "order", "energy",
@@ -231,7 +226,6 @@ class Fleet:
 
     @property
     def time(self) -> float:
-        """The time of the states [s]."""
         states = self.arrays.states
         time: float = time_of(states.set_time.item(0), states.steps.item(0), states.set_step.item(0), self.model.h)
         return time
@@ -244,7 +238,6 @@ class Fleet:
         return times
 
     def set_time(self, time: float) -> None:
-        """Set the time of the states, which go on."""
         self.revision += 1
         states = self.arrays.states
         states.set_time[:], states.set_step[:] = time, states.steps
@@ -265,7 +258,6 @@ class Fleet:
             self.restore(before)
 
     def reset_some(self, which: int | Array, q: Array, v: Array) -> None:
-        """Restart the robots numbered `which`, at states (some, ..)."""
         self.revision += 1
         states, contacts = self.arrays.states, self.arrays.contacts
         states.q[which], states.v[which] = q, v
@@ -304,8 +296,8 @@ class Fleet:
             FleetStates(
                 **(nothing | states), active=np.ones(robots, bool), taken=np.zeros(robots, np.int64),
                 status=np.zeros(robots, np.int64), culprit=np.zeros(robots, np.int64), symptoms=np.zeros((robots, 3)),
-                plan=plan_of(), order=np.arange(robots),
-                energy=np.zeros(robots), block=block, kept_block=none,
+                plan=np.array([1, 1, 0]), order=np.arange(robots),
+                energy=np.zeros(robots), block=block, kept_blocks=none,
             ),
             FleetInputs(
                 np.zeros((robots, 1, model.robot.nv)), np.zeros((robots, 1, model.forces.nu)),
@@ -364,7 +356,6 @@ class Fleet:
         self._ready = True
 
     def _table(self) -> StagesTable:
-        """Return new stages for one thread."""
         try:
             return self._tables.pop()
         except IndexError:
@@ -418,11 +409,9 @@ class Fleet:
 
     @property
     def opened(self) -> float:
-        """The greatest opening of loops in the last step, before they were closed."""
         return float(self.arrays.states.opened.max())
 
     def put(self, q: Matrix, v: Matrix) -> None:
-        """Continue from other states."""
         self.revision += 1
         states = self.arrays.states
         states.q[:], states.v[:], states.deepest[:] = q, v, self.model.deepest_start
@@ -431,7 +420,6 @@ class Fleet:
     # results of the last step
 
     def contact_arrays(self) -> ContactArrays:
-        """Return the contacts of all robots."""
         c = self.arrays.contacts
         return ContactArrays(c.counts, c.candidate, c.point, c.force)
 
@@ -444,7 +432,6 @@ class Fleet:
 
     @cached_property
     def _spread(self) -> SpreadImpulses:
-        """The impulses of the last step."""
         return self.spread(self.arrays.contacts)
 
     def spread(self, contacts: FleetContacts) -> SpreadImpulses:
@@ -465,17 +452,16 @@ class Fleet:
             impulse[i] = self._spread.of(i, i + 1)[0]
         return raw._replace(impulse=impulse)
 
-    def contact_wrenches(self) -> Tensor:
-        """Return impulses (robots, nbodies, 6) of contacts on bodies."""
-        wrenches, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self.arrays.contacts
-        if len(self.q) > 1:
-            wrenches[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0)
-        elif c.counts.item(0) > 0:
-            wrenches[0, self.contacts.places] = c.wrench[0]
-        return wrenches
+    def contact_forces(self) -> Tensor:
+        """Return mean forces (robots, nbodies, 6) of contacts on bodies in the last step."""
+        forces, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self.arrays.contacts
+        if not self._lone:
+            forces[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0) / self.model.h
+        elif c.counts.item(0):
+            forces[:, self.contacts.places] = c.wrench / self.model.h
+        return forces
 
     def row_impulses(self) -> Matrix:
-        """Return impulses (robots, n) of limits and dry friction."""
         impulses: Matrix = self.arrays.states.last_row @ self.contacts.signs
         return impulses
 
@@ -503,19 +489,11 @@ class Fleet:
         if not (self._ready and self._started):
             self._begin(tau is None and control is None)
         if self._lone and steps <= MOST_STEPS and not (self.on_failure == "stop" and self.failed.item(0)):
-            self.failed[0] = False
-            if steps == 1:  # as the plan is
-                if self._one_step() == 1:
-                    return
-            else:
-                states = self.arrays.states
-                states.plan[UNTIL] = steps
-                try:
-                    if self._one_step() == 1:
-                        return
-                    steps -= states.taken.item(0)
-                finally:
-                    states.plan[UNTIL] = 1
+            self.failed[0], states = False, self.arrays.states
+            states.active[0], states.plan[UNTIL] = True, steps  # it may have stopped before
+            if self._one_step() == 1:
+                return
+            steps -= states.taken.item(0)
         self._run_all(steps)
 
     def _give(self, tau: Any, control: Any, external: Any) -> bool:
@@ -536,7 +514,6 @@ class Fleet:
         return fit
 
     def _allow_external(self) -> None:
-        """Prepare for forces on bodies."""
         self._external, self._ready = True, False
         self._tables.clear()
 
@@ -556,23 +533,33 @@ class Fleet:
         if inputs.tau is not None and self.first_inputs.looks:
             self.first_inputs.look(inputs.tau)
         states, shared = self.arrays.states, self.arrays.inputs
-        kept, robots = 1 + steps // every, len(states.q)
-        q, v = out or (np.empty((robots, kept, states.q.shape[1])), np.empty((robots, kept, states.v.shape[1])))
+        q, v = out or (np.empty((len(x), 1 + steps // every, x.shape[1])) for x in (states.q, states.v))
         q[:, 0], v[:, 0] = states.q, states.v
         shared.tau.fill(0.0)
         shared.given[WITH_CONTROL], shared.given[WITH_FORCES] = inputs.control is not None, inputs.external is not None
         named = zip(INPUTS, inputs, strict=True)
         given = {name: np.ascontiguousarray(x, np.float64) for name, x in named if x is not None}
+        self._run_keeping({KEPT_Q: q, KEPT_V: v, **given}, steps, every)
+        return q, v
+
+    def record(self, steps: int, inputs: Inputs, every: int) -> Array:
+        """Take steps of the only robot under constant inputs; return every `every`-th state after them (kept, block)."""
+        self._give(*inputs)
+        if not (self._ready and self._started):
+            self._begin(inputs.tau is None and inputs.control is None)
+        return self._run_keeping({KEPT_BLOCKS: np.empty((1 + steps // every, len(self.block)))}, steps, every)[KEPT_BLOCKS][1:]
+
+    def _run_keeping(self, arrays: dict[str, Array], steps: int, every: int) -> dict[str, Array]:
+        """Take steps that read and write other arrays by name; return the arrays, some of which may be other ones by then."""
         try:
-            states.plan[EVERY] = every
-            self._point({KEPT_Q: q, KEPT_V: v, **given})
+            self.arrays.states.plan[EVERY] = every
+            self._point(arrays)
             self._run_all(steps)
+            return self._pointed
         finally:
-            states.plan[UNTIL] = states.plan[EVERY] = 1
             if self._pointed:
                 self._many.point_back()
                 self._pointed, self._ready = {}, self._many.content is self.arrays
-        return q, v
 
     def _point(self, arrays: dict[str, Array]) -> None:
         """Let steps read and write other arrays for now, by their names in the table `_many`. Ctrl-C may leave them there."""
@@ -580,63 +567,33 @@ class Fleet:
         for name, x in arrays.items():
             self._many.point(name, x)
 
-    def record(self, steps: int, inputs: Inputs, every: int) -> Array:
-        """Take steps of the only robot under constant inputs; return every `every`-th state after them (kept, block).
-
-        There are at most `MOST_RECORDED` states; the next call overwrites them.
-        """
-        if not len(self.arrays.states.kept_block):
-            kept = np.zeros((1 + MOST_RECORDED, len(self.block)))
-            self._settle(self.arrays._replace(states=self.arrays.states._replace(kept_block=kept)))
-        self._give(*inputs)
-        if not (self._ready and self._started):
-            self._begin(inputs.tau is None and inputs.control is None)
-        plan = self.arrays.states.plan
-        try:
-            plan[EVERY], plan[RECORDS] = every, 1
-            self._run_all(steps)
-            return self.arrays.states.kept_block[1 : 1 + steps // every]
-        finally:
-            plan[EVERY], plan[RECORDS] = 1, 0
-
     def _run_all(self, steps: int) -> None:
+        """Take steps. If the step of one of several robots fails aloud, or Ctrl-C interrupts them, no robot takes it."""
         self._raise_errors()  # errors of a step that was tried before
         self.failures: dict[int, tuple[int, SimulationError]] = {}
-        states = self.arrays.states
-        try:
-            if self._lone:
-                self._run_alone(steps)
-            else:
-                self._run_many(steps)
-        except SimulationError:
-            raise
-        except BaseException:  # from a function of the user, or Ctrl-C
-            self._errors()
-            raise
-        finally:
-            states.plan[UNTIL] = 1
-
-    def _run_many(self, steps: int) -> None:
-        """Take steps of several robots. If a step fails aloud, or Ctrl-C interrupts them, no robot takes it."""
-        states, backup, failed = self.arrays.states, self.backup(), None
-        begun = states.steps.copy()  # robots of a `State` may have taken different numbers of steps
+        robots, backup = len(self.q), None if self._lone else self.backup()
+        begun = self.arrays.states.steps.copy()  # robots of a `State` may have taken different numbers of steps
         try:
             if self.on_failure != "stop":
                 self.failed.fill(False)
             self._take(steps)
             if self.failures and self.on_failure == "raise":
-                robot, (done, failed) = min(self.failures.items(), key=lambda item: item[1][0])
-                self.restore(backup)
-                self.failed[:] = False
-                steps = done
-                self._take(done)
+                robot, (done, error) = min(self.failures.items(), key=lambda item: item[1][0])
+                if backup:
+                    self.restore(backup)
+                    self.failures = {}
+                    self._take(done)
+                self.failed.fill(False)
+                raise SimulationError(error.what, error.time, robot, robots)
             if self.on_failure == "stop":
                 self.arrays.states.steps[:] = begun + steps  # also of robots that stopped
-        except BaseException:
-            self.restore(backup)
+        except SimulationError:
             raise
-        if failed is not None:
-            raise SimulationError(failed.what, failed.time, robot, len(states.q)) from None
+        except BaseException:  # from a function of the user, or Ctrl-C
+            self._errors()
+            if backup:
+                self.restore(backup)
+            raise
 
     def backup(self) -> tuple[State, Array]:
         """Return a copy of the states, and which robots failed, for `restore`."""
@@ -655,7 +612,6 @@ class Fleet:
                 pass
 
     def state(self, history: SensorHistory | None = None) -> State:
-        """Return a copy of the states of all robots."""
         return State(
             self.layout, self.block.copy(), self.single, history, self.contacts.scene.enabled.copy() if self._drawn else None
         )
@@ -691,29 +647,12 @@ class Fleet:
         if state.enabled is not None:
             self.contacts.scene.enabled[:] = state.enabled
 
-    def _run_alone(self, steps: int) -> None:
-        """Take steps of the only robot, in portions, between which Python handles signals."""
-        states, stop, end = self.arrays.states, 0, self.steps + steps
-        if not (self.on_failure == "stop" and self.failed[0]):
-            states.taken[0], states.active[0], self.failed[0] = 0, True, False
-            with Progress(self._work_of(steps) if steps > MOST_STEPS else "", steps) as progress:
-                while stop < steps and (not self.failures or self.on_failure == "reset"):
-                    stop = min(stop + MOST_STEPS, steps)
-                    states.plan[UNTIL] = stop
-                    if self._at_once() != 1:
-                        self._go_on(0, stop, self.room)
-                    progress.advance(stop - progress.done)
-            if self.failures and self.on_failure == "raise":
-                (_, error), self.failed[0] = self.failures[0], False
-                raise SimulationError(error.what, error.time) from None
-        self.arrays.states.steps[0] = end  # also if the robot stopped
-
     def _take(self, steps: int) -> None:
         """Take steps in portions, between which Python handles signals."""
         self.arrays.states.taken.fill(0)
         stop, what = 0, self._work_of(steps) if steps >= MANY_STEPS else ""
         with Progress(what if steps > MOST_STEPS else "", steps) as progress:  # else the robots of a portion are counted
-            while stop < steps:
+            while stop < steps and not (self.failures and self.on_failure == "raise"):
                 stop = self._take_portion(stop, steps, what)
                 progress.advance(stop - progress.done)
 
@@ -786,17 +725,16 @@ class Fleet:
                 self.failed[i] = True
                 self.failures[i] = k, error
                 if self.on_failure != "reset":
-                    self._keep_stopped(i, k)
+                    self._keep(i, stopped=True)
                     return
                 self.reset_some(i, self.start[0][i], self.start[1][i])
                 self.failed[i] = True
                 states.taken[i] += 1
                 states.steps[i] += 1
-                self._keep(i)
+                self._keep(i, stopped=False)
             self._work(RUN, i, i + 1)
 
     def _failure(self, i: int) -> SimulationError:
-        """Return the error of the last step of robot i."""
         x = self.arrays.states
         failure = Failure(int(x.status[i]), int(x.culprit[i]), x.symptoms[i], x.q[i], float(self.times[i]), i, len(x.q))
         return failure.error(self.model, self.contacts)
@@ -814,31 +752,26 @@ class Fleet:
             one.errors.clear()
         return errors
 
-    def _keep(self, i: int) -> None:
-        """Record the state of one robot, if it is one of the recorded states."""
+    def _keep(self, i: int, stopped: bool) -> None:
+        """Record the state of one robot if it is one of the recorded states; or all later ones, of a robot that stopped."""
         states = self.arrays.states
         k, every = int(states.taken[i]), int(states.plan[EVERY])
-        if self._pointed and k % every == 0:
-            self._pointed[KEPT_Q][i, k // every], self._pointed[KEPT_V][i, k // every] = states.q[i], states.v[i]
-
-    def _keep_stopped(self, i: int, k: int) -> None:
-        """Record the state of a robot that stopped after k steps for all later ones."""
-        states = self.arrays.states
-        later = k // int(states.plan[EVERY]) + 1
-        if self._pointed:
-            self._pointed[KEPT_Q][i, later:], self._pointed[KEPT_V][i, later:] = states.q[i], states.v[i]
+        rows = slice(k // every + 1, None) if stopped else slice(-(-k // every), k // every + 1)
+        if KEPT_Q in self._pointed:
+            self._pointed[KEPT_Q][i, rows], self._pointed[KEPT_V][i, rows] = states.q[i], states.v[i]
 
     def _make_room(self, room: int = 0) -> None:
         """Make room for more contacts: twice as many, or `room`."""
-        layout, roomy = self.layout, self.state().with_room(room or 2 * self.room)
+        before, roomy = self.layout, self.state().with_room(room or 2 * self.room)
         home, pointed = self.arrays, self._pointed
         self._tables.clear()
         self.layout, self.block = roomy.layout, roomy.block
         made = self.new_arrays(self.block, len(roomy))
         work: dict[str, Any] = {name: getattr(home.states, name) for name in OF_WORK}
-        work["kept_block"] = roomy.layout.moved(home.states.kept_block, layout)
         self._settle(made._replace(states=made.states._replace(**work), inputs=home.inputs))
         self._compile()
+        if KEPT_BLOCKS in pointed:
+            pointed[KEPT_BLOCKS] = self.layout.moved(pointed[KEPT_BLOCKS], before)
         self._point(pointed)
 
     # derivatives

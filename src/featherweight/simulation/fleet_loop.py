@@ -11,7 +11,6 @@ from .stage_records import (
     EVERY,
     FOUND,
     INEXACT,
-    RECORDS,
     RESULT,
     SINCE,
     SOLVED,
@@ -106,9 +105,9 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
         k += 1
         states.steps[i] += 1
         keep(many, i, k, one.state.q, one.state.v)
-        if len(states.kept_block) > 0 and states.plan[RECORDS] > 0 and k % states.plan[EVERY] == 0:
+        if len(states.kept_blocks) > 0 and k % states.plan[EVERY] == 0:
             store_robot(one, many, i)
-            copy(states.block, states.kept_block[k // states.plan[EVERY]])
+            copy(states.block, states.kept_blocks[k // states.plan[EVERY]])
     states.taken[i] = k
     note_status(one, many, i, status)
     store_robot(one, many, i)

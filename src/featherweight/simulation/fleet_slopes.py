@@ -15,7 +15,7 @@ from .robot_slopes import RobotSlopes, names_of
 from .robot_tables import StagesTable
 from .staged_slopes import DIFFERENTIATE_STAGES, staged_slopes_of
 from .step_differences import DIFFERENTIATE_WHOLE_STEPS, differences_of
-from .step_slopes import DIFFERENTIATE, DIFFERENTIATE_RIGID, slopes_of
+from .step_slopes import DIFFERENTIATE, DIFFERENTIATE_RIGID, PULL_BACK, PULL_BACK_RIGID, slopes_of
 
 if TYPE_CHECKING:
     from .fleet import Fleet, Inputs
@@ -30,12 +30,13 @@ class Way(Enum):
     DIFFERENCES = "differences of whole steps"
 
 
-LOOPS: dict[Way, tuple[CompiledLoop, Callable[..., Any]]] = {
-    Way.EQUATIONS: (DIFFERENTIATE, slopes_of),
-    Way.RIGID: (DIFFERENTIATE_RIGID, slopes_of),
-    Way.STAGES: (DIFFERENTIATE_STAGES, staged_slopes_of),
-    Way.DIFFERENCES: (DIFFERENTIATE_WHOLE_STEPS, differences_of),
+LOOPS: dict[Way, tuple[CompiledLoop, CompiledLoop, Callable[..., Any]]] = {
+    Way.EQUATIONS: (DIFFERENTIATE, PULL_BACK, slopes_of),
+    Way.RIGID: (DIFFERENTIATE_RIGID, PULL_BACK_RIGID, slopes_of),
+    Way.STAGES: (DIFFERENTIATE_STAGES, DIFFERENTIATE_STAGES, staged_slopes_of),
+    Way.DIFFERENCES: (DIFFERENTIATE_WHOLE_STEPS, DIFFERENTIATE_WHOLE_STEPS, differences_of),
 }
+"""The loops for matrices and for products, and the arrays of a thread."""
 
 
 class FleetSlopes:
@@ -51,21 +52,23 @@ class FleetSlopes:
         nv, na, nu = model.robot.nv, model.forces.states, model.forces.nu
         self.rows, self.columns = 2 * nv + na, 3 * nv + na + nu
         self._of: Table | None = None  # table of the fleet for which the arrays are made
-        self._run: Callable[..., int] | None = None  # the compiled loop for its layout
+        self._runs: dict[bool, Callable[..., int]] = {}  # the compiled loops for its layout, of matrices and of products
+        self._alone: dict[bool, Callable[[], int]] = {}  # the calls of these for a single robot
         self._none = {"cotangents": np.zeros((0, self.rows)), "products": np.zeros((0, self.columns))}
-        self._has_cotangents = False  # whether the table has those of the last products
+        self._multiplies = False  # whether the table has the cotangents of the last products
 
     def matrices(self, inputs: Inputs) -> Tensor:
         """Return the derivatives (robots, 2 nv + na, 3 nv + na + nu) of the state by the state before, tau and controls."""
         ends = np.empty((len(self._fleet.q), self.rows, self.columns))
-        self._evaluate(inputs, {"ends": ends} | self._none if self._has_cotangents else {"ends": ends})
-        self._has_cotangents = False
+        arrays = {"ends": ends} | self._none if self._multiplies else {"ends": ends}
+        self._multiplies = False
+        self._evaluate(inputs, arrays)
         return ends
 
     def products(self, inputs: Inputs, cotangents: Matrix) -> Matrix:
         """Return products (robots, 3 nv + na + nu) of cotangents (robots, 2 nv + na) and the derivatives."""
         products = np.empty((len(cotangents), self.columns))
-        self._has_cotangents = True
+        self._multiplies = True
         self._evaluate(inputs, {"cotangents": cotangents, "products": products})
         return products
 
@@ -79,7 +82,7 @@ class FleetSlopes:
             for name, x in arrays.items():
                 self._table.point(name, x)
             if fleet.is_alone:
-                done = self._alone()
+                done = self._call_alone()()
             else:
                 done = fleet.share(self._piece)
             if done == len(fleet.q):
@@ -87,8 +90,8 @@ class FleetSlopes:
             given = fleet.after_failed_attempts()
 
     def _prepare(self, given: Table) -> None:
-        """Make the arrays for the fleet's robots, and the call for a single one."""
-        fleet, self._of, self._run = self._fleet, given, None
+        """Make the arrays for the fleet's robots."""
+        fleet, self._of, self._runs, self._alone = self._fleet, given, {}, {}
         robots, model = len(fleet.q), fleet.model
         room, rows = fleet.room, len(fleet.contacts.rows.joint)
         self.found = RobotSlopes(
@@ -97,21 +100,27 @@ class FleetSlopes:
             np.zeros((robots, len(model.limits))), np.zeros((robots, self.columns), bool),
         )  # fmt: skip
         self._table = Table(self.found)
-        if fleet.is_alone:
-            one = fleet.last_table()
+
+    def _call_alone(self) -> Callable[[], int]:
+        """Return the call for a single robot."""
+        if self._multiplies not in self._alone:
+            one, given = self._fleet.last_table(), self._of
             run, own = self._of_thread(one)
+            assert given
             addresses = one.address, own.address, given.address, self._table.address
-            self._alone = prepared_call(run, *addresses, 0, 1, kept=(one, own, given, self._table))
+            self._alone[self._multiplies] = prepared_call(run, *addresses, 0, 1, kept=(one, own, given, self._table))
+        return self._alone[self._multiplies]
 
     def _of_thread(self, one: StagesTable) -> tuple[Callable[..., int], Any]:
         """Return the compiled loop for a thread's stages, and arrays for these."""
         model, contacts = self._fleet.model, self._fleet.contacts
-        loop, arrays = LOOPS[self._way]
+        of_matrices, of_products, arrays = LOOPS[self._way]
         own: Any = arrays(one, model, contacts)
-        if self._run is None:
+        if self._multiplies not in self._runs:
             assert one.layout and self._of and self._of.layout
-            self._run = loop.for_layouts(one.layout, own.layout, self._of.layout, self._table.layout)
-        return self._run, own
+            loop = of_products if self._multiplies else of_matrices
+            self._runs[self._multiplies] = loop.for_layouts(one.layout, own.layout, self._of.layout, self._table.layout)
+        return self._runs[self._multiplies], own
 
     def _piece(self, one: StagesTable, first: int, stop: int) -> int:
         run, own = self._of_thread(one)

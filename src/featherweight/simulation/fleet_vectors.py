@@ -47,7 +47,6 @@ class FleetVectors:
         self.tables: deque[tuple[Kind, StagesTable]] = deque()
 
     def ready(self, robots: int) -> bool:
-        """Return whether this number of robots can take steps in vectors now."""
         return self.state == READY and robots >= 2 * self.lanes
 
     def spend(self, seconds: float, robots: int, layout: Layout) -> None:
@@ -81,7 +80,6 @@ class FleetVectors:
             log.warning("featherweight: no vectors of robots %r: %s", self.model.robot.name, error)
 
     def _table(self) -> tuple[Kind, StagesTable]:
-        """Return the stages for one thread, and their kind."""
         kind, external = self.kind, self.kind[1]
         with suppress(IndexError):
             while (found := self.tables.pop())[0] != kind:

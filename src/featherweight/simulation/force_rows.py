@@ -42,12 +42,10 @@ class ForceRows:
 
     @cached_property
     def joint_rows(self) -> int:
-        """Number of rows of joints."""
         return len(self.robot.model.tree.parent)
 
     @cached_property
     def rows(self) -> int:
-        """Number of rows."""
         return self.joint_rows + (self.lengths.table.extra if self.lengths else 0)
 
     @property
@@ -84,7 +82,6 @@ class ForceRows:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of what the rows belong to."""
         at_frames = [a.name for a in self.parts if a.at is not None]
         tied = [x.name for x in self.robot.model.held_lengths for side in (x.tie.first, x.tie.second) if side]
         return [*(x.name for x in self.owners), *at_frames, *tied, *(x.name for x in self.held_rows)]
@@ -109,7 +106,6 @@ class ForceRows:
 
     @cached_property
     def nu(self) -> int:
-        """Number of controls."""
         return sum(len(a.controls) for a in self.actuators)
 
     @property
@@ -212,7 +208,6 @@ def rows_on_leaders(robot: Robot, actuators: Iterable[Actuator]) -> frozenset[in
 
 
 def acts(t: Tendon, actuators: Iterable[Actuator]) -> bool:
-    """Return whether forces act along a tendon."""
     own = t.stiffness or t.damping or t.dry_friction or np.isfinite([t.lower, t.upper]).any() or is_bent(t)
     return bool(own) or any(a.tendon == t.name for a in actuators)
 

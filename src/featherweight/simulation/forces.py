@@ -31,18 +31,12 @@ class Springs(NamedTuple):
     ahead: Shared[Vector]  # 1 if a semi-implicit step evaluates the spring at its end, 0 if at its start
     at: Shared[Integers]  # index of the coordinate of a spring
     quaternion: Shared[Integers]  # index in q of the quaternion of a ball or free joint with a spring; -1 for other joints
-    axis: Shared[
-        Integers
-    ]  # component of the rotation vector, or of a free joint's displacement, for such joints; -1 for others
+    axis: Shared[Integers]  # component of the rotation vector, or of a free joint's displacement; -1 for other joints
     turning: Shared[Integers]  # rows of such joints
     bent: Shared[Integers] = NO_ROWS  # (m,) rows of nonlinear springs and dampers
     bends: Matrix = NO_BENDS  # (4, m) their coefficients b and c of `Joint.stiffness_poly` and of `Joint.damping_poly`
-    rest_turn: Shared[Matrix] = (
-        NO_TURNS  # (n, 4) quaternions at which springs of rotations are at rest, or no rows where all are at zero
-    )
-    bent_joint: Shared[Integers] = (
-        NO_ROWS  # (m,) joint whose armature represents them in a semi-implicit step, or `NO_ARMATURE`
-    )
+    rest_turn: Shared[Matrix] = NO_TURNS  # (n, 4) quaternions where springs of rotations rest; no rows if all are zero
+    bent_joint: Shared[Integers] = NO_ROWS  # (m,) joint whose armature represents them in a step, or `NO_ARMATURE`
 
 
 NO_ARMATURE = -1  # for lengths and joints with several degrees of freedom: evaluated at the start of a step
@@ -117,6 +111,16 @@ def spread(x: DriveRows, S: Matrix, row_force: Vector) -> None:
             row_force[r] = 0.0
 
 
+def carry(S: Matrix, alike: int, row_force: Vector, total: Vector) -> None:
+    """Map forces of all rows to independent joints; the first `alike` rows are the independent ones."""
+    for i in range(len(total)):
+        total[i] = row_force[i] if alike > 0 else 0.0
+    for r in range(alike, len(row_force)):
+        if row_force[r] != 0.0:
+            for i in range(len(total)):
+                total[i] += S[r, i] * row_force[r]
+
+
 def drive_law(drive: Numbers, u: Number, x: Number, v: Number, ahead: float) -> Number:
     """Return the force of a drive before limits and gear, for the control u, at a coordinate x with velocity v.
 
@@ -142,25 +146,6 @@ def write_row_forces(drives: Drives, control: Vector, x: Vector, rates: Vector, 
     bound_laws(drives, law)
     for k in range(len(drives.row)):
         total[drives.row[k]] += values[0, k] * min(max(law[k], values[7, k]), values[8, k])
-
-
-@partial(CompiledKernel, fused=False)
-def add_drive_forces(
-    drives: Drives, values: Tensor, q: Matrix, rates: Matrix, control: Matrix, law: Vector, total: Matrix
-) -> None:
-    """Add forces of drives to total (robots, rows); the drives have numbers `values` (1 or robots, 9, drives)."""
-    for i in range(len(q)):
-        own = drives._replace(values=values[i if len(values) > 1 else 0])
-        write_row_forces(own, control[i], q[i], rates[i], law, total[i])
-
-
-@partial(CompiledKernel, fused=False)
-def write_inputs_of_many(
-    laws: DriveLaws, control: Matrix, act: Matrix, q: Matrix, rates: Matrix, inputs: Matrix, act_rate: Matrix
-) -> None:
-    """Write the inputs of the linear laws (robots, drives); see `write_drive_inputs`."""
-    for i in range(len(inputs)):
-        write_drive_inputs(laws, DrivesNow(control[i], act[i], q[i], rates[i], inputs[i], act_rate[i]))
 
 
 def bound_laws(drives: Drives, law: Vector) -> None:
@@ -191,7 +176,6 @@ def spring_force(spring: Numbers, x: Number, v: Number, ahead: Number) -> Number
 
 
 def force_of_spring(springs: Springs, r: int, x: float, v: float, ahead: float) -> float:
-    """Return `spring_force` of a row."""
     rest = min(max(x, springs.rest[r]), springs.rest[r] + springs.slack[r])
     spring = springs.damping[r], springs.stiffness[r], rest
     return spring_force(spring, x, v, ahead * springs.ahead[r])  # type: ignore[no-any-return]
@@ -233,6 +217,45 @@ def add_bent_forces(
             damped = max(speed * (2.0 * bend[2] + 3.0 * speed * bend[3]), -springs.damping[r])
             row_force[r] -= ahead * v * stiffer
             armature[j] += late * damped + ahead * ahead * stiffer
+
+
+def spring_energy(springs: Springs, q: Vector) -> float:
+    energy = 0.0
+    for r in range(len(springs.damping)):
+        stretched = stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
+        energy += 0.5 * springs.stiffness[r] * stretched * stretched
+    for k in range(len(springs.bent)):
+        r, bend = springs.bent[k], (springs.bends[0, k], springs.bends[1, k])
+        stretched = stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
+        energy += bent_energy(bend, stretched, extent_of_row(springs, q, r))
+    return energy
+
+
+@partial(CompiledKernel, fused=False)
+def write_spring_energies(springs: Springs, stiffness: Matrix, bends: Tensor, q: Matrix, energy: Vector) -> None:
+    """Write energies (robots,) of springs at coordinates; robots have their own or the same stiffness and coefficients."""
+    for i in range(len(q)):
+        own = springs._replace(stiffness=stiffness[min(i, len(stiffness) - 1)], bends=bends[min(i, len(bends) - 1)])
+        energy[i] = spring_energy(own, q[i])
+
+
+@partial(CompiledKernel, fused=False)
+def write_drive_forces(
+    laws: DriveLaws, drives: Drives, values: Tensor, rows: DriveRows, S: Tensor, now: Any, work: Any, force: Matrix
+) -> None:
+    """Write joint forces (robots, nv) of drives within efforts, with numbers `values` (1 or robots, 9, drives)."""
+    control, act, q, rates = now
+    inputs, act_rate, law, row_force = work
+    for i in range(len(q)):
+        own = drives._replace(values=values[min(i, len(values) - 1)])
+        write_drive_inputs(laws, DrivesNow(control[i], act[i], q[i], rates[i], inputs, act_rate))
+        for r in range(len(row_force)):
+            row_force[r] = 0.0
+        write_row_forces(own, inputs, q[i], rates[i], law, row_force)
+        spread(rows, S[i], row_force)
+        for r in range(rows.joints):
+            row_force[r] = min(max(row_force[r], rows.efforts[0, r]), rows.efforts[1, r])
+        carry(S[i], 0 if S.shape[1] > 0 else rows.joints, row_force, force[i])
 
 
 def ordered_sum(x: Array) -> Array:

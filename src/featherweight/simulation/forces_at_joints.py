@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -23,14 +24,9 @@ from .forces import (
     DriveRows,
     Drives,
     Springs,
-    add_drive_forces,
-    bent_damper_force,
-    bent_energy,
-    bent_spring_force,
-    coordinate_of_row,
     ordered_sum,
-    spring_force,
-    write_inputs_of_many,
+    write_drive_forces,
+    write_spring_energies,
 )
 
 TURNING = JointType.SPHERICAL, JointType.FLOATING
@@ -51,13 +47,11 @@ class ForcesAtJoints(ForceRows):
 
     @cached_property
     def smooth(self) -> bool:
-        """Return whether there are springs or dampers."""
         s = self.springs
         return bool(s.damping.any() or s.stiffness.any() or len(s.bent))
 
     @property
     def turning_springs(self) -> bool:
-        """Return whether springs act on rotations."""
         return len(self.springs.turning) > 0
 
     @cached_property
@@ -70,7 +64,6 @@ class ForcesAtJoints(ForceRows):
 
     @property
     def na(self) -> int:
-        """Number of activations."""
         return len(self.laws.activations.drive)
 
     @cached_property
@@ -80,65 +73,22 @@ class ForcesAtJoints(ForceRows):
 
     @property
     def left_out(self) -> list[str]:
-        """Joints whose springs or limits are not simulated."""
         return sorted({name for kind in OF_JOINTS for name in self.robot.left_out_at_joints.get(kind, ())})
 
     def softness(self, of: str) -> list[Any]:
         """Return the softness of "limit" or "dry_friction" of joints and lengths."""
         return [getattr(x, f"{of}_softness") for x in self.owners]
 
-    def coordinates_of_rows(self, q: Array) -> Array:
-        """Return the coordinates (..., rows) of all rows that springs may act on (see `coordinate_of_row`)."""
-        coordinates: Array = self.all_coordinates(q)[..., self.springs.at]
-        if self.turning_springs:
-            flat, turned = q.reshape(-1, q.shape[-1]), coordinates.reshape(-1, coordinates.shape[-1])
-            for r in np.flatnonzero(self.springs.quaternion >= 0):
-                turned[:, r] = [coordinate_of_row(self.springs, x, int(r)) for x in flat]
-        return coordinates
-
-    def of_springs(self, q: Array, v: Array, ahead: float = 0.0) -> Array:
-        """Return forces (..., nv) of damping and springs; springs act at the coordinates that v leads to in `ahead` seconds."""
-        S = self.map(q)
-        rates = v if S is None else ordered_sum(S * v[..., None, :])
-        s, x = self.springs, self.coordinates_of_rows(q)
-        rest = np.minimum(np.maximum(x, s.rest), s.rest + s.slack)
-        force: Array = spring_force((s.damping, s.stiffness, rest), x, rates, ahead * s.ahead)
-        for r, bend in zip(s.bent, s.bends.T, strict=True):
-            spring = bent_spring_force(bend, (x - rest)[..., r], self._extents(x - rest, r))
-            force[..., r] += spring + bent_damper_force(bend, rates[..., r])
-        return force if S is None else ordered_sum(np.swapaxes(S, -1, -2) * force[..., None, :])
-
-    def _extents(self, stretched: Array, row: Any) -> Array:
-        """Return `extent_of_row` (...) for the stretches (..., rows) of all rows."""
-        first, whole = int(row - self.springs.axis[row]), self.springs.axis[row] >= 0
-        return np.asarray(np.linalg.norm(stretched[..., first : first + 3], axis=-1) if whole else stretched[..., row])
-
     def spring_energy(self, q: Array, stiffness: Array | None = None, bends: Array | None = None) -> Array:
         """Return the energy (...) [J] of the springs at q (..., nq).
 
-        `stiffness` (..., rows) and the nonlinear coefficients `bends` (..., 4, m) default to the robot's.
+        `stiffness` (robots, rows) and the nonlinear coefficients `bends` (robots, 4, m) default to the robot's.
         """
-        s = self.springs
-        r = np.flatnonzero(s.stiffness)
-        k = (s.stiffness if stiffness is None else stiffness)[..., r]
-        x = self.coordinates_of_rows(q)
-        stretched = x - np.minimum(np.maximum(x, s.rest), s.rest + s.slack)
-        energy = ordered_sum(0.5 * k * stretched[..., r] * stretched[..., r])
-        for row, bend in zip(s.bent, np.moveaxis(s.bends if bends is None else bends, -1, 0), strict=True):
-            energy = energy + bent_energy(bend.T, stretched[..., row], self._extents(stretched, row))
+        x, s = self.all_coordinates(q), self.springs
+        k, b = s.stiffness[None] if stiffness is None else stiffness, s.bends[None] if bends is None else bends
+        energy = np.zeros(q.shape[:-1])
+        write_spring_energies(s, k, b, np.ascontiguousarray(x).reshape(energy.size, x.shape[-1]), energy.reshape(-1))
         return energy
-
-    def drive_inputs(self, x: Array, rates: Array, control: Array, activation: Array) -> Array:
-        """Return inputs (robots, drives) for controls (robots, nu) and activations (robots, na).
-
-        x and `rates` (robots, rows) are coordinates and velocities of all rows.
-        """
-        if self.plain:
-            return control
-        inputs = np.zeros((len(control), len(self.parts)))
-        u, a, x, rates = (np.array(y, np.float64, order="C") for y in (control, activation, x, rates))
-        write_inputs_of_many(self.laws, u, a, x, rates, inputs, np.zeros(a.shape))
-        return inputs
 
     def of_drives(
         self, q: Array, v: Array, control: Array, values: Array | None = None, activation: Array | None = None
@@ -147,29 +97,18 @@ class ForcesAtJoints(ForceRows):
 
         `values` (robots, 9, drives) default to the robot's numbers, and activations (..., na) to zero.
         """
-        S, batch = self.map(q), q.shape[:-1]
+        S = self.map(q)
         rates = v if S is None else ordered_sum(S * v[..., None, :])
-        act = np.zeros((*batch, self.states)) if activation is None else activation
-        q = self.all_coordinates(q)
-        given = (q, rates, control, act)
-        if any(x.shape[:-1] != batch for x in given):
-            batch = np.broadcast_shapes(*(x.shape[:-1] for x in given))
-            given = tuple(np.broadcast_to(x, (*batch, x.shape[-1])) for x in given)  # type: ignore[assignment]
-        of_rows = np.zeros((*batch, rates.shape[-1]))
-        many = int(np.prod(batch))
-        x, w, u, a = (np.ascontiguousarray(x, np.float64).reshape(many, x.shape[-1]) for x in given)
+        given = control, np.zeros(self.states) if activation is None else activation, self.all_coordinates(q), rates
+        batch = np.broadcast_shapes(q.shape[:-1], *(x.shape[:-1] for x in given))
+        many, nv = math.prod(batch), self.robot.nv
+        now = tuple(np.array(np.broadcast_to(x, (*batch, x.shape[-1])), np.float64).reshape(many, x.shape[-1]) for x in given)
+        S = np.zeros((*batch, 0, nv)) if S is None else np.broadcast_to(S, (*batch, *S.shape[-2:]))
         numbers = self.drives.values[None] if values is None else np.ascontiguousarray(values)
-        u = self.drive_inputs(x, w, u, a)
-        flat = of_rows.reshape(many, rates.shape[-1])
-        add_drive_forces(self.drives, numbers, x, w, u, np.zeros(len(self.parts)), flat)
-        to, n = self.drive_rows, self.joint_rows
-        if S is not None:
-            for length, joint, arm in zip(to.length, to.joint, to.arm, strict=True):
-                of_rows[..., joint] += arm * of_rows[..., length]
-            of_rows[..., to.length] = 0.0
-            of_rows[..., to.row] += ordered_sum(np.swapaxes(S[..., n:, :], -1, -2) * of_rows[..., None, n:])
-        force = np.minimum(np.maximum(of_rows[..., :n], to.efforts[0]), to.efforts[1])
-        return force if S is None else ordered_sum(np.swapaxes(S[..., :n, :], -1, -2) * force[..., None, :])
+        work = tuple(np.zeros(n) for n in (len(self.parts), self.states, len(self.parts), self.rows))
+        force, S = np.zeros((many, nv)), np.ascontiguousarray(S).reshape(many, *S.shape[-2:])
+        write_drive_forces(self.laws, self.drives, numbers, self.drive_rows, S, now, work, force)
+        return force.reshape(*batch, nv)
 
     def limited(self, tau: Array) -> Array:
         """Return tau (..., nv) clipped to the efforts of independent joints."""
@@ -211,7 +150,6 @@ def limits_of(x: ForceRows) -> tuple[Vector, Vector]:
 
 
 def springs_of(x: ForceRows) -> Springs:
-    """Return damping and springs of joints and tendons."""
     damping, stiffness, bends = x.each("damping"), x.moved_to_places(x.each("stiffness")), x.moved_to_places(bends_of(x))
     slack, ahead = np.zeros(x.rows), np.where(np.arange(x.rows) < x.joint_rows, 1.0, 0.0)
     rest = np.array([*(j.rest for j in x.joint_of_row), *[0.0] * (x.rows - x.joint_rows)], float)
@@ -231,7 +169,6 @@ def springs_of(x: ForceRows) -> Springs:
 
 
 def bends_of(x: ForceRows) -> Matrix:
-    """Return nonlinear coefficients (4, rows) of springs and dampers."""
     owners: list[Any] = [*x.joint_of_row, *x.tendons]
     values = [(*y.stiffness_poly, *y.damping_poly) for y in owners]
     return np.array([*values, *[(0.0,) * 4] * (x.rows - len(values))]).reshape(-1, 4).T.copy()
@@ -326,7 +263,6 @@ def drives_of(x: ForceRows) -> Drives:
 
 
 def drive_rows_of(x: ForceRows) -> DriveRows:
-    """Return the map from forces of drives to the rows of joints."""
     robot = x.robot
     row = {j.name: j.v_slice.start for j in reversed(robot.model.joints)}
     pulled = {a.tendon for a in x.actuators} if robot.closed else set()

@@ -25,7 +25,7 @@ import numpy as np
 from ..array_types import Integers, Matrix, Shared, Vector
 from ..model.types import JointType
 from ..robot.robot import Robot
-from .forces import GEAR, HIGH, LOW, DriveRows, Drives, bound_laws, drive_armature, drive_law, spread
+from .forces import GEAR, HIGH, LOW, DriveRows, Drives, bound_laws, carry, drive_armature, drive_law, spread
 from .forces_at_joints import ForcesAtJoints
 
 ROUNDS_OF_ALL = 5  # iterations in which all drives that would pass a limit change; then one drive at a time, without cycles
@@ -49,7 +49,6 @@ class DriveWork(NamedTuple):
 
 
 def drive_work(robot: Robot, forces: ForcesAtJoints) -> DriveWork:
-    """Return arrays for the drives of a robot."""
     drives, n, joints = forces.drives, forces.rows, forces.joint_rows
     rows = [j.v_slice.start for j in robot.model.joints if j.type is not JointType.FLOATING]
     joint = np.array([rows.index(r) if r in rows else OF_LENGTH for r in drives.row], np.int64)
@@ -59,7 +58,6 @@ def drive_work(robot: Robot, forces: ForcesAtJoints) -> DriveWork:
 
 
 def has_implicit_drives(forces: ForcesAtJoints, step: float) -> bool:
-    """Return whether any drive has stiffness or damping."""
     of_joints = forces.drives.row < forces.joint_rows
     return bool((drive_armature(forces.drives.values, step)[of_joints] > 0.0).any())
 
@@ -95,16 +93,6 @@ def limited(drives: Drives, k: int, force: float) -> float:
     if gear == 0.0:
         return 0.0
     return float(min(max(force, min(gear * low, gear * high)), max(gear * low, gear * high)))
-
-
-def carry(S: Matrix, alike: int, row_force: Vector, total: Vector) -> None:
-    """Map forces of all rows to independent joints; the first `alike` rows are the independent ones."""
-    for i in range(len(total)):
-        total[i] = row_force[i] if alike > 0 else 0.0
-    for r in range(alike, len(row_force)):
-        if row_force[r] != 0.0:
-            for i in range(len(total)):
-                total[i] += S[r, i] * row_force[r]
 
 
 def write_driven(drives: Drives, efforts: Matrix, S: Matrix, work: DriveWork, base: Vector, armature: Vector) -> None:

@@ -18,14 +18,19 @@ from ..model.types import Actuator
 from ..robot.robot import Robot
 from .arguments import states
 from .contact_stage import ContactStage
-from .defaults import law_of, shapes_have_something_to_touch, warn_of_explicit_drives
 from .forces import BY_VELOCITY, drive_armature
 from .forces_at_joints import ForcesAtJoints, forces_at_joints
 from .implicit_drives import has_implicit_drives
 from .inverse_weights import weights_of_dofs
-from .joint_limits import JointLimits
 from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
-from .simulation_options import REFUSE, ContactOptions, JointOptions
+from .simulation_options import (
+    REFUSE,
+    ContactOptions,
+    JointOptions,
+    law_of,
+    shapes_have_something_to_touch,
+)
+from .starts import JointLimits
 from .step_model import StepModel
 
 CLOSED = 1e-6  # [m, sines of angles] greatest opening of loops at a start
@@ -60,7 +65,6 @@ class Plant:
 
     @cached_property
     def holds_rigidly(self) -> bool:
-        """Return whether contacts and limits are rigid."""
         return self.contacts.settings.law == RIGID
 
     @cached_property
@@ -99,12 +103,14 @@ def plant_of(
     contact: ContactOptions,
     joints: JointOptions,
 ) -> Plant:
-    """Return the plant of a robot for steps [s]."""
     forces = forces_at_joints(robot, actuators, step)
     model = StepModel(robot, step, integrator, forces, joints.passive and forces.smooth, contact)
     if model.has_drives and not model.driven:
         why = "it is too large" if isinstance(contact.delassus, str) else "delassus of ContactOptions is a function"
-        warn_of_explicit_drives(robot, why)
+        warn_caller(
+            f"{robot.name}: steps evaluate stiffness and damping of its drives at their start, because {why}: high gains may "
+            "be unstable; use a short step"
+        )
     if model.by_file and tuple(actuators) != tuple(robot.actuators) and has_implicit_drives(forces, step):
         _warn_of_stiff_drives(model)
     limits = JointLimits(robot, forces, joints.limits)

@@ -5,6 +5,11 @@ impulses:
 
     (M + Jᵀ G J) da = Jᵀ E df_last / h        df = E df_last - h G J da
 
+Products with a cotangent g of the acceleration need the cotangent w of the right-hand sides and the cotangents p of the impulses
+at constant acceleration, which satisfy the transposed equations, by as many corrections:
+
+    (M + Jᵀ G J)ᵀ w = g - h (G J)ᵀ p_last        p = Eᵀ (p_last + J w / h)
+
 Rows of contacts and joint rows are in `Places.kept` and `Places.moved`: three of each contact, then one of each joint row.
 """
 
@@ -12,8 +17,8 @@ from __future__ import annotations
 
 from ..array_types import Vector
 from ..contact.rigid_answers import PROXIMAL, RigidAnswers
-from ..engine.loops.kernels import subtract_multiples
-from .slope_equations import Places, add_product, eliminate, solve_by_gains
+from ..engine.loops.kernels import LANES, subtract_multiples, sum_of_products
+from .slope_equations import Places, add_product, eliminate, solve_by_gains, solve_transposed
 
 EXACT = 1e-11  # residual of velocities, relative to the greatest derivative, that needs no correction
 CONSISTENT = 1e-6  # greatest residual of contacts that can all keep their states
@@ -119,3 +124,44 @@ def write_last_forces(x: Vector, n: int, at: Places, rigid: RigidAnswers, counts
                     subtract_multiples(x, target, own, width, width, (first, second, third))
             elif first != 0.0:
                 subtract_multiples(x, target, own, width, width, (first,))
+
+
+def pull_back_rigid_rates(
+    x: Vector, n: int, at: Places, rigid: RigidAnswers, counts: tuple[int, int], h: float
+) -> None:  # fmt: skip
+    """Write the cotangents of the right-hand sides and of impulses, from those of the acceleration in the column."""
+    (k, count), done, change, size, w, last = counts, 0, 1.0, 0.0, at.cotangent, at.moved_column
+    given, aim, passing, rows = at.passing, at.passing + at.stride, at.passing + 2 * at.stride, 3 * k + count
+    eliminate(x, n, at)
+    for i in range(at.stride):
+        x[given + i] = x[at.column + i * LANES] if i < n else 0.0
+        x[last + i] = 0.0
+    for i in range(rows):
+        x[at.answering + i] = 0.0
+    while True:
+        for i in range(at.stride):
+            x[aim + i] = x[given + i]
+        for b in range(k + count):
+            width, row = (3, 3 * b) if b < k else (1, 2 * k + b)
+            for l in range(width):
+                pull = 0.0
+                for m in range(width):
+                    pull += rigid.G[b, m, l] * x[at.answering + row + m]
+                subtract_multiples(x, aim, at.kept + (row + l) * at.stride, 0, at.stride, (h * pull,))
+        solve_transposed(x, n, at, aim, w)
+        change = size = 0.0
+        for i in range(n):
+            change, size = max(change, abs(x[w + i] - x[last + i])), max(size, abs(x[w + i]))
+            x[last + i] = x[w + i]
+        if done == MOST_CORRECTIONS or (done > 0 and change <= EXACT * size):
+            return
+        done += 1
+        for b in range(k + count):
+            width, row = (3, 3 * b) if b < k else (1, 2 * k + b)
+            for l in range(width):
+                J = at.kept + (row + l) * at.stride
+                x[passing + l] = x[at.answering + row + l] + sum_of_products(x, J, x, w, at.stride) / h
+            for l in range(width):
+                x[at.answering + row + l] = 0.0
+                for m in range(width):
+                    x[at.answering + row + l] += rigid.E[b, m, l] * x[passing + m]

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..array_types import Array, BooleanMatrix, IntegerMatrix, Integers, Matrix, Tensor, Vector
 from ..contact.joint_rows import JointRows
-from .acceleration_slopes import AccelerationSlopes
 from .contact_stage import ContactStage
 from .forces_at_joints import ForcesAtJoints
+from .slope_records import AccelerationSlopes
 from .smooth_motion import clear
 from .stage_records import FOUND, RobotStages
 

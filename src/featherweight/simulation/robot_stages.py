@@ -29,8 +29,8 @@ from ..contact.patches import PatchWork, copy_contact, move_behind, reduce_patch
 from ..engine.loops.kernels import call_machine, lanes
 from ..model.tree import FLOATING, PLANAR
 from ..robot.tendons.lengths import write_drift
+from . import step_status
 from .adhesion import add_adhesion
-from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work, mean_work
 from .implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (
     RK4,
@@ -68,33 +68,24 @@ from .stage_records import (
     RobotStages,
     TouchingRecord,
 )
-from .step_status import (
-    GAIN,
-    LIMIT,
-    NO_CONFIGURATION,
-    NO_PLACEMENT,
-    NO_ROOM,
-    NO_VELOCITY,
-    NO_VELOCITY_AFTER_STEP,
-    TAKEN,
-    TOO_DEEP,
-    TOO_FAST,
-    UNSOLVED,
-)
+from .step_status import TAKEN
 
 WITH_ROWS, OF_BODIES, OF_SETS, BY_INVERSE = range(4)  # kinds of Delassus matrices in `ContactInertiaRecord`
 UNKNOWN = -1  # number of contacts that count, before redundant ones are left out
 LEAST_GAP = 1e-14  # [m] rounding error of positions
+SLOW = 0.02  # [rad, m] motion of all joints in a step below which there is no check: velocity products are small
+FARTHEST = 100.0  # [rad, m] motion of a joint in a step beyond which the simulation diverges: 16 turns in one step
+GAINED = 0.05  # allowed gain of energy relative to the sum of the kinetic energies before and after
+ROUNDING = 1e-12  # rounding error relative to the potential energy
 
 
 def move_freely(s: RobotStages) -> int:
-    """Compute the velocity without contacts."""
     clear(s.step.displacement)
     status = integrate_smoothly(s)
     if status != TAKEN:
         return status
     copy(s.step.free, s.step.after)
-    return TAKEN if all_finite(s.step.free) else NO_VELOCITY
+    return TAKEN if all_finite(s.step.free) else step_status.NO_VELOCITY
 
 
 def detect(s: RobotStages) -> int:
@@ -111,16 +102,16 @@ def detect(s: RobotStages) -> int:
     call_machine(s.calls.placement)
     call_machine(s.calls.velocity)
     if not all_finite(t.kinematics.velocity[0]) or not all_finite(t.kinematics.placement[0, 0]):
-        return NO_PLACEMENT
+        return step_status.NO_PLACEMENT
     count = find_touching(t)
     t.counts[FOUND] = count
     if count < 0:
-        return NO_ROOM
+        return step_status.NO_ROOM
     deepest = s.numbers.max_penetration
     for c in range(count):
         deepest = max(deepest, -t.contacts.gap[c])
     if deepest > t.deepest[0] and t.model.settings.depth_bounded:
-        return TOO_DEEP
+        return step_status.TOO_DEEP
     t.deepest[0] = deepest  # bodies that overlapped at the start are still being separated
     stick(s)
     return TAKEN
@@ -274,7 +265,7 @@ def solve_for_impulses(s: RobotStages) -> int:
     report[RESIDUAL], report[ALLOWED] = done.residual, done.allowed
     report[NEWTON_STEPS], report[INTERIOR_STEPS] = done.newton_steps, done.interior_steps
     report[PARTING], report[STORED], report[INEXACT] = done.parting, done.stored, done.inexact
-    return TAKEN if done.residual <= done.allowed else UNSOLVED
+    return TAKEN if done.residual <= done.allowed else step_status.UNSOLVED
 
 
 def leave_out_redundant(t: TouchingRecord, gravity: float) -> None:
@@ -361,7 +352,6 @@ def drives_pass(s: RobotStages) -> bool:
 
 
 def first_contacts(contacts: ContactPoints, k: int) -> ContactPoints:
-    """Return the first k contacts."""
     c = contacts
     return ContactPoints(c.candidate[:k], c.a[:k], c.b[:k], c.point[:k], c.normal[:k], c.gap[:k])
 
@@ -390,7 +380,6 @@ def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -
 
 
 def way_to_impulses(s: RobotStages) -> int:
-    """Return the kind of Delassus matrix for the impulses."""
     calls, near = s.calls, s.touching.counts[NEAR] > 0
     if near:
         return WITH_ROWS if calls.delassus_with_rows.address != 0 else BY_INVERSE
@@ -453,7 +442,6 @@ def part(s: RobotStages) -> None:
 
 
 def apply_impulses(s: RobotStages) -> None:
-    """Change the velocity by impulses."""
     step, h, impulses = s.step, s.numbers.step, s.touching.impulses
     if s.calls.contact_factor.address != 0 and not s.numbers.settles:
         for i in range(len(step.after)):
@@ -543,24 +531,23 @@ def limits_are_attainable(s: RobotStages) -> bool:
 
 
 def judge_end(s: RobotStages) -> int:
-    """Check that the end of the step is finite and that no energy was gained (see `energy_guard`)."""
+    """Check that the end of the step is finite and that no energy was gained (see `excess`)."""
     step, h = s.step, s.numbers.step
     if not all_finite(step.end):
-        return NO_VELOCITY_AFTER_STEP
+        return step_status.NO_VELOCITY_AFTER_STEP
     if not all_finite(step.ahead):
-        return NO_CONFIGURATION
+        return step_status.NO_CONFIGURATION
     if not limits_are_attainable(s):
-        return LIMIT
+        return step_status.LIMIT
     farthest = max(h * greatest_of(step.after), greatest_of(step.displacement))
     if farthest <= SLOW:
         return TAKEN
     if s.touching.model.settings.law == RIGID and not excess(s) <= 0.0:  # springs of MuJoCo's contact law add energy
-        return GAIN
-    return TOO_FAST if farthest > FARTHEST else TAKEN
+        return step_status.GAIN
+    return step_status.TOO_FAST if farthest > FARTHEST else TAKEN
 
 
 def arrive(s: RobotStages) -> None:
-    """Continue from the end of the step."""
     copy(s.step.ahead, s.state.q)
     copy(s.step.end, s.state.v)
     copy(s.step.act, s.state.act)
@@ -568,7 +555,6 @@ def arrive(s: RobotStages) -> None:
 
 
 def all_finite(x: Vector) -> bool:
-    """Return whether all numbers are finite."""
     finite = True
     for y in x:
         finite = bool(finite and abs(y) < inf)
@@ -576,15 +562,21 @@ def all_finite(x: Vector) -> bool:
 
 
 # energy
+#
+# Gravity and springs have potentials; other forces at joints are known; contacts, limits, friction and dampers only dissipate.
+# Energy gained beyond their work is an error of a step that is too long: of order (h v)² for smooth motion, arbitrary after
+# impacts or for bodies that turn by a large part of a radian. The guard does not see the work of given forces, such as those of
+# a controller with gains too high for the step, which makes a joint oscillate with growing speed: so velocities are bounded.
 
 
 def excess(s: RobotStages) -> float:
-    """Return `excess_energy` of the step; cancel the displacement of bodies if it would increase their speed."""
+    """Return the gain of energy beyond the allowed gain of a step [J].
+
+    The displacement that separates bodies may lift them; it is left out if it would increase their speed.
+    """
     step = s.step
-    kinetic_before, potential_before = energies(s, s.state.q, s.state.v)
-    work = greatest_work_from(s)
+    before, work, stored = energies(s, s.state.q, s.state.v), greatest_work_from(s), s.touching.report[STORED]
     kinetic, potential = energies(s, step.ahead, step.end)
-    stored = s.touching.report[STORED]
     potential += stored
     if greatest_of(step.displacement) > 0.0:
         if write_arrival(s, False) != TAKEN:
@@ -594,17 +586,28 @@ def excess(s: RobotStages) -> float:
             copy(step.end, step.straight_end)
         straight, potential = energies(s, step.straight, step.straight_end)
         potential += stored
-        least = s.numbers.least_energy
-        if not excess_energy((kinetic_before, kinetic), (potential_before, potential), work, least) <= 0.0:
+        if not excess_energy(before, (kinetic, potential), work, s.numbers.least_energy) <= 0.0:
             copy(step.straight, step.ahead)
             copy(step.straight_end, step.end)
             clear(step.displacement)
             kinetic = straight
-    return excess_energy((kinetic_before, kinetic), (potential_before, potential), work, s.numbers.least_energy)
+    return excess_energy(before, (kinetic, potential), work, s.numbers.least_energy)
+
+
+def excess_energy(before: tuple[float, float], after: tuple[float, float], work: float, least: float) -> float:
+    """Return the excess for kinetic and potential energies before and after the step, and the greatest work [J].
+
+    `least` is the energy that a body gains by falling for one step, a lower bound of errors of a step.
+    """
+    gained = after[0] - before[0] + (after[1] - before[1]) - work
+    return gained - GAINED * (before[0] + after[0]) - least - ROUNDING * (abs(before[1]) + abs(after[1]))
 
 
 def greatest_work_from(s: RobotStages) -> float:
-    """Return the most that forces of users and drives may have done in the step [J]."""
+    """Return the most that forces of users and drives may have done in the step [J].
+
+    That is the work at the velocity of either end, or at their mean, as that of a spring or a stiff drive over a long step.
+    """
     step, p, h, v = s.step, s.point, s.numbers.step, s.state.v
     acting = step.acting
     copy(p.given, acting)  # at the start
@@ -617,8 +620,8 @@ def greatest_work_from(s: RobotStages) -> float:
         copy(p.given, acting)  # forces at the start would be far greater than those that act
     work = 0.0
     for i in range(len(p.given)):
-        at_ends = greatest_work(p.given[i], v[i], step.end[i], h)
-        work += max(at_ends, mean_work((acting[i], p.given[i]), v[i], step.end[i], h))
+        at_mean = 0.25 * h * (acting[i] + p.given[i]) * (v[i] + step.end[i])
+        work += max(greatest_work(p.given[i], v[i], step.end[i], h), at_mean)
     if not s.state.given[WITH_FORCES] and len(s.drag.placement) == 0:
         return work
     be_at(s, s.state.q, v)  # joint forces equivalent to forces on bodies and wind
@@ -627,3 +630,8 @@ def greatest_work_from(s: RobotStages) -> float:
     for i in range(len(p.given)):
         work += greatest_work(p.load[i] - step.load[i], v[i], step.end[i], h)
     return work
+
+
+def greatest_work(force: float, start: float, end: float, h: float) -> float:
+    """Return the greatest work of a joint's force in a step [J], for its velocities at the start and the end."""
+    return h * max(force * start, force * end, 0.0)

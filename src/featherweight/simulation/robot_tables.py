@@ -32,6 +32,7 @@ from .implicit_drives import drive_work
 from .smooth_motion import INTEGRATORS, STAGED
 from .stage_records import (
     FOUND,
+    KEPT_STEPS,
     CallsOfRobot,
     ContactInertiaRecord,
     InertiaArguments,
@@ -45,16 +46,13 @@ from .stage_records import (
     StateAndInputs,
     StepArrays,
     TouchingRecord,
+    zeros_of,
 )  # fmt: skip
 from .step_model import StepModel
 
 Call = tuple[Any, ...]  # a function, followed by the arrays that it reads and writes
 
 NO_ROWS = np.zeros(0, np.int64)
-NO_NUMBERS = np.zeros(0)
-NO_SPRINGS = Springs(
-    NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS
-)  # fmt: skip
 OF_ENERGY = ("kinetic", "potential")  # calls with the joints' own armature, without that of springs
 OF_MASS = (
     "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",
@@ -86,14 +84,18 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
     lengths = forces.lengths.table.lengths if forces.lengths else no_lengths(nv)
     count = len(lengths.at)
     base = np.array(model.moving.armature if inertias or model.armature_varies else ())
-    springs = forces.springs if model.passive else NO_SPRINGS
+    empty: list[Any] = [x[:0] for x in forces.springs[:9]]
+    springs = forces.springs if model.passive else Springs(*empty)
+    state = zeros_of(StateAndInputs, nv, control=nu, external=(len(robot.bodies), 6), act=na)
+    of_rows, of_drives = dict.fromkeys(("row_velocity", "row_force"), rows), dict.fromkeys(("inputs", "law"), len(forces.parts))
+    point = zeros_of(StagePoint, nv, coordinates=nq + count, control=nu, act=na, act_rate=na, **of_rows, **of_drives)
     return RobotStages(
         numbers=_numbers(model, contacts),
-        state=StateAndInputs.of_sizes(np.array(robot.neutral()), nv, nu, len(robot.bodies), na),
-        point=StagePoint.of_sizes(nq, nv, rows, count, (nu, len(forces.parts), na), _joint_map(forces)),
-        step=StepArrays.of_sizes(nq, nv, na),
-        rounds=RungeKuttaArrays.of_sizes(nq, nv, na),
-        midpoint=MidpointArrays.of_sizes(nq + count, nv),
+        state=state._replace(q=np.array(robot.neutral()), given=np.zeros(2, bool)),
+        point=point._replace(x=point.coordinates[:nq], S=_joint_map(forces)),
+        step=zeros_of(StepArrays, nv, smooth=nq, ahead=nq, straight=nq, energy=2, gain=1, act=na),
+        rounds=zeros_of(RungeKuttaArrays, nv, act_rates=na, start_q=nq, start_act=na),
+        midpoint=zeros_of(MidpointArrays, nv, middle=nq + count, steps=(KEPT_STEPS, nv), weights=KEPT_STEPS),
         joints=JointForces(
             _copies(springs), _copies(forces.drives), drive_work(robot, forces),
             np.array(robot.effort_bounds), forces.drive_rows.efforts.copy(), model.forces.compensating.copy(),
@@ -301,7 +303,6 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
 
 
 def _passes(stage: ContactStage, n: int, room: int) -> PassWork:
-    """Return workspace for contacts that are solved in passes."""
     dofs, rows = stage.joint_dofs.astype(np.int64), len(stage.model.rows.joint)
     return pass_work(len(stage.bodies), dofs, n, room, rows, stage.coupling)
 

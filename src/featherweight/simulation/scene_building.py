@@ -17,7 +17,7 @@ from ..contact.contact_model import NO_SURFACES, NO_TANGENTS
 from ..engine.progress import Progress
 from ..model.contact_rules import DEFAULT_SOFTNESS, NeighbourRule, Softness
 from ..model.types import WORLD, JointType, Shape, ShapeType, frame_name
-from ..robot.collision.shape_pairs import TouchingPair, Turning, touching_pairs
+from ..robot.collision.shape_pairs import TouchingPair, touching_pairs
 from ..robot.robot import Robot
 from .scene import LEAST_FRICTION, ContactSphere, HeightField, Plane, TouchingParts, common_coefficient
 
@@ -26,20 +26,6 @@ ON_A_PLANE = {SPHERE: 1, CAPSULE: 2, BOX: 8, CYLINDER: 6, ELLIPSOID: 1, HULL: MO
 
 
 NO_SHAPES = np.zeros(0, np.int64)
-
-
-class NumberedPair(NamedTuple):
-    """Two objects by number, and the parameters of their contacts."""
-
-    i: int
-    j: int
-    friction: float | None = None  # of the pair itself
-    margin: float = 0.0  # [m]
-    softness: Softness = DEFAULT_SOFTNESS
-    turning: Turning = (0.0, 0.0, 0.0)
-    adhesion: float = 0.0  # [N]
-    gap: float = 0.0  # [m]
-    second_friction: float | None = None
 
 
 Links = tuple[str | None, str | None]
@@ -97,10 +83,10 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
     if parts.ground is not None:
         ground = len(things)
         things.append(ground_part(parts.ground))
-    pairs: list[NumberedPair] = [] if ground is None else [NumberedPair(s, ground) for s in range(count)]
+    pairs: list[TouchingPair] = [] if ground is None else [TouchingPair(s, ground) for s in range(count)]
     for i, j in parts.pairs:
         check_pair(parts.spheres, things, i, j)
-        pairs.append(NumberedPair(i, j))
+        pairs.append(TouchingPair(i, j))
     drawn = [False] * len(pairs)
     number: dict[int, int] = {}
     if parts.shapes:
@@ -120,7 +106,7 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
         if ground is not None:
             on_ground = [number[k] for k in used if robot.shapes[k].body is not None and KINDS[robot.shapes[k].type] < PLANE]
             pairs += [
-                NumberedPair(k, ground, softness=things[k].softness, adhesion=things[k].adhesion, gap=things[k].gap)
+                TouchingPair(k, ground, softness=things[k].softness, adhesion=things[k].adhesion, gap=things[k].gap)
                 for k in on_ground
             ]
             drawn += [False] * len(on_ground)
@@ -134,12 +120,11 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
     return assembled_scene(things, pairs, parts, count, drawn, order)._replace(shapes=shapes)
 
 
-def numbered_pair(p: TouchingPair, number: Mapping[int, int], least: float) -> NumberedPair:
-    """Return a pair of shapes by numbers, with `least` friction in all directions that condim includes."""
+def numbered_pair(p: TouchingPair, number: Mapping[int, int], least: float) -> TouchingPair:
+    """Return a pair of shapes as one of parts by number, with `least` friction in all directions that condim includes."""
     sliding = p.friction if p.friction is None or p.condim == 1 else max(p.friction, least)
     spinning, first, second = (max(x, least) if p.condim >= n else 0.0 for x, n in zip(p.turning, (4, 6, 6), strict=True))
-    turning = spinning, first, second
-    return NumberedPair(number[p.i], number[p.j], sliding, p.margin, p.softness, turning, p.adhesion, p.gap, p.second_friction)
+    return p._replace(i=number[p.i], j=number[p.j], friction=sliding, turning=(spinning, first, second))
 
 
 def roots_of_bodies(robot: Robot) -> dict[str | None, str | None]:
@@ -156,7 +141,6 @@ def of_one_robot(a: Shape, b: Shape, roots: dict[str | None, str | None]) -> boo
 
 
 def sphere_part(robot: Robot, s: ContactSphere) -> ScenePart:
-    """Return a sphere or point in its body's frame of the file."""
     f = robot.frame(s.frame)
     if f.body is None:
         raise ValueError(f"the {_kind(s)} on {frame_name(s.frame)!r} is fixed to the world: only moving bodies can touch")
@@ -176,7 +160,6 @@ def check_pair(spheres: Sequence[ContactSphere], things: Sequence[ScenePart], i:
 
 
 def ground_part(ground: Plane | HeightField) -> ScenePart:
-    """Return the ground of a simulation."""
     surface = "the ground", ground.friction, ground.restitution
     if isinstance(ground, HeightField):
         return ScenePart(HEIGHTS, None, np.eye(4), (0.0, 0.0, 0.0), 0.0, *surface, field=ground)
@@ -207,7 +190,7 @@ def _surface_of(shape: Shape) -> Array:
 
 
 def assembled_scene(
-    things: Sequence[ScenePart], pairs: Sequence[NumberedPair], parts: TouchingParts, spheres: int,
+    things: Sequence[ScenePart], pairs: Sequence[TouchingPair], parts: TouchingParts, spheres: int,
     drawn: Sequence[bool], order: Sequence[str],
 ) -> TouchingScene:  # fmt: skip
     """Return the arrays of the scene. In a pair (i, j, friction, margin), the object of the lower kind comes first.
@@ -261,7 +244,7 @@ def _surfaces(both: Sequence[tuple[ScenePart, ScenePart]]) -> Array:
     return np.array([[side.surface for side in _sides(a, b)] for a, b in both]).reshape(-1, 2, 6)
 
 
-def _tangents(both: Sequence[tuple[ScenePart, ScenePart]], pairs: Sequence[NumberedPair], file_axes: bool) -> Array:
+def _tangents(both: Sequence[tuple[ScenePart, ScenePart]], pairs: Sequence[TouchingPair], file_axes: bool) -> Array:
     """Return `ContactModel.tangents` of pairs: MuJoCo aligns contacts of a capsule and a plane with the capsule."""
     rows = np.zeros((len(pairs), 5))
     for row, (a, b), p in zip(rows, both, pairs, strict=True):
@@ -273,18 +256,18 @@ def _tangents(both: Sequence[tuple[ScenePart, ScenePart]], pairs: Sequence[Numbe
     return rows
 
 
-def _has_directions(p: NumberedPair) -> bool:
+def _has_directions(p: TouchingPair) -> bool:
     """Return whether friction depends on the direction in the contact plane."""
     return p.second_friction is not None or p.turning[1] != p.turning[2]
 
 
-def _friction(a: ScenePart, b: ScenePart, p: NumberedPair, parts: TouchingParts) -> float:
+def _friction(a: ScenePart, b: ScenePart, p: TouchingPair, parts: TouchingParts) -> float:
     if p.friction is None:
         return common_coefficient(a.friction, b.friction, parts.friction)
     return max(_two_frictions(p)) if p.second_friction is not None else p.friction
 
 
-def _two_frictions(p: NumberedPair) -> tuple[float, float]:
+def _two_frictions(p: TouchingPair) -> tuple[float, float]:
     return max(p.friction or 0.0, LEAST_FRICTION), max(p.second_friction or 0.0, LEAST_FRICTION)
 
 

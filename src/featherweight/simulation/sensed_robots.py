@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,12 +11,13 @@ from ..array_types import Array
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import MachineCall, Table, machine_call
 from ..engine.loops.prepared_calls import prepared_call
+from ..names import choose_from
+from ..summaries import visible
 from .fleet import Fleet
 from .forces import ordered_sum
 from .implicit_drives import drive_work
 from .sensor_loop import ALL, MEASURE, MEASURE_FLEET, PREPARE
 from .sensor_plan import SensorPlan
-from .sensor_readings import SensorReadings
 from .sensor_records import DrivesOfStep, Instant, SensedFleet
 from .stage_records import FleetArrays
 
@@ -38,7 +39,6 @@ class SensedRobots:
         self._use(fleet.arrays)
 
     def _use(self, home: FleetArrays) -> None:
-        """Use other arrays of the fleet."""
         plan, states = self.plan, home.states
         functions = [f for f in (plan.frames_function, plan.joints_function) if f]
         self.robots, remembered = len(states.q), len(states.before_q)
@@ -141,10 +141,50 @@ class SensedRobots:
 
 
 def _call(function: CompiledFunction[Any] | None, *arrays: Array) -> MachineCall:
-    """Return the call of a function for the first robot."""
     return NO_CALL if function is None else machine_call(function, *(x[0] for x in arrays))
 
 
 def cross(a: Array, b: Array) -> Array:
     """Return the vector product of vectors (..., 3); `numpy.cross` takes ten times as long for a few vectors."""
     return np.asarray(a[..., NEXT] * b[..., PREVIOUS] - a[..., PREVIOUS] * b[..., NEXT])
+
+
+class SensorReadings(np.ndarray[Any, np.dtype[np.float64]]):
+    """Sensor readings (nsensordata,) of one robot, or (robots, nsensordata) of many, in the order of the file.
+
+    `readings["imu_gyro"]` is a view of the readings of one sensor, (dim,) or (robots, dim). Every other index, and arithmetic,
+    returns a plain array. Raises KeyError for an unknown sensor name.
+    """
+
+    names: Mapping[str, slice]
+
+    def __new__(cls, values: Array, names: Mapping[str, slice]) -> SensorReadings:
+        readings = np.ascontiguousarray(values, np.float64).view(cls)
+        readings.names = names
+        return readings
+
+    def __array_finalize__(self, source: object) -> None:
+        self.names = getattr(source, "names", {})
+
+    def __array_wrap__(self, array: Array, context: object = None, return_scalar: bool = False) -> Any:
+        plain = np.asarray(array)
+        return plain[()] if return_scalar else plain
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return SensorReadings, (np.array(self), dict(self.names))
+
+    def __getitem__(self, which: Any) -> Any:
+        plain = self.view(np.ndarray)
+        if not isinstance(which, str):
+            return plain[which]
+        if which not in self.names:
+            raise KeyError(f"there is no sensor {choose_from(which, list(self.names)).replace('it has', 'there are')}")
+        return plain[..., self.names[which]]
+
+    def keys(self) -> list[str]:
+        return list(self.names)
+
+    def __repr__(self) -> str:
+        shape = "" if self.ndim < 2 else f" of {len(self)} robots"
+        parts = ", ".join(f"{name}: {np.array2string(self[name], precision=4)}" for name in self.names) if self.ndim < 2 else ""
+        return visible(f"<SensorReadings{shape}: {parts or ', '.join(self.names) or 'none'}>")

@@ -33,7 +33,6 @@ class SampledSensor:
         self.has_held = np.zeros(robots, bool)
 
     def of_robots(self, which: Array | slice) -> SampledSensor:
-        """Return the samples of some robots in arrays of their own."""
         other = copy.copy(self)
         for name in OF_ROBOTS:
             setattr(other, name, getattr(self, name)[which].copy())
@@ -132,11 +131,9 @@ class SensorHistory:
         self.begin(slice(None), time)
 
     def copy(self) -> SensorHistory:
-        """Return the samples in arrays of their own."""
         return self.of_robots(slice(None))
 
     def of_robots(self, which: Array | slice) -> SensorHistory:
-        """Return the samples of some robots in arrays of their own."""
         other = copy.copy(self)
         other.sampled = [x.of_robots(which) for x in self.sampled]
         return other

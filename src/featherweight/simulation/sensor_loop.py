@@ -17,8 +17,7 @@ from .controllers import DrivesNow
 from .drive_inputs import write_drive_inputs
 from .forces import GEAR, HIGH, LOW
 from .implicit_drives import begin_drives
-from .sensor_records import NONE, Instant, SensedFleet, SensorRecords
-from .sensor_zones import is_inside, is_met
+from .sensor_records import NONE, Instant, SensedFleet, SensorRecords, is_inside, is_met
 from .smooth_motion import clear, copy, copy_rows
 from .stage_records import WITH_CONTROL, WITH_FORCES, FleetArrays
 from .state import time_of
@@ -84,7 +83,6 @@ def write_turning(s: SensorRecords, k: int, q1: Vector, v1: Vector, then: Instan
 
 
 def measure(x: SensedFleet, many: FleetArrays, i: int) -> None:
-    """Measure the sensors of a robot."""
     s, out, channel = x.records, x.readings[i], x.channels[i]
     if s.reads_drives:
         write_drive_forces(x, many, i)

@@ -35,10 +35,9 @@ from ..robot.tendons.length_functions import LengthFunctions
 from ..robot.tendons.tendon_table import length_table
 from . import sensor_records as records
 from .contact_stage import ContactStage
-from .controllers import parts_of
+from .controllers import parts_of, stacked
 from .scene import Ground
-from .sensor_records import NONE, Channels, SensorRecords, stacked
-from .sensor_zones import zones_of
+from .sensor_records import NONE, Channels, SensorRecords, zones_of
 from .step_model import StepModel
 
 K = SensorKind
@@ -293,7 +292,6 @@ class SensorPlan:
         return known[0] if known else len(self.frames) - 1
 
     def camera(self, on: Sensed | None) -> Camera:
-        """Return the camera that a sensor names."""
         return next(c for c in self.robot.cameras if on is not None and c.name == on.name)
 
     def frame(self, s: ModelSensor, quantity: int, axes: str = "reference") -> None:
@@ -322,7 +320,6 @@ class SensorPlan:
     # subtrees of bodies
 
     def subtree(self, s: ModelSensor, quantity: int) -> None:
-        """Record the motion of a subtree."""
         self.now = max(self.now, PLACED if quantity == records.CENTER else MOVING)
         self._add(records.SubtreeSensors, quantity=quantity, column=s.slice.start, **self._range_of(s.parts))
 
@@ -414,6 +411,5 @@ RECORDS: dict[SensorKind, Record] = {
 
 
 def name_of(s: ModelSensor) -> str:
-    """Return the joint, tendon or actuator of a sensor."""
     assert s.sensor.on is not None and s.sensor.on.name is not None
     return s.sensor.on.name

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..array_types import Array, Booleans
-from ..checks import FINITE, WHOLE, PositiveCount, argument, checked
+from ..checks import FINITE, NOTHING, SWITCH, WHOLE, PositiveCount, argument, checked, either
 from ..engine.backends.host_arrays import TYPES
 from ..engine.exclusive import Use, exclusive
 from ..engine.function import CompiledFunction
+from ..engine.loops.standalone import StandaloneLoop
 from ..engine.progress import Progress
 from ..engine.threads import check_threads
 from ..model.position_drives import PD
@@ -28,17 +29,17 @@ from ..robot.trajectory import Trajectory
 from ..summaries import Several, SeveralListed
 from .arguments import (
     CONTROLLER,
+    DURATION,
+    INTEGRATOR,
+    ON_FAILURE,
+    SECONDS,
     Controller,
-    check_choice,
     check_count,
-    check_duration,
     check_inputs,
     check_options,
     check_out,
     check_pairs,
     check_robot,
-    check_step,
-    check_switches,
     chosen_robots,
     ground_of,
     named_configuration,
@@ -49,22 +50,20 @@ from .arguments import (
     warn_of_scalar_first,
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
-from .defaults import of_the_file, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, products, step_derivatives, way_of
 from .fleet import Fleet, Inputs
 from .fleet_slopes import Way
 from .forces_at_joints import ForcesAtJoints
-from .observers import Observer, Pictures, SimulationView
-from .parameter_derivatives import parameter_derivatives
 from .plant import Touchable, plant_of
-from .recording import Recording, controlled, read_only
+from .recording import Observer, Pictures, Recording, SimulationView, controlled, read_only
 from .scene import ContactSphere, Ground
-from .sensor_readings import SensorReadings
-from .simulated_sensors import SimulatedSensors
-from .simulation_options import ContactOptions, JointOptions
+from .sensed_robots import SensorReadings
+from .sensor_measures import SimulatedSensors
+from .simulation_options import ContactOptions, JointOptions, of_the_file, warn_of_what_is_left_out
+from .standalone import standalone_step
 from .state import State
 from .step_function import StepFunction
-from .variation import varied_arrays
+from .variation import parameter_derivatives, varied_arrays
 
 
 class Rollout(RobotState):
@@ -82,7 +81,6 @@ class Rollout(RobotState):
 
 
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
-ON_FAILURE = ("raise", "stop", "reset")
 TIME = FINITE.worded("a finite number of seconds")
 CONSTANT = "robot", "dt", "integrator", "forces", "ground", "on_failure", "_options"
 NOT_ASSIGNED = {
@@ -106,58 +104,46 @@ class Simulation(SuggestsNames):
     The state is `time` [s], `q` (..., nq) and `v` (..., nv). For many robots at once, q and v have a leading axis. Quaternions
     in q must have unit length; lengths within 1e-3 of 1 are normalized.
 
-    A step takes `dt` seconds. The integrator first moves the robot as if it touched nothing. `integrator` is
-    "semi-implicit" (Euler, with damping and springs of joints evaluated at the end of the step), "rk4" or "midpoint" (implicit,
-    conserves energy). Impulses at contacts, joint limits and joints with dry friction then change the velocity; the solver
-    computes them by the contact law (see `impulses`). The defaults of `dt` and `integrator` are the robot file's values, or
-    1 ms and "semi-implicit" if the file has none.
+    A step takes `dt` seconds. `integrator` is "semi-implicit" (Euler, with damping and springs of joints evaluated at the end
+    of the step), "rk4" or "midpoint" (implicit, conserves energy); impulses at contacts, joint limits and joints with dry
+    friction then change the velocity. The defaults are the robot file's values, or 1 ms and "semi-implicit".
 
     The contact law is by default that of the robot's file: an MJCF file has MuJoCo's, by which contacts, limits and dry
-    friction yield; for other files and for robots built in Python, contacts are rigid. `contact="rigid"` makes contacts of MJCF
-    files rigid. By MuJoCo's law, "semi-implicit" and "rk4" steps are MuJoCo's, too: they evaluate springs and drives at the
-    start of the step.
+    friction yield, and whose steps evaluate springs and drives at their start; contacts of other robots are rigid.
 
     Contacts arise between the collision shapes of the robot's file and the file's floor, other shapes fixed to the world, and
     each other where the file's contact rules allow it. `ground`, a `Plane` or `HeightField`, adds a ground; True is the plane z
     = 0. Collision shapes take part if they have something to touch: those of a file without contact rules and without a floor
     only if `ground` or `shapes=True` is given. `shapes=False` leaves them out. `spheres` of the robot (points are spheres
-    without radius) touch the `ground`, and `pairs` of spheres, given by their numbers, touch each other. Two shapes of
-    one robot from a file without contact rules (URDF) never touch if they overlap in the file's configuration or at the start;
+    without radius) touch the `ground`, and `pairs` of spheres, by their numbers, each other. Two shapes of one robot from a
+    file without contact rules (URDF) never touch if they overlap in the file's configuration or at the start;
     `excluded_pairs` names their links. Other rigid bodies that overlap at the start are pushed apart at 1 m/s, with a
-    ModelWarning (see `overlaps` of `ContactOptions`). A ModelWarning also lists the contents of the file that are not
-    simulated.
+    ModelWarning. A ModelWarning also lists the contents of the file that are not simulated.
 
-    Without q, the robot starts in the initial configuration of its file (`Robot.start`).
+    Without q, the robot starts in the initial configuration of its file (`Robot.start`). `contact` (`ContactOptions`, or the
+    name of its `law`: "file", "rigid" or "compliant") and `joints` (`JointOptions`) change the law, and what acts at joints.
+    `actuators` default to the robot's; give a list, or position drives (`PD`). A semi-implicit step evaluates their stiffness
+    and damping at its end, except by MuJoCo's law. Each step ends with a correction that closes the loops of mechanisms;
+    `opened` is the residual of their constraints before it.
 
-    `contact` (`ContactOptions`, or the name of its `law`: "file", "rigid" or "compliant") chooses the contact law, lengths and
-    tolerances of contacts, and friction and restitution of surfaces that have none of their own. `joints` (`JointOptions`)
-    disables limits, dry friction, or damping and springs of the robot's joints. `actuators` default to the robot's actuators;
-    alternatively, give a list or position drives (`PD`). `step` takes their controls as an argument. A semi-implicit step
-    evaluates stiffness and damping of actuators at the end of the step, except by MuJoCo's law. Each step ends with a
-    correction that closes the loops of mechanisms; `opened` is the residual of their constraints before it.
-
-    A start may violate a rigid joint limit by at most 0.2 rad or m, and by at most the joint's range. A larger violation, up to
-    the largest one in a configuration of the robot's file, gives a ModelWarning. Any other start is a ValueError. The limit
-    holds the joint where it starts and moves it back at 1 rad/s or m/s. This motion is a displacement without velocity, which
-    moves no other joint faster than that. A limit that loops keep out of reach raises a SimulationError. Limits that yield
-    accept every start.
+    A start may violate a rigid joint limit by at most 0.2 rad or m, and by at most the joint's range; more, up to the largest
+    violation in a configuration of the robot's file, gives a ModelWarning, and any other start is a ValueError. The limit moves
+    the joint back at 1 rad/s or m/s, without velocity; a limit that loops keep out of reach raises a SimulationError. Limits
+    that yield accept every start.
 
     `on_failure` says how a simulation of many robots treats a robot whose step fails: "raise" raises a SimulationError, and no
     robot takes the step; "stop" stops the robot where it is; "reset" returns it to its initial state. `failed` marks these
     robots.
 
     Copies (`copy.copy`, `copy.deepcopy`, `pickle`) continue from the state at which they were made, with bitwise the same
-    results, and move independently. Observers (windows, for example) stay with the original.
-
-    One thread at a time may use a simulation. A call while another thread is in one raises RuntimeError: give each thread a
-    copy. Any thread may read `time`, `steps`, `q` and `v`. The controller and the observers of `run` may call the simulation.
-    Ctrl-C interrupts a simulation between two steps; time and state then belong together.
+    results. Observers (windows, for example) stay with the original. One thread at a time may use a simulation, and a call
+    while another thread is in one raises RuntimeError: give each thread a copy. Any thread may read `time`, `steps`, `q` and
+    `v`; the controller and the observers of `run` may call the simulation. Ctrl-C interrupts it between two steps.
 
     A step fails if its result is not finite. With rigid contacts, it also fails if the energy grows without the work of a
-    force, by more than 5 % of the sum of the kinetic energies before and after the step (see `energy_guard`). The step is then
-    too long for the speeds. "semi-implicit" evaluates velocity products at the start of the step. For bodies that tumble at w,
-    this error adds some (h w)² of their energy in each step. If h w approaches 0.1 rad, choose "rk4", "midpoint" or a shorter
-    step.
+    force, by more than 5 % of the sum of the kinetic energies before and after the step: the step is too long for the speeds.
+    For bodies that tumble at w, "semi-implicit" adds some (h w)² of their energy in each step; if h w approaches 0.1 rad,
+    choose another integrator or a shorter step.
 
     Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
@@ -192,7 +178,8 @@ class Simulation(SuggestsNames):
         check_robot("Simulation", robot)
         robot.require_dynamics("Simulation")
         dt, integrator = of_the_file(robot, dt, integrator)
-        check_step(dt, integrator)
+        argument("dt", dt, SECONDS)
+        argument("integrator", integrator, INTEGRATOR)
         if isinstance(contact, str):
             contact = ContactOptions(law=contact)
         check_options("contact", contact, ContactOptions)
@@ -202,18 +189,15 @@ class Simulation(SuggestsNames):
         if isinstance(actuators, PD):
             actuators = actuators.actuators(j for j in robot.joints if j.independent)
         actuators = parts_of(Actuator, "actuators", robot.actuators if actuators is None else actuators, "Actuator(...)")
-        check_switches(root_forces=root_forces, **({} if shapes is None else {"shapes": shapes}))
+        argument("root_forces", root_forces, SWITCH)
+        argument("shapes", shapes, either([SWITCH, NOTHING]).worded("True or False"))
         check_pairs(pairs, spheres, ground)
-        check_choice("on_failure", on_failure, ON_FAILURE)
+        argument("on_failure", on_failure, ON_FAILURE)
         check_threads("Simulation", threads)
-        self._options: dict[str, Any] = {
-            "spheres": spheres,
-            "pairs": pairs,
-            "shapes": shapes,
-            "contact": contact,
-            "joints": joints,
-        }
-        self._options["actuators"] = None if tuple(actuators) == tuple(robot.actuators) else actuators
+        own = None if tuple(actuators) == tuple(robot.actuators) else actuators
+        self._options: dict[str, Any] = dict(
+            spheres=spheres, pairs=pairs, shapes=shapes, contact=contact, joints=joints, actuators=own
+        )
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         touchable = Touchable(spheres, pairs, ground, shapes)
         self._plant = plant = plant_of(robot, actuators, float(dt), integrator, touchable, contact, joints)
@@ -268,7 +252,7 @@ class Simulation(SuggestsNames):
         check_threads("Simulation", threads)
         copied = copy.deepcopy(self)
         if on_failure is not None:
-            check_choice("on_failure", on_failure, ON_FAILURE)
+            argument("on_failure", on_failure, ON_FAILURE)
             vars(copied)["on_failure"] = copied._fleet.on_failure = on_failure
         if threads is not None:
             copied._fleet.threads = threads
@@ -372,10 +356,9 @@ class Simulation(SuggestsNames):
         """The state as a value, which later steps do not change (see `State`). You may assign one, to continue from there.
 
         It may come from another simulation of the same robot and scene with the same step length, and from another number of
-        robots, each of which then becomes a robot of this simulation. Raises ValueError for the state of another robot, scene
-        or step length, and for another number of robots than `vary` was given; this simulation then remains as it was. Robots
-        that had stopped (`on_failure="stop"`) go on from a state that is assigned. Robots restart (`on_failure="reset"`) where
-        the last reset put them or, if a state changes their number, at that state's configuration and velocity.
+        robots. Raises ValueError for other states, and for another number of robots than `vary` was given. Robots that had
+        stopped (`on_failure="stop"`) go on. Robots restart (`on_failure="reset"`) where the last reset put them or, if a state
+        changes their number, at that state.
         """
         history = self._sensors.history
         return self._fleet.state(history and history.copy())
@@ -520,15 +503,13 @@ class Simulation(SuggestsNames):
         The result has A (n, n), the state after the step by the state before; B (n, nv), by tau; `B_control` (n, nu), by
         controls; and `doubtful`, the contacts and joints at which the step has no derivative (see `StepDerivatives`). The state
         is q and v, n = 2 nv, and activations and delays of actuators if there are any. Changes of configurations are
-        velocities. For many robots, which are processed on threads, the arrays have a leading axis. The derivative by a force
-        on a body is B times the transposed Jacobian of this body.
+        velocities. For many robots, the arrays have a leading axis. The derivative by a force on a body is B times the
+        transposed Jacobian of this body.
 
         The Jacobians are those of the equations of the step: each contact keeps its state (sticking, sliding, open or
-        bouncing), and contact points move over the surfaces of both shapes. Forces by tendons, muscles, activations, drag, and
-        springs of ball joints have derivatives by differences within the compiled function. Steps whose equations have no
-        derivatives here (adhesion, moving surfaces, rigid contact with forces that are not linear, compliant contact in the
-        midpoint rule, `noslip_iterations`, activations in "rk4") are differentiated by central differences of whole steps,
-        compiled too. The step computes the displacement that separates several rigid overlaps only to a tenth of `slop`.
+        bouncing), and contact points move over the surfaces of both shapes. Steps whose equations have no derivatives here
+        (adhesion, moving surfaces, rigid contact with forces that are not linear, compliant contact in the midpoint rule,
+        `noslip_iterations`, activations in "rk4") are differentiated by central differences of whole steps.
 
         Raises ValueError and SimulationError as `step` does, and NotImplementedError for joints that loops determine in part.
         """
@@ -613,45 +594,37 @@ class Simulation(SuggestsNames):
     ) -> Trajectory:
         """Take steps for `duration` seconds, rounded to whole steps; return the trajectory, with every `every`-th state.
 
-        It has the first and the last state, too.
+        It has the first and the last state, too, and for many robots the contacts of the first one.
 
         `controller(time, q, v)` is called before each step. It returns joint forces tau (..., nv), or a pair of tau (or None)
-        and controls. It must not change q and v. For many robots, the trajectory has the contacts of the first robot.
-
-        Raises ValueError for invalid arguments and invalid results of the controller, and SimulationError as `step` does.
-        After an error, including one from the controller, the state is the one before the failed step. After Ctrl-C, it is the
-        one after the steps that `steps` counts.
+        and controls. Raises ValueError for invalid arguments and results of the controller, and SimulationError as `step` does.
+        After an error, the state is the one before the failed step; after Ctrl-C, the one after `steps` steps.
 
             motion = sim.run(0.1, lambda time, q, v: -2.0 * v)  # a controller returns joint forces
             motion.times, motion.q
         """
-        check_duration(duration, every)
+        argument("duration", duration, DURATION)
+        check_count("every", every, 1)
         argument("controller", controller, CONTROLLER)
         steps = round(duration / self.dt)
         if not steps and duration > 0.0:
             raise ValueError(f"duration must be a time step, {self.dt:g} s, or more; got {duration!r}")
-        inputs, history = self._fleet.inputs(tau, control, external_forces), self._sensors.history
-        progress = Progress(f"simulation of {self.robot.name!r}, {duration:g} s", steps)
-        record = Recording(self._fleet, every, progress)
-        plain = self._fleet.single and history is None and not self._observers
-        with progress:
-            if plain and controller is None and self.on_failure == "raise":  # else the states of failed steps count, too
-                record.run(steps - steps % every, inputs)
-            elif plain and controller is not None:
-                control = record.run_controlled(steps - steps % every, controller, control, external_forces)
+        fleet, history = self._fleet, self._sensors.history
+        tau, control, external_forces = fleet.inputs(tau, control, external_forces)
+        record, move = Recording(fleet, every), fleet.step if history is None else self._sensors.sample
+        with Progress(f"simulation of {self.robot.name!r}, {duration:g} s", steps) as progress:
+            if controller is None and history is None and fleet.single and not self._observers and self.on_failure == "raise":
+                record.run(steps - steps % every, Inputs(tau, control, external_forces), progress)
             while (done := progress.done) < steps:
-                count = 1
+                count = min(every - done % every, steps - done) if controller is None and history is None else 1
                 if controller is not None:
-                    tau, control = controlled(self._fleet, controller, control)
-                    self.step(tau, control, external_forces)
-                else:
-                    count = 1 if history is not None else min(every - done % every, steps - done)
-                    self.step(*inputs, steps=count)
-                record.recorder.note(done + count, tau, last=done + count == steps)
+                    tau, control = controlled(fleet, controller, control)
+                move(tau, control, external_forces, count)
+                record.note(done + count, tau, last=done + count == steps)
                 if self._observers:
                     self._show_observers()
                 progress.advance(count)
-        trajectory = record.trajectory
+        trajectory = record.trajectory()
         for observer in self._open_observers() if self._fleet.single else ():
             observer.play(trajectory, start=False)
         return trajectory
@@ -751,6 +724,15 @@ class Simulation(SuggestsNames):
                 del copies[next(iter(copies))]
             copies[kind] = copy.copy(self)
         return copies[kind]
+
+    def standalone(self) -> StandaloneLoop:
+        """Return the kernel of a step for `featherweight.export`, which starts at the state of this simulation.
+
+        Raises NotImplementedError for a simulation of many robots, and for one that calls Python functions in its steps.
+        """
+        if len(self._fleet.q) != 1 or self._fleet.differ:
+            raise NotImplementedError("export: a simulation that leaves Python has one robot, and none that `vary` changed")
+        return standalone_step(copy.copy(self)._fleet)
 
     def __repr__(self) -> str:
         many = "" if self._fleet.single else f", {len(self._fleet.q)} robots"
@@ -861,8 +843,8 @@ class Simulation(SuggestsNames):
 
         A row is force [N], and torque [N m] about the origin of the body's frame in the file, in that frame.
         """
-        forces = self._fleet.contact_wrenches() / self.dt
-        return np.asarray(forces[0] if self._fleet.single else forces)
+        forces = self._fleet.contact_forces()
+        return forces[0] if self._fleet.single else forces
 
     @property
     @exclusive
@@ -894,15 +876,12 @@ class Simulation(SuggestsNames):
 
         Order, signs and units are those of MuJoCo's `sensordata` (XML reference, chapter "sensor"), including quaternions (w,
         x, y, z). `robot.sensors` lists the sensors with their slices. Positions, velocities and energies refer to the current
-        state. Accelerations and forces (touch, contact, accelerometer, force, torque, framelinacc, frameangacc, actuatorfrc,
-        jointactuatorfrc, jointlimitfrc) are means over the last step. In this step the velocity changed from v to v+ at the
-        acceleration (v+ - v) / h, including impulses of contacts and impacts; the axes are those at the start of the step.
-        Before its first step from a state, a robot reads as if it were held still, by forces that no sensor measures.
+        state. Accelerations and forces are means over the last step, including impulses of contacts and impacts, in the axes at
+        its start. Before its first step from a state, a robot reads as if forces that no sensor measures held it still.
 
-        Sensors with a delay or an interval return earlier samples, which are zero before the start of the simulation.
-
-        Readings are clipped to ±cutoff. With a `noise` generator, they have Gaussian noise with the file's standard deviations,
-        applied before clipping; directions and quaternions keep unit length.
+        Sensors with a delay or an interval return earlier samples, which are zero before the start of the simulation. Readings
+        are clipped to ±cutoff. With a `noise` generator, they have Gaussian noise with the file's standard deviations;
+        directions and quaternions keep unit length.
         """
         if noise is not None and not isinstance(noise, np.random.Generator):
             raise TypeError(f"noise must be a numpy.random.Generator, such as numpy.random.default_rng(); got {noise!r}")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..array_types import Vector
 from ..contact.branches import padded
-from ..contact.contact_slopes import DIRECTIONS
+from ..contact.compliant_answers import DIRECTIONS
 from ..engine.loops.kernels import LANES, subtract_multiples
 
 BLOCK = 4  # rows that are eliminated together
@@ -28,8 +28,7 @@ class Places(NamedTuple):
     by_q: int  # (n, n) derivatives of inverse dynamics, and the mass matrix
     by_v: int
     mass: int
-    by_q_struck: int  # (n, n) `by_q` at the acceleration before dampers act, and `by_v`
-    by_v_struck: int  # differs from `by_v` for robots with loops, whose dampers at dependent joints have bias forces
+    by_q_free: int  # (n, n) `by_q` at the acceleration without impulses, if forces are differentiated by differences
     differences: int  # (n, width) of the acceleration without impulses, if forces have no other derivatives
     late: int  # (n, width) of the armature of dampers
     acts: int  # (na, width) of activations and delays after the step
@@ -44,18 +43,20 @@ class Places(NamedTuple):
     jacobian: int  # (bodies that may touch, 6, n) of their velocities
     turned: int  # (bodies, 6, n) derivatives of these velocities by q, at w
     turned_before: int  # (bodies, 6, n) at v
-    rows: int  # (6, stride) J of one contact
-    seen: int  # (6, stride) derivative of y of one contact by q
-    seen_by_v: int  # (6, stride) by v
-    answer: int  # (6, stride) derivative of its impulses by q
-    answer_by_v: int  # (6, stride)
-    felt: int  # (6, stride) derivative of the wrench on one of its bodies
-    opening: int  # (1, stride) derivative of its gap by q
+    straight: int  # (12, stride) rows J of the velocities of two bodies, times factors
+    felt: int  # (12, 2 stride) derivatives by q and v of the wrenches of contacts on two bodies
+    seen: int  # (3, 2 stride) derivatives by q and v of the velocities y of one contact, or of a joint row
+    opening: int  # (1, stride) derivative of the gap of a row by q
     gains: int  # (stride, stride) multiples of rows that eliminate the matrix, if contacts are rigid
-    kept: int  # (rigid rows, stride) J of all rigid contacts and joint rows
-    moved: int  # (rigid rows, width) derivatives of their impulses, then corrections of these
+    kept: int  # (3 rigid contacts + joint rows, stride) J of all rigid contacts, and of joint rows
+    moved: int  # (3 rigid contacts + joint rows, width) derivatives of their impulses, then corrections of these
     passing: int  # (3, width) those of one contact, or of its velocities
     change: int  # (stride, width) correction of `rates`
+    product: int  # (1, width) of a cotangent and the derivatives
+    cotangent: int  # (1, stride) of the acceleration
+    column: int  # (stride, LANES) right-hand sides of one equation
+    moved_column: int  # (stride, LANES)
+    answering: int  # (3 rigid contacts + joint rows,) cotangents of impulses
     size: int  # of the vector
 
 
@@ -68,7 +69,9 @@ class Sizes(NamedTuple):
     bodies: int  # that may touch
     loop_rows: int  # joint rows, if loops move them
     lengths: int  # rows in the contact problem, if forces are differentiated by differences
-    rigid_rows: int  # rows of rigid contacts and of joints
+    contacts: int  # that are rigid
+    joint_rows: int
+    rigid: bool
     at_joints: bool  # whether the force of each control is at one joint
 
 
@@ -76,14 +79,17 @@ def places(x: Sizes) -> Places:
     """Return the places of matrices of these sizes."""
     n, na, bodies, rows = x.n, x.na, x.bodies, x.loop_rows
     stride, differs = padded(n), x.lengths >= 0
-    rigid = x.rigid_rows > 0  # with a column for the probe of `rigid_slopes`
-    width, moving = 3 * stride + padded(x.nu + na + int(rigid)), bodies * DIRECTIONS * n
-    square, of_contact, whole = n * n, DIRECTIONS * stride, stride * stride
+    rigid, kept = x.rigid, 3 * x.contacts + x.joint_rows
+    width = 3 * stride + padded(x.nu + na + int(rigid))  # with a column for the probe of `rigid_slopes`
+    square, whole, moving = n * n, stride * stride, bodies * DIRECTIONS * n
     sizes = {
         "rates": stride * width, "struck": n * width, "matrix": whole, "by_q": square, "by_v": square, "mass": square,
-        "by_q_struck": square, "by_v_struck": square, "jacobian": moving, "turned": moving, "turned_before": moving,
-        "opening": stride, "gains": whole * rigid, "kept": x.rigid_rows * stride, "moved": x.rigid_rows * width,
+        "by_q_free": square * differs, "jacobian": moving, "turned": moving, "turned_before": moving,
+        "straight": 2 * DIRECTIONS * stride, "felt": 4 * DIRECTIONS * stride, "seen": 6 * stride, "opening": stride,
+        "gains": whole * rigid, "kept": kept * stride, "moved": kept * width,
         "passing": 3 * width * rigid, "change": stride * width * rigid,
+        "product": width, "cotangent": stride, "column": LANES * stride, "moved_column": LANES * stride,
+        "answering": kept,
         "spread": rows * n, "swept": rows * n, "carried": square if rows else 0,
         "swept_after": rows * n * rigid, "carried_after": square * (rows > 0) * rigid,
         "differences": n * width * differs, "late": n * width * differs, "acts": na * width * differs,
@@ -92,7 +98,7 @@ def places(x: Sizes) -> Places:
     }  # fmt: skip
     at, size = {}, 0
     for name in Places._fields[3:-1]:
-        at[name], size = size, size + padded(sizes.get(name, of_contact))
+        at[name], size = size, size + padded(sizes[name])
     solved = 3 * stride if x.at_joints and not rigid else width
     return Places(stride, width, solved, **at, size=size + LANES)
 
@@ -204,3 +210,15 @@ def solve_by_gains(x: Vector, n: int, at: Places, R: int) -> None:
             if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
                 subtract_multiples(x, R + j * width, R + first * width, width, width, (a, b, c, d))
     substitute(x, n, at, R)
+
+
+def solve_transposed(x: Vector, n: int, at: Places, b: int, solution: int) -> None:
+    """Write the solution (stride,) with the transposed eliminated matrix for a right-hand side b (stride,), which is overwritten."""
+    H, stride, gains = at.matrix, at.stride, at.gains
+    for i in range(n, stride):
+        x[solution + i] = 0.0
+    for i in range(n - 1, -1, -1):
+        x[solution + i] = x[b + i] * x[H + i * stride + i]
+        subtract_multiples(x, b, H + i * stride, 0, padded(i), (x[solution + i],))
+    for j in range(n):
+        subtract_multiples(x, solution, gains + j * stride, 0, stride, (x[solution + j],))

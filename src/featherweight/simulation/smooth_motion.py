@@ -40,20 +40,20 @@ from .forces import (
     HIGH,
     LOW,
     Numbers,
-    Springs,
     add_bent_forces,
-    bent_energy,
     bent_spring_force,
+    carry,
     coordinate_of_row,
     drive_armature,
     extent_of_row,
     force_of_spring,
     spread,
+    spring_energy,
     stretch_of_row,
     write_row_forces,
 )
 from .forces_at_joints import ForcesAtJoints
-from .implicit_drives import MOST_ROUNDS, OF_LENGTH, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
+from .implicit_drives import MOST_ROUNDS, OF_LENGTH, ROUNDS_OF_ALL, begin_drives, judge_drives, write_driven
 from .stage_records import KEPT_STEPS, KINETIC, POTENTIAL, WITH_CONTROL, WITH_FORCES, RobotStages
 from .step_status import DIVERGED, OPEN_LOOPS, TAKEN, UNSETTLED
 
@@ -101,25 +101,21 @@ def middle_armature(forces: ForcesAtJoints, h: float, passive: bool, given: Mapp
 
 
 def copy(source: Vector, target: Vector) -> None:
-    """Copy numbers."""
     for i in range(len(target)):
         target[i] = source[i]
 
 
 def copy_rows(source: Matrix, target: Matrix) -> None:
-    """Copy rows of numbers."""
     for i in range(len(target)):
         copy(source[i], target[i])
 
 
 def clear(numbers: Vector) -> None:
-    """Set numbers to zero."""
     for i in range(len(numbers)):
         numbers[i] = 0.0
 
 
 def clear_rows(rows: Matrix) -> None:
-    """Set rows of numbers to zero."""
     for i in range(len(rows)):
         clear(rows[i])
 
@@ -136,7 +132,6 @@ def ordered_product(a: Vector, b: Vector) -> float:
 
 
 def be_at(s: RobotStages, q: Vector, v: Vector) -> None:
-    """Set x and w."""
     copy(q, s.point.x)
     copy(v, s.point.w)
 
@@ -329,19 +324,6 @@ def accelerate_at_start(s: RobotStages) -> None:
 # energies
 
 
-def spring_energy(springs: Springs, q: Vector) -> float:
-    """Return the energy of springs [J], at coordinates q."""
-    energy = 0.0
-    for r in range(len(springs.damping)):
-        stretched = stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
-        energy += 0.5 * springs.stiffness[r] * stretched * stretched
-    for k in range(len(springs.bent)):
-        r, bend = springs.bent[k], (springs.bends[0, k], springs.bends[1, k])
-        stretched = stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
-        energy += bent_energy(bend, stretched, extent_of_row(springs, q, r))
-    return energy
-
-
 def energies(s: RobotStages, q: Vector, v: Vector) -> tuple[float, float]:
     """Return the kinetic energy, and that of gravity and springs [J]."""
     be_at(s, q, v)
@@ -509,7 +491,6 @@ def add_cross(a: Numbers, i: int, b: Numbers, j: int, sign: float, result: Numbe
 
 
 def midpoint(s: RobotStages) -> int:
-    """Take a step of the implicit midpoint rule."""
     p, m, step, h, v = s.point, s.midpoint, s.step, s.numbers.step, s.state.v
     n = len(v)
     kinetic_before, potential_before = energies(s, s.state.q, v)

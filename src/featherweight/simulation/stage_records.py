@@ -36,7 +36,7 @@ WITH_CONTROL, WITH_FORCES = range(2)  # `given`: whether there are controls, and
 FOUND, NEAR, SOLVED, RESULT = range(4)  # `counts` of `TouchingRecord`
 RESIDUAL, ALLOWED, NEWTON_STEPS, INTERIOR_STEPS, PARTING, STORED, INEXACT = range(7)  # `report`, as in `SolverReport`
 KINETIC, POTENTIAL = range(2)  # `energy` of `StepArrays`
-UNTIL, EVERY, SINCE, RECORDS = range(4)  # `plan` of `FleetStates`
+UNTIL, EVERY, SINCE = range(3)  # `plan` of `FleetStates`
 
 
 class RobotNumbers(NamedTuple):
@@ -57,6 +57,11 @@ class RobotNumbers(NamedTuple):
     max_penetration: float  # [m]
 
 
+def zeros_of(kind: Any, size: int, **sizes: Any) -> Any:
+    """Return a record of arrays of zeros, of one size or, by the names of fields, of other sizes."""
+    return kind(*(np.zeros(sizes.get(name, size)) for name in kind._fields))
+
+
 class StateAndInputs(NamedTuple):
     """State and inputs of one robot."""
 
@@ -67,12 +72,6 @@ class StateAndInputs(NamedTuple):
     external: Matrix  # (bodies, 6) forces of the user on bodies
     given: Booleans  # (2,) WITH_CONTROL, WITH_FORCES
     act: Vector  # (na,) activations of drives
-
-    @classmethod
-    def of_sizes(cls, q: Vector, nv: int, nu: int, bodies: int, na: int) -> StateAndInputs:
-        """Return the state q at rest."""
-        given = np.zeros(2, bool)
-        return cls(q.copy(), np.zeros(nv), np.zeros(nv), np.zeros(nu), np.zeros((bodies, 6)), given, np.zeros(na))
 
 
 class StagePoint(NamedTuple):
@@ -95,15 +94,6 @@ class StagePoint(NamedTuple):
     act: Vector  # (na,) activations
     act_rate: Vector  # (na,)
 
-    @classmethod
-    def of_sizes(cls, nq: int, nv: int, rows: int, lengths: int, drives: tuple[int, int, int], S: Matrix) -> StagePoint:
-        """Return a point of zeros."""
-        a, b, c, d, e, f = (np.zeros(nv) for _ in range(6))
-        x = np.zeros(nq + lengths)
-        (nu, count, na) = drives
-        of_drives = np.zeros(nu), np.zeros(count), np.zeros(count), np.zeros(na), np.zeros(na)
-        return cls(x[:nq], a, b, c, d, S, np.zeros(rows), np.zeros(rows), e, f, x, *of_drives)
-
 
 class RungeKuttaArrays(NamedTuple):
     """Sums of the four stages of the Runge-Kutta rule."""
@@ -118,12 +108,6 @@ class RungeKuttaArrays(NamedTuple):
     start_v: Vector  # (nv,)
     start_act: Vector  # (na,)
 
-    @classmethod
-    def of_sizes(cls, nq: int, nv: int, na: int) -> RungeKuttaArrays:
-        """Return arrays of zeros."""
-        sizes = {"act_rates": na, "start_q": nq, "start_act": na}
-        return cls(*(np.zeros(sizes.get(name, nv)) for name in cls._fields))
-
 
 class MidpointArrays(NamedTuple):
     """Data of the implicit midpoint rule's iteration."""
@@ -135,12 +119,6 @@ class MidpointArrays(NamedTuple):
     lag: Vector  # (nv,) forces that represent the armature for damping and stiffness
     steps: Matrix  # (k, nv) steps of Broyden's method
     weights: Vector  # (k,)
-
-    @classmethod
-    def of_sizes(cls, nq: int, nv: int) -> MidpointArrays:
-        """Return arrays of zeros."""
-        a, b, c, d = (np.zeros(nv) for _ in range(4))
-        return cls(np.zeros(nq), a, b, c, d, np.zeros((KEPT_STEPS, nv)), np.zeros(KEPT_STEPS))
 
 
 class StepArrays(NamedTuple):
@@ -165,12 +143,6 @@ class StepArrays(NamedTuple):
     energy: Vector  # (2,) [J] kinetic and potential energy, results of functions
     gain: Vector  # (1,) g of the midpoint rule: fraction of the velocity that corrects the energy
     act: Vector  # (na,) activations after the step
-
-    @classmethod
-    def of_sizes(cls, nq: int, nv: int, na: int) -> StepArrays:
-        """Return arrays of zeros."""
-        sizes = {"smooth": nq, "ahead": nq, "straight": nq, "energy": 2, "gain": 1, "act": na}
-        return cls(*(np.zeros(sizes.get(name, nv)) for name in cls._fields))
 
 
 class JointForces(NamedTuple):
@@ -298,13 +270,6 @@ class RobotStages(NamedTuple):
     calls: Shared[CallsOfRobot]
 
 
-def plan_of(steps: int = 1, every: int = 1) -> Integers:
-    """Return the plan of steps from the first one on."""
-    plan = np.zeros(4, np.int64)
-    plan[UNTIL], plan[EVERY] = steps, every
-    return plan
-
-
 class FleetStates(NamedTuple):
     """States of many robots, and numbers of their steps."""
 
@@ -318,7 +283,7 @@ class FleetStates(NamedTuple):
     status: Integers  # (robots,) reason why the next step failed, as in `step`
     culprit: Integers  # (robots,) number of the element that made it fail (see `note_failure`)
     symptoms: Matrix  # (robots, 3) numbers that say how
-    plan: Integers  # (4,) UNTIL which number steps are taken, SINCE which; EVERY which states are kept; whether it RECORDS
+    plan: Integers  # (3,) UNTIL which number steps are taken, SINCE which; EVERY which states are kept
     kept_q: Tensor  # (robots, kept, nq)
     kept_v: Tensor  # (robots, kept, nv)
     last_row: Matrix  # (robots, joint rows) impulses of the last step
@@ -336,7 +301,7 @@ class FleetStates(NamedTuple):
     order: Integers  # (robots,) order in which robots are grouped into vectors
     energy: Vector  # (robots,) [J] result of work on energies
     block: Vector  # the memory of all fields of the state
-    kept_block: Matrix  # (kept, block) states of a single robot with their contacts
+    kept_blocks: Matrix  # (kept, block) states of a single robot with their contacts
 
 
 class FleetInputs(NamedTuple):

@@ -15,11 +15,12 @@ from ..array_types import Matrix, Vector
 from ..contact.branches import padded
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, subtract_multiples
 from ..model.tree import FLOATING
-from .acceleration_slopes import AccelerationSlopes, write_acceleration_slopes
+from .acceleration_slopes import write_acceleration_slopes
 from .contact_stage import ContactStage
 from .fleet_loop import judge_inputs, load_inputs, load_robot, note_status
 from .robot_slopes import RobotSlopes, begin_doubtful, multiply, note_doubtful
 from .robot_tables import StagesTable
+from .slope_records import AccelerationSlopes
 from .smooth_motion import (
     RUNGE_KUTTA_ROUNDS,
     clear,
@@ -80,7 +81,7 @@ class RatesOfStages:
 
     def __init__(self, model: StepModel, contacts: ContactStage, stages: StagesTable) -> None:
         of = slopes_of(stages, model, contacts)
-        n, columns = len(of.content.after), of.ends.shape[1]
+        n, columns = len(of.content.after), of.columns
         at = rate_places(n, columns)
         own = StagedSlopes(
             of.content, aligned_numbers(at.size), at, np.zeros((2 * n, columns)), np.zeros(n), np.zeros(n), np.zeros((3, n))

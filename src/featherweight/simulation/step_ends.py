@@ -13,10 +13,14 @@ from ..array_types import Matrix, Vector
 from ..collision.triples import Triple, along, component, inner, outer
 from ..engine.loops.kernels import subtract_multiples
 from ..model.tree import FLOATING, PLANAR
-from .acceleration_slopes import AccelerationSlopes, add_curved, write_acceleration_slopes
+from .acceleration_slopes import pull_back_acceleration, write_acceleration_slopes
+from .slope_equations import Places
+from .slope_records import AccelerationSlopes
 from .smooth_motion import clear, copy
 from .stage_records import RobotStages
+from .touching_slopes import add_curved
 
+OF_JOINT = 6  # most velocities of a joint
 SMALL_TURN = 0.3  # [rad] angle below which series are used
 
 
@@ -48,32 +52,82 @@ def write_step_slopes(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> in
     return at_limits
 
 
-def write_ends(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> None:
-    """Write the slopes of the state after a semi-implicit step, from those of its velocity.
+def write_step_product(s: RobotStages, y: AccelerationSlopes, cotangent: Vector, product: Vector) -> None:
+    """Write the product (3 n + na + nu) of a cotangent (2 n + na) of the state after a semi-implicit step and its slopes.
 
-    Rows of positions and of velocities that rotate are combinations of rows, computed in `rates` and in the workspace `struck`.
+    One solution with the transposed matrix takes the place of one for each direction.
     """
-    n, h, u, na, at, x, joints = len(y.after), s.numbers.step, s.step.after, len(s.state.act), y.at, y.numbers, s.joints.curved
-    for i in range(n):
-        subtract_multiples(x, at.struck + i * at.width, at.rates + i * at.width, 0, at.width, (-h,), True)
-    for k in range(len(joints)):
-        kind, i = joints[k, 0], joints[k, 1]
-        if kind == FLOATING:
-            move_floating(h, u, i, y)
-        elif kind != PLANAR:
-            move_turning(turn_of(h, u, i), h, i, y)
+    n, na, at = len(y.after), len(s.state.act), y.at
+    for j in range(at.width):
+        y.numbers[at.product + j] = 0.0
+    pull_back_ends(s, y, cotangent)
+    pull_back_acceleration(s, y)
+    for j in range(na):
+        subtract_multiples(y.numbers, at.product, at.acts + j * at.width, 0, at.width, (-cotangent[2 * n + j],))
+    copy_parts(y, at.product, na, product)
+
+
+def write_ends(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> None:
+    """Write the slopes of the state after a semi-implicit step, from those of its velocity."""
+    n, na, at = len(y.after), len(s.state.act), y.at
+    write_end_rows(s, y, at)
     for i in range(n):
         copy_parts(y, at.struck + i * at.width, na, ends[i])
         copy_parts(y, at.rates + i * at.width, na, ends[n + i])
-        ends[i, i] += 1.0
+        for k in range(OF_JOINT):
+            if y.start[i, k] != 0.0:
+                ends[i, y.paths.first[i] + k] += y.start[i, k]
     for j in range(na):
         copy_parts(y, at.acts + j * at.width, na, ends[2 * n + j])
-    for k in range(len(joints)):
-        kind, i = joints[k, 0], joints[k, 1]
-        if kind == PLANAR:
-            turn_planar(h, u, i, ends)
+
+
+def pull_back_ends(s: RobotStages, y: AccelerationSlopes, cotangent: Vector) -> None:
+    """Write cotangents of the acceleration to the column, from those of the state after the step.
+
+    The product gets what q and v add to the state after the step in addition.
+    """
+    n, at, one, x = len(y.after), y.at, y.one, y.numbers
+    for i in range(n * one.width):
+        x[one.rates + i] = 0.0
+    for i in range(n):  # unit velocities of each joint
+        x[one.rates + i * one.width + i - y.paths.first[i]] = 1.0
+    write_end_rows(s, y, one)
+    clear(y.increment)
+    for i in range(n):
+        position, velocity, first = one.struck + i * one.width, one.rates + i * one.width, y.paths.first[i]
+        for k in range(OF_JOINT):
+            if first + k < n:
+                y.increment[first + k] += cotangent[i] * x[position + k] + cotangent[n + i] * x[velocity + k]
+                x[at.product + first + k] += cotangent[i] * y.start[i, k]
+    by_v = at.product + at.stride
+    add_curved(s, y.increment, x[by_v : by_v + n])
+    for i in range(n * one.width):
+        x[one.rates + i] = 0.0
+    for i in range(n):
+        x[by_v + i] += y.increment[i]
+        x[one.rates + i * one.width] = s.numbers.step * y.increment[i]
+
+
+def write_end_rows(s: RobotStages, y: AccelerationSlopes, at: Places) -> None:
+    """Write rows of positions to `struck` and of velocities in the axes after the step to `rates`, from those of velocities.
+
+    `start` gets the slopes of the positions of a joint by those at the start of the step.
+    """
+    n, h, u, x, joints = len(y.after), s.numbers.step, s.step.after, y.numbers, s.joints.curved
+    for i in range(n):
+        subtract_multiples(x, at.struck + i * at.width, at.rates + i * at.width, 0, at.width, (-h,), True)
+        for k in range(OF_JOINT):
+            y.start[i, k] = 1.0 if i == y.paths.first[i] + k else 0.0
+    for joint in range(len(joints)):
+        kind, i = joints[joint, 0], joints[joint, 1]
+        if kind == FLOATING:
+            move_floating(h, u, i, y, at)
+        elif kind == PLANAR:
+            move_planar(h, u, i, y, at)
         else:
-            turn_start(h, u, i, ends, kind == FLOATING)
+            move_turning(turn_of(h, u, i), h, i, y, at)
+        if kind != PLANAR:
+            turn_start(h, u, i, y.start, kind == FLOATING)
 
 
 def copy_parts(y: AccelerationSlopes, row: int, na: int, target: Vector) -> None:
@@ -127,9 +181,11 @@ def columns_of(w: Triple, a: float, b: float) -> Columns:
     return turned_by(w, a, b, (1.0, 0.0, 0.0)), turned_by(w, a, b, (0.0, 1.0, 0.0)), turned_by(w, a, b, (0.0, 0.0, 1.0))
 
 
-def combine(y: AccelerationSlopes, target: int, rows: int, columns: Columns, factor: float, begin: bool) -> None:
+def combine(
+    y: AccelerationSlopes, width: int, target: int, rows: int, columns: Columns, factor: float, begin: bool
+) -> None:  # fmt: skip
     """Add the product of a matrix and three rows, times a factor, to three rows; or write it."""
-    (a, b, c), width = columns, y.at.width
+    a, b, c = columns
     for i in range(3):
         factors = -factor * component(a, i), -factor * component(b, i), -factor * component(c, i)
         if begin:
@@ -138,59 +194,56 @@ def combine(y: AccelerationSlopes, target: int, rows: int, columns: Columns, fac
             subtract_multiples(y.numbers, target + i * width, rows, width, width, factors)
 
 
-def move_turning(turn: Turn, h: float, i: int, y: AccelerationSlopes) -> None:
+def move_turning(turn: Turn, h: float, i: int, y: AccelerationSlopes, at: Places) -> None:
     """Write the rows J h dw of a rotation with the velocity w from row i on."""
-    combine(y, y.at.struck + i * y.at.width, y.at.rates + i * y.at.width, columns_of(turn.w, turn.b, turn.c), h, True)
+    columns = columns_of(turn.w, turn.b, turn.c)
+    combine(y, at.width, at.struck + i * at.width, at.rates + i * at.width, columns, h, True)
 
 
-def move_floating(h: float, u: Vector, i: int, y: AccelerationSlopes) -> None:
+def move_floating(h: float, u: Vector, i: int, y: AccelerationSlopes, at: Places) -> None:
     """Write the rows of a floating joint's position p + R h l, and of l in the axes after the step; l starts at row i."""
-    turn, l, at = turn_of(h, u, i + 3), (u[i], u[i + 1], u[i + 2]), y.at
-    position, linear, angular = at.struck + i * at.width, at.rates + i * at.width, at.rates + (i + 3) * at.width
-    move_turning(turn, h, i + 3, y)
+    turn, l, width = turn_of(h, u, i + 3), (u[i], u[i + 1], u[i + 2]), at.width
+    position, linear, angular = at.struck + i * width, at.rates + i * width, at.rates + (i + 3) * width
+    move_turning(turn, h, i + 3, y, at)
     after, (a, b, c) = turned_by(turn.w, turn.a, turn.b, l), columns_of(turn.w, turn.b, turn.c)
     carried = outer(after, a), outer(after, b), outer(after, c)
-    combine(y, position, linear, columns_of(turn.w, turn.a, turn.b), 1.0, True)
+    combine(y, width, position, linear, columns_of(turn.w, turn.a, turn.b), 1.0, True)
     for j in range(3):
-        subtract_multiples(y.numbers, linear + j * at.width, position + j * at.width, 0, at.width, (-1.0,), True)
-    for j in range(3 * at.width):
+        subtract_multiples(y.numbers, linear + j * width, position + j * width, 0, width, (-1.0,), True)
+    for j in range(3 * width):
         y.numbers[position + j] *= h
-    combine(y, linear, angular, carried, h, False)
+    combine(y, width, linear, angular, carried, h, False)
 
 
-def turn_start(h: float, u: Vector, i: int, ends: Matrix, floats: bool) -> None:
-    """Write the slopes of positions by those of the start, Eᵀ dq, over the ones on the diagonal."""
-    first = i + 3 if floats else i
+def move_planar(h: float, u: Vector, i: int, y: AccelerationSlopes, at: Places) -> None:
+    """Do the same for a planar joint, with one angle, and write its part of `start`."""
+    c, s, x, start, width = cos(h * u[i + 2]), sin(h * u[i + 2]), y.numbers, y.start, at.width
+    ahead, aside = c * u[i] + s * u[i + 1], c * u[i + 1] - s * u[i]
+    for j in range(width):
+        first, second, third = at.rates + i * width + j, at.rates + (i + 1) * width + j, at.rates + (i + 2) * width + j
+        p, q, turning = c * x[first] + s * x[second], c * x[second] - s * x[first], h * x[third]
+        x[at.struck + i * width + j], x[at.struck + (i + 1) * width + j] = h * p, h * q
+        x[first], x[second] = p + turning * aside, q - turning * ahead
+    start[i, 0], start[i, 1], start[i, 2] = c, s, -h * aside
+    start[i + 1, 0], start[i + 1, 1], start[i + 1, 2] = -s, c, h * ahead
+
+
+def turn_start(h: float, u: Vector, i: int, start: Matrix, floats: bool) -> None:
+    """Write the slopes of positions by those of the start, Eᵀ dq."""
+    first, column = (i + 3, 3) if floats else (i, 0)
     turn = turn_of(h, u, first)
     columns = columns_of(turn.w, turn.a, turn.b)
-    add_block(columns, first, first, ends)
+    put_block(columns, first, column, start)
     if floats:
-        add_block(columns, i, i, ends)
+        put_block(columns, i, 0, start)
         l = h * u[i], h * u[i + 1], h * u[i + 2]
         a, b, c = outer((1.0, 0.0, 0.0), l), outer((0.0, 1.0, 0.0), l), outer((0.0, 0.0, 1.0), l)
         w, s, t = turn.w, turn.a, turn.b
-        add_block((turned_by(w, s, t, a), turned_by(w, s, t, b), turned_by(w, s, t, c)), i, i + 3, ends)
+        put_block((turned_by(w, s, t, a), turned_by(w, s, t, b), turned_by(w, s, t, c)), i, 3, start)
 
 
-def add_block(columns: Columns, i: int, j: int, ends: Matrix) -> None:
-    """Add a matrix (3, 3) at row i and column j, instead of the ones on the diagonal."""
+def put_block(columns: Columns, i: int, j: int, start: Matrix) -> None:
+    """Write a matrix (3, 3) at row i and column j."""
     a, b, c = columns
     for r in range(3):
-        ends[i + r, j] += component(a, r)
-        ends[i + r, j + 1] += component(b, r)
-        ends[i + r, j + 2] += component(c, r)
-        if i == j:
-            ends[i + r, j + r] -= 1.0
-
-
-def turn_planar(h: float, u: Vector, i: int, ends: Matrix) -> None:
-    """Do the same for a planar joint, with one angle."""
-    n, c, s = len(u), cos(h * u[i + 2]), sin(h * u[i + 2])
-    x, y = c * u[i] + s * u[i + 1], c * u[i + 1] - s * u[i]
-    for column in range(ends.shape[1]):
-        p, q, turning = ends[n + i, column], ends[n + i + 1, column], h * ends[n + i + 2, column]
-        before = h if column == i + 2 else 0.0
-        dx = (1.0 if column == i else 0.0) - before * u[i + 1] + h * p
-        dy = (1.0 if column == i + 1 else 0.0) + before * u[i] + h * q
-        ends[i, column], ends[i + 1, column] = c * dx + s * dy, c * dy - s * dx
-        ends[n + i, column], ends[n + i + 1, column] = c * p + s * q + turning * y, c * q - s * p - turning * x
+        start[i + r, j], start[i + r, j + 1], start[i + r, j + 2] = component(a, r), component(b, r), component(c, r)

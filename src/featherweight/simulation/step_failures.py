@@ -1,4 +1,4 @@
-"""Failed steps: what a kernel notes of them, and the words that this makes."""
+"""Failed steps: what a kernel notes of them, the words that this makes, and the error."""
 
 from __future__ import annotations
 
@@ -8,35 +8,22 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Array, Vector
+from ..checks import checked
 from ..contact.impulses import greatest_of
 from ..contact.joint_rows import farthest_beyond
+from ..summaries import visible
 from . import step_status
 from .contact_stage import ContactStage
-from .failure import SimulationError
 from .smooth_motion import MIDPOINT_ITERATIONS, energies
 from .stage_records import ALLOWED, FOUND, RESIDUAL, RobotStages
 from .step_model import StepModel
-from .step_status import (
-    GAIN,
-    LIMIT,
-    NO_CONFIGURATION,
-    NO_CONTROL,
-    NO_FORCE,
-    NO_VELOCITY,
-    NO_VELOCITY_AFTER_CONTACT,
-    NO_VELOCITY_AFTER_STEP,
-    OPEN_LOOPS,
-    TOO_DEEP,
-    TOO_FAST,
-    UNSETTLED,
-    UNSOLVED,
-)
 
 LOST = 6  # digits that accelerations lose at the start of a step, if this is worth a mention
 NOT_FINITE = {
-    NO_FORCE: "joint force tau", NO_CONTROL: "control", NO_VELOCITY: "velocity",
-    NO_VELOCITY_AFTER_CONTACT: "velocity after contact", NO_VELOCITY_AFTER_STEP: "velocity after the step",
-    NO_CONFIGURATION: "configuration after the step",
+    step_status.NO_FORCE: "joint force tau", step_status.NO_CONTROL: "control", step_status.NO_VELOCITY: "velocity",
+    step_status.NO_VELOCITY_AFTER_CONTACT: "velocity after contact",
+    step_status.NO_VELOCITY_AFTER_STEP: "velocity after the step",
+    step_status.NO_CONFIGURATION: "configuration after the step",
 }  # fmt: skip
 
 
@@ -46,40 +33,40 @@ def note_failure(s: RobotStages, status: int, symptoms: Vector) -> int:
     The elements are contact candidates, rows of limits or of loops, coordinates, controls and velocities.
     """
     step, t = s.step, s.touching
-    if status == NO_FORCE:
+    if status == step_status.NO_FORCE:
         return note_not_finite(s.state.tau, symptoms)
-    if status == NO_CONTROL:
+    if status == step_status.NO_CONTROL:
         return note_not_finite(s.state.control, symptoms)
-    if status == NO_VELOCITY:
+    if status == step_status.NO_VELOCITY:
         return note_not_finite(step.free, symptoms)
-    if status == NO_VELOCITY_AFTER_CONTACT:
+    if status == step_status.NO_VELOCITY_AFTER_CONTACT:
         return note_not_finite(step.after, symptoms)
-    if status == NO_VELOCITY_AFTER_STEP:
+    if status == step_status.NO_VELOCITY_AFTER_STEP:
         return note_not_finite(step.end, symptoms)
-    if status == NO_CONFIGURATION:
+    if status == step_status.NO_CONFIGURATION:
         return note_not_finite(step.ahead, symptoms)
-    if status == OPEN_LOOPS:
+    if status == step_status.OPEN_LOOPS:
         symptoms[1] = s.loops.opened[0]
         return note_greatest(s.loops.residual, 1.0, symptoms)
-    if status == UNSETTLED:
+    if status == step_status.UNSETTLED:
         scale = greatest_of(s.state.v) + greatest_of(step.free) + s.numbers.step * max(1.0, s.numbers.gravity)
         return note_greatest(s.midpoint.left, 1.0 / scale, symptoms)
-    if status == TOO_DEEP:
+    if status == step_status.TOO_DEEP:
         deepest = 0
         for c in range(t.counts[FOUND]):
             deepest = c if t.contacts.gap[c] < t.contacts.gap[deepest] else deepest
         symptoms[0] = -t.contacts.gap[deepest]
         return t.contacts.candidate[deepest]  # type: ignore[no-any-return]
-    if status == UNSOLVED:
+    if status == step_status.UNSOLVED:
         symptoms[0], symptoms[1] = t.report[RESIDUAL], t.report[ALLOWED]
         return t.counts[FOUND]  # type: ignore[no-any-return]
-    if status == LIMIT:
+    if status == step_status.LIMIT:
         row = farthest_beyond(t.model.rows, t.kinematics.gap)
         symptoms[0], symptoms[1] = s.point.coordinates[t.model.rows.at[row]], t.counts[FOUND]
         return row
-    if status == TOO_FAST:
+    if status == step_status.TOO_FAST:
         return note_greatest(step.after, s.numbers.step, symptoms)
-    if status == GAIN:
+    if status == step_status.GAIN:
         place = note_greatest(step.after, s.numbers.step, symptoms)
         kinetic, potential = energies(s, s.state.q, s.state.v)
         symptoms[1] = kinetic + potential
@@ -119,7 +106,6 @@ class Failure(NamedTuple):
     robots: int
 
     def error(self, model: StepModel, contacts: ContactStage) -> SimulationError:
-        """Return the error for the step."""
         found = model.robot.irregular(self.q[None], LOST) if np.isfinite(self.q).all() else None
         near = "" if found is None else f"; the step begins {found[1]}"
         return SimulationError(self._words(model, contacts) + near, self.time, self.robot, self.robots)
@@ -172,9 +158,8 @@ class Failure(NamedTuple):
         return f"the {NOT_FINITE[self.status]} at {self._place(model)} is {x}"
 
     def _place(self, model: StepModel) -> str:
-        """Return the words for a coordinate, a velocity or a control."""
-        of_coordinates = self.status == NO_CONFIGURATION
-        for j in model.robot.joints if self.status != NO_CONTROL else ():
+        of_coordinates = self.status == step_status.NO_CONFIGURATION
+        for j in model.robot.joints if self.status != step_status.NO_CONTROL else ():
             rows = j.q_slice if of_coordinates else j.v_slice
             if rows.start <= self.culprit < rows.stop:
                 return f"joint {j.name!r}"
@@ -186,3 +171,25 @@ class Failure(NamedTuple):
             return "they close only in another assembly than that of the start"
         loop, unit = model.robot.step_functions.loop_of_residual(self.culprit)  # type: ignore[attr-defined]
         return f"{left:.3g} {unit} of {loop!r} is left open"
+
+
+class SimulationError(RuntimeError):
+    """A time step that fails. The state is the one before the step.
+
+    `what` is the message without time and robot; `time` [s] is the time of that state; `robot` is the number in a batch (0 for
+    a single robot).
+    """
+
+    @checked
+    def __init__(self, what: str, time: float, robot: int = 0, batch: int = 1) -> None:
+        where = f" in robot {robot} of {batch}" if batch > 1 else ""
+        what = visible(what)
+        super().__init__(f"at t = {time:.9g} s{where}: {what}; the state before this step is kept")
+        self.what = what
+        self.time = time
+        self.robot = robot
+        self._batch = batch
+
+    def __reduce__(self) -> tuple[type[SimulationError], tuple[str, float, int, int]]:
+        """Return the arguments, because copies and pickles otherwise take the message as the first of them."""
+        return type(self), (self.what, self.time, self.robot, self._batch)

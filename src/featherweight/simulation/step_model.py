@@ -12,11 +12,10 @@ from ..engine.compilation_messages import Wait
 from ..model.expansion import CURVED
 from ..model.types import EXPLICIT_EULER, JointType, controls_of
 from ..robot.robot import Robot
-from .defaults import law_of
 from .forces import BY_VELOCITY, NO_ARMATURE
 from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import has_implicit_drives
-from .simulation_options import PART, ContactOptions
+from .simulation_options import PART, ContactOptions, law_of
 from .smooth_motion import middle_armature
 
 IMPLICIT = "implicit", "implicitfast"  # integrators of files that evaluate the damping of drives at the end of a step
@@ -79,7 +78,6 @@ class StepModel:
 
     @property
     def armature_varies(self) -> bool:
-        """Return whether the armature depends on the state."""
         return self.driven or self.bent or self.drives_damp
 
     @property
@@ -115,7 +113,6 @@ class StepModel:
         return [*q, *v, *(f"the state of actuator {x!r}" for x in owners), *tau, *(f"actuator {x!r}" for x in controls)]
 
     def joint_of(self, row: int) -> str:
-        """Return the name of the joint of a velocity (nv,)."""
         return next(j.name for j in self.robot.joints if j.v_slice.start <= row < j.v_slice.stop)
 
     def armature_rows(self) -> list[int]:

@@ -1,7 +1,7 @@
 """Derivatives of the semi-implicit steps of many robots: the loops over robots, and the arrays and functions of one thread.
 
-Each robot tries its step, whose results the derivatives need (see `acceleration_slopes`). A loop multiplies by cotangents of
-the state after the step if there are any, so that the matrices of many robots need no memory.
+Each robot tries its step, whose results the derivatives need (see `acceleration_slopes`). Other loops multiply by cotangents of
+the state after the step: they solve for one product instead of all directions.
 """
 
 from __future__ import annotations
@@ -10,37 +10,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Array, Matrix
+from ..array_types import Array
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..model.types import JointType
 from ..robot.dynamics_derivatives import analytic
 from ..robot.robot import Robot
 from ..robot.step_slopes import spanning_slopes, with_armature
-from .acceleration_slopes import (
-    AccelerationSlopes,
-    Paths,
-    SlopeCalls,
-    acceleration_slopes,
-    are_covered,
-    matrix_at,
-)
+from .acceleration_slopes import are_covered
 from .contact_stage import ContactStage
 from .fleet_loop import attempt
-from .robot_slopes import RobotSlopes, begin_doubtful, multiply, note_doubtful
+from .robot_slopes import RobotSlopes, begin_doubtful, note_doubtful
 from .robot_tables import Call, StagesTable, bound_call, with_inertias
+from .slope_records import AccelerationSlopes, Paths, SlopeCalls, acceleration_slopes, matrix_at
 from .stage_records import FleetArrays, RobotStages
 from .step_differences import StepDifferences, differences_of, differentiate_whole_step
-from .step_ends import write_step_slopes
+from .step_ends import write_step_product, write_step_slopes
 from .step_model import StepModel
 
 # ---- the loops
 
 
 class StepSlopes(NamedTuple):
-    """The slopes of a step, and workspace."""
+    """Arrays for the slopes of a step."""
 
-    ends: Matrix  # (2 n + na, 3 n + na + nu) of q, v and activations after the step by those before, joint forces and controls
     of: AccelerationSlopes
     differences: StepDifferences
 
@@ -71,17 +64,39 @@ def differentiate_rigid_robots(
 
 
 def write_robot_slopes(one: RobotStages, y: StepSlopes, x: RobotSlopes, i: int) -> None:
-    """Write the derivatives of the step that robot i has tried, or their products with cotangents."""
-    ends = x.ends[i] if len(x.cotangents) == 0 else y.ends
+    """Write the derivatives of the step that robot i has tried."""
     begin_doubtful(x, i)
-    if write_step_slopes(one, y.of, ends) > 0:
+    if write_step_slopes(one, y.of, x.ends[i]) > 0:
         note_doubtful(one, y.of, x, i)
-    if len(x.cotangents) > 0:
-        multiply(ends, x.cotangents[i], x.products[i])
+
+
+def pull_back_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x: RobotSlopes, first: int, stop: int) -> int:
+    """Multiply cotangents and the derivatives of the next steps of robots; return the number for which this succeeds."""
+    done = 0
+    for i in range(first, stop):
+        if attempt(one, many, i) == 1:
+            done += 1
+            write_step_product(one, y.of, x.cotangents[i], x.products[i])
+    return done
+
+
+def pull_back_rigid_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x: RobotSlopes, first: int, stop: int) -> int:
+    """Do the same with rigid contact: by differences of whole steps where the equations do not cover the contacts."""
+    done = 0
+    for i in range(first, stop):
+        if attempt(one, many, i) == 1:
+            if are_covered(one):
+                done += 1
+                write_step_product(one, y.of, x.cotangents[i], x.products[i])
+            else:
+                done += differentiate_whole_step(one, y.differences, many, x, i)
+    return done
 
 
 DIFFERENTIATE = CompiledLoop(differentiate_robots, numbers=2, what="the derivatives of steps")
 DIFFERENTIATE_RIGID = CompiledLoop(differentiate_rigid_robots, numbers=2, what="the derivatives of steps with rigid contact")
+PULL_BACK = CompiledLoop(pull_back_robots, numbers=2, what="the products with derivatives of steps")
+PULL_BACK_RIGID = CompiledLoop(pull_back_rigid_robots, numbers=2, what="the products with derivatives of steps with rigid contact")
 
 
 # ---- one thread
@@ -150,10 +165,9 @@ class SlopesOfStep:
         }  # fmt: skip
         made = {name: bound_call(call, stages.errors) for name, call in calls.items()}
         self.content = y._replace(calls=SlopeCalls(**{name: call for name, (call, _) in made.items()}))
-        na = len(s.state.act)
-        self.ends = np.zeros((2 * n + na, 3 * n + na + len(s.state.control)))
+        self.columns = 3 * n + len(s.state.act) + len(s.state.control)
         whole = differences_of(stages, model, contacts)
-        table = Table(StepSlopes(self.ends, self.content, whole.content))
+        table = Table(StepSlopes(self.content, whole.content))
         self.address, self.layout, self.kept = table.address, table.layout, (table, whole, made)
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..array_types import Array, Vector
 from ..checks import CHECKED_LATER, NonNegative, Positive, checked, real_array
 from ..engine.exclusive import Use, exclusive
+from ..engine.loops.standalone import StandaloneLoop
 from ..names import choose_from
 from ..quadratic_programs.program import BLOCKING_INDEX, BLOCKING_KIND, CONE, INFEASIBLE, ROW, STEPS, ActiveSet
 from ..robot.inverse_kinematics.tasks import IkTask
@@ -18,6 +19,7 @@ from ..robot.robot import Robot
 from .contacts import UnilateralContact
 from .controller import Reference, WholeBodyController
 from .result import WholeBodyResult
+from .standalone import standalone_tick
 from .tasks import AngularMomentumTask, check_names, checked_tasks, target_shape, write_target
 from .workspace import Settings, Workspace
 
@@ -186,6 +188,11 @@ class WholeBodyControl:
         the controller lists contacts that turn out open.
         """
         return WholeBodyController(self, self.robot, self.contacts, reference, simulation)
+
+    def standalone(self) -> StandaloneLoop:
+        """Return the kernel of a tick for `featherweight.export`."""
+        work = Workspace(self.robot, self.tasks, self.contacts, self._settings)
+        return standalone_tick(work, self.robot, self.tasks, self._names)
 
     def _number(self, name: str) -> int:
         try:

@@ -68,6 +68,11 @@ class Workspace:
         return self.postures[source] if isinstance(task, PostureTask) else self.tasks.center
 
     @property
+    def kept(self) -> list[Any]:
+        """Objects that the tick needs in addition to its table."""
+        return self._kept
+
+    @property
     def postures(self) -> Array:
         """The targets of posture tasks (postures, nq)."""
         return self._kept[0]  # type: ignore[no-any-return]

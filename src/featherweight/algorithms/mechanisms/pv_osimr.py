@@ -3,7 +3,7 @@
 Each body's parent is the last body that all forces on its cluster pass: the handle if there is one. Where paths meet at a body,
 six unit wrenches replace all wrenches that arrive there. Paths that pass a cluster at different bodies meet in D of that
 cluster, and arrive at its handles side by side. Omega of a body whose joint is on the ground, outside all loops,
-stays in factors, as on trees.
+stays in factors, as on trees, unless paths pass this body side by side.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..contact.delassus.pv_osimr import (
     write_base_accelerations,
 )
 from .articulated import ArticulatedClusters, articulated_clusters, propagate_force_cluster, propagate_force_row
-from .cluster_tree import ClusterTree, unconstrained
+from .cluster_tree import ClusterTree, forces_pass, unconstrained
 from .counterparts import for_mechanism
 
 
@@ -34,22 +34,23 @@ def by_branches(A: ArticulatedClusters, contacts: ContactRows, branches: Branche
     m, E = len(contacts.owner), len(contacts.link)
     branches = any_two_may_meet(branches)
     mech = A.mech
-    Y, G = propagators(A, contacts, branches)
+    bases = bases_of(mech, branches)
+    Y, G = propagators(A, contacts, branches, bases)
     U = [[0.0] * 6 for _ in range(m)]
     for k, p in enumerate(branches.above):
-        if p >= 0 and is_base(mech, branches.row[p]):
+        if p >= 0 and branches.row[p] in bases:
             add_mobility_of_base(mech.tree, branches, A.W, A.d, m + 6 * k, branches.row[p], Y, G)
     O = mobilities_at_branches(branches, m, Y, G)
     K = at_branches(contacts, branches, Y)
     for c, i in enumerate(branches.row):
-        if i >= 0 and is_base(mech, i):
+        if i in bases:
             for r in range(m):
                 if K[c][r] is not ZERO_FORCE:
                     write_base_accelerations(mech.tree, A.W, i, K[c][r], U[r])
     for e in range(E):
         for f in range(e + 1):
             c = branches.meet[e][f]
-            base = c >= 0 and is_base(mech, branches.row[c])
+            base = c >= 0 and branches.row[c] in bases
             for s in range(contacts.begin[f], contacts.begin[f + 1]):
                 z = O[c].motion(K[c][s]) if c >= 0 and not base else ZERO_MOTION
                 columns = columns_below(branches, m, K, s, f, c)
@@ -62,9 +63,35 @@ def by_branches(A: ArticulatedClusters, contacts: ContactRows, branches: Branche
     mirror_lower(m, D)
 
 
-def is_base(mech: ClusterTree, i: int) -> bool:
-    """Return whether row i belongs to a joint on the ground that no loop or coupling constrains."""
-    return is_on_base(mech.tree, i) and unconstrained(mech.clusters[mech.owner[i]])
+def bases_of(mech: ClusterTree, branches: Branches) -> set[int]:
+    """Return the branching rows of joints on the ground, outside loops and couplings, where all columns end that pass.
+
+    A column of a cluster whose first row has a lower number than its handle passes the handle without ending there.
+    """
+    on_ground = {i for i in branches.row if i >= 0 and is_on_base(mech.tree, i) and unconstrained(mech.clusters[mech.owner[i]])}
+    return {i for i in on_ground if rows_acting_on(mech, i) <= descendants(forces_pass(mech), i)}
+
+
+def rows_acting_on(mech: ClusterTree, i: int) -> set[int]:
+    """Return row i and the rows whose forces reach its body."""
+    found = {i}
+    for cluster in mech.clusters:
+        if unconstrained(cluster):
+            for r in cluster.rows:
+                if mech.tree.parent[r] in found:
+                    found.add(r)
+        elif not found.isdisjoint(cluster.handles):
+            found.update(cluster.rows)
+    return found
+
+
+def descendants(parent: list[int], i: int) -> set[int]:
+    """Return row i and its descendants, for parents with lower numbers."""
+    found = {i}
+    for r in range(i + 1, len(parent)):
+        if parent[r] in found:
+            found.add(r)
+    return found
 
 
 def any_two_may_meet(branches: Branches) -> Branches:
@@ -117,7 +144,7 @@ def stretch_products(branches: Branches, G, one, other):
     return total
 
 
-def propagators(A: ArticulatedClusters, contacts: ContactRows, branches: Branches):
+def propagators(A: ArticulatedClusters, contacts: ContactRows, branches: Branches, bases: set[int]):
     """Return wrenches that represent constraints, each at the branching body where it ends, and products.
 
     The products are those of the wrenches over branches.
@@ -138,7 +165,7 @@ def propagators(A: ArticulatedClusters, contacts: ContactRows, branches: Branche
                 for c in range(columns):
                     if end[c] == branches.number[body] and body in Y[c]:
                         done[c] = Y[c].pop(body)
-                for k in range(0 if is_base(mech, body) else 6):
+                for k in range(0 if body in bases else 6):
                     e = unit_motion(k, -1.0)
                     Y[m + 6 * branches.number[body] + k] = {body: Force(e.ang, e.lin)}
         if unconstrained(cluster):

@@ -13,7 +13,7 @@ from ...array_types import Array, IntegerMatrix, Integers
 from .. import cache
 from ..backends.llvm.ir import Function
 from ..backends.llvm.jit import Code, compile_object, host, load_object
-from .machine_calls import MachineCall, call_machine
+from .machine_calls import CodeAddress, MachineCall, call_machine
 
 _LOOP = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
 
@@ -69,7 +69,7 @@ def batch_calls(
         advance[k, : len(own)] = [0 if any(a is b for b in fixed) else a.strides[0] for a in own]
         words[k] = code.address("loop"), begins.ctypes.data, count.ctypes.data, numbers.ctypes.data, failed.ctypes.data
         kept += [code, numbers, function]
-    return BatchCalls(_caller().address("call"), words, first, advance, begins, count, failed), kept
+    return BatchCalls(CodeAddress(_caller().address("call"), functions), words, first, advance, begins, count, failed), kept
 
 
 def call_batch(calls: BatchCalls, function: int, begin: int, count: int) -> None:

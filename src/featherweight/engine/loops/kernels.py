@@ -66,16 +66,21 @@ class CompiledLoop:
         run.code = code  # kept alive
         return _raising(run, facts["places"]) if kernel.checked else run
 
-    def _written(self, layouts: list[Layout], checked: bool) -> tuple[Facts, str]:
-        """Return facts and IR of the module for tables of these layouts. Raises KernelError."""
-        planner = Planner(self.fused and host().fma, lanes=self.lanes)
+    def module(self, layouts: Sequence[Layout], fma: bool) -> str:
+        """Return the IR of `i64 loop(i64 ...)` for tables of these layouts, for processors with `fma` or without."""
+        return self._written([*layouts], False, fma)[1]
+
+    def _written(self, layouts: list[Layout], checked: bool, fma: bool | None = None) -> tuple[Facts, str]:
+        """Return facts and IR of the module for tables of these layouts, for this machine by default. Raises KernelError."""
+        fma = host().fma if fma is None else fma
+        planner = Planner(self.fused and fma, lanes=self.lanes)
         types = (*(TableType(layout) for layout in layouts), *[INT] * self.numbers)
         kernel = planner.kernel(self.function, types)  # type: ignore[arg-type]
         if kernel.result != INT:
             raise KernelError(f"{self.function.__qualname__} returns {kernel.result}; a compiled loop returns a whole number")
         if self.lanes > 1:
-            return {"places": []}, write_lanes(planner.plan, self.lanes, planner.fused, host().fma, "loop")
-        lines, name = write_module(planner.plan, planner.fused, host().fma, checked)
+            return {"places": []}, write_lanes(planner.plan, self.lanes, planner.fused, fma, "loop")
+        lines, name = write_module(planner.plan, planner.fused, fma, checked)
         facts = {"places": planner.plan.places if checked else []}
         return facts, "\n".join([*lines, write_table_entry(planner.plan, name, "loop", checked)])
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -11,6 +12,18 @@ from ...array_types import Array
 from .kernel_tables import Woven
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+
+
+class CodeAddress(int):
+    """The address of machine code, with the functions to which it belongs, so that code for other machines can replace it."""
+
+    functions: tuple[MachineFunction, ...]
+
+    def __new__(cls, address: int, functions: Sequence[MachineFunction]) -> Self:
+        """Return an address of the code of some functions."""
+        made = super().__new__(cls, address)
+        made.functions = tuple(functions)
+        return made
 
 
 class MachineCall(NamedTuple):
@@ -38,7 +51,8 @@ def machine_call(function: MachineFunction | None, *arrays: Array) -> MachineCal
     """Return a call of a `CompiledFunction`, or of None. Keep the arrays and the function alive."""
     address = 0 if function is None else function.address
     assert address is not None
-    return MachineCall(address, np.array([a.ctypes.data for a in arrays], np.int64))
+    known = CodeAddress(address, () if function is None else (function,))
+    return MachineCall(known, np.array([a.ctypes.data for a in arrays], np.int64))
 
 
 def woven_call(function: MachineFunction | None, lanes: int, *arrays: Array | Woven) -> Kept:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...model.contact_rules import NeighbourRule, Softness, mixed_softness
+from ...model.contact_rules import DEFAULT_SOFTNESS, NeighbourRule, Softness, mixed_softness
 from ...model.types import WORLD, JointType, Shape, ShapeType
 from ...summaries import described
 from ..system import System
@@ -38,12 +38,12 @@ class TouchingPair(NamedTuple):
 
     i: int
     j: int
-    friction: float | None  # Coulomb coefficient, zero for condim 1; None if neither shape has one
-    margin: float  # [m] distance at which they touch
-    condim: int  # 1 without friction, 3 with; 4 and 6 also with torsional and rolling friction
-    from_file: bool  # the file names the pair
-    softness: Softness
-    turning: Turning  # zero where condim has none
+    friction: float | None = None  # Coulomb coefficient, zero for condim 1; None if neither shape has one
+    margin: float = 0.0  # [m] distance at which they touch
+    condim: int = 3  # 1 without friction, 3 with; 4 and 6 also with torsional and rolling friction
+    from_file: bool = False  # the file names the pair
+    softness: Softness = DEFAULT_SOFTNESS
+    turning: Turning = (0.0, 0.0, 0.0)  # zero where condim has none
     adhesion: float = 0.0  # [N] pull of each contact
     gap: float = 0.0  # [m] distance beyond the margin within which it pulls
     second_friction: float | None = None  # along the second tangent, if different

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,10 +17,14 @@ from ...engine.forks import new_lock
 from ...engine.function import CompiledFunction
 from ...engine.loops.kernels import CompiledLoop, MachineCall, Table, machine_call
 from ...engine.loops.prepared_calls import prepared_call
+from ...engine.loops.standalone import POSITIVE, Port, StandaloneLoop, Status
 from ...engine.program import Output, Program
-from ...quadratic_programs.program import SOLVED, STEPS, Sizes, quadratic_program
+from ...quadratic_programs.active_set import MOST_STEPS
+from ...quadratic_programs.program import INCONSISTENT, INFEASIBLE, ITERATIONS, SOLVED, STEPS, Sizes, quadratic_program
 from ..closed import ClosedRobot
 from ..robot import Robot
+from ..standalone_facts import limits_of, names_of
+from .tasks import FrameTask, PostureTask, TargetSlot
 from .velocity_step import DAMPING, DT, GAIN, VelocityStep, velocity_step
 
 STEP = CompiledLoop(velocity_step, 1, what="differential inverse kinematics")
@@ -66,7 +70,7 @@ class Differential:
         sizes = Sizes(len(columns), rows - loops, len(columns), int(begin[-2]), len(lacking), 0)
         self._step = VelocityStep(
             machine_call(self.rows, q, targets, jacobian, errors), distances, q, targets, jacobian, errors, lacking, slopes,
-            begin, np.array(columns, np.int64), np.array(independent, np.int64), *limits_of(robot, columns),
+            begin, np.array(columns, np.int64), np.array(independent, np.int64), *bounds_of(robot, columns),
             np.zeros(len(independent)), np.zeros(3), quadratic_program(sizes, np.zeros(0, np.int64)), np.zeros(len(columns)),
             np.zeros(len(independent)),
         )  # fmt: skip
@@ -74,6 +78,47 @@ class Differential:
         table.kept = [spare]
         self._run = prepared_call(STEP.for_tables(table), table.address, 0, kept=table)
         self._lock = new_lock()
+
+    def standalone(self, robot: Robot, slots: Sequence[TargetSlot]) -> StandaloneLoop:
+        """Return the step with its inputs and results. Nothing else may use this object then."""
+        w = self._step
+        w.q[:], w.speed[:] = robot.neutral(), math.inf
+        w.settings[:] = 1e-3, 1.0, 1e-6
+        targets = []
+        for slot in slots:
+            part = w.targets[slot.begin : slot.end]
+            if slot.rotation:
+                part[:] = np.eye(slot.shape[0]).reshape(-1)[slot.order]
+            elif isinstance(slot.task, PostureTask):
+                part[:] = robot.neutral()[slot.order]
+            what = f"target of {type(slot.task).__name__} {slot.task.called!r}"
+            targets.append(Port(f"target_{slot.task.called}", part, what, slot.shape, slot.picked))
+        scalars = (("dt", DT, "[s] time of a step"), ("gain", GAIN, "fraction of the errors that a step removes"))
+        settings = [Port(name, w.settings[k : k + 1], doc, (), (0,), POSITIVE) for name, k, doc in scalars]
+
+        return StandaloneLoop(
+            "Differential inverse kinematics: the velocity that moves q towards the targets.",
+            STEP,
+            (w,),
+            (0,),
+            (
+                Port("q", w.q, "configuration"),
+                *targets,
+                *settings,
+                Port("damping", w.settings[DAMPING : DAMPING + 1], "weight of the squared velocity", (), (0,), POSITIVE),
+                Port("speed", w.speed, "[rad/s, m/s] velocity limits, which may be infinite", allowed=POSITIVE),
+            ),
+            (Port("velocity", w.velocity, "velocity"),),
+            (
+                Status(SOLVED, "SOLVED", "solved"),
+                Status(INFEASIBLE, "INFEASIBLE", "no velocity within limits keeps the loops closed and the distances"),
+                Status(INCONSISTENT, "INCONSISTENT", "no velocity keeps the loops closed"),
+                Status(ITERATIONS, "TOO_MANY_STEPS", "the quadratic program took too many steps"),
+            ),
+            bounds={"MOST_STEPS_OF_THE_QUADRATIC_PROGRAM": MOST_STEPS},
+            names=names_of(robot, [s.task.frame for s in slots if isinstance(s.task, FrameTask)]),
+            constants=limits_of(robot),
+        )
 
     def velocity(self, q: Array, targets: Array, problem: VelocityProblem) -> Vector:
         """Return v (nv). Raises ValueError if no velocity satisfies loops and limits."""
@@ -91,7 +136,7 @@ class Differential:
         )
 
 
-def limits_of(robot: Robot, columns: list[int]) -> tuple[Integers, Vector, Vector]:
+def bounds_of(robot: Robot, columns: list[int]) -> tuple[Integers, Vector, Vector]:
     """Return the coordinates of rows of the tree, and their limits.
 
     Rows without limits have infinite ones, and an arbitrary coordinate.

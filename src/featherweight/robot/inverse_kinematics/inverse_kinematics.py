@@ -16,6 +16,7 @@ from ...algorithms.mechanisms.cluster_tree import constraint_count
 from ...array_types import Array, Vector
 from ...checks import CHECKED_LATER, POSITIVE, argument, checked, real_array, whole
 from ...engine.function import CompiledFunction
+from ...engine.loops.standalone import StandaloneLoop
 from ...engine.program import Input, Output, Program
 from ...engine.progress import Progress
 from ...names import SuggestsNames, knows_keywords
@@ -249,6 +250,11 @@ class InverseKinematics(SuggestsNames):
     @cached_property
     def _differential(self) -> Differential:
         return Differential(self.robot, self._task_list, self._program, spare_distances(self.robot, self._slots))
+
+    def standalone(self) -> StandaloneLoop:
+        """Return the kernel of `velocity` for `featherweight.export`."""
+        made = Differential(self.robot, self._task_list, self._program, spare_distances(self.robot, self._slots))
+        return made.standalone(self.robot, self._slots)
 
     def _start(self, q0: npt.ArrayLike) -> Array:
         q = real_array("InverseKinematics: q0", q0)

@@ -14,8 +14,9 @@ from engine.backends.cuda.ptx_text import assert_rounded_as_here
 from engine.kernels import swinging
 from featherweight.array_types import Matrix, Vector
 from featherweight.engine.backends.cuda.code import CAPABILITIES, assembly
-from featherweight.engine.backends.cuda.device_loop import DeviceLoop, MemorySpans, NumberedCalls
+from featherweight.engine.backends.cuda.device_loop import DeviceLoop, NumberedCalls
 from featherweight.engine.loops.kernels import CompiledLoop, Layout, MachineCall, Table, call_machine, machine_call
+from featherweight.engine.loops.memory_spans import MemorySpans
 
 pytestmark = needs_fma
 N = 5

@@ -160,13 +160,13 @@ def test_code_in_several_modules_is_the_same(locked: bool, monkeypatch: pytest.M
     f, x = swinging(40), np.random.default_rng(0).standard_normal((9, 40))
     usual, one = f(x, x), f(x[0], x[0])
     counts: list[int] = []
-    joined = jit._joined
+    joined = jit.joined
 
     def join(objects: list[bytes]) -> bytes:
         counts.append(len(objects))
         return joined(objects)
 
-    monkeypatch.setattr(jit, "_joined", join)
+    monkeypatch.setattr(jit, "joined", join)
     monkeypatch.setattr(cache, "read", lambda name: None)
     monkeypatch.setattr(emit, "PART", 50)
     monkeypatch.setattr(loop, "MODULE_BYTES", 1000)

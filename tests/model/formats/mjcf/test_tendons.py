@@ -13,6 +13,7 @@ import featherweight as fw
 from featherweight import ModelError, ModelWarning
 from featherweight.model.formats.registry import load_description
 from featherweight.simulation.forces_at_joints import forces_at_joints
+from simulation.spring_forces import spring_forces
 
 WEIGHT = '<inertial pos="0.1 0.2 0.3" mass="1" diaginertia="0.1 0.2 0.25"/>'
 BODIES = f"""
@@ -155,7 +156,7 @@ def test_forces_of_tendons_of_one_joint_are_mujocos(tmp_path: Path) -> None:
         data.qpos[:], data.qvel[:], data.ctrl[:] = spanning(robot, description, q), robot.spanning_velocity(q, v), u
         mujoco.mj_forward(model, data)
         S = np.array([robot.spanning_velocity(q, e) for e in np.eye(robot.nv)])
-        np.testing.assert_allclose(forces.of_springs(q, v), S @ data.qfrc_passive, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(spring_forces(forces, q, v), S @ data.qfrc_passive, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(forces.of_drives(q, v, u), S @ data.qfrc_actuator, rtol=1e-12, atol=1e-12)
     M = np.zeros((model.nv, model.nv))
     for k, column in enumerate(np.eye(model.nv)):

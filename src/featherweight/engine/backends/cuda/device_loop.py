@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,51 +13,12 @@ from ... import sources
 from ...function import CompiledFunction
 from ...loops.kernel_tables import Layout, Table, arrays_of
 from ...loops.kernels import MachineCall
+from ...loops.memory_spans import MemorySpans, padded
 from .code import Candidate, DeviceKernels, Kernels
 from .driver import Device
 from .kernel import ENTRY
 from .loop_kernel import THREADS, emit_loop_kernel
 from .target import NVIDIA
-
-GRAIN = 16  # alignment of arrays in bytes
-
-
-class MemorySpans:
-    """The memory of several arrays, which may overlap, and its layout in one block elsewhere."""
-
-    def __init__(self, arrays: Iterable[Array]) -> None:
-        self._arrays = [a for a in arrays if a.nbytes]  # kept alive
-        spans: list[tuple[int, int]] = []
-        for begin, end in sorted((a.ctypes.data, a.ctypes.data + a.nbytes) for a in self._arrays):
-            if spans and begin < spans[-1][1]:
-                spans[-1] = spans[-1][0], max(end, spans[-1][1])
-            else:
-                spans.append((begin, end))
-        self._begins, self._ends = [b for b, _ in spans], [e for _, e in spans]
-        self._places, self.size = [], 0
-        for begin, end in spans:
-            self._places.append(self.size)
-            self.size += padded(end - begin)
-
-    def place(self, address: int) -> int | None:
-        """Return the offset that corresponds to an address of this machine; None if it is in none of the arrays."""
-        k = bisect_right(self._begins, address) - 1
-        return None if k < 0 or address >= self._ends[k] else self._places[k] + address - self._begins[k]
-
-    def put(self, memory: Array) -> None:
-        """Copy the arrays' content to a block with this layout."""
-        for begin, end, place in zip(self._begins, self._ends, self._places, strict=True):
-            ctypes.memmove(memory.ctypes.data + place, begin, end - begin)
-
-    def take(self, memory: Array) -> None:
-        """Copy the content of such a block to the arrays."""
-        for begin, end, place in zip(self._begins, self._ends, self._places, strict=True):
-            ctypes.memmove(begin, memory.ctypes.data + place, end - begin)
-
-
-def padded(size: int) -> int:
-    """Return a size in bytes, padded for the next item."""
-    return -(-size // GRAIN) * GRAIN
 
 
 class NumberedCalls:

@@ -17,7 +17,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import accumulate, count, islice, pairwise
 from typing import Any, NamedTuple
@@ -97,7 +97,7 @@ def compile_object(*modules: str, machine: llvm.TargetMachine | None = None) -> 
     It is for this machine, or, for a single module, for `machine`.
     """
     if len(modules) == 1:
-        return _joined([_compiled(modules[0], machine)])
+        return joined([_compiled(modules[0], machine)])
     objects = [b""] * len(modules)
 
     def compile_some(start: int, stop: int) -> None:
@@ -105,7 +105,7 @@ def compile_object(*modules: str, machine: llvm.TargetMachine | None = None) -> 
             objects[k] = _compiled(modules[k])
 
     share_out(compile_some, len(modules), min(processors(), len(modules)))
-    return _joined(objects)
+    return joined(objects)
 
 
 def _compiled(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
@@ -145,7 +145,7 @@ def _emit_without_lock() -> Callable[..., int] | None:
     return emit
 
 
-def _joined(objects: Sequence[bytes]) -> bytes:
+def joined(objects: Sequence[bytes]) -> bytes:
     """Concatenate objects, after their number and lengths."""
     return b"".join([struct.pack(f"<{len(objects) + 1}Q", len(objects), *map(len, objects)), *objects])
 
@@ -164,7 +164,7 @@ def compile_optimized(ir: str) -> bytes:
     with parsed(ir, machine) as module:
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
         builder.getModulePassManager().run(module, builder)
-        return _joined([bytes(machine.emit_object(module))])
+        return joined([bytes(machine.emit_object(module))])
 
 
 def compile_loops(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
@@ -172,7 +172,49 @@ def compile_loops(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
     machine = machine or _machine()
     with parsed(ir, machine) as module:
         optimize_loops(module, machine)
-        return _joined([emitted(machine, module)])
+        return joined([emitted(machine, module)])
+
+
+def compile_together(
+    loops: str, others: Mapping[str, Sequence[str]], further: str, exported: Collection[str], machine: llvm.TargetMachine
+) -> bytes:
+    """Compile a kernel with loops, functions with instructions in order, and IR that calls both, into one object file.
+
+    `others` are modules of one function each, by the name that it gets in `further`; the kernel is called `loop` there. All
+    names but `exported` are local to the file.
+    """
+    _ask_for_memory(BYTES_TO_COMPILE, len(loops) + len(further) + sum(len(text) for texts in others.values() for text in texts))
+    with llvm.create_context() as context:
+
+        def read(text: str) -> llvm.ModuleRef:
+            module = llvm.parse_assembly(text, context)
+            module.triple, module.data_layout = machine.triple, str(machine.target_data)
+            return module
+
+        with read(loops) as whole:
+            optimize_loops(whole, machine)
+            for name, texts in others.items():
+                one = read(texts[0])
+                for text in texts[1:]:
+                    one.link_in(read(text))
+                [entry] = [f for f in one.functions if not f.is_declaration and _is_visible(f)]
+                entry.name = name
+                _make_local(one, {name})
+                whole.link_in(one)
+            whole.link_in(read(further))
+            _make_local(whole, exported)
+            return emitted(machine, whole)
+
+
+def _is_visible(x: llvm.ValueRef) -> bool:
+    return bool(x.linkage == llvm.Linkage.external and x.visibility == llvm.Visibility.default)
+
+
+def _make_local(module: llvm.ModuleRef, exported: Collection[str]) -> None:
+    """Hide what a module defines from other files and modules, except some names."""
+    for x in (*module.functions, *module.global_variables):
+        if not x.is_declaration and x.name not in exported:
+            x.visibility, x.linkage = llvm.Visibility.default, llvm.Linkage.internal
 
 
 def optimize_loops(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:

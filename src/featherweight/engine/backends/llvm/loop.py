@@ -21,7 +21,7 @@ from ...program import CoreShape
 from ...trace import Trace, live_nodes
 from ..repeated_columns import ColumnLoop, Rolled, Value, roll
 from ..straight_plan import fused_products
-from .emit import HOST, Kernel, emit_kernel
+from .emit import HOST, Kernel, KernelStyle, emit_kernel
 from .ir import CACHE_LINE, Function, Type
 from .tiles import Mover, Stream, into_lanes, out_of_lanes
 from .trig import sincos_ir, sincos_name
@@ -33,11 +33,12 @@ STREAMED_ROW = 1024  # least size in bytes of a row of large results that bypass
 BLOCK_BYTES = 450_000  # greatest size of the workspace, which should stay in the second-level cache
 MODULE_BYTES = 300_000  # target size of a module's IR
 MOST_MODULES = 8
+PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
 DECLARATIONS = (
     "declare ptr @malloc(i64)",
     "declare void @free(ptr)",
     "declare i32 @feclearexcept(i32)",
-    "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+    PREFETCH,
 )
 
 
@@ -47,19 +48,36 @@ def emit_loop(t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool) -> l
     `shapes` are the core shapes of the inputs and the outputs. Without memory for the workspace, the loop increments the number
     at `data`, and writes no results.
     """
+    return _modules(t, shapes, type, fma, HOST, in_room=False)[0]
+
+
+def emit_loop_in_room(
+    t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool, style: KernelStyle
+) -> tuple[list[str], int]:
+    """Return the same loop without calls of a library, and the bytes of the workspace, whose address is then `data`."""
+    return _modules(t, shapes, type, fma, style, in_room=True)
+
+
+def _modules(
+    t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool, style: KernelStyle, in_room: bool
+) -> tuple[list[str], int]:
     fused = fused_products(t, {i: t.graph.operands(i) for i in t.live}) if fma else {}
     rolled = roll(t, _columns(shapes[len(t.inputs) :]), fused)
     results = Results.of(t, rolled)
-    kernels = [emit_kernel(results.straight(t), type, fma, fused=fused)]
+    kernels = [emit_kernel(results.straight(t), type, fma, style=style, fused=fused)]
     for k, columns in enumerate(rolled.loops):
-        kernels.append(emit_kernel(columns.body, type, fma, style=replace(HOST, name=f"fw.column{k}"), fused=columns.fused))
+        kernels.append(emit_kernel(columns.body, type, fma, style=replace(style, name=f"fw.column{k}"), fused=columns.fused))
     inputs, outputs = _inputs(t, shapes, type), _outputs(results, shapes[len(t.inputs) :], type, len(t.inputs))
     movers: list[Mover] = [*inputs, *outputs]
-    loop = _Loop(kernels, results, inputs, outputs, type)
+    loop = _Loop(kernels, results, inputs, outputs, type, in_room)
     functions = [_fetch(), *(f for m in movers for f in m.functions())]
     functions += [*(s.function() for s in loop.streams.values()), loop.part_on_all(), loop.written()]
-    declarations = [*DECLARATIONS, *(d for f in functions for d in f.declarations), *(t for m in movers for t in m.tables)]
-    return assemble(kernels, type, declarations, [str(f) for f in functions], fma)
+    declarations = [
+        *([PREFETCH] if in_room else DECLARATIONS),
+        *(d for f in functions for d in f.declarations),
+        *(t for m in movers for t in m.tables),
+    ]
+    return assemble(kernels, type, declarations, [str(f) for f in functions], fma), loop.room_bytes
 
 
 def _columns(shapes: Sequence[CoreShape]) -> list[range]:
@@ -194,9 +212,15 @@ class _Loop:
     """`void @loop(ptr args, ptr dims, ptr steps, ptr data)` under construction."""
 
     def __init__(
-        self, kernels: Sequence[Kernel], results: Results, inputs: Sequence[Mover], outputs: Sequence[Mover], type: Type
+        self,
+        kernels: Sequence[Kernel],
+        results: Results,
+        inputs: Sequence[Mover],
+        outputs: Sequence[Mover],
+        type: Type,
+        in_room: bool,
     ) -> None:
-        self.kernels, self.results, self.type = kernels, results, type
+        self.kernels, self.results, self.type, self.in_room = kernels, results, type, in_room
         self.streams = {m.tag: Stream(type, m.size, m.tag) for m in outputs if m.row_bytes >= STREAMED_ROW}
         # numbers of vectors of a block in each array of lanes: of inputs, of all outputs, and of the kernel's workspace
         self.vectors = [*(m.size for m in inputs), results.size, max(kernel.workspace for kernel in kernels)]
@@ -227,8 +251,9 @@ class _Loop:
                         self._move_rows(self.outputs, state, block)
         if self.streams:
             f.line("fence seq_cst")  # makes writes that bypass the caches visible before the call returns
-        f.call("void", "@free", f"ptr {heap}")
-        f.call("i32", "@feclearexcept", f"i32 {FLOATING_POINT_FLAGS}")
+        if not self.in_room:
+            f.call("void", "@free", f"ptr {heap}")
+            f.call("i32", "@feclearexcept", f"i32 {FLOATING_POINT_FLAGS}")
         f.ret()
         return f
 
@@ -259,15 +284,18 @@ class _Loop:
         """Allocate the arrays of lanes, and a buffer for rows that bypass the caches, as one block of memory to free later."""
         f, W = self.f, self.type.lanes
         block_bytes = max(1, sum(self.vectors)) * self.type.bytes
-        # number of blocks in one run of the kernel
-        self.most = f.least(self._blocks(self.states), max(1, min(BLOCKS, BLOCK_BYTES // block_bytes)))
-        row_bytes = max((s.row_bytes for s in self.streams.values()), default=0)
-        heap = f.call("ptr", "@malloc", f"i64 {f.add(f.mul(self.most, block_bytes), CACHE_LINE + row_bytes * W)}")
-        f.branch(f.equal(heap, "null", "ptr"), "no.memory", "memory")
-        f.label("no.memory")
-        f.line("%before = atomicrmw add ptr %data, i64 1 monotonic")
-        f.ret()
-        f.label("memory")
+        most = max(1, min(BLOCKS, BLOCK_BYTES // block_bytes))  # number of blocks in one run of the kernel
+        self.most = f.least(self._blocks(self.states), most)
+        further = CACHE_LINE + W * max((s.row_bytes for s in self.streams.values()), default=0)
+        self.room_bytes = most * block_bytes + further
+        heap = "%data"
+        if not self.in_room:
+            heap = f.call("ptr", "@malloc", f"i64 {f.add(f.mul(self.most, block_bytes), further)}")
+            f.branch(f.equal(heap, "null", "ptr"), "no.memory", "memory")
+            f.label("no.memory")
+            f.line("%before = atomicrmw add ptr %data, i64 1 monotonic")
+            f.ret()
+            f.label("memory")
         self.arrays = [f.aligned(heap)]
         for vectors in self.vectors:
             self.arrays.append(f.at(self.type.precision, self.arrays[-1], f.mul(self.most, vectors * W)))

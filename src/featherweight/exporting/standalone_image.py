@@ -1,0 +1,166 @@
+"""The memory of a standalone kernel as one block: the content after a reset, and the words that are addresses."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..array_types import Array
+from ..engine.loops.batch_calls import BatchCalls
+from ..engine.loops.kernel_tables import Layout, Table, arrays_of
+from ..engine.loops.machine_calls import CodeAddress, MachineCall
+from ..engine.loops.memory_spans import MemorySpans, padded
+from ..engine.loops.standalone import StandaloneLoop
+
+LINE = 64  # bytes: the alignment of arrays
+HEAD = LINE  # bytes before the tables: the mark of a workspace that is ready
+
+
+class Code(NamedTuple):
+    """Code of a function: for one state, or for a batch; or, without a function, the caller of batches."""
+
+    function: Any
+    many: bool
+
+
+class Image:
+    """The block: `content` in bytes; `pointers` by the offsets of words, and `codes` by the offsets of words.
+
+    A pointer is an offset in the block; `room` stands for memory that functions share, at the end of the block.
+    """
+
+    room = -1
+
+    def __init__(self, exported: StandaloneLoop) -> None:
+        tables = [Table(content) for content in exported.tables]
+        self.layouts = [t.layout for t in tables]
+        self.pointers: dict[int, int] = {}
+        self.codes: dict[int, Code] = {}
+        self._size = HEAD
+        self.tables = [self._new(8 * t.layout.words) for t in tables]
+        arrays = [a for content in exported.tables for a in arrays_of(content)]
+        self._spans = MemorySpans([*arrays, *map(_whole, _arrays_in(exported.kept))], LINE)
+        self._first = self._new(self._spans.size)
+        self._blocks: list[tuple[int, Array]] = []
+        self._stale: list[Array] = []  # arrays of addresses that nobody reads
+        for at, table in zip(self.tables, tables, strict=True):
+            words = table.words
+            for _, _, word in table.layout.arrays():
+                words[word] = self._point(at + 8 * word, int(words[word]), bool(_length(words, word, table.layout)))
+            for begin, call in _calls(table.layout, table.content):
+                self._relocate(at + 8 * begin, words[begin:], call)
+            self._blocks.append((at, words))
+        self.content = self._written()
+
+    def place(self, array: Array) -> int:
+        """Return the offset of an array."""
+        found = self._spans.place(array.ctypes.data) if array.size else 0
+        if found is None:
+            raise LookupError("export: a port is not among the arrays of the tables")
+        return self._first + found
+
+    def _new(self, size: int) -> int:
+        at = self._size
+        self._size += padded(size, LINE)
+        return at
+
+    def _point(self, at: int, address: int, there: bool = True) -> int:
+        """Note that the word at an offset is an address; return the word of the content, which is 0."""
+        place = self._spans.place(address) if there else None
+        if place is None and there:
+            raise LookupError("export: a table points to memory that is not an array of the tables")
+        if place is not None:
+            self.pointers[at] = self._first + place
+        return 0
+
+    def _relocate(self, at: int, words: Array, call: MachineCall | BatchCalls) -> None:
+        """Replace the code and the arrays of a call, whose words begin at an offset."""
+        if isinstance(call, BatchCalls):
+            self._relocate_batch(at, words, call)
+            return
+        if call.address == 0:
+            return
+        if not isinstance(call.address, CodeAddress):
+            raise NotImplementedError("export: a function that runs in Python cannot leave it")
+        [function] = call.address.functions
+        self._stale.append(call.pointers)
+        block = self._new(8 * len(call.pointers) + 8)
+        sizes = [x.size for x in (*function.program.inputs, *function.program.outputs)]  # type: ignore[attr-defined]
+        for k, (address, size) in enumerate(zip(call.pointers.tolist(), sizes, strict=True)):
+            self._point(block + 8 * k, address, size > 0)
+        self.pointers[block + 8 * len(call.pointers)] = self.room
+        self.pointers[at + 8], words[0] = block, 0
+        self.codes[at] = Code(function, False)
+
+    def _relocate_batch(self, at: int, words: Array, call: BatchCalls) -> None:
+        place = {name: self.pointers.get(at + 8 * k, 0) for name, k in (("words", 1), ("first", 4))}
+        words[0] = 0
+        if not isinstance(call.caller, CodeAddress):
+            raise NotImplementedError("export: functions that run in Python cannot leave it")
+        self.codes[at] = Code(None, True)
+        self._stale.append(call.begins)
+        for k, function in enumerate(call.caller.functions):
+            if not hasattr(function, "program"):
+                raise NotImplementedError("export: a function that runs in Python cannot leave it")
+            shapes = function.program.shapes
+            row, first = place["words"] + 40 * k, place["first"] + 8 * call.first.shape[1] * k
+            self.codes[row] = Code(function, True)
+            self._point(row + 8, int(call.words[k, 1]))
+            self._point(row + 16, int(call.words[k, 2]))
+            count = sum(1 + len(shape) for shape in shapes)
+            numbers = np.array((ctypes.c_int64 * count).from_address(int(call.words[k, 3])), np.int64)
+            block = self._new(8 * count)
+            self._blocks.append((block, numbers))
+            self.pointers[row + 24], self.pointers[row + 32] = block, self.room
+            for j in range(len(shapes)):
+                self._point(first + 8 * j, int(call.first[k, j]))
+
+    def _written(self) -> bytes:
+        """Return the content, with 0 in place of addresses."""
+        memory = np.zeros(self._size, np.uint8)
+        self._spans.put(memory[self._first :])
+        for stale in self._stale:
+            begin = self.place(stale)
+            memory[begin : begin + stale.nbytes] = 0
+        for at, words in self._blocks:
+            memory[at : at + words.nbytes] = words.view(np.uint8)
+        words = memory.view(np.int64)
+        for at in (*self.pointers, *self.codes):
+            words[at // 8] = 0
+        return memory.tobytes()
+
+
+def _length(words: Array, word: int, layout: Layout) -> int:
+    """Return the number of elements of the array whose address is a word."""
+    [axes] = [kind[1] for _, kind, at in layout.arrays() if at == word]
+    return int(np.prod(words[word + 1 : word + 1 + axes]))
+
+
+def _calls(layout: Layout, content: Any, begin: int = 0) -> Iterator[tuple[int, Any]]:
+    """Yield the calls of functions in a table, with their first words."""
+    for (_, inner, at), x in zip(layout.fields, content, strict=True):
+        if isinstance(x, MachineCall | BatchCalls):
+            yield begin + at, x
+        elif isinstance(inner, Layout):
+            yield from _calls(inner, x, begin + at)
+
+
+def _arrays_in(kept: Any) -> Iterator[Array]:
+    """Yield the arrays in nested lists, tuples and dictionaries."""
+    if isinstance(kept, np.ndarray):
+        yield kept
+    elif isinstance(kept, dict):
+        yield from _arrays_in([*kept.values()])
+    elif isinstance(kept, list | tuple):
+        for x in kept:
+            yield from _arrays_in(x)
+
+
+def _whole(array: Array) -> Array:
+    """Return an array, or the one of which it is a part if its own elements are not contiguous."""
+    while not array.flags.c_contiguous and isinstance(array.base, np.ndarray):
+        array = array.base
+    return array

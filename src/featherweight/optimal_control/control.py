@@ -1,0 +1,215 @@
+"""A tick of a controller, as kernels with loops.
+
+A tick shifts the last plan by the knots that have passed, improves it, and follows it: between its knots and near them, the
+controls are u = u_k - K_k (x - x_k), where x_k moves along the plan.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..array_types import Integers, Matrix, Vector
+from ..contact.block_equations import copy_numbers
+from ..contact.branches import padded
+from ..engine.loops.kernels import CompiledLoop, MachineCall, call_machine
+from .solver import CONVERGED, DAMPING, NOT_FINITE, PENALTY, TICK, TOLERANCE, VIOLATED, Horizon, Solver, solve
+
+FIRST = 50  # iterations of the first tick
+FIRST_PENALTY = 10.0
+NOW, BEGIN, STEP, PERIOD = range(4)  # `times` [s]: of the state, of the plan's begin, and lengths of its steps and of ticks
+ITERATIONS, IS_FIRST = range(2)  # `counts` of `Control`
+
+
+class Shifted(NamedTuple):
+    """The parts of a plan that a later one starts from."""
+
+    q: Matrix
+    v: Matrix
+    u: Matrix
+    rows: Integers  # (knots + 2,) first rows of knots
+    widths: Integers  # (knots + 1,) rows of knots
+    first_knots: Integers  # (numbers + 1,) with each number of a knot: an impact has that of the step before it
+    multiplier: Vector  # (rows,)
+    numbers: Vector  # of the solver
+
+
+class Following(NamedTuple):
+    """A plan, a state near it, and the controls there."""
+
+    horizon: Horizon
+    feedback: Vector  # as in `Linear`
+    first_knots: Integers
+    free: int  # 1 if the first control of knots is a step
+    difference: MachineCall  # from `start` to `goal`
+    start: Vector  # (nq,)
+    goal: Vector
+    apart: Vector  # (nv,)
+    away: Vector  # (2 nv,) from the plan to the state
+    q: Vector  # (nq,) the state
+    v: Vector
+    times: Vector
+    lower: Vector  # (nu,) limits of controls
+    upper: Vector
+    driven: Integers  # (nu,) joints whose forces the controls are; none for actuators
+    u: Vector  # (nu,) results
+    tau: Vector  # (nv,)
+
+
+class Holding(NamedTuple):
+    """The controls that hold a robot without springs in a configuration: (tau / shares - force - stiffness q) / gain."""
+
+    gravity: MachineCall  # from `q` to `tau`
+    q: Vector
+    tau: Vector
+    velocity: Integers  # (nu,) of each drive
+    position: Integers
+    shares: Vector  # number of drives of its joint
+    force: Vector
+    stiffness: Vector
+    gain: Vector
+
+
+class Control(NamedTuple):
+    """All data of a controller whose horizon has one phase."""
+
+    solver: Solver
+    plan: Shifted
+    follow: Following
+    hold: Holding
+    given: Matrix  # targets and parameters, by the numbers of knots, or one row for all
+    number: Integers  # (knots + 1,)
+    parameters: Matrix  # (knots + 1, numbers)
+    counts: Integers  # ITERATIONS of a tick, and whether it IS_FIRST
+
+
+def control(c: Control) -> int:
+    """Improve the plan if a tick is due, and write the controls; return why the solver stopped."""
+    f, s, now = c.follow, c.solver, c.follow.times[NOW]
+    status, passed, fresh = CONVERGED, now - f.times[BEGIN], now < f.times[BEGIN] or c.counts[IS_FIRST] > 0
+    if fresh or now >= f.times[BEGIN] + f.times[PERIOD] * (1.0 - 1e-9):
+        most = c.counts[ITERATIONS]
+        for k in range(len(c.parameters)):
+            copy_numbers(c.given[c.number[k] if len(c.given) > 1 else 0], c.parameters[k])
+        if fresh:
+            stand_still(c)
+            most = max(FIRST, most)
+        else:
+            move_on(c.plan, c.plan, min(rounded(passed / f.times[STEP]), len(f.first_knots) - 1), 1)
+        copy_numbers(f.q, s.horizon.q[0])
+        copy_numbers(f.v, s.horizon.v[0])
+        s.numbers[TOLERANCE], s.numbers[VIOLATED], s.numbers[TICK] = 0.0, 0.0, 1.0
+        status = solve(s, 0, most, most)
+        f.times[BEGIN] = now
+        c.counts[IS_FIRST] = 1 if status == NOT_FINITE else 0
+    follow(f, 0)
+    return status
+
+
+def rounded(x: float) -> int:
+    """Return the whole number nearest to a number that is not negative; the even one of two."""
+    near = int(x + 0.5)
+    return near - 1 if near - x == 0.5 and near % 2 == 1 else near
+
+
+def stand_still(c: Control) -> None:
+    """Start from standing still."""
+    h, z, q, v = c.hold, c.solver.horizon, c.follow.q, c.follow.v
+    copy_numbers(q, h.q)
+    call_machine(h.gravity)
+    for k in range(len(z.q)):
+        copy_numbers(q, z.q[k])
+        copy_numbers(v, z.v[k])
+    for i in range(len(h.gain)):
+        bent = h.stiffness[i] * q[h.position[i]]
+        held = h.tau[h.velocity[i]] / h.shares[i] - h.force[i]
+        held -= bent
+        for k in range(len(z.u)):
+            z.u[k, i] = held / h.gain[i]
+    for i in range(len(c.plan.multiplier)):
+        c.plan.multiplier[i] = 0.0
+    c.solver.numbers[PENALTY], c.solver.numbers[DAMPING] = FIRST_PENALTY, 0.0
+
+
+def move_on(own: Shifted, before: Shifted, number: int, same: int) -> int:
+    """Start from another plan, or the `same`, from its knot of a number on; new knots at the end are copies of the last one.
+
+    Knots keep multipliers if they have the same terms in both.
+    """
+    first = before.first_knots[number]
+    left = len(before.u) - first
+    if first > 0 or same == 0:
+        shift(before.q, own.q, first)
+        shift(before.v, own.v, first)
+        shift(before.u, own.u, first)
+    end, other = own.rows[len(own.rows) - 2], before.rows[len(before.rows) - 2]
+    size = own.rows[len(own.rows) - 1] - end
+    if same == 0:
+        for i in range(len(own.multiplier)):
+            own.multiplier[i] = 0.0
+    alike = True
+    for k in range(left):
+        alike = alike and own.widths[k] == before.widths[first + k]
+    if alike:
+        for i in range(own.rows[left]):
+            own.multiplier[i] = before.multiplier[before.rows[first] + i]
+    if before.rows[len(before.rows) - 1] - other == size:
+        for i in range(size):
+            own.multiplier[end + i] = before.multiplier[other + i]
+    own.numbers[PENALTY], own.numbers[DAMPING] = before.numbers[PENALTY], before.numbers[DAMPING]
+    return 0
+
+
+def shift(old: Matrix, new: Matrix, first: int) -> None:
+    """Copy rows from `first` on to the begin, and the last row to all that follow."""
+    left = len(old) - first
+    for k in range(left):
+        copy_numbers(old[first + k], new[k])
+    for k in range(left, len(new)):
+        copy_numbers(old[len(old) - 1], new[k])
+
+
+def follow(f: Following, _: int) -> int:
+    """Write the controls of the plan, with its feedback, within limits."""
+    z, n, m = f.horizon, len(f.v), len(f.u)
+    passed = (f.times[NOW] - f.times[BEGIN]) / f.times[STEP]
+    number = min(int(passed * (1.0 + 1e-12)), len(f.first_knots) - 2)
+    first, k = f.first_knots[number], f.first_knots[number + 1] - 1
+    near = first if first < k and distance(f.v, z.v[first]) <= distance(f.v, z.v[k]) else k  # before or after an impact
+    part = min(passed - number, 1.0)  # between knots, the reference moves: feedback may be stiff
+    write_difference(f, z.q[near], f.q)
+    for j in range(n):
+        f.away[j], f.away[n + j] = f.apart[j], f.v[j] - z.v[near, j]
+    write_difference(f, z.q[k], z.q[k + 1])
+    for j in range(n):
+        f.away[j] -= part * f.apart[j]
+        f.away[n + j] -= part * (z.v[k + 1, j] - z.v[k, j])
+    wide = padded(z.u.shape[1])
+    begin = k * (2 * n + f.free) * wide + f.free
+    for i in range(m):
+        u = z.u[k, f.free + i]
+        for j in range(2 * n):
+            u -= f.away[j] * f.feedback[begin + j * wide + i]
+        f.u[i] = min(max(u, f.lower[i]), f.upper[i])
+    for i in range(len(f.driven)):
+        f.tau[f.driven[i]] = f.u[i]
+    return 0
+
+
+def distance(a: Vector, b: Vector) -> float:
+    """Return the sum of the absolute differences."""
+    total = 0.0
+    for j in range(len(a)):
+        total += abs(a[j] - b[j])
+    return total
+
+
+def write_difference(f: Following, start: Any, goal: Any) -> None:
+    """Write the difference of configurations."""
+    copy_numbers(start, f.start)
+    copy_numbers(goal, f.goal)
+    call_machine(f.difference)
+
+
+MOVE_ON = CompiledLoop(move_on, 2, what="the shift of a controller's plan")
+FOLLOW = CompiledLoop(follow, 1, what="the controls of a plan")
+CONTROL = CompiledLoop(control, 0, what="the tick of a controller that runs without Python")

@@ -1,0 +1,108 @@
+"""The tick of a controller as a kernel for programs without Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..algorithms.knots import Drive
+from ..array_types import Array
+from ..engine.loops.kernels import machine_call
+from ..engine.loops.standalone import ANY, Port, StandaloneLoop, Status
+from ..robot.inverse_kinematics.tasks import FrameTask
+from ..robot.robot import Robot
+from ..robot.standalone_facts import limits_of, names_of
+from .control import BEGIN, CONTROL, FIRST, NOW, PERIOD, STEP, Control, Holding
+from .layout import Layout
+from .problem import OptimalControl
+from .solver import CONVERGED, COST, NOT_FINITE, RETRIES, STALLED, VIOLATION
+from .solver import ITERATIONS as ALL_ITERATIONS
+from .workspace import Workspace
+
+
+def standalone_control(ocp: OptimalControl, work: Workspace, period: float, iterations: int, given: Array) -> StandaloneLoop:
+    """Return the tick with a workspace, which nothing else uses; `given` are targets and parameters by numbers of knots.
+
+    Raises NotImplementedError for problems whose phases repeat, with free steps, of simulations, or of robots with springs.
+    """
+    reason = _reason(ocp)
+    if reason:
+        raise NotImplementedError(f"export: controllers of problems {reason} do not leave Python yet")
+    robot, layout = ocp.robot, work.layout
+    follow = work.following([] if ocp.actuators else [*ocp.driven])
+    follow.q[:] = robot.neutral()
+    follow.lower[:], follow.upper[:] = ocp.control_limits
+    follow.times[[BEGIN, STEP, PERIOD]] = 0.0, float(ocp.dt.max()), period
+    numbers = work.solver.numbers
+    control = Control(
+        work.solver, work.shifted, follow, _holding(robot, ocp.drives), given.copy(), np.array(layout.numbers, np.int64),
+        work.parameters, np.array([iterations, 1], np.int64),
+    )  # fmt: skip
+    u = Port("u", follow.u, "controls of the actuators") if ocp.actuators else Port("tau", follow.tau, "joint forces")
+    frames = [slot.task.frame for slot in layout.slots if isinstance(slot.task, FrameTask)]
+    return StandaloneLoop(
+        f"Model predictive control: {ocp.knots} knots of {follow.times[STEP]:g} s, a tick each {period:g} s. Between ticks, "
+        "the controls follow the plan with its feedback. The first tick begins anew, as does one with an earlier time.",
+        CONTROL,
+        (control,),
+        (),
+        (
+            Port("now", follow.times[NOW : NOW + 1], "[s]", ()),
+            Port("q", follow.q, "configuration"),
+            Port("v", follow.v, "velocity"),
+            *_parameters(layout, control.given),
+        ),
+        (
+            u,
+            Port("cost", numbers[COST : COST + 1], "cost of the plan, without constraints", (), None, ANY),
+            Port("violation", numbers[VIOLATION : VIOLATION + 1], "largest violation of a constraint", (), None, ANY),
+        ),
+        (
+            Status(CONVERGED, "CONVERGED", "no step improves the plan, or no tick is due"),
+            Status(ALL_ITERATIONS, "IMPROVED", "all iterations of the tick have been taken"),
+            Status(STALLED, "STALLED", "no step decreases the merit; the plan is the last one"),
+            Status(NOT_FINITE, "NOT_FINITE", "the plan is not finite; the next tick begins anew"),
+        ),
+        valid=(CONVERGED, ALL_ITERATIONS, STALLED),
+        kept=[*work.kept, work.parameters],
+        bounds={"MOST_ITERATIONS": iterations + RETRIES, "MOST_ITERATIONS_OF_THE_FIRST_TICK": max(FIRST, iterations) + RETRIES},
+        names=names_of(robot, frames),
+        constants=limits_of(robot),
+    )
+
+
+def _reason(ocp: OptimalControl) -> str:
+    """Return the property of a problem that a standalone controller does not support, if there is one."""
+    found = {
+        "whose phases repeat": ocp.repeats,
+        "with free steps": ocp.free,
+        "of simulations": ocp.simulation is not None,
+        "of robots with springs or gravity compensation": bool(ocp.passive.springs or ocp.robot.model.carried),
+    }
+    return next((text for text, there in found.items() if there), "")
+
+
+def _holding(robot: Robot, drives: Sequence[Drive]) -> Holding:
+    velocity = np.array([d.velocity for d in drives], np.int64)
+    position = np.array([d.position for d in drives], np.int64)
+    shares = np.bincount(velocity, minlength=robot.nv)[velocity].astype(float)
+    force, stiffness, gain = (np.array([getattr(d, x) for d in drives], float) for x in ("force", "stiffness", "gain"))
+    q, tau = np.array(robot.neutral()), np.zeros(robot.nv)
+    return Holding(machine_call(robot.gravity_force, q, tau), q, tau, velocity, position, shares, force, stiffness, gain)
+
+
+def _parameters(layout: Layout, given: Array) -> list[Port]:
+    """Return targets and parameters: one for all knots, or one for each number of a knot."""
+    rows, size = given.shape
+    names = [(slot.task.called, slot.shape) for slot in layout.slots]
+    names += [(f.called, (f.parameters,)) for f in layout.functions]
+    ports = []
+    for name, shape in names:
+        order, columns = layout.columns(name)
+        inner = int(np.prod(shape))
+        picked = np.full((rows, size), -1)
+        picked[:, columns] = inner * np.arange(rows)[:, None] + order
+        outer = shape if rows == 1 else (rows, *shape)
+        ports.append(Port(f"target_{name}", given, f"target or parameters of {name!r}", outer, tuple(picked.ravel().tolist())))
+    return ports

@@ -1,0 +1,111 @@
+"""Arrays for the derivatives of the acceleration of one robot (`acceleration_slopes`), and functions that these call."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..array_types import Array, BooleanMatrix, Booleans, IntegerMatrix, Integers, Matrix, Vector
+from ..contact.compliant_answers import DIRECTIONS
+from ..contact.contact_slopes import ContactSlopes, contact_slopes
+from ..contact.rigid_answers import RigidAnswers, rigid_answers
+from ..engine.loops.kernels import LANES, MachineCall, aligned_numbers
+from .load_slopes import LoadSlopes, load_slopes
+from .slope_equations import Places, Sizes, places
+from .stage_records import RobotStages
+
+
+class SlopeCalls(NamedTuple):
+    """Functions of the robot at q; velocities of bodies are in their axes."""
+
+    dynamics: MachineCall  # q, v, acceleration, forces -> by_q, by_v, mass, with the armature of the step
+    settled: MachineCall  # the same with the inertia that represents dampers, if they act after impulses
+    spanning: MachineCall  # q, v, forces of rows -> spread, swept, carried, if loops move joints
+    spanning_after: MachineCall  # q, after, pushes -> spread, swept_after, carried_after, if contacts are rigid
+    struck: MachineCall  # q, v, joint forces with impulses, forces on bodies -> acceleration before dampers act
+    jacobian: MachineCall  # q -> jacobian
+    motions: MachineCall  # q, after -> turned, for robots with loops
+    moved: MachineCall  # q, increment -> x
+    motions_before: MachineCall  # q, v -> turned_before
+
+
+class Paths(NamedTuple):
+    """Joints of velocities, and bodies that they move."""
+
+    joint: Integers  # (n,) armature of each row, or -1
+    first: Integers  # (n,) first row of the joint of each row
+    moves: BooleanMatrix  # (bodies that may touch, n) whether a row moves a body, for robots without loops
+
+
+class Bundles(NamedTuple):
+    """Bundles of contacts: consecutive contacts of the same two bodies, with the same weight of the velocity before the step.
+
+    Each has a block of `contact_slopes`.
+    """
+
+    counts: Integers  # (2,) of bundles, and of joint rows
+    bodies: IntegerMatrix  # (contacts, 2) of each bundle, or -1
+    before: Vector  # (contacts,) weight of each bundle
+    of: Integers  # (contacts,) bundle of each contact
+
+
+class AccelerationSlopes(NamedTuple):
+    """Derivatives of one robot's acceleration, and workspace."""
+
+    numbers: Vector
+    at: Places
+    one: Places  # the same for a single column
+    load: LoadSlopes
+    acceleration: Vector  # (n,) with impulses
+    after: Vector  # (n,) velocity w with these impulses
+    forces: Matrix  # (bodies, 6) of the user and of contacts
+    paths: Paths
+    velocity: Matrix  # (bodies that may touch, 6) at w
+    velocity_seen: Matrix  # (bodies, 6) at w and v, weighted by 1 and `before` of the bundle
+    contact: ContactSlopes
+    bundles: Bundles
+    doubtful: Booleans  # (contacts + joint rows,) whether a contact or row is at the boundary between two states
+    bent: Booleans  # (nu + na,) whether the force of a control or activation is at a limit
+    increment: Vector  # (n,) small motion
+    start: Matrix  # (n, 6) derivatives of positions after the step by those of the joint at its start
+    pushes: Vector  # (loop rows,) forces of limits and dry friction, spread over the step
+    probes: Matrix  # (3, n + na) accelerations and activations after the step, on both sides of the state and there
+    impulses: Vector  # (m,) of all rows
+    responding: Vector  # (m,) velocities y of all rows
+    spare: Vector  # (m,)
+    slope: Matrix  # (6, 6) G of one contact
+    rigid: RigidAnswers  # of rigid contacts
+    is_rigid: bool  # whether contacts are rigid; otherwise their law is convex
+    by_differences: bool  # whether the forces are differentiated by differences
+    calls: SlopeCalls
+
+
+def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: bool, is_rigid: bool) -> AccelerationSlopes:
+    """Return arrays for the stages of one robot, without functions."""
+    n, bodies, nu, na = len(s.state.v), len(s.touching.bodies), len(s.state.control), len(s.state.act)
+    lengths = -1 if plain else len(s.touching.model.rows.joint)
+    contacts, rows = len(s.touching.contacts.gap), len(s.touching.model.rows.joint)
+    room, m, none = contacts + rows, 6 * contacts + rows, MachineCall(0, np.zeros(0, np.int64))
+    at_joints, rigid = plain and not loop_rows, contacts if is_rigid else 0
+    at = places(Sizes(n, nu, na, bodies, loop_rows, lengths, rigid, rows, is_rigid, at_joints))
+    bundles = Bundles(
+        np.zeros(2, np.int64), np.zeros((contacts, 2), np.int64), np.zeros(contacts), np.zeros(contacts, np.int64)
+    )  # fmt: skip
+    return AccelerationSlopes(
+        numbers=aligned_numbers(at.size), at=at, one=at._replace(rates=at.column, struck=at.moved_column, width=LANES, solved=LANES),
+        load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
+        forces=np.zeros_like(s.state.external), paths=paths,
+        velocity=np.zeros((bodies, 6)), velocity_seen=np.zeros((bodies, 6)), contact=contact_slopes(contacts, rigid),
+        bundles=bundles, doubtful=np.zeros(room, bool), bent=np.zeros(nu + na, bool), increment=np.zeros(n),
+        start=np.zeros((n, DIRECTIONS)),
+        pushes=np.zeros(loop_rows), probes=np.zeros((3, n + na)), by_differences=not plain,
+        impulses=np.zeros(m), responding=np.zeros(m), spare=np.zeros(m), slope=np.zeros((DIRECTIONS, DIRECTIONS)),
+        rigid=rigid_answers(rigid, rows if is_rigid else 0), is_rigid=is_rigid,
+        calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),
+    )  # fmt: skip
+
+
+def matrix_at(y: AccelerationSlopes, place: int, *shape: int) -> Array:
+    """Return a matrix in the vector of numbers."""
+    return y.numbers[place : place + int(np.prod(shape))].reshape(shape)

@@ -1,0 +1,101 @@
+"""A step of a simulation as a kernel for programs without Python."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..array_types import Integers, Vector
+from ..engine.loops.kernels import CompiledLoop
+from ..engine.loops.standalone import Port, StandaloneLoop, Status
+from ..robot.standalone_facts import limits_of, names_of
+from . import step_status
+from .fleet import Fleet
+from .fleet_loop import run
+from .robot_tables import new_stages, stages_table
+from .smooth_motion import copy
+from .stage_records import WITH_CONTROL, WITH_FORCES, FleetArrays, RobotStages
+
+WORDS = {
+    "TAKEN": "the step is taken",
+    "NO_FORCE": "a joint force is not finite",
+    "NO_CONTROL": "a control is not finite",
+    "DIVERGED": "the iteration of the midpoint rule diverges",
+    "UNSETTLED": "the iteration of the midpoint rule does not converge",
+    "OPEN_LOOPS": "loops cannot be closed",
+    "NO_VELOCITY": "a velocity is not finite",
+    "NO_ROOM": "more contacts than the workspace has room for",
+    "TOO_DEEP": "bodies overlap too deep",
+    "UNSOLVED": "the contact problem has no solution",
+    "NO_VELOCITY_AFTER_CONTACT": "a velocity after contact is not finite",
+    "LIMIT": "a joint of a loop is beyond its limit",
+    "NO_PLACEMENT": "the placement or velocity of a body is not finite",
+    "NO_VELOCITY_AFTER_STEP": "a velocity after the step is not finite",
+    "NO_CONFIGURATION": "the configuration after the step is not finite",
+    "TOO_FAST": "a joint is too fast for the step",
+    "GAIN": "the step gains energy",
+}
+
+
+class Put(NamedTuple):
+    """A state from which a step starts in place of the last one, if `there` is 1."""
+
+    there: Integers  # (1,)
+    q: Vector  # (nq,)
+    v: Vector
+    deepest: Vector  # (1,) overlap that is then allowed
+
+
+def take_one_step(one: RobotStages, many: FleetArrays, put: Put) -> int:
+    """Take a step of the only robot; return its status. After a failure, the state is unchanged."""
+    if put.there[0] > 0:
+        copy(put.q, many.states.q[0])
+        copy(put.v, many.states.v[0])
+        many.states.deepest[0] = put.deepest[0]
+    many.states.taken[0] = 0
+    run(one, many, 0)
+    return many.states.status[0]  # type: ignore[no-any-return]
+
+
+STEP = CompiledLoop(take_one_step, 0, what="the time step of a simulation that runs without Python")
+
+
+def standalone_step(fleet: Fleet) -> StandaloneLoop:
+    """Return the step of the only robot of a fleet from its state; nothing else uses this fleet."""
+    model, arrays, robot = fleet.model, fleet.arrays, fleet.model.robot
+    external = model.in_fluid or bool(model.forces.sticky)
+    stages = stages_table(model, fleet.contacts, new_stages(model, fleet.contacts, fleet.room, False), external)
+    states, contacts, inputs = arrays.states, arrays.contacts, arrays.inputs
+    inputs.given[WITH_CONTROL], inputs.given[WITH_FORCES] = model.forces.nu > 0, False
+    for x in (inputs.tau, inputs.control, inputs.external):
+        x.fill(0.0)
+    put = Put(np.zeros(1, np.int64), states.q[0].copy(), states.v[0].copy(), np.array([model.deepest_start]))
+    given = [
+        Port("put", put.there, "1 to start this step from q and v; 0 to go on from the last step, without them", ()),
+        Port("q", put.q, "configuration"),
+        Port("v", put.v, "velocity"),
+    ]
+    given += [
+        Port("tau", inputs.tau, "joint forces", (robot.nv,)),
+        Port("control", inputs.control, "controls of the actuators", (model.forces.nu,)),
+    ]
+    moved = [Port("q", states.q, "configuration", (robot.nq,)), Port("v", states.v, "velocity", (robot.nv,))]
+    moved.append(Port("steps", states.steps, "number of steps since the reset", ()))
+    touched = "impulses of contacts on the bodies that may touch, (linear, angular), in the bodies' order"
+    moved += [
+        Port("contacts", contacts.counts, "number of contacts", ()),
+        Port("wrenches", contacts.wrench, touched, contacts.wrench.shape[1:]),
+    ]
+    return StandaloneLoop(
+        f"A step of a simulation of {model.h:g} s, with its contacts.",
+        STEP,
+        (stages.content, arrays, put),
+        (),
+        tuple(given),
+        tuple(moved),
+        tuple(Status(getattr(step_status, name), name, words) for name, words in WORDS.items()),
+        kept=[*stages.kept.values()],
+        names=names_of(robot) | {"touching_bodies": [robot.bodies[k].name for k in fleet.contacts.numbers]},
+        constants=limits_of(robot) | {"time_step": np.array([model.h])},
+    )

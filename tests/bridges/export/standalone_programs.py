@@ -1,0 +1,77 @@
+"""C programs that run exported controllers on inputs from files, for comparison with Python."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from patience import PATIENCE
+
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Wshadow", "-Werror", "-O1"]
+
+MAIN = """
+#include "{name}.h"
+#include <stdio.h>
+#include <string.h>
+static unsigned char workspace[{NAME}_WORKSPACE_BYTES + 1];
+int main(void)
+{{
+    {name}_input input;
+    {name}_output output;
+    long long status;
+    {name}_defaults(&input);
+    if ({name}_tick(workspace + 1, &input, &output) != {NAME}_NOT_READY) {{
+        return 2;
+    }}
+    if ({name}_workspace_bytes() != {NAME}_WORKSPACE_BYTES || !{name}_reset(0) || {name}_reset(workspace + 1)) {{
+        return 3;
+    }}
+    if (!strlen({name}_version()) || !strlen({name}_status_words(0)) || !strlen({name}_joint_names[0])) {{
+        return 4;
+    }}
+    memset(&output, 0, sizeof output);
+    while (fread(&input, sizeof input, 1, stdin) == 1) {{
+        status = {name}_tick(workspace + 1, &input, &output);
+        fwrite(&status, sizeof status, 1, stdout);
+        fwrite(&output, sizeof output, 1, stdout);
+    }}
+    return 0;
+}}
+"""
+
+
+def built(folder: Path, name: str, compiler: str = "gcc", *more: str) -> Path:
+    """Return a program, at a path, that runs the ticks of an exported library."""
+    (folder / "main.c").write_text(MAIN.format(name=name, NAME=name.upper()))
+    command = [compiler, *STRICT, *more, "main.c", f"lib{name}.a", "-o", "main"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "main"
+
+
+def records(inputs: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return inputs, whose values are in the order of the record, as the program reads them."""
+    rows = [[np.asarray(x) for x in row.values()] for row in inputs]
+    return b"".join(x.astype("<i8" if x.dtype.kind in "ib" else "<f8").tobytes() for row in rows for x in row)
+
+
+def run(command: Sequence[str], given: bytes, sizes: Sequence[int]) -> tuple[list[int], list[list[Any]]]:
+    """Return the status of each tick, and its results, of sizes."""
+    done = subprocess.run(command, input=given, capture_output=True, check=True, timeout=PATIENCE)
+    table = np.frombuffer(done.stdout, np.float64).reshape(-1, 1 + sum(sizes))
+    results = np.split(table[:, 1:], np.cumsum(sizes)[:-1], axis=1)
+    return table[:, 0].copy().view(np.int64).tolist(), [[*x] for x in zip(*results, strict=True)]
+
+
+def emulated(folder: Path, name: str) -> list[str]:
+    """Return the command of the program for AArch64; skip the test where it cannot run."""
+    compiler = shutil.which("aarch64-linux-gnu-gcc")
+    emulator = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+    if not compiler or not emulator:
+        pytest.skip("needs aarch64-linux-gnu-gcc and qemu")
+    return [emulator, str(built(folder, name, compiler, "-static"))]

@@ -1,0 +1,244 @@
+"""Controllers that run without Python: programs in C give the bits of Python."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from bridges.export.standalone_programs import built, emulated, records, run
+from featherweight.engine.backends.llvm.jit import host
+from featherweight.exporting.elf import Elf
+from whole_body.humanoids import FEET, soles, talos, targets
+
+TICKS = 8
+HAND = "panda_hand"
+
+
+class Case(NamedTuple):
+    """A controller, the inputs of its ticks in the order of the record, and what Python gives."""
+
+    controller: Any
+    inputs: list[dict[str, Any]]
+    results: list[list[Any]]
+    status: list[int]
+
+
+@functools.cache
+def inverse_kinematics() -> Case:
+    """Return velocities towards poses, with limits that act."""
+    robot, rng = fw.load(fw.example("panda")), np.random.default_rng(0)
+    ik = fw.InverseKinematics(robot, [fw.FrameTask(HAND), fw.PostureTask(weight=1e-3)])
+    rest, inputs, results = robot.random_configuration(rng=1), [], []
+    for k in range(TICKS):
+        q, T = robot.random_configuration(rng=rng), robot.frame_placement(HAND)(robot.random_configuration(rng=rng))
+        speed = np.full(robot.nv, 0.5 + 0.1 * k)
+        inputs.append({"q": q, "hand": T, "rest": rest, "dt": 0.01, "gain": 0.5, "damping": 1e-4, "speed": speed})
+        results.append([ik.velocity(q, [T, rest], 0.01, gain=0.5, damping=1e-4, speed=speed)])
+    return Case(ik, inputs, results, [0] * TICKS)
+
+
+@functools.cache
+def whole_body() -> Case:
+    """Return ticks of a humanoid on two feet and on one."""
+    (robot, start), rng = talos(), np.random.default_rng(0)
+    tasks = (
+        fw.CenterOfMassTask(weight=[1.0, 2.0, 3.0]),
+        fw.FrameTask("torso_2_link", "orientation", weight=0.5),
+        fw.FrameTask("gripper_right_base_link", "position", weight=0.1, damping=3.0),
+        fw.AngularMomentumTask(weight=1e-3),
+        fw.PostureTask(weight=0.01, stiffness=50.0, priority=1),
+    )
+    control = fw.WholeBodyControl(robot, tasks, soles())
+    inputs, results, status = [], [], []
+    for k in range(TICKS):
+        q, v = robot.integrate(start, 0.02 * rng.standard_normal(robot.nv)), 0.1 * rng.standard_normal(robot.nv)
+        given = targets(tasks, robot, start)
+        given["center of mass"] = given["center of mass"] + 0.1 * rng.standard_normal(3)
+        rates = {"center of mass": rng.standard_normal(3)}
+        feet = FEET if k % 2 == 0 else FEET[:1]
+        made = control(q, v, given, velocities=rates, contacts=feet)
+        row: dict[str, Any] = {"q": q, "v": v} | {f"target {name}": x for name, x in given.items()}
+        for task, n in zip(tasks, (3, 3, 3, 3, robot.nv - 6), strict=True):
+            row |= {f"velocity {task.called}": rates.get(task.called, np.zeros(n)), f"rate {task.called}": np.zeros(n)}
+        inputs.append(row | {"closed": np.array([f in feet for f in FEET])})
+        results.append([made.tau, made.acceleration, made.forces.reshape(-1), made.wrenches.reshape(-1)])
+        status.append(["solved", "infeasible", "inconsistent", "too many steps"].index(made.status))
+    return Case(control, inputs, results, status)
+
+
+def followed(robot: fw.Robot, mpc: fw.Controller, q: Any, targets: dict[str, Any]) -> Case:
+    """Return a motion under a controller, disturbed, with two calls in each tick; later a target jumps, and time goes back."""
+    rng, v, inputs, results = np.random.default_rng(0), np.zeros(robot.nv), [], []
+    mpc.targets = targets
+    for k in range(3 * TICKS):
+        now = 0.005 * (k if k < 2 * TICKS else k - 2 * TICKS)
+        if k == TICKS:
+            mpc.targets = targets = targets | {"tool": targets["tool"] + 0.05}
+        tau = mpc(now, q, v)
+        inputs.append({"now": now, "q": q, "v": v, **targets})
+        results.append([tau, mpc.cost, mpc.violation])
+        v = v + 0.005 * robot.forward_dynamics(q, v, tau) + 1e-3 * rng.standard_normal(robot.nv)
+        q = robot.integrate(q, 0.005 * v)
+    return Case(mpc, inputs, results, [])
+
+
+@functools.cache
+def predictive() -> Case:
+    """Return Panda's reach, with limits of forces."""
+    robot = fw.load(fw.example("panda"))
+    q = np.array([0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8, 0.02])
+    ocp = fw.OptimalControl(robot, dt=0.01, knots=10)
+    ocp.add(fw.FrameTask(HAND, kind="position", name="tool"), weight=100.0)
+    ocp.add(fw.PostureTask(), weight=0.1)
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.limit(efforts=True)
+    target = robot.frame_placement(HAND)(q)[:3, 3] + [0.1, 0.1, -0.1]
+    return followed(robot, fw.Controller(ocp, frequency=100), q, {"tool": target, "posture": q})
+
+
+@functools.cache
+def closed_leg() -> Case:
+    """Return a leg whose shank is moved by a four-bar linkage, and whose foot follows a target."""
+    robot = fw.build(fw.robots.planar_leg_linkage())
+    q = robot.random_configuration(rng=3)
+    ocp = fw.OptimalControl(robot, dt=0.01, knots=10)
+    ocp.add(fw.FrameTask("foot", kind="position", name="tool"), weight=100.0)
+    ocp.add(fw.Effort(), weight=1e-2)
+    ocp.add(fw.JointVelocities(), weight=0.1)
+    target = robot.frame_placement("foot")(q)[:3, 3] + [0.02, 0.0, 0.02]
+    return followed(robot, fw.Controller(ocp, frequency=100), q, {"tool": target})
+
+
+@functools.cache
+def simulation() -> Case:
+    """Return steps of a quadruped that falls on its feet."""
+    robot, rng = fw.load(fw.example("solo12"), base="floating"), np.random.default_rng(0)
+    feet = [fw.ContactSphere(foot, 0.02) for foot in ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")]
+    sim = fw.Simulation(robot, 0.002, spheres=feet, ground=True, shapes=False)
+    sim.reset(np.concatenate([[0.0, 0.0, 0.36], sim.q[3:]]))
+    start, inputs, results, most = copy.copy(sim), [], [], 0
+    for k in range(200):
+        tau = np.concatenate([np.zeros(6), -0.05 * sim.v[6:] + 0.1 * rng.standard_normal(robot.nv - 6)])
+        if k == 150:
+            sim.q, sim.v = sim.robot.integrate(sim.q, 0.01 * np.ones(robot.nv)), 0.5 * sim.v
+        row = {"put": int(k == 150), "q": sim.q.copy(), "v": sim.v.copy(), "tau": tau}
+        sim.step(tau)
+        count, wrench = sim.fleet_arrays.contacts.counts[0], sim.fleet_arrays.contacts.wrench[0]
+        inputs.append(row)
+        results.append([sim.q.copy(), sim.v.copy(), None, None, None if count == 0 else wrench.ravel().copy()])
+        most = max(most, count)
+    assert most == 4
+    return Case(start, inputs, results, [0] * 200)
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    "inverse kinematics": inverse_kinematics,
+    "whole body": whole_body,
+    "predictive": predictive,
+    "closed leg": closed_leg,
+    "simulation": simulation,
+}
+needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+
+
+def check(case: Case, command: list[str]) -> None:
+    """Check that a program gives the results of Python, to the bit, while a tick is one with results."""
+    outputs = case.controller.standalone().outputs
+    status, results = run(command, records(case.inputs), [port.defaults.size for port in outputs])
+    assert status == case.status or (not case.status and set(status) <= {0, 1, 2})
+    for k, (got, expected) in enumerate(zip(results, case.results, strict=True)):
+        if status[k] == 0 or not case.status:
+            for a, b in zip(got, expected, strict=True):
+                if b is not None:
+                    np.testing.assert_array_equal(a, np.reshape(b, -1))
+
+
+@needs_gcc
+@pytest.mark.parametrize("kind", CASES)
+def test_a_program_gives_the_bits_of_python(kind: str, tmp_path: Path) -> None:
+    case = CASES[kind]()
+    fw.export(case.controller, tmp_path, name="leg", files=("static", "object"))
+    check(case, [str(built(tmp_path, "leg"))])
+    elf = Elf((tmp_path / "leg.o").read_bytes())
+    assert not elf.undefined, "calls of libraries, such as malloc"
+    assert all(name.startswith("leg_") for name in elf.defined)
+    assert not [s.name for s in elf.sections if s.flags & 1 and s.flags & 2 and s.size], "variables outside the workspace"
+    assert (tmp_path / "leg.o").stat().st_size < 1 << 20
+
+
+@needs_gcc
+@pytest.mark.parametrize("kind", CASES)
+def test_valgrind_finds_no_error(kind: str, tmp_path: Path) -> None:
+    """Check a build for processors without AVX-512, which valgrind does not know."""
+    if not shutil.which("valgrind") or not host().triple.startswith("x86_64"):
+        pytest.skip("needs valgrind, on x86-64")
+    case = CASES[kind]()
+    fw.export(case.controller, tmp_path, name="leg", target="x86-64-v3")
+    command = ["valgrind", "--error-exitcode=9", "--leak-check=full", str(built(tmp_path, "leg", "gcc", "-g"))]
+    done = subprocess.run(command, input=records(case.inputs), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"in use at exit: 0 bytes" in done.stderr
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_aarch64_gives_the_bits_of_this_processor(kind: str, tmp_path: Path) -> None:
+    case = CASES[kind]()
+    if not host().fma:
+        pytest.skip("needs a processor with fma")
+    fw.export(case.controller, tmp_path, name="leg", target="cortex-a76")
+    check(case, emulated(tmp_path, "leg"))
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_the_same_code_runs_in_python(kind: str) -> None:
+    case = CASES[kind]()
+    alone = fw.Standalone(case.controller)
+    for _ in range(2):
+        for given, expected in zip(case.inputs, case.results, strict=True):
+            for into, x in zip(alone.inputs, given.values(), strict=True):
+                into[...] = x
+            status = alone.tick()
+            assert status in alone.words
+            if status == 0 or not case.status:
+                for a, b in zip(alone.outputs, expected, strict=True):
+                    if b is not None:
+                        np.testing.assert_array_equal(a.reshape(-1), np.reshape(b, -1))
+        alone.reset()
+
+
+def test_inputs_are_checked() -> None:
+    alone = fw.Standalone(inverse_kinematics().controller)
+    with pytest.raises(ValueError, match="no input 'p'"):
+        alone(p=1.0)
+    with pytest.raises(ValueError, match="q must have shape"):
+        alone(q=np.zeros(3))
+    assert alone(q=np.full(8, np.nan)).status == -2
+    assert alone(q=np.zeros(8), dt=0.0).status == -2
+    alone.reset()
+    assert alone(speed=np.full(8, np.inf)).status == 0
+    with pytest.raises(TypeError, match="takes a controller"):
+        fw.Standalone(fw.load(fw.example("panda")))  # type: ignore[arg-type]
+
+
+def test_what_cannot_leave_says_so(tmp_path: Path) -> None:
+    robot = fw.load(fw.example("panda"))
+    ocp = fw.OptimalControl(robot, dt=(0.005, 0.02), knots=5, integrator="rk4")
+    ocp.add(fw.FrameTask(HAND, name="tool"), weight=1.0)
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.add(fw.Duration())
+    mpc = fw.Controller(ocp, frequency=50, targets={"tool": np.eye(4)})
+    with pytest.raises(NotImplementedError, match="free steps"):
+        fw.export(mpc, tmp_path)
+    with pytest.raises(NotImplementedError, match="machine code"):
+        fw.export(inverse_kinematics().controller, tmp_path, files="source")
+    with pytest.raises(ValueError, match="double precision"):
+        fw.export(inverse_kinematics().controller, tmp_path, precision="float")
