@@ -176,8 +176,8 @@ def test_friction_of_a_box_that_is_pushed() -> None:
     true.vary(friction=0.55)
     q, _ = true.rollout(true.q[None], true.v[None], tau=tau[None])
     y = q[0, :-1].copy()
-    y[:, :3] = noisy(y[:, :3], 3, 1e-4)
-    log = Log(time, {"free": Channel(y, noise=1e-4)}, tau=tau)
+    y = noisy(y, 3, 1e-4)
+    log = Log(time, {"free": y}, tau=tau)
     found = fit(fw.Simulation(robot, contact="rigid"), log, [Parameter("friction", initial=0.4)], window=0.2)
     assert found.converged
     assert abs(found.values[0] - 0.55) < max(3.5 * found.deviations[0], 1e-3)

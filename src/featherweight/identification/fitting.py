@@ -461,24 +461,20 @@ def _robust_factors(
 
 
 def _correlated_samples(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) -> float:
-    """Return the greatest sum over all lags of the autocorrelation of a component's residuals, at least 1.
-
-    Components whose residuals are much smaller than their given noise are left out.
-    """
+    """Return the greatest sum over all lags of the autocovariance of a component's residuals, relative to noise², at least 1."""
     greatest = 1.0
     for name, r in point.residuals.items():
         there = problem.shooting.measured(name, point.places[name])
-        square = (r * r).sum(axis=(0, 1))
-        going = square > (SMALL_RESIDUALS * noise[name]) ** 2 * there.sum(axis=(0, 1))
-        total = np.ones(r.shape[-1])
+        u = r / noise[name]
+        variance = (u * u).sum(axis=(0, 1)) / np.maximum(there.sum(axis=(0, 1)), 1)
+        total, going = variance.copy(), variance > 0.0
         for lag in range(1, r.shape[1] // 2):
             pairs = np.maximum((there[:, lag:] & there[:, :-lag]).sum(axis=(0, 1)), 1)
-            mean = np.where(going, square, 1.0) / np.maximum(there.sum(axis=(0, 1)), 1)
-            rho = (r[:, lag:] * r[:, :-lag]).sum(axis=(0, 1)) / (pairs * mean)
-            going = going & (rho > 2.0 / np.sqrt(pairs))
+            covariance = (u[:, lag:] * u[:, :-lag]).sum(axis=(0, 1)) / pairs
+            going = going & (covariance > 2.0 * variance / np.sqrt(pairs))
             if not going.any():
                 break
-            total += 2.0 * np.where(going, rho, 0.0)
+            total += 2.0 * np.where(going, covariance, 0.0)
         greatest = max(greatest, float(total.max()))
     return greatest
 
