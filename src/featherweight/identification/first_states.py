@@ -11,9 +11,10 @@ from ..model.types import JointType
 from ..robot.robot import Robot
 from ..simulation.simulation import Simulation
 from .logs import POSITIONS, VELOCITIES, CheckedLog, Samples, Source, Windows
-from .shooting import Starts, difference_of_joint
+from .motion_slopes import difference_of_joint
+from .shooting import Starts
 
-NEAR = 9  # measurements to which a parabola is fitted
+NEAR, REACH = 9, 0.015  # least number of measurements to which a parabola is fitted, and the time [s] on both sides
 LEAST = 4  # fewer give a mean, and no velocity
 
 
@@ -79,14 +80,16 @@ def _measured(
 
 def _near(samples: Samples, columns: slice, at: float) -> tuple[Vector, Array]:
     """Return times (n,) and values (n, k) of the complete measurements that are nearest to a time."""
-    middle, reach = int(np.searchsorted(samples.time, at)), NEAR
+    begin, middle, end = np.searchsorted(samples.time, (at - REACH, at, at + REACH)).tolist()
+    near = max(NEAR, end - begin)
+    reach = near
     while True:
         rows = np.arange(max(middle - reach, 0), min(middle + reach, len(samples.time)))
         rows = rows[np.isfinite(samples.values[rows, columns]).all(axis=1)]
-        if len(rows) >= NEAR or reach >= len(samples.time):
+        if len(rows) >= near or reach >= len(samples.time):
             break
         reach *= 4
-    rows = rows[np.argsort(np.abs(samples.time[rows] - at), kind="stable")[:NEAR]]
+    rows = rows[np.argsort(np.abs(samples.time[rows] - at), kind="stable")[:near]]
     return samples.time[rows], samples.values[rows, columns]
 
 
@@ -96,6 +99,10 @@ def _smooth_position(kind: JointType, samples: Samples, columns: slice, at: floa
     if not len(times):
         return None
     reference = values[0]
+    if kind.nq > kind.nv:  # measured numbers of a turn may have any length
+        turn = slice(2, None) if kind is JointType.PLANAR else slice(kind.nq - 4, None)
+        reference = reference.copy()
+        reference[turn] /= np.linalg.norm(reference[turn])
     apart = difference_of_joint(kind, np.broadcast_to(reference, values.shape), values)
     fitted = _parabola(times, apart, at)
     if fitted is None:

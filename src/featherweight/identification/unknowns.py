@@ -90,6 +90,7 @@ class Unknown(NamedTuple):
     deviation: float  # of the prior; infinite without one
     scale: float  # magnitude of errors that matter
     moves: bool  # whether the motion depends on it
+    kind: str
 
 
 class Inertial(NamedTuple):
@@ -199,7 +200,7 @@ class Unknowns:
         if x.prior is not None and not np.isfinite(deviation):
             raise ValueError(f"fit: the prior of {name} needs a deviation")
         scale = max(abs(initial), abs(own), TYPICAL.get(kind, 0.0)) if kind != MASS else max(abs(initial), abs(own), 1e-2)
-        self.list.append(Unknown(name, unit, initial, lower, upper, prior, deviation, scale, kind not in MEASURED))
+        self.list.append(Unknown(name, unit, initial, lower, upper, prior, deviation, scale, kind not in MEASURED, kind))
         return len(self.list) - 1
 
     def _unit(self, kind: str, name: str) -> str:
@@ -310,9 +311,20 @@ class Unknowns:
         return found
 
     @property
-    def act_as_forces(self) -> bool:
-        """Return whether all unknowns change the motion as joint forces do (`force_slopes`)."""
-        return not (self._gains or self._friction >= 0 or STIFFNESS in self._rows)
+    def as_forces(self) -> Array:
+        """Whether each unknown (p,) changes the motion as joint forces do (`force_slopes`). With loops, none counts."""
+        by_kind = [u.moves and u.kind not in (GAIN, FRICTION, STIFFNESS) and not self._robot.closed for u in self.list]
+        return np.array(by_kind)
+
+    @property
+    def rub(self) -> bool:
+        """Whether dry friction is unknown."""
+        return DRY in self._rows
+
+    @property
+    def inertial(self) -> Integers:
+        """The numbers of the unknowns on which inertial parameters depend."""
+        return np.flatnonzero([u.kind in (*OF_BODIES, PAYLOAD) for u in self.list])
 
     def inertial_slopes(self, x: Vector) -> Matrix:
         """Return the derivatives (10 nbodies, p) of inertial parameters at values (p,)."""
