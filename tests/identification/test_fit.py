@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import featherweight as fw
 from featherweight.identification import Channel, Log, LogFit, Parameter, fit
+from featherweight.identification.first_states import first_states
 from featherweight.identification.logs import checked_log, source_of, windows_of
 from featherweight.identification.shooting import Shooting, Starts
 from featherweight.identification.unknowns import Unknowns
@@ -165,8 +166,12 @@ pos="0 0 0.03"><freejoint name="free"/><geom type="box" size="0.15 0.1 0.03" mas
 </worldbody></mujoco>"""
 
 
-def test_friction_of_a_box_that_is_pushed() -> None:
-    """A force pushes a box across the floor; poses of the box determine the friction of the contacts."""
+@pytest.mark.parametrize("turns", [False, True])
+def test_friction_of_a_box_that_is_pushed(turns: bool) -> None:
+    """A force pushes a box across the floor; poses of the box determine the friction of the contacts.
+
+    Without noise of turns, their residuals are errors of the model much smaller than the noise that the log gives.
+    """
     seconds, step = 1.6, 2e-3
     time = np.arange(round(seconds / step)) * step
     tau = np.zeros((len(time), 6))
@@ -175,13 +180,28 @@ def test_friction_of_a_box_that_is_pushed() -> None:
     robot = fw.load(BOX.format(friction=0.4))
     true.vary(friction=0.55)
     q, _ = true.rollout(true.q[None], true.v[None], tau=tau[None])
-    y = q[0, :-1].copy()
-    y = noisy(y, 3, 1e-4)
-    log = Log(time, {"free": y}, tau=tau)
+    y = noisy(q[0, :-1], 3, 1e-4)
+    if not turns:
+        y[:, 3:] = q[0, :-1, 3:]
+    log = Log(time, {"free": y if turns else Channel(y, noise=1e-4)}, tau=tau)
     found = fit(fw.Simulation(robot, contact="rigid"), log, [Parameter("friction", initial=0.4)], window=0.2)
     assert found.converged
     assert abs(found.values[0] - 0.55) < max(3.5 * found.deviations[0], 1e-3)
     assert found.deviations[0] < 1e-3
+
+
+@pytest.mark.parametrize("kind", [fw.JointType.FLOATING, fw.JointType.SPHERICAL, fw.JointType.PLANAR])
+def test_states_from_noisy_turns_are_valid(kind: fw.JointType) -> None:
+    """Starts of windows have unit quaternions, cosines and sines, although noise changes the length of measured ones."""
+    robot = fw.build(fw.generators.random_tree(2, rng=4, joint_types=(kind.value,)))
+    sim, time = fw.Simulation(robot, dt=STEP, shapes=False), np.arange(30) * STEP
+    for q, some in ((robot.neutral(), slice(None)), (robot.random_configuration(rng=1), slice(None, None, 10))):
+        log = Log(time[some], {"q": noisy(np.tile(q, (30, 1)), 2, 0.05)[some]})
+        sources = {"q": source_of(sim, "q")}
+        read = [checked_log(sim, log, sources)]
+        starts = first_states(sim, read, sources, windows_of(read, 10), {}, {})
+        sim.reset(*starts)  # raises for others
+        assert np.abs(robot.difference(q, starts.q)).max() < 0.3
 
 
 def test_a_four_bar_linkage() -> None:

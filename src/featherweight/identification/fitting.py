@@ -35,7 +35,6 @@ from .unknowns import WEAK, Parameter, Unknowns
 
 LAWS = SQUARES, HUBER, STUDENT = "squares", "huber", "student"
 ERRORS = ROBUST, NOISE = "robust", "noise"
-SMALL_RESIDUALS = 0.1  # relative to the noise
 FEW_WINDOWS = 10  # from which on their variation tells errors
 CORNER = 1.345  # residuals beyond so many deviations count linearly in Huber's law (95 % efficient for normal noise)
 FREEDOM = 4.0  # of Student's distribution
@@ -526,15 +525,17 @@ def _undetermined(unknowns: Unknowns, N: Any, prior: Prior, x: Vector) -> tuple[
 
 
 def _correlation(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) -> float:
-    """Return the greatest correlation of consecutive residuals of a component."""
+    """Return the greatest correlation of consecutive residuals of a component.
+
+    Residuals that are smaller than the noise that the log gives count relative to this noise.
+    """
     found = [0.0]
     for name, r in point.residuals.items():
         there = problem.shooting.measured(name, point.places[name])
         both = there[:, 1:] & there[:, :-1]
         product = (r[:, 1:] * r[:, :-1] * both).sum(axis=(0, 1))
         size = np.sqrt((r[:, 1:] ** 2 * both).sum(axis=(0, 1)) * (r[:, :-1] ** 2 * both).sum(axis=(0, 1)))
-        large = (r * r).sum(axis=(0, 1)) > (SMALL_RESIDUALS * noise[name]) ** 2 * there.sum(axis=(0, 1))
-        found += (product / np.where(large & (size > 0.0), size, math.inf)).tolist()
+        found += (product / np.maximum(size, noise[name] ** 2 * np.maximum(both.sum(axis=(0, 1)), 1))).tolist()
     return float(max(found))
 
 

@@ -192,7 +192,8 @@ def difference_of_joint(kind: JointType, predicted: Array, measured: Array) -> A
     if kind.nq == 1:
         return measured - predicted
     if kind is JointType.PLANAR:
-        turn = measured[..., 3] * predicted[..., 2] - measured[..., 2] * predicted[..., 3]
+        (a, b), (c, d) = (np.moveaxis(x[..., 2:], -1, 0) for x in (predicted, measured))
+        turn = np.arctan2(a * d - b * c, a * c + b * d)
         apart = measured[..., :2] - predicted[..., :2]
         return np.concatenate([apart, turn[..., None]], axis=-1)
     vector = _turned(predicted[..., -4:], measured[..., -4:])
