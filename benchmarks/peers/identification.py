@@ -6,8 +6,8 @@ The robot is a Panda with locked fingers. MuJoCo makes the logs with other param
 "implicitfast". The fitted model, with steps of 1 ms and "Euler", is not exact. Encoders have noise of 1e-4 rad at 1 kHz.
 Both fits have the same windows, unknown starts of the windows, parameters and initial values. The peer perturbs all starts and
 all parameters with `mujoco.rollout` on threads, and `scipy.optimize.least_squares` takes the sparse Jacobian. The peer has a
-shorter log, which featherweight fits as well, because it takes minutes. Times are wall times and processor times of this process.
-The error on a log that was not used is that of positions 0.25 s after exact states.
+shorter log, which featherweight fits as well, because it takes minutes. Times are wall times and processor times of this
+process. The error on a log that was not used is that of positions 0.25 s after exact states.
 """
 
 from __future__ import annotations

@@ -460,7 +460,7 @@ def _robust_factors(
 
 
 def _correlated_samples(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) -> float:
-    """Return the greatest sum over all lags of the autocovariance of a component's residuals, relative to noise², at least 1."""
+    """Return the greatest sum over all lags of a component's autocovariance, relative to noise², at least 1."""
     greatest = 1.0
     for name, r in point.residuals.items():
         there = problem.shooting.measured(name, point.places[name])
@@ -542,6 +542,7 @@ def _correlation(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) 
 def _motions(problem: _Problem, point: _Point) -> tuple[FittedMotion, ...]:
     """Return the fitted motions of all logs."""
     shooting, windows, motions = problem.shooting, problem.shooting.windows, []
+    measured = {name: shooting.measured(name, at) for name, at in point.places.items()}
     for i, log in enumerate(shooting.logs):
         q, v = (np.empty((log.steps + 1, x.shape[-1])) for x in (point.motion.q, point.motion.v))
         residuals = {
@@ -554,7 +555,7 @@ def _motions(problem: _Problem, point: _Point) -> tuple[FittedMotion, ...]:
             for name in log.samples:
                 at = point.places[name]
                 own = at.there[w]
-                r = np.where(shooting.measured(name, at)[w], point.residuals[name][w], np.nan)
+                r = np.where(measured[name][w], point.residuals[name][w], np.nan)
                 residuals[name][at.number[w, own]] = r[own]
         time: Vector = log.start + np.arange(log.steps + 1) * np.float64(shooting.step)
         motions.append(FittedMotion(time, q, v, residuals))

@@ -206,9 +206,13 @@ class Shooting:
 
     def chunks(self, rows: int) -> list[slice]:
         """Return slices of the windows whose motions fit into memory, of equal length except the last."""
-        count = max(1, min(len(self.windows), MOST_STATES // (rows * (self.windows.steps + 1))))
-        count = -(-len(self.windows) // -(-len(self.windows) // count))
-        return [slice(i, min(i + count, len(self.windows))) for i in range(0, len(self.windows), count)]
+        return self._parts(MOST_STATES // (rows * (self.windows.steps + 1)))
+
+    def _parts(self, most: int) -> list[slice]:
+        """Return slices of at most so many windows, of equal length except the last."""
+        windows = len(self.windows)
+        count = -(-windows // -(-windows // max(1, min(windows, most))))
+        return [slice(i, min(i + count, windows)) for i in range(0, windows, count)]
 
     def grams(
         self, x: Vector, starts: Starts, motion: Motion, places: Mapping[str, Placed], weights: Weights | None = None
@@ -257,13 +261,12 @@ class Shooting:
         """Return the sums of `grams`, with the derivatives of steps (`motion_slopes`)."""
         sums: dict[str, list[Array]] = {name: [] for name in self.sources}
         counts: dict[str, list[Array]] = {name: [] for name in self.sources}
-        most = max(1, MOST_SLOPES // ((self.windows.steps + 1) * 2 * self.robot.nv * self.columns))
-        for i in range(0, len(self.windows), most):
-            which = slice(i, min(i + most, len(self.windows)))
+        for which in self._parts(MOST_SLOPES // ((self.windows.steps + 1) * 2 * self.robot.nv * self.columns)):
             own = Motion(*(a[which, None] for a in motion))
             S = self._slopes_of_motion(which, x, own)
             for name, source in self.sources.items():
-                at = Placed(*(a[which] for a in places[name]))
+                longest = int(places[name].there[which].sum(axis=1).max())
+                at = Placed(*(a[which, : max(1, longest)] for a in places[name]))
                 r = self.residuals(name, at, own, x[None], np.zeros(1))[:, 0]
                 if source.kind == VELOCITIES:
                     slopes = S[:, :, self.robot.nv :]
