@@ -4,10 +4,10 @@
 
 The robot is a Panda with locked fingers. MuJoCo makes the logs with other parameters, a step of 0.25 ms and the integrator
 "implicitfast". The fitted model, with steps of 1 ms and "Euler", is not exact. Encoders have noise of 1e-4 rad at 1 kHz.
-The peer is the same fit (windows, starts, optimizer, stopping rules) with other motions: `mujoco.rollout` simulates all windows on
-all threads, and the derivatives are forward differences by the starts of windows and by the parameters. It has a shorter log,
-which featherweight fits as well, because it takes minutes. Times are wall times and processor times of this process. The error on
-a log that was not used is that of positions 0.25 s after exact states.
+The peer is the same fit (windows, starts, optimizer, stopping rules) with other motions: `mujoco.rollout` simulates all windows
+on all threads, and the derivatives are forward differences by the starts of windows and by the parameters. It has a shorter
+log, which featherweight fits as well, because it takes minutes. Times are wall times and processor times of this process. The
+error on a log that was not used is that of positions 0.25 s after exact states.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python benchmarks/peers/identification_go1.py [--seconds 10] [--window 0.1] [--step 0.002]
 
-MuJoCo makes the log with other parameters, a step of 0.5 ms and the integrator "implicitfast". The fitted model, with a longer step
-and "Euler", is not exact: feet touch and leave the floor, and slip. Encoders have noise of 1 mrad, and base poses noise of 1 mm and
-1 mrad, at 250 Hz; all measurements are 6 ms old. The error on a log that was not used is that of joint angles, and of the
-position of the base, one window after exact states.
+MuJoCo makes the log with other parameters, a step of 0.5 ms and the integrator "implicitfast". The fitted model, with a longer
+step and "Euler", is not exact: feet touch and leave the floor, and slip. Encoders have noise of 1 mrad, and base poses noise of
+1 mm and 1 mrad, at 250 Hz; all measurements are 6 ms old. The error on a log that was not used is that of joint angles, and of
+the position of the base, one window after exact states.
 """
 
 from __future__ import annotations
@@ -131,7 +131,6 @@ def main() -> None:
             Parameter("friction"), Parameter("mass", trunk), Parameter("center", trunk), Parameter("gain"),
             Parameter("damping"), Parameter("dry_friction"), Parameter("delay"),
         ]  # fmt: skip
-    
 
         def fitted() -> list[str]:
             wall, work = perf_counter(), process_time()

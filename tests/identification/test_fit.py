@@ -14,7 +14,7 @@ from featherweight.identification import Channel, Log, LogFit, Parameter, fit
 from featherweight.identification.first_states import first_states
 from featherweight.identification.logs import checked_log, source_of, windows_of
 from featherweight.identification.shooting import Shooting, Starts
-from featherweight.identification.unknowns import Unknowns
+from featherweight.identification.unknowns import INPUTS, Unknowns
 
 Floats = NDArray[np.float64]
 STEP = 5e-3
@@ -116,6 +116,19 @@ def test_offsets_and_a_delay() -> None:
     found = fit(sim, log, ["damping", "armature", "offset", "delay"])
     assert_within(found, {"shoulder.damping": 0.2, "elbow.armature": 0.03, "shoulder.offset": 0.03, "elbow.offset": -0.02})
     assert_within(found, {"q.delay": late})
+
+
+def test_a_latency_of_drives() -> None:
+    """A servo follows its controls 12.3 ms late: two steps and a part of one, in which both controls act."""
+    time, control, _, q, _ = moved_by_a_servo(4.0, 0.0123)
+    sim = fw.Simulation(fw.load(SERVO.format(k=2.0, d=0.05)), shapes=False)
+    kinds: list[Parameter | str] = [Parameter("gain", initial=0.8), Parameter("latency", "control")]
+    found = fit(sim, Log(time, {"q": noisy(q, 2)}, control=control), kinds)
+    assert found.converged
+    assert_within(found, {"s.gain": 1.0, "control.latency": 0.0123})
+    assert found.deviations[1] < 5e-4
+    with pytest.raises(ValueError, match=r"no part 'controls'"):
+        fit(sim, Log(time, {"q": q}, control=control), [Parameter("latency", "controls")])
 
 
 def test_parameters_without_effect_are_named() -> None:
@@ -244,12 +257,18 @@ name="b" type="ball" damping="{d}"/><geom type="capsule" fromto="0 0 0 .1 0 -.4"
 </worldbody><actuator><position name="s" joint="a" kp="20" kv="1"/></actuator></mujoco>"""
 
 
-def moved_by_a_servo(seconds: float) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Return time, controls, forces, and states of the robot above with a stiffness of 2 and a damping of 0.05."""
+def moved_by_a_servo(seconds: float, late: float = 0.0) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Return time, controls, forces, and states of the robot above with a stiffness of 2 and a damping of 0.05.
+
+    The drive follows controls `late` seconds later; then there are no forces.
+    """
     time: Floats = np.arange(round(seconds / STEP)) * np.float64(STEP)
     control, tau = np.sin(9.0 * time)[:, None], 0.2 * np.sin(np.outer(time, [0.0, 5.0, 7.0, 9.0]))
     true = fw.Simulation(fw.load(SERVO.format(k=2.0, d=0.05)), shapes=False)
-    q, v = true.rollout(true.q[None], true.v[None], tau=tau[None], control=control[None])
+    whole, part = divmod(late / STEP, 1.0)
+    first, second = (control[np.maximum(np.arange(len(time)) - int(whole) - k, 0)] for k in (0, 1))
+    acting = (1.0 - part) * first + part * second
+    q, v = true.rollout(true.q[None], true.v[None], tau=(tau if late == 0.0 else 0.0 * tau)[None], control=acting[None])
     return time, control, tau, q[0, :-1], v[0, :-1]
 
 
@@ -260,7 +279,8 @@ def test_derivatives_of_motions_are_those_of_differences() -> None:
     log = Log(time, {"q": q, "v": v}, tau=tau, control=control)
     sources = {name: source_of(sim, name) for name in log.measured}
     kinds: list[Parameter | str] = [
-        "gain", Parameter("stiffness", "a"), "damping", Parameter("inertia", "b"), "armature", Parameter("mass", "a")
+        "gain", Parameter("stiffness", "a"), "damping", Parameter("inertia", "b"), "armature", Parameter("mass", "a"),
+        Parameter("latency", INPUTS, shared=True, initial=0.3 * STEP),
     ]  # fmt: skip
     unknowns = Unknowns(sim, kinds, list(sources))
     shooting = Shooting(unknowns, [checked_log(sim, log, sources)], sources, windows_of([checked_log(sim, log, sources)], 33))

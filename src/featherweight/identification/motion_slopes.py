@@ -11,7 +11,7 @@ regressor Y and the acceleration a of the step (Atkeson, An and Hollerbach 1986)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..robot.robot import Robot
 from ..simulation.simulation import Simulation
-from .unknowns import Unknowns
+from .unknowns import OF_INPUTS, Unknowns
 
 DIFFERENCE = 1e-5  # of unknowns, relative to their scale
 AXES = {JointType.FLOATING: 3, JointType.PLANAR: 2}  # numbers of linear velocities
@@ -38,12 +38,14 @@ class StepSlopes(NamedTuple):
 
 def step_slopes(
     sim: Simulation, unknowns: Unknowns, x: Vector, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix],
-    inputs: Mapping[str, Any],
+    inputs_of: Callable[[Vector], Mapping[str, Any]],
 ) -> StepSlopes:  # fmt: skip
-    """Return the derivatives of steps from states before, q (n, nq) and v (n, nv), to those after, with inputs (n, ...).
+    """Return the derivatives of steps from states before, q (n, nq) and v (n, nv), to those after.
 
-    `sim` has n robots with unknowns x. Its state changes. Raises SimulationError if a step fails.
+    `sim` has n robots with unknowns x, `inputs_of` returns their inputs (n, ...) at unknowns. The state of `sim` changes.
+    Raises SimulationError if a step fails.
     """
+    inputs = inputs_of(x)
     n, nv = before[1].shape
     sim.reset(*before)
     found = sim.derivatives(**inputs)
@@ -58,7 +60,7 @@ def step_slopes(
         other[k] += small
         sim.vary(**{name: np.tile(y, (n, *[1] * (y.ndim - 1))) for name, y in unknowns.arguments(other[None]).items()})
         sim.reset(*before)
-        sim.step(**_driven(inputs, unknowns, k, x, other))
+        sim.step(**(inputs_of(other) if unknowns.list[k].kind in OF_INPUTS else inputs))
         D[:, :nv, k] = sim.robot.difference(after[0], np.atleast_2d(sim.q)) / small
         D[:, nv:, k] = (np.atleast_2d(sim.v) - after[1]) / small
     return StepSlopes(found.A, D)
@@ -84,16 +86,6 @@ def _force_slopes(
     for velocity, k in unknowns.drives:
         F[:, velocity, k] = inputs["tau"][:, velocity] / x[k] if "tau" in inputs else 0.0
     return F
-
-
-def _driven(inputs: Mapping[str, Any], unknowns: Unknowns, k: int, x: Vector, other: Vector) -> dict[str, Any]:
-    """Return the inputs of unknowns `other`, from those of unknowns x, which differ in unknown k."""
-    changed = dict(inputs)
-    for velocity, drive in unknowns.drives:
-        if drive == k and "tau" in inputs:
-            changed["tau"] = changed["tau"].copy()
-            changed["tau"][:, velocity] *= other[k] / x[k]
-    return changed
 
 
 def velocity_of_step(robot: Robot, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix], h: float) -> Matrix:

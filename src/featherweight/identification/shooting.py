@@ -23,7 +23,7 @@ from ..simulation.simulation import Simulation
 from ..simulation.step_failures import SimulationError
 from .logs import POSITIONS, VELOCITIES, CheckedLog, Placed, Source, Windows, placed, window_inputs
 from .motion_slopes import difference_of_joint, motion_slopes, position_slopes, step_slopes
-from .unknowns import Unknowns
+from .unknowns import INPUTS, Unknowns
 
 DIFFERENCE = 1e-5  # step of differences, relative to the scale of an unknown; [rad, m] of positions at the start
 OF_SPEEDS = 10.0  # of velocities at the start, relative to those of positions [1/s]
@@ -105,17 +105,22 @@ class Shooting:
 
     def _inputs(self, which: slice, X: Matrix, rows: int) -> dict[str, Array]:
         """Return the inputs (W * rows, steps, .) of some windows, for unknowns X (rows, p)."""
-        inputs: dict[str, Array] = {}
-        tau: Any = window_inputs(self.windows, which, [x.tau for x in self.logs])
-        if tau is not None:
-            tau = np.repeat(tau, rows, axis=0).reshape(len(tau), rows, self.windows.steps, -1)
-            for velocity, k in self.unknowns.drives:
-                tau[..., velocity] *= X[:, k, None]
-            inputs["tau"] = tau.reshape(-1, self.windows.steps, tau.shape[-1])
-        control = window_inputs(self.windows, which, [x.control for x in self.logs])
-        if control is not None:
-            inputs["control"] = np.repeat(control, rows, axis=0)
-        return inputs
+        inputs = {name: u for name in INPUTS if (u := self._late_inputs(name, which, X, rows)) is not None}
+        for velocity, k in self.unknowns.drives if "tau" in inputs else ():
+            inputs["tau"][..., velocity] *= X[:, k, None]
+        return {name: u.reshape(-1, self.windows.steps, u.shape[-1]) for name, u in inputs.items()}
+
+    def _late_inputs(self, name: str, which: slice, X: Matrix, rows: int) -> Array | None:
+        """Return the inputs (W, rows, steps, .) of one kind with their latency; None if there are none."""
+        given: list[Matrix | None] = [getattr(log, name) for log in self.logs]
+        if all(x is None for x in given):
+            return None
+        k = self.unknowns.latencies.get(name, -1)
+        late = X[:, k] / self.step if k >= 0 else np.zeros(len(X))
+        values, place = np.unique(late, return_inverse=True)
+        made: Any = [window_inputs(self.windows, which, given, x) for x in values.tolist()]
+        made = np.stack(made, axis=1)
+        return np.asarray(made[:, place] if len(values) > 1 else np.repeat(made, rows, axis=1))
 
     def _fleet(self, robots: int, X: Matrix) -> Simulation:
         """Return a simulation of so many robots, those with the unknowns X (rows, p) one after the other."""
@@ -297,7 +302,10 @@ class Shooting:
     def _slopes_of_motion(self, which: slice, x: Vector, motion: Motion) -> Array:
         """Return slopes (W, steps + 1, 2 nv, m) of the states of some windows. The last column is zero."""
         many, steps = which.stop - which.start, self.windows.steps
-        inputs = {name: u.reshape(many * steps, -1) for name, u in self._inputs(which, x[None], 1).items()}
+
+        def inputs(x: Vector) -> dict[str, Array]:
+            return {name: u.reshape(many * steps, -1) for name, u in self._inputs(which, x[None], 1).items()}
+
         before, after = (
             (motion.q[:, 0, part].reshape(many * steps, -1), motion.v[:, 0, part].reshape(many * steps, -1))
             for part in (slice(0, steps), slice(1, None))
