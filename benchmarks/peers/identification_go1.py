@@ -1,6 +1,6 @@
 """Fit of friction, inertias, drives and a delay of a Go1 that trots, to a log of encoders and base poses.
 
-    python benchmarks/peers/identification_go1.py [--seconds 10] [--window 0.1] [--step 0.002]
+    python benchmarks/peers/identification_go1.py [--seconds 5] [--window 0.1] [--step 0.001]
 
 MuJoCo makes the log with other parameters, a step of 0.5 ms and the integrator "implicitfast". The fitted model, with a longer
 step and "Euler", is not exact: feet touch and leave the floor, and slip. Encoders have noise of 1 mrad, and base poses noise of
@@ -113,9 +113,9 @@ def held_out_errors(sim: fw.Simulation, log: Recorded, window: float) -> tuple[f
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=10.0, help="length of the log [s]")
+    parser.add_argument("--seconds", type=float, default=5.0, help="length of the log [s]")
     parser.add_argument("--window", type=float, default=0.1, help="length of windows [s]")
-    parser.add_argument("--step", type=float, default=2e-3, help="step of the fitted simulation [s]")
+    parser.add_argument("--step", type=float, default=1e-3, help="step of the fitted simulation [s]")
     parser.add_argument("--law", default="squares", help="of residuals: squares, huber or student")
     given = parser.parse_args()
     warnings.simplefilter("ignore", fw.ModelWarning)
