@@ -1,35 +1,38 @@
 """Fit of 30 parameters of a seven-joint arm to a log of encoders, beside the same fit by differences of MuJoCo's rollout.
 
-    python benchmarks/peers/identification.py [--seconds 60] [--peer-seconds 60] [--window 0.25]
+    python benchmarks/peers/identification.py [--seconds 60] [--peer-seconds 10] [--window 0.25]
 
 The robot is a Panda with locked fingers. MuJoCo makes the logs with other parameters, a step of 0.25 ms and the integrator
 "implicitfast". The fitted model, with steps of 1 ms and "Euler", is not exact. Encoders have noise of 1e-4 rad at 1 kHz.
-Both fits have the same windows, unknown starts of the windows, parameters and initial values. The peer perturbs all starts and
-all parameters with `mujoco.rollout` on threads, and `scipy.optimize.least_squares` takes the sparse Jacobian. Times are wall
-times and processor times of this process. The error on a log that was not used is that of positions 0.25 s after exact states.
+The peer is the same fit (windows, starts, optimizer, stopping rules) with other motions: `mujoco.rollout` simulates all windows
+on all threads, and the derivatives are forward differences by the starts of windows and by the parameters. It has a shorter
+log, which featherweight fits as well, because it takes minutes. Times are wall times and processor times of this process. The
+error on a log that was not used is that of positions 0.25 s after exact states.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import os
 import tempfile
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
+from unittest.mock import patch
 
 import mujoco
 import mujoco.rollout
 import numpy as np
 from measure import machine, markdown
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
-from scipy.sparse import csr_matrix
 
 import featherweight as fw
-from featherweight.identification import Log, Parameter, fit
+from featherweight.identification import Log, Parameter, fit, fitting
+from featherweight.identification.shooting import Motion, Shooting
 
 Floats = NDArray[np.float64]
 STEP, NOISE = 1e-3, 1e-4
@@ -66,6 +69,7 @@ def initial_file(folder: Path) -> Path:
     robot = robot.with_joint(arm, damping=0.5, dry_friction=0.3, armature=0.05, effort=1e3, limits=(-6.0, 6.0))
     path = folder / "panda7.xml"
     robot.save(path)
+    path.write_text(path.read_text().replace("<compiler ", '<compiler fusestatic="true" ', 1))  # links without joints
     return path
 
 
@@ -109,34 +113,19 @@ def recorded(path: Path, seconds: float, seed: int) -> Recorded:
     return found
 
 
-class Peer:
-    """The residuals of all windows and their Jacobian, by MuJoCo's rollouts."""
+class OfMuJoCo(Shooting):
+    """Windows that `mujoco.rollout` simulates on all threads; derivatives are differences of them."""
 
-    def __init__(self, path: Path, log: Recorded, y: Floats, window: float) -> None:
-        self.model, self.L = mujoco_model(path), round(window / STEP)
-        self.W, self.y = len(y) // self.L, y[: len(y) // self.L * self.L]
-        self.tau = log.tau[: len(self.y)].reshape(self.W, self.L, 7)
-        self.data = [mujoco.MjData(self.model) for _ in range(os.cpu_count() or 1)]
-        self.bodies, self.p = bodies_of(self.model), 30
-        self.base = {name: getattr(self.model, f"dof_{name}").copy() for name in TRUE}
-        self.mass = self.model.body_mass[self.bodies].copy()
-        self.calls = 0
-
-    def start(self) -> Floats:
-        """Return the initial unknowns: parameters, and for each window q and v from parabolas."""
-        found = []
-        t = STEP * np.arange(11)
-        for w in range(self.W):
-            first = w * self.L
-            rows = np.arange(max(first - 5, 0), max(first - 5, 0) + 11)
-            c = np.linalg.lstsq(np.vander(t + STEP * (rows[0] - first), 3, increasing=True), self.y[rows], rcond=None)[0]
-            found.append(np.concatenate([c[0], c[1]]))
-        x = np.concatenate([*self.base.values(), self.mass[1:], self.model.body_ipos[self.bodies[6]]])
-        return np.concatenate([x, np.ravel(found)])
+    def __init__(self, *given: Any, model: mujoco.MjModel) -> None:
+        super().__init__(*given)
+        self.by_equations, self.model = False, model
+        self.data = [mujoco.MjData(model) for _ in range(os.cpu_count() or 1)]
+        self.bodies = bodies_of(model)
+        self.mass = model.body_mass[self.bodies].copy()
 
     def changed(self, x: Floats) -> mujoco.MjModel:
-        """Return a model with parameters x (30,)."""
-        model = mujoco_copy(self.model)
+        """Return a model with unknowns x (30,)."""
+        model = copy.copy(self.model)
         for i, name in enumerate(TRUE):
             getattr(model, f"dof_{name}")[:] = x[7 * i : 7 * i + 7]
         for j in range(1, 7):
@@ -146,52 +135,19 @@ class Peer:
         model.body_ipos[self.bodies[6]] = x[27:30]
         return model
 
-    def rolled(self, models: list[mujoco.MjModel], states: Floats, tau: Floats) -> Floats:
-        """Return positions (rows, L, 7) at the steps of windows, of which the first is the start."""
-        full = np.zeros((len(states), mujoco.mj_stateSize(self.model, FULL)))
-        full[:, 1:15] = states
-        out, _ = mujoco.rollout.rollout(models, self.data, full, tau, control_spec=mujoco.mjtState.mjSTATE_QFRC_APPLIED.value)
-        self.calls += len(states) * self.L
-        return np.concatenate([states[:, None, :7], out[:, :-1, 1:8]], axis=1)
-
-    def predictions(self, x: Floats, which: list[int], small: Floats) -> Floats:
-        """Return predictions (len(which), W, L, 7) with unknowns moved by `small`: none (-1), start numbers, parameters."""
-        own = x[30:].reshape(self.W, 14)
-        models, states = list[mujoco.MjModel](), []
-        for k in which:
-            moved, at = x[:30].copy(), own.copy()
-            if 0 <= k < 14:
-                at[:, k] += small[k]
-            elif k >= 14:
-                moved[k - 14] += small[k]
-            models += [self.changed(moved)] * self.W
-            states.append(at)
-        tau = np.tile(self.tau, (len(which), 1, 1))
-        return self.rolled(models, np.concatenate(states), tau).reshape(len(which), self.W, self.L, 7)
-
-    def residuals(self, x: Floats) -> Floats:
-        return ((self.predictions(x, [-1], np.zeros(44))[0] - self.y.reshape(self.W, self.L, 7)) / NOISE).ravel()
-
-    def jacobian(self, x: Floats) -> Any:
-        small = np.concatenate([np.full(7, 1e-5), np.full(7, 1e-4), 1e-5 * np.maximum(np.abs(x[:30]), 0.05)])
-        base = self.predictions(x, [-1], small)[0]
-        columns = [(self.predictions(x, [k], small)[0] - base) / (small[k] * NOISE) for k in range(44)]
-        J = np.stack(columns, axis=-1).reshape(-1, 44)  # (W L 7, 44)
-        rows = np.arange(len(J))
-        window = rows // (self.L * 7)
-        starts = 30 + 14 * window[:, None] + np.arange(14)
-        index = np.concatenate([starts, np.tile(np.arange(30), (len(J), 1))], axis=1)
-        return csr_matrix((J.ravel(), index.ravel(), 44 * np.arange(len(J) + 1)), shape=(len(J), 30 + 14 * self.W))
+    def motion(self, which: Any, X: Floats, q: Floats, v: Floats) -> Motion:
+        windows, rows, steps = *q.shape[:2], self.windows.steps
+        models = [self.changed(x) for x in X] * windows
+        full = np.zeros((windows * rows, mujoco.mj_stateSize(self.model, FULL)))
+        full[:, 1:15] = np.concatenate([q, v], axis=-1).reshape(-1, 14)
+        tau = self._inputs(which, X, rows)["tau"]
+        forces = mujoco.mjtState.mjSTATE_QFRC_APPLIED.value
+        out, _ = mujoco.rollout.rollout(models, self.data, full, tau, control_spec=forces, chunk_size=rows)
+        x = np.concatenate([full[:, None, 1:15], out[:, :, 1:15]], axis=1).reshape(windows, rows, steps + 1, 14)
+        return Motion(x[..., :7], x[..., 7:], x[..., :0], ~np.isfinite(x).all(axis=(2, 3)))
 
 
 FULL = mujoco.mjtState.mjSTATE_FULLPHYSICS
-
-
-def mujoco_copy(model: mujoco.MjModel) -> mujoco.MjModel:
-    """Return a copy of a model."""
-    import copy
-
-    return copy.copy(model)
 
 
 def held_out_error(sim: fw.Simulation, log: Recorded, window: float) -> float:
@@ -204,23 +160,10 @@ def held_out_error(sim: fw.Simulation, log: Recorded, window: float) -> float:
     return float(np.sqrt(np.mean((q[:, -1] - log.q[first + L]) ** 2)))
 
 
-def arguments_of(robot: fw.Robot, x: Floats) -> fw.Robot:
-    """Return the robot with the peer's parameters."""
-    P = robot.inertial_parameters
-    for j in range(1, 7):
-        P[j] *= x[20 + j] / P[j, 0]
-    c, m = P[6, 1:4] / P[6, 0], P[6, 0]
-    for sign, at in ((-1.0, c), (1.0, x[27:30])):
-        S = m * (at @ at * np.eye(3) - np.outer(at, at))
-        P[6, 4:] += sign * np.array([S[0, 0], S[0, 1], S[1, 1], S[0, 2], S[1, 2], S[2, 2]])
-    P[6, 1:4] = m * x[27:30]
-    return robot.with_inertial_parameters(P).with_armature(x[14:21])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0, help="length of the log [s]")
-    parser.add_argument("--peer-seconds", type=float, default=60.0, help="length of the log of the peer [s]; 0 for no peer")
+    parser.add_argument("--peer-seconds", type=float, default=10.0, help="length of the log of the peer [s]; 0 for no peer")
     parser.add_argument("--window", type=float, default=0.25, help="length of windows [s]")
     given = parser.parse_args()
     warnings.simplefilter("ignore", fw.ModelWarning)
@@ -236,67 +179,28 @@ def main() -> None:
             Parameter("center", bodies[6]),
         ]  # fmt: skip
 
-        def fitted(seconds: float) -> tuple[Any, float, float]:
+        def fitted(what: str, seconds: float) -> list[str]:
             n = round(seconds / STEP)
             wall, work = perf_counter(), process_time()
             found = fit(sim, Log(log.time[:n], {"q": y[:n]}, tau=log.tau[:n]), parameters, window=given.window)
-            return found, perf_counter() - wall, process_time() - work
-
-        fitted(2.0)  # compiles
-        found, wall, work = fitted(given.seconds)
-        truth = truth_of(path)
-        rows = [[
-            "featherweight", f"{given.seconds:g}", f"{wall:.1f}", f"{work:.1f}", str(found.iterations),
-            f"{1e3 * held_out_error(sim, other, given.window):.3f}",
-            f"{1e3 * held_out_error(found.simulation, other, given.window):.4f}",
-            f"{np.median(np.abs(found.values / truth - 1.0)) * 100:.2f}",
-        ]]  # fmt: skip
-        print(found)
-        if given.peer_seconds:
-            n = round(given.peer_seconds / STEP)
-            short = Recorded(log.time[:n], log.tau[:n], log.q[:n], log.v[:n])
-            peer = Peer(path, short, y[:n], given.window)
-            wall, work = perf_counter(), process_time()
-            x0 = peer.start()
-            low = np.concatenate([np.full(27, 1e-6), np.full(len(x0) - 27, -np.inf)])
-            scale = np.concatenate([np.maximum(np.abs(x0[:30]), 0.05), np.tile([0.1] * 7 + [1.0] * 7, peer.W)])
-            best = least_squares(
-                peer.residuals, x0, peer.jacobian, bounds=(low, np.inf), x_scale=scale, tr_solver="lsmr", ftol=1e-5, xtol=1e-6
-            )
             wall, work = perf_counter() - wall, process_time() - work
-            fit_of_peer = fw.Simulation(arguments_of(robot, best.x), dt=STEP, q=REST, shapes=False)
-            fit_of_peer.reset(REST[None])
-            fit_of_peer.vary(damping=best.x[None, :7] / 0.5, dry_friction=best.x[None, 7:14] / 0.3)
-            error = held_out_many(fit_of_peer, best.x, other, given.window)
-            rows.append([
-                "mujoco.rollout, scipy", f"{given.peer_seconds:g}", f"{wall:.1f}", f"{work:.1f}", str(best.njev), "",
-                f"{1e3 * error:.4f}", f"{np.median(np.abs(best.x[:30] / truth - 1.0)) * 100:.2f}",
-            ])  # fmt: skip
+            print(f"{what}\n{found}\n", flush=True)
+            return [
+                what, f"{seconds:g}", f"{wall:.1f}", f"{work:.1f}", str(found.iterations),
+                f"{1e3 * held_out_error(sim, other, given.window):.3f}",
+                f"{1e3 * held_out_error(found.simulation, other, given.window):.4f}",
+                f"{np.median(np.abs(found.values / truth - 1.0)) * 100:.2f}",
+            ]  # fmt: skip
+
+        truth = truth_of(path)
+        fitted("compiles", 2.0)
+        rows = [fitted("featherweight", x) for x in dict.fromkeys((given.seconds, given.peer_seconds or given.seconds))]
+        if given.peer_seconds:
+            with patch.object(fitting, "Shooting", partial(OfMuJoCo, model=mujoco_model(path))):
+                rows.append(fitted("differences of mujoco.rollout", given.peer_seconds))
         print(machine())
-        columns = (
-            "fit",
-            "log [s]",
-            "wall [s]",
-            "processors [s]",
-            "Jacobians",
-            "error before [mrad]",
-            "after [mrad]",
-            "median error [%]",
-        )
-        print(markdown(list(columns), rows))
-
-
-def held_out_many(sim: fw.Simulation, x: Floats, log: Recorded, window: float) -> float:
-    """Return `held_out_error` with the peer's damping and friction."""
-    L = round(window / STEP)
-    first = np.arange(0, len(log.q) - L, L)
-    sim.vary()
-    sim.reset(log.q[first], log.v[first])
-    sim.vary(
-        damping=np.tile(x[:7] / 0.5, (len(first), 1)), dry_friction=np.tile(x[7:14] / 0.3, (len(first), 1))
-    )  # fmt: skip
-    q, _ = sim.rollout(log.q[first], log.v[first], tau=np.stack([log.tau[i : i + L] for i in first]))
-    return float(np.sqrt(np.mean((q[:, -1] - log.q[first + L]) ** 2)))
+        columns = "fit", "log [s]", "wall [s]", "processors [s]", "Jacobians", "error before [mrad]", "after [mrad]"
+        print(markdown([*columns, "median error [%]"], rows))
 
 
 def truth_of(path: Path) -> Floats:

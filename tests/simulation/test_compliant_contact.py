@@ -56,6 +56,19 @@ def test_what_slides_and_tumbles_moves_as_in_mujoco(cone: str, softness: dict[st
     assert sim.solver["inexact_steps"] == 0
 
 
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_varied_friction_is_that_of_a_file(cone: str) -> None:
+    """With pyramids, the compliance of contacts depends on friction."""
+    v = np.array([1.0, 0.5, 0.0, 1.0, 2.0, 3.0, -1.0, 0.3, 0.0, 4.0, 5.0, 1.0, 0.0, 0.0])
+    text = SCENE.format(cone=cone, option="", geom='friction="{mu}"', joint="")
+    rough, varied, smooth = (fw.Simulation(fw.load(text.replace("{mu}", mu)), v=v) for mu in ("0.8", "0.8", "0.4"))
+    varied.vary(friction=0.5)
+    for sim in (rough, varied, smooth):
+        sim.run(0.3)
+    np.testing.assert_allclose(varied.q, smooth.q, atol=1e-9)
+    assert np.abs(rough.q - smooth.q).max() > 1e-2
+
+
 def test_sliding_contacts_obey_coulomb() -> None:
     """Check that sliding bodies decelerate by mu g and stay on the ground; in MuJoCo they lift off."""
     text = SCENE.format(cone="elliptic", option="", geom='friction="0.3"', joint="")

@@ -31,11 +31,14 @@ LEAST, MOST = 1e-4, 0.9999  # impedance
 FLAT = 1e-15  # [m, rad] width of the impedance curve below which the impedance is the mean of both ends
 IMMOVABLE = 1e-15  # [1/kg, 1/(kg m²)] least inverse inertia, for example of a point on the axis of a hinge
 BITS = 30  # bits of the fraction of an exponent
-NONE = np.zeros((0, 9))
+NONE = np.zeros((0, 11))
 
 
 class Yielding(NamedTuple):
-    """Parameters of a contact or row: k [1/s²], b [1/s], the impedance curve, inverse inertia [1/kg], and R of friction."""
+    """Parameters of a contact or row: k [1/s²], b [1/s], the impedance curve, inverse inertia [1/kg], and R of friction.
+
+    With pyramids, the last two depend on the friction, which robots may vary; these are those of `own` friction.
+    """
 
     stiffness: float
     damping: float
@@ -46,14 +49,20 @@ class Yielding(NamedTuple):
     power: float
     inverse: float
     friction: float  # R of friction relative to that of the normal
+    own: float  # friction
+    square: float  # of the friction along the first tangent; zero if R does not depend on it
 
 
-def numbers_of(softness: Sequence[Softness], inverse: Vector, friction: Vector, step: float) -> Matrix:
-    """Return the fields of `Yielding` as rows (n, 9).
+def numbers_of(
+    softness: Sequence[Softness], inverse: Vector, friction: Vector, step: float, own: Vector | float = 0.0,
+    square: Vector | float = 0.0,
+) -> Matrix:  # fmt: skip
+    """Return the fields of `Yielding` as rows (n, 11).
 
-    `inverse` and `friction` (n,) are its last two fields; `step` is the time step.
+    `inverse`, `friction`, `own` and `square` (n,) are its last fields; `step` is the time step.
     """
     rows = np.empty((len(softness), len(Yielding._fields)))
+    own, square = (np.broadcast_to(x, len(softness)) for x in (own, square))
     for i, s in enumerate(softness):
         least, greatest = (min(max(x, LEAST), MOST) for x in s.solimp[:2])
         x, y = s.solref
@@ -65,7 +74,8 @@ def numbers_of(softness: Sequence[Softness], inverse: Vector, friction: Vector, 
         if s.solimp[2] <= FLAT:
             least = greatest = 0.5 * (least + greatest)
         width, midpoint, power = max(s.solimp[2], FLAT), min(max(s.solimp[3], LEAST), MOST), max(s.solimp[4], 1.0)
-        rows[i] = Yielding(k, b, least, greatest, width, midpoint, power, max(float(inverse[i]), IMMOVABLE), float(friction[i]))
+        weights = max(float(inverse[i]), IMMOVABLE), float(friction[i]), float(own[i]), float(square[i])
+        rows[i] = Yielding(k, b, least, greatest, width, midpoint, power, *weights)
     return rows
 
 
@@ -83,7 +93,19 @@ def weights_of_cones(
 
 def yielding_of(rows: Matrix, i: int) -> Yielding:
     """Return the numbers of a row."""
-    return Yielding(rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3], rows[i, 4], rows[i, 5], rows[i, 6], rows[i, 7], rows[i, 8])
+    return Yielding(
+        rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3], rows[i, 4], rows[i, 5], rows[i, 6], rows[i, 7], rows[i, 8], rows[i, 9],
+        rows[i, 10],
+    )  # fmt: skip
+
+
+def with_friction(y: Yielding, mu: float) -> Yielding:
+    """Return the numbers of a contact for another friction: those of `weights_of_cones`."""
+    if y.square == 0.0 or mu == y.own or mu == 0.0:
+        return y
+    square = y.square * (mu / y.own) * (mu / y.own)
+    inverse = y.inverse * square * (1.0 + square) / (y.square * (1.0 + y.square))
+    return y._replace(inverse=inverse, friction=y.friction * y.square / square)
 
 
 def impedance(y: Yielding, gap: float) -> float:

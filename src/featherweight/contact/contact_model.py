@@ -29,8 +29,8 @@ class ContactModel(NamedTuple):
     branch: Shared[Integers]  # (bodies,) last branch that moves each body, see `branches`
     joint_branch: Shared[Integers]  # (joints with limits or friction,) the same for joints
     nv: int  # degrees of freedom, an upper bound of the rank of G
-    yielding: Shared[Matrix] = NONE  # (candidates, 9) fields of `compliance.Yielding`, or empty
-    yielding_rows: Shared[Matrix] = NONE  # (joint rows, 9)
+    yielding: Shared[Matrix] = NONE  # (candidates, 11) fields of `compliance.Yielding`, or empty
+    yielding_rows: Shared[Matrix] = NONE  # (joint rows, 11)
     turning: Shared[Matrix] = (
         NO_TURNING  # (candidates, 3) [m] friction against spinning, and rolling about both tangents, or empty
     )

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..array_types import Array, Vector
+from ..array_types import Array, Integers, Vector
+from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..robot.robot import Robot
 from ..simulation.simulation import Simulation
 from .logs import POSITIONS, VELOCITIES, CheckedLog, Samples, Source, Windows
-from .shooting import Starts, difference_of_joint
+from .motion_slopes import difference_of_joint
+from .shooting import Starts
 
-NEAR = 9  # measurements to which a parabola is fitted
+NEAR, REACH = 9, 0.015  # least number of measurements to which a parabola is fitted, and the time [s] on both sides
 LEAST = 4  # fewer give a mean, and no velocity
 
 
@@ -60,47 +62,68 @@ def _measured(
     known_q, known_v = [False] * len(robot.joints), [False] * len(robot.joints)
     for name, samples in log.samples.items():
         source, at = sources[name], time + delays.get(name, 0.0)
-        for n, j in enumerate(robot.joints):
-            if source.kind == POSITIONS and source.columns.start <= j.q_slice.start < j.q_slice.stop <= source.columns.stop:
-                columns = slice(j.q_slice.start - source.columns.start, j.q_slice.stop - source.columns.start)
-                found = _smooth_position(j.type, samples, columns, at)
+        if source.kind == POSITIONS:
+            for group in _groups(robot, source, samples):
+                columns = np.concatenate([np.arange(j.q_slice.start, j.q_slice.stop) for _, j in group])
+                found = _smooth_position(group[0][1].type, samples, columns - source.columns.start, at)
                 if found is None:
                     continue
-                q[j.q_slice] = found[0] - (offsets.get(j.q_slice.start, 0.0) if j.type.nq == 1 else 0.0)
-                known_q[n] = True
-                if found[1] is not None and j.independent and not known_v[n]:
-                    v[j.v_slice], known_v[n] = found[1], True
-            elif source.kind == VELOCITIES and j.v_slice.stop > j.v_slice.start:
-                fitted = _parabola(*_near(samples, j.v_slice, at), at)
-                if fitted is not None:
-                    v[j.v_slice], known_v[n] = fitted[0], True
+                q[columns] = found[0] - [offsets.get(k, 0.0) for k in columns.tolist()]
+                for i, (n, j) in enumerate(group):
+                    known_q[n] = True
+                    if found[1] is not None and j.independent and not known_v[n]:
+                        v[j.v_slice], known_v[n] = found[1] if len(group) == 1 else found[1][i], True
+        elif source.kind == VELOCITIES:
+            for n, j in enumerate(robot.joints):
+                if j.v_slice.stop > j.v_slice.start:
+                    fitted = _parabola(*_near(samples, np.arange(j.v_slice.start, j.v_slice.stop), at), at)
+                    if fitted is not None:
+                        v[j.v_slice], known_v[n] = fitted[0], True
     return known_q, known_v
 
 
-def _near(samples: Samples, columns: slice, at: float) -> tuple[Vector, Array]:
+def _groups(robot: Robot, source: Source, samples: Samples) -> list[list[tuple[int, MovingJoint]]]:
+    """Return the joints of a channel with their numbers, in groups that the same measurements determine."""
+    inside = [
+        (n, j)
+        for n, j in enumerate(robot.joints)
+        if source.columns.start <= j.q_slice.start < j.q_slice.stop <= source.columns.stop
+    ]
+    if all(j.type.nq == 1 for _, j in inside) and np.isfinite(samples.values).all():
+        return [inside]
+    return [[x] for x in inside]
+
+
+def _near(samples: Samples, columns: Integers, at: float) -> tuple[Vector, Array]:
     """Return times (n,) and values (n, k) of the complete measurements that are nearest to a time."""
-    middle, reach = int(np.searchsorted(samples.time, at)), NEAR
+    begin, middle, end = np.searchsorted(samples.time, (at - REACH, at, at + REACH)).tolist()
+    near = max(NEAR, end - begin)
+    reach = near
     while True:
         rows = np.arange(max(middle - reach, 0), min(middle + reach, len(samples.time)))
-        rows = rows[np.isfinite(samples.values[rows, columns]).all(axis=1)]
-        if len(rows) >= NEAR or reach >= len(samples.time):
+        rows = rows[np.isfinite(samples.values[rows[:, None], columns]).all(axis=1)]
+        if len(rows) >= near or reach >= len(samples.time):
             break
         reach *= 4
-    rows = rows[np.argsort(np.abs(samples.time[rows] - at), kind="stable")[:NEAR]]
-    return samples.time[rows], samples.values[rows, columns]
+    rows = rows[np.argsort(np.abs(samples.time[rows] - at), kind="stable")[:near]]
+    return samples.time[rows], samples.values[rows[:, None], columns]
 
 
-def _smooth_position(kind: JointType, samples: Samples, columns: slice, at: float) -> tuple[Array, Array | None] | None:
-    """Return the position of a joint at a time, and its velocity, if there are enough measurements."""
+def _smooth_position(kind: JointType, samples: Samples, columns: Integers, at: float) -> tuple[Array, Array | None] | None:
+    """Return the position of a joint, or of joints with one coordinate, at a time, and the velocity if enough is measured."""
     times, values = _near(samples, columns, at)
     if not len(times):
         return None
     reference = values[0]
+    if kind.nq > kind.nv:  # measured numbers of a turn may have any length
+        turn = slice(2, None) if kind is JointType.PLANAR else slice(kind.nq - 4, None)
+        reference = reference.copy()
+        reference[turn] /= np.linalg.norm(reference[turn])
     apart = difference_of_joint(kind, np.broadcast_to(reference, values.shape), values)
     fitted = _parabola(times, apart, at)
     if fitted is None:
         return reference, None
-    if values.shape[1] == 1:
+    if kind.nq == 1:
         return reference + fitted[0], fitted[1]
     return reference, _velocity_of_joint(reference, fitted[1])
 

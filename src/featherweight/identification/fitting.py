@@ -17,19 +17,35 @@ from ..robot.robot import Robot
 from ..simulation.simulation import Simulation
 from ..simulation.step_failures import SimulationError
 from .first_states import first_states
-from .gauss_newton import Prior, covariance_of, normal_equations, reduced, solved, used_freedoms
+from .gauss_newton import (
+    Normal,
+    Prior,
+    Step,
+    covariance_of,
+    normal_equations,
+    reduced,
+    solved,
+    starts_for,
+    used_freedoms,
+    weighted,
+)
 from .logs import CheckedLog, Log, Placed, Source, Windows, checked_log, some_windows, source_of, windows_of
 from .shooting import Grams, Motion, Shooting, Starts
 from .unknowns import WEAK, Parameter, Unknowns
 
 LAWS = SQUARES, HUBER, STUDENT = "squares", "huber", "student"
-ERRORS = NOISE, WINDOWS = "noise", "windows"
+ERRORS = ROBUST, NOISE = "robust", "noise"
+FEW_WINDOWS = 10  # from which on their variation tells errors
 CORNER = 1.345  # residuals beyond so many deviations count linearly in Huber's law (95 % efficient for normal noise)
 FREEDOM = 4.0  # of Student's distribution
 MEDIAN = 1.4826  # deviation of normal noise relative to its median absolute value
-SMALL_DECREASE = 5e-2  # of the objective for each unknown, at which the last step is taken: a fifth of its deviation
+SMALL_STEP = 5e-2  # square of the last step of each unknown, in its deviations: a fifth of a deviation
+NEARLY = 1e-3  # decrease relative to the objective at the last step
+RISE = 1.1  # factor of the loss of a window above which its start moves less
+SHORTER_STEPS = 1e-1, 1e1, 1e3  # damping of such starts
 ROUGH = 0.1  # decrease relative to the objective, at which a first fit with short windows has converged
 FEW, FOR_EACH = 60, 100  # least number of such windows, and of measurements for each unknown
+MANY = 3  # times as many windows have a fit of some of them first
 SHORTER = 5  # windows of the first fit are shorter by this factor
 SMALL_CHANGE = 1e-2  # of the noise, relative
 LEAST_NOISE = 1e-9  # relative to the range of a component
@@ -107,8 +123,8 @@ class LogFit(SuggestsNames):
             lines.append(f"not determined by these logs: {'; '.join(self.undetermined)}")
         if self.correlation > 0.5:
             lines.append(
-                f"consecutive residuals correlate by {self.correlation:.2f}: the model is not exact, and errors='windows' "
-                "gives honest deviations"
+                f"consecutive residuals correlate by {self.correlation:.2f}: the model is not exact, and its errors may exceed "
+                "the deviations"
             )
         if not self.converged:
             lines.append(f"not converged after {self.iterations} iterations")
@@ -163,7 +179,7 @@ def fit(
     *,
     window: Positive = 0.5,
     law: Annotated[str, one_of(LAWS)] = SQUARES,
-    errors: Annotated[str, one_of(ERRORS)] = NOISE,
+    errors: Annotated[str, one_of(ERRORS)] = ROBUST,
     iterations: PositiveCount = 50,
 ) -> LogFit:
     """Find parameters with which a simulation reproduces logs, and their standard deviations.
@@ -181,9 +197,9 @@ def fit(
     together, in lanes and on threads. The noise of each component of each channel is estimated from the residuals, unless a
     `Channel` gives it. `law` "huber" or "student" gives less weight to outliers.
 
-    The deviations of the result are those of independent noise with the estimated deviation (`errors="noise"`). With
-    `errors="windows"`, they come from the variation between windows instead, which is also right for noise that is correlated
-    within windows, as errors of the model are; it needs several windows for each parameter.
+    The deviations of the result come from the variation between windows (a jackknife), or with less than ten windows from
+    the autocorrelation of the residuals (`errors="robust"`). They hold for noise that is correlated within windows, as errors
+    of the model are, and are never below those of independent noise, which `errors="noise"` gives.
 
     Raises ValueError for invalid arguments, and SimulationError if a window fails at the initial values.
     """
@@ -224,10 +240,13 @@ def _stages(logs: Sequence[CheckedLog], steps: int, states: int, unknowns: int) 
     whole = windows_of(logs, max(2, steps))
     short = windows_of(logs, max(2, whole.steps // SHORTER))
     measured = sum(int(np.isfinite(x.values).sum()) for log in logs for x in log.samples.values())
-    if measured < 3 * states * len(short):
-        return [whole]
-    few = max(FEW, FOR_EACH * unknowns * len(short) // max(1, measured - states * len(short)))
-    return [some_windows(short, max(1, len(short) // few)), whole]
+    stages = [whole]
+    for windows in (whole, short):
+        free = measured - states * len(windows)
+        few = max(FEW, FOR_EACH * unknowns * len(windows) // max(1, free))
+        if free >= 2 * states * len(windows) and (windows is short or len(windows) >= MANY * few):
+            stages.insert(0, some_windows(windows, max(1, len(windows) // few)))
+    return stages
 
 
 def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, rough: bool) -> _Found:
@@ -242,12 +261,9 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, ro
             f"the window of the log from {at:g} s fails at the initial values; give others, or shorter windows", at
         )
     noise = _noise(problem, point, None)
-    damping, converged, small = FIRST_DAMPING, False, SMALL_DECREASE * len(x)
-    taken = 0
+    damping, converged, taken, was_near = FIRST_DAMPING, False, 0, False
     while taken < iterations:
         taken += 1
-        if rough:
-            small = ROUGH * _objective(problem, point, noise)
         grams = _grams(problem, point, noise)
         noise, before = _noise(problem, point, (grams, noise)), noise
         N = normal_equations(grams, noise, problem.terms.prior, point.x)
@@ -255,13 +271,11 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, ro
         found = None
         while damping < MOST_DAMPING:
             step = solved(N, point.x, problem.terms.bounds, damping)
-            trial_x, trial_starts = point.x + step.unknowns, point.starts.moved(shooting.robot, step.starts)
-            residuals, motion = shooting.predicted(trial_x, trial_starts, point.places, point.x)
-            trial = _Point(trial_x, trial_starts, residuals, motion, point.places)
-            if not motion.failed.any() and _objective(problem, trial, noise) <= objective + 1e-9 * abs(objective):
+            trial = _trial(problem, point, N, step, noise)
+            if not trial.motion.failed.any() and _objective(problem, trial, noise) <= objective + 1e-9 * abs(objective):
                 found = trial
                 break
-            if step.decrease < small:
+            if _is_small(step, objective, len(x), rough):
                 break
             damping = max(10.0 * damping, FIRST_DAMPING)
         settled = all((np.abs(noise[n] - before[n]) <= SMALL_CHANGE * noise[n]).all() for n in noise)
@@ -271,17 +285,55 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, ro
                 point.places = shooting.places(point.x)
                 point.residuals, point.motion = shooting.predicted(point.x, point.starts, point.places, point.x)
         damping = 0.1 * damping if damping > 1e-12 else 0.0
-        if step.decrease < small and (settled or rough):
+        small = _is_small(step, objective, len(x), rough)
+        near = not rough and step.deviations < SMALL_STEP * len(x)
+        small, was_near = small or (near and was_near), near  # starts in contact may go on to move
+        if small and (settled or rough):
             converged = True
             break
-        if found is None and step.decrease >= small:
+        if found is None and not small:
             break
     return _Found(point, grams, noise, converged, taken)
 
 
+def _trial(problem: _Problem, point: _Point, N: Normal, step: Step, noise: Mapping[str, Vector]) -> _Point:
+    """Return the point after a step.
+
+    In contact, a start may be moved to where its window has another motion. Windows whose loss rises try shorter steps of their
+    starts, for the same step of the unknowns.
+    """
+    shooting, x, starts = problem.shooting, point.x + step.unknowns, step.starts
+    bound = RISE * _losses(problem, point.residuals, noise)
+
+    def moved(starts: Matrix) -> tuple[_Point, Vector]:
+        at = point.starts.moved(shooting.robot, starts)
+        found = _Point(x, at, *shooting.predicted(x, at, point.places, point.x), point.places)
+        return found, np.where(found.motion.failed, np.inf, _losses(problem, found.residuals, noise))
+
+    trial, losses = moved(starts)
+    for damping in SHORTER_STEPS:
+        worse = losses > bound
+        if not worse.any():
+            break
+        other = np.where(worse[:, None], starts_for(N, step.unknowns, damping), starts)
+        after, found = moved(other)
+        better = found < losses
+        if better[worse].any():
+            starts, losses = np.where(better[:, None], other, starts), np.minimum(found, losses)
+            trial = after if better[worse].all() else moved(starts)[0]
+    return trial
+
+
+def _is_small(step: Step, objective: float, unknowns: int, rough: bool) -> bool:
+    """Return whether a step is the last one of a fit."""
+    if rough:
+        return step.decrease < ROUGH * objective
+    return step.decrease < NEARLY * objective and step.deviations < SMALL_STEP * unknowns
+
+
 def _grams(problem: _Problem, point: _Point, noise: dict[str, Vector]) -> Grams:
     weights = None if problem.terms.law == SQUARES else lambda name, r: _weight(problem.terms.law, r / noise[name])
-    return problem.shooting.grams(point.x, point.starts, point.places, weights)
+    return problem.shooting.grams(point.x, point.starts, point.motion, point.places, weights)
 
 
 def _weight(law: str, u: Array) -> Array:
@@ -299,8 +351,13 @@ def _loss(law: str, u: Array) -> Array:
     return np.asarray((FREEDOM + 1.0) * np.log1p(u * u / FREEDOM)) if law == STUDENT else u * u
 
 
+def _losses(problem: _Problem, residuals: Mapping[str, Array], noise: Mapping[str, Vector]) -> Vector:
+    """Return the losses of windows (W,)."""
+    return np.asarray(sum(_loss(problem.terms.law, r / noise[name]).sum(axis=(1, 2)) for name, r in residuals.items()))
+
+
 def _objective(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) -> float:
-    losses = sum(float(_loss(problem.terms.law, r / noise[name]).sum()) for name, r in point.residuals.items())
+    losses = float(_losses(problem, point.residuals, noise).sum())
     return losses + float(problem.terms.prior.information @ (point.x - problem.terms.prior.mean) ** 2)
 
 
@@ -364,35 +421,61 @@ def _result(sim: Simulation, problem: _Problem, found: _Found, errors: str) -> L
     """Return the result. The covariance is that of the last step, which is smaller than a fifth of a deviation."""
     unknowns, (point, grams, noise, converged, iterations) = problem.shooting.unknowns, found
     N = normal_equations(grams, noise, problem.terms.prior, point.x)
-    S, AB = reduced(N)
+    S, _ = reduced(N)
     covariance = covariance_of(S)
-    if errors == WINDOWS:
-        covariance = _between_windows(grams, noise, N, AB, covariance)
-    elif problem.terms.law != SQUARES:
+    if problem.terms.law != SQUARES:
         covariance = covariance * _inflation(problem, point, noise)
+    if errors == ROBUST:
+        factors = _robust_factors(problem, point, grams, noise, N, covariance)
+        covariance = covariance * np.outer(factors, factors)
     names, units, values = unknowns.physical(point.x)
     T = _slopes(unknowns, point.x)
     covariance = T @ covariance @ T.T
     return LogFit(
         tuple(names), tuple(units), values, np.sqrt(np.diagonal(covariance)), covariance, noise,
-        _undetermined(unknowns, N, problem.terms.prior, point.x), _correlation(problem, point), _motions(problem, point),
+        _undetermined(unknowns, N, problem.terms.prior, point.x), _correlation(problem, point, noise), _motions(problem, point),
         converged, iterations, sim, unknowns, point.x,
     )  # fmt: skip
 
 
-def _between_windows(grams: Grams, noise: Mapping[str, Vector], N: Any, AB: Array, covariance: Matrix) -> Matrix:
-    """Return the covariance (p, p) from the variation of the gradients of windows (Liang and Zeger 1986)."""
-    p = len(covariance)
-    s = N.A.shape[1]
-    own = np.sum([np.einsum("wci,c->wi", G[..., s:-1, -1], noise[name] ** -2.0) for name, G in grams.sums.items()], axis=0)
-    scores = own - np.einsum("wsp,ws->wp", AB, N.a)
-    W = len(scores)
-    if p >= W:
-        raise ValueError(
-            f"errors='windows' needs more windows than parameters ({W} for {p}): give longer logs or a shorter window"
-        )
-    meat = scores.T @ scores * (W / (W - 1.0))
-    return np.asarray(covariance @ meat @ covariance)
+def _robust_factors(
+    problem: _Problem, point: _Point, grams: Grams, noise: Mapping[str, Vector], N: Normal, covariance: Matrix
+) -> Vector:
+    """Return the factors (p,) of the deviations of white noise, at least 1, that account for correlated residuals.
+
+    Deviations are those of the jackknife: without window w, the fit moves by (S - S_w)⁻¹ s_w, with its part S_w of the Schur
+    complement S and its reduced gradient s_w (Bell and McCaffrey 2002). With few windows, the measurements count as fewer by
+    the sum of the autocorrelations of residuals.
+    """
+    S, AB = reduced(N)
+    W, s = N.a.shape
+    if W < FEW_WINDOWS:
+        return np.full(len(S), math.sqrt(_correlated_samples(problem, point, noise)))
+    G = weighted(grams, noise)
+    own = G[:, s:-1, s:-1] - np.einsum("wsp,wsq->wpq", N.B, AB)
+    scores = G[:, s:-1, -1] - np.einsum("wsp,ws->wp", AB, N.a)
+    moves = np.linalg.solve(S - own, scores[..., None])[..., 0]
+    squares = (W - 1.0) / W * (moves**2).sum(axis=0)
+    return np.asarray(np.maximum(np.sqrt(squares / np.diagonal(covariance)), 1.0))
+
+
+def _correlated_samples(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) -> float:
+    """Return the greatest sum over all lags of a component's autocovariance, relative to noise², at least 1."""
+    greatest = 1.0
+    for name, r in point.residuals.items():
+        there = problem.shooting.measured(name, point.places[name])
+        u = r / noise[name]
+        variance = (u * u).sum(axis=(0, 1)) / np.maximum(there.sum(axis=(0, 1)), 1)
+        total, going = variance.copy(), variance > 0.0
+        for lag in range(1, r.shape[1] // 2):
+            pairs = np.maximum((there[:, lag:] & there[:, :-lag]).sum(axis=(0, 1)), 1)
+            covariance = (u[:, lag:] * u[:, :-lag]).sum(axis=(0, 1)) / pairs
+            going = going & (covariance > 2.0 * variance / np.sqrt(pairs))
+            if not going.any():
+                break
+            total += 2.0 * np.where(going, covariance, 0.0)
+        greatest = max(greatest, float(total.max()))
+    return greatest
 
 
 def _inflation(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) -> float:
@@ -441,21 +524,25 @@ def _undetermined(unknowns: Unknowns, N: Any, prior: Prior, x: Vector) -> tuple[
     return tuple(found)
 
 
-def _correlation(problem: _Problem, point: _Point) -> float:
-    """Return the greatest correlation of consecutive residuals of a component."""
+def _correlation(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) -> float:
+    """Return the greatest correlation of consecutive residuals of a component.
+
+    Residuals that are smaller than the noise that the log gives count relative to this noise.
+    """
     found = [0.0]
     for name, r in point.residuals.items():
         there = problem.shooting.measured(name, point.places[name])
         both = there[:, 1:] & there[:, :-1]
         product = (r[:, 1:] * r[:, :-1] * both).sum(axis=(0, 1))
         size = np.sqrt((r[:, 1:] ** 2 * both).sum(axis=(0, 1)) * (r[:, :-1] ** 2 * both).sum(axis=(0, 1)))
-        found += (product / np.where(size > 0.0, size, math.inf)).tolist()
+        found += (product / np.maximum(size, noise[name] ** 2 * np.maximum(both.sum(axis=(0, 1)), 1))).tolist()
     return float(max(found))
 
 
 def _motions(problem: _Problem, point: _Point) -> tuple[FittedMotion, ...]:
     """Return the fitted motions of all logs."""
     shooting, windows, motions = problem.shooting, problem.shooting.windows, []
+    measured = {name: shooting.measured(name, at) for name, at in point.places.items()}
     for i, log in enumerate(shooting.logs):
         q, v = (np.empty((log.steps + 1, x.shape[-1])) for x in (point.motion.q, point.motion.v))
         residuals = {
@@ -468,7 +555,7 @@ def _motions(problem: _Problem, point: _Point) -> tuple[FittedMotion, ...]:
             for name in log.samples:
                 at = point.places[name]
                 own = at.there[w]
-                r = np.where(shooting.measured(name, at)[w], point.residuals[name][w], np.nan)
+                r = np.where(measured[name][w], point.residuals[name][w], np.nan)
                 residuals[name][at.number[w, own]] = r[own]
         time: Vector = log.start + np.arange(log.steps + 1) * np.float64(shooting.step)
         motions.append(FittedMotion(time, q, v, residuals))

@@ -20,6 +20,8 @@ from .shooting import Grams
 
 START = 1.0, 30.0  # [rad, m], [rad/s, m/s] deviations that regularize numbers of starts that nothing measures
 
+STEP = 0.03, 0.3  # the same of steps: a contact stops some velocities of starts only as long as it lasts
+
 
 class Prior(NamedTuple):
     """Prior of the unknowns: information (p,), mean (p,), and weak information (p,) that keeps steps finite."""
@@ -40,11 +42,15 @@ class Normal(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step: of the unknowns (p,), of the starts (W, s), and the decrease of the objective that it predicts."""
+    """A step: of the unknowns (p,), of the starts (W, s), and the decrease of the objective that it predicts.
+
+    `deviations` is the sum of squares of the step of the unknowns, in their deviations.
+    """
 
     unknowns: Vector
     starts: Matrix
     decrease: float
+    deviations: float
 
 
 def weighted(grams: Grams, noise: Mapping[str, Vector]) -> Array:
@@ -74,9 +80,7 @@ def solved(N: Normal, x: Vector, bounds: tuple[Vector, Vector], damping: float) 
 
     Damping is relative to the diagonal. Unknowns at a bound that the step would cross stay there; others are cut.
     """
-    damped = N._replace(
-        A=N.A * (1.0 + damping * np.eye(N.A.shape[1])), C=N.C * (1.0 + damping * np.eye(len(N.C)))
-    )  # fmt: skip
+    damped = N._replace(A=_damped(N.A, damping), C=N.C * (1.0 + damping * np.eye(len(N.C))))
     S, AB = reduced(damped)
     Aa = np.linalg.solve(damped.A, N.a[..., None])[..., 0]
     g = N.c - np.einsum("wsp,ws->p", AB, N.a)
@@ -97,7 +101,18 @@ def solved(N: Normal, x: Vector, bounds: tuple[Vector, Vector], damping: float) 
     quadratic = (
         np.einsum("ws,wst,wt->", starts, N.A, starts) + 2.0 * np.einsum("ws,wsp,p->", starts, N.B, step) + step @ N.C @ step
     )
-    return Step(step, starts, float(2.0 * linear - quadratic))
+    return Step(step, starts, float(2.0 * linear - quadratic), float(step @ S @ step))
+
+
+def starts_for(N: Normal, step: Vector, damping: float) -> Matrix:
+    """Return the damped steps of the starts (W, s) for a step of the unknowns (p,)."""
+    return np.asarray(np.linalg.solve(_damped(N.A, damping), (N.a - N.B @ step)[..., None])[..., 0])
+
+
+def _damped(A: Array, damping: float) -> Array:
+    """Return the matrices (W, s, s) of starts for a damped step."""
+    s = A.shape[1]
+    return np.asarray(A * (1.0 + damping * np.eye(s)) + np.diag(np.repeat(np.array(STEP) ** -2.0, s // 2)))
 
 
 def covariance_of(S: Matrix) -> Matrix:

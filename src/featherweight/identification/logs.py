@@ -194,16 +194,24 @@ def some_windows(windows: Windows, every: int) -> Windows:
     return Windows(log, first, begin, end, windows.steps)
 
 
-def window_inputs(windows: Windows, rows: slice, inputs: Sequence[Matrix | None]) -> Tensor | None:
-    """Return the inputs (W, steps, k) of some windows; None if no log has any."""
+def window_inputs(windows: Windows, rows: slice, inputs: Sequence[Matrix | None], late: float = 0.0) -> Tensor | None:
+    """Return the inputs (W, steps, k) of some windows, `late` steps after those of the logs; None if no log has any.
+
+    The input of a step is the mean over the step. Before the log, the first inputs act.
+    """
     if all(x is None for x in inputs):
         return None
     width = next(x.shape[1] for x in inputs if x is not None)
     found = np.zeros((len(windows.log[rows]), windows.steps, width))
     for w, (log, first) in enumerate(zip(windows.log[rows].tolist(), windows.first[rows].tolist(), strict=True)):
         x = inputs[log]
-        if x is not None:
-            found[w] = x[first : first + windows.steps]
+        if x is None:
+            continue
+        whole = int(np.floor(late))
+        at = np.arange(first, first + windows.steps) - whole
+        found[w] = x[np.clip(at, 0, None)]
+        if late > whole:
+            found[w] += (late - whole) * (x[np.clip(at - 1, 0, None)] - found[w])
     return found
 
 

@@ -17,16 +17,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Array, Matrix, Vector
-from ..model.types import JointType
+from ..engine.threads import processors, share_out
 from ..robot.robot import Robot
 from ..simulation.simulation import Simulation
 from ..simulation.step_failures import SimulationError
 from .logs import POSITIONS, VELOCITIES, CheckedLog, Placed, Source, Windows, placed, window_inputs
-from .unknowns import Unknowns
+from .motion_slopes import difference_of_joint, motion_slopes, position_slopes, step_slopes
+from .unknowns import INPUTS, Unknowns
 
 DIFFERENCE = 1e-5  # step of differences, relative to the scale of an unknown; [rad, m] of positions at the start
 OF_SPEEDS = 10.0  # of velocities at the start, relative to those of positions [1/s]
-MOST_SLOPES = 10_000_000  # greatest number of slopes that are kept at once
+BEYOND = 0.1  # [rad, m] of joint limits, in which starts may be
+MOST_SLOPES = 4_000_000  # greatest number of slopes that are kept at once
 ONE_THREAD = 250_000  # products of numbers up to which OpenBLAS multiplies on one thread: starting threads takes longer
 MOST_STATES = 400_000  # greatest number of states of robots in one rollout
 Weights = Callable[[str, Array], Array]  # weights of residuals (W, n, k) of a channel
@@ -39,9 +41,13 @@ class Starts(NamedTuple):
     v: Matrix
 
     def moved(self, robot: Robot, step: Matrix) -> Starts:
-        """Return states displaced by tangent vectors (W, 2 nv)."""
+        """Return states displaced by tangent vectors (W, 2 nv), not far beyond joint limits."""
         nv = robot.nv
-        return Starts(np.asarray(robot.integrate(self.q, step[:, :nv])), self.v + step[:, nv:])
+        q = np.asarray(robot.integrate(self.q, step[:, :nv]))
+        if not robot.closed:
+            margin = np.minimum(BEYOND, 0.5 * (robot.upper - robot.lower))
+            q = np.clip(q, robot.lower - margin, robot.upper + margin)
+        return Starts(q, self.v + step[:, nv:])
 
 
 class Motion(NamedTuple):
@@ -70,10 +76,8 @@ class Shooting:
         self.sensed = any(s.kind == "sensors" for s in sources.values())
         self.columns = 2 * self.robot.nv + len(unknowns)
         self._simulations: dict[int, Simulation] = {}
-        simple = all(j.type.nq == j.type.nv == 1 for j in self.robot.joints) and not self.robot.closed
-        self.by_equations = (
-            simple and unknowns.act_as_forces and not self.sensed and unknowns.simulation.has_equations
-        )  # fmt: skip
+        sim = unknowns.simulation
+        self.by_equations = sim.has_equations and not self.sensed and not sim.forces.states
         self._joints = {
             name: [
                 (j, slice(j.q_slice.start - s.columns.start, j.q_slice.stop - s.columns.start))
@@ -89,18 +93,8 @@ class Shooting:
     def motion(self, which: slice, X: Matrix, q: Array, v: Array) -> Motion:
         """Return the motions of robots with unknowns X (rows, p) from states (W, rows, .) of some windows."""
         windows, rows = q.shape[:2]
-        sim = self._fleet(windows * rows, X)
-        first, steps = self.windows, self.windows.steps
-        inputs: dict[str, Any] = {}
-        tau: Any = window_inputs(first, which, [x.tau for x in self.logs])
-        if tau is not None:
-            tau = np.repeat(tau, rows, axis=0).reshape(windows, rows, steps, -1)
-            for velocity, k in self.unknowns.drives:
-                tau[..., velocity] *= X[:, k, None]
-            inputs["tau"] = tau.reshape(windows * rows, steps, -1)
-        control = window_inputs(first, which, [x.control for x in self.logs])
-        if control is not None:
-            inputs["control"] = np.repeat(control, rows, axis=0)
+        sim, steps = self._fleet(windows * rows, X), self.windows.steps
+        inputs: dict[str, Any] = self._inputs(which, X, rows)
         flat = q.reshape(windows * rows, -1), v.reshape(windows * rows, -1)
         if self.sensed:
             Q, V, S, failed = _sensed(sim, *flat, steps, inputs)
@@ -108,6 +102,25 @@ class Shooting:
             rolled = sim.rollout(*flat, steps=None if inputs else steps, **inputs)
             Q, V, S, failed = *rolled, np.zeros((windows * rows, steps + 1, 0)), rolled.failed
         return Motion(*(x.reshape(windows, rows, *x.shape[1:]) for x in (Q, V, S, failed)))
+
+    def _inputs(self, which: slice, X: Matrix, rows: int) -> dict[str, Array]:
+        """Return the inputs (W * rows, steps, .) of some windows, for unknowns X (rows, p)."""
+        inputs = {name: u for name in INPUTS if (u := self._late_inputs(name, which, X, rows)) is not None}
+        for velocity, k in self.unknowns.drives if "tau" in inputs else ():
+            inputs["tau"][..., velocity] *= X[:, k, None]
+        return {name: u.reshape(-1, self.windows.steps, u.shape[-1]) for name, u in inputs.items()}
+
+    def _late_inputs(self, name: str, which: slice, X: Matrix, rows: int) -> Array | None:
+        """Return the inputs (W, rows, steps, .) of one kind with their latency; None if there are none."""
+        given: list[Matrix | None] = [getattr(log, name) for log in self.logs]
+        if all(x is None for x in given):
+            return None
+        k = self.unknowns.latencies.get(name, -1)
+        late = X[:, k] / self.step if k >= 0 else np.zeros(len(X))
+        values, place = np.unique(late, return_inverse=True)
+        made: Any = [window_inputs(self.windows, which, given, x) for x in values.tolist()]
+        made = np.stack(made, axis=1)
+        return np.asarray(made[:, place] if len(values) > 1 else np.repeat(made, rows, axis=1))
 
     def _fleet(self, robots: int, X: Matrix) -> Simulation:
         """Return a simulation of so many robots, those with the unknowns X (rows, p) one after the other."""
@@ -198,16 +211,22 @@ class Shooting:
 
     def chunks(self, rows: int) -> list[slice]:
         """Return slices of the windows whose motions fit into memory, of equal length except the last."""
-        count = max(1, min(len(self.windows), MOST_STATES // (rows * (self.windows.steps + 1))))
-        count = -(-len(self.windows) // -(-len(self.windows) // count))
-        return [slice(i, min(i + count, len(self.windows))) for i in range(0, len(self.windows), count)]
+        return self._parts(MOST_STATES // (rows * (self.windows.steps + 1)))
 
-    def grams(self, x: Vector, starts: Starts, places: Mapping[str, Placed], weights: Weights | None = None) -> Grams:
-        """Return the sums at unknowns x (p,) and starts. Raises SimulationError if a window fails."""
+    def _parts(self, most: int) -> list[slice]:
+        """Return slices of at most so many windows, of equal length except the last."""
+        windows = len(self.windows)
+        count = -(-windows // -(-windows // max(1, min(windows, most))))
+        return [slice(i, min(i + count, windows)) for i in range(0, windows, count)]
+
+    def grams(
+        self, x: Vector, starts: Starts, motion: Motion, places: Mapping[str, Placed], weights: Weights | None = None
+    ) -> Grams:
+        """Return the sums at unknowns x (p,) and starts, with their motion. Raises SimulationError if a window fails."""
         nv, moves = self.robot.nv, self.unknowns.moves
         steps = self._differences(x)
         if self.by_equations:
-            return self._grams_by_equations(x, starts, places, weights, steps)
+            return self._grams_by_equations(x, motion, places, weights, steps)
         rows = 1 + 2 * nv + len(moves)
         X = np.tile(x, (rows, 1))
         X[1 + 2 * nv + np.arange(len(moves)), moves] += steps[moves]
@@ -242,86 +261,58 @@ class Shooting:
         return Grams({n: np.concatenate(s) for n, s in sums.items()}, {n: np.concatenate(c) for n, c in counts.items()})
 
     def _grams_by_equations(
-        self, x: Vector, starts: Starts, places: Mapping[str, Placed], weights: Weights | None, steps: Vector
+        self, x: Vector, motion: Motion, places: Mapping[str, Placed], weights: Weights | None, steps: Vector
     ) -> Grams:
-        """Return the sums of `grams`, with the derivatives of steps.
-
-        A state s after a step depends on the start and the unknowns as S+ = A S + B F, where F are the joint forces that a
-        change of the unknowns replaces: -Y(q, v, a) for inertial parameters, with the regressor Y and the mean acceleration a.
-        """
-        nv = self.robot.nv
+        """Return the sums of `grams`, with the derivatives of steps (`motion_slopes`)."""
         sums: dict[str, list[Array]] = {name: [] for name in self.sources}
         counts: dict[str, list[Array]] = {name: [] for name in self.sources}
-        kept = 2 * nv if any(s.kind == VELOCITIES for s in self.sources.values()) else nv
-        most = max(1, MOST_SLOPES // ((self.windows.steps + 1) * kept * self.columns))
-        for i in range(0, len(self.windows), most):
-            which = slice(i, min(i + most, len(self.windows)))
-            many = which.stop - which.start
-            Q, V, S, failed = self._slopes_of_motion(which, x, starts, kept)
-            if failed.any():
-                raise SimulationError("a window of the log failed in the simulation", 0.0)
-            motion = Motion(Q[:, None], V[:, None], np.zeros((many, 1, len(Q[0]), 0)), failed[:, None])
+        for which in self._parts(MOST_SLOPES // ((self.windows.steps + 1) * 2 * self.robot.nv * self.columns)):
+            own = Motion(*(a[which, None] for a in motion))
+            S = self._slopes_of_motion(which, x, own)
             for name, source in self.sources.items():
-                at = Placed(*(a[which] for a in places[name]))
-                r = self.residuals(name, at, motion, x[None], np.zeros(1))[:, 0]
-                first = source.columns.start + (nv if source.kind == VELOCITIES else 0)
-                own = S[:, :, first : first + r.shape[-1]]
-                w, n = np.arange(many)[:, None], int(at.low[0, 0] + at.part[0, 0])
-                measured = self.measured(name, at)
-                if (at.low + at.part == np.arange(n, n + at.low.shape[1])).all():  # in each step
-                    J = own[:, n : n + at.low.shape[1]]
+                longest = int(places[name].there[which].sum(axis=1).max())
+                at = Placed(*(a[which, : max(1, longest)] for a in places[name]))
+                r = self.residuals(name, at, own, x[None], np.zeros(1))[:, 0]
+                if source.kind == VELOCITIES:
+                    slopes = S[:, :, self.robot.nv :]
                 else:
-                    J = own[w, at.low]
-                    if (at.part != 0.0).any():
-                        J += at.part[..., None, None] * (own[w, at.low + 1] - J)
+                    slopes = position_slopes(self.robot, own.q[:, 0], S, [j for j, _ in self._joints[name]])
+                J = self._placed_slopes(slopes, at, len(self.sources) > 1)
+                measured = self.measured(name, at)
                 if not measured.all():
                     J[..., :-1] *= measured[..., None]
-                self._measured_columns(name, at, motion, x, steps, J)
+                self._measured_columns(name, at, own, x, steps, J)
                 J[..., -1] = r
                 sums[name].append(_sums(name, J, weights))
                 counts[name].append(measured.sum(axis=1))
         return Grams({n: np.concatenate(s) for n, s in sums.items()}, {n: np.concatenate(c) for n, c in counts.items()})
 
-    def _slopes_of_motion(self, which: slice, x: Vector, starts: Starts, kept: int) -> tuple[Array, Array, Array, Array]:
-        """Return states (W, steps + 1, nv) twice, slopes (W, steps + 1, kept, m) of some windows, and which failed.
+    def _placed_slopes(self, slopes: Array, at: Placed, copied: bool) -> Array:
+        """Return slopes (W, n, k, m) at the places of measurements, from those (W, steps + 1, k, m) of all steps."""
+        n = int(at.low[0, 0] + at.part[0, 0])
+        if (at.low + at.part == np.arange(n, n + at.low.shape[1])).all():  # in each step
+            found = slopes[:, n : n + at.low.shape[1]]
+            return found.copy() if copied else found
+        w = np.arange(len(slopes))[:, None]
+        found = slopes[w, at.low]
+        if (at.part != 0.0).any():
+            found += at.part[..., None, None] * (slopes[w, at.low + 1] - found)
+        return found
 
-        The last column of the slopes is free.
-        """
-        nv, h, many, steps = self.robot.nv, self.step, which.stop - which.start, self.windows.steps
-        sim = self._fleet(many, x[None])
-        sim.reset(starts.q[which], starts.v[which])
-        inputs: dict[str, Any] = {
-            name: window_inputs(self.windows, which, [getattr(log, name) for log in self.logs]) for name in ("tau", "control")
-        }  # fmt: skip
-        given = inputs["tau"]
-        drives = self.unknowns.drives
-        if given is not None and drives:
-            inputs["tau"] = given.copy()
-            for velocity, k in drives:
-                inputs["tau"][..., velocity] *= x[k]
-        Y, by_parameters = self.robot.inverse_dynamics_regressor, self.unknowns.inertial_slopes(x)
-        inertial = np.flatnonzero(by_parameters.any(axis=0))
-        Q, V = np.empty((many, steps + 1, nv)), np.empty((many, steps + 1, nv))
-        S, kept_S = np.zeros((many, 2 * nv, self.columns)), np.zeros((many, steps + 1, kept, self.columns + 1))
-        S[:, np.arange(2 * nv), np.arange(2 * nv)] = 1.0
-        Q[:, 0], V[:, 0], kept_S[:, 0, :, :-1] = sim.q, sim.v, S[:, :kept]
-        failed = np.zeros(many, bool)
-        for n in range(steps):
-            now: dict[str, Any] = {name: u[:, n] for name, u in inputs.items() if u is not None}
-            slopes = sim.derivatives(**now)
-            sim.step(**now)
-            failed |= sim.failed
-            Q[:, n + 1], V[:, n + 1] = sim.q, sim.v
-            a = (V[:, n + 1] - V[:, n]) / h
-            F = self.unknowns.force_slopes(x, V[:, n + 1], a, np.atleast_2d(sim.limit_forces))
-            if len(inertial):
-                F[..., inertial] -= Y(Q[:, n], V[:, n], a) @ by_parameters[:, inertial]
-            for velocity, k in drives:
-                F[:, velocity, k] = now["tau"][:, velocity] / x[k]
-            S = slopes.A @ S
-            S[..., 2 * nv :] += slopes.B @ F
-            kept_S[:, n + 1, :, :-1] = S[:, :kept]
-        return Q, V, kept_S, failed
+    def _slopes_of_motion(self, which: slice, x: Vector, motion: Motion) -> Array:
+        """Return slopes (W, steps + 1, 2 nv, m) of the states of some windows. The last column is zero."""
+        many, steps = which.stop - which.start, self.windows.steps
+
+        def inputs(x: Vector) -> dict[str, Array]:
+            return {name: u.reshape(many * steps, -1) for name, u in self._inputs(which, x[None], 1).items()}
+
+        before, after = (
+            (motion.q[:, 0, part].reshape(many * steps, -1), motion.v[:, 0, part].reshape(many * steps, -1))
+            for part in (slice(0, steps), slice(1, None))
+        )  # fmt: skip
+        sim = self._fleet(many * steps, x[None])
+        slopes = step_slopes(sim, self.unknowns, x, before, after, inputs)
+        return motion_slopes(slopes, many, self.columns + 1)
 
     def _differences(self, x: Vector) -> Vector:
         """Return the differences (p,) of the unknowns."""
@@ -375,9 +366,13 @@ def _sums(name: str, J: Array, weights: Weights | None) -> Array:
     K = np.swapaxes(J, 1, 2)
     windows, k, n, m = K.shape
     found, most = np.zeros((windows, k, m, m)), max(1, ONE_THREAD // (m * m))
-    for i in range(0, n, most):
-        part = K[:, :, i : i + most]
-        found += np.swapaxes(part, 2, 3) @ part
+
+    def some(begin: int, end: int) -> None:
+        for i in range(0, n, most):
+            part = K[begin:end, :, i : i + most]
+            found[begin:end] += np.swapaxes(part, 2, 3) @ part
+
+    share_out(some, windows, processors(), windows)
     return found
 
 
@@ -406,31 +401,3 @@ def _sensed(
         failed |= sim.failed
         Q[:, k + 1], V[:, k + 1], S[:, k + 1] = sim.q, sim.v, sim.sensors()
     return Q, V, S, failed
-
-
-def difference_of_joint(kind: JointType, predicted: Array, measured: Array) -> Array:
-    """Return measured minus predicted coordinates of a joint, as its velocity over one second."""
-    if kind.nq == 1:
-        return measured - predicted
-    if kind is JointType.PLANAR:
-        turn = measured[..., 3] * predicted[..., 2] - measured[..., 2] * predicted[..., 3]
-        apart = measured[..., :2] - predicted[..., :2]
-        return np.concatenate([apart, turn[..., None]], axis=-1)
-    vector = _turned(predicted[..., -4:], measured[..., -4:])
-    if kind is JointType.SPHERICAL:
-        return vector
-    return np.concatenate([measured[..., :3] - predicted[..., :3], vector], axis=-1)
-
-
-def _turned(a: Array, b: Array) -> Array:
-    """Return rotation vectors from unit quaternions a to b (..., 4), (x, y, z, w), about the axes of a."""
-    a = a / np.linalg.norm(a, axis=-1, keepdims=True)
-    u, w = a[..., :3], a[..., 3:]
-    vector = w * b[..., :3] - b[..., 3:] * u - np.cross(u, b[..., :3])
-    scalar = w * b[..., 3:] + (u * b[..., :3]).sum(axis=-1, keepdims=True)
-    sign = np.where(scalar < 0.0, -1.0, 1.0)
-    sine = np.linalg.norm(vector, axis=-1, keepdims=True)
-    angle = 2.0 * np.arctan2(sine, sign * scalar)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        factor = np.where(sine > 1e-12, angle / sine, 2.0)
-    return np.asarray(sign * factor * vector)

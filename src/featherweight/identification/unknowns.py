@@ -21,14 +21,16 @@ from .consistent_fit import measure
 
 ARMATURE, DAMPING, DRY, STIFFNESS = "armature", "damping", "dry_friction", "stiffness"
 MASS, CENTER, INERTIA, PAYLOAD = "mass", "center", "inertia", "payload"
-FRICTION, GAIN, DRIVE, OFFSET, DELAY = "friction", "gain", "drive", "offset", "delay"
+FRICTION, GAIN, DRIVE, OFFSET, DELAY, LATENCY = "friction", "gain", "drive", "offset", "delay", "latency"
+INPUTS = "tau", "control"
 FIELD = {DAMPING: "damping", DRY: "dry_friction", STIFFNESS: "stiffness"}  # of `MovingJoint`
 OF_JOINTS, OF_BODIES = (ARMATURE, *FIELD, OFFSET, DRIVE), (MASS, CENTER, INERTIA)
-KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, FRICTION, GAIN, DELAY)
+KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, FRICTION, GAIN, DELAY, LATENCY)
 MEASURED = OFFSET, DELAY  # kinds that change measurements, not the motion
+OF_INPUTS = DRIVE, LATENCY  # kinds that change the inputs of steps
 TYPICAL = {
     ARMATURE: 0.05, DAMPING: 0.2, DRY: 0.2, STIFFNESS: 1.0, CENTER: 0.02, INERTIA: 0.3, PAYLOAD: 0.5, FRICTION: 0.5,
-    GAIN: 0.5, DRIVE: 0.5, OFFSET: 0.02, DELAY: 5e-3,
+    GAIN: 0.5, DRIVE: 0.5, OFFSET: 0.02, DELAY: 5e-3, LATENCY: 5e-3,
 }  # fmt: skip
 """Typical magnitudes: larger errors leave a parameter undetermined."""
 SPREAD = 1.0  # prior deviation of entries of log-Cholesky factors
@@ -60,12 +62,13 @@ class Parameter:
     | "payload" | frames or bodies | mass [kg] of a point at the frame's origin |
     | "friction" | nothing | factor of the friction of all contacts |
     | "delay" | channels of the log | age of measurements [s] |
+    | "latency" | "tau" or "control" | time [s] after which the drives follow the log's inputs |
 
     Without `of`, there is one for each joint, body, actuator or channel (floating joints have none). `initial` is the value
-    from which the fit starts, by default the robot's. `lower` and `upper` are bounds; masses, friction, damping, stiffness
-    and armature are never negative. `prior` is a value that is known with a standard `deviation`; with a deviation alone, it
-    is the initial value. The entries of "inertia" are a log-Cholesky factor relative to the robot's (Rucker and Wensing 2022)
-    with a prior of deviation 1 around it, unless `deviation` gives another.
+    from which the fit starts, by default the robot's. `lower` and `upper` are bounds; masses, friction, damping, stiffness,
+    armature and latency are never negative. `prior` is a value that is known with a standard `deviation`; with a deviation
+    alone, it is the initial value. The entries of "inertia" are a log-Cholesky factor relative to the robot's (Rucker and
+    Wensing 2022) with a prior of deviation 1 around it, unless `deviation` gives another.
     """
 
     kind: Annotated[str, one_of(KINDS)]
@@ -90,6 +93,7 @@ class Unknown(NamedTuple):
     deviation: float  # of the prior; infinite without one
     scale: float  # magnitude of errors that matter
     moves: bool  # whether the motion depends on it
+    kind: str
 
 
 class Inertial(NamedTuple):
@@ -118,6 +122,7 @@ class Unknowns:
         self.drives: list[tuple[int, int]] = []  # (velocity, unknown)
         self.offsets: list[tuple[int, int]] = []  # (coordinate, unknown)
         self.delays: dict[str, int] = {}
+        self.latencies: dict[str, int] = {}
         self._friction = -1
         self._inertial: dict[int, Inertial] = {}
         self.simulation, self._nominal = _with_acting_joints(sim, self.given)
@@ -162,6 +167,8 @@ class Unknowns:
             self._each(x, drives, drives, lambda name, k: self._of_drive(drives.index(name), k))
         elif x.kind == DELAY:
             self._each(x, list(self.channels), list(self.channels), self._of_channel)
+        elif x.kind == LATENCY:
+            self._each(x, list(INPUTS), [], self._of_input)
         else:
             self._friction = self._new(x, FRICTION, "", 1.0, x.kind)
 
@@ -199,7 +206,7 @@ class Unknowns:
         if x.prior is not None and not np.isfinite(deviation):
             raise ValueError(f"fit: the prior of {name} needs a deviation")
         scale = max(abs(initial), abs(own), TYPICAL.get(kind, 0.0)) if kind != MASS else max(abs(initial), abs(own), 1e-2)
-        self.list.append(Unknown(name, unit, initial, lower, upper, prior, deviation, scale, kind not in MEASURED))
+        self.list.append(Unknown(name, unit, initial, lower, upper, prior, deviation, scale, kind not in MEASURED, kind))
         return len(self.list) - 1
 
     def _unit(self, kind: str, name: str) -> str:
@@ -207,7 +214,7 @@ class Unknowns:
             return ""
         if kind in (MASS, PAYLOAD):
             return "kg"
-        if kind == DELAY:
+        if kind in (DELAY, LATENCY):
             return "s"
         slides = self._robot.model.joints[[j.name for j in self._robot.model.joints].index(name)].type is JointType.PRISMATIC
         turning = {ARMATURE: "kg m²", DAMPING: "N m s/rad", DRY: "N m", STIFFNESS: "N m/rad", OFFSET: "rad"}
@@ -264,6 +271,10 @@ class Unknowns:
         self.delays[channel] = k
         return 0.0
 
+    def _of_input(self, name: str, k: int) -> float:
+        self.latencies[name] = k
+        return 0.0
+
     # values
 
     def inertial_parameters(self, X: Matrix) -> Array:
@@ -310,9 +321,20 @@ class Unknowns:
         return found
 
     @property
-    def act_as_forces(self) -> bool:
-        """Return whether all unknowns change the motion as joint forces do (`force_slopes`)."""
-        return not (self._gains or self._friction >= 0 or STIFFNESS in self._rows)
+    def as_forces(self) -> Array:
+        """Whether each unknown (p,) changes the motion as joint forces do (`force_slopes`). With loops, none counts."""
+        by_kind = [u.moves and u.kind not in (GAIN, FRICTION, STIFFNESS, LATENCY) and not self._robot.closed for u in self.list]
+        return np.array(by_kind)
+
+    @property
+    def rub(self) -> bool:
+        """Whether dry friction is unknown."""
+        return DRY in self._rows
+
+    @property
+    def inertial(self) -> Integers:
+        """The numbers of the unknowns on which inertial parameters depend."""
+        return np.flatnonzero([u.kind in (*OF_BODIES, PAYLOAD) for u in self.list])
 
     def inertial_slopes(self, x: Vector) -> Matrix:
         """Return the derivatives (10 nbodies, p) of inertial parameters at values (p,)."""

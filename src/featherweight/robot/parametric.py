@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ..algorithms.contact.constraint_rows import ConstraintRows
 from ..checks import CHECKED_LATER, checked
@@ -20,6 +21,7 @@ from .linear_parameters import Chosen, chosen_joints
 from .system import System
 
 PARAMETERS, ARMATURE = "parameters", "armature"
+Made = dict[tuple[frozenset[str], frozenset[str]], CompiledFunction[Any] | None]  # by bodies and joints
 
 
 @checked
@@ -52,12 +54,23 @@ def parametric(
     if unknown := wanted - set(placed):
         raise UnknownNameError(f"{robot.name} has no moving body {choose_from(min(unknown), list(placed))}")
     chosen = {j.name for j in chosen_joints(robot, armature)}
+    of_functions: WeakKeyDictionary[CompiledFunction[Any], Made] = robot._kept((PARAMETERS,), WeakKeyDictionary)
+    made, key = of_functions.setdefault(function, {}), (frozenset(wanted), frozenset(chosen))
+    if key not in made:
+        made[key] = _parametric(robot, function, placed, *key)
+    return made[key] or function
+
+
+def _parametric(
+    robot: System, function: CompiledFunction[R], placed: Mapping[str, Placed], wanted: Collection[str], chosen: Collection[str]
+) -> CompiledFunction[R] | None:
+    """Return a function with the inertias of bodies and joints as arguments; None for one that does not depend on them."""
     rows = tuple(tuple(range(j.v_slice.start, j.v_slice.stop)) for j in robot.model.joints if j.name in chosen)
     inertias = Inertias(tuple(at for name, at in placed.items() if name in wanted), rows)
     sources = function.alternatives
     programs = {name: _with_inertias(f.program, inertias) for name, f in sources.items()}
     if all(programs[name] is f.program for name, f in sources.items()):
-        return function
+        return None
     sources = {name: f for name, f in sources.items() if f.execution != "rolled" and not f.too_large}
     if not sources:
         raise ValueError(

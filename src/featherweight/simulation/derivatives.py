@@ -53,7 +53,7 @@ def way_of(fleet: Fleet, inputs: Inputs) -> Way:
     rigid = plant.holds_rigidly and model.integrator == "semi-implicit" and not plant.contacts.settings.turning
     linear = model.has_linear_forces or (forces.plain and not len(forces.springs.bent))
     covered = rigid and linear and not (forces.sticky or len(plant.contacts.model.surfaces))
-    return Way.RIGID if covered and not fleet.differ and inputs.external is None else Way.DIFFERENCES
+    return Way.RIGID if covered and inputs.external is None else Way.DIFFERENCES
 
 
 def step_derivatives(fleet: Fleet, inputs: Inputs) -> StepDerivatives:

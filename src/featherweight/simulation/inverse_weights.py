@@ -18,7 +18,7 @@ from .scene_building import TouchingScene
 def yielding_numbers(
     robot: Robot, forces: ForcesAtJoints, touching: TouchingScene, rows: JointRows, step: float
 ) -> tuple[Array, Array, Array]:
-    """Return the numbers of contacts (candidates, 9) and of joint rows (rows, 9) for `compliance`, and inverse inertias.
+    """Return the numbers of contacts (candidates, 11) and of joint rows (rows, 11) for `compliance`, and inverse inertias.
 
     The inverse inertias [1/kg] (candidates,) are for frictionless contacts. As in MuJoCo, they are those of the initial
     configuration of the file, also if it is beyond limits.
@@ -39,9 +39,11 @@ def yielding_numbers(
     first = np.ones(len(weights))
     if len(touching.tangents):
         first = np.where(touching.tangents[:, 0] > 0.0, touching.tangents[:, 0], 1.0)
-    normal, sliding = weights_of_cones(weights, first * touching.friction, model.impratio, model.cone == PYRAMIDAL, edges)
+    mu, pyramids = first * touching.friction, model.cone == PYRAMIDAL
+    normal, sliding = weights_of_cones(weights, mu, model.impratio, pyramids, edges)
     alone = of_dofs[rows.dof], np.ones(len(softness))
-    contacts = numbers_of(touching.softness, normal, first * first * sliding, step)
+    own = touching.friction, mu * mu if pyramids else 0.0 * mu
+    contacts = numbers_of(touching.softness, normal, first * first * sliding, step, *own)
     return contacts, numbers_of(softness, *alone, step), np.maximum(weights, IMMOVABLE)
 
 

@@ -511,8 +511,8 @@ class Simulation(SuggestsNames):
 
     @property
     def has_equations(self) -> bool:
-        """Return whether `derivatives` are those of the equations of the step, also for robots that `vary` made different."""
-        return self._plant.contacts.convex and way_of(self._fleet, Inputs()) is Way.EQUATIONS
+        """Return whether `derivatives` are those of the equations of the step, with rigid contact where they cover it."""
+        return way_of(self._fleet, Inputs()) in (Way.EQUATIONS, Way.RIGID)
 
     @exclusive
     def derivative_products(
