@@ -58,7 +58,7 @@ def test_what_slides_and_tumbles_moves_as_in_mujoco(cone: str, softness: dict[st
 
 @pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
 def test_varied_friction_is_that_of_a_file(cone: str) -> None:
-    """With pyramids, the compliance of contacts depends on friction."""
+    """Compare varied friction with that of a file: with pyramids, the compliance of contacts depends on it, too."""
     v = np.array([1.0, 0.5, 0.0, 1.0, 2.0, 3.0, -1.0, 0.3, 0.0, 4.0, 5.0, 1.0, 0.0, 0.0])
     text = SCENE.format(cone=cone, option="", geom='friction="{mu}"', joint="")
     rough, varied, smooth = (fw.Simulation(fw.load(text.replace("{mu}", mu)), v=v) for mu in ("0.8", "0.8", "0.4"))

@@ -322,13 +322,13 @@ class Unknowns:
 
     @property
     def as_forces(self) -> Array:
-        """Whether each unknown (p,) changes the motion as joint forces do (`force_slopes`). With loops, none counts."""
+        """Flags (p,) of unknowns that change the motion as joint forces do (`force_slopes`); none with loops."""
         by_kind = [u.moves and u.kind not in (GAIN, FRICTION, STIFFNESS, LATENCY) and not self._robot.closed for u in self.list]
         return np.array(by_kind)
 
     @property
     def rub(self) -> bool:
-        """Whether dry friction is unknown."""
+        """True if dry friction is unknown."""
         return DRY in self._rows
 
     @property
