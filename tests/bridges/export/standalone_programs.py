@@ -55,10 +55,13 @@ def built(folder: Path, name: str, compiler: str = "gcc", *more: str) -> Path:
 
 
 def built_from_source(folder: Path, name: str, *flags: str, compiler: str = "gcc") -> Path:
-    """Return a program, at a path, that runs the ticks of exported source, which must compile without warnings."""
+    """Return a program, at a path, that runs the ticks of exported source, and leave its object there.
+
+    The source must compile without warnings.
+    """
     (folder / "main.c").write_text(MAIN.format(name=name, NAME=name.upper()))
-    command = [compiler, *STRICT, *flags, "main.c", f"{name}.c", "-o", "main"]
-    subprocess.run(command, cwd=folder, check=True)
+    for file, output in ((f"{name}.c", ["-c"]), ("main.c", [f"{name}.o", "-o", "main"])):
+        subprocess.run([compiler, *STRICT, file, *output, *flags], cwd=folder, check=True)
     return folder / "main"
 
 

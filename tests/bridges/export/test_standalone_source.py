@@ -42,9 +42,7 @@ def processor() -> list[str]:
 def test_the_source_gives_the_bits_of_python_without_a_library(kind: str, tmp_path: Path) -> None:
     case = CASES[kind]()
     fw.export(case.controller, tmp_path, name="leg", files="source")
-    flags = [*SAME_BITS, *processor()]
-    check(case, [str(built_from_source(tmp_path, "leg", *flags))])
-    subprocess.run(["gcc", "-std=c99", *flags, "-c", "leg.c"], cwd=tmp_path, check=True)
+    check(case, [str(built_from_source(tmp_path, "leg", *SAME_BITS, *processor()))])
     elf = Elf((tmp_path / "leg.o").read_bytes())
     assert {*elf.undefined} <= FROM_COMPILERS
     assert all(name.startswith("leg_") for name in elf.defined)
