@@ -47,7 +47,7 @@ from .tendons import tendon_functions
 if TYPE_CHECKING:
     from .result_types import DifferenceDerivatives, IntegrateDerivatives
 
-FOR_OTHER_ROOMS = {
+FOR_OTHER_PACKAGES = {
     *("bind", "configuration_result", "followers", "input", "irregular", "labels", "placements", "proportions", "row_limits"),
     *("require_dynamics", "require_masses_of", "row_maximum", "step_functions", "warn_where_irregular", "with_weights_of"),
 }
@@ -78,7 +78,7 @@ class Robot(System):
 
     def __dir__(self) -> list[str]:
         """Return the names that users call: those that other packages of the library need have no place in completions."""
-        return sorted({*super().__dir__()} - FOR_OTHER_ROOMS)
+        return sorted({*super().__dir__()} - FOR_OTHER_PACKAGES)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Robot, (self.model, self.execution)
