@@ -146,7 +146,7 @@ def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
         if named and known is not None and not named.keys() <= known:
-            return call(*args, **keywords_of_today(function, known, args, named))
+            return call(*args, **keywords_of_today(function, args, named))
         return function(*args, **named)
 
     return call
@@ -159,12 +159,12 @@ def keywords_of(function: Any) -> frozenset[str] | None:
     return None if any_keywords else frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
-def keywords_of_today(function: Any, known: frozenset[str], args: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+def keywords_of_today(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """Keywords with the names of the last version replaced. Raises TypeError, which says which ones are meant, for others."""
     name, own = public_signature(function, args)
     if now := renamed_keywords(name, named):
         return now
-    raise moved_keywords(name, named) or unknown_keyword(name, next(x for x in named if x not in known), own)
+    raise moved_keywords(name, named) or unknown_keyword(name, next(x for x in named if x not in own), own)
 
 
 def public_signature(function: Any, args: Sequence[Any]) -> tuple[str, list[str]]:

@@ -64,7 +64,7 @@ def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
     @functools.wraps(method)
     def call(self: S, /, *args: P.args, **named: P.kwargs) -> R:
         if named and known is not None and not named.keys() <= known:
-            return call(self, *args, **keywords_of_today(method, known, (self, *args), named))
+            return call(self, *args, **keywords_of_today(method, (self, *args), named))
         use = self._use
         lock = use.lock
         try:

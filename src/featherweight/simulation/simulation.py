@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from ..engine.progress import Progress
 from ..engine.threads import check_threads
 from ..model.position_drives import PD
 from ..model.types import Actuator
-from ..names import CALLED_HERE, SuggestsNames, knows_keywords
+from ..names import CALLED_HERE, SuggestsNames, keywords_of_today, knows_keywords
 from ..providers import provided
 from ..robot.checked_states import warn_of_scalar_first
 from ..robot.model_view import EQUAL_LIMITS
@@ -458,7 +458,6 @@ class Simulation(SuggestsNames):
 
     # moving
 
-    @exclusive
     def step(
         self,
         tau: ArrayLike | None = None,
@@ -466,6 +465,7 @@ class Simulation(SuggestsNames):
         external_forces: ArrayLike | None = None,
         *,
         steps: int = 1,
+        **other: Never,
     ) -> None:
         """Take `steps` steps under joint forces, controls and external forces.
 
@@ -478,12 +478,24 @@ class Simulation(SuggestsNames):
 
             sim.step(tau, steps=10)
         """
-        if type(steps) is not int or steps < 1:
-            check_count("steps", steps, 1)
-        if self._sensors.history is None:
-            self._fleet.step(tau, control, external_forces, steps)
-        else:
-            self._sensors.sample(tau, control, external_forces, steps)
+        if other:
+            self.step(tau, control, external_forces, steps=steps, **keywords_of_today(type(self).step, (self,), other))
+            return
+        lock = self._use.lock
+        try:  # as `exclusive`, which would take three times as long
+            if not lock.acquire(False):
+                self._use.refuse()
+            if type(steps) is not int or steps < 1:
+                check_count("steps", steps, 1)
+            if self._sensors.history is None:
+                self._fleet.step(tau, control, external_forces, steps)
+            else:
+                self._sensors.sample(tau, control, external_forces, steps)
+        finally:
+            try:  # noqa: SIM105
+                lock.release()
+            except RuntimeError:  # refused
+                pass
 
     @exclusive
     def derivatives(
