@@ -117,8 +117,8 @@ def save_chart(path: Path, title: str, panels: Sequence[Panel], other: str, stac
 def main() -> None:
     for name, (title, panels) in charts(PAGE.read_text()).items():
         simulation = "simulation" in name
-        save_chart(DOCS / name, title, panels, "MuJoCo" if simulation else "Pinocchio", stacked=simulation)
-        print(DOCS / name)
+        save_chart(DOCS / "pictures" / name, title, panels, "MuJoCo" if simulation else "Pinocchio", stacked=simulation)
+        print(DOCS / "pictures" / name)
 
 
 if __name__ == "__main__":

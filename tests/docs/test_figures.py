@@ -100,9 +100,9 @@ def test_the_picture_of_the_demonstration_shows_what_is_counted(talos: fw.Robot)
 
 @pytest.mark.parametrize(("name", "chart"), CHARTS["charts"](CHARTS["PAGE"].read_text()).items())
 def test_charts_show_the_tables_of_their_page(name: str, chart: tuple[str, list[Any]]) -> None:
-    with Image.open(ROOT / "docs" / name) as picture:
+    with Image.open(ROOT / "docs" / "pictures" / name) as picture:
         assert picture.info["Description"] == CHARTS["description"](chart[1])
-    assert f"({name})" in CHARTS["PAGE"].read_text()
+    assert f"(pictures/{name})" in CHARTS["PAGE"].read_text()
 
 
 @pytest.mark.parametrize("picture", PICTURES["pictures"]())
