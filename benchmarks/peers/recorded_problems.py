@@ -189,11 +189,11 @@ def problem_of_step(sim: fw.Simulation) -> tuple[Problem, Array, float] | None:
     A, b, mu, lower, upper = (np.array(x) for x in p.problem[:5])
     problem = Problem(A, b, mu, lower, upper, settings.pyramid, pair=assembly.pair[:contacts].copy())
     if assembly.columns[0] >= 0:
-        room, blocks = assembly.factor_rows, contacts + rows
-        groups = int(room.group[:blocks].max()) + 1
-        branches = int(room.branch[: room.run_begin[groups]].max()) + 1
-        numbers = int(room.begin[groups - 1] + room.rows[groups - 1] * room.width[groups - 1])
-        B = planned_factor(room, blocks, groups, int(assembly.columns[0]), branches, numbers)
+        work, blocks = assembly.factor_rows, contacts + rows
+        groups = int(work.group[:blocks].max()) + 1
+        branches = int(work.branch[: work.run_begin[groups]].max()) + 1
+        numbers = int(work.begin[groups - 1] + work.rows[groups - 1] * work.width[groups - 1])
+        B = planned_factor(work, blocks, groups, int(assembly.columns[0]), branches, numbers)
         problem = problem._replace(A=np.zeros((0, 0)), B=B, R=p.problem.R.copy())
         problem = problem._replace(B=in_one_branch(dense_factor(problem), contacts))
     if not (np.isfinite(matrix_of(problem)).all() and np.isfinite(b).all()):

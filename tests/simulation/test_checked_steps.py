@@ -36,7 +36,7 @@ def test_a_contact_without_room_is_an_error_with_file_and_line(robots: int, monk
         sim = legs("semi-implicit", robots)
         sim.step()
         state = sim.state
-        room = state.layout.room
+        room = state.layout.capacity
         state.arrays["counts"][-1] = room + 1
         sim.state = state
         with pytest.raises(IndexError, match=rf"fleet_loop\.py:\d+: index {room} of {room}"):

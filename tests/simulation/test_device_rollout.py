@@ -183,7 +183,7 @@ def test_memory_and_contacts_grow_as_needed(device: HostDevice, monkeypatch: pyt
     there = sim.rollout(q, v, steps=60, device="cuda")
     assert len(device.launches) == 3
     device.free = 200 * own
-    monkeypatch.setattr(fleet, "ROOM", 1)
+    monkeypatch.setattr(fleet, "CAPACITY", 1)
     device.launches.clear()
     again = box().rollout(q, v, steps=60, device="cuda")
     assert len(device.launches) > 1 and not device.memory

@@ -153,7 +153,7 @@ def test_a_failure_that_is_raised_leaves_all_robots_before_the_step() -> None:
 
 def test_a_failure_leaves_no_trace_of_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check forces of contacts and the following steps, also if the failed step allocated memory for more contacts."""
-    monkeypatch.setattr(fleet, "ROOM", 2)
+    monkeypatch.setattr(fleet, "CAPACITY", 2)
     slide = np.zeros((3, 6))
     slide[:, :2], slide[:, 3] = [0.3, 0.2], [0.5, 1.0, 1.5]
     sim, sound = falling(3), falling(3)
@@ -162,13 +162,13 @@ def test_a_failure_leaves_no_trace_of_its_step(monkeypatch: pytest.MonkeyPatch) 
     rooms = set()
     for _ in range(150):
         before, wrenches = sim.contacts_of_many(slice(None)), sim.contact_forces
-        had = sim.state.layout.room
+        had = sim.state.layout.capacity
         with pytest.raises(fw.SimulationError, match="robot 1 of 3"):
             sim.step(bad(sim))
         for x, y in zip(before, sim.contacts_of_many(slice(None)), strict=True):
             np.testing.assert_array_equal(x, y)
         np.testing.assert_array_equal(sim.contact_forces, wrenches)
-        rooms.add((had, sim.state.layout.room))
+        rooms.add((had, sim.state.layout.capacity))
         sim.step()
         sound.step()
         np.testing.assert_array_equal(sim.q, sound.q)

@@ -132,7 +132,7 @@ def test_contacts_and_their_room_come_along() -> None:
         np.testing.assert_array_equal(a, b)
     assert other.time == sim.time and other.steps == sim.steps
     np.testing.assert_array_equal(other.contact_forces, sim.contact_forces)
-    roomy = saved.with_room(4 * saved.layout.room)
+    roomy = saved.with_capacity(4 * saved.layout.capacity)
     assert roomy == saved
     other.state = roomy
     other.run(0.05)
@@ -239,7 +239,7 @@ def test_copies_of_states_share_nothing() -> None:
     other = sim.state
     sim.run(0.1, control=[0.5])
     state, kept = sim.state, pickle.loads(pickle.dumps(sim.state))
-    copies = [copy.copy(state), copy.deepcopy(state), state[0], state[:], state.with_room(2 * state.layout.room)]
+    copies = [copy.copy(state), copy.deepcopy(state), state[0], state[:], state.with_capacity(2 * state.layout.capacity)]
     for each in copies:
         assert each == state
         each[0] = other

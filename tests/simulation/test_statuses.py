@@ -172,7 +172,7 @@ ALIKE = {"TOO_DEEP", "UNSOLVED", "NO_VELOCITY_AFTER_CONTACT", "LIMIT", "GAIN"}
 
 def test_each_status_has_its_scene() -> None:
     """Check all statuses except success and missing room for contacts, which is added."""
-    assert STATUSES.keys() == {*SCENES, "TAKEN", "NO_ROOM"}
+    assert STATUSES.keys() == {*SCENES, "TAKEN", "TOO_MANY_CONTACTS"}
     assert sorted(STATUSES.values()) == list(range(len(STATUSES)))
 
 
@@ -235,35 +235,35 @@ def test_a_tolerance_that_rounding_exceeds_says_what_is_left() -> None:
     assert re.match(UNSOLVED.format(r"\d\S*e-1\d"), caught.value.what), caught.value.what
 
 
-# --- room
+# --- capacity
 
 
 def test_room_for_more_contacts_than_there_was_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that a step that first had too little memory has the bits of a step with enough."""
     spheres = [fw.ContactPoint("body0", (x, y, -0.05)) for x in np.linspace(-0.1, 0.1, 6) for y in np.linspace(-0.15, 0.15, 6)]
     ends = []
-    for room in (fleet.ROOM, 64):
-        monkeypatch.setattr(fleet, "ROOM", room)
+    for room in (fleet.CAPACITY, 64):
+        monkeypatch.setattr(fleet, "CAPACITY", room)
         sim = fw.Simulation(
             free_bodies(solid_box(2.0, SIDES)), H, q=np.stack([pose((0, 0, 0.3)), pose((0, 0, 0.05))]),
             v=np.array([[0, 0, 0, 0, 0, 0], [0.3, 0.1, -0.5, 0, 0, 1.0]]), spheres=spheres, ground=fw.Plane(),
         )  # fmt: skip
         sim.run(5 * H)
-        assert sim.state.layout.room == 64 and len(sim.contacts(1)[0]) == 36
+        assert sim.state.layout.capacity == 64 and len(sim.contacts(1)[0]) == 36
         ends.append((sim.q, sim.v, sim.contacts(1)[1]))
     for mine, theirs in zip(*ends, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 
 def test_robots_that_need_more_room_in_the_same_step_make_it_once() -> None:
-    spheres = [fw.ContactPoint("body0", (x, 0.0, -0.05)) for x in np.linspace(-0.1, 0.1, fleet.ROOM + 1)]
+    spheres = [fw.ContactPoint("body0", (x, 0.0, -0.05)) for x in np.linspace(-0.1, 0.1, fleet.CAPACITY + 1)]
     sim = fw.Simulation(
         free_bodies(solid_box(2.0, SIDES)), H, q=np.tile(pose((0, 0, 0.06)), (5, 1)), v=np.tile([0, 0, -1.0, 0, 0, 0], (5, 1)),
         spheres=spheres, ground=fw.Plane(),
     )  # fmt: skip
     sim.run(20 * H)
-    assert sim.state.layout.room == 2 * fleet.ROOM
-    assert sim.contact_arrays.counts.tolist() == [fleet.ROOM + 1] * 5
+    assert sim.state.layout.capacity == 2 * fleet.CAPACITY
+    assert sim.contact_arrays.counts.tolist() == [fleet.CAPACITY + 1] * 5
 
 
 # --- functions of the user

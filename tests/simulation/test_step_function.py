@@ -92,14 +92,14 @@ def test_pairs_that_a_reset_excluded_do_not_touch(tmp_path: Path) -> None:
 def test_states_have_room_for_a_number_of_contacts() -> None:
     sim = boxes([0.1])
     sim.run(0.02)
-    with pytest.raises(ValueError, match=r"a robot has 4 contacts, but room for 2: give step\(\.\.\., contacts=4\)"):
+    with pytest.raises(ValueError, match=r"a robot has 4 contacts, but capacity for 2: give step\(\.\.\., contacts=4\)"):
         sim.step_function(contacts=2).arrays(sim.state)
     few, many, inputs = sim.step_function(contacts=4), sim.step_function(contacts=100), (np.zeros((1, 6)), np.zeros((1, 0)))
     ends = [f.state(f(f.arrays(sim.state), *inputs)) for f in (few, many)]
     assert ends[0] == ends[1] == sim.advance(sim.state)
     small, high = sim.step_function(contacts=2), boxes([0.1005]).state
     state = small.arrays(high)
-    with pytest.raises(ValueError, match="a robot has 4 contacts, but room for 2"):
+    with pytest.raises(ValueError, match="a robot has 4 contacts, but capacity for 2"):
         fall(small, state, 100)
 
 

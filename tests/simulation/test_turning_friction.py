@@ -122,7 +122,7 @@ def test_torques_have_room_for_as_many_contacts_as_forces(monkeypatch: pytest.Mo
     q, v = np.tile(robot.start(), (3, 1)), np.tile(VELOCITY, (3, 1))
     ends = []
     for room in (1, 16):
-        monkeypatch.setattr(fleet, "ROOM", room)
+        monkeypatch.setattr(fleet, "CAPACITY", room)
         sim = fw.Simulation(robot, q=q, v=v, contact="file")
         sim.run(0.1, every=50)
         fields = sim.state.arrays

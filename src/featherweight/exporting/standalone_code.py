@@ -55,9 +55,9 @@ def compile_standalone(name: str, exported: StandaloneLoop, target: ExportTarget
     Raises NotImplementedError for a kernel that calls functions in Python, and RuntimeError for one that calls libraries.
     """
     image = Image(exported)
-    functions, room = _functions(image, target)
+    functions, scratch = _functions(image, target)
     names = {key: f"code.{k}" for k, key in enumerate(functions)}
-    size = len(image.content) + room
+    size = len(image.content) + scratch
     texts = [*_data(name, exported, image), *_library(target), _batch_caller()]
     entries = [_reset(name, image, names), _tick(name, exported, image), _defaults(name, exported)]
     entries += [_words(name, exported), _version(name), _workspace_bytes(name, size + CACHE_LINE)]
@@ -91,13 +91,13 @@ def _functions(image: Image, target: ExportTarget) -> tuple[dict[tuple[int, bool
     """Return the modules of all functions, by identity and kind, and the bytes of the memory that they share."""
     style = KernelStyle(freestanding=True, assembly=target == this_machine())
     modules: dict[tuple[int, bool], list[str]] = {}
-    room = 0
+    scratch = 0
     for code in image.codes.values():
         if code.function is None or _key(code) in modules:
             continue
         written, size = (_batch if code.many else _single)(code.function, target, style)
-        modules[_key(code)], room = written, max(room, size)
-    return modules, room
+        modules[_key(code)], scratch = written, max(scratch, size)
+    return modules, scratch
 
 
 def _key(code: Code) -> tuple[int, bool]:
@@ -198,7 +198,7 @@ def _data(name: str, exported: StandaloneLoop, image: Image) -> Iterator[str]:
 
 
 def _target(image: Image, to: int) -> int:
-    return len(image.content) if to == image.room else to
+    return len(image.content) if to == image.scratch else to
 
 
 def _runs(content: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:

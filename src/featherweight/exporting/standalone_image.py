@@ -29,10 +29,10 @@ class Code(NamedTuple):
 class Image:
     """The block: `content` in bytes; `pointers` by the offsets of words, and `codes` by the offsets of words.
 
-    A pointer is an offset in the block; `room` stands for memory that functions share, at the end of the block.
+    A pointer is an offset in the block; `scratch` stands for memory that functions share, at the end of the block.
     """
 
-    room = -1
+    scratch = -1
 
     def __init__(self, exported: StandaloneLoop) -> None:
         tables = [Table(content) for content in exported.tables]
@@ -89,7 +89,7 @@ class Image:
         sizes = [x.size for x in (*function.program.inputs, *function.program.outputs)]
         for k, (address, size) in enumerate(zip(call.pointers.tolist(), sizes, strict=True)):
             self._point(block + 8 * k, address, size > 0)
-        self.pointers[block + 8 * len(call.pointers)] = self.room
+        self.pointers[block + 8 * len(call.pointers)] = self.scratch
         self.pointers[at + 8], words[0] = block, 0
         self.codes[at] = Code(function, False)
 
@@ -109,7 +109,7 @@ class Image:
             numbers = np.array((ctypes.c_int64 * count).from_address(int(call.words[k, 3])), np.int64)
             block = self._new(8 * count)
             self._blocks.append((block, numbers))
-            self.pointers[row + 24], self.pointers[row + 32] = block, self.room
+            self.pointers[row + 24], self.pointers[row + 32] = block, self.scratch
             for j in range(len(shapes)):
                 self._point(first + 8 * j, int(call.first[k, j]))
 

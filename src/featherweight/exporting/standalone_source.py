@@ -153,7 +153,7 @@ class _Writer:
         self.memory = _Memory(exported)
         self.functions: dict[tuple[int, bool], _Function] = {}
         self.straight: list[str] = []  # their texts
-        self.room = 0
+        self.scratch = 0
         self.stale: list[Array] = []
         self.assigned: list[str] = []  # statements that write tables and addresses
 
@@ -180,7 +180,7 @@ class _Writer:
     def _bytes(self) -> int:
         sizes = [np.dtype(kind).itemsize * size for kind, size in self.memory.sizes().items()]
         tables = sum(8 * x.words + 8 for x in self.layouts)
-        return 8 + tables + sum(-(-n // 8) * 8 for n in sizes) + 8 * max(1, self.room) + CACHE_LINE
+        return 8 + tables + sum(-(-n // 8) * 8 for n in sizes) + 8 * max(1, self.scratch) + CACHE_LINE
 
     def _workspace(self, members: Sequence[str]) -> Iterator[str]:
         """Yield the struct of the workspace, and a check of its size."""
@@ -189,7 +189,7 @@ class _Writer:
             lines.append(f"    {self.names.table(TableType(layout))} {member};")
         for kind, size in self.memory.sizes().items():
             lines.append(f"    {ITEMS[kind]} {self.memory.member(kind).removeprefix('space->')}[{size}];")
-        lines.append(f"    double room[{max(1, self.room)}]; /* of the functions that the kernel calls */")
+        lines.append(f"    double scratch[{max(1, self.scratch)}]; /* of the functions that the kernel calls */")
         yield "\n".join([*lines, "} Workspace;", ""])
         fits = f"sizeof(Workspace) + {CACHE_LINE} <= {self.name.upper()}_WORKSPACE_BYTES"
         yield f"typedef char workspace_fits[{fits} ? 1 : -1];\n"
@@ -234,7 +234,7 @@ class _Writer:
         self._array(f"{member}.pointers", call.pointers, at)
         for k, (address, size) in enumerate(zip(call.pointers.tolist(), sizes, strict=True)):
             self._address(f"{member}.pointers.at[{k}]", self.memory.at(address) if size else self.memory.member("float64"))
-        self._address(f"{member}.pointers.at[{len(sizes)}]", "space->room")
+        self._address(f"{member}.pointers.at[{len(sizes)}]", "space->scratch")
 
     def _batch_calls(self, member: str, layout: Layout, calls: BatchCalls) -> None:
         self.stale += [calls.words, calls.first, calls.begins]
@@ -250,7 +250,7 @@ class _Writer:
             self._address(f"{words} + 1]", self.memory.at(int(calls.words[k, 1])))
             self._address(f"{words} + 2]", self.memory.at(int(calls.words[k, 2])))
             self._address(f"{words} + 3]", self.memory.new_integers(steps[: len(shapes)]))
-            self._address(f"{words} + 4]", "space->room")
+            self._address(f"{words} + 4]", "space->scratch")
             for j, shape in enumerate(shapes):
                 at = self.memory.at(int(calls.first[k, j])) if math.prod(shape) else self.memory.member("float64")
                 self._address(f"{member}.first.at[{k * calls.first.shape[1] + j}]", at)
@@ -274,7 +274,7 @@ class _Writer:
         )
         source = RoutineSource(routine, "double", own=True)
         self.straight.append(source.static(_title(function)))
-        self.room = max(self.room, source.plan.workspace)
+        self.scratch = max(self.scratch, source.plan.workspace)
         return routine.name
 
     def _calls(self) -> Iterator[str]:

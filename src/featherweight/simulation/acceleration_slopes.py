@@ -156,12 +156,12 @@ def write_carried_impulses(s: RobotStages, y: AccelerationSlopes) -> None:
 
 def mark_gaps_of_zero(s: RobotStages, y: AccelerationSlopes) -> None:
     """Mark the contacts and limits that begin here as doubtful, and no others."""
-    t, room = s.touching, len(s.touching.contacts.gap)
-    for c in range(room):
+    t, capacity = s.touching, len(s.touching.contacts.gap)
+    for c in range(capacity):
         y.doubtful[c] = not y.is_rigid and c < t.counts[FOUND] and abs(t.contacts.gap[c]) < ROUNDED
     for r in range(len(t.model.rows.joint)):
         limits = not y.is_rigid and not t.model.rows.friction[r] and t.model.rows.holds[r] == 0
-        y.doubtful[room + r] = limits and abs(t.kinematics.gap[r]) < ROUNDED
+        y.doubtful[capacity + r] = limits and abs(t.kinematics.gap[r]) < ROUNDED
 
 
 def write_forces_on_bodies(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:

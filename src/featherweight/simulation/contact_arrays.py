@@ -36,12 +36,12 @@ class ManyContacts(NamedTuple):
 
 @summarized
 class ContactArrays(NamedTuple):
-    """Contacts of the last step. The arrays have `room` places for each robot; the first `counts` of them are used."""
+    """Contacts of the last step. The arrays have `capacity` places for each robot; the first `counts` of them are used."""
 
     counts: Integers  # (robots,)
-    candidate: IntegerMatrix  # (robots, room)
-    point: Tensor  # (robots, room, 3)
-    impulse: Tensor  # (robots, room, 3)
+    candidate: IntegerMatrix  # (robots, capacity)
+    point: Tensor  # (robots, capacity, 3)
+    impulse: Tensor  # (robots, capacity, 3)
 
     def of(self, which: Array | Sequence[int] | slice) -> ContactArrays:
         return ContactArrays(self.counts[which], self.candidate[which], self.point[which], self.impulse[which])
@@ -60,8 +60,8 @@ class SpreadTable(NamedTuple):
     friction: Matrix  # (robots, candidates), or one row for all robots
     restitution: Vector  # (candidates,)
     pyramid: bool
-    force: Tensor  # (robots, room, 3) results
-    ends: IntegerMatrix  # (2, room) bodies of the contacts of a robot
+    force: Tensor  # (robots, capacity, 3) results
+    ends: IntegerMatrix  # (2, capacity) bodies of the contacts of a robot
     work: SpreadWork
 
 
@@ -92,12 +92,12 @@ class SpreadImpulses:
     """Impulses of contacts, spread to those left out of their patches, with each robot's friction, or the row of all."""
 
     def __init__(self, contacts: FleetContacts, friction: Matrix, restitution: Vector, pyramid: bool) -> None:
-        room, force = contacts.gap.shape[1], np.zeros(contacts.force.shape)
-        ends = np.zeros((2, room), np.int64)
-        self._table = Table(SpreadTable(contacts, friction, restitution, pyramid, force, ends, spread_work(room)))
+        capacity, force = contacts.gap.shape[1], np.zeros(contacts.force.shape)
+        ends = np.zeros((2, capacity), np.int64)
+        self._table = Table(SpreadTable(contacts, friction, restitution, pyramid, force, ends, spread_work(capacity)))
         self._run, self._force = SPREAD.for_tables(self._table), force
 
     def of(self, first: int, stop: int) -> Tensor:
-        """Return the impulses (stop - first, room, 3) of some robots, which the next call overwrites."""
+        """Return the impulses (stop - first, capacity, 3) of some robots, which the next call overwrites."""
         self._run(self._table.address, first, stop)
         return self._force[first:stop]

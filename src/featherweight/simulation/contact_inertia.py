@@ -76,12 +76,12 @@ class ContactInertia:
             self.function_of_all = robot.delassus([*self.contacts, JacobianRows(lambda q: selected)])
 
     def _begin_without_sets(self) -> None:
-        self._room = threading.local()
+        self._memory = threading.local()
         self._lock = new_lock()
         self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: x for name, x in vars(self).items() if name not in ("_room", "_lock", "_sets")}
+        return {name: x for name, x in vars(self).items() if name not in ("_memory", "_lock", "_sets")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -115,14 +115,14 @@ class ContactInertia:
             return partial(self.algorithm, contacts)
         rolled = Robot(self.robot.model, "rolled")  # a new robot, which does not cache sets that are dropped here
         function = rolled.delassus(contacts, self.algorithm)
-        return lambda q: function(q, out=self._room_for(len(q), sum(c.size for c in contacts)))
+        return lambda q: function(q, out=self._memory_for(len(q), sum(c.size for c in contacts)))
 
-    def _room_for(self, batch: int, m: int) -> Array:
+    def _memory_for(self, batch: int, m: int) -> Array:
         """Return this thread's memory for G; allocating new memory takes longer than computing G."""
-        room: Array = getattr(self._room, "numbers", np.empty(0))
-        if room.size < batch * m * m:
-            room = self._room.numbers = np.empty(batch * m * m)
-        return room[: batch * m * m].reshape(batch, m, m)
+        numbers: Array = getattr(self._memory, "numbers", np.empty(0))
+        if numbers.size < batch * m * m:
+            numbers = self._memory.numbers = np.empty(batch * m * m)
+        return numbers[: batch * m * m].reshape(batch, m, m)
 
     def _begin(self, bodies: Array) -> Array:
         begin = np.zeros(len(self.contacts) + 1, np.int64)

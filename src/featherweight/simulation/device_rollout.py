@@ -24,7 +24,7 @@ from .fleet_loop import keep, run
 from .robot_tables import calls_of_robot
 from .stage_records import CallsOfRobot, FleetArrays, FleetInputs, RobotStages, VariedArrays
 from .step_failures import Failure
-from .step_status import NO_ROOM, TAKEN
+from .step_status import TAKEN, TOO_MANY_CONTACTS
 
 Rows = Sequence[tuple[int, int]]  # arrays on a device: address of the first row, and row stride in elements
 
@@ -115,8 +115,8 @@ class RolloutOnDevice:
                 count = min(states - begin, max(device.free_bytes() // 2 // loop.own_bytes, 1))
                 some = [(address + 8 * step * begin, step) for address, step in rows]
                 if not self._launch_some(loop, fleet, (device, stream), count, some):
-                    roomy = fleet.state().with_room(2 * fleet.room)
-                    fleet.layout, fleet.block = roomy.layout, roomy.block
+                    larger = fleet.state().with_capacity(2 * fleet.capacity)
+                    fleet.layout, fleet.block = larger.layout, larger.block
                     continue
                 begin += count
                 self.done += count
@@ -124,7 +124,7 @@ class RolloutOnDevice:
             scene.enabled[:] = enabled
 
     def _launch_some(self, loop: DeviceLoop, fleet: Fleet, where: tuple[Device, int], count: int, rows: Rows) -> bool:
-        """Roll out robots whose stages fit in memory together, and note the first failure; return whether contacts had room."""
+        """Roll out robots whose stages fit in memory together; note the first failure. Return whether all contacts fit."""
         device, stream = where
         robot, some = self.fleet.plant.robot, slice(self.done, self.done + count)
         part = _copy_of(fleet, VariedArrays(*(x[some] for x in fleet.varied)))
@@ -170,7 +170,7 @@ class RolloutOnDevice:
         flags = np.array(["control" in given, "external_forces" in given])
         arrays = arrays._replace(states=states, inputs=FleetInputs(**made, given=flags))
         loop.run(device, stream, arrays, count, elsewhere)
-        if not (roomless := bool((states.status == NO_ROOM).any())) and (states.status != TAKEN).any():
+        if not (full := bool((states.status == TOO_MANY_CONTACTS).any())) and (states.status != TAKEN).any():
             i = int(np.where(states.status == TAKEN, self.steps, states.taken).argmin())
             q, time = np.empty(robot.nq), float(states.taken[i] * part.model.h)
             device.copy(q.ctypes.data, int(taken_memory[0].handle) + i * q.nbytes, q.nbytes, stream)
@@ -180,7 +180,7 @@ class RolloutOnDevice:
                 self.failed = Failure(*known, q, time, self.done + i, 1)
         for memory in taken_memory:
             memory.close()
-        return not roomless
+        return not full
 
     def _rows_of_robot(self, device: Device, stream: int, rows: Rows, i: int) -> dict[str, Array]:
         """Return the arguments of one robot, copied to this machine."""
@@ -202,7 +202,7 @@ def loop_of(fleet: Fleet) -> DeviceLoop:
     """Return the kernel for the current stages of a fleet, cached while they have the same form."""
     has_bodies = len(fleet.varied.parameters) > 0
     kept: dict[Any, DeviceLoop] = fleet.device_loops
-    key = fleet.room, has_bodies, fleet.contacts.scene.enabled.tobytes()
+    key = fleet.capacity, has_bodies, fleet.contacts.scene.enabled.tobytes()
     if key not in kept:
         content, twin = fleet._new_stages(), fleet._new_stages()
         calls = NumberedCalls()

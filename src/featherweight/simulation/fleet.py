@@ -49,9 +49,9 @@ from .stage_records import (
 from .starts import FirstInputs, overlaps, warn_of_overlaps
 from .state import Field, State, StateLayout, time_of
 from .step_failures import Failure, SimulationError
-from .step_status import NO_ROOM, TAKEN
+from .step_status import TAKEN, TOO_MANY_CONTACTS
 
-ROOM = 16  # initial room for contacts of a robot
+CAPACITY = 16  # initial capacity for contacts of a robot
 GRAIN = 4  # least number of robots in a thread's piece
 MOST_STEPS = 1000  # greatest number of steps in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
@@ -114,7 +114,7 @@ class Fleet:
         self._enabled = contacts.scene.enabled.copy()
         self._drawn = bool(contacts.touching.drawn.any())  # whether a reset may exclude pairs of shapes that overlap
         self._remembers = any(s.kind in OF_LAST_STEP for s in model.robot.sensors)
-        self.layout = self._layout(ROOM * (2 if contacts.settings.turning else 1))
+        self.layout = self._layout(CAPACITY * (2 if contacts.settings.turning else 1))
         self.told = self._ready = False  # whether warnings about the start were issued, and the steps are prepared
         self._started = False  # whether the start of the last reset was checked
         self._pointed: dict[str, Array] = {}  # see `_point`
@@ -141,12 +141,12 @@ class Fleet:
     # states
 
     @property
-    def room(self) -> int:
-        """The number of contacts of a robot for which there is room."""
-        return self.layout.room
+    def capacity(self) -> int:
+        """The number of contacts of a robot that the arrays take."""
+        return self.layout.capacity
 
-    def _layout(self, room: int) -> StateLayout:
-        """Return the fields of states with room for a number of contacts."""
+    def _layout(self, capacity: int) -> StateLayout:
+        """Return the fields of states for a number of contacts."""
         model, contacts, robot = self.model, self.contacts, self.model.robot
         bodies, nu, na, rows = len(robot.bodies), model.forces.nu, model.forces.states, len(contacts.rows.joint)
         kind = (
@@ -157,15 +157,15 @@ class Fleet:
             ("sensors of the last step", self._remembers), ("length of a step [s]", model.h),
             ("sampled sensors", tuple((s.name, s.sensor.sampling.samples) for s in robot.sensors if s.sensor.sampling)),
         )  # fmt: skip
-        once, place = Field(()), Field((room,), of_contacts=True)
+        once, place = Field(()), Field((capacity,), of_contacts=True)
         count = Field((), whole=True)
-        points = Field((room, 3), of_contacts=True)
-        turns = Field((room, 3 if contacts.settings.turning else 0), of_contacts=True)
+        points = Field((capacity, 3), of_contacts=True)
+        turns = Field((capacity, 3 if contacts.settings.turning else 0), of_contacts=True)
         fields = {
             "q": Field((robot.nq,)), "v": Field((robot.nv,)), "act": Field((na,)), "steps": count, "set_time": once,
             "set_step": count, "last_row": Field((rows,)), "report": Field((len(SolverReport._fields),)),
             "inexact": count, "opened": once, "deepest": once, "counts": count, "candidate": place._replace(whole=True),
-            "point": points, "gap": place, "normal": points, "bodies": Field((room, 2), of_contacts=True), "solved": count,
+            "point": points, "gap": place, "normal": points, "bodies": Field((capacity, 2), of_contacts=True), "solved": count,
             "force": points, "turn": turns, "wrench": Field((len(contacts.bodies), 6)),
         }  # fmt: skip
         if self._remembers:
@@ -173,7 +173,7 @@ class Fleet:
                 "before_q": fields["q"], "before_v": fields["v"], "before_act": fields["act"],
                 "before_given": Field((2,), whole=True), "before_control": Field((nu,)), "before_external": Field((bodies, 6)),
             }  # fmt: skip
-        return StateLayout(kind, fields, room, model.h)
+        return StateLayout(kind, fields, capacity, model.h)
 
     def reset(self, q: Array, v: Array, time: float = 0.0) -> None:
         """Start at states (nq,) and (nv,), or (robots, nq) and (robots, nv). After an error, the fleet is as it was."""
@@ -198,7 +198,7 @@ class Fleet:
                 self.contacts.leave_out(*self.look())
         except BaseException:
             vars(self).update(before | {"_ready": False})
-            self._tables.clear()  # which may have room for more contacts
+            self._tables.clear()  # which may be for more contacts
             enabled[:] = enabled_before
             if kept:
                 self.restore(kept)
@@ -280,7 +280,7 @@ class Fleet:
         before = self.backup()
         try:
             while not self._work(LOOK, 0, 1):
-                self._make_room()
+                self._enlarge()
             c = self.arrays.contacts
             return c.candidate[0, : c.counts[0]].copy(), c.gap[0, : c.counts[0]].copy()
         finally:
@@ -378,7 +378,7 @@ class Fleet:
         self._tables.append(one)
         if "vectors" not in vars(self):
             self.vectors = FleetVectors(self.model, self.contacts, self._new_stages)
-        self.vectors.run, self.vectors.kind = self._run, (self.room, self._external, [len(x) > 0 for x in self.varied])
+        self.vectors.run, self.vectors.kind = self._run, (self.capacity, self._external, [len(x) > 0 for x in self.varied])
         self._one = one  # Ctrl-C can take it away from the others
         tables, arguments = (one, self._many), (one.address, self._many.address, 0, len(self.q))
         works = RUN, STEP, ENERGY
@@ -392,7 +392,7 @@ class Fleet:
             return stages_table(self.model, self.contacts, self._new_stages(), self._external, self.stages_layout)
 
     def _new_stages(self) -> RobotStages:
-        return new_stages(self.model, self.contacts, self.room, len(self.varied.parameters) > 0)
+        return new_stages(self.model, self.contacts, self.capacity, len(self.varied.parameters) > 0)
 
     def vary(self, varied: dict[str, Array]) -> None:
         """Give robots their own parameters, by fields of `VariedArrays`."""
@@ -634,12 +634,12 @@ class Fleet:
         return self.state(), self.failed.copy()
 
     def restore(self, backup: tuple[State, Array]) -> None:
-        """Return to the state of a backup, however often Ctrl-C strikes; there may be room for more contacts now."""
+        """Return to the state of a backup, however often Ctrl-C strikes; there may be a larger capacity for contacts now."""
         state, failed = backup
         restored = False
         while not restored:
             try:
-                self.block[:] = state.with_room(self.room).block
+                self.block[:] = state.with_capacity(self.capacity).block
                 self.failed[:] = failed
                 restored = True
             except KeyboardInterrupt:
@@ -665,9 +665,9 @@ class Fleet:
         """Continue from states, of any number of robots. Raises an error for those of another robot or scene."""
         if type(state) is not State or state.layout is not self.layout:
             self.layout.require(state)
-            if state.layout.room > self.room:
-                self._make_room(state.layout.room)
-            state = state.with_room(self.room)
+            if state.layout.capacity > self.capacity:
+                self._enlarge(state.layout.capacity)
+            state = state.with_capacity(self.capacity)
         self.revision += 1
         if len(state.block) == len(self.block):
             self.block[:] = state.block
@@ -696,7 +696,7 @@ class Fleet:
 
     def _take_portion(self, stop: int, steps: int, what: str) -> int:
         """Take some steps from the step `stop` on; return the step that is reached."""
-        states, robots, room, begun = self.arrays.states, len(self.q), self.room, time_now()
+        states, robots, capacity, begun = self.arrays.states, len(self.q), self.capacity, time_now()
         in_vectors, since = self.vectors.ready(robots), stop
         stop = min(stop + (VECTOR_STEPS if in_vectors else MOST_STEPS), steps)
         states.plan[SINCE], states.plan[UNTIL] = since, stop
@@ -715,7 +715,7 @@ class Fleet:
         if taken == np.count_nonzero(states.active):
             return stop
         for i in np.flatnonzero(states.active & (states.taken < stop)):
-            self._go_on(int(i), stop, room)
+            self._go_on(int(i), stop, capacity)
         return stop
 
     def _work(self, work: int, first: int, stop: int, what: str = "") -> int:
@@ -745,14 +745,14 @@ class Fleet:
     # failed steps
 
     def _go_on(self, i: int, steps: int, tried: int) -> None:
-        """Take the rest of one robot's steps, after its next step needed more room for contacts than `tried`."""
+        """Take the rest of one robot's steps, after its next step needed a larger capacity for contacts than `tried`."""
         while (states := self.arrays.states).taken[i] < steps:
             status = states.status[i]
             self._raise_errors()
-            if status == NO_ROOM:
-                if self.room == tried:  # otherwise another robot has enlarged the room since
-                    self._make_room()
-                tried = self.room
+            if status == TOO_MANY_CONTACTS:
+                if self.capacity == tried:  # otherwise another robot has enlarged it since
+                    self._enlarge()
+                tried = self.capacity
             elif status != TAKEN:
                 k = int(states.taken[i])
                 error = self._failure(i)
@@ -794,13 +794,13 @@ class Fleet:
         if KEPT_Q in self._pointed:
             self._pointed[KEPT_Q][i, rows], self._pointed[KEPT_V][i, rows] = states.q[i], states.v[i]
 
-    def _make_room(self, room: int = 0) -> None:
-        """Make room for more contacts: twice as many, or `room`."""
-        before, roomy = self.layout, self.state().with_room(room or 2 * self.room)
+    def _enlarge(self, capacity: int = 0) -> None:
+        """Enlarge the capacity for contacts: twice, or to `capacity`."""
+        before, larger = self.layout, self.state().with_capacity(capacity or 2 * self.capacity)
         home, pointed = self.arrays, self._pointed
         self._tables.clear()
-        self.layout, self.block = roomy.layout, roomy.block
-        made = self.new_arrays(self.block, len(roomy))
+        self.layout, self.block = larger.layout, larger.block
+        made = self.new_arrays(self.block, len(larger))
         work: dict[str, Any] = {name: getattr(home.states, name) for name in OF_WORK}
         self._settle(made._replace(states=made.states._replace(**work), inputs=home.inputs))
         self._compile()
@@ -828,11 +828,11 @@ class Fleet:
         return self._share(work, 0, len(self.q))
 
     def after_failed_attempts(self) -> Table:
-        """Make room for contacts if steps need it; return the table of all arrays. Raises the error of the first other step."""
+        """Enlarge the capacity if contacts need it; return the table of arrays. Raises the error of the first other step."""
         for i in np.flatnonzero(self.arrays.states.status != TAKEN):
-            if self.arrays.states.status[i] != NO_ROOM:
+            if self.arrays.states.status[i] != TOO_MANY_CONTACTS:
                 self._raise_errors()
                 raise self._failure(int(i))
-        self._make_room()
+        self._enlarge()
         self.arrays.states.status.fill(TAKEN)
         return self._many

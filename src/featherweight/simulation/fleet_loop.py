@@ -22,7 +22,7 @@ from .stage_records import (
 )
 from .step import take_step, try_step
 from .step_failures import note_failure
-from .step_status import NO_CONTROL, NO_FORCE, NO_ROOM, TAKEN
+from .step_status import NO_CONTROL, NO_FORCE, TAKEN, TOO_MANY_CONTACTS
 
 RUN, STEP, LOOK, ENERGY, IMPULSES = range(5)
 
@@ -171,14 +171,14 @@ def keep(many: FleetArrays, i: int, k: int, q: Vector, v: Vector) -> None:
 
 
 def look(one: RobotStages, many: FleetArrays, i: int) -> int:
-    """Find the current contacts of robot i, without moving it. Return 1 if there is room for them."""
+    """Find the current contacts of robot i, without moving it. Return 1 if they are not more than the capacity."""
     load_robot(one, many, i)
     t, contacts = one.touching, many.contacts
     clear_rows(t.kinematics.velocity)
     call_machine(one.calls.placement)
     found = find_touching(t)
     contacts.counts[i] = max(found, 0)
-    many.states.status[i] = NO_ROOM if found < 0 else TAKEN
+    many.states.status[i] = TOO_MANY_CONTACTS if found < 0 else TAKEN
     for c in range(found):
         contacts.candidate[i, c], contacts.gap[i, c] = t.contacts.candidate[c], t.contacts.gap[c]
     return 1 if found >= 0 else 0

@@ -93,10 +93,10 @@ class FleetSlopes:
         """Make the arrays for the fleet's robots."""
         fleet, self._of, self._runs, self._alone = self._fleet, given, {}, {}
         robots, model = len(fleet.q), fleet.model
-        room, rows = fleet.room, len(fleet.contacts.rows.joint)
+        capacity, rows = fleet.capacity, len(fleet.contacts.rows.joint)
         self.found = RobotSlopes(
             np.zeros((1, self.rows, self.columns)), np.zeros((0, self.rows)), np.zeros((0, self.columns)),
-            np.zeros(robots, np.int64), np.full((robots, room), -1), np.zeros((robots, rows), bool),
+            np.zeros(robots, np.int64), np.full((robots, capacity), -1), np.zeros((robots, rows), bool),
             np.zeros((robots, len(model.limits))), np.zeros((robots, self.columns), bool),
         )  # fmt: skip
         self._table = Table(self.found)

@@ -24,7 +24,7 @@ from .woven_stages import lone_stages, may_be_woven, woven_table
 LEAST_LANES = 4  # least number of lanes: with two, the scalar part of the work outweighs the gain
 STEPS = 16  # steps in a call, after which robots are regrouped into vectors by their contacts
 PATIENCE = 1.0  # [s] of steps of one fleet, after which compiling for vectors pays off
-Kind = tuple[int, bool, list[bool]]  # room for contacts, whether there are forces on bodies, and which numbers differ
+Kind = tuple[int, bool, list[bool]]  # capacity for contacts, whether there are forces on bodies, and which numbers differ
 THREAD = "featherweight vectors"  # name of the thread that compiles
 WAITING, COMPILING, READY, NEVER = range(4)
 

@@ -73,7 +73,7 @@ class Recording:
     def _read(self, blocks: Array, layout: StateLayout, tau: Array | None) -> None:
         """Record states (k, block) of one robot with their contacts, and the joint forces of the steps that led to them."""
         fleet, x, h = self.fleet, layout.rows(blocks), self.fleet.model.h
-        exist = np.arange(layout.room) < x["counts"][:, None]
+        exist = np.arange(layout.capacity) < x["counts"][:, None]
         some = np.flatnonzero(x["solved"] < x["counts"])
         if len(some):
             patched = FleetContacts(**{name: x[name][some] for name in FleetContacts._fields})

@@ -43,15 +43,15 @@ def begin_doubtful(x: RobotSlopes, i: int) -> None:
 def note_doubtful(one: RobotStages, y: AccelerationSlopes, x: RobotSlopes, i: int) -> None:
     """Note what is doubtful about the acceleration of robot i, next to what is known already."""
     t, n, na, controls = one.touching, len(y.after), len(one.state.act), len(one.state.control)
-    room, known = x.candidates.shape[1], 0
+    capacity, known = x.candidates.shape[1], 0
     x.unsure[i] = 1
     for c in range(t.counts[FOUND]):
         if y.doubtful[c]:
-            while known < room - 1 and x.candidates[i, known] >= 0:
+            while known < capacity - 1 and x.candidates[i, known] >= 0:
                 known += 1
             x.candidates[i, known] = t.contacts.candidate[c]
     for r in range(x.rows.shape[1]):
-        x.rows[i, r] = x.rows[i, r] or y.doubtful[room + r]
+        x.rows[i, r] = x.rows[i, r] or y.doubtful[capacity + r]
     for k in range(x.limits.shape[1]):
         x.limits[i, k] = max(x.limits[i, k], y.load.ends[k])
     for k in range(len(y.bent)):

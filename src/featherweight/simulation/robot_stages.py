@@ -106,7 +106,7 @@ def detect(s: RobotStages) -> int:
     count = find_touching(t)
     t.counts[FOUND] = count
     if count < 0:
-        return step_status.NO_ROOM
+        return step_status.TOO_MANY_CONTACTS
     deepest = s.numbers.max_penetration
     for c in range(count):
         deepest = max(deepest, -t.contacts.gap[c])
@@ -129,7 +129,7 @@ def write_bent(joints: IntegerMatrix, v: Vector, bent: Vector) -> None:
 
 
 def find_touching(t: TouchingRecord) -> int:
-    """Find the current contacts; return their number, or -1 if there is no room for them."""
+    """Find the current contacts; return their number, or -1 if there are more than the capacity."""
     k, settings = t.kinematics, t.model.settings
     count = find_contacts(t.scene, k.placement, k.velocity, settings.step, settings.margin, t.contacts, t.collisions)
     for c in range(count):

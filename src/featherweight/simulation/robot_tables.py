@@ -76,8 +76,8 @@ class StagesTable(Table):
         self.derived: dict[object, Any] = {}  # arrays for derivatives, by their class or the function that makes them
 
 
-def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bool) -> RobotStages:
-    """Return the stages of a robot without functions, with room for contacts, and with or without its own inertias."""
+def new_stages(model: StepModel, contacts: ContactStage, capacity: int, inertias: bool) -> RobotStages:
+    """Return the stages of a robot without functions, for so many contacts, and with or without its own inertias."""
     robot = model.robot
     forces = model.forces
     nq, nv, nu, rows, na = robot.nq, robot.nv, forces.nu, forces.rows, forces.states
@@ -104,7 +104,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
         ),
         inertias=InertiaArguments(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
         loops=_loops(model),
-        touching=_touching(model, contacts, room),
+        touching=_touching(model, contacts, capacity),
         drag=drag_parts(robot.model.drag, [b.name for b in robot.bodies], robot.model.fluid),
         lengths=_copies(lengths),
         adhesion=adhesion_of(forces, contacts.touching.links, contacts.touching.scene.gap[contacts.touching.pairs]),
@@ -259,13 +259,13 @@ def _loops(model: StepModel) -> LoopArrays:
     return LoopArrays(residual, margins, singularity, np.zeros(model.robot.nq), np.zeros(1))
 
 
-def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord:
+def _touching(step: StepModel, stage: ContactStage, capacity: int) -> TouchingRecord:
     model, inertia = stage.model, stage.inertia
     candidates, rows = len(stage.names), len(model.rows.joint)
     bodies, joints, size = len(stage.bodies), len(stage.joint_dofs), int(inertia.begin[-1])
 
     S = _joint_map(step.forces)[None] if step.forces.mapped else None  # each step overwrites it
-    work = inverse_work(model.width, inertia.branches, room + rows)
+    work = inverse_work(model.width, inertia.branches, capacity + rows)
     J, E = np.zeros((size, inertia.columns)), np.array(inertia.of_joints(S)[0], order="C")
     factors = inverse_factors(J, E, inertia.branches, work)
 
@@ -279,32 +279,32 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
             rows=_copies(model.rows),
         ),
         contacts=ContactPoints(
-            candidate=np.zeros(room, np.int64), a=np.zeros(room, np.int64), b=np.zeros(room, np.int64),
-            point=np.zeros((room, 3)), normal=np.zeros((room, 3)), gap=np.zeros(room),
+            candidate=np.zeros(capacity, np.int64), a=np.zeros(capacity, np.int64), b=np.zeros(capacity, np.int64),
+            point=np.zeros((capacity, 3)), normal=np.zeros((capacity, 3)), gap=np.zeros(capacity),
         ),
         counts=np.zeros(4, np.int64),
         kinematics=ContactKinematics(
             placement=np.zeros((bodies, 4, 4)), velocity=np.zeros((bodies, 6)), gap=np.zeros(rows), speed=np.zeros(rows),
             velocity_before=np.zeros((bodies, 6)), speed_before=np.zeros(rows),
         ),
-        impulses=ContactImpulses.of_sizes(room, bodies, joints, candidates, rows, model.settings.turning),
+        impulses=ContactImpulses.of_sizes(capacity, bodies, joints, candidates, rows, model.settings.turning),
         report=np.zeros(7), deepest=np.zeros(1),
         workspace=solver_workspace(
-            room, rows, size + joints, inertia.branches, model.settings.cones != COULOMB
+            capacity, rows, size + joints, inertia.branches, model.settings.cones != COULOMB
         ),
         collisions=collision_work(stage.scene),
         inertia=ContactInertiaRecord(
             matrix(size), matrix(size + joints), matrix(size if inertia.by_sets else 0), matrix(0, by_inverse=True)
         ),
-        passes=_passes(stage, step.robot.nv, room) if stage.in_passes else pass_work(0, NO_ROWS, 0, 0, 0, False),
+        passes=_passes(stage, step.robot.nv, capacity) if stage.in_passes else pass_work(0, NO_ROWS, 0, 0, 0, False),
         bodies=stage.numbers, dofs=stage.joint_dofs.astype(np.int64), forces=np.zeros((len(step.robot.bodies), 6)),
-        patches=patch_work(room),
+        patches=patch_work(capacity),
     )  # fmt: skip
 
 
-def _passes(stage: ContactStage, n: int, room: int) -> PassWork:
+def _passes(stage: ContactStage, n: int, capacity: int) -> PassWork:
     dofs, rows = stage.joint_dofs.astype(np.int64), len(stage.model.rows.joint)
-    return pass_work(len(stage.bodies), dofs, n, room, rows, stage.coupling)
+    return pass_work(len(stage.bodies), dofs, n, capacity, rows, stage.coupling)
 
 
 def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Call]:

@@ -173,7 +173,7 @@ class SensedFleet(NamedTuple):
     now: Instant
     then: Instant  # start of the last step, with its mean acceleration; robots without a step are held still
     drives: DrivesOfStep
-    spread: Tensor  # (robots, room, 3) impulses at contacts of robots with some that were not in the solver
+    spread: Tensor  # (robots, capacity, 3) impulses at contacts of robots with some that were not in the solver
     channels: Matrix  # (robots, channels)
     readings: Matrix  # (robots, nsensordata)
     joints_now: MachineCall  # q, v -> channels of all joints of a robot with loops

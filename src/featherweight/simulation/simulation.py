@@ -577,7 +577,7 @@ class Simulation(SuggestsNames):
         """Return the step of a copy of this simulation as a function of states as arrays, for libraries that differentiate.
 
         `featherweight.torch.step` and `featherweight.jax.step` turn it into functions of tensors and JAX arrays. The arrays of
-        a state have room for so many `contacts` of a robot, by default for as many as this simulation has now.
+        a state are for so many `contacts` of a robot, by default for as many as this simulation has now.
         """
         if contacts is not None:
             check_count("contacts", contacts, 1)
@@ -824,7 +824,7 @@ class Simulation(SuggestsNames):
     def fleet_arrays(self) -> Any:
         """The memory of states, inputs and contacts of all robots, for compiled kernels.
 
-        Other arrays replace it when all robots are reset together, or need room for more contacts.
+        Other arrays replace it when all robots are reset together, or need more contacts.
         """
         return self._fleet.arrays
 

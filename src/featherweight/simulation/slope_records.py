@@ -86,7 +86,7 @@ def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: boo
     n, bodies, nu, na = len(s.state.v), len(s.touching.bodies), len(s.state.control), len(s.state.act)
     lengths = -1 if plain else len(s.touching.model.rows.joint)
     contacts, rows = len(s.touching.contacts.gap), len(s.touching.model.rows.joint)
-    room, m, none = contacts + rows, 6 * contacts + rows, MachineCall(0, np.zeros(0, np.int64))
+    capacity, m, none = contacts + rows, 6 * contacts + rows, MachineCall(0, np.zeros(0, np.int64))
     at_joints, rigid = plain and not loop_rows, contacts if is_rigid else 0
     at = places(Sizes(n, nu, na, bodies, loop_rows, lengths, rigid, rows, is_rigid, at_joints))
     bundles = Bundles(
@@ -98,7 +98,7 @@ def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: boo
         load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
         forces=np.zeros_like(s.state.external), paths=paths,
         velocity=np.zeros((bodies, 6)), velocity_seen=np.zeros((bodies, 6)), contact=contact_slopes(contacts, rigid),
-        bundles=bundles, doubtful=np.zeros(room, bool), bent=np.zeros(nu + na, bool), increment=np.zeros(n),
+        bundles=bundles, doubtful=np.zeros(capacity, bool), bent=np.zeros(nu + na, bool), increment=np.zeros(n),
         start=np.zeros((n, DIRECTIONS)),
         pushes=np.zeros(loop_rows), probes=np.zeros((3, n + na)), by_differences=not plain,
         impulses=np.zeros(m), responding=np.zeros(m), spare=np.zeros(m), slope=np.zeros((DIRECTIONS, DIRECTIONS)),

@@ -198,7 +198,7 @@ class TouchingRecord(NamedTuple):
     pair_of: Shared[Integers]  # (candidates,) the pair of each
     model: ContactModel
     contacts: ContactPoints
-    counts: Integers  # FOUND contacts, -1 without room; NEAR: whether joint rows count; SOLVED contacts; RESULT of impulses
+    counts: Integers  # FOUND contacts, -1 if too many; NEAR: whether joint rows count; SOLVED contacts; RESULT of impulses
     kinematics: ContactKinematics
     impulses: ContactImpulses
     report: Vector  # (7,) numbers of `SolverReport`: RESIDUAL ...
@@ -317,14 +317,14 @@ class FleetContacts(NamedTuple):
     """Contacts of the last step of many robots, with a fixed number of places for each robot."""
 
     counts: Integers  # (robots,)
-    candidate: IntegerMatrix  # (robots, room)
-    point: Tensor  # (robots, room, 3)
-    gap: Matrix  # (robots, room)
-    normal: Tensor  # (robots, room, 3)
-    bodies: Tensor  # (robots, room, 2) numbers of a and b, -1 for the world
+    candidate: IntegerMatrix  # (robots, capacity)
+    point: Tensor  # (robots, capacity, 3)
+    gap: Matrix  # (robots, capacity)
+    normal: Tensor  # (robots, capacity, 3)
+    bodies: Tensor  # (robots, capacity, 2) numbers of a and b, -1 for the world
     solved: Integers  # (robots,) number of contacts in the solver, without those left out of their patch
-    force: Tensor  # (robots, room, 3) impulses
-    turn: Tensor  # (robots, room, 3) impulses of friction against spinning and rolling; (robots, room, 0) without any
+    force: Tensor  # (robots, capacity, 3) impulses
+    turn: Tensor  # (robots, capacity, 3) impulses of friction against spinning and rolling; (robots, capacity, 0) without any
     wrench: Tensor  # (robots, bodies, 6) impulses on bodies that may touch
 
 

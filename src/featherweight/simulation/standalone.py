@@ -45,7 +45,7 @@ def standalone_step(fleet: Fleet) -> StandaloneLoop:
     """Return the step of the only robot of a fleet from its state; nothing else uses this fleet."""
     model, arrays, robot = fleet.model, fleet.arrays, fleet.model.robot
     external = model.in_fluid or bool(model.forces.sticky)
-    stages = stages_table(model, fleet.contacts, new_stages(model, fleet.contacts, fleet.room, False), external)
+    stages = stages_table(model, fleet.contacts, new_stages(model, fleet.contacts, fleet.capacity, False), external)
     arrays = arrays._replace(states=arrays.states._replace(block=np.zeros(0)))  # which has no state over time to copy
     states, contacts, inputs = arrays.states, arrays.contacts, arrays.inputs
     inputs.given[WITH_CONTROL], inputs.given[WITH_FORCES] = model.forces.nu > 0, False

@@ -34,21 +34,21 @@ class Field(NamedTuple):
 
 
 class StateLayout:
-    """The fields of states of one robot and scene, with room for a number of contacts.
+    """The fields of states of one robot and scene, for a number of contacts.
 
     States of many robots are one block of memory: for each field the rows of all robots. `kind` has what identifies robot and
     scene, by name; `step` is the length of a step [s].
     """
 
-    def __init__(self, kind: tuple[tuple[str, Any], ...], fields: dict[str, Field], room: int, step: float) -> None:
-        self.kind, self.fields, self.room, self.step = kind, fields, room, step
+    def __init__(self, kind: tuple[tuple[str, Any], ...], fields: dict[str, Field], capacity: int, step: float) -> None:
+        self.kind, self.fields, self.capacity, self.step = kind, fields, capacity, step
         self.sizes = {name: x.size for name, x in fields.items()}
         self.size = sum(self.sizes.values())
 
-    def with_room(self, room: int) -> StateLayout:
-        """Return the layout with room for another number of contacts."""
-        longer = {n: x._replace(shape=(room, *x.shape[1:])) if x.of_contacts else x for n, x in self.fields.items()}
-        return StateLayout(self.kind, longer, room, self.step)
+    def with_capacity(self, capacity: int) -> StateLayout:
+        """Return the layout for another number of contacts."""
+        longer = {n: x._replace(shape=(capacity, *x.shape[1:])) if x.of_contacts else x for n, x in self.fields.items()}
+        return StateLayout(self.kind, longer, capacity, self.step)
 
     def block(self, robots: int) -> Array:
         """Return memory for robots, filled with zeros."""
@@ -72,7 +72,7 @@ class StateLayout:
         return found
 
     def moved(self, blocks: Array, other: StateLayout) -> Array:
-        """Return blocks (k, size) of one robot that have another layout, with other room for contacts, in this one."""
+        """Return blocks (k, size) of one robot that have another layout, for another number of contacts, in this one."""
         found = np.zeros((len(blocks), self.size))
         copy_what_fits(other.rows(blocks), self.rows(found))
         return found
@@ -187,15 +187,15 @@ class State:
         Raises ValueError for those of another scene, and for those that exclude other pairs of shapes.
         """
         self.layout.require(state)
-        numbers, room = self._numbers(which), max(self.layout.room, state.layout.room)
+        numbers, capacity = self._numbers(which), max(self.layout.capacity, state.layout.capacity)
         if len(state) not in (1, len(numbers)):
             raise ValueError(f"State: {len(numbers)} robots need 1 state or {len(numbers)}; got {len(state)}")
         if not np.array_equal(self.enabled, state.enabled):  # type: ignore[arg-type]
             raise ValueError("State: other pairs of shapes overlapped at the start of these robots, and are excluded")
-        if room > self.layout.room:
-            roomy = self.with_room(room)
-            self.layout, self.block, self._arrays = roomy.layout, roomy.block, None
-        given = state.with_room(room)
+        if capacity > self.layout.capacity:
+            larger = self.with_capacity(capacity)
+            self.layout, self.block, self._arrays = larger.layout, larger.block, None
+        given = state.with_capacity(capacity)
         for name, x in self.arrays.items():
             x[numbers] = given.arrays[name]
         if self.history is not None and state.history is not None:
@@ -211,13 +211,13 @@ class State:
             raise ValueError(f"State.repeated: the state must be that of one robot; it has {len(self)}")
         return self[np.zeros(robots, np.int64)]
 
-    # comparison, and room for contacts
+    # comparison, and capacity for contacts
 
-    def with_room(self, room: int) -> State:
-        """Return the state with room for another number of contacts, or itself."""
-        if room == self.layout.room:
+    def with_capacity(self, capacity: int) -> State:
+        """Return the state for another number of contacts, or itself."""
+        if capacity == self.layout.capacity:
             return self
-        layout = self.layout.with_room(room)
+        layout = self.layout.with_capacity(capacity)
         other = State(layout, layout.block(len(self)), self.single, self.history and self.history.copy(), self.enabled)
         copy_what_fits(self.arrays, other.arrays)
         return other
@@ -230,13 +230,13 @@ class State:
             return False
         if not np.array_equal(self.enabled, other.enabled):  # type: ignore[arg-type]
             return False
-        room = max(self.layout.room, other.layout.room)
-        a, b = (x.with_room(room)._of_contacts_that_exist() for x in (self, other))
+        capacity = max(self.layout.capacity, other.layout.capacity)
+        a, b = (x.with_capacity(capacity)._of_contacts_that_exist() for x in (self, other))
         return a == b
 
     def _of_contacts_that_exist(self) -> list[bytes]:
         """Return all numbers, with zeros for contacts that do not exist."""
-        exist = np.arange(self.layout.room) < self.arrays["counts"][:, None]
+        exist = np.arange(self.layout.capacity) < self.arrays["counts"][:, None]
         found = []
         for name, x in self.arrays.items():
             there = exist.reshape(*exist.shape, *[1] * (x.ndim - 2)) if self.layout.fields[name].of_contacts else True

@@ -49,7 +49,7 @@ class StepFunction:
     """
 
     def __init__(self, simulation: Any, contacts: int | None = None) -> None:
-        """Take a simulation that nobody else moves. Arrays of states have room for so many contacts of a robot."""
+        """Take a simulation that nobody else moves. Arrays of states are for so many contacts of a robot."""
         self._simulation, self._contacts, robot = simulation, contacts, simulation.robot
         self.name = f"step of {robot.name}"
         excluding = simulation.state.enabled
@@ -58,7 +58,7 @@ class StepFunction:
         every.enabled = excluding
         simulation.state = every
         start = every[0]
-        possible = min(start.layout.room, len(simulation.touching_links))
+        possible = min(start.layout.capacity, len(simulation.touching_links))
         self._form = StateForm(start, possible if contacts is None else contacts)
         self.started = self._form.arrays(start)
         self.sizes = self._form.sizes | {"tau": robot.nv, "control": len(robot.controls)}
@@ -78,7 +78,7 @@ class StepFunction:
         return f"<{self.name}: function of {', '.join(self.sizes)}>"
 
     def arrays(self, state: State) -> StateArrays:
-        """Return a `State` as arrays. Raises as `Simulation.advance` does, and ValueError for more contacts than have room."""
+        """Return a `State` as arrays. Raises as `Simulation.advance` does, and ValueError for more contacts than these."""
         return self._form.arrays(state)
 
     def state(self, arrays: Sequence[Array]) -> State:
@@ -206,13 +206,13 @@ class StateArrays(NamedTuple):
 
 
 class StateForm:
-    """The form of states as arrays, for one robot and scene, with room for a number of contacts.
+    """The form of states as arrays, for one robot and scene, for a number of contacts.
 
     `example` is a state of one robot, which excludes the same pairs of shapes as all others.
     """
 
     def __init__(self, example: State, contacts: int) -> None:
-        self.example, self._layout = example, example.layout.with_room(contacts)
+        self.example, self._layout = example, example.layout.with_capacity(contacts)
         self._ends = np.cumsum([self._layout.sizes[field] for field in NAMED.values()])
         self._places = lru_cache(MOST_PLACES)(self._places_in)
         alone = self.arrays(example)
@@ -227,8 +227,10 @@ class StateForm:
             self._layout.require(state)
         if not np.array_equal(state.enabled, self.example.enabled):  # type: ignore[arg-type]
             raise ValueError("the state excludes other pairs of shapes, which overlapped at its start")
-        if (most := int(state.arrays["counts"].max())) > self._layout.room:
-            raise ValueError(f"a robot has {most} contacts, but room for {self._layout.room}: give step(..., contacts={most})")
+        if (most := int(state.arrays["counts"].max())) > self._layout.capacity:
+            raise ValueError(
+                f"a robot has {most} contacts, but capacity for {self._layout.capacity}: give step(..., contacts={most})"
+            )
         rows = state.block[self._places(state.layout, len(state))]
         if state.history is not None:
             rows = np.concatenate([rows, state.history.rows()], axis=1)

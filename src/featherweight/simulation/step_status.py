@@ -13,7 +13,7 @@ from __future__ import annotations
     UNSETTLED,
     OPEN_LOOPS,  # loops that cannot be closed
     NO_VELOCITY,  # a velocity that is not finite
-    NO_ROOM,  # too many contacts for the arrays
+    TOO_MANY_CONTACTS,  # too many contacts for the arrays
     TOO_DEEP,  # too deep an overlap
     UNSOLVED,  # no solution of the contact problem
     NO_VELOCITY_AFTER_CONTACT,
@@ -39,7 +39,7 @@ WORDS = {
     DIVERGED: "the iteration of the implicit midpoint rule diverges",
     UNSETTLED: "the implicit midpoint rule does not converge",
     OPEN_LOOPS: "the loops cannot be closed",
-    NO_ROOM: "there are more contacts than the workspace has room for",
+    TOO_MANY_CONTACTS: "there are more contacts than the workspace takes",
     TOO_DEEP: "bodies overlap too deep",
     UNSOLVED: "the contact solver did not converge",
     LIMIT: "a joint of a loop is beyond its limit",

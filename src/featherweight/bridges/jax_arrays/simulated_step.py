@@ -37,11 +37,11 @@ def step(simulation: Simulation, *, contacts: int | None = None) -> SimulatedSte
     `Simulation.derivatives`, on threads. Gradients with respect to configurations are tangent to their manifold, as with
     `wrap`. The memory of a state has no gradient: it only starts the solver of contacts. Second derivatives do not work.
 
-    `contacts` is the number of contacts of a robot for which states have room; the default is that of the simulation now (16
+    `contacts` is the number of contacts of a robot that states take; the default is that of the simulation now (16
     until it needs more).
 
     Raises TypeError for an argument that is not a simulation. Calls raise ValueError for wrong shapes. A step that fails ends
-    the computation with the message of `SimulationError`; so do more contacts than have room.
+    the computation with the message of `SimulationError`; so do more contacts than these.
     """
     return SimulatedStep(function_of(simulation, "step", "Simulation", contacts=contacts))
 

@@ -34,11 +34,11 @@ def step(simulation: Simulation, *, contacts: int | None = None) -> SimulatedSte
     as with `wrap`. The memory of a state has no gradient: it only starts the solver of contacts. Second derivatives do not
     work.
 
-    `contacts` is the number of contacts of a robot for which states have room; the default is that of the simulation now (16
+    `contacts` is the number of contacts of a robot that states take; the default is that of the simulation now (16
     until it needs more).
 
     Raises TypeError for an argument that is not a simulation. Calls raise as `Simulation.advance` and `Simulation.derivatives`
-    do, and ValueError for wrong shapes and for more contacts than have room.
+    do, and ValueError for wrong shapes and for more contacts than these.
     """
     return SimulatedStep(function_of(simulation, "step", "Simulation", contacts=contacts))
 
