@@ -312,9 +312,9 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
         if entry is not None:
             call_directly(self, entry)
 
-    def woven_address(self, lanes: int) -> int | None:
+    def interleaved_address(self, lanes: int) -> int | None:
         """Address of `int f(double **arguments, mask *lanes)` for interleaved states; None if there is none."""
-        return self.machine_code.woven_address(lanes) if self.execution == "traced" else None
+        return self.machine_code.interleaved_address(lanes) if self.execution == "traced" else None
 
     @property
     def address(self) -> int | None:

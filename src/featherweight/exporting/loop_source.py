@@ -148,7 +148,7 @@ class CNames:
 
     def array(self, type: ArrayType) -> str:
         if type not in self.arrays:
-            if type.dtype not in ITEMS or type.woven:
+            if type.dtype not in ITEMS or type.interleaved:
                 raise KernelError(f"there is no source in C for an {type}")
             kind = ITEMS[type.dtype]
             name = self.new(f"{ARRAYS.get(type.dtype, type.dtype + 's')}{type.axes if type.axes > 1 else ''}")

@@ -53,7 +53,7 @@ class System(ModelView):
         require_execution(execution)
         super().__init__(model)
         self.execution = execution
-        self._things: dict[tuple[Any, ...], Any] = {}
+        self._cache: dict[tuple[Any, ...], Any] = {}
         self._frame_functions: dict[tuple[Any, ...], CompiledFunction] = {}  # by name, frame, reference and other frame
 
     # the configuration space
@@ -176,9 +176,9 @@ class System(ModelView):
 
     def _kept(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
         """Return the object that `make` makes for a key, such as a function and the frames that it is for; it is made once."""
-        kept: T | None = self._things.get(key)
+        kept: T | None = self._cache.get(key)
         if kept is None:
-            kept = self._things[key] = make()
+            kept = self._cache[key] = make()
         return kept
 
     def bind(

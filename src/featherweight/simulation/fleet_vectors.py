@@ -16,10 +16,10 @@ from ..engine.loops.kernels import Layout
 from ..engine.threads import share_out
 from .contact_stage import ContactStage
 from .fleet_loop import RUN_VECTORS
+from .interleaved_stages import interleaved_table, lone_stages, may_be_interleaved
 from .robot_tables import StagesTable
 from .stage_records import FleetArrays, RobotStages
 from .step_model import StepModel
-from .woven_stages import lone_stages, may_be_woven, woven_table
 
 LEAST_LANES = 4  # least number of lanes: with two, the scalar part of the work outweighs the gain
 STEPS = 16  # steps in a call, after which robots are regrouped into vectors by their contacts
@@ -63,7 +63,7 @@ class FleetVectors:
 
     def prepare(self, layout: Layout) -> bool:
         """Compile for vectors, with fleets of a layout; return whether that is possible."""
-        if not may_be_woven(self.model, self.contacts, self.make(), self.kind[1]):
+        if not may_be_interleaved(self.model, self.contacts, self.make(), self.kind[1]):
             self.state = NEVER
             return False
         made = self._table()
@@ -87,7 +87,7 @@ class FleetVectors:
             return found
         alone = [lone_stages(self.model, self.contacts, self.make(), external) for _ in range(self.lanes)]
         varied = any(kind[2])
-        return kind, woven_table(self.model, self.contacts, alone, self.run, external, varied)
+        return kind, interleaved_table(self.model, self.contacts, alone, self.run, external, varied)
 
     def take_steps(self, arrays: FleetArrays, many: int, threads: int, what: str = "") -> int:
         """Take the steps of the active robots of a fleet at an address; return the number that took all steps.

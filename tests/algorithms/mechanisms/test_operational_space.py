@@ -75,7 +75,7 @@ def test_operations_of_solutions_with_the_mass_matrix_grow_linearly() -> None:
     def operations(n: int) -> int:
         robot = chain("geared", n)
         robot.solve_mass_matrix(robot.neutral(), np.ones((n, 1)))
-        (function,) = (f for key, f in robot._things.items() if key[0] == "solve_mass_matrix")
+        (function,) = (f for key, f in robot._cache.items() if key[0] == "solve_mass_matrix")
         assert function.algorithm == "aba"
         return int(function.operations.flops)
 

@@ -17,20 +17,20 @@ from featherweight.array_types import Booleans, IntegerMatrix, Integers, Matrix,
 from featherweight.engine.loops.kernels import (
     LANES,
     CompiledLoop,
+    Interleaved,
     KernelError,
     MachineCall,
     Table,
-    Woven,
     as_matrix,
     call_apart,
     call_machine,
+    interleaved_call,
     lane,
     lanes,
     subtract_multiples,
     subtract_product,
     sum_of_products,
-    then_unwoven,
-    woven_call,
+    then_separated,
 )
 
 WIDTHS = [2, 4, 8]
@@ -136,13 +136,13 @@ def rooms(width: int) -> tuple[Room, Rows]:
     room = Room(np.zeros(12), np.zeros((3, 3)), np.zeros(2, np.int64), common, np.zeros(13), np.zeros(1, bool))
     many = Rows(rng.random((ROWS, 12)), rng.normal(size=(ROWS, 3, 3)), rng.integers(0, 10, (ROWS, 2)), np.zeros((ROWS, 13)))
     if width > 1:
-        room = woven(room, width)._replace(common=common)
+        room = interleaved(room, width)._replace(common=common)
     return room, many
 
 
-def woven(room: Any, width: int) -> Any:
+def interleaved(room: Any, width: int) -> Any:
     """Return a named tuple with its arrays interleaved."""
-    return type(room)(*(Woven.of(x, width) for x in room))
+    return type(room)(*(Interleaved.of(x, width) for x in room))
 
 
 def worked(function: Any, width: int, room: Any, many: Any) -> int:
@@ -200,7 +200,7 @@ def test_arrays_of_all_kinds(width: int) -> None:
     alone, many = made(), made()
     room = Kinds(*(np.zeros(3, x.dtype) for x in alone))
     worked(convert, 1, room, alone)
-    worked(convert, width, woven(room, width), many)
+    worked(convert, width, interleaved(room, width), many)
     for a, b in zip(alone, many, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -237,7 +237,7 @@ def test_multiples_and_products_of_rows(width: int) -> None:
 
     alone, many, room = made(), made(), Sums(np.zeros(48), np.zeros(1))
     worked(add_up, 1, room, alone)
-    worked(add_up, width, woven(room, width), many)
+    worked(add_up, width, interleaved(room, width), many)
     np.testing.assert_array_equal(alone.x, many.x)
     np.testing.assert_array_equal(alone.out, many.out)
 
@@ -275,12 +275,12 @@ def test_functions_are_called_for_the_lanes_that_take_part(width: int, apart: bo
     numbers, even = rng.normal(size=(ROWS, 12)), rng.integers(0, 10, (ROWS, 2))
     function = swinging(12)
     many = Rows(numbers.copy(), np.zeros((ROWS, 1, 1)), even, np.zeros((ROWS, 12)))
-    x, y, out = (Woven.of(np.zeros(12), width) for _ in range(3))
+    x, y, out = (Interleaved.of(np.zeros(12), width) for _ in range(3))
     room: Any = x, y, out
-    call, kept = woven_call(function, width, x, y, out)
+    call, kept = interleaved_call(function, width, x, y, out)
     if apart:
         own = [np.zeros(12) for _ in range(width)]
-        call, kept = then_unwoven(call, kept, (out, own))
+        call, kept = then_separated(call, kept, (out, own))
     worked(call_in_some, width, Calls(call, *room), many)
     expected = np.where(even[:, :1] % 2 == 0, function(numbers, numbers), -1.0)
     np.testing.assert_array_equal(many.out, expected)
@@ -335,7 +335,7 @@ def test_lanes_one_after_the_other(width: int, size: int) -> None:
     alone = [Lone(np.zeros(size), np.zeros(1, np.int64), np.zeros(1, bool)) for _ in range(width)]
     tables = [Table(x) for x in alone]
     run = CompiledLoop(double, 4).for_tables(tables[0])
-    room = woven(alone[0], width)
+    room = interleaved(alone[0], width)
     moves = [(w, [x[j] for x in alone]) for j, w in enumerate(room)]
     call, _ = call_apart(run, (0, 0, 1, 0), [t.address for t in tables], moves[:2], [moves[0], moves[2]])
     many = Rows(numbers.copy(), np.zeros((ROWS, 1, 1)), k, np.zeros((ROWS, 1)))
@@ -388,6 +388,6 @@ def test_random_kernels(seed: int) -> None:
 
     alone, many, room = made(), made(), Sums(np.zeros(LENGTH), np.zeros(1))
     worked(run, 1, room, alone)
-    worked(run, 4, woven(room, 4), many)
+    worked(run, 4, interleaved(room, 4), many)
     np.testing.assert_array_equal(alone.out, many.out, err_msg=source)
     np.testing.assert_array_equal(alone.x, many.x, err_msg=source)

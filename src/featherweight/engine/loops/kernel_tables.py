@@ -20,21 +20,21 @@ LINE = 64  # bytes of a cache line
 NAMES = {np.dtype(x): x for x in ("float64", "int64", "bool")}  # NumPy takes microseconds for a name
 
 
-class Woven:
+class Interleaved:
     """Interleaved arrays of several lanes: for each element, the numbers of all lanes, on the last axis of `array`."""
 
     def __init__(self, array: Array) -> None:
         self.array = array
 
     @classmethod
-    def of(cls, array: Array, lanes: int) -> Woven:
+    def of(cls, array: Array, lanes: int) -> Interleaved:
         """Return the same array for each lane, padded for vector reads."""
-        woven = aligned(np.repeat(array[..., None], lanes, axis=-1))
-        return cls(woven)
+        interleaved = aligned(np.repeat(array[..., None], lanes, axis=-1))
+        return cls(interleaved)
 
-    def __getitem__(self, key: Any) -> Woven:
+    def __getitem__(self, key: Any) -> Interleaved:
         """Return a part by leading indices, for each lane."""
-        return Woven(self.array[key])
+        return Interleaved(self.array[key])
 
     def __len__(self) -> int:
         return len(self.array)
@@ -76,7 +76,7 @@ class Layout:
                 size = inner.words
             elif isinstance(x, np.ndarray):
                 inner, size = (NAMES.get(x.dtype) or x.dtype.name, x.ndim), 1 + x.ndim
-            elif isinstance(x, Woven):
+            elif isinstance(x, Interleaved):
                 inner, size = (x.array.dtype.name, len(x.shape), True), 1 + len(x.shape)
             else:
                 inner = number_name(x)
@@ -187,7 +187,7 @@ def _words(content: Any) -> Iterator[int]:
                 raise ValueError("arrays of a table must be C-contiguous")
             yield address_of(x)
             yield from x.shape
-        elif isinstance(x, Woven):
+        elif isinstance(x, Interleaved):
             yield x.array.ctypes.data
             yield from x.shape
         elif x is None:

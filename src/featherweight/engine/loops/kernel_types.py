@@ -28,10 +28,12 @@ class ArrayType(NamedTuple):
 
     dtype: Any  # NumPy's name, or a TupleType
     axes: int
-    woven: bool = False  # interleaved arrays of several lanes
+    interleaved: bool = False  # interleaved arrays of several lanes
 
     def __str__(self) -> str:
-        return f"{'woven ' * self.woven}array of {self.dtype} with {self.axes} {'axis' if self.axes == 1 else 'axes'}"
+        return (
+            f"{'interleaved ' * self.interleaved}array of {self.dtype} with {self.axes} {'axis' if self.axes == 1 else 'axes'}"
+        )
 
     def part(self, indices: int) -> ArrayType:
         """Return the type of the part at this number of leading indices."""

@@ -12,20 +12,39 @@ from .checked_kernels import Record, is_checked, raise_violation
 from .compiled_functions import CompiledKernel, compiled
 from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
-from .kernel_tables import Layout, Table, Woven, aligned_numbers
+from .kernel_tables import Interleaved, Layout, Table, aligned_numbers
 from .kernel_types import INT, TableType
 from .lane_writer import write_lanes
 from .loop_writer import write_module, write_table_entry
-from .machine_calls import MachineCall, call_machine, machine_call, woven_call
+from .machine_calls import MachineCall, call_machine, interleaved_call, machine_call
 from .plan import Plan
 from .planner import Planner
-from .scalarized_calls import call_apart, then_unwoven
+from .scalarized_calls import call_apart, then_separated
 from .views import LANES, TILE, as_matrix, lane, lanes, subtract_multiples, subtract_product, sum_of_products
 
 __all__ = [
-    "LANES", "TILE", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "Woven",
-    "aligned_numbers", "as_matrix", "call_apart", "call_machine", "compiled", "lane", "lanes", "machine_call",
-    "subtract_multiples", "subtract_product", "sum_of_products", "then_unwoven", "woven_call",
+    "LANES",
+    "TILE",
+    "CompiledKernel",
+    "CompiledLoop",
+    "Interleaved",
+    "KernelError",
+    "Layout",
+    "MachineCall",
+    "Table",
+    "aligned_numbers",
+    "as_matrix",
+    "call_apart",
+    "call_machine",
+    "compiled",
+    "interleaved_call",
+    "lane",
+    "lanes",
+    "machine_call",
+    "subtract_multiples",
+    "subtract_product",
+    "sum_of_products",
+    "then_separated",
 ]  # fmt: skip
 
 

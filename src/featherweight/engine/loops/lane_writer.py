@@ -4,8 +4,8 @@ Each register is *uniform*, one number for all lanes, or *varying*, a vector wit
 Varying conditions become masks: both branches are executed, each for its lanes, and a branch without lanes is skipped. A loop
 runs while any lane takes part. A lane does exactly what the kernel does for one robot, so its results are bitwise the same.
 
-Arrays are shared by all lanes, or interleaved ("woven"): for each element, the numbers of all lanes. An array is an address,
-the number of its first element and its lengths. A woven array is read by one instruction if the index is uniform; if it varies,
+Arrays are shared by all lanes, or interleaved: for each element, the numbers of all lanes. An array is an address,
+the number of its first element and its lengths. A interleaved array is read by one instruction if the index is uniform; if it varies,
 each lane reads separately.
 
 Variables are on the stack, and LLVM moves them to registers. A function is rewritten until it is known which variables vary.
@@ -343,11 +343,11 @@ class LaneWriter:
 
     # memory
 
-    def addresses(self, kind: str, woven: bool, data: Register, at: Register) -> str:
+    def addresses(self, kind: str, interleaved: bool, data: Register, at: Register) -> str:
         """Return addresses of an element for each lane; inactive lanes get a readable address."""
         f, many = self.f, self.vector("i64")
         number = self.both(self.spread(at, "i64"), self.live)
-        if woven:
+        if interleaved:
             shifted = f.binary("shl", many, number, f"splat (i64 {self.lanes.bit_length() - 1})")
             number = f.binary("or", many, shifted, self.numbers)
         base = f"{self.type('ptr', data.varies)} {data.text}"
@@ -367,20 +367,20 @@ class LaneWriter:
         self.f.declarations[f"declare void {name}({wide}, <{n} x ptr>, i32, <{n} x i1>)"] = None
         self.f.call("void", name, f"{wide} {x}", f"<{n} x ptr> {places}", f"i32 {size}", f"<{n} x i1> {bits}")
 
-    def fetched(self, kind: str, woven: bool, data: Register, at: Register) -> Register:
+    def fetched(self, kind: str, interleaved: bool, data: Register, at: Register) -> Register:
         """Return an element in its memory format."""
         f, wide = self.f, f"<{self.lanes} x {kind}>"
         if not data.varies and not at.varies:
-            if not woven:
+            if not interleaved:
                 return Register(f.load(kind, data.text, at.text))
             return Register(f.load(wide, data.text, at.text, align=self.lanes * BYTES[kind]), True)
-        places = self.addresses(kind, woven, data, at)
+        places = self.addresses(kind, interleaved, data, at)
         return Register(self.gathered(kind, places, self.bits(self.live) if data.varies else ALL), True)
 
     def get(self, type: ArrayType, data: Register, at: Register) -> Register:
         """Return the number at an element."""
         f, kind, dtype = self.f, ITEMS[type.dtype], type.dtype
-        x = self.fetched(kind, type.woven, data, at)
+        x = self.fetched(kind, type.interleaved, data, at)
         many = f"<{self.lanes} x %s>" if x.varies else "%s"
         if dtype == "bool":
             if x.varies:
@@ -403,15 +403,15 @@ class LaneWriter:
             x = f.cast("fptrunc" if kind == "float" else "trunc", f"<{n} x {word}>", x, wide)
         bits = self.bits(self.live)
         if not data.varies and not at.varies:
-            if not type.woven:
+            if not type.interleaved:
                 self.require_knowledge()
                 raise KernelError(f"{self.plan.name}: all lanes write to the same element of a shared array")
             place = f.at(wide, data.text, at.text)
             old = f.load(wide, place, align=n * BYTES[kind])
             f.store(wide, self.merged(kind, x, old, bits), place, align=n * BYTES[kind])
             return
-        places = self.addresses(kind, type.woven, data, at)
-        if type.woven and not data.varies:  # inactive lanes write their old number again
+        places = self.addresses(kind, type.interleaved, data, at)
+        if type.interleaved and not data.varies:  # inactive lanes write their old number again
             x, bits = f.select(bits, x, self.gathered(kind, places, ALL), wide, f"<{n} x i1>"), ALL
         self.scattered(kind, x, places, bits)
 

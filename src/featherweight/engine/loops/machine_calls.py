@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from ...array_types import Array
-from .kernel_tables import Woven
+from .kernel_tables import Interleaved
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
@@ -40,7 +40,7 @@ class MachineFunction(Protocol):
     def address(self) -> int | None:
         """The address of the code for one state; None for interpreted functions."""
 
-    def woven_address(self, lanes: int) -> int | None:
+    def interleaved_address(self, lanes: int) -> int | None:
         """Return the address of the code for the states of some lanes; None for interpreted functions."""
 
 
@@ -55,18 +55,18 @@ def machine_call(function: MachineFunction | None, *arrays: Array) -> MachineCal
     return MachineCall(known, np.array([a.ctypes.data for a in arrays], np.int64))
 
 
-def woven_call(function: MachineFunction | None, lanes: int, *arrays: Array | Woven) -> Kept:
+def interleaved_call(function: MachineFunction | None, lanes: int, *arrays: Array | Interleaved) -> Kept:
     """Return a call of a `CompiledFunction` for the states of some lanes, or of None, and objects to keep alive.
 
-    Woven arrays have separate numbers for each lane; all others are shared.
+    Interleaved arrays have separate numbers for each lane; all others are shared.
     """
     if function is None:
         return MachineCall(0, np.zeros(1, np.int64)), []
-    woven = [a if isinstance(a, Woven) else Woven.of(np.asarray(a), lanes) for a in arrays]
-    pointers = np.array([a.array.ctypes.data for a in woven], np.int64)
-    address = function.woven_address(lanes)
+    interleaved = [a if isinstance(a, Interleaved) else Interleaved.of(np.asarray(a), lanes) for a in arrays]
+    pointers = np.array([a.array.ctypes.data for a in interleaved], np.int64)
+    address = function.interleaved_address(lanes)
     assert address is not None
-    return MachineCall(address, pointers), [function, woven]
+    return MachineCall(address, pointers), [function, interleaved]
 
 
 def call_machine(call: MachineCall) -> None:

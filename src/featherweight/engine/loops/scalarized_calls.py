@@ -14,10 +14,10 @@ from .. import cache
 from ..backends.llvm.ir import Function, Type
 from ..backends.llvm.jit import Code, compile_optimized, host, load_object
 from ..backends.llvm.tiles import IntoLanes, OutOfLanes
-from .kernel_tables import Woven
+from .kernel_tables import Interleaved
 from .machine_calls import Kept, MachineCall
 
-Move = tuple[Woven, Sequence[Array]]  # an interleaved array, and the separate array of each robot
+Move = tuple[Interleaved, Sequence[Array]]  # an interleaved array, and the separate array of each robot
 BEFORE, KERNEL, FURTHER, COUNTS, TABLES = 0, 2, 3, 7, 11
 """Words: a call for all lanes, a kernel's address, its last arguments, how many moves of each kind, and tables."""
 
@@ -31,7 +31,7 @@ def call_apart(run: Any, further: Sequence[int], tables: Sequence[int], reads: S
     return _call([0, 0, address, *further], tables, reads, writes), [run, reads, writes]
 
 
-def then_unwoven(call: MachineCall, kept: object, result: Move) -> Kept:
+def then_separated(call: MachineCall, kept: object, result: Move) -> Kept:
     """Return a call for all lanes that copies a result to the arrays of each lane, and objects to keep alive."""
     words = [call.address, call.pointers.ctypes.data, 0, 0, 0, 0, 0]
     return _call(words, [0] * len(result[1]), [result], []), [call, kept, result]
@@ -43,8 +43,8 @@ def _call(words: Sequence[int | None], tables: Sequence[int], reads: Sequence[Mo
         some = [m for m in moves if m[0].array.size]
         kinds += [[m for m in some if m[0].array.itemsize == size] for size in (8, 1)]
     words = [*words, *map(len, kinds), *tables]
-    for woven, apart in (m for kind in kinds for m in kind):
-        words += [woven.array.ctypes.data, woven.array.size // lanes, *(a.ctypes.data for a in apart)]
+    for interleaved, apart in (m for kind in kinds for m in kind):
+        words += [interleaved.array.ctypes.data, interleaved.array.size // lanes, *(a.ctypes.data for a in apart)]
     return MachineCall(_mover(lanes).address("apart"), np.array(words, np.int64))
 
 
@@ -102,29 +102,29 @@ def _pointers(f: Function, record: str, lanes: int) -> list[str]:
 
 def _unweave(f: Function, record: str, kind: str, lanes: int) -> None:
     """Copy an interleaved array to those of the lanes."""
-    wide, (woven, *apart) = f"<{lanes} x {kind}>", _pointers(f, record, lanes)
+    wide, (interleaved, *apart) = f"<{lanes} x {kind}>", _pointers(f, record, lanes)
     count = f.load("i64", record, 1)
     with f.loop(tiled := _tiled(f, kind, count, lanes), step=lanes) as i:
-        places = [f.at(wide, woven, f.add(i, k)) for k in range(lanes)]
+        places = [f.at(wide, interleaved, f.add(i, k)) for k in range(lanes)]
         OutOfLanes(Type("double", lanes)).tile(f, [f.at("double", x, i) for x in apart], places)
     with f.loop(count, tiled) as i:
-        vector = f.load(wide, f.at(wide, woven, i), align=1)
+        vector = f.load(wide, f.at(wide, interleaved, i), align=1)
         for lane, array in enumerate(apart):
             f.store(kind, f.value(f"extractelement {wide} {vector}, i64 {lane}"), array, i)
 
 
 def _weave(f: Function, record: str, kind: str, lanes: int, taking: str, buffer: str) -> None:
     """Copy the arrays of active lanes to an interleaved one."""
-    wide, bits, (woven, *apart) = f"<{lanes} x {kind}>", f"<{lanes} x i1>", _pointers(f, record, lanes)
+    wide, bits, (interleaved, *apart) = f"<{lanes} x {kind}>", f"<{lanes} x i1>", _pointers(f, record, lanes)
     count = f.load("i64", record, 1)
     with f.loop(tiled := _tiled(f, kind, count, lanes), step=lanes) as i:
         places = [f.at(wide, buffer, k) for k in range(lanes)]
         IntoLanes(Type("double", lanes)).tile(f, [f.at("double", x, i) for x in apart], places)
         for k, made in enumerate(places):
-            address = f.at(wide, woven, f.add(i, k))
+            address = f.at(wide, interleaved, f.add(i, k))
             f.store(wide, f.select(taking, f.load(wide, made), f.load(wide, address), wide, bits), address)
     with f.loop(count, tiled) as i:
-        address, vector = f.at(wide, woven, i), "poison"
+        address, vector = f.at(wide, interleaved, i), "poison"
         for lane, array in enumerate(apart):
             vector = f.value(f"insertelement {wide} {vector}, {kind} {f.load(kind, array, i)}, i64 {lane}")
         old = f.load(wide, address, align=1)

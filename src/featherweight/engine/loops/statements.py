@@ -198,7 +198,7 @@ def write(p: Planned, found: ElementPlace, value: Value) -> None:
     array, value = found.array, p.solid(value)
     item_type = array.type.item
     if is_array(value):
-        if found.indices or value.type._replace(woven=array.type.woven) != array.type:
+        if found.indices or value.type._replace(interleaved=array.type.interleaved) != array.type:
             p.fail(f"{value.type} written where {found.type()} is")
         p.statements.append(CopyArray(array, value, p.place()))
         return

@@ -26,7 +26,7 @@ from .gufunc import Gufunc
 from .ir import Type
 from .jit import Code, compile_object, host, load_object
 from .loop import emit_loop
-from .single import emit_single, emit_single_in_lanes, emit_woven
+from .single import emit_interleaved, emit_single, emit_single_in_lanes
 
 THREAD_GRAIN = 8_000_000  # operations worth another thread: about 200 µs, several times the time to wake it
 LONGEST_CALL = 50_000_000  # operations of a call that is not split: Python handles no signals meanwhile
@@ -49,7 +49,7 @@ class MachineCode(HostArrays):
         self._gufuncs: dict[str, Gufunc] = {}
         self._singles: dict[str, Code] = {}
         self._loops: dict[str, Code] = {}
-        self._woven: dict[int, Code] = {}  # by number of lanes
+        self._interleaved: dict[int, Code] = {}  # by number of lanes
         self._publishing = new_lock()  # guards an entry, and code registered with it
 
     def array(self, x: object, what: str) -> Array:
@@ -107,16 +107,16 @@ class MachineCode(HostArrays):
     def address(self) -> int | None:  # type: ignore[override]
         return self._single("double").address("single")
 
-    def woven_address(self, lanes: int) -> int:
-        """Return the address of the function for the states of `lanes` lanes (`single.emit_woven`)."""
-        if lanes not in self._woven:
+    def interleaved_address(self, lanes: int) -> int:
+        """Return the address of the function for the states of `lanes` lanes (`single.emit_interleaved`)."""
+        if lanes not in self._interleaved:
             type, sizes = Type("double", lanes), [r.size for r in self.program.outputs]
             kept = cache.kept(
-                lambda: self._compiled("lanes", lambda: emit_woven(self._traced.trace, sizes, type, host().fma)),
-                "object", host(), self._traced.identity, "woven", lanes,
+                lambda: self._compiled("lanes", lambda: emit_interleaved(self._traced.trace, sizes, type, host().fma)),
+                "object", host(), self._traced.identity, "interleaved", lanes,
             )  # fmt: skip
-            self._woven[lanes] = load_object(kept, "woven")
-        return self._woven[lanes].address("woven")
+            self._interleaved[lanes] = load_object(kept, "interleaved")
+        return self._interleaved[lanes].address("interleaved")
 
     # many
 

@@ -71,14 +71,14 @@ def _give_nan_without_memory(f: Function, memory: str, results: Sequence[str], s
     f.label("memory")
 
 
-def emit_woven(t: Trace, outputs: Sequence[int], type: Type, fma: bool) -> list[str]:
-    """Return modules with `i32 @woven(ptr arguments, ptr lanes)`: the states of all lanes of interleaved arrays.
+def emit_interleaved(t: Trace, outputs: Sequence[int], type: Type, fma: bool) -> list[str]:
+    """Return modules with `i32 @interleaved(ptr arguments, ptr lanes)`: the states of all lanes of interleaved arrays.
 
     Results are written in the lanes of a mask of 64-bit words. The function returns 0. Without memory, it returns 1 and writes
     NaN in all lanes.
     """
     kernel, inputs = emit_kernel(t, type, fma, outputs), len(t.inputs)
-    f = Function("i32", "woven", ["ptr %arguments", "ptr %lanes"], linkage="external")
+    f = Function("i32", "interleaved", ["ptr %arguments", "ptr %lanes"], linkage="external")
     pointers = [f"ptr {f.load('ptr', '%arguments', k)}" for k in range(inputs + len(outputs))]
     size, numbers = type.bytes * (kernel.workspace + sum(outputs)), [n * type.lanes for n in outputs]
     masks, bits = f"<{type.lanes} x i64>", f"<{type.lanes} x i1>"

@@ -1,4 +1,4 @@
-"""The stages of several robots at once, one in each vector lane: interleaved ("woven") arrays, and arrays that robots share."""
+"""The stages of several robots at once, one in each vector lane: interleaved arrays, and arrays that robots share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from ..array_types import SHARED, Array
-from ..engine.loops.kernels import MachineCall, Woven, call_apart, machine_call, then_unwoven, woven_call
+from ..engine.loops.kernels import Interleaved, MachineCall, call_apart, interleaved_call, machine_call, then_separated
 from .contact_stage import ContactStage
 from .fleet_loop import IMPULSES
 from .robot_tables import StagesTable, calls_of_robot, stages_table
@@ -47,10 +47,10 @@ class _Weaver:
 
     def __init__(self, lanes: int) -> None:
         self.lanes = lanes
-        self.roots: dict[int, tuple[Array, Array]] = {}  # by id: arrays that own memory, and their woven arrays
+        self.roots: dict[int, tuple[Array, Array]] = {}  # by id: arrays that own memory, and their interleaved arrays
 
     def record(self, content: Any) -> Any:
-        """Return a record with its arrays woven, except shared ones."""
+        """Return a record with its arrays interleaved, except shared ones."""
         if isinstance(content, np.ndarray):
             return self.array(content)
         if isinstance(content, tuple):
@@ -59,23 +59,23 @@ class _Weaver:
             return kind(*(x if shared else self.record(x) for shared, x in own))
         return content
 
-    def array(self, x: Array) -> Woven:
+    def array(self, x: Array) -> Interleaved:
         root = x
         while isinstance(root.base, np.ndarray):
             root = root.base
         if id(root) not in self.roots:
-            self.roots[id(root)] = root, Woven.of(root.reshape(-1), self.lanes).array
-        woven = self.roots[id(root)][1]
+            self.roots[id(root)] = root, Interleaved.of(root.reshape(-1), self.lanes).array
+        interleaved = self.roots[id(root)][1]
         begin = (x.ctypes.data - root.ctypes.data) // max(x.itemsize, 1) if x.size else 0
-        return Woven(woven[begin : begin + x.size].reshape(*x.shape, self.lanes))
+        return Interleaved(interleaved[begin : begin + x.size].reshape(*x.shape, self.lanes))
 
 
-def woven_stages(content: RobotStages, lanes: int) -> RobotStages:
+def interleaved_stages(content: RobotStages, lanes: int) -> RobotStages:
     """Return the stages of `lanes` robots, each a copy of the given one."""
     return _Weaver(lanes).record(content)  # type: ignore[no-any-return]
 
 
-def woven_table(
+def interleaved_table(
     model: StepModel, contacts: ContactStage, alone: Sequence[StagesTable], run: Callable[..., int], external: bool,
     varied: bool,
 ) -> StagesTable:  # fmt: skip
@@ -84,29 +84,31 @@ def woven_table(
     Each lane has its own table for impulses, which `run`, the loop over robots, computes.
     """
     lanes, contents = len(alone), [x.content for x in alone]
-    stages = woven_stages(contents[0], lanes)
+    stages = interleaved_stages(contents[0], lanes)
     functions = calls_of_robot(model, contacts, stages, external)
     functions |= {name: (None, *functions[name][1:]) for name in ALONE}
-    calls = {name: woven_call(function, lanes, *arrays) for name, (function, *arrays) in functions.items()}
+    calls = {name: interleaved_call(function, lanes, *arrays) for name, (function, *arrays) in functions.items()}
     calls["delassus_of_touching"] = MachineCall(0, np.zeros(1, np.int64)), []
     reads, writes = (list(_moves(stages, contents, "", names)) for names in (READ + OF_VARIED * varied, WRITTEN))
     calls |= {name: (getattr(contents[0].calls, name), []) for name in ALONE}
     if functions["inverse_factor"][0] is not None:
         (made,) = _moves(stages, contents, "", (INVERSE,))
-        calls["inverse_factor"] = then_unwoven(*calls["inverse_factor"], made)
+        calls["inverse_factor"] = then_separated(*calls["inverse_factor"], made)
     tables = [x.address for x in alone]
     calls["impulses_alone"] = call_apart(run, (0, 0, 1, IMPULSES), tables, reads, writes)
-    woven = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
-    return StagesTable(stages._replace(calls=woven), {"alone": alone, **calls}, [])
+    interleaved = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
+    return StagesTable(stages._replace(calls=interleaved), {"alone": alone, **calls}, [])
 
 
-def _moves(woven: object, apart: list[Any], path: str, names: tuple[str, ...]) -> Iterator[tuple[Woven, list[Array]]]:
-    """Yield the woven arrays of some records, with those of each robot alone."""
-    if isinstance(woven, Woven) and any(f"{path}.".startswith(f"{name}.") for name in names):
-        yield woven, apart
-    elif isinstance(woven, tuple):
-        for k, name in enumerate(woven._fields):  # type: ignore[attr-defined]
-            yield from _moves(woven[k], [x[k] for x in apart], f"{path}.{name}".lstrip("."), names)
+def _moves(
+    interleaved: object, apart: list[Any], path: str, names: tuple[str, ...]
+) -> Iterator[tuple[Interleaved, list[Array]]]:
+    """Yield the interleaved arrays of some records, with those of each robot alone."""
+    if isinstance(interleaved, Interleaved) and any(f"{path}.".startswith(f"{name}.") for name in names):
+        yield interleaved, apart
+    elif isinstance(interleaved, tuple):
+        for k, name in enumerate(interleaved._fields):  # type: ignore[attr-defined]
+            yield from _moves(interleaved[k], [x[k] for x in apart], f"{path}.{name}".lstrip("."), names)
 
 
 def lone_stages(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> StagesTable:
@@ -116,7 +118,7 @@ def lone_stages(model: StepModel, contacts: ContactStage, stages: RobotStages, e
     return StagesTable(table.content._replace(calls=calls), table.kept, table.errors)
 
 
-def may_be_woven(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> bool:
+def may_be_interleaved(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> bool:
     """Return whether all functions of the robot are straight-line machine code, which can process vectors of robots."""
     if contacts.inertia.by_sets and contacts.inertia.contacts:
         return False
