@@ -31,9 +31,8 @@ class ArrayType(NamedTuple):
     interleaved: bool = False  # interleaved arrays of several lanes
 
     def __str__(self) -> str:
-        return (
-            f"{'interleaved ' * self.interleaved}array of {self.dtype} with {self.axes} {'axis' if self.axes == 1 else 'axes'}"
-        )
+        axes = f"{self.axes} {'axis' if self.axes == 1 else 'axes'}"
+        return f"{'interleaved ' * self.interleaved}array of {self.dtype} with {axes}"
 
     def part(self, indices: int) -> ArrayType:
         """Return the type of the part at this number of leading indices."""

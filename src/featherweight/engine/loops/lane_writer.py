@@ -4,8 +4,8 @@ Each register is *uniform*, one number for all lanes, or *varying*, a vector wit
 Varying conditions become masks: both branches are executed, each for its lanes, and a branch without lanes is skipped. A loop
 runs while any lane takes part. A lane does exactly what the kernel does for one robot, so its results are bitwise the same.
 
-Arrays are shared by all lanes, or interleaved: for each element, the numbers of all lanes. An array is an address,
-the number of its first element and its lengths. A interleaved array is read by one instruction if the index is uniform; if it varies,
+Arrays are shared by all lanes, or interleaved: for each element, the numbers of all lanes. An array is an address, the number
+of its first element and its lengths. An interleaved array is read by one instruction if the index is uniform; if it varies,
 each lane reads separately.
 
 Variables are on the stack, and LLVM moves them to registers. A function is rewritten until it is known which variables vary.
