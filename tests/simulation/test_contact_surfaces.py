@@ -360,10 +360,13 @@ def test_a_second_friction_without_a_first_is_refused() -> None:
         fw.build(dataclasses.replace(d, contact_pairs=(pair,)))
 
 
-@pytest.mark.parametrize(("key", "told"), [("adhesion", "the adhesion is negative"), ("gap", "the gap is negative")])
-def test_numbers_of_no_pair_are_refused(key: str, told: str) -> None:
-    with pytest.raises(fw.ModelError, match=rf"contact pair of 'floor' and 'a': {told} \(-1\)"):
-        fw.load(TWO.format(cone="elliptic").replace('geom2="a"', f'geom2="a" {key}="-1"'))
+def test_numbers_of_no_pair_are_refused_or_reported() -> None:
+    """Check a negative adhesion, which MuJoCo refuses, and a negative gap, which it compiles."""
+    said = r"contact pair of 'floor' and 'a': the {} is negative \(-1\)"
+    with pytest.raises(fw.ModelError, match=said.format("adhesion")):
+        fw.load(TWO.format(cone="elliptic").replace('geom2="a"', 'geom2="a" adhesion="-1"'))
+    with pytest.warns(fw.ModelWarning, match=said.format("gap")):
+        fw.load(TWO.format(cone="elliptic").replace('geom2="a"', 'geom2="a" gap="-1"'))
 
 
 TILTED = """<mujoco><option timestep="0.002" cone="pyramidal"/><worldbody><geom type="plane" size="0 0 1" euler="15 25 40"/>
