@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import threading
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from patience import PATIENCE
 from tiers import Times, left_out
 
 os.environ["FEATHERWEIGHT_CACHE"] = str(Path(__file__).parents[1] / "build" / "test-cache")
@@ -32,7 +34,7 @@ def scope(nodeid: str) -> str:
     else a file.
     """
     file = nodeid.partition("::")[0]
-    if file == "tests/test_house.py":  # names of rooms are parameters
+    if file == "tests/test_house.py":  # names of packages are parameters
         return file
     return next((group for group, words in SHARED.items() if any(word in nodeid for word in words)), file)
 
@@ -85,6 +87,16 @@ def ctrl_c() -> Iterator[None]:
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a test its own folder for compiled code, so that it compiles."""
     monkeypatch.setenv("FEATHERWEIGHT_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def nothing_else_compiles() -> None:
+    """Wait for fleets of other tests that are compiled in the background, while Python's cycle collector is off."""
+    from featherweight.simulation.fleet_vectors import THREAD  # after the folder of the cache is set
+
+    for thread in threading.enumerate():
+        if thread.name == THREAD:
+            thread.join(PATIENCE)
 
 
 @pytest.fixture

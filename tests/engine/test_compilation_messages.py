@@ -13,6 +13,7 @@ import pytest
 import featherweight as fw
 from featherweight.engine import compilation_messages
 
+pytestmark = pytest.mark.usefixtures("nothing_else_compiles")
 WAIT = """
 from featherweight.engine import compilation_messages
 

@@ -21,22 +21,14 @@ from featherweight.engine.backends.llvm import jit
 from featherweight.engine.compilation_messages import Wait
 from featherweight.engine.forks import new_lock
 from featherweight.engine.progress import Progress
-from featherweight.simulation import fleet_vectors
 from patience import PATIENCE
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork"),
+    pytest.mark.usefixtures("nothing_else_compiles"),
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
 HUNG = 30  # [s] after which a child is taken to wait for a lock forever
-
-
-@pytest.fixture(autouse=True)
-def nothing_else_compiles() -> None:
-    """Wait for fleets of other tests that are compiled in the background, while Python's cycle collector is off."""
-    for thread in threading.enumerate():
-        if thread.name == fleet_vectors.THREAD:
-            thread.join(PATIENCE)
 
 
 def holds_in_a_child(check: Callable[[], bool]) -> bool:
