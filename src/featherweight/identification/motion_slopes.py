@@ -120,7 +120,7 @@ def _axes(kind: JointType, q: Array) -> Array:
 def motion_slopes(slopes: StepSlopes, windows: int, columns: int) -> Array:
     """Return slopes (windows, steps + 1, 2 nv, columns) of states by (start, unknowns). Further columns are zero."""
     A, D = (x.reshape(windows, -1, *x.shape[1:]) for x in slopes)
-    steps, s, p = A.shape[1], A.shape[2], D.shape[3]
+    _, steps, s, p = D.shape
     S = np.zeros((windows, steps + 1, s, columns))
     S[:, 0, np.arange(s), np.arange(s)] = 1.0
 

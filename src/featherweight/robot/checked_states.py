@@ -92,7 +92,6 @@ def require_rotations(robot: System, q: Array) -> None:
 
 def rotations_of(robot: System) -> list[tuple[MovingJoint, slice]]:
     """Return the joints whose coordinates include a quaternion, or cosine and sine, and where these are in q."""
-
     return robot._kept(ROTATIONS, lambda: [*_rotations(robot)])
 
 

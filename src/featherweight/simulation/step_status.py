@@ -13,7 +13,7 @@ from __future__ import annotations
     UNSETTLED,
     OPEN_LOOPS,  # loops that cannot be closed
     NO_VELOCITY,  # a velocity that is not finite
-    TOO_MANY_CONTACTS,  # too many contacts for the arrays
+    TOO_MANY_CONTACTS,
     TOO_DEEP,  # too deep an overlap
     UNSOLVED,  # no solution of the contact problem
     NO_VELOCITY_AFTER_CONTACT,
