@@ -24,7 +24,7 @@ _MODULES = {
     "SimulationPictures": ("simulation_pictures", _PICTURES),
     "OffscreenScene": ("offscreen", _PICTURES),
     "picture": ("offscreen", _PICTURES),
-    "save_film": ("film", _PICTURES),
+    "save_film": ("film", ("films need", "film", "PIL")),
     "png_of": ("robot_picture", _PICTURES),
     "save_motion": ("motion_film", _PICTURES),
     "save_picture": ("film", _PICTURES),
