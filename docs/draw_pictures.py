@@ -59,7 +59,7 @@ def main() -> None:
     if unknown := [p for p in given if p not in known]:
         parser.error(f"docs has no picture {', '.join(unknown)}; give names such as {min(known)}")
     chosen = given or [p for p in known if p not in LONG]
-    path = os.pathsep.join(str(ROOT / "benchmarks" / folder) for folder in ("peers", "papers"))
+    path = os.pathsep.join(str(ROOT / folder) for folder in ("benchmarks/peers", "benchmarks/papers", "examples"))
     for line, environment in dict.fromkeys(map(command, chosen)):
         python = ROOT / f".venv-{environment}" / "bin" / "python" if environment else sys.executable
         print(f"{python} {line}", flush=True)

@@ -39,11 +39,11 @@ def save(figure, path):
     print(f"Picture: {path}")
 
 
-def film(path, robot, states, camera, rate, size):
+def film(path, robot, states, camera, rate, size, ground="below"):
     """Save an animation of states (n, nq), `rate` per second; `camera` returns the camera's place and target for a state."""
     from featherweight.viewer import OffscreenScene, save_film
 
-    scene, frames = OffscreenScene(robot, size, q=states[0]), []
+    scene, frames = OffscreenScene(robot, size, q=states[0], ground=ground), []
     for q in states:
         scene.look(*camera(q))
         frames.append(scene.frame(q))
@@ -406,18 +406,16 @@ def picture_of_trot(path, times, q, feet, forward, names):
 
 def picture_of_walk(path, times, center, targets, soles):
     """Plot the centre of mass with its targets, and the soles [m], over time [s]."""
-    figure = Figure(figsize=(9.5, 6.2), layout="constrained")
-    axes = figure.subplots(3, 1, sharex=True)
-    for name, axis, i in (("Forward", axes[0], 0), ("Height", axes[1], 2)):
+    figure = Figure(figsize=(9.5, 7.6), layout="constrained")
+    axes = figure.subplots(4, 1, sharex=True)
+    for axis, name, i in zip(axes, ("Forward", "Sideways", "Height"), range(3), strict=False):
         axis.plot(times, center[:, i], color=BLUE, label="centre of mass")
         axis.plot(times, targets[:, i], color=GROUND, ls="--", lw=0.9, label="target")
         axis.set(title=name, ylabel="[m]")
     for i, (name, color) in enumerate((("left", BLUE), ("right", RED))):
         axes[0].plot(times, soles[:, i, 0], color=color, lw=0.8, ls=":", label=f"{name} sole")
-        axes[2].plot(times, 1e3 * soles[:, i, 2], color=color, label=name)
-    axes[2].plot(times, 1e3 * center[:, 1], color=GROUND, lw=0.9, label="centre of mass, sideways")
+        axes[3].plot(times, 1e3 * soles[:, i, 2], color=color, label=name)
     axes[0].legend(frameon=False, ncols=2)
-    axes[1].legend(frameon=False, loc="lower right")
-    axes[2].set(title="Heights of the soles", ylabel="[mm]", xlabel="time [s]", xlim=(times[0], times[-1]))
-    axes[2].legend(frameon=False, ncols=3)
+    axes[3].set(title="Heights of the soles", ylabel="[mm]", xlabel="time [s]", xlim=(times[0], times[-1]))
+    axes[3].legend(frameon=False, ncols=2, loc="upper left")
     save(figure, path)

@@ -7,6 +7,7 @@
 Frameworks would not speed up networks of this size: a pass over a thousand rows takes half a millisecond.
 """
 
+import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ class Settings:
     greatest_gradient: float = 0.5
     hidden: tuple = (64, 64)
     sigma: float = 1.0  # initial standard deviation of actions, in units of their range
+    last_sigma: float = math.inf  # greatest one at the end, approached in the second half, for policies that run without noise
 
 
 class Network:
@@ -130,6 +132,7 @@ class PPO:
         for k in range(updates):
             o, batch = self._collect(o)
             self._update(batch, s.rate * (1.0 - k / updates), s.entropy * (2 * k < updates))
+            self._calm(2.0 * (k + 1) / updates - 1.0)
             p, ended = self.progress, self._ended[-100:]
             p.steps.append((k + 1) * s.steps * n)
             p.seconds.append(time.perf_counter() - begun)
@@ -140,6 +143,14 @@ class PPO:
                     f"{p.steps[-1]:9d} steps {p.seconds[-1]:6.1f} s   return {p.returns[-1]:7.1f}   length {p.lengths[-1]:6.1f}"
                 )
         return self.progress
+
+    def _calm(self, part):
+        """Limit sigma after a part of the second half of the training, on the way from its value at the middle to `last_sigma`."""
+        if part <= 0.0:
+            self._middle = self.policy.extra.copy()
+        elif self.settings.last_sigma < math.inf:
+            end = np.minimum(self._middle, math.log(self.settings.last_sigma))
+            np.minimum(self.policy.extra, (1.0 - part) * self._middle + part * end, out=self.policy.extra)
 
     def _collect(self, o):
         """Take steps with random actions; return rows of (observation, action, log probability, advantage, return)."""

@@ -114,8 +114,8 @@ def run(robot, seconds=12.0):
 
 
 def beside(q):
-    """Return a camera that follows the robot."""
-    return (q[0] + 1.6, -2.6, 1.3), (q[0], 0.0, 0.75)
+    """Return a camera that stands beside the way and sees all of it."""
+    return (1.5, -3.1, 1.0), (0.55, 0.0, 0.85)
 
 
 def main():
@@ -130,7 +130,7 @@ def main():
     print(f"The robot squats by {1e3 * np.ptp(center[times < SQUAT, 2]):.0f} mm.")
     print(f"It walks {center[-1, 0] - center[0, 0]:.2f} m; the soles rise by {1e3 * soles[..., 2].max():.0f} mm.")
     picture_of_walk(output / "talos_walks.png", times, center, targets["center of mass"], soles)
-    film(output / "talos_walks.gif", robot, q[::4], beside, 100.0 / 12.0, (232, 264))
+    film(output / "talos_walks.gif", robot, q[::5], beside, 1.0 / (5 * STEP), (400, 320))
 
 
 if __name__ == "__main__":

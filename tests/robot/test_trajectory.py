@@ -15,7 +15,7 @@ import featherweight as fw
 from featherweight.model.generators import chain
 from featherweight.robot.trajectory import joint_names
 
-FIELDS = ("times", "q", "v", "first", "points", "forces", "tau")
+FIELDS = ("times", "q", "v", "first", "points", "forces", "internal", "tau")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,10 @@ def motion_of(robot: fw.Robot, robots: int = 0) -> fw.Trajectory:
     q.flat[:3] = np.nan, -0.0, 5e-324
     points, forces = rng.standard_normal((2, 5, 3))
     times = np.array([0.0, 0.1, 0.30000000000000004, 1e9])
-    return fw.Trajectory(times, q, v, np.array([0, 0, 2, 2, 5]), points, forces, robot.name, joint_names(robot), np.sin(v))
+    return fw.Trajectory(
+        times, q, v, np.array([0, 0, 2, 2, 5]), points, forces, robot.name, joint_names(robot), np.sin(v),
+        internal=np.array([True, False, False, True, True]),
+    )  # fmt: skip
 
 
 def assert_same(a: fw.Trajectory, b: fw.Trajectory) -> None:
@@ -167,3 +170,24 @@ def test_simulations_record_the_joint_forces_that_they_were_given(robot: fw.Robo
     np.testing.assert_array_equal(constant.tau, np.broadcast_to([1.0, 2.0, 3.0], (3, 2, 3)))
     assert fw.Simulation(robot, 1e-3).run(0.002).tau.size == 0
     assert motion.system is robot
+
+
+def test_the_ground_force_is_that_of_the_world_alone() -> None:
+    """A robot whose limbs touch one another: momentum changes by the ground's force and weight, not by internal forces."""
+    ball = fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
+    names = ["left", "right"]
+    joints = [
+        fw.Joint(n, fw.JointType.PRISMATIC, "base", n, axis=(0.0, 1.0, 0.0), placement=fw.Pose(p=(0.0, y, 0.0)))
+        for n, y in zip(names, (0.3, -0.3), strict=True)
+    ]
+    shapes = [fw.Shape(f"{n}_ball", n, fw.ShapeType.SPHERE, (0.1,)) for n in ("base", *names)]
+    bodies = [fw.Body(n, ball) for n in ("base", *names)]
+    robot = fw.build(fw.describe(bodies, joints, shapes=shapes, name="clapper"), base="floating")
+    sim = fw.Simulation(robot, 1e-3, ground=True, q=robot.on_ground(height=0.01))
+    motion = sim.run(0.3, lambda t, q, v: np.concatenate([np.zeros(6), [-30.0, 10.0]]))
+    assert motion.internal.any() and not motion.internal.all()
+    momentum = robot.centroidal_momentum(motion.q, motion.v)[:, :3]
+    weight = np.array([0.0, 0.0, -9.81 * robot.mass])
+    np.testing.assert_allclose(np.diff(momentum, axis=0) / 1e-3, motion.ground_force[1:] + weight, atol=1e-6)
+    again = fw.Trajectory.joined([motion.last(), motion])
+    np.testing.assert_array_equal(again.ground_force[1:], motion.ground_force)

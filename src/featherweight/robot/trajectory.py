@@ -21,13 +21,18 @@ from ..summaries import summarized
 from .system import System
 
 FORMAT = 1  # of files; older files have no version and no names
-REQUIRED, OTHERS, NAMES = ("times", "q", "v"), ("first", "points", "forces", "tau"), ("robot", "joints")
+REQUIRED, OTHERS, NAMES = ("times", "q", "v"), ("first", "points", "forces", "internal", "tau"), ("robot", "joints")
 IN_FILES = REQUIRED + OTHERS + NAMES
+KINDS = {"U": "text", "b": "booleans", "fiu": "numbers"}  # of arrays, by NumPy's letters
 FILMS = (".gif", ".mp4")
 
 
 def _none() -> Matrix:
     return np.zeros((0, 3))
+
+
+def _no_marks() -> Array:
+    return np.zeros(0, dtype=bool)
 
 
 def _no_forces() -> Matrix:
@@ -36,7 +41,10 @@ def _no_forces() -> Matrix:
 
 @summarized
 class Contacts(NamedTuple):
-    """The contacts of an instant: points (k, 3) [m] and forces (k, 3) [N] on the robot, in the world."""
+    """The contacts of an instant: points (k, 3) [m] and forces (k, 3) [N] on the robot, in the world.
+
+    Of two bodies of the robot that touch, the force acts on the first, and its opposite on the second.
+    """
 
     points: Matrix
     forces: Matrix
@@ -47,8 +55,8 @@ class Contacts(NamedTuple):
 class Trajectory(SuggestsNames):
     """States at T instants, and all K contacts of these instants, in the world.
 
-    The contacts of instant k are rows `first[k]:first[k + 1]` of `points` and `forces`. For many robots, q and v have an axis
-    for robots after that of the instants.
+    The contacts of instant k are rows `first[k]:first[k + 1]` of `points`, `forces` and `internal`. For many robots, q and v
+    have an axis for robots after that of the instants.
     """
 
     times: Array  # (T,) [s]
@@ -62,6 +70,19 @@ class Trajectory(SuggestsNames):
     tau: Array = field(default_factory=_no_forces)  # (T, nv) [N m, N] joint forces given in the step to each state, if known
     system: System | None = field(default=None, repr=False)  # the robot itself, for charts and films; files do not contain it
     ground: Any = field(default=None, repr=False)  # the ground of its simulation, for films; files do not contain it
+    internal: Array = field(default_factory=_no_marks)  # (K,) contacts between two bodies of the robot; empty: unknown
+
+    @property
+    def ground_force(self) -> Matrix:
+        """Return the sum (T, 3) [N] of the contact forces of the world on the robot, at each instant, in the world's axes.
+
+        Contacts between two bodies of the robot add nothing, because their forces are equal and opposite.
+        """
+        sums = np.zeros((len(self), 3))
+        if len(self.first) == len(sums) + 1:
+            forces = np.where(self.internal[:, None], 0.0, self.forces) if len(self.internal) else self.forces
+            np.add.at(sums, np.repeat(np.arange(len(sums)), np.diff(self.first)), forces)
+        return sums
 
     def contacts(self, k: int) -> Contacts:
         """Return the points and forces of the contacts at instant k, which counts from the end if it is negative."""
@@ -104,7 +125,7 @@ class Trajectory(SuggestsNames):
 
     @checked
     def plot(self, path: str | os.PathLike[str] | None = None, joints: Sequence[str] | None = None) -> Any:
-        """Draw positions, velocities and joint forces by joint, with units, and the sum of all contact forces, over time.
+        """Draw positions, velocities and joint forces by joint, and `ground_force`, over time, with units.
 
         With a path, write the chart to that file (.png, .pdf, .svg). Without one, return the Matplotlib axes; `plt.show()` and
         notebooks then show the chart. `joints` selects joints by name. Raises ImportError without matplotlib (extra `cli`), and
@@ -132,9 +153,9 @@ class Trajectory(SuggestsNames):
                 f"{path}: written in format {version}, but this version of Featherweight reads {FORMAT}; use the version "
                 "that wrote it, or a later one"
             )
-        for name, kind in ((name, "U" if name in NAMES else "fiu") for name in arrays):
+        for name, kind in ((name, "U" if name in NAMES else "b" if name == "internal" else "fiu") for name in arrays):
             if arrays[name].dtype.kind not in kind:
-                raise ModelError(f"{path}: {name} must hold {'text' if kind == 'U' else 'numbers'}; got {arrays[name].dtype}")
+                raise ModelError(f"{path}: {name} must hold {KINDS[kind]}; got {arrays[name].dtype}")
         arrays |= {"robot": str(arrays.get("robot", "")), "joints": tuple(map(str, np.ravel(arrays.get("joints", ()))))}
         trajectory = Trajectory(**arrays)
         _check_shapes(path, trajectory)
@@ -152,14 +173,16 @@ class Trajectory(SuggestsNames):
             raise ValueError(f"number must be from 0 to {self.q.shape[1] - 1}; got {number}")
         tau = self.tau[:, number] if self.tau.ndim == 3 else self.tau
         one = replace(self, q=self.q[:, number], v=self.v[:, number], tau=tau)
-        return one if number == 0 else replace(one, first=np.zeros(1, dtype=int), points=_none(), forces=_none())
+        none = {"first": np.zeros(1, dtype=int), "points": _none(), "forces": _none(), "internal": _no_marks()}
+        return one if number == 0 else replace(one, **none)
 
     def last(self) -> Trajectory:
         """The last instant alone."""
         points, forces = self.contacts(len(self) - 1)
         first = np.array([0, len(points)])
         states = {name: getattr(self, name)[-1:] for name in ("times", "q", "v", "tau")}
-        return replace(self, **states, first=first, points=points, forces=forces)
+        internal = self.internal[len(self.internal) - len(points) :]
+        return replace(self, **states, first=first, points=points, forces=forces, internal=internal)
 
     @staticmethod
     @checked
@@ -172,7 +195,9 @@ class Trajectory(SuggestsNames):
         points, forces = (np.concatenate([_none(), *x]) for x in zip(*each, strict=True))
         times, q, v = (np.concatenate([getattr(p, name) for p in parts]) for name in ("times", "q", "v"))
         tau = np.concatenate([p.tau for p in parts]) if all(len(p.tau) for p in parts) else _no_forces()
-        return replace(parts[0], times=times, q=q, v=v, first=first, points=points, forces=forces, tau=tau)
+        known = all(len(p.internal) == len(p.forces) for p in parts)
+        internal = np.concatenate([p.internal for p in parts]) if known else _no_marks()
+        return replace(parts[0], times=times, q=q, v=v, first=first, points=points, forces=forces, internal=internal, tau=tau)
 
 
 def _read_arrays(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -206,6 +231,8 @@ def _check_shapes(path: str | os.PathLike[str], t: Trajectory) -> None:
         raise ModelError(f"{path}: tau must have the shape of v, {t.v.shape}; got {t.tau.shape}")
     if t.points.shape != (contacts, 3) or t.forces.shape != (contacts, 3):
         raise ModelError(f"{path}: points and forces must both have shape (K, 3); got {t.points.shape}, {t.forces.shape}")
+    if t.internal.shape not in ((0,), (contacts,)):
+        raise ModelError(f"{path}: internal must have shape ({contacts},); got {t.internal.shape}")
     ends = t.first.tolist()
     if t.first.ndim != 1 or t.first.dtype.kind not in "iu" or len(ends) not in (1, count + 1):
         raise ModelError(f"{path}: first must hold {count + 1} integers; got {t.first.dtype} {t.first.shape}")
@@ -242,11 +269,12 @@ class Recorded(NamedTuple):
     counts: Array  # (k,) contacts
     points: Matrix  # (n, 3)
     forces: Matrix  # (n, 3)
+    internal: Array  # (n,) between two bodies of the robot
 
     @classmethod
-    def of_one(cls, time: float, q: Array, v: Array, points: Matrix, forces: Matrix) -> Recorded:
-        """Return one state."""
-        return cls(np.array([time]), q[None], v[None], np.array([len(points)]), points, forces)
+    def of_one(cls, time: float, q: Array, v: Array, contacts: tuple[Matrix, Matrix, Array]) -> Recorded:
+        """Return one state with points, forces and marks of its contacts."""
+        return cls(np.array([time]), q[None], v[None], np.array([len(contacts[0])]), *contacts)
 
 
 class Recorder:
@@ -263,11 +291,11 @@ class Recorder:
 
     def trajectory(self, robot: System, joints: tuple[str, ...], ground: object = None) -> Trajectory:
         """Return the motion of a robot with these joints on a ground."""
-        times, q, v, counts, where, what = (np.concatenate(x) for x in zip(*self._parts, strict=True))
+        times, q, v, counts, points, forces, internal = (np.concatenate(x) for x in zip(*self._parts, strict=True))
         first = np.concatenate([[0], np.cumsum(counts)])
         tau: Array = _no_forces()
         if any(x is not None for x in self._tau):
             parts = zip(self._tau, self._parts, strict=True)
             tau = np.concatenate([np.zeros(part.v.shape) if x is None else x for x, part in parts])
             tau[0] = tau[1]  # the first state has no step
-        return Trajectory(times, q, v, first, where, what, robot.name, joints, tau, robot, ground)
+        return Trajectory(times, q, v, first, points, forces, robot.name, joints, tau, robot, ground, internal)

@@ -75,6 +75,12 @@ class ContactStage:
         signs[np.arange(len(signs)), self.rows.dof] = self.rows.sign
         return signs
 
+    @cached_property
+    def internal(self) -> Array:
+        """Whether each possible contact point (candidates,) is one of two bodies of the robot, not of the world."""
+        pairs = self.scene.pair[self.touching.pairs]
+        return np.asarray((self.scene.body[pairs] >= 0).all(axis=1))
+
     def _contacts_of_bodies(self) -> list[BilateralContact]:
         """Return the rows of each body: three of its single contact point, or all six."""
         contacts, scene, count = [], self.scene, self.touching.sphere_count

@@ -17,7 +17,7 @@ from .stage_records import FleetContacts
 from .state import StateLayout, time_of
 
 MOST_KEPT = 256  # states of one robot that are copied before they are read
-NO_CONTACTS = np.zeros((0, 3))
+NO_CONTACTS = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, bool)  # points, forces, and which are internal
 
 
 class Recording:
@@ -26,8 +26,9 @@ class Recording:
     def __init__(self, fleet: Fleet, every: int) -> None:
         self.fleet, self.every, self._recorder = fleet, every, Recorder()
         q, v = fleet.seen  # contacts of an earlier step do not belong to the motion
-        self._recorder.add(Recorded.of_one(fleet.time, q.copy(), v.copy(), NO_CONTACTS, NO_CONTACTS))
+        self._recorder.add(Recorded.of_one(fleet.time, q.copy(), v.copy(), NO_CONTACTS))
         self._kept: _KeptStates | None = None
+        self._internal = fleet.contacts.internal
 
     def run(self, steps: int, inputs: Inputs, progress: Progress) -> None:
         """Take steps of one robot under constant inputs; the compiled loop records states."""
@@ -61,8 +62,9 @@ class Recording:
 
     def _now(self) -> Recorded:
         fleet, (q, v) = self.fleet, self.fleet.seen
-        _, points, impulses = fleet.contacts_of(0)
-        return Recorded.of_one(fleet.time, q.copy(), v.copy(), points.copy(), impulses / fleet.model.h)
+        candidates, points, impulses = fleet.contacts_of(0)
+        contacts = points.copy(), impulses / fleet.model.h, self._internal[candidates]
+        return Recorded.of_one(fleet.time, q.copy(), v.copy(), contacts)
 
     def _read_kept(self) -> None:
         kept, self._kept = self._kept, None
@@ -80,7 +82,8 @@ class Recording:
             x["force"][some] = fleet.spread(patched).of(0, len(some))
         times = time_of(x["set_time"], x["steps"], x["set_step"], h)
         states = times, x["q"].copy(), x["v"].copy(), x["counts"].copy()
-        self._recorder.add(Recorded(*states, x["point"][exist], x["force"][exist] / h), tau)
+        contacts = x["point"][exist], x["force"][exist] / h, self._internal[x["candidate"][exist]]
+        self._recorder.add(Recorded(*states, *contacts), tau)
 
 
 class _KeptStates:

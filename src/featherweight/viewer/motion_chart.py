@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.lines import Line2D
 
 from ..array_types import Array
+from ..model.configuration import Coordinates
 from ..model.types import JointType
 from ..names import choose_from
 from ..robot.system import System
@@ -23,12 +27,20 @@ NAMES = ("position", "velocity", "joint force")
 NARROW, WIDE, HIGH, ENTRY = 7.0, 11.0, 1.9, 0.17  # [inch] widths, height of a row of charts, and of the legend
 DPI = 110
 FEW = 10  # lines that the colours of Matplotlib tell apart
+STROKES = ("-", "--", ":", "-.")  # of a limb's lines, in turn
+INSIDE = 4  # lines whose names fit into their chart
+ACROSS = 5  # names side by side in a legend
+POINTS, LETTER, SPACE = 72.0, 0.6, 4  # an inch; the mean width of a letter over its height; letters of a stroke and a gap
 
 
 class Line(NamedTuple):
-    """The curves of a degree of freedom: positions, velocities and forces (T,), along an axis or about it."""
+    """The curves of a degree of freedom: positions, velocities and forces (T,), along an axis or about it.
+
+    `limb` numbers the unbranched parts of the robot, in the order of the joints.
+    """
 
     name: str
+    limb: int
     turns: bool
     values: tuple[Array | None, ...]
 
@@ -40,38 +52,72 @@ def plot_motion(motion: Trajectory, path: str | os.PathLike[str] | None, joints:
     if motion.q.ndim != 2:
         raise ValueError(f"plot: this is the motion of {motion.q.shape[1]} robots; select one with of(0)")
     lines = _lines(motion, motion.system, joints)
-    columns = [turns for turns in (False, True) if any(line.turns == turns for line in lines)] or [True]
+    columns = [c for turns in (False, True) if (c := [line for line in lines if line.turns == turns])]
     touching = joints is None and bool(motion.forces.any())
-    rows = [k for k in range(3) if any(line.values[k] is not None for line in lines)]
-    names = list(dict.fromkeys(line.name for line in lines))
-    entries = -(-len(names) // (3 * len(columns)))
+    kinds = [k for k in range(3) if any(line.values[k] is not None for line in lines)]
+    beside = touching and len(columns) > 1  # the last place of the second column is free
+    below = max((-(-len(c) // ACROSS) for c in columns[: len(columns) - beside] if len(c) > INSIDE), default=0)
     with style():
-        size = (WIDE if len(columns) > 1 else NARROW, HIGH * (len(rows) + touching) + ENTRY * entries)
+        size = (WIDE if len(columns) > 1 else NARROW, HIGH * (len(kinds) + touching) + ENTRY * below)
         figure = plt.figure(figsize=size, dpi=DPI, layout="constrained")
-        axes = figure.subplots(len(rows) + touching, len(columns), squeeze=False, sharex=True)
-        colors = dict(zip(names, plt.get_cmap("tab10" if len(names) <= FEW else "turbo")(_places(len(names))), strict=True))
-        for at, k in enumerate(rows):
-            for ax, turns in zip(axes[at], columns, strict=True):
-                for line in lines:
-                    if line.turns == turns and line.values[k] is not None:
-                        ax.plot(motion.times, line.values[k], color=colors[line.name], linewidth=1.2, label=line.name)
-                ax.set(ylabel=f"{NAMES[k]} [{UNITS[k][turns]}]")
+        axes = figure.subplots(len(kinds) + touching, len(columns), squeeze=False, sharex=True)
+        for column, places in zip(columns, axes.T, strict=True):
+            looks = _looks(column)
+            for ax, k in zip(places, kinds, strict=False):
+                for line, look in zip(column, looks, strict=True):
+                    if line.values[k] is not None:
+                        ax.plot(motion.times, line.values[k], label=line.name, linewidth=1.2, **look)
+                ax.set(ylabel=f"{NAMES[k]} [{UNITS[k][column[0].turns]}]")
                 ax.grid(axis="y")
-        handles = {h.get_label(): h for ax in axes[0] for h in ax.get_lines()}
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3 * len(columns), fontsize=8.0)
-        for ax in axes[len(rows) - 1]:
-            ax.set(xlabel="time [s]")
-            ax.tick_params(labelbottom=True)
-        for ax in axes[len(rows) :, 1:].flat:
-            ax.set_axis_off()
+            places[len(kinds) - 1].set(xlabel="time [s]")
+            places[len(kinds) - 1].tick_params(labelbottom=True)
+        if beside:
+            axes[-1, 1].set_axis_off()
         if touching:
             _draw_contacts(axes[-1, 0], motion)
+        for column, places in zip(columns, axes.T, strict=True):
+            _add_legend(figure, places, column, beside and column is columns[-1])
         axes[0, 0].set_title(motion.robot)
         if path is None:
             return axes
         figure.savefig(path)
         plt.close(figure)
         return None
+
+
+def _looks(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """Return the colour and the stroke of each line: of a few lines a colour each, of many a colour for each limb."""
+    table, limbs = plt.get_cmap("tab10"), list(dict.fromkeys(line.limb for line in lines))
+    if len(lines) <= FEW:
+        return [{"color": table(k)} for k in range(len(lines))]
+    looks, seen = [], Counter[int]()
+    for line in lines:
+        looks.append({"color": table(limbs.index(line.limb) % FEW), "linestyle": STROKES[seen[line.limb] % len(STROKES)]})
+        seen[line.limb] += 1
+    return looks
+
+
+def _add_legend(figure: Any, places: Any, lines: Sequence[Line], beside: bool) -> None:
+    """Add the names of a column's lines: inside its first chart if they are few, in its last place if `beside`, or below.
+
+    If there are few limbs, each is a column of names.
+    """
+    handles, across = places[0].get_lines(), ACROSS
+    limbs = [[h for h, _ in group] for _, group in groupby(zip(handles, lines, strict=True), lambda pair: pair[1].limb)]
+    if len(lines) > INSIDE and 1 < len(limbs) <= ACROSS:
+        longest, across = max(map(len, limbs)), len(limbs)
+        nothing = Line2D([], [], alpha=0.0, label=" ")
+        handles = [h for limb in limbs for h in (*limb, *[nothing] * (longest - len(limb)))]
+    if len(lines) <= INSIDE:
+        places[0].legend(handles=handles, loc="best", ncols=2, fontsize=8.0)
+    elif beside:
+        columns = np.array_split(handles, across)  # at most one name more in the first ones, as in the legend
+        letters = sum(max(len(str(h.get_label())) for h in column) + SPACE for column in columns)
+        size = min(7.5, 0.5 * WIDE * POINTS / (LETTER * letters))
+        legend = places[-1].legend(handles=handles, loc="upper center", ncols=across, fontsize=size, columnspacing=1.0)
+        legend.set_in_layout(False)  # the charts keep their widths
+    else:
+        figure.legend(handles=handles, loc="outside lower center", ncols=across, fontsize=7.5)
 
 
 def _lines(motion: Trajectory, robot: System, joints: Sequence[str] | None) -> list[Line]:
@@ -83,7 +129,7 @@ def _lines(motion: Trajectory, robot: System, joints: Sequence[str] | None) -> l
     for name in joints or ():
         if name not in names:
             raise ValueError(f"plot: {robot.name} has no joint {choose_from(name, names)}")
-    lines = []
+    lines, limbs = [], _limbs(chosen)
     for j in chosen:
         if joints is not None and j.name not in joints:
             continue
@@ -91,8 +137,20 @@ def _lines(motion: Trajectory, robot: System, joints: Sequence[str] | None) -> l
         tau = motion.tau[:, j.v_slice] if len(motion.tau) else None
         for k, (label, turns) in enumerate(_freedoms(j.type)):
             values = _positions(j.type, q)[:, k], v[:, k], None if tau is None else tau[:, k]
-            lines.append(Line(f"{j.name} {label}".strip(), turns, values))
+            lines.append(Line(f"{j.name} {label}".strip(), limbs[j.name], turns, values))
     return lines
+
+
+def _limbs(joints: Sequence[Coordinates]) -> dict[str, int]:
+    """Return the number of each joint's limb: joints one after another without a branch, the free joint of a base alone."""
+    before = {j.child: j for j in joints}
+    branches = Counter(j.parent for j in joints)
+    limbs: dict[str, int] = {}
+    for j in joints:
+        parent = before.get(j.parent)
+        follows = parent is not None and branches[j.parent] == 1 and parent.type is not JointType.FLOATING
+        limbs[j.name] = limbs[parent.name] if parent is not None and follows else len(set(limbs.values()))
+    return limbs
 
 
 def _freedoms(kind: JointType) -> list[tuple[str, bool]]:
@@ -112,15 +170,9 @@ def _positions(kind: JointType, q: Array) -> Array:
 
 
 def _draw_contacts(ax: Any, motion: Trajectory) -> None:
-    """Draw the sum of the contact forces of each instant."""
-    sums = np.concatenate([np.zeros((1, 3)), np.cumsum(motion.forces, axis=0)])[motion.first]
+    """Draw the sum of the contact forces of the world."""
     for k, name in enumerate(AXES):
-        ax.plot(motion.times, np.diff(sums[:, k]), color=f"C{k}", linewidth=1.2, label=name)
+        ax.plot(motion.times, motion.ground_force[:, k], color=f"C{k}", linewidth=1.2, label=name)
     ax.set(xlabel="time [s]", ylabel="contact force [N]")
     ax.grid(axis="y")
     ax.legend(loc="upper right", ncols=3, fontsize=8.0)
-
-
-def _places(count: int) -> Array:
-    """Return where colours of so many lines are in a map of ten colours, or on a scale."""
-    return np.arange(count) if count <= FEW else np.linspace(0.02, 0.98, count)
