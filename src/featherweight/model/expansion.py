@@ -291,10 +291,7 @@ class _Expansion:
         self.moving.append(
             MovingJoint(
                 len(self.moving), joint.name, joint.type, parent.body, joint.child, joint.axis,
-                slice(q, self.nq), slice(v, len(self.rows)), joint.lower, joint.upper, joint.armature,
-                joint.damping, joint.dry_friction, joint.stiffness, joint.rest, joint.effort, joint.velocity,
-                joint.limit_softness, joint.dry_friction_softness, joint.effort_range, joint.drive_compensates,
-                joint.damping_poly, joint.stiffness_poly, joint.rest_pose,
+                slice(q, self.nq), slice(v, len(self.rows)), **joint.dynamics(),
             )
         )  # fmt: skip
 

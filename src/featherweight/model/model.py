@@ -9,11 +9,10 @@ from typing import NamedTuple
 from ..names import SuggestsNames
 from ..spatial import RigidInertia
 from ..summaries import summarized
-from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
+from .contact_rules import ContactPair, NeighbourRule, Softness
 from .topology import Topology
 from .tree import Tree
 from .types import (
-    NO_POLY,
     Actuator,
     Camera,
     Configuration,
@@ -22,6 +21,7 @@ from .types import (
     FluidCoefficients,
     Frame,
     Inertia,
+    JointDynamics,
     JointType,
     LengthTie,
     Loop,
@@ -36,7 +36,7 @@ from .types import (
 
 @summarized
 @dataclass(frozen=True, slots=True)
-class MovingJoint(SuggestsNames):
+class MovingJoint(JointDynamics, SuggestsNames):
     """A joint with degrees of freedom, and its slices of q and v."""
 
     index: int
@@ -47,22 +47,6 @@ class MovingJoint(SuggestsNames):
     axis: Vector  # in the child's frame of the file
     q_slice: slice
     v_slice: slice
-    lower: float
-    upper: float
-    armature: float
-    damping: float = 0.0  # this and the following as in `Joint`
-    dry_friction: float = 0.0
-    stiffness: float = 0.0
-    rest: float = 0.0
-    effort: float = math.inf
-    velocity: float = math.inf
-    limit_softness: Softness = DEFAULT_SOFTNESS
-    dry_friction_softness: Softness = DEFAULT_SOFTNESS
-    effort_range: tuple[float, float] | None = None
-    drive_compensates: bool = False
-    damping_poly: tuple[float, float] = NO_POLY
-    stiffness_poly: tuple[float, float] = NO_POLY
-    rest_pose: tuple[float, ...] = ()
 
     @property
     def efforts(self) -> tuple[float, float]:

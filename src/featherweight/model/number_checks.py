@@ -23,6 +23,7 @@ from .types import (
 )
 
 NONNEGATIVE = ("armature", "damping", "dry_friction", "stiffness", "effort", "velocity")
+LIMITS = ("lower", "upper", "effort", "velocity", "effort_range")  # infinite for none
 SKEWED = 1e-3  # deviation of a rotation whose numbers are rounded to four digits
 ON_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
 
@@ -86,20 +87,8 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...], Any]]:
     for b in d.bodies:
         yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation), b
     for j in d.joints:
-        limits = (x for x in (j.lower, j.upper, j.effort, j.velocity) if not math.isinf(x))
-        own = (
-            j.armature,
-            j.zero,
-            j.damping,
-            j.dry_friction,
-            j.stiffness,
-            j.rest,
-            *j.damping_poly,
-            *j.stiffness_poly,
-            *j.rest_pose,
-            *limits,
-        )
-        yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, *own), j
+        own = (x for key, value in j.dynamics().items() for x in _flat(value) if key not in LIMITS or not math.isinf(x))
+        yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, j.zero, *own), j
     for f in d.frames:
         yield f"frame {f.name!r}", _of_pose(f.placement), f
     for camera in d.cameras:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
 
@@ -279,19 +279,67 @@ NO_POLY = (0.0, 0.0)
 """Higher coefficients of linear springs and dampers."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassiveDynamics:
+    """Limits, springs, dampers and dry friction of a joint or a tendon, for its coordinate or length x and velocity v.
+
+    The forces of springs and dampers are polynomials, as in MJCF.
+    """
+
+    lower: float = -math.inf  # limits [rad, m]
+    upper: float = math.inf  # for a spherical joint, the greatest angle of its rotation from zero
+    stiffness: float = 0.0  # of the spring [N m/rad, N/m]
+    damping: float = 0.0  # force per velocity [N m s/rad, N s/m]
+    dry_friction: float = 0.0  # greatest force of dry friction [N m, N]
+    stiffness_poly: tuple[float, float] = NO_POLY  # b, c in stiffness x + b x² + c x³ for x from rest [N m/rad², ...]
+    damping_poly: tuple[float, float] = NO_POLY  # b, c in the force damping v + b |v| v + c v³ [N m s²/rad², N m s³/rad³, ...]
+    limit_softness: Softness = DEFAULT_SOFTNESS
+    dry_friction_softness: Softness = DEFAULT_SOFTNESS
+
+    @property
+    def has_spring(self) -> bool:
+        """True if there is a spring."""
+        return self.stiffness != 0.0 or any(self.stiffness_poly)
+
+    @property
+    def is_nonlinear(self) -> bool:
+        """True if the spring or the damper is nonlinear."""
+        return any(self.stiffness_poly) or any(self.damping_poly)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointDynamics(PassiveDynamics):
+    """Limits of a joint and the forces that act at it: what joints of files and of robots share.
+
+    The spring of a spherical joint depends on the angle of its rotation. A floating joint has two springs of the same
+    stiffness, on its displacement and on its angle of rotation. A damper acts on each component of the velocity. Dry friction
+    and dampers of a floating joint act along the axes of the parent and about the axes of the child.
+    """
+
+    rest: float = 0.0  # coordinate at which the spring's force is zero
+    armature: float = 0.0  # reflected rotor inertia, added to the diagonal of the mass matrix
+    effort: float = math.inf  # greatest force of the joint's drive [N m, N]
+    velocity: float = math.inf  # greatest velocity [rad/s, m/s]; files write 0 if it is unknown
+    rest_pose: tuple[float, ...] = ()
+    """(x, y, z, qx, qy, qz, qw) of zero force, for the springs of a floating joint; by default at zero."""
+    effort_range: tuple[float, float] | None = None  # least and greatest force of the drive, if not ±effort
+    drive_compensates: bool = False  # the drive supplies the gravity compensation, within its effort
+
+    def dynamics(self) -> dict[str, Any]:
+        """Return these values by name: keyword arguments of a class that has them."""
+        return {f.name: getattr(self, f.name) for f in fields(JointDynamics)}
+
+
 @checked
+@summarized
 @dataclass(frozen=True, slots=True)
-class Joint:
+class Joint(JointDynamics):
     """A joint of the file.
 
     At zero, the child's frame lies at `placement` in the parent's frame. `axis` is a direction in the child's frame, which gets
     length one: the axis of a revolute, continuous or prismatic joint, and the normal of a planar joint's plane. `anchor` is
-    the point of the child's frame about which a revolute or spherical joint turns.
-
-    The forces of springs and dampers are polynomials, as in MJCF. The spring of a spherical joint depends on the angle of its
-    rotation. A floating joint has two springs of the same stiffness, on its displacement and on its angle of rotation. A
-    damper acts on each component of the velocity. Dry friction and dampers of a floating joint act along the axes of the
-    parent and about the axes of the child.
+    the point of the child's frame about which a revolute or spherical joint turns. Limits and forces are keyword arguments,
+    described in `JointDynamics`.
     """
 
     name: str
@@ -301,25 +349,7 @@ class Joint:
     placement: PoseLike = Pose()
     axis: Annotated[Vector | Any, DIRECTION] = (0.0, 0.0, 1.0)
     anchor: VectorLike = (0.0, 0.0, 0.0)
-    armature: float = 0.0  # reflected rotor inertia, added to the diagonal of the mass matrix
-    lower: float = -math.inf
-    upper: float = math.inf  # for a spherical joint, the greatest angle of its rotation from zero
     zero: float = 0.0  # coordinate in the file at which the child lies at `placement` (MJCF `ref`)
-    damping: float = 0.0  # joint force per velocity [N m s/rad, N s/m]
-    dry_friction: float = 0.0  # greatest force of dry friction [N m, N]
-    stiffness: float = 0.0  # of the spring [N m/rad, N/m]
-    rest: float = 0.0  # coordinate at which the spring's force is zero
-    effort: float = math.inf  # greatest force of the joint's drive [N m, N]
-    velocity: float = math.inf  # greatest velocity [rad/s, m/s]; files write 0 if it is unknown
-    limit_softness: Softness = DEFAULT_SOFTNESS
-    dry_friction_softness: Softness = DEFAULT_SOFTNESS
-    effort_range: tuple[float, float] | None = None  # least and greatest force of the drive, if not ±effort
-    drive_compensates: bool = False  # the drive supplies the gravity compensation, within its effort
-    damping_poly: tuple[float, float] = NO_POLY  # b, c in the force damping v + b |v| v + c v³ [N m s²/rad², N m s³/rad³, ...]
-    stiffness_poly: tuple[float, float] = NO_POLY  # b, c in stiffness x + b x² + c x³ for x from `rest` [N m/rad², ...]
-    rest_pose: tuple[
-        float, ...
-    ] = ()  # (x, y, z, qx, qy, qz, qw) of zero force, for the springs of a floating joint; default: at zero
 
 
 class LoopType(StrEnum):
@@ -499,33 +529,26 @@ class Pulley(NamedTuple):
 
 
 @checked
+@summarized
 @dataclass(frozen=True, slots=True)
-class Tendon:
+class Tendon(PassiveDynamics):
     """A length along which forces act.
 
     The length is the sum of coefficient × coordinate over `terms`, which are (joint, coefficient) for joints with one degree
     of freedom, or the length of a string along `path`. A path and each of its branches begin and end with points. The spring
-    pulls if the length is above `rest` and pushes if it is below.
+    pulls if the length is above `rest` and pushes if it is below. Limits and forces are keyword arguments, described in
+    `PassiveDynamics`.
     """
 
     name: str
     terms: Annotated[tuple[tuple[str, float], ...] | Any, FACTORS] = ()
     path: tuple[TendonPoint | TendonWrap | Pulley, ...] = ()
-    lower: float = -math.inf  # limits of the length [m, rad]
-    upper: float = math.inf
-    stiffness: float = 0.0  # [N/m, N m/rad]
     rest: tuple[float, float] = (0.0, 0.0)  # lengths between which the spring is slack
-    damping: float = 0.0  # [N s/m, N m s/rad]
-    dry_friction: float = 0.0  # greatest force of dry friction [N, N m]
     force: tuple[float, float] = (-math.inf, math.inf)
     """Least and greatest sum of the forces of all drives along the tendon, before their limits and gears.
 
     If the sum is beyond, all forces are scaled.
     """
-    limit_softness: Softness = DEFAULT_SOFTNESS
-    dry_friction_softness: Softness = DEFAULT_SOFTNESS
-    damping_poly: tuple[float, float] = NO_POLY  # as those of `Joint`
-    stiffness_poly: tuple[float, float] = NO_POLY
 
 
 class ActivationType(StrEnum):

@@ -13,7 +13,6 @@ import numpy as np
 from ..array_types import Array
 from ..model.model import MovingJoint
 from ..model.types import Actuator, JointType, Tendon
-from ..robot.left_out_at_joints import sprung
 from ..robot.robot import Robot
 from ..robot.system import System
 from ..robot.tendons.length_functions import LengthFunctions
@@ -178,9 +177,9 @@ def force_rows(robot: Robot, actuators: Iterable[Actuator]) -> ForceRows:
     tendons = tuple(t for t in robot.model.tendons if acts(t, actuators))
     balls = tuple(j for j in joints if j.type is JointType.SPHERICAL and j.upper < np.inf)
     floating = (j for j in joints if j.type is JointType.FLOATING)
-    free = tuple(j for j in floating if j.dry_friction or any(j.damping_poly) or sprung(j))
+    free = tuple(j for j in floating if j.dry_friction or any(j.damping_poly) or j.has_spring)
     driven, on_leaders = {a.joint for a in actuators}, rows_on_leaders(robot, actuators)
-    asked = {j.v_slice.start for j in joints if sprung(j) or np.isfinite([j.lower, j.upper]).any() or j.name in driven}
+    asked = {j.v_slice.start for j in joints if j.has_spring or np.isfinite([j.lower, j.upper]).any() or j.name in driven}
     asked |= {p.leader for p in robot.proportions() if p.row in asked}
     followers = {f.row for f in robot.followers()} & asked - on_leaders
     at_frames = [a.at for a in parts if a.at is not None]

@@ -157,7 +157,7 @@ def _free_from_ground(d: D, lost: Losses) -> D:
             poses = {name: at @ joint_motion(j, x) for name, x in _coordinates_of(d, j).items()}
             d = _with_coordinates(d, j, {name: {j.name: free_coordinates(T)} for name, T in poses.items()})
         free = replace(j, parent=None, placement=Pose(), anchor=(0.0, 0.0, 0.0))
-        if (at != Pose() or any(j.anchor)) and (j.stiffness or any(j.stiffness_poly)):
+        if (at != Pose() or any(j.anchor)) and j.has_spring:
             T = at @ joint_motion(j, j.rest_pose or zero_position(j.type))
             free = replace(free, rest_pose=free_coordinates(T))
         d = replace(d, joints=tuple(free if x is j else x for x in d.joints))

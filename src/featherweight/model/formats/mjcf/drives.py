@@ -5,25 +5,26 @@ The values are those of MuJoCo's compiled model. Forces that <flag> disables are
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ....array_types import Array
-from ...contact_rules import Softness
 from ...servos import UNBOUNDED
-from ...types import NO_POLY, Actuator, ControlDelay, Coupling, ModelError, SampleInterpolation, as_vector
+from ...types import NO_POLY, Actuator, ControlDelay, Coupling, JointDynamics, ModelError, SampleInterpolation, as_vector
+from ..robot_numbers import unlimited
 from ..unsupported import Unsupported, nonnegative
 from ..xml import Names
 from .levers import Lever, Tendons, poly_of
 from .mujoco_types import MjModel, Mujoco
 from .numbers import disabled, first_controls, gears_of
 from .servo_elements import read_servo
-from .softness import softness_of
+from .softness import softness_of, within
 from .tendon_elements import as_range
 from .transmissions import DYNAMICS, TRANSMISSIONS, activation_of, muscle_of, transmission_of
 
@@ -31,24 +32,6 @@ SERVOS = ("pid", "dcmotor", "so3")
 # pairs of gain and bias types
 ALIKE = (("muscle", "muscle"), ("muscle", "none"), ("pid", "affine"), ("dcmotor", "dcmotor"), ("so3", "so3"))
 ACTUATORS = "actuators"  # key of reports for actuators that are not read
-
-
-class PassiveForces(NamedTuple):
-    """Passive forces at a joint, as in `Joint`, and the greatest force of its drives."""
-
-    armature: float
-    damping: float
-    dry_friction: float
-    stiffness: float
-    rest: float
-    effort: float
-    limit_softness: Softness
-    dry_friction_softness: Softness
-    effort_range: tuple[float, float] | None
-    drive_compensates: bool
-    damping_poly: tuple[float, float]
-    stiffness_poly: tuple[float, float]
-    rest_pose: tuple[float, ...]
 
 
 class MujocoForces:
@@ -59,42 +42,45 @@ class MujocoForces:
         self.mujoco, self.model, self.source, self.tendons = mujoco, model, source, tendons
         self.rotors = self._reflected("actuator_armature")
         self.dampers = self._reflected("actuator_damping")
-        self.bent_dampers = [self._reflected("actuator_dampingpoly", k) for k in range(2)]
+        self.nonlinear_dampers = [self._reflected("actuator_dampingpoly", k) for k in range(2)]
 
-    def passive(self, j: int, name: str) -> PassiveForces:
-        """Return the passive forces of joint number j.
+    def dynamics(self, j: int, name: str) -> JointDynamics:
+        """Return the limits of joint number j and the forces at it, except those of tendons.
 
         Raises ModelError for a value that differs between the joint's coordinates, or is negative.
         """
         model, kinds = self.model, self.mujoco.mjtJoint
-        scalar = int(model.jnt_type[j]) in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE)
-        springs = not self._off("SPRING")
-        stiffness = _first(model.jnt_stiffness[j]) if springs else 0.0
-        bent_spring = poly_of(model, "jnt_stiffnesspoly", j) if springs else NO_POLY
-        own, more = poly_of(model, "dof_dampingpoly", int(model.jnt_dofadr[j])), [x.get(j, 0.0) for x in self.bent_dampers]
-        bent_damper = (own[0] + more[0], own[1] + more[1])
-        damping = self._same("dof_damping", "damping", j, name) + self.dampers.get(j, 0.0)
-        friction = self._same("dof_frictionloss", "friction", j, name)
-        armature = self._same("dof_armature", "armature", j, name)
-        values = {"armature": armature, "damping": damping, "friction": friction, "stiffness": stiffness}
-        armature, damping, friction, stiffness = (
-            nonnegative(value, what, f"{self.source}: joint '{name}'") for what, value in values.items()
-        )
+        kind, dof = int(model.jnt_type[j]), int(model.jnt_dofadr[j])
+        scalar, free = kind in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE), kind == kinds.mjJNT_FREE
+        values = {
+            "armature": self._same("dof_armature", "armature", j, name),
+            "damping": self._same("dof_damping", "damping", j, name) + self.dampers.get(j, 0.0),
+            "friction": self._same("dof_frictionloss", "friction", j, name),
+            "stiffness": 0.0 if self._off("SPRING") else _first(model.jnt_stiffness[j]),
+        }
+        values = {what: nonnegative(x, what, f"{self.source}: joint '{name}'") for what, x in values.items()}
+        spring = NO_POLY if self._off("SPRING") else poly_of(model, "jnt_stiffnesspoly", j)
+        damper, more = poly_of(model, "dof_dampingpoly", dof), [x.get(j, 0.0) for x in self.nonlinear_dampers]
+        has_spring = values["stiffness"] or any(spring)
         least, most = as_range(model.jnt_actfrcrange[j], model.jnt_actfrclimited[j])
-        return PassiveForces(
-            armature + self.rotors.get(j, 0.0),
-            0.0 if self._off("DAMPER") else damping,
-            0.0 if self._off("FRICTIONLOSS") else friction,
-            stiffness,
-            float(model.qpos_spring[model.jnt_qposadr[j]]) if scalar and (stiffness or any(bent_spring)) else 0.0,
-            max(-least, most),
-            softness_of(model.jnt_solref[j], model.jnt_solimp[j]),
-            softness_of(model.dof_solref[model.jnt_dofadr[j]], model.dof_solimp[model.jnt_dofadr[j]]),
-            (least, most) if least != -most else None,
-            bool(model.jnt_actgravcomp[j]),
-            NO_POLY if self._off("DAMPER") else bent_damper,
-            bent_spring,
-            self._rest_pose(j) if int(model.jnt_type[j]) == kinds.mjJNT_FREE and (stiffness or any(bent_spring)) else (),
+        limited = not free and model.jnt_limited[j] and not disabled(self.mujoco, model.opt, "LIMIT")
+        lower, upper = within(model.jnt_range[j], model.jnt_margin[j]) if limited else (-math.inf, math.inf)
+        return JointDynamics(
+            lower=unlimited(float(lower)) if scalar else -math.inf,
+            upper=unlimited(float(upper)),
+            stiffness=values["stiffness"],
+            damping=0.0 if self._off("DAMPER") else values["damping"],
+            dry_friction=0.0 if self._off("FRICTIONLOSS") else values["friction"],
+            stiffness_poly=spring,
+            damping_poly=NO_POLY if self._off("DAMPER") else (damper[0] + more[0], damper[1] + more[1]),
+            limit_softness=softness_of(model.jnt_solref[j], model.jnt_solimp[j]),
+            dry_friction_softness=softness_of(model.dof_solref[dof], model.dof_solimp[dof]),
+            rest=float(model.qpos_spring[model.jnt_qposadr[j]]) if scalar and has_spring else 0.0,
+            rest_pose=self._rest_pose(j) if free and has_spring else (),
+            armature=values["armature"] + self.rotors.get(j, 0.0),
+            effort=max(-least, most),
+            effort_range=(least, most) if least != -most else None,
+            drive_compensates=bool(model.jnt_actgravcomp[j]),
         )
 
     def _rest_pose(self, j: int) -> tuple[float, ...]:

@@ -7,9 +7,9 @@ velocity is in world axes.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,7 +38,6 @@ from ...types import (
     matmul,
     transpose,
 )
-from ..robot_numbers import unlimited
 from ..robot_source import RobotSource
 from ..unsupported import FOLLOW, MESHES_IN_FLUID, UNDRIVEN, Unsupported, file_notes, unused_integrator
 from ..xml import Names, shortened
@@ -61,7 +60,7 @@ from .numbers import as_pose, as_rotation, compiled, disabled, snap
 from .orientations import make_orientations_plain
 from .sensors import SensedNames, read_sensors, sensed_bodies, take_unknown_sensors, unused_of_sensors
 from .shapes import Drawing, read_shapes, take_appearance, unusable_mesh
-from .softness import unused_of_equalities, within
+from .softness import unused_of_equalities
 from .tendon_elements import read_tendons, tendon_names
 
 FOREIGN = (ValueError, RuntimeError, MemoryError)  # raised by MuJoCo for a file that it cannot use
@@ -307,18 +306,15 @@ class _Elements:
         """Return a joint. MuJoCo moves the body from its pose at qpos0; a free joint's coordinates are the whole pose."""
         model, kinds = self.model, self.mujoco.mjtJoint
         kind, anchor = int(model.jnt_type[j]), as_vector(model.jnt_pos[j])
-        forces = self.forces.passive(j, name)._asdict()
+        dynamics = self.forces.dynamics(j, name)
         if kind == kinds.mjJNT_FREE:
-            if forces["armature"] != 0.0:
+            if dynamics.armature != 0.0:
                 problem, remedy = "that of a free joint is not supported", "set it to zero, write <freejoint/>"
                 self.unsupported.refuse(f"{self.source}: armature of joint '{name}'", problem, remedy)
-                forces["armature"] = 0.0
-            return Joint(name, JointType.FLOATING, parent, child, Pose(), **forces)
-        limited = model.jnt_limited[j] and not disabled(self.mujoco, model.opt, "LIMIT")
-        lower, upper = within(model.jnt_range[j], model.jnt_margin[j]) if limited else (-math.inf, math.inf)
+                dynamics = replace(dynamics, armature=0.0)
+            return Joint(name, JointType.FLOATING, parent, child, Pose(), **dynamics.dynamics())
         if kind == kinds.mjJNT_BALL:
-            forces["upper"] = unlimited(upper)
-            return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **forces)
+            return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **dynamics.dynamics())
         x, y, z = as_vector(model.jnt_axis[j])
         hinge = kind == kinds.mjJNT_HINGE
         return Joint(
@@ -329,10 +325,8 @@ class _Elements:
             placement,
             (snap(x), snap(y), snap(z)),
             anchor if hinge else (0.0, 0.0, 0.0),
-            lower=unlimited(float(lower)),
-            upper=unlimited(float(upper)),
             zero=float(model.qpos0[model.jnt_qposadr[j]]),
-            **forces,
+            **dynamics.dynamics(),
         )
 
     def _passive(self) -> bool:

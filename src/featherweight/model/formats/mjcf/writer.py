@@ -178,9 +178,9 @@ def _joint(body: Element, j: Joint, lost: Losses) -> None:
         lost.add("armature of the free joints {}", j.name)
     if not free or _rests_where_it_starts(j):
         write_coefficients(element, stiffness=springs)
-    elif any(springs):
+    elif j.has_spring:
         lost.add("springs of the free joints {}, which are at rest elsewhere than where the file puts them", j.name)
-    if scalar and any(springs):
+    if scalar and j.has_spring:
         element.set("springref", written(j.rest))
     ball = j.type is JointType.SPHERICAL
     if ball and 0.0 < j.upper < math.inf:

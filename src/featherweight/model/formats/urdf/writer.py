@@ -58,8 +58,8 @@ def _lost(d: Contents) -> Iterator[str]:
         yield "softness of contacts, limits, dry friction, loops and couplings"
     if sticky := [s.name for s in d.shapes if s.collision and (s.adhesion or any(s.surface_velocity))]:
         yield f"adhesion and velocities of the surfaces of the shapes {listed(sticky)}"
-    if bent := [j.name for j in d.joints if any(j.stiffness_poly) or any(j.damping_poly)]:
-        yield f"springs and dampers that are not linear, of the joints {listed(bent)}: save it as .xml"
+    if nonlinear := [j.name for j in d.joints if j.is_nonlinear]:
+        yield f"springs and dampers that are not linear, of the joints {listed(nonlinear)}: save it as .xml"
     if posed := [j.name for j in d.joints if j.rest_pose]:
         yield f"the poses at which springs of the floating joints {listed(posed)} are at rest: save it as .xml"
     if limited := [j.name for j in d.joints if j.type is JointType.SPHERICAL and j.upper < math.inf]:
