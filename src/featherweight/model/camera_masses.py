@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from ..names import hint, listed
-from .editing.references import links_carried
+from .editing.references import links_of_subtree
 from .model import PointMass
 from .types import WORLD, Camera, CameraMode, Contents, ModelError, Vector
 
@@ -49,7 +49,7 @@ def followed_masses(
     def masses(c: Camera) -> tuple[PointMass, ...]:
         if c.mode not in CENTERED:
             return ()
-        links = [name for name in links_carried(d, followed(c)) if inertias[name].mass > 0.0]
+        links = [name for name in links_of_subtree(d, followed(c)) if inertias[name].mass > 0.0]
         return tuple(_point_mass(point(name, inertias[name].center), inertias[name].mass) for name in links)
 
     return tuple(map(masses, d.cameras))

@@ -242,12 +242,12 @@ class _Expansion:
             drag=tuple(self._drag()),
             integrator=self.d.integrator,
             cameras=self.d.cameras,
-            carried=tuple(self._carried()),
+            weight_compensated=tuple(self._compensated_masses()),
             camera_masses=followed_masses(self.d, self._point),
-            sensors=model_sensors(self.d, self._carried_link),
+            sensors=model_sensors(self.d, self._on_body),
         )
 
-    def _carried_link(self, name: str) -> tuple[str | None, Pose]:
+    def _on_body(self, name: str) -> tuple[str | None, Pose]:
         """Return the moving body that carries a link, and the link's pose in that body's frame of the file."""
         carrier = self.carriers[name]
         return carrier.body, self._in_body(carrier, Pose())
@@ -310,7 +310,7 @@ class _Expansion:
                 axes, size = box_of_link(body)
                 yield DragPart(carrier.body, at @ Pose(axes, body.inertia.center), size)
 
-    def _carried(self) -> Iterator[PointMass]:
+    def _compensated_masses(self) -> Iterator[PointMass]:
         """Yield the parts of the masses of moving links whose weight is compensated."""
         for body in self.d.bodies:
             owner, center = self._point(body.name, body.inertia.center)
@@ -343,10 +343,10 @@ class _Expansion:
                 problems[joint.child] = f"body {joint.child!r} (links {links}): its inertia {problem}"
                 inertias[row] = without_negative_moments(inertias[row])
         if problems:
-            told = f"{self.d.source}: {'; '.join(problems.values())}"
+            message = f"{self.d.source}: {'; '.join(problems.values())}"
             if self.strict:
-                raise ModelError(f"{told}; correct its <inertial>")
-            warn_caller(f"{told}, taken as zero; correct the <inertial>")
+                raise ModelError(f"{message}; correct its <inertial>")
+            warn_caller(f"{message}, taken as zero; correct the <inertial>")
         self.raised = [*problems]
 
     def _body(self, index: int, name: str, inertias: dict[int, RigidInertia]) -> MovingBody:

@@ -119,15 +119,15 @@ class PointMass(NamedTuple):
     center: Vector
 
 
-class HeldLoop(NamedTuple):
+class CompliantLoop(NamedTuple):
     """A compliant loop, and the centres of mass of the links that it connects, in their frames of the file."""
 
     loop: Loop
     centers: tuple[Vector, Vector]
 
 
-class CarriedPart(NamedTuple):
-    """Links of one moving body, or of the ground (None), that a link carries or is.
+class SubtreePart(NamedTuple):
+    """Links of one moving body, or of the ground (None), in the subtree of a link.
 
     `inertia` is about the origin of the moving body's frame of the file, in that frame.
     """
@@ -149,7 +149,7 @@ class ModelSensor(SuggestsNames):
     sensor: Sensor  # the sensor of the file
     frame: Frame | None = None  # on a link
     reference: Frame | None = None
-    parts: tuple[CarriedPart, ...] = ()  # parts that the sensor's body carries
+    parts: tuple[SubtreePart, ...] = ()  # parts of the subtree of the sensor's body
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = (
         (),
         (),
@@ -162,7 +162,7 @@ class ModelSensor(SuggestsNames):
         return int(self.slice.stop - self.slice.start)
 
 
-class HeldLengths(NamedTuple):
+class CompliantLengths(NamedTuple):
     """Two lengths that springs and dampers couple."""
 
     name: str
@@ -202,11 +202,11 @@ class Model:
     cone: str | None = None
     fluid: Fluid | None = None
     drag: tuple[DragPart, ...] = ()  # parts of links in a fluid
-    held_loops: tuple[HeldLoop, ...] = ()  # compliant equalities, which the robot's functions ignore
-    held_couplings: tuple[Coupling, ...] = ()
-    held_lengths: tuple[HeldLengths, ...] = ()
+    compliant_loops: tuple[CompliantLoop, ...] = ()  # compliant equalities, which the robot's functions ignore
+    compliant_couplings: tuple[Coupling, ...] = ()
+    compliant_lengths: tuple[CompliantLengths, ...] = ()
     cameras: tuple[Camera, ...] = ()  # on links of the file
-    carried: tuple[PointMass, ...] = ()  # masses whose weight gravity compensation carries
+    weight_compensated: tuple[PointMass, ...] = ()  # masses whose weight gravity compensation supports
     camera_masses: tuple[tuple[PointMass, ...], ...] = ()  # masses whose centre each camera follows or looks at; () for origins
     sensors: tuple[ModelSensor, ...] = ()
     massless: tuple[str, ...] = ()  # links that joints move without moving any mass: functions of masses are not defined

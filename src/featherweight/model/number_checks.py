@@ -87,8 +87,8 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...], Any]]:
     for b in d.bodies:
         yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation), b
     for j in d.joints:
-        own = (x for key, value in j.dynamics().items() for x in _flat(value) if key not in LIMITS or not math.isinf(x))
-        yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, j.zero, *own), j
+        dynamics = (x for key, value in j.dynamics().items() for x in _flat(value) if key not in LIMITS or not math.isinf(x))
+        yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, j.zero, *dynamics), j
     for f in d.frames:
         yield f"frame {f.name!r}", _of_pose(f.placement), f
     for camera in d.cameras:

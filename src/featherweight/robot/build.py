@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..checks import CHECKED_LATER, NONNEGATIVE, argument, checked, one_of
 from ..model.checks import impossible_bodies, require_independent
+from ..model.compliant_equalities import COMPLIANT, EQUALITIES, EXACT, with_compliant_equalities
 from ..model.decomposition import Decomposition
 from ..model.description import Description
 from ..model.editing.notes import merged, warn_caller
@@ -17,7 +18,6 @@ from ..model.editing.references import joint_of, on_bodies
 from ..model.expansion import build_model
 from ..model.formats.registry import load_description
 from ..model.formats.unsupported import LEFT_OUT, ODD, RAISE, REPORT, reading
-from ..model.held_equalities import COMPLIANT, EQUALITIES, EXACT, with_held_equalities
 from ..model.types import Contents, ModelError, ModelWarning
 from ..names import listed
 from .closing.soundness import loose_joint, require_mass, with_massless
@@ -211,7 +211,7 @@ def _built(
     if not model.joints and execution == "rolled":  # there is nothing to roll
         execution = "traced"
     if equalities == COMPLIANT:
-        model = with_held_equalities(model, description)
+        model = with_compliant_equalities(model, description)
         description = replace(description, loops=(), couplings=(), closures=(), independent=(), dependent=())
     if description.loops or description.couplings or description.closures:
         from .closed import ClosedRobot  # imported on demand: it imports the kernels of all mechanisms

@@ -82,7 +82,7 @@ class ForceRows:
     @cached_property
     def names(self) -> list[str]:
         at_frames = [a.name for a in self.parts if a.at is not None]
-        tied = [x.name for x in self.robot.model.held_lengths for side in (x.tie.first, x.tie.second) if side]
+        tied = [x.name for x in self.robot.model.compliant_lengths for side in (x.tie.first, x.tie.second) if side]
         return [*(x.name for x in self.owners), *at_frames, *tied, *(x.name for x in self.held_rows)]
 
     @cached_property
@@ -183,7 +183,7 @@ def force_rows(robot: Robot, actuators: Iterable[Actuator]) -> ForceRows:
     asked |= {p.leader for p in robot.proportions() if p.row in asked}
     followers = {f.row for f in robot.followers()} & asked - on_leaders
     at_frames = [a.at for a in parts if a.at is not None]
-    held = robot.model.held_loops or robot.model.held_couplings or robot.model.held_lengths
+    held = robot.model.compliant_loops or robot.model.compliant_couplings or robot.model.compliant_lengths
     lengths = None
     if tendons or balls or free or at_frames or followers or held:
         lengths = LengthFunctions(robot, length_table(robot, tendons, at_frames, followers, balls, free))

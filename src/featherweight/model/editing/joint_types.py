@@ -153,8 +153,8 @@ def _require_ball(d: Contents, joints: Sequence[Joint], kind: JointType) -> None
         others += [x.name for x in on_bodies(d).loops if above.child in (x.predecessor, x.successor)]
         inertia = next(b.inertia for b in d.bodies if b.name == above.child)
         if others or any(inertia.rotational) or inertia.mass:
-            held = f"carries {listed(others)}" if others else "has mass"
-            raise ModelError(f"{where}: body {above.child!r} between them {held}; move that to another body first")
+            contents = f"carries {listed(others)}" if others else "has mass"
+            raise ModelError(f"{where}: body {above.child!r} between them {contents}; move that to another body first")
 
 
 def _meeting_point(d: Contents, names: Sequence[str], points: Sequence[Vector], axes: Sequence[Vector]) -> Vector:

@@ -147,15 +147,15 @@ def supports(d: Contents) -> dict[str | None, tuple[Joint, ...]]:
     return paths
 
 
-def carried(d: Contents, body: str) -> set[str]:
+def bodies_of_subtree(d: Contents, body: str) -> set[str]:
     """Return the body and all bodies that it carries."""
     return {name for name, path in supports(d).items() if name and (name == body or any(j.parent == body for j in path))}
 
 
-def links_carried(d: Contents, link: str | None) -> list[str]:
+def links_of_subtree(d: Contents, link: str | None) -> list[str]:
     """Return the names of a link and of all links that it carries, in the file's order; of all links for the ground.
 
-    Unlike `carried`, it takes descriptions that are not `grounded`.
+    Unlike `bodies_of_subtree`, it takes descriptions that are not `grounded`.
     """
     links = [b.name for b in d.bodies]
     if link not in links:

@@ -281,7 +281,7 @@ def test_everything_without_use_is_listed(tmp_path: Path) -> None:
         "inactive equality constraints": "1",
         "actuators": "1 on ball joint beside others",
         "lights": "1",
-        "mocap bodies, held fixed": "1",
+        "mocap bodies, taken as fixed": "1",
         "mocap poses of keyframes": "1",
         "custom fields": "1",
     }

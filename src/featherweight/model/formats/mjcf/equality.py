@@ -141,7 +141,7 @@ REPEATED = "remove one of them, or exchange joint1 and joint2"
 def _add(joint: str, new: _Follower, followers: dict[str, _Follower]) -> None:
     """Add a follower. An equality that says nothing new is left out; one of a joint that follows already is reversed.
 
-    Joints that linear equalities lead around a cycle are held where the equalities meet, if not everywhere.
+    Joints that linear equalities lead around a cycle are fixed where the equalities meet, if not everywhere.
     """
     if joint in followers:
         first, problem = followers[joint], f"joint '{joint}' follows by equality '{followers[joint].name}' already"
@@ -158,18 +158,18 @@ def _add(joint: str, new: _Follower, followers: dict[str, _Follower]) -> None:
     if leader != joint:
         followers[joint] = new
         return
-    told = f"joints '{joint}' and '{new.leader}' follow each other"
+    message = f"joints '{joint}' and '{new.leader}' follow each other"
     if around.degree() != 1:
-        raise ModelError(f"{new.where}: {told}, by a polynomial of degree {around.degree()}; remove one of the equalities")
+        raise ModelError(f"{new.where}: {message}, by a polynomial of degree {around.degree()}; remove one of the equalities")
     offset, slope = around.coef
     if np.allclose((offset, slope), (0.0, 1.0), rtol=1e-12, atol=1e-12):
-        tolerate(new.where, told, REPEATED, "left out")
+        tolerate(new.where, message, REPEATED, "left out")
     elif abs(slope - 1.0) < 1e-12:
-        raise ModelError(f"{new.where}: {told}, with an offset of {offset:g} around the cycle; remove one of the equalities")
+        raise ModelError(f"{new.where}: {message}, with an offset of {offset:g} around the cycle; remove one of the equalities")
     else:
-        held = offset / (1.0 - slope)
-        tolerate(new.where, f"{told} at one point only", "remove one of the equalities", f"'{joint}' is held at {held:g}")
-        followers[joint] = new._replace(leader="", polynomial=Polynomial([held]))
+        fixed = offset / (1.0 - slope)
+        tolerate(new.where, f"{message} at one point only", "remove one of the equalities", f"'{joint}' is fixed at {fixed:g}")
+        followers[joint] = new._replace(leader="", polynomial=Polynomial([fixed]))
 
 
 # --- loops
@@ -197,8 +197,8 @@ def _follower(model: MjModel, i: int, where: str) -> tuple[str, _Follower]:
     joint = model.joint(one).name
     coefficients = model.eq_data[i, :5]
     if two < 0 or not coefficients[1:].any():
-        held = float(model.qpos0[model.jnt_qposadr[one]]) + float(coefficients[0])
-        return joint, _Follower(_name(model, i), where, "", Polynomial([held]), _softness(model, i))
+        fixed = float(model.qpos0[model.jnt_qposadr[one]]) + float(coefficients[0])
+        return joint, _Follower(_name(model, i), where, "", Polynomial([fixed]), _softness(model, i))
     q1, q2 = (float(model.qpos0[model.jnt_qposadr[k]]) for k in (one, two))
     polynomial = composed(Polynomial(coefficients), Polynomial([-q2, 1.0])) + q1
     return joint, _Follower(_name(model, i), where, model.joint(two).name, polynomial, _softness(model, i))

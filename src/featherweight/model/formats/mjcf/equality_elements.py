@@ -10,8 +10,8 @@ from xml.etree.ElementTree import Element, SubElement
 from numpy.polynomial import Polynomial
 
 from ....spatial.lie import quaternion_of_matrix
+from ...compliant_equalities import LengthPolynomial
 from ...contact_rules import DEFAULT_SOFTNESS, Softness
-from ...length_polynomial import LengthPolynomial
 from ...types import WORLD, Closure, Contents, Coupling, Loop, LoopType, Pose, Vector, matmul, transpose
 from ..urdf.notation import written
 from ..xml import Names
@@ -76,8 +76,8 @@ class Equalities:
     def _coupling(self, c: Coupling) -> None:
         terms = [(name, Polynomial([0.0, *row])) for name, row in c.terms if any(row)]
         if not terms:
-            held = Polynomial([c.offset - self.starts[c.joint]])
-            self._polynomial("joint", c.name, {"joint1": c.joint}, held, c.softness)
+            constant = Polynomial([c.offset - self.starts[c.joint]])
+            self._polynomial("joint", c.name, {"joint1": c.joint}, constant, c.softness)
         elif len(terms) == 1:
             ((leader, p),) = terms
             around = composed(p + c.offset, Polynomial([self.starts[leader], 1.0])) - self.starts[c.joint]

@@ -15,9 +15,9 @@ import numpy as np
 
 from ....array_types import Array
 from ....extras import imports_from_extra
+from ...compliant_equalities import EXACT
 from ...description import Description
 from ...editing.kept_sensors import without_sensors_across_loops
-from ...held_equalities import EXACT
 from ...types import (
     EXPLICIT_EULER,
     LARGEST,
@@ -373,7 +373,7 @@ def _unused(mujoco: Mujoco, model: MjModel) -> Iterator[tuple[str, str]]:
     acting = len(model.actuator_trntype) and not disabled(mujoco, model.opt, "ACTUATION")
     plain = (
         ("lights", model.nlight),
-        ("mocap bodies, held fixed", model.nmocap),
+        ("mocap bodies, taken as fixed", model.nmocap),
         (UNDRIVEN, np.count_nonzero(model.jnt_actgravcomp) if model.body_gravcomp.any() and not acting else 0),
         ("bodies with forces of plugins", np.count_nonzero(model.body_plugin >= 0)),
         ("custom fields", model.nnumeric + model.ntext),

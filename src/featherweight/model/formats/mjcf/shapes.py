@@ -181,8 +181,8 @@ def unusable_mesh(meshes: Sequence[MjsMesh], spec: MjSpec, source: RobotSource, 
     remedy = "supply the file, or give the body an <inertial>"
     if source.folder is None:
         remedy = f"the text lies in no folder, so pass folder=, {remedy}"
-    told = f"its inertia comes from mesh '{shortened(meshes[0].file)}', which MuJoCo cannot use ({problem})"
-    return ModelError(f"{source}: body {', '.join(owners)}: {told}; {remedy}")
+    message = f"its inertia comes from mesh '{shortened(meshes[0].file)}', which MuJoCo cannot use ({problem})"
+    return ModelError(f"{source}: body {', '.join(owners)}: {message}; {remedy}")
 
 
 def _strip(mujoco: Mujoco, spec: MjSpec, source: RobotSource) -> None:

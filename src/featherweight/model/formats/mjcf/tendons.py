@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial
 
+from ...compliant_equalities import LengthPolynomial
 from ...contact_rules import DEFAULT_SOFTNESS, Softness
-from ...length_polynomial import LengthPolynomial
 from ...types import Closure, Coupling, LengthTie, ModelError
 from .mujoco_types import MjModel, Mujoco
 from .numbers import composed
@@ -73,12 +73,12 @@ def hold_tendons(
     equalities: Iterable[TendonEquality], couplings: Sequence[Coupling]
 ) -> tuple[tuple[Coupling, ...], tuple[Closure, ...]]:
     """Return the couplings, including those of tendons, and closures."""
-    held = {c.joint: c for c in couplings}
+    followers = {c.joint: c for c in couplings}
     closures = []
     for equality in equalities:
         relation = _relation(equality)
-        reduced = None if relation is None else _without_followers(relation, held)
-        pivot = None if reduced is None else _pivot(reduced, held)
+        reduced = None if relation is None else _without_followers(relation, followers)
+        pivot = None if reduced is None else _pivot(reduced, followers)
         if reduced is None or (pivot is None and reduced.terms):
             closures.append(_closure(equality))
         elif not reduced.terms:
@@ -86,9 +86,9 @@ def hold_tendons(
                 problem = f"tendon '{equality.first.name}' has another length by the other equalities, or no joints"
                 raise ModelError(f"{equality.where}: {problem}; remove it, or correct its numbers")
         elif pivot is not None:
-            held = {joint: _with_followed(c, pivot, reduced) for joint, c in held.items()}
-            held[pivot] = replace(_coupling(equality.name, pivot, reduced), softness=equality.softness, tie=equality.tie)
-    return tuple(held.values()), tuple(closures)
+            followers = {joint: _with_followed(c, pivot, reduced) for joint, c in followers.items()}
+            followers[pivot] = replace(_coupling(equality.name, pivot, reduced), softness=equality.softness, tie=equality.tie)
+    return tuple(followers.values()), tuple(closures)
 
 
 def length_by_one_joint(tendon: FixedTendon, couplings: Iterable[Coupling]) -> tuple[str, float, float] | None:
@@ -118,12 +118,12 @@ def _relation(equality: TendonEquality) -> _Relation | None:
     return _Relation(terms, constant)
 
 
-def _without_followers(relation: _Relation, held: Mapping[str, Coupling]) -> _Relation | None:
+def _without_followers(relation: _Relation, followers: Mapping[str, Coupling]) -> _Relation | None:
     """Return the relation in terms of joints that follow none; None if it would contain powers of a sum."""
     terms: dict[str, Any] = {}
     constant, most = relation.constant, max(map(_greatest, relation.terms.values()), default=0.0)
     for name, p in relation.terms.items():
-        own, added = ({name: p}, 0.0) if name not in held else _followed(p, held[name])
+        own, added = ({name: p}, 0.0) if name not in followers else _followed(p, followers[name])
         if own is None:
             return None
         constant += added
@@ -150,9 +150,9 @@ def _followed(p: Polynomial, c: Coupling) -> tuple[dict[str, Polynomial] | None,
     return {leader: slope * Polynomial([0.0, *coefficients]) for leader, coefficients in c.terms}, slope * c.offset
 
 
-def _pivot(relation: _Relation, held: Mapping[str, Coupling]) -> str | None:
+def _pivot(relation: _Relation, followers: Mapping[str, Coupling]) -> str | None:
     """Return the joint that becomes the follower: among the possible ones, the last with the greatest coefficient."""
-    bound = {name for c in held.values() for name, coefficients in c.terms if any(coefficients[1:])}
+    bound = {name for c in followers.values() for name, coefficients in c.terms if any(coefficients[1:])}
     linear = {name: abs(float(p.coef[1])) for name, p in relation.terms.items() if p.trim().degree() == 1 and name not in bound}
     return max(reversed([*linear]), key=lambda name: linear[name], default=None)
 

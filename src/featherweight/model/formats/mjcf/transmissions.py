@@ -66,9 +66,10 @@ def transmission_of(
         axes = Axes.WORLD if in_parent else Axes.FRAME
         return Transmission(joint, joint, at=FrameForce(child, (f, g, h, x, y, z), None, Axes.WORLD, axes))
     parent = int(model.body_parentid[body])
-    held = Frame(f"{joint}_parent", bodies[parent] if parent else None, as_pose(model.body_pos[body], model.body_quat[body]))
+    placement = as_pose(model.body_pos[body], model.body_quat[body])
+    parent_frame = Frame(f"{joint}_parent", bodies[parent] if parent else None, placement)
     axes = Axes.REFERENCE if in_parent else Axes.FRAME
-    return Transmission(joint, joint, at=FrameForce(child, (0.0, 0.0, 0.0, f, g, h), held, axes, axes))
+    return Transmission(joint, joint, at=FrameForce(child, (0.0, 0.0, 0.0, f, g, h), parent_frame, axes, axes))
 
 
 def _site(model: MjModel, k: int, bodies: Sequence[str]) -> Frame:

@@ -52,9 +52,9 @@ def _lost(d: Contents) -> Iterator[str]:
         pairs = [" and ".join(pair.shapes) for pair in d.contact_pairs]
         yield f"which neighbours touch{f', and the contact pairs {listed(pairs)}' if pairs else ''}"
     touching = [s.softness for s in d.shapes if s.collision]
-    held = [x for j in d.joints for x in (j.limit_softness, j.dry_friction_softness)]
-    held += [loop.softness for loop in d.loops] + [c.softness for c in d.couplings]
-    if any(x != DEFAULT_SOFTNESS for x in (*touching, *held)):
+    softness = [x for j in d.joints for x in (j.limit_softness, j.dry_friction_softness)]
+    softness += [loop.softness for loop in d.loops] + [c.softness for c in d.couplings]
+    if any(x != DEFAULT_SOFTNESS for x in (*touching, *softness)):
         yield "softness of contacts, limits, dry friction, loops and couplings"
     if sticky := [s.name for s in d.shapes if s.collision and (s.adhesion or any(s.surface_velocity))]:
         yield f"adhesion and velocities of the surfaces of the shapes {listed(sticky)}"
