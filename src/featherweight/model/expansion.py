@@ -17,23 +17,15 @@ from ..names import listed
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Vec3
 from ..spatial.elementary import cos, norm, sin
 from ..summaries import visible
-from .camera_masses import followed_masses, require_cameras
-from .checks import (
-    about_center,
-    judged_inertias,
-    require_coordinates,
-    require_links,
-    require_shapes,
-    require_transmissions,
-    without_negative_moments,
-)
+from .checks import check
 from .description import Description
 from .editing.acting import moved_tendon
 from .editing.notes import warn_caller
+from .editing.references import links_of_subtree
 from .equivalent_box import box_of_link, semi_axes
+from .inertia_checks import about_center, judged_inertias, without_negative_moments
 from .model import DragPart, Model, ModelFrame, MovingBody, MovingJoint, Placed, PointMass
 from .model_sensors import model_sensors, rigid_at
-from .number_checks import require_sound_numbers
 from .placement import ALONG_Z, Line, axial_screws, chained, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
@@ -41,6 +33,8 @@ from .types import (
     ROOT_JOINT,
     VECTOR,
     WORLD,
+    Camera,
+    CameraMode,
     Frame,
     Inertia,
     Joint,
@@ -85,12 +79,7 @@ def build_model(
     overrides that of the file. Warns about negative principal moments of inertia, which become zero. Raises ModelError for a
     robot whose motion is not defined and, if `strict`, for negative moments.
     """
-    require_sound_numbers(description)
-    require_coordinates(description)
-    require_links(description)
-    require_shapes(description)
-    require_transmissions(description)
-    require_cameras(description)
+    check(description)
     g = argument(f"{description.source}: gravity", description.gravity if gravity is None else gravity, GRAVITY)
     return _Expansion(description, _ordered_joints(description, base), strict).model((float(g[0]), float(g[1]), float(g[2])))
 
@@ -243,7 +232,7 @@ class _Expansion:
             integrator=self.d.integrator,
             cameras=self.d.cameras,
             weight_compensated=tuple(self._compensated_masses()),
-            camera_masses=followed_masses(self.d, self._point),
+            camera_masses=tuple(tuple(self._followed_masses(c)) for c in self.d.cameras),
             sensors=model_sensors(self.d, self._on_body),
         )
 
@@ -316,6 +305,15 @@ class _Expansion:
             owner, center = self._point(body.name, body.inertia.center)
             if owner is not None and body.gravity_compensation * body.inertia.mass != 0.0:
                 yield PointMass(owner, body.gravity_compensation * body.inertia.mass, center)
+
+    def _followed_masses(self, c: Camera) -> Iterator[PointMass]:
+        """Yield the masses whose centre a camera follows or looks at: those of a link and of all links of its subtree."""
+        if c.mode in (CameraMode.TRACKCOM, CameraMode.TARGETBODYCOM):
+            inertias = {b.name: b.inertia for b in self.d.bodies}
+            for name in links_of_subtree(self.d, c.target if c.has_target else c.body):
+                if inertias[name].mass > 0.0:
+                    body, center = self._point(name, inertias[name].center)
+                    yield PointMass(body, inertias[name].mass, center)
 
     def _merged_inertias(self) -> dict[int, RigidInertia]:
         """Return, for the last row of each joint, the inertia of everything fixed to its body, in the internal frame."""

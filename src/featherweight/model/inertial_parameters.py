@@ -13,7 +13,7 @@ from ..array_types import Array
 from ..checks import real_array
 from ..names import UnknownNameError, choose_from, listed
 from ..spatial import Mat3, RigidInertia, Sym3, Vec3
-from .checks import about_center, judged_inertias, rigid_inertia_of_row
+from .inertia_checks import about_center, judged_inertias, rigid_inertia_of_row
 from .model import Model, Placed
 from .position_drives import OF_JOINTS
 from .types import LARGEST, SMALLEST_MASS, Inertia, JointType, Pose, add, scale
