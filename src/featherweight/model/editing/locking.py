@@ -17,9 +17,10 @@ from ...array_types import Array
 from ...checks import ARRAY, Refused, shown
 from ...spatial.elementary import cos, norm, sin
 from ...spatial.vectors import rotation_from_quaternion
-from ..loop_alignments import ALIGNMENTS, FACING
 from ..placement import frame_with_z
 from ..types import (
+    ALIGNMENTS,
+    FACING,
     ROOT_JOINT,
     Closure,
     Contents,
