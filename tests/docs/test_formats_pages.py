@@ -15,7 +15,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.model.formats import srdf
-from featherweight.model.formats.mjcf.levers import OF_LATER_VERSIONS, SCALARS
+from featherweight.model.formats.mjcf.read.levers import OF_LATER_VERSIONS, SCALARS
 from featherweight.model.formats.registry import FORMATS
 from featherweight.model.formats.sdf.joint_elements import KINDS
 from featherweight.model.formats.sdf.schema import SDF

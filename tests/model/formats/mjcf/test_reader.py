@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from featherweight.model.description import Description
-from featherweight.model.formats.mjcf.reader import _check_finite
+from featherweight.model.formats.mjcf.read.reader import _check_finite
 from featherweight.model.formats.registry import load_description
 from featherweight.model.types import WORLD, Joint, JointType, ModelError, Pose
 from featherweight.robot.not_simulated import CHANGING_MOTION

@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ....spatial import Quaternion, Vec3
-from ....spatial.elementary import cos, norm, sin
-from ..robot_numbers import right_angles
-from .mujoco_types import MjSpec, Mujoco
+from .....spatial import Quaternion, Vec3
+from .....spatial.elementary import cos, norm, sin
+from ...robot_numbers import right_angles
+from ..mujoco_types import MjSpec, Mujoco
 
 ROOT = math.sqrt(0.5)
 EIGHTHS = ((1.0, 0.0), (ROOT, ROOT), (0.0, 1.0), (-ROOT, ROOT), (-1.0, 0.0), (-ROOT, -ROOT), (0.0, -1.0), (ROOT, -ROOT))

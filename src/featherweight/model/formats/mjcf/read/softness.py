@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...contact_rules import DEFAULT_SOFTNESS, SOFT_HOLDS, Softness
-from .mujoco_types import MjModel
+from ....contact_rules import DEFAULT_SOFTNESS, SOFT_HOLDS, Softness
+from ..mujoco_types import MjModel
 
 SOLREF, SOLIMP, _ = DEFAULT_SOFTNESS
 

@@ -1,18 +1,15 @@
-"""`<camera>` elements of MJCF files: read from MuJoCo's compiled model, and written."""
+"""`<camera>` elements of MJCF files, from MuJoCo's compiled model."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from xml.etree.ElementTree import Element
 
-from ...types import Camera, CameraMode, CameraSensor
-from ..unsupported import tolerate
-from ..urdf.notation import written
-from ..xml import Names
-from .geom_elements import place
-from .mujoco_types import MjModel
-from .numbers import as_pose
+from ....types import Camera, CameraMode, CameraSensor
+from ...unsupported import tolerate
+from ...xml import Names
+from ..mujoco_types import MjModel
+from ..numbers import as_pose
 
 
 def read_cameras(model: MjModel, bodies: Sequence[str], source: str) -> Iterator[Camera]:
@@ -55,21 +52,3 @@ def read_cameras(model: MjModel, bodies: Sequence[str], source: str) -> Iterator
 MODES = tuple(CameraMode)  # in the order of MuJoCo's numbers
 USUAL_FOVY = 45.0  # [°] MuJoCo's default
 ONE_PIXEL = (1, 1)  # MuJoCo's default
-
-
-def write_camera(element: Element, c: Camera) -> None:
-    """Write a camera into its element, which has its name."""
-    place(element, c.placement)
-    if c.mode is not CameraMode.FIXED:
-        element.set("mode", c.mode)
-    if c.has_target:
-        element.set("target", "world" if c.target is None else c.target)
-    if c.resolution is not None:
-        element.set("resolution", written(*c.resolution))
-    if c.orthographic:
-        element.set("projection", "orthographic")
-    if c.sensor is not None:
-        for key, value in zip(("sensorsize", "focal", "principal"), c.sensor, strict=True):
-            element.set(key, written(*value))
-    else:
-        element.set("fovy", written(c.field_of_view if c.orthographic else math.degrees(c.field_of_view)))

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from ....array_types import Array
-from ...contact_rules import Softness
-from ...types import Closure, Coupling, Loop, LoopType, ModelError, Pose, as_vector
-from ..unsupported import FOLLOW, REFUSE, Unsupported, excuse, tolerate
-from .mujoco_types import MjModel, MjSpec, Mujoco
-from .numbers import as_pose, composed
+from .....array_types import Array
+from ....contact_rules import Softness
+from ....types import Closure, Coupling, Loop, LoopType, ModelError, Pose, as_vector
+from ...unsupported import FOLLOW, REFUSE, Unsupported, excuse, tolerate
+from ..mujoco_types import MjModel, MjSpec, Mujoco
+from ..numbers import as_pose, composed
 from .softness import softness_of
 from .tendons import TendonEquality, fixed_tendon, hold_tendons
 

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from ...compliant_equalities import LengthPolynomial
-from ...contact_rules import DEFAULT_SOFTNESS, Softness
-from ...types import Closure, Coupling, LengthTie, ModelError
-from .mujoco_types import MjModel, Mujoco
-from .numbers import composed
+from ....compliant_equalities import LengthPolynomial
+from ....contact_rules import DEFAULT_SOFTNESS, Softness
+from ....types import Closure, Coupling, LengthTie, ModelError
+from ..mujoco_types import MjModel, Mujoco
+from ..numbers import composed
 
 ROUNDED = 1e-9  # [m, rad] difference of equal lengths
 NOTHING = 1e-12  # relative to the greatest coefficient: rounding error of one that cancels

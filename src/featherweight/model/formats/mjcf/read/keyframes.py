@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ....array_types import Array
-from ...types import START, Actuator, Configuration, JointType
-from ..xml import Names
-from .mujoco_types import MjModel
-from .numbers import first_controls
+from .....array_types import Array
+from ....types import START, Actuator, Configuration, JointType
+from ...xml import Names
+from ..mujoco_types import MjModel
+from ..numbers import first_controls
 
 
 def read_configurations(

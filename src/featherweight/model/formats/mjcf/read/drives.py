@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ....array_types import Array
-from ...servos import UNBOUNDED
-from ...types import NO_POLY, Actuator, ControlDelay, Coupling, JointDynamics, ModelError, SampleInterpolation, as_vector
-from ..robot_numbers import unlimited
-from ..unsupported import Unsupported, nonnegative
-from ..xml import Names
+from .....array_types import Array
+from ....servos import UNBOUNDED
+from ....types import NO_POLY, Actuator, ControlDelay, Coupling, JointDynamics, ModelError, SampleInterpolation, as_vector
+from ...robot_numbers import unlimited
+from ...unsupported import Unsupported, nonnegative
+from ...xml import Names
+from ..mujoco_types import MjModel, Mujoco
+from ..numbers import disabled, first_controls, gears_of
+from ..servos import read_servo
 from .levers import Lever, Tendons, poly_of
-from .mujoco_types import MjModel, Mujoco
-from .numbers import disabled, first_controls, gears_of
-from .servo_elements import read_servo
 from .softness import softness_of, within
 from .tendon_elements import as_range
 from .transmissions import DYNAMICS, TRANSMISSIONS, activation_of, muscle_of, transmission_of

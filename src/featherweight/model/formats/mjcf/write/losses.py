@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..xml import Names
+from ...xml import Names
 
 SHOWN = 10  # most names of one kind in a message
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from ....spatial.elementary import atan2, norm
-from ...editing.joint_types import neutral_position, zero_position
-from ...editing.locking import joint_motion
-from ...editing.references import D, grounded, new_name, on_bodies
-from ...editing.renaming import renamed
-from ...placement import frame_with_z
-from ...types import (
+from .....spatial.elementary import atan2, norm
+from ....editing.joint_types import neutral_position, zero_position
+from ....editing.locking import joint_motion
+from ....editing.references import D, grounded, new_name, on_bodies
+from ....editing.renaming import renamed
+from ....placement import frame_with_z
+from ....types import (
     START,
     WORLD,
     Body,
@@ -27,7 +27,7 @@ from ...types import (
     Vector,
     transpose,
 )
-from ..robot_numbers import free_coordinates
+from ...robot_numbers import free_coordinates
 from .losses import Losses
 
 Coordinates = tuple[float, ...]

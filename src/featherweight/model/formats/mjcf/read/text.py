@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from ...types import LARGEST, ModelError
-from ..unsupported import tolerate
-from ..xml import shortened
+from ....types import LARGEST, ModelError
+from ...unsupported import tolerate
+from ...xml import shortened
 
 PLACING = {"pos", "quat", "euler", "axisangle", "xyaxes", "zaxis", "axis", "range", "ref", "fromto", "size", "gravity"}
 EQUATING = {"anchor", "relpose", "polycoef", "torquescale", "coef"}

@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....array_types import Array
-from ...contact_rules import (
+from .....array_types import Array
+from ....contact_rules import (
     TOUCHING_LEFT_OUT,
     TWO_FRICTIONS,
     ContactPair,
     NeighbourRule,
     Softness,
 )
-from ..unsupported import nonnegative
-from .mujoco_types import MjModel, Mujoco
-from .numbers import disabled
+from ...unsupported import nonnegative
+from ..mujoco_types import MjModel, Mujoco
+from ..numbers import disabled
 from .softness import softness_of
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...types import Activation, ActivationType, Axes, Frame, FrameForce, Muscle
+from ....types import Activation, ActivationType, Axes, Frame, FrameForce, Muscle
+from ..mujoco_types import MjModel, Mujoco
+from ..numbers import as_pose, first_outputs, gears_of
 from .levers import Lever
-from .mujoco_types import MjModel, Mujoco
-from .numbers import as_pose, first_outputs, gears_of
 from .tendon_elements import as_range, tendon_names
 
 TRANSMISSIONS = ("joint", "ball joint", "free joint", "tendon", "site", "body", "so3", "slidercrank")

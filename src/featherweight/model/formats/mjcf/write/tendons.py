@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from xml.etree.ElementTree import Element, SubElement
 
-from ...servos import DriveInput, Servo
-from ...types import (
+from ....servos import DriveInput, Servo
+from ....types import (
     ActivationType,
     Actuator,
     AnyFrame,
@@ -23,11 +23,11 @@ from ...types import (
     TendonPoint,
     TendonWrap,
 )
-from ..urdf.notation import written
-from ..xml import Names
-from .geom_elements import place, soften
+from ...urdf.notation import written
+from ...xml import Names
+from ..servos import servo_attributes
+from .geoms import place, soften
 from .losses import Losses
-from .servo_elements import servo_attributes
 
 DYNAMICS = {
     ActivationType.INTEGRATOR: "integrator",

@@ -8,7 +8,7 @@ from typing import Any
 from ...servos import Cogging, DCMotor, DriveInput, LuGre, OrientationServo, Range, Servo, Winding
 from .mujoco_types import MjModel
 from .numbers import first_controls
-from .tendon_elements import as_range
+from .read.tendon_elements import as_range
 
 LINEAR: dict[str, Any] = {"gain": 1.0, "bias": (0.0, 0.0, 0.0)}  # replaces MuJoCo's parameters of the servo
 QUATERNION = 2  # bits of `actuator_ctrlspec`

@@ -8,21 +8,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
-from ...editing.joint_types import zero_position
-from ...editing.locking import joint_motion
-from ...editing.notes import warn
-from ...editing.references import supports
-from ...types import EXPLICIT_EULER, START, Camera, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
-from ..urdf.notation import written
+from ....editing.joint_types import zero_position
+from ....editing.locking import joint_motion
+from ....editing.notes import warn
+from ....editing.references import supports
+from ....types import EXPLICIT_EULER, START, Camera, CameraMode, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
+from ...urdf.notation import written
 from .as_bodies import Limb, as_bodies, limbs, without_world
-from .camera_elements import write_camera
-from .contact_elements import write_contacts
-from .equality_elements import Equalities
-from .geom_elements import Geoms, place, soften
-from .inertial_elements import Inertials
+from .contacts import write_contacts
+from .equality import Equalities
+from .geoms import Geoms, place, soften
+from .inertials import Inertials
 from .losses import Losses
-from .sensor_elements import write_sensors
-from .tendon_writer import DriveElements, write_coefficients
+from .sensors import write_sensors
+from .tendons import DriveElements, write_coefficients
 
 INTEGRATORS = {"euler": "Euler", EXPLICIT_EULER: "Euler", "rk4": "RK4", "implicit": "implicit", "implicitfast": "implicitfast"}
 KINDS = {JointType.FLOATING: "free", JointType.SPHERICAL: "ball", JointType.PRISMATIC: "slide"}  # others are hinges
@@ -124,7 +123,7 @@ def _bodies(
         for k in marked.get(body, ()):
             place(SubElement(elements[body], "site", name=names[k]), Pose.of(d.frames[k].placement, names[k]))
         for k in seen_from.get(body, ()):
-            write_camera(SubElement(elements[body], "camera", name=eyes[k]), d.cameras[k])
+            _camera(SubElement(elements[body], "camera", name=eyes[k]), d.cameras[k])
 
     furnish(None)
     for limb in file:
@@ -153,6 +152,27 @@ def _by_body(elements: Sequence[Shape | Frame | Camera]) -> dict[str | None, lis
     for k, x in enumerate(elements):
         found.setdefault(x.body, []).append(k)
     return found
+
+
+# --- cameras
+
+
+def _camera(element: Element, c: Camera) -> None:
+    """Write a camera into its element, which has its name."""
+    place(element, c.placement)
+    if c.mode is not CameraMode.FIXED:
+        element.set("mode", c.mode)
+    if c.has_target:
+        element.set("target", "world" if c.target is None else c.target)
+    if c.resolution is not None:
+        element.set("resolution", written(*c.resolution))
+    if c.orthographic:
+        element.set("projection", "orthographic")
+    if c.sensor is not None:
+        for key, value in zip(("sensorsize", "focal", "principal"), c.sensor, strict=True):
+            element.set(key, written(*value))
+    else:
+        element.set("fovy", written(c.field_of_view if c.orthographic else math.degrees(c.field_of_view)))
 
 
 # --- joints

@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element, SubElement
 
-from ...contact_rules import NeighbourRule
-from ...types import WORLD, Contents, Joint, JointType
-from ..urdf.notation import written
+from ....contact_rules import NeighbourRule
+from ....types import WORLD, Contents, Joint, JointType
+from ...urdf.notation import written
 from .as_bodies import Limb
-from .geom_elements import Geoms
+from .geoms import Geoms
 from .losses import Losses
 
 Pair = frozenset[str | None]  # two moving bodies, or one and the ground

@@ -15,18 +15,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....array_types import Array
-from ....spatial.elementary import norm
-from ...contact_rules import TOUCHING_AS_MESHES
-from ...files import FETCH, MissingFile, is_pointer, read_regular, require_regular
-from ...types import Color, FluidCoefficients, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
-from ..geometry import Shapes, shapes_of_file
-from ..robot_source import RobotSource
-from ..unsupported import nonnegative
-from ..xml import Names, shortened
+from .....array_types import Array
+from .....spatial.elementary import norm
+from ....contact_rules import TOUCHING_AS_MESHES
+from ....files import FETCH, MissingFile, is_pointer, read_regular, require_regular
+from ....types import Color, FluidCoefficients, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
+from ...geometry import Shapes, shapes_of_file
+from ...robot_source import RobotSource
+from ...unsupported import nonnegative
+from ...xml import Names, shortened
+from ..mujoco_types import MjModel, MjsGeom, MjsHField, MjsMesh, MjSpec, Mujoco
+from ..numbers import as_pose, as_rotation, compiled, disabled
 from .contacts import in_pairs, overrides, values_of
-from .mujoco_types import MjModel, MjsGeom, MjsHField, MjsMesh, MjSpec, Mujoco
-from .numbers import as_pose, as_rotation, compiled, disabled
 from .softness import softness_of
 
 UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has the color of its material

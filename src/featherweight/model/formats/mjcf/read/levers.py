@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...types import NO_POLY, Coupling, Joint
-from ..unsupported import Unsupported, nonnegative
-from .mujoco_types import MjModel, Mujoco
-from .numbers import disabled, gears_of
+from ....types import NO_POLY, Coupling, Joint
+from ...unsupported import Unsupported, nonnegative
+from ..mujoco_types import MjModel, Mujoco
+from ..numbers import disabled, gears_of
 from .softness import softness_of, within
 from .tendons import fixed_tendon, length_by_one_joint
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement
 from xml.sax.saxutils import quoteattr
 
-from ...files import MissingFile, require_regular
-from ...types import ModelError
-from ..geometry import find_mesh
-from ..packages import Packages
-from ..robot_source import RobotSource
-from ..unsupported import file_notes
-from ..xml import drop_default_namespace, parse_xml, shortened
+from ....files import MissingFile, require_regular
+from ....types import ModelError
+from ...geometry import find_mesh
+from ...packages import Packages
+from ...robot_source import RobotSource
+from ...unsupported import file_notes
+from ...xml import drop_default_namespace, parse_xml, shortened
 from .text import Model, Origin, check_text, leave_out_idle_numbers
 
 NOWHERE = os.path.join(os.sep, "no folder")  # folder of text without a folder

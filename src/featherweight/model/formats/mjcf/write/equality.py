@@ -9,15 +9,15 @@ from xml.etree.ElementTree import Element, SubElement
 
 from numpy.polynomial import Polynomial
 
-from ....spatial.lie import quaternion_of_matrix
-from ...compliant_equalities import LengthPolynomial
-from ...contact_rules import DEFAULT_SOFTNESS, Softness
-from ...types import WORLD, Closure, Contents, Coupling, Loop, LoopType, Pose, Vector, matmul, transpose
-from ..urdf.notation import written
-from ..xml import Names
-from .geom_elements import soften
+from .....spatial.lie import quaternion_of_matrix
+from ....compliant_equalities import LengthPolynomial
+from ....contact_rules import DEFAULT_SOFTNESS, Softness
+from ....types import WORLD, Closure, Contents, Coupling, Loop, LoopType, Pose, Vector, matmul, transpose
+from ...urdf.notation import written
+from ...xml import Names
+from ..numbers import composed
+from .geoms import soften
 from .losses import Losses
-from .numbers import composed
 
 TWO_POINTS = "the type of the revolute loops {} (each is two points on its axis in the file)"
 APART = 0.1  # [m] between the two points of a revolute loop

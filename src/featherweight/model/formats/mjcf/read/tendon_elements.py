@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ...types import Pulley, Tendon, TendonPoint, TendonWrap, as_vector
-from ..robot_numbers import unlimited
-from ..xml import Names
+from ....types import Pulley, Tendon, TendonPoint, TendonWrap, as_vector
+from ...robot_numbers import unlimited
+from ...xml import Names
+from ..mujoco_types import MjModel
+from ..numbers import as_pose, disabled
 from .levers import Tendons
-from .mujoco_types import MjModel
-from .numbers import as_pose, disabled
 from .softness import softness_of, within
 
 

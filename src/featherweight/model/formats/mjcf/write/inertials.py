@@ -12,12 +12,12 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from ....spatial import Vec3
-from ....spatial.ordered import singular
-from ...types import Body, Matrix, Pose, Vector, as_matrix, matmul, transpose
-from ..urdf.notation import written
+from .....spatial import Vec3
+from .....spatial.ordered import singular
+from ....types import Body, Matrix, Pose, Vector, as_matrix, matmul, transpose
+from ...urdf.notation import written
 from .as_bodies import Limb
-from .geom_elements import place
+from .geoms import place
 from .losses import Losses
 
 LEAST = 1e-14  # [kg, kg m²] least values of a moving body: MuJoCo refuses less than 1e-15

@@ -13,12 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ....array_types import Array
-from ....extras import imports_from_extra
-from ...compliant_equalities import EXACT
-from ...description import Description
-from ...editing.kept_sensors import without_sensors_across_loops
-from ...types import (
+from .....array_types import Array
+from .....extras import imports_from_extra
+from ....compliant_equalities import EXACT
+from ....description import Description
+from ....editing.kept_sensors import without_sensors_across_loops
+from ....types import (
     EXPLICIT_EULER,
     LARGEST,
     WORLD,
@@ -38,10 +38,12 @@ from ...types import (
     matmul,
     transpose,
 )
-from ..robot_source import RobotSource
-from ..unsupported import FOLLOW, MESHES_IN_FLUID, UNDRIVEN, Unsupported, file_notes, unused_integrator
-from ..xml import Names, shortened
-from .camera_elements import read_cameras
+from ...robot_source import RobotSource
+from ...unsupported import FOLLOW, MESHES_IN_FLUID, UNDRIVEN, Unsupported, file_notes, unused_integrator
+from ...xml import Names, shortened
+from ..mujoco_types import MjModel, MjSpec, Mujoco
+from ..numbers import as_pose, as_rotation, compiled, disabled, snap
+from .cameras import read_cameras
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
 from .documents import Documents
 from .drives import MujocoForces
@@ -55,8 +57,6 @@ from .equality import (
 )
 from .keyframes import read_configurations, unused_of_keyframes
 from .levers import Tendons
-from .mujoco_types import MjModel, MjSpec, Mujoco
-from .numbers import as_pose, as_rotation, compiled, disabled, snap
 from .orientations import make_orientations_plain
 from .sensors import SensedNames, read_sensors, sensed_bodies, take_unknown_sensors, unused_of_sensors
 from .shapes import Drawing, read_shapes, take_appearance, unusable_mesh

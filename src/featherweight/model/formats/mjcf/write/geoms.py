@@ -9,15 +9,15 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from ....spatial.lie import quaternion_of_matrix
-from ....spatial.ordered import product, singular_values
-from ...contact_rules import DEFAULT_SOFTNESS, Softness
-from ...files import is_mesh_there, open_regular
-from ...types import Contents, Pose, Shape, ShapeType
-from ..urdf.notation import written
-from ..xml import Names
+from .....spatial.lie import quaternion_of_matrix
+from .....spatial.ordered import product, singular_values
+from ....contact_rules import DEFAULT_SOFTNESS, Softness
+from ....files import is_mesh_there, open_regular
+from ....types import Contents, Pose, Shape, ShapeType
+from ...urdf.notation import written
+from ...xml import Names
+from ..read.shapes import SEEN_GROUPS, UNPAINTED
 from .losses import Losses
-from .shapes import SEEN_GROUPS, UNPAINTED
 
 HALVES = {
     ShapeType.SPHERE: (1.0,),

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...model_sensors import FIELDS, SIZES
-from ...types import (
+from ....model_sensors import FIELDS, SIZES
+from ....types import (
     ContactReduction,
     JointType,
     SampleInterpolation,
@@ -23,9 +23,9 @@ from ...types import (
     SensorZone,
     as_vector,
 )  # fmt: skip
-from ..xml import Names
+from ...xml import Names
+from ..mujoco_types import MjModel, MjSpec, MjsSensor, Mujoco
 from .levers import Lever
-from .mujoco_types import MjModel, MjSpec, MjsSensor, Mujoco
 from .shapes import primitive
 
 K = SensorKind
