@@ -53,12 +53,35 @@ ON_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointT
 
 def check(d: Description) -> None:
     """Raise ModelError for the first fault of a description: a number, a name, a shape or a path that no robot can have."""
+    check_names(d)
     _check_numbers(d)
     _check_configurations(d)
     _check_disabled_collisions(d)
     check_shapes(d)
     _check_transmissions(d)
     _check_cameras(d)
+
+
+def check_names(d: Description) -> None:
+    """Raise ModelError for names that two elements have, and for bodies and joints that there are not."""
+    for what, names in (("bodies", [b.name for b in d.bodies]), ("joints", [j.name for j in d.joints])):
+        if twice := [n for n, count in Counter(names).items() if count > 1]:
+            raise ModelError(f"{d.source}: two {what} have the name {twice[0]!r}; rename one of them")
+    known = {b.name for b in d.bodies} | {WORLD, None}
+    for j in d.joints:
+        for role, body in (("parent", j.parent), ("child", j.child)):
+            if body not in known:
+                raise ModelError(f"{d.source}: joint {j.name!r}: its {role} {body!r} is not a body; add it or correct the name")
+    if twice := [n for n, count in Counter(j.child for j in d.joints).items() if count > 1]:
+        raise ModelError(f"{d.source}: body {twice[0]!r} is the child of two joints; make one of them a Loop")
+    for what, on_body in (("shape", d.shapes), ("frame", d.frames)):
+        for each in on_body:
+            if each.body not in known:
+                raise ModelError(f"{d.source}: {what} {each.name!r}: {each.body!r} is not a body; add it or correct the name")
+    joints = {j.name: j for j in d.joints}
+    for marked in (*d.independent, *d.dependent):
+        if marked not in joints:
+            raise ModelError(f"{d.source}: {marked!r} is marked as independent or dependent, but there is no such joint")
 
 
 def _check_configurations(d: Description) -> None:

@@ -9,15 +9,11 @@ from typing import NamedTuple
 from ..names import SuggestsNames
 from ..spatial import RigidInertia
 from ..summaries import summarized
-from .contact_rules import ContactPair, NeighbourRule, Softness
+from .contact_rules import Softness
 from .topology import Topology
 from .tree import Tree
 from .types import (
-    Actuator,
-    Camera,
-    Configuration,
     Coupling,
-    Fluid,
     FluidCoefficients,
     Frame,
     Inertia,
@@ -29,6 +25,7 @@ from .types import (
     Sensor,
     SensorKind,
     Shape,
+    SharedContents,
     Tendon,
     Vector,
 )
@@ -172,7 +169,7 @@ class CompliantLengths(NamedTuple):
 
 @summarized
 @dataclass(frozen=True)
-class Model:
+class Model(SharedContents):
     """A robot: the parts that users see, and the arrays that algorithms read."""
 
     name: str
@@ -187,25 +184,14 @@ class Model:
     solid: bool  # True if every moving body has mass, and inertia about every axis
     shapes: tuple[Shape, ...] = ()  # on moving bodies or on the ground (None), in these bodies' frames of the file
     tendons: tuple[Tendon, ...] = ()  # with paths on moving bodies, in their frames of the file
-    actuators: tuple[Actuator, ...] = ()
-    configurations: tuple[Configuration, ...] = ()
     shape_links: tuple[str | None, ...] = ()  # the link of each shape in the file; None for the ground
     obstacles: frozenset[str] = frozenset()  # shapes on the ground that bodies whose joints are on the ground may touch, too
     link_centers: tuple[tuple[str, Vector], ...] = ()  # centres of mass of links with shapes, in their frames
     disabled_collisions: tuple[tuple[str | None, str | None], ...] = ()  # pairs of links with shapes
-    contact_pairs: tuple[ContactPair, ...] = ()
-    neighbours: NeighbourRule = NeighbourRule.JOINED
-    timestep: float | None = None
-    integrator: str | None = None
-    impratio: float = 1.0
-    noslip: int = 0
-    cone: str | None = None
-    fluid: Fluid | None = None
     drag: tuple[DragPart, ...] = ()  # parts of links in a fluid
     compliant_loops: tuple[CompliantLoop, ...] = ()  # compliant equalities, which the robot's functions ignore
     compliant_couplings: tuple[Coupling, ...] = ()
     compliant_lengths: tuple[CompliantLengths, ...] = ()
-    cameras: tuple[Camera, ...] = ()  # on links of the file
     weight_compensated: tuple[PointMass, ...] = ()  # masses whose weight gravity compensation supports
     camera_masses: tuple[tuple[PointMass, ...], ...] = ()  # masses whose centre each camera follows or looks at; () for origins
     sensors: tuple[ModelSensor, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
 from ...checks import checked
@@ -51,9 +51,31 @@ class Configuration:
     controls: Annotated[tuple[tuple[str, float], ...] | Any, FACTORS] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedContents:
+    """The parts of a robot file that the robot's model takes over unchanged."""
+
+    actuators: tuple[Actuator, ...] = ()
+    configurations: tuple[Configuration, ...] = ()
+    cameras: tuple[Camera, ...] = ()  # on links of the file
+    contact_pairs: tuple[ContactPair, ...] = ()  # pairs that always collide
+    neighbours: NeighbourRule = NeighbourRule.JOINED  # rule for bodies whose shapes do not collide
+    timestep: float | None = None  # [s] time step of the file
+    integrator: str | None = None
+    """Integrator of the file, in its words: MJCF's "euler", "rk4", "implicit", ..., and `EXPLICIT_EULER`."""
+    impratio: float = 1.0  # MJCF: impedance of friction relative to normal forces
+    noslip: int = 0  # MJCF: iterations after the contact problem that prevent slip
+    cone: str | None = None  # friction cone, in MJCF's words
+    fluid: Fluid | None = None
+
+    def shared(self) -> dict[str, Any]:
+        """Return these parts by name: keyword arguments of a class that has them."""
+        return {f.name: getattr(self, f.name) for f in fields(SharedContents)}
+
+
 @checked
 @dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(SharedContents):
     """The complete, unchanged contents of one robot file, with its fixed joints and in its order.
 
     `Description` adds methods that return changed descriptions.
@@ -77,20 +99,8 @@ class Contents:
     dependent: tuple[str, ...] = ()  # joints of loops that depend on others
     shapes: tuple[Shape, ...] = ()
     tendons: tuple[Tendon, ...] = ()
-    actuators: tuple[Actuator, ...] = ()
-    configurations: tuple[Configuration, ...] = ()
     disabled_collisions: tuple[
         tuple[str | None, str | None], ...
     ] = ()  # pairs of links, or of a link and the ground, that do not collide
-    contact_pairs: tuple[ContactPair, ...] = ()  # pairs that always collide
-    neighbours: NeighbourRule = NeighbourRule.JOINED  # rule for bodies whose shapes do not collide
-    timestep: float | None = None  # [s] time step of the file
-    integrator: str | None = None
-    """Integrator of the file, in its words: MJCF's "euler", "rk4", "implicit", ..., and `EXPLICIT_EULER`."""
-    impratio: float = 1.0  # MJCF: impedance of friction relative to normal forces
-    noslip: int = 0  # MJCF: iterations after the contact problem that prevent slip
-    cone: str | None = None  # friction cone, in MJCF's words
-    fluid: Fluid | None = None
-    cameras: tuple[Camera, ...] = ()
     sensors: tuple[Sensor, ...] = ()
     led_tendons: tuple[str, ...] = field(default=(), compare=False)  # of joints that follow one, as forces of that joint
