@@ -332,3 +332,15 @@ class Names:
             name = f"{wish}_{number}"
         self._taken.add(name)
         return name
+
+
+# --- writing
+
+
+def written(*numbers: float) -> str:
+    """Return the shortest texts that read as these numbers; LARGEST for infinity, which readers treat as no limit."""
+    return " ".join(_short(math.copysign(LARGEST, x) if math.isinf(x) else x) for x in numbers)
+
+
+def _short(x: float) -> str:
+    return repr(float(x)).removesuffix(".0")

@@ -26,8 +26,9 @@ from ...types import (
     Shape,
     ShapeType,
 )
+from ..xml import written
 from .as_links import as_links
-from .notation import write_origin, written
+from .elements import write_origin
 
 WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
 WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from ....contact_rules import NeighbourRule
 from ....types import WORLD, Contents, Joint, JointType
-from ...urdf.notation import written
+from ...xml import written
 from .as_bodies import Limb
 from .geoms import Geoms
 from .losses import Losses

@@ -13,8 +13,7 @@ from .....spatial.lie import quaternion_of_matrix
 from ....compliant_equalities import LengthPolynomial
 from ....contact_rules import DEFAULT_SOFTNESS, Softness
 from ....types import WORLD, Closure, Contents, Coupling, Loop, LoopType, Pose, Vector, matmul, transpose
-from ...urdf.notation import written
-from ...xml import Names
+from ...xml import Names, written
 from ..numbers import composed
 from .geoms import soften
 from .losses import Losses

@@ -14,8 +14,7 @@ from .....spatial.ordered import product, singular_values
 from ....contact_rules import DEFAULT_SOFTNESS, Softness
 from ....files import is_mesh_there, open_regular
 from ....types import Contents, Pose, Shape, ShapeType
-from ...urdf.notation import written
-from ...xml import Names
+from ...xml import Names, written
 from ..read.shapes import SEEN_GROUPS, UNPAINTED
 from .losses import Losses
 

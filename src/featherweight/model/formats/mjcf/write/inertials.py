@@ -15,7 +15,7 @@ import numpy as np
 from .....spatial import Vec3
 from .....spatial.ordered import singular
 from ....types import Body, Matrix, Pose, Vector, as_matrix, matmul, transpose
-from ...urdf.notation import written
+from ...xml import written
 from .as_bodies import Limb
 from .geoms import place
 from .losses import Losses

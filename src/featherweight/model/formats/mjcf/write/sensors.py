@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element, SubElement
 
 from ....types import WORLD, ContactReduction, Contents, SampleInterpolation, Sensed, SensedKind, Sensor, SensorKind
-from ...urdf.notation import written
+from ...xml import written
 from .geoms import HALVES
 from .losses import Losses
 

@@ -23,8 +23,7 @@ from ....types import (
     TendonPoint,
     TendonWrap,
 )
-from ...urdf.notation import written
-from ...xml import Names
+from ...xml import Names, written
 from ..servos import servo_attributes
 from .geoms import place, soften
 from .losses import Losses

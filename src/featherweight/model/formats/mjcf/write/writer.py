@@ -13,7 +13,7 @@ from ....editing.locking import joint_motion
 from ....editing.notes import warn
 from ....editing.references import supports
 from ....types import EXPLICIT_EULER, START, Camera, CameraMode, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
-from ...urdf.notation import written
+from ...xml import written
 from .as_bodies import Limb, as_bodies, limbs, without_world
 from .contacts import write_contacts
 from .equality import Equalities
