@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..names import hint, listed
+from ..names import listed, suggestion
 from .contact_rules import ContactPair
 from .description import Description
 from .editing.acting import bodies_of
@@ -117,7 +117,7 @@ def check_independent(d: Description) -> None:
         where = f"{d.source}: independent: joint {name!r}"
         if types.get(name, JointType.FIXED) is JointType.FIXED:
             moving = ", ".join(repr(j.name) for j in d.joints if j.type is not JointType.FIXED)
-            problem = "is fixed" if name in types else f"does not exist{hint(name, types)}"
+            problem = "is fixed" if name in types else f"does not exist{suggestion(name, types)}"
             raise ModelError(f"{where} {problem}; the joints that move are {moving}")
         if name in leaders:
             followed = ", ".join(repr(leader) for leader, _ in leaders[name].terms)
@@ -204,12 +204,12 @@ def _check_transmissions(d: Description) -> None:
         if (a.joint is not None or a.at is not None) + (a.tendon is not None) + (a.adhesion is not None) != 1:
             raise ModelError(f"{where}: an actuator acts on a joint, a tendon, at a frame or by adhesion; give it one of them")
         if a.adhesion is not None and a.adhesion not in bodies:
-            problem = f"there is no body {a.adhesion!r}{hint(a.adhesion, {b.name for b in d.bodies})}"
+            problem = f"there is no body {a.adhesion!r}{suggestion(a.adhesion, {b.name for b in d.bodies})}"
             raise ModelError(f"{where}: {problem}; correct the name")
         if problem := _servo_problem(a):
             raise ModelError(f"{where}: {problem}")
         if a.tendon is not None and a.tendon not in tendons:
-            raise ModelError(f"{where}: there is no tendon {a.tendon!r}{hint(a.tendon, tendons)}; correct the name")
+            raise ModelError(f"{where}: there is no tendon {a.tendon!r}{suggestion(a.tendon, tendons)}; correct the name")
         if a.joint is not None and a.at is None and types.get(a.joint, JointType.FIXED).nv != 1:
             raise ModelError(f"{where}: {a.joint!r} is not a joint with one degree of freedom; correct its joint")
         if a.at is not None and a.at.rod is not None and not (a.at.rod > 0.0 and a.at.reference is not None):
@@ -217,7 +217,7 @@ def _check_transmissions(d: Description) -> None:
         for f in (a.at.frame, a.at.reference) if a.at is not None else ():
             name = f.body if isinstance(f, Frame) else f
             if name is not None and name not in frames and name != WORLD:
-                raise ModelError(f"{where}: there is no frame or body {name!r}{hint(name, frames)}; correct the name")
+                raise ModelError(f"{where}: there is no frame or body {name!r}{suggestion(name, frames)}; correct the name")
 
 
 def _servo_problem(a: Actuator) -> str:
@@ -287,7 +287,7 @@ def _check_cameras(d: Contents) -> None:
             if body not in known:
                 shown = [b.name for b in d.bodies if b.name not in d.virtual]
                 remedy = f"the bodies are {listed(shown)}"
-                raise ModelError(f"{where}: {body!r} is not a body{hint(str(body), shown)}; {remedy}")
+                raise ModelError(f"{where}: {body!r} is not a body{suggestion(str(body), shown)}; {remedy}")
         if not (c.field_of_view > 0.0 and (c.orthographic or c.field_of_view < math.pi)):
             raise ModelError(f"{where}: its field_of_view is {c.field_of_view:g}; give an angle in rad between 0 and π")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from ...names import hint, listed
+from ...names import listed, suggestion
 from ..types import WORLD, Contents, Frame, Joint, JointType, Loop, ModelError, Pose
 from .acting import moved_drive, moved_tendon
 
@@ -113,7 +113,7 @@ def unknown(d: Contents, name: object, kind: str, known: Iterable[str], where: s
     """Return the error for an unknown name, with the known names."""
     there = list(known)
     return ModelError(
-        f"{d.source}: {where}: there is no {kind} {name!r}{hint(name, there)}; there are {listed(there) or 'none'}"
+        f"{d.source}: {where}: there is no {kind} {name!r}{suggestion(name, there)}; there are {listed(there) or 'none'}"
     )
 
 
