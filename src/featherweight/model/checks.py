@@ -24,6 +24,7 @@ from .types import (
     Actuator,
     Contents,
     Frame,
+    JointDynamics,
     JointType,
     ModelError,
     Pose,
@@ -34,6 +35,7 @@ from .types import (
     TendonWrap,
     controls_of,
     rotation_defect,
+    values_of,
 )
 
 SIZES = {
@@ -354,7 +356,12 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...], Any]]:
     for b in d.bodies:
         yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation), b
     for j in d.joints:
-        dynamics = (x for key, value in j.dynamics().items() for x in _flat(value) if key not in LIMITS or not math.isinf(x))
+        dynamics = (
+            x
+            for key, value in values_of(JointDynamics, j).items()
+            for x in _flat(value)
+            if key not in LIMITS or not math.isinf(x)
+        )
         yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, j.zero, *dynamics), j
     for f in d.frames:
         yield f"frame {f.name!r}", _of_pose(f.placement), f

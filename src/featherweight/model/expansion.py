@@ -38,12 +38,15 @@ from .types import (
     Frame,
     Inertia,
     Joint,
+    JointDynamics,
     JointType,
     ModelError,
     Pose,
     Shape,
+    SharedContents,
     Vector,
     rotate,
+    values_of,
 )
 
 _KIND = {
@@ -223,7 +226,7 @@ class _Expansion:
             weight_compensated=tuple(self._compensated_masses()),
             camera_masses=tuple(tuple(self._followed_masses(c)) for c in self.d.cameras),
             sensors=model_sensors(self.d, self._on_body),
-            **self.d.shared(),
+            **values_of(SharedContents, self.d),
         )
 
     def _on_body(self, name: str) -> tuple[str | None, Pose]:
@@ -270,7 +273,7 @@ class _Expansion:
         self.moving.append(
             MovingJoint(
                 len(self.moving), joint.name, joint.type, parent.body, joint.child, joint.axis,
-                slice(q, self.nq), slice(v, len(self.rows)), **joint.dynamics(),
+                slice(q, self.nq), slice(v, len(self.rows)), **values_of(JointDynamics, joint),
             )
         )  # fmt: skip
 

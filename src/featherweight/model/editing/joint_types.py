@@ -13,7 +13,7 @@ from ...names import listed
 from ...spatial import Vec3
 from ...spatial.elementary import norm
 from ...spatial.ordered import lengths, pseudo_inverse, times, total
-from ..types import ROOT_JOINT, Contents, Joint, JointDynamics, JointType, ModelError, Pose, Vector, rotate
+from ..types import ROOT_JOINT, Contents, Joint, JointDynamics, JointType, ModelError, Pose, Vector, rotate, values_of
 from .acting import without_joints
 from .configurations import with_coordinates_of
 from .kept_sensors import with_sensors_of_rest
@@ -67,8 +67,8 @@ def _of_type(joint: Joint, kind: JointType, axis: Vector) -> Joint:
 
 def _lost(old: Joint, new: Joint) -> list[str]:
     """Describe a joint and those of its parameters that no longer apply; empty if all do."""
-    neutral, kept = JointDynamics().dynamics(), new.dynamics()
-    gone = [key for key, x in old.dynamics().items() if x not in (neutral[key], kept[key])]
+    neutral, kept = values_of(JointDynamics, JointDynamics()), values_of(JointDynamics, new)
+    gone = [key for key, x in values_of(JointDynamics, old).items() if x not in (neutral[key], kept[key])]
     return [f"{old.name} ({', '.join(gone)})"] if gone else []
 
 

@@ -53,8 +53,7 @@ class Tendon(PassiveDynamics):
 
     The length is the sum of coefficient × coordinate over `terms`, which are (joint, coefficient) for joints with one degree
     of freedom, or the length of a string along `path`. A path and each of its branches begin and end with points. The spring
-    pulls if the length is above `rest` and pushes if it is below. Limits and forces are keyword arguments, described in
-    `PassiveDynamics`.
+    pulls if the length is above `rest` and pushes if it is below. Limits and forces are keyword arguments.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from ...checks import checked
@@ -67,10 +67,6 @@ class SharedContents:
     noslip: int = 0  # MJCF: iterations after the contact problem that prevent slip
     cone: str | None = None  # friction cone, in MJCF's words
     fluid: Fluid | None = None
-
-    def shared(self) -> dict[str, Any]:
-        """Return these parts by name: keyword arguments of a class that has them."""
-        return {f.name: getattr(self, f.name) for f in fields(SharedContents)}
 
 
 @checked

@@ -47,10 +47,7 @@ NO_POLY = (0.0, 0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassiveDynamics:
-    """Limits, springs, dampers and dry friction of a joint or a tendon, for its coordinate or length x and velocity v.
-
-    The forces of springs and dampers are polynomials, as in MJCF.
-    """
+    """Limits, springs, dampers and dry friction of a joint or a tendon, for its coordinate or length x and velocity v."""
 
     lower: float = -math.inf  # limits [rad, m]
     upper: float = math.inf  # for a spherical joint, the greatest angle of its rotation from zero
@@ -75,12 +72,7 @@ class PassiveDynamics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointDynamics(PassiveDynamics):
-    """Limits of a joint and the forces that act at it: what joints of files and of robots share.
-
-    The spring of a spherical joint depends on the angle of its rotation. A floating joint has two springs of the same
-    stiffness, on its displacement and on its angle of rotation. A damper acts on each component of the velocity. Dry friction
-    and dampers of a floating joint act along the axes of the parent and about the axes of the child.
-    """
+    """Limits of a joint and the forces that act at it: the numbers that joints of files and of robots share."""
 
     rest: float = 0.0  # coordinate at which the spring's force is zero
     armature: float = 0.0  # reflected rotor inertia, added to the diagonal of the mass matrix
@@ -91,10 +83,6 @@ class JointDynamics(PassiveDynamics):
     effort_range: tuple[float, float] | None = None  # least and greatest force of the drive, if not ±effort
     drive_compensates: bool = False  # the drive supplies the gravity compensation, within its effort
 
-    def dynamics(self) -> dict[str, Any]:
-        """Return these values by name: keyword arguments of a class that has them."""
-        return {f.name: getattr(self, f.name) for f in fields(JointDynamics)}
-
 
 @checked
 @summarized
@@ -104,8 +92,12 @@ class Joint(JointDynamics):
 
     At zero, the child's frame lies at `placement` in the parent's frame. `axis` is a direction in the child's frame, which gets
     length one: the axis of a revolute, continuous or prismatic joint, and the normal of a planar joint's plane. `anchor` is
-    the point of the child's frame about which a revolute or spherical joint turns. Limits and forces are keyword arguments,
-    described in `JointDynamics`.
+    the point of the child's frame about which a revolute or spherical joint turns. Limits and forces are keyword arguments.
+
+    The forces of springs and dampers are polynomials, as in MJCF. The spring of a spherical joint depends on the angle of its
+    rotation. A floating joint has two springs of the same stiffness, on its displacement and on its angle of rotation. A
+    damper acts on each component of the velocity. Dry friction and dampers of a floating joint act along the axes of the
+    parent and about the axes of the child.
     """
 
     name: str
@@ -116,6 +108,11 @@ class Joint(JointDynamics):
     axis: Annotated[Vector | Any, DIRECTION] = (0.0, 0.0, 1.0)
     anchor: VectorLike = (0.0, 0.0, 0.0)
     zero: float = 0.0  # coordinate in the file at which the child lies at `placement` (MJCF `ref`)
+
+
+def values_of(kind: Any, x: Any) -> dict[str, Any]:
+    """Return the fields that an object has from a dataclass, by name: keyword arguments of another class that has them."""
+    return {f.name: getattr(x, f.name) for f in fields(kind)}
 
 
 class LoopType(StrEnum):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from ....types import (
     Frame,
     Inertia,
     Joint,
+    JointDynamics,
     JointType,
     Matrix,
     ModelError,
@@ -37,6 +37,7 @@ from ....types import (
     as_vector,
     matmul,
     transpose,
+    values_of,
 )
 from ...robot_source import RobotSource
 from ...unsupported import FOLLOW, MESHES_IN_FLUID, UNDRIVEN, Unsupported, file_notes, unused_integrator
@@ -306,15 +307,15 @@ class _Elements:
         """Return a joint. MuJoCo moves the body from its pose at qpos0; a free joint's coordinates are the whole pose."""
         model, kinds = self.model, self.mujoco.mjtJoint
         kind, anchor = int(model.jnt_type[j]), as_vector(model.jnt_pos[j])
-        dynamics = self.forces.dynamics(j, name)
+        dynamics = values_of(JointDynamics, self.forces.dynamics(j, name))
         if kind == kinds.mjJNT_FREE:
-            if dynamics.armature != 0.0:
+            if dynamics["armature"] != 0.0:
                 problem, remedy = "that of a free joint is not supported", "set it to zero, write <freejoint/>"
                 self.unsupported.refuse(f"{self.source}: armature of joint '{name}'", problem, remedy)
-                dynamics = replace(dynamics, armature=0.0)
-            return Joint(name, JointType.FLOATING, parent, child, Pose(), **dynamics.dynamics())
+                dynamics["armature"] = 0.0
+            return Joint(name, JointType.FLOATING, parent, child, Pose(), **dynamics)
         if kind == kinds.mjJNT_BALL:
-            return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **dynamics.dynamics())
+            return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **dynamics)
         x, y, z = as_vector(model.jnt_axis[j])
         hinge = kind == kinds.mjJNT_HINGE
         return Joint(
@@ -326,7 +327,7 @@ class _Elements:
             (snap(x), snap(y), snap(z)),
             anchor if hinge else (0.0, 0.0, 0.0),
             zero=float(model.qpos0[model.jnt_qposadr[j]]),
-            **dynamics.dynamics(),
+            **dynamics,
         )
 
     def _passive(self) -> bool:
