@@ -95,14 +95,14 @@ class Description(Contents):
 
     @checked
     def subtree(self, body: str) -> Description:
-        """Return the body and all bodies that it carries, with its frame at the ground's frame.
+        """Return the body and its descendants, with its frame at the ground's frame.
 
         Loops and couplings that are cut are removed.
         """
         return editing.cutting.subtree(self, body)
 
     def without(self, *bodies: str | Iterable[str]) -> Description:
-        """Return the description without these bodies and all bodies that they carry: names, or one list of names.
+        """Return the description without these bodies and their descendants: names, or one list of names.
 
         Loops and couplings that are cut are removed.
         """

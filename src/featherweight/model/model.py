@@ -192,7 +192,7 @@ class Model(SharedContents):
     compliant_loops: tuple[CompliantLoop, ...] = ()  # compliant equalities, which the robot's functions ignore
     compliant_couplings: tuple[Coupling, ...] = ()
     compliant_lengths: tuple[CompliantLengths, ...] = ()
-    weight_compensated: tuple[PointMass, ...] = ()  # masses whose weight gravity compensation supports
+    weight_compensated: tuple[PointMass, ...] = ()  # masses whose weight is compensated
     camera_masses: tuple[tuple[PointMass, ...], ...] = ()  # masses whose centre each camera follows or looks at; () for origins
     sensors: tuple[ModelSensor, ...] = ()
     massless: tuple[str, ...] = ()  # links that joints move without moving any mass: functions of masses are not defined

@@ -16,14 +16,14 @@ CUT = "add the loop again between the remaining bodies, or keep both of its ends
 
 
 def subtree(d: D, body: str) -> D:
-    """Return the body, on the ground in place of its joint, with all bodies that it carries."""
+    """Return the body, on the ground in place of its joint, with its descendants."""
     d = grounded(d)
     require_body(d, body, "subtree")
     return kept_bodies(d, bodies_of_subtree(d, body), ground=False)
 
 
 def without(d: D, bodies: tuple[str, ...]) -> D:
-    """Return the description without the bodies and the bodies that they carry."""
+    """Return the description without the bodies and their descendants."""
     d = grounded(d)
     gone: set[str] = set()
     inward = {j.child: j.parent for j in d.joints}

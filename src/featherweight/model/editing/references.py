@@ -58,7 +58,7 @@ def named_frames(d: Contents) -> Iterator[Frame]:
 
 
 def places(d: Contents) -> dict[str, Place]:
-    """Return, by name, the places that may carry something: bodies, frames, and fixed joints.
+    """Return, by name, the places to which something may be attached: bodies, frames, and fixed joints.
 
     A fixed joint stands for the frame of its child. A name that several places have belongs to the first in this order.
     """
@@ -148,12 +148,12 @@ def supports(d: Contents) -> dict[str | None, tuple[Joint, ...]]:
 
 
 def bodies_of_subtree(d: Contents, body: str) -> set[str]:
-    """Return the body and all bodies that it carries."""
+    """Return the body and its descendants."""
     return {name for name, path in supports(d).items() if name and (name == body or any(j.parent == body for j in path))}
 
 
 def links_of_subtree(d: Contents, link: str | None) -> list[str]:
-    """Return the names of a link and of all links that it carries, in the file's order; of all links for the ground.
+    """Return the names of a link and its descendants, in the file's order; of all links for the ground.
 
     Unlike `bodies_of_subtree`, it takes descriptions that are not `grounded`.
     """

@@ -89,7 +89,7 @@ class Body:
     name: str
     inertia: Inertia = Inertia()
     principal: Matrix | Any | None = None  # principal axes of the inertia, as columns, if the file gives them
-    gravity_compensation: float = 0.0  # fraction of its weight that simulations carry, at its centre of mass
+    gravity_compensation: float = 0.0  # fraction of its weight that simulations compensate, at its centre of mass
 
 
 @checked

@@ -18,9 +18,9 @@ class CameraMode(StrEnum):
 
     FIXED = "fixed"  # fixed to its body
     TRACK = "track"  # follows the origin of its body; offset and orientation in the world are those of the start
-    TRACKCOM = "trackcom"  # follows the centre of mass of its body and of all bodies that this carries
+    TRACKCOM = "trackcom"  # follows the centre of mass of the subtree of its body
     TARGETBODY = "targetbody"  # moves with its body and looks at the origin of the target, upright
-    TARGETBODYCOM = "targetbodycom"  # looks at the centre of mass of the target and of all bodies that this carries
+    TARGETBODYCOM = "targetbodycom"  # looks at the centre of mass of the target's subtree
 
 
 @checked
@@ -116,7 +116,7 @@ class SensedKind(StrEnum):
     GEOM = "geom"  # a shape
     SITE = "site"  # a frame of the description
     CAMERA = "camera"
-    SUBTREE = "subtree"  # a body and all bodies that it carries ("contact")
+    SUBTREE = "subtree"  # a body and its descendants ("contact")
     JOINT = "joint"
     TENDON = "tendon"
     ACTUATOR = "actuator"
