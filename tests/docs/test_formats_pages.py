@@ -370,7 +370,9 @@ def test_every_kind_that_a_loader_lists_is_on_its_page(name: str, patterns: tupl
 
 
 def test_kinds_on_the_page_of_mjcf_are_those_of_the_package_and_those_that_change_motion_are_marked() -> None:
-    words = set().union(*map(strings, sources("*.py", "mjcf/**/*.py", "../contact_rules.py", "../../robot/left_out_at_joints.py")))
+    words = set().union(
+        *map(strings, sources("*.py", "mjcf/**/*.py", "../contact_rules.py", "../../robot/left_out_at_joints.py"))
+    )
     table = [(spans(cells[0]), cells[1]) for cells in rows(page("mjcf"), "kind")]
     assert {kind for kinds, _ in table for kind in kinds} - words == set()
     marked = {kind for kinds, mark in table if mark.startswith("yes") for kind in kinds}

@@ -24,13 +24,16 @@ from .types import (
     Actuator,
     Contents,
     Frame,
+    Joint,
     JointDynamics,
     JointType,
     ModelError,
+    PassiveDynamics,
     Pose,
     Pulley,
     Shape,
     ShapeType,
+    Tendon,
     TendonPoint,
     TendonWrap,
     controls_of,
@@ -356,13 +359,8 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...], Any]]:
     for b in d.bodies:
         yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation), b
     for j in d.joints:
-        dynamics = (
-            x
-            for key, value in values_of(JointDynamics, j).items()
-            for x in _flat(value)
-            if key not in LIMITS or not math.isinf(x)
-        )
-        yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, j.zero, *dynamics), j
+        own = (*_of_pose(j.placement), *j.axis, *j.anchor, j.zero, *_of_dynamics(JointDynamics, j))
+        yield f"joint {j.name!r}", own, j
     for f in d.frames:
         yield f"frame {f.name!r}", _of_pose(f.placement), f
     for camera in d.cameras:
@@ -373,8 +371,8 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...], Any]]:
     for c in d.couplings:
         yield f"coupling {c.name!r}", (c.offset, *(x for _, coefficients in c.terms for x in coefficients)), c
     for t in d.tendons:
-        finite = (x for x in (t.lower, t.upper, *t.rest, *t.force) if not math.isinf(x))
-        own = (t.stiffness, t.damping, t.dry_friction, *t.stiffness_poly, *t.damping_poly, *(c for _, c in t.terms), *finite)
+        finite = (x for x in (*t.rest, *t.force) if not math.isinf(x))
+        own = (*_of_dynamics(PassiveDynamics, t), *(c for _, c in t.terms), *finite)
         yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node))), t
     for s in d.shapes:
         fluid = () if s.fluid is None else (*s.fluid[:5], *s.fluid.added_mass, *s.fluid.added_inertia)
@@ -398,6 +396,12 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...], Any]]:
         yield "its time step", (d.timestep,), None
     if d.fluid is not None:
         yield "its fluid", (d.fluid.density, d.fluid.viscosity, *d.fluid.wind), d.fluid
+
+
+def _of_dynamics(kind: type, x: Joint | Tendon) -> Iterator[float]:
+    """Yield the limits of a joint or a tendon and the numbers of its forces."""
+    for key, value in values_of(kind, x).items():
+        yield from (number for number in _flat(value) if key not in LIMITS or not math.isinf(number))
 
 
 def _flat(x: Any) -> Iterator[float]:
