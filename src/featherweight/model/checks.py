@@ -405,8 +405,8 @@ def _of_dynamics(kind: type, x: Joint | Tendon) -> Iterator[float]:
 
 
 def _flat(x: Any) -> Iterator[float]:
-    """Yield the floating-point numbers in a part."""
-    if type(x) is float:
+    """Yield the numbers in a part."""
+    if isinstance(x, (int, float)) and not isinstance(x, bool):
         yield x
     elif isinstance(x, tuple):
         for each in x:
