@@ -58,12 +58,13 @@ def is_member(x: Any) -> bool:
 
 
 def own_fields(cls: Any) -> Iterator[Field]:
-    """Yield the fields that a class and its bases declare, in order."""
+    """Yield the fields that a class and its bases declare, in order; those that are keyword arguments only come last."""
     met: dict[str, Field] = {}
     for base in reversed(cls.__mro__):
         if base.__module__.startswith("featherweight"):
             met |= {f.name: f for f in _declared(base)}
-    yield from (f for f in met.values() if not f.name.startswith("_"))
+    keywords = {f.name for f in getattr(cls, "__dataclass_fields__", {}).values() if f.kw_only}
+    yield from sorted((f for f in met.values() if not f.name.startswith("_")), key=lambda f: f.name in keywords)
 
 
 @cache

@@ -75,7 +75,7 @@ def listed(names: Sequence[str]) -> str:
     return visible(", ".join(names[:SHOWN])) + more
 
 
-def hint(name: object, known: Iterable[str]) -> str:
+def suggestion(name: object, known: Iterable[str]) -> str:
     """The known names that a wrong one may stand for, as a question in brackets; nothing where none is close."""
     near = close_to(str(name), known)
     return f" (is it {' or '.join(map(repr, near))}?)" if near else ""
@@ -94,7 +94,7 @@ def close_to(name: str, known: Iterable[str]) -> list[str]:
 
 def choose_from(name: object, known: Sequence[str]) -> str:
     """The end of a message about a wrong name: the one that is close, and those that there are."""
-    return f"{name!r}{hint(name, known)}; it has {listed(known) or 'none'}"
+    return f"{name!r}{suggestion(name, known)}; it has {listed(known) or 'none'}"
 
 
 def missing_attribute(owner: object, name: str, otherwise: str = "dir() lists those that there are") -> Any:
@@ -136,7 +136,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     """Return what a name that is missing stands for, as the end of a message; nothing for one that is like none."""
     own = {_plain(x): x for x in known if not x.startswith("_")}
     here = CALLED_HERE.get(name) or own.get(_plain(name)) or _WITHOUT_CAPITALS.get(_plain(name))
-    return f"; here it is {here}" if here else hint(name, own.values())
+    return f"; here it is {here}" if here else suggestion(name, own.values())
 
 
 def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
@@ -187,7 +187,7 @@ def unknown_keyword(function: str, keyword: str, known: Sequence[str]) -> TypeEr
     """The error for a keyword that a function does not take."""
     here = [x for x in KEYWORDS_HERE.get(keyword, ()) if x.partition("=")[0] in known]
     advice = ADVICE.get((function, keyword))
-    told = f"; {advice}" if advice else f"; here it is {here[0]}" if here else hint(keyword, known)
+    told = f"; {advice}" if advice else f"; here it is {here[0]}" if here else suggestion(keyword, known)
     return TypeError(f"{function} has no argument {keyword!r}{told}; it takes {listed(known)}")
 
 

@@ -106,7 +106,7 @@ def _fields(x: Any) -> Iterator[tuple[str, Any]]:
     if hasattr(x, "_fields"):
         yield from zip(x._fields, x, strict=True)
         return
-    for f in fields(x):
+    for f in sorted(fields(x), key=lambda f: f.kw_only is True):  # as in the signature
         value = getattr(x, f.name)
         empty = value is None or (isinstance(value, (tuple, list, dict, str)) and not value)
         default = f.default is not MISSING and type(value) is type(f.default) and value == f.default

@@ -15,7 +15,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.model.formats import srdf
-from featherweight.model.formats.mjcf.levers import OF_LATER_VERSIONS, SCALARS
+from featherweight.model.formats.mjcf.read.levers import OF_LATER_VERSIONS, SCALARS
 from featherweight.model.formats.registry import FORMATS
 from featherweight.model.formats.sdf.joint_elements import KINDS
 from featherweight.model.formats.sdf.schema import SDF
@@ -145,7 +145,7 @@ def test_the_table_of_urdf_is_what_the_loader_knows() -> None:
 
 
 def test_the_urdf_loader_looks_up_what_it_knows_and_nothing_else() -> None:
-    modules = sources("urdf/*.py", but=("writer.py", "shape_elements.py", "as_links.py", "schema.py"))
+    modules = sources("urdf/*.py", but=("writer.py", "as_links.py", "schema.py"))
     asked = {name for name in looked_up(modules) if name.isidentifier()}
     names = tags(ROBOT) | {key for _, key in pairs_of(ROBOT, "robot")} | {"robot"}
     assert asked - names == set()
@@ -308,7 +308,7 @@ def fields_read() -> set[str]:
     """Return fields of MuJoCo's compiled model that the loader names, as attributes or in tables of names."""
     model = mujoco.MjModel.from_xml_string("<mujoco/>")
     named = {f"tendon_{what}" for what in SCALARS}.union(*OF_LATER_VERSIONS.values())
-    for module in sources("mjcf/*.py"):
+    for module in sources("mjcf/**/*.py"):
         named |= strings(module) | {n.attr for n in ast.walk(module) if isinstance(n, ast.Attribute)}
     return {n for n in named if isinstance(getattr(model, n, None), np.ndarray) and not n.startswith("_")}
 
@@ -330,7 +330,7 @@ def test_every_field_of_the_compiled_model_that_is_read_is_on_the_page_and_no_ot
 def flags_read() -> set[str]:
     """Return the flags that the loader asks `disabled` for."""
     found: set[str] = set()
-    for node in (n for module in sources("mjcf/*.py") for n in ast.walk(module)):
+    for node in (n for module in sources("mjcf/**/*.py") for n in ast.walk(module)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in ("disabled", "_off"):
             found |= {s for a in node.args for s in plain(a)}
     return {f.lower() for f in found} | {"constraint"}
@@ -361,7 +361,7 @@ def kinds_in(*patterns: str) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "patterns"),
     [(name, (f"{name}/*.py", "geometry.py", "robot_numbers.py")) for name in ("urdf", "sdf")]
-    + [("mjcf", ("mjcf/*.py", "geometry.py"))],
+    + [("mjcf", ("mjcf/**/*.py", "geometry.py"))],
 )
 def test_every_kind_that_a_loader_lists_is_on_its_page(name: str, patterns: tuple[str, ...]) -> None:
     kinds = kinds_in(*patterns)
@@ -370,7 +370,9 @@ def test_every_kind_that_a_loader_lists_is_on_its_page(name: str, patterns: tupl
 
 
 def test_kinds_on_the_page_of_mjcf_are_those_of_the_package_and_those_that_change_motion_are_marked() -> None:
-    words = set().union(*map(strings, sources("*.py", "mjcf/*.py", "../contact_rules.py", "../../robot/left_out_at_joints.py")))
+    words = set().union(
+        *map(strings, sources("*.py", "mjcf/**/*.py", "../contact_rules.py", "../../robot/left_out_at_joints.py"))
+    )
     table = [(spans(cells[0]), cells[1]) for cells in rows(page("mjcf"), "kind")]
     assert {kind for kinds, _ in table for kind in kinds} - words == set()
     marked = {kind for kinds, mark in table if mark.startswith("yes") for kind in kinds}

@@ -110,7 +110,7 @@ def test_many_robots_take_the_bits_of_one() -> None:
 def test_what_is_held_exactly_only_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="equalities are compliant, and contact='rigid' holds rigidly"):
         fw.Simulation(fw.load(text(EQUALITIES["connect"]), equalities="compliant"), contact="rigid")
-    with pytest.raises(fw.ModelError, match=r"held exactly only: loop .*; build with equalities=\"exact\""):
+    with pytest.raises(fw.ModelError, match=r"can only be exact: loop .*; build with equalities=\"exact\""):
         fw.build(fw.robots.four_bar(), equalities="compliant")
     with pytest.raises(ValueError, match='equalities must be "exact" or "compliant"; got \'soft\''):
         fw.build(fw.robots.four_bar(), equalities="soft")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..names import hint, listed
+from ..names import listed, suggestion
 
 SHOWN = 60  # characters of a value in a message
 
@@ -126,7 +126,7 @@ def one_of(choices: Collection[Any]) -> Kind:
         for choice in choices:
             if x is choice or (isinstance(x, str) and isinstance(choice, str) and x == choice):
                 return choice
-        raise Refused(hint(x, [c for c in choices if isinstance(c, str)]) if isinstance(x, str) else "")
+        raise Refused(suggestion(x, [c for c in choices if isinstance(c, str)]) if isinstance(x, str) else "")
 
     return Kind(f"one of {', '.join(map(str, choices))}", convert)
 
@@ -138,7 +138,7 @@ def member_of(members: type[Enum]) -> Kind:
     def convert(x: Any) -> Any:
         if not isinstance(x, str) or x not in names:
             other = VALUES_HERE.get(x) if isinstance(x, str) else None
-            raise Refused(f"; here it is {other!r}" if other in names else hint(x, names) if isinstance(x, str) else "")
+            raise Refused(f"; here it is {other!r}" if other in names else suggestion(x, names) if isinstance(x, str) else "")
         return members(x)
 
     return Kind(f"one of {listed(names)}", convert, frozenset({members}), several=f"members of {members.__name__}")

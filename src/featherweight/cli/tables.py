@@ -17,7 +17,6 @@ from ..model.editing.acting import acted_on
 from ..model.model import MovingBody, MovingJoint
 from ..model.types import WORLD, Actuator, JointType, Shape
 from ..robot.closed import ClosedRobot
-from ..robot.left_out_at_joints import sprung
 from ..robot.robot import Robot
 from ..summaries import visible
 from .measure import Timing
@@ -45,7 +44,7 @@ def joint_forces_table(robot: Robot) -> Table | None:
         "damping": lambda j: _coefficients(j.damping, j.damping_poly),
         "dry friction": lambda j: _nonzero(j.dry_friction),
         "stiffness": lambda j: _coefficients(j.stiffness, j.stiffness_poly),
-        "at rest": lambda j: f"{j.rest:.4g}" if sprung(j) else "",
+        "at rest": lambda j: f"{j.rest:.4g}" if j.has_spring else "",
         "greatest force": lambda j: f"{j.effort:.4g}" if math.isfinite(j.effort) else "",
     }
     table = plain_table("Joint forces", "In SI units, for rotation or translation.")

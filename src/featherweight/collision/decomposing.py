@@ -66,8 +66,8 @@ def decomposed(d: D, options: Decomposition) -> D:
         shapes += own
         parts.setdefault(s.name, own)
     pairs = tuple(pair for given in d.contact_pairs for pair in _pairs(given, parts))
-    told = [f"{name} ({len(own)} parts)" for name, own in parts.items()]
-    return noted(replace(d, shapes=tuple(shapes), contact_pairs=pairs), DECOMPOSED, told)
+    entries = [f"{name} ({len(own)} parts)" for name, own in parts.items()]
+    return noted(replace(d, shapes=tuple(shapes), contact_pairs=pairs), DECOMPOSED, entries)
 
 
 def _pairs(pair: ContactPair, parts: dict[str, list[Shape]]) -> Iterator[ContactPair]:

@@ -32,7 +32,7 @@ from ..checks import (
     whole,
 )
 from ..engine.exclusive import Use, exclusive
-from ..names import hint
+from ..names import suggestion
 from ..simulation import Simulation
 from ..simulation.simulation_options import FILE, LAWS
 from .compiled_episodes import CompiledEpisodes
@@ -68,7 +68,7 @@ def _mode(x: Any) -> AutoresetMode:
     try:
         return AutoresetMode(x)
     except ValueError:
-        raise Refused(hint(x, [mode.value for mode in AutoresetMode]) if isinstance(x, str) else "") from None
+        raise Refused(suggestion(x, [mode.value for mode in AutoresetMode]) if isinstance(x, str) else "") from None
 
 
 MODE = Kind(f"one of {', '.join(mode.value for mode in AutoresetMode)}", _mode, frozenset({AutoresetMode}))
@@ -296,7 +296,7 @@ def the_task(task: str | Task, parameters: dict[str, Any]) -> Task:
     names = [f.name for f in fields(kind)]
     if unknown := [name for name in parameters if name not in names]:
         *own, _ = signature(RobotVectorEnv).parameters
-        meant = hint(unknown[0], (*names, *own))
+        meant = suggestion(unknown[0], (*names, *own))
         raise TypeError(f"{kind.__name__} has no {', '.join(unknown)}; it has {', '.join(names)}{meant}")
     given = {} if isinstance(task, str) else {name: getattr(task, name) for name in names}
     return kind(**{**given, **parameters})

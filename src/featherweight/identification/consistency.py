@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..array_types import Array, Vector
 from ..checks import checked, real_array
-from ..model.checks import excess_moments, principal_moments
+from ..model.inertia_checks import excess_moments, principal_moments
 from ..model.inertial_parameters import NAMES
 from ..model.types import Inertia
 from ..robot.robot import Robot

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from ..checks import checked
+from .checks import check_names
 from .description import Description
 from .types import (
-    WORLD,
     Actuator,
     Body,
     Camera,
@@ -82,30 +81,9 @@ def describe(
         disabled_collisions=tuple(disabled_collisions),
         cameras=tuple(cameras),
     )
-    _require_names(description)
+    check_names(description)
     for s in description.shapes:
         if s.friction is not None and s.friction < 0.0:
             problem = f"shape {s.name!r}: the friction is negative ({s.friction:g})"
             raise ModelError(f"{description.source}: {problem}; give zero or more")
     return description
-
-
-def _require_names(d: Description) -> None:
-    for what, names in (("bodies", [b.name for b in d.bodies]), ("joints", [j.name for j in d.joints])):
-        if twice := [n for n, count in Counter(names).items() if count > 1]:
-            raise ModelError(f"{d.source}: two {what} have the name {twice[0]!r}; rename one of them")
-    known = {b.name for b in d.bodies} | {WORLD, None}
-    for j in d.joints:
-        for role, body in (("parent", j.parent), ("child", j.child)):
-            if body not in known:
-                raise ModelError(f"{d.source}: joint {j.name!r}: its {role} {body!r} is not a body; add it or correct the name")
-    if twice := [n for n, count in Counter(j.child for j in d.joints).items() if count > 1]:
-        raise ModelError(f"{d.source}: body {twice[0]!r} is the child of two joints; make one of them a Loop")
-    for what, on_body in (("shape", d.shapes), ("frame", d.frames)):
-        for each in on_body:
-            if each.body not in known:
-                raise ModelError(f"{d.source}: {what} {each.name!r}: {each.body!r} is not a body; add it or correct the name")
-    joints = {j.name: j for j in d.joints}
-    for marked in (*d.independent, *d.dependent):
-        if marked not in joints:
-            raise ModelError(f"{d.source}: {marked!r} is marked as independent or dependent, but there is no such joint")

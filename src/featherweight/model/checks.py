@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 import numpy as np
 
-from ..array_types import Array
-from ..names import hint
-from ..spatial import RigidInertia, Sym3, Vec3
-from ..spatial.ordered import product, singular, singular_values, total
+from ..names import listed, suggestion
 from .contact_rules import ContactPair
 from .description import Description
 from .editing.acting import bodies_of
 from .equivalent_box import semi_axes
-from .model import Model
 from .servos import DriveInput
 from .types import (
     LARGEST,
     ROOT_JOINT,
-    ROUNDING_RADIUS,
-    SMALLEST_INERTIA,
+    SMALLEST_MASS,
     WORLD,
     Actuator,
+    Contents,
     Frame,
-    Inertia,
+    Joint,
+    JointDynamics,
     JointType,
     ModelError,
+    PassiveDynamics,
+    Pose,
     Pulley,
     Shape,
     ShapeType,
+    Tendon,
     TendonPoint,
     TendonWrap,
     controls_of,
+    rotation_defect,
+    values_of,
 )
 
 SIZES = {
@@ -47,10 +50,46 @@ SIZES = {
     ShapeType.MESH: ("scale along x", "y", "z"),
     ShapeType.HEIGHTFIELD: ("length along x", "y", "depth of its base"),
 }
-ROUNDED = 0.01  # excess of a flat body's moments when they are rounded to three digits
+NONNEGATIVE = ("armature", "damping", "dry_friction", "stiffness", "effort", "velocity")
+LIMITS = ("lower", "upper", "effort", "velocity", "effort_range")  # infinite for none
+SKEWED = 1e-3  # deviation of a rotation whose numbers are rounded to four digits
+ON_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
 
 
-def require_coordinates(d: Description) -> None:
+def check(d: Description) -> None:
+    """Raise ModelError for the first fault of a description: a number, a name, a shape or a path that no robot can have."""
+    check_names(d)
+    _check_numbers(d)
+    _check_configurations(d)
+    _check_disabled_collisions(d)
+    check_shapes(d)
+    _check_transmissions(d)
+    _check_cameras(d)
+
+
+def check_names(d: Description) -> None:
+    """Raise ModelError for names that two elements have, and for bodies and joints that there are not."""
+    for what, names in (("bodies", [b.name for b in d.bodies]), ("joints", [j.name for j in d.joints])):
+        if twice := [n for n, count in Counter(names).items() if count > 1]:
+            raise ModelError(f"{d.source}: two {what} have the name {twice[0]!r}; rename one of them")
+    known = {b.name for b in d.bodies} | {WORLD, None}
+    for j in d.joints:
+        for role, body in (("parent", j.parent), ("child", j.child)):
+            if body not in known:
+                raise ModelError(f"{d.source}: joint {j.name!r}: its {role} {body!r} is not a body; add it or correct the name")
+    if twice := [n for n, count in Counter(j.child for j in d.joints).items() if count > 1]:
+        raise ModelError(f"{d.source}: body {twice[0]!r} is the child of two joints; make one of them a Loop")
+    for what, on_body in (("shape", d.shapes), ("frame", d.frames)):
+        for each in on_body:
+            if each.body not in known:
+                raise ModelError(f"{d.source}: {what} {each.name!r}: {each.body!r} is not a body; add it or correct the name")
+    joints = {j.name: j for j in d.joints}
+    for marked in (*d.independent, *d.dependent):
+        if marked not in joints:
+            raise ModelError(f"{d.source}: {marked!r} is marked as independent or dependent, but there is no such joint")
+
+
+def _check_configurations(d: Description) -> None:
     """Raise ModelError for duplicate names of configurations, unknown joints, and wrong numbers of coordinates.
 
     Coordinates of fixed joints are ignored.
@@ -76,14 +115,14 @@ def require_coordinates(d: Description) -> None:
                 raise ModelError(f"{where}: the rotation of joint {joint!r} is zero; give it unit length")
 
 
-def require_independent(d: Description) -> None:
+def check_independent(d: Description) -> None:
     """Raise ModelError for independent joints that cannot be independent."""
     types, leaders = {j.name: j.type for j in d.joints}, {c.joint: c for c in d.couplings}
     for name in d.independent:
         where = f"{d.source}: independent: joint {name!r}"
         if types.get(name, JointType.FIXED) is JointType.FIXED:
             moving = ", ".join(repr(j.name) for j in d.joints if j.type is not JointType.FIXED)
-            problem = "is fixed" if name in types else f"does not exist{hint(name, types)}"
+            problem = "is fixed" if name in types else f"does not exist{suggestion(name, types)}"
             raise ModelError(f"{where} {problem}; the joints that move are {moving}")
         if name in leaders:
             followed = ", ".join(repr(leader) for leader, _ in leaders[name].terms)
@@ -91,7 +130,7 @@ def require_independent(d: Description) -> None:
             raise ModelError(f"{where} {problem}; name {followed} instead, or reverse the coupling in the file")
 
 
-def require_links(d: Description) -> None:
+def _check_disabled_collisions(d: Description) -> None:
     """Raise ModelError for disabled collisions of unknown links, which would otherwise count as the ground."""
     known = {b.name for b in d.bodies} | {WORLD, None}
     for pair in d.disabled_collisions:
@@ -100,7 +139,7 @@ def require_links(d: Description) -> None:
             raise ModelError(f"{d.source}: {problem}; correct the name, or leave them out")
 
 
-def require_shapes(d: Description) -> None:
+def check_shapes(d: Description) -> None:
     """Raise ModelError for contacts of unknown shapes, and for meshes and height fields that are empty or not finite."""
     known = {s.name for s in d.shapes}
     for pair in d.contact_pairs:
@@ -144,7 +183,7 @@ def require_shapes(d: Description) -> None:
             raise ModelError(f"{d.source}: {problem}; give a greater third size, or shift the heights")
 
 
-def require_transmissions(d: Description) -> None:
+def _check_transmissions(d: Description) -> None:
     """Raise ModelError for tendons and actuators of unknown joints, tendons, bodies or frames, and for invalid paths."""
     types = {j.name: j.type for j in d.joints}
     bodies, tendons = {b.name for b in d.bodies} | {WORLD, None}, {t.name for t in d.tendons}
@@ -170,12 +209,12 @@ def require_transmissions(d: Description) -> None:
         if (a.joint is not None or a.at is not None) + (a.tendon is not None) + (a.adhesion is not None) != 1:
             raise ModelError(f"{where}: an actuator acts on a joint, a tendon, at a frame or by adhesion; give it one of them")
         if a.adhesion is not None and a.adhesion not in bodies:
-            problem = f"there is no body {a.adhesion!r}{hint(a.adhesion, {b.name for b in d.bodies})}"
+            problem = f"there is no body {a.adhesion!r}{suggestion(a.adhesion, {b.name for b in d.bodies})}"
             raise ModelError(f"{where}: {problem}; correct the name")
         if problem := _servo_problem(a):
             raise ModelError(f"{where}: {problem}")
         if a.tendon is not None and a.tendon not in tendons:
-            raise ModelError(f"{where}: there is no tendon {a.tendon!r}{hint(a.tendon, tendons)}; correct the name")
+            raise ModelError(f"{where}: there is no tendon {a.tendon!r}{suggestion(a.tendon, tendons)}; correct the name")
         if a.joint is not None and a.at is None and types.get(a.joint, JointType.FIXED).nv != 1:
             raise ModelError(f"{where}: {a.joint!r} is not a joint with one degree of freedom; correct its joint")
         if a.at is not None and a.at.rod is not None and not (a.at.rod > 0.0 and a.at.reference is not None):
@@ -183,7 +222,7 @@ def require_transmissions(d: Description) -> None:
         for f in (a.at.frame, a.at.reference) if a.at is not None else ():
             name = f.body if isinstance(f, Frame) else f
             if name is not None and name not in frames and name != WORLD:
-                raise ModelError(f"{where}: there is no frame or body {name!r}{hint(name, frames)}; correct the name")
+                raise ModelError(f"{where}: there is no frame or body {name!r}{suggestion(name, frames)}; correct the name")
 
 
 def _servo_problem(a: Actuator) -> str:
@@ -241,83 +280,155 @@ def _path_problem(path: Sequence[TendonPoint | TendonWrap | Pulley]) -> str:
 # --- physically impossible inertias
 
 
-def principal_moments(rotational: Sequence[Sequence[float]] | Array) -> Array:
-    """Return the principal moments, in ascending order (n, 3), of tensors (n, 6) as in `Inertia`."""
-    xx, xy, xz, yy, yz, zz = np.asarray(rotational, dtype=float).reshape(-1, 6).T
-    tensors = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=-1).reshape(-1, 3, 3)
-    shift = total(np.abs(tensors)).max(axis=-1)  # makes them positive, so that their singular values are eigenvalues
-    shifted = tensors + shift[:, None, None] * np.eye(3)
-    return np.asarray((singular_values(shifted) - shift[:, None])[:, ::-1])
+def _check_cameras(d: Contents) -> None:
+    """Raise ModelError for cameras with the same name, on unknown bodies, or with an invalid field of view."""
+    known = {b.name for b in d.bodies} | {WORLD, None}
+    names = [c.name for c in d.cameras]
+    for k, c in enumerate(d.cameras):
+        where = f"{d.source}: camera {c.name!r}"
+        if c.name in names[:k]:
+            raise ModelError(f"{where}: another camera has this name; rename one of them")
+        for body in (c.body, c.target):
+            if body not in known:
+                shown = [b.name for b in d.bodies if b.name not in d.virtual]
+                remedy = f"the bodies are {listed(shown)}"
+                raise ModelError(f"{where}: {body!r} is not a body{suggestion(str(body), shown)}; {remedy}")
+        if not (c.field_of_view > 0.0 and (c.orthographic or c.field_of_view < math.pi)):
+            raise ModelError(f"{where}: its field_of_view is {c.field_of_view:g}; give an angle in rad between 0 and π")
 
 
-def excess_moments(inertias: Sequence[Inertia]) -> Array:
-    """Return by how much the greatest principal moment (n,) exceeds the sum of the two others, as a fraction of this sum.
+# --- numbers
 
-    For any distribution of mass, the excess is zero or less. It is infinite for rotational inertia without mass.
+
+def _check_numbers(d: Description) -> None:
+    """Raise ModelError for the first invalid number: not finite, negative where it must not be, or too large or too small.
+
+    Numbers are too large or too small if later computations would overflow.
     """
-    if not inertias:
-        return np.zeros(0)
-    moments = principal_moments([i.rotational for i in inertias])
-    mass = np.array([i.mass for i in inertias])
-    others = np.maximum(moments[:, 0] + moments[:, 1], 0.0)
-    excess = np.maximum(moments[:, 2] - others - ROUNDING_RADIUS**2 * mass, 0.0)
-    with np.errstate(divide="ignore"):
-        relative = np.divide(excess, others, out=np.zeros(len(mass)), where=excess > 0.0)
-    return np.asarray(np.where((mass == 0.0) & (moments[:, 2] > 0.0), np.inf, relative))
+    for element, numbers, part in _numbers(d):
+        if not all(-LARGEST <= x <= LARGEST for x in numbers):  # also catches NaN
+            worst = next(x for x in numbers if not -LARGEST <= x <= LARGEST)
+            number = f"the number {worst:g}{_place_of(worst, part)}"
+            raise ModelError(f"{d.source}: {element} has {number}; give numbers within ±{LARGEST:g}, in SI units")
+    _check_rotations(d)
+    for b in d.bodies:
+        mass = b.inertia.mass
+        if mass < 0.0:
+            raise ModelError(f"{d.source}: body {b.name!r}: the mass is negative ({mass:g}); correct it")
+        if 0.0 < mass < SMALLEST_MASS:
+            raise ModelError(
+                f"{d.source}: body {b.name!r}: the mass {mass:g} kg is too small for the computation; make it zero"
+            )
+    for j in d.joints:
+        for key in NONNEGATIVE:
+            if getattr(j, key) < 0.0:
+                raise ModelError(f"{d.source}: joint {j.name!r}: the {key} is negative ({getattr(j, key):g}); correct it")
+        if j.effort_range is not None and not (
+            j.effort_range[0] <= j.effort_range[1] and j.effort == max(map(abs, j.effort_range))
+        ):
+            least, most = j.effort_range
+            problem = f"the effort_range ({least:g}, {most:g}) must increase and stay within the effort, {j.effort:g}"
+            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; correct it, and give effort= its greatest magnitude")
+        if j.rest_pose and (len(j.rest_pose) != JointType.FLOATING.nq or not any(j.rest_pose[3:])):
+            problem = f"the rest pose of a floating joint is (x, y, z, qx, qy, qz, qw); got {j.rest_pose}"
+            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; give these, or ()")
+        if j.type in ON_AXIS and not any(j.axis):
+            raise ModelError(f"{d.source}: joint {j.name!r}: its axis is zero; give the direction of its axis")
+        if j.lower > j.upper:
+            problem = f"the lower limit {j.lower:g} is above the upper limit {j.upper:g}"
+            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; exchange or correct them")
 
 
-def impossible_bodies(model: Model) -> str:
-    """Describe the moving bodies with physically impossible inertias, and the excess of their moments; empty if there are none.
-
-    The inertia of a moving body is that of all links that are fixed together.
-    """
-    tree = model.tree
-    rows = [placed.row for placed in model.placed_bodies]
-    bodies = [(b, row) for b, row in zip(model.bodies, rows, strict=True) if tree.mass[row] > 0.0]
-    rigid = [rigid_inertia_of_row(model, row) for _, row in bodies]
-    inertias = [Inertia(I.mass, rotational=tuple(about_center(I))) for I in rigid]
-    excess = excess_moments(inertias)
-    found = [f"{bodies[k][0].name!r} by {100 * excess[k]:.3g} %" for k in np.flatnonzero(excess > ROUNDED)]
-    return ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
-
-
-class Verdict(NamedTuple):
-    """The properties of an inertia."""
-
-    lowest: float  # least principal moment about the centre of mass
-    possible: bool  # True unless a moment is negative beyond rounding
-    solid: bool  # True with mass, and inertia about every axis
+def _check_rotations(d: Description) -> None:
+    """Raise ModelError for placements whose matrices are not rotations."""
+    kinds: dict[str, tuple[Any, ...]] = {"joint": d.joints, "frame": d.frames, "shape": d.shapes, "camera": d.cameras}
+    placed: list[tuple[str, Any, str]] = [
+        *((f"{kind} {x.name!r}", x, "placement") for kind, elements in kinds.items() for x in elements),
+        *((f"loop {x.name!r}", x, key) for x in d.loops for key in ("predecessor_frame", "successor_frame")),
+        *((f"tendon {t.name!r}", x, "placement") for t in d.tendons for x in t.path if isinstance(x, TendonWrap)),
+    ]
+    R = np.array([getattr(x, key).R for _, x, key in placed], dtype=np.float64).reshape(-1, 3, 3)
+    skewed = ~(rotation_defect(np.moveaxis(R, 0, -1)) < SKEWED)
+    for element, x, key in (placed[k] for k in np.flatnonzero(skewed)):
+        problem = f"the matrix of its {key} is not a rotation: {getattr(x, key).R}"
+        raise ModelError(f"{d.source}: {element}: {problem}; its rows must be perpendicular, of length 1 and right-handed")
 
 
-def judged_inertias(inertias: Sequence[RigidInertia]) -> list[Verdict]:
-    """Return a verdict on each inertia, in any frame."""
-    moments = principal_moments([tuple(about_center(I)) for I in inertias])
-    verdicts = []
-    for I, (lowest, _, largest) in zip(inertias, moments.tolist(), strict=True):
-        highest = max(abs(largest), abs(I.rotational.xx), abs(I.rotational.yy), abs(I.rotational.zz))
-        possible = lowest >= -1e-9 * highest - ROUNDING_RADIUS**2 * I.mass
-        verdicts.append(Verdict(lowest, possible, I.mass > 0.0 and lowest > max(1e-9 * highest, SMALLEST_INERTIA)))
-    return verdicts
+def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...], Any]]:
+    """Yield the numbers of each element, and the part that has them; infinite ones, which stand for no limit, are left out."""
+    for b in d.bodies:
+        yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation), b
+    for j in d.joints:
+        own = (*_of_pose(j.placement), *j.axis, *j.anchor, j.zero, *_of_dynamics(JointDynamics, j))
+        yield f"joint {j.name!r}", own, j
+    for f in d.frames:
+        yield f"frame {f.name!r}", _of_pose(f.placement), f
+    for camera in d.cameras:
+        yield f"camera {camera.name!r}", (*_of_pose(camera.placement), camera.field_of_view, *_flat(camera.sensor)), camera
+    for loop in d.loops:
+        frames = (*_of_pose(loop.predecessor_frame), *_of_pose(loop.successor_frame))
+        yield f"loop {loop.name!r}", (*frames, loop.torque_scale), loop
+    for c in d.couplings:
+        yield f"coupling {c.name!r}", (c.offset, *(x for _, coefficients in c.terms for x in coefficients)), c
+    for t in d.tendons:
+        finite = (x for x in (*t.rest, *t.force) if not math.isinf(x))
+        own = (*_of_dynamics(PassiveDynamics, t), *(c for _, c in t.terms), *finite)
+        yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node))), t
+    for s in d.shapes:
+        fluid = () if s.fluid is None else (*s.fluid[:5], *s.fluid.added_mass, *s.fluid.added_inertia)
+        rubs = (*s.turning_friction, 0.0 if s.friction is None else s.friction)
+        own = (*s.size, s.margin, *s.surface_velocity, s.adhesion, s.gap, *rubs, *fluid)
+        yield f"shape {s.name!r}", (*_of_pose(s.placement), *own), s
+    for pair in d.contact_pairs:
+        frictions = (x for x in (pair.friction, pair.second_friction, pair.second_rolling) if x is not None)
+        own = (pair.margin, pair.adhesion, pair.gap, *pair.turning_friction, *frictions)
+        yield f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}", own, pair
+    for a in d.actuators:
+        yield f"actuator {a.name!r}", tuple(filter(math.isnan, _flat(a))), a
+    for sensor in d.sensors:
+        yield f"sensor {sensor.name!r}", (sensor.cutoff, sensor.noise, *sensor.field, *_flat(sensor.zone)), sensor
+    for configuration in d.configurations:
+        for joint, values in configuration.coordinates:
+            yield f"configuration {configuration.name!r}, joint {joint!r},", values, None
+        for actuator, control in configuration.controls:
+            yield f"configuration {configuration.name!r}, actuator {actuator!r},", (control,), None
+    if d.timestep is not None:
+        yield "its time step", (d.timestep,), None
+    if d.fluid is not None:
+        yield "its fluid", (d.fluid.density, d.fluid.viscosity, *d.fluid.wind), d.fluid
 
 
-def without_negative_moments(I: RigidInertia) -> RigidInertia:
-    """Return an inertia whose negative principal moments about the centre of mass are zero."""
-    xx, xy, xz, yy, yz, zz = about_center(I)
-    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    shift = float(total(np.abs(tensor)).max())  # makes the tensor positive, so that its singular values are eigenvalues
-    values, _, axes = singular(tensor + shift * np.eye(3))
-    positive = product(axes * np.maximum(values - shift, 0.0), axes.T)
-    rotational = Sym3(*(float(positive[k]) for k in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))))
-    about = RigidInertia(I.mass, Vec3(0.0, 0.0, 0.0), rotational)
-    return about.translate(1.0 / I.mass * I.moment) if I.mass else about
+def _of_dynamics(kind: type, x: Joint | Tendon) -> Iterator[float]:
+    """Yield the limits of a joint or a tendon and the numbers of its forces."""
+    for key, value in values_of(kind, x).items():
+        yield from (number for number in _flat(value) if key not in LIMITS or not math.isinf(number))
 
 
-def rigid_inertia_of_row(model: Model, row: int) -> RigidInertia:
-    """Return the rigid-body inertia of the body in one row of the tree, in the row's frame."""
-    tree = model.tree
-    return RigidInertia(tree.mass[row], Vec3(*tree.moment[row]), Sym3(*tree.inertia[row]))
+def _flat(x: Any) -> Iterator[float]:
+    """Yield the numbers in a part."""
+    if isinstance(x, (int, float)) and not isinstance(x, bool):
+        yield x
+    elif isinstance(x, tuple):
+        for each in x:
+            yield from _flat(each)
+    elif is_dataclass(x):
+        for key in fields(x):
+            yield from _flat(getattr(x, key.name))
 
 
-def about_center(I: RigidInertia) -> Sym3:
-    """Return the rotational inertia about the centre of mass; for a body without mass, unchanged."""
-    return (I.translate(-1.0 / I.mass * I.moment) if I.mass else I).rotational
+def _place_of(number: float, part: Any) -> str:
+    """Return the end of "the number 1", which says in which field a part has it."""
+    names = [key.name for key in fields(part)] if is_dataclass(part) else getattr(part, "_fields", ())
+    return next((f" in its {name}" for name in names if any(x is number for x in _flat(getattr(part, name)))), "")
+
+
+def _of_node(x: TendonPoint | TendonWrap | Pulley) -> tuple[float, ...]:
+    if isinstance(x, Pulley):
+        return (x.divisor,)
+    if isinstance(x, TendonPoint):
+        return x.position
+    return (*_of_pose(x.placement), x.radius, *(x.side.position if x.side else ()))
+
+
+def _of_pose(pose: Pose) -> tuple[float, ...]:
+    return (*pose.R[0], *pose.R[1], *pose.R[2], *pose.p)

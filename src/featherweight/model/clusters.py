@@ -73,16 +73,16 @@ def _carriers(tree: Tree, found: Sequence[Sequence[int]]) -> list[set[int]]:
 def _order(tree: Tree, found: Sequence[Sequence[int]]) -> list[int]:
     """Return the order in which each cluster comes after those that carry it, without those that carry each other."""
     carriers = _carriers(tree, found)
-    carried: list[list[int]] = [[] for _ in found]
+    above: list[list[int]] = [[] for _ in found]
     for k, own in enumerate(carriers):
         for c in own:
-            carried[c].append(k)
+            above[c].append(k)
     left = [len(own) for own in carriers]
     ready = [k for k, count in enumerate(left) if count == 0]
     order: list[int] = []
     while ready:
         order.append(heapq.heappop(ready))
-        for k in carried[order[-1]]:
+        for k in above[order[-1]]:
             left[k] -= 1
             if left[k] == 0:
                 heapq.heappush(ready, k)

@@ -95,14 +95,14 @@ class Description(Contents):
 
     @checked
     def subtree(self, body: str) -> Description:
-        """Return the body and all bodies that it carries, with its frame at the ground's frame.
+        """Return the body and its descendants, with its frame at the ground's frame.
 
         Loops and couplings that are cut are removed.
         """
         return editing.cutting.subtree(self, body)
 
     def without(self, *bodies: str | Iterable[str]) -> Description:
-        """Return the description without these bodies and all bodies that they carry: names, or one list of names.
+        """Return the description without these bodies and their descendants: names, or one list of names.
 
         Loops and couplings that are cut are removed.
         """
@@ -164,7 +164,7 @@ class Description(Contents):
         it has no collision shapes; overlaps count twice. Warns (ModelWarning) about bodies without a shape that has a volume.
         Raises ModelError for unknown bodies, and MeshError for mesh files that cannot be read.
         """
-        return editing.adding.with_inertias(self, given, density)
+        return editing.properties.with_inertias(self, given, density)
 
     @checked
     def decomposed(self, options: Decomposition = Decomposition()) -> Description:  # noqa: B008  # frozen
@@ -217,7 +217,7 @@ class Description(Contents):
             if not lower <= upper:
                 raise ValueError(f"with_joint: limits must be (lower, upper), with lower <= upper; got {limits!r}")
             changes |= {"lower": lower, "upper": upper}
-        return editing.joint_properties.with_joint(self, (joint,) if isinstance(joint, str) else tuple(joint), changes)
+        return editing.properties.with_joint(self, (joint,) if isinstance(joint, str) else tuple(joint), changes)
 
     @checked
     def with_shape(self, shape: Shape) -> Description:
@@ -229,7 +229,7 @@ class Description(Contents):
             ball = featherweight.Shape("ball", "hand", "sphere", (0.05,))
             featherweight.read("arm.urdf").with_shape(ball)
         """
-        return editing.shapes.with_shape(self, shape)
+        return editing.adding.with_shape(self, shape)
 
     @checked
     def with_friction(self, friction: float, on: str | Sequence[str] | None = None) -> Description:
@@ -243,7 +243,7 @@ class Description(Contents):
         if not friction >= 0.0:
             raise ValueError(f"with_friction: friction must not be negative; got {friction!r}")
         names = (on,) if isinstance(on, str) else None if on is None else tuple(on)
-        return editing.shapes.with_friction(self, friction, names)
+        return editing.properties.with_friction(self, friction, names)
 
     @checked
     def with_joint_type(self, joint: str | Sequence[str], kind: JointType | Any, axis: VectorLike | None = None) -> Description:

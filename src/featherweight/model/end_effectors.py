@@ -50,10 +50,10 @@ class EndEffectors:
         """The rows in N: rows where paths from end-effectors meet, so that no child carries all end-effectors of the row."""
         on_link = self._on_links
         result = []
-        for i, carried in enumerate(self.supported):
+        for i, ends in enumerate(self.supported):
             most = max((len(self.supported[j]) for j in self.tree.children[i]), default=0)
             most = max(most, 1 if on_link[i] else 0)
-            result.append(bool(carried) and most < len(carried))
+            result.append(bool(ends) and most < len(ends))
         return tuple(result)
 
     @cached_property
@@ -150,10 +150,10 @@ class Spans:
         """The ranges of constraint columns that each of `at` carries."""
         all_ranges = []
         for row in self.at:
-            carried = self.ends.supported[row]
-            breaks = [k for k, (e, f) in enumerate(pairwise(carried), 1) if f != e + 1]
-            ranges = pairwise([0, *breaks, len(carried)])
-            all_ranges.append([(self.columns[carried[a]].start, self.columns[carried[b - 1]].stop) for a, b in ranges])
+            ends = self.ends.supported[row]
+            breaks = [k for k, (e, f) in enumerate(pairwise(ends), 1) if f != e + 1]
+            ranges = pairwise([0, *breaks, len(ends)])
+            all_ranges.append([(self.columns[ends[a]].start, self.columns[ends[b - 1]].stop) for a, b in ranges])
         return all_ranges
 
     @cached_property

@@ -17,23 +17,15 @@ from ..names import listed
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Vec3
 from ..spatial.elementary import cos, norm, sin
 from ..summaries import visible
-from .camera_masses import followed_masses, require_cameras
-from .checks import (
-    about_center,
-    judged_inertias,
-    require_coordinates,
-    require_links,
-    require_shapes,
-    require_transmissions,
-    without_negative_moments,
-)
+from .checks import check
 from .description import Description
 from .editing.acting import moved_tendon
 from .editing.notes import warn_caller
+from .editing.references import links_of_subtree
 from .equivalent_box import box_of_link, semi_axes
+from .inertia_checks import about_center, judged_inertias, without_negative_moments
 from .model import DragPart, Model, ModelFrame, MovingBody, MovingJoint, Placed, PointMass
 from .model_sensors import model_sensors, rigid_at
-from .number_checks import require_sound_numbers
 from .placement import ALONG_Z, Line, axial_screws, chained, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
@@ -41,15 +33,20 @@ from .types import (
     ROOT_JOINT,
     VECTOR,
     WORLD,
+    Camera,
+    CameraMode,
     Frame,
     Inertia,
     Joint,
+    JointDynamics,
     JointType,
     ModelError,
     Pose,
     Shape,
+    SharedContents,
     Vector,
     rotate,
+    values_of,
 )
 
 _KIND = {
@@ -85,12 +82,7 @@ def build_model(
     overrides that of the file. Warns about negative principal moments of inertia, which become zero. Raises ModelError for a
     robot whose motion is not defined and, if `strict`, for negative moments.
     """
-    require_sound_numbers(description)
-    require_coordinates(description)
-    require_links(description)
-    require_shapes(description)
-    require_transmissions(description)
-    require_cameras(description)
+    check(description)
     g = argument(f"{description.source}: gravity", description.gravity if gravity is None else gravity, GRAVITY)
     return _Expansion(description, _ordered_joints(description, base), strict).model((float(g[0]), float(g[1]), float(g[2])))
 
@@ -227,27 +219,17 @@ class _Expansion:
             solid=self.solid,
             shapes=tuple(self._shape(s, ground) for s in self.d.shapes),
             tendons=tuple(moved_tendon(t, lambda body, pose: self._on_moving_body(body, pose)) for t in self.d.tendons),
-            actuators=self.d.actuators,
-            configurations=self.d.configurations,
             shape_links=tuple(self._link(s.body) for s in self.d.shapes),
             link_centers=tuple((b.name, b.inertia.center) for b in self.d.bodies if b.name in {s.body for s in self.d.shapes}),
             disabled_collisions=tuple((self._link(a), self._link(b)) for a, b in self.d.disabled_collisions),
-            contact_pairs=self.d.contact_pairs,
-            neighbours=self.d.neighbours,
-            timestep=self.d.timestep,
-            impratio=self.d.impratio,
-            noslip=self.d.noslip,
-            cone=self.d.cone,
-            fluid=self.d.fluid,
             drag=tuple(self._drag()),
-            integrator=self.d.integrator,
-            cameras=self.d.cameras,
-            carried=tuple(self._carried()),
-            camera_masses=followed_masses(self.d, self._point),
-            sensors=model_sensors(self.d, self._carried_link),
+            weight_compensated=tuple(self._compensated_masses()),
+            camera_masses=tuple(tuple(self._followed_masses(c)) for c in self.d.cameras),
+            sensors=model_sensors(self.d, self._on_body),
+            **values_of(SharedContents, self.d),
         )
 
-    def _carried_link(self, name: str) -> tuple[str | None, Pose]:
+    def _on_body(self, name: str) -> tuple[str | None, Pose]:
         """Return the moving body that carries a link, and the link's pose in that body's frame of the file."""
         carrier = self.carriers[name]
         return carrier.body, self._in_body(carrier, Pose())
@@ -291,10 +273,7 @@ class _Expansion:
         self.moving.append(
             MovingJoint(
                 len(self.moving), joint.name, joint.type, parent.body, joint.child, joint.axis,
-                slice(q, self.nq), slice(v, len(self.rows)), joint.lower, joint.upper, joint.armature,
-                joint.damping, joint.dry_friction, joint.stiffness, joint.rest, joint.effort, joint.velocity,
-                joint.limit_softness, joint.dry_friction_softness, joint.effort_range, joint.drive_compensates,
-                joint.damping_poly, joint.stiffness_poly, joint.rest_pose,
+                slice(q, self.nq), slice(v, len(self.rows)), **values_of(JointDynamics, joint),
             )
         )  # fmt: skip
 
@@ -313,12 +292,21 @@ class _Expansion:
                 axes, size = box_of_link(body)
                 yield DragPart(carrier.body, at @ Pose(axes, body.inertia.center), size)
 
-    def _carried(self) -> Iterator[PointMass]:
+    def _compensated_masses(self) -> Iterator[PointMass]:
         """Yield the parts of the masses of moving links whose weight is compensated."""
         for body in self.d.bodies:
             owner, center = self._point(body.name, body.inertia.center)
             if owner is not None and body.gravity_compensation * body.inertia.mass != 0.0:
                 yield PointMass(owner, body.gravity_compensation * body.inertia.mass, center)
+
+    def _followed_masses(self, c: Camera) -> Iterator[PointMass]:
+        """Yield the masses whose centre a camera follows or looks at: those of a link and of all links of its subtree."""
+        if c.mode in (CameraMode.TRACKCOM, CameraMode.TARGETBODYCOM):
+            inertias = {b.name: b.inertia for b in self.d.bodies}
+            for name in links_of_subtree(self.d, c.target if c.has_target else c.body):
+                if inertias[name].mass > 0.0:
+                    body, center = self._point(name, inertias[name].center)
+                    yield PointMass(body, inertias[name].mass, center)
 
     def _merged_inertias(self) -> dict[int, RigidInertia]:
         """Return, for the last row of each joint, the inertia of everything fixed to its body, in the internal frame."""
@@ -346,10 +334,10 @@ class _Expansion:
                 problems[joint.child] = f"body {joint.child!r} (links {links}): its inertia {problem}"
                 inertias[row] = without_negative_moments(inertias[row])
         if problems:
-            told = f"{self.d.source}: {'; '.join(problems.values())}"
+            message = f"{self.d.source}: {'; '.join(problems.values())}"
             if self.strict:
-                raise ModelError(f"{told}; correct its <inertial>")
-            warn_caller(f"{told}, taken as zero; correct the <inertial>")
+                raise ModelError(f"{message}; correct its <inertial>")
+            warn_caller(f"{message}, taken as zero; correct the <inertial>")
         self.raised = [*problems]
 
     def _body(self, index: int, name: str, inertias: dict[int, RigidInertia]) -> MovingBody:

@@ -13,7 +13,7 @@ from ..array_types import Array
 from ..checks import real_array
 from ..names import UnknownNameError, choose_from, listed
 from ..spatial import Mat3, RigidInertia, Sym3, Vec3
-from .checks import about_center, judged_inertias, rigid_inertia_of_row
+from .inertia_checks import about_center, judged_inertias, rigid_inertia_of_row
 from .model import Model, Placed
 from .position_drives import OF_JOINTS
 from .types import LARGEST, SMALLEST_MASS, Inertia, JointType, Pose, add, scale
@@ -131,14 +131,14 @@ def _armature_by_name(model: Model, given: Any) -> Mapping[str, float]:
     return dict(zip(names, given if isinstance(given, tuple) else [given] * len(names), strict=True))
 
 
-def carried(model: Model) -> Model:
+def only_compensated(model: Model) -> Model:
     """Return the model with only the compensated masses: its gravity forces are those of the compensation."""
     zeros = ((0.0,) * 3,) * len(model.tree.mass)
     bare = model.tree._replace(mass=(0.0,) * len(zeros), moment=zeros, inertia=((0.0,) * 6,) * len(zeros))
     return _with_weights(replace(model, tree=bare), 1.0)
 
 
-def uncarried(model: Model) -> Model:
+def without_compensated(model: Model) -> Model:
     """Return the model without the compensated masses: its potential energy is that of gravity and the compensation."""
     return _with_weights(model, -1.0)
 
@@ -147,7 +147,7 @@ def _with_weights(model: Model, sign: float) -> Model:
     """Return the model with the compensated masses, times a sign, at the centres of their links."""
     tree, rows = model.tree, {b.name: placed for b, placed in zip(model.bodies, model.placed_bodies, strict=True)}
     mass, moment = list(tree.mass), list(tree.moment)
-    for m in model.carried:
+    for m in model.weight_compensated:
         row, pose = rows[str(m.body)]
         mass[row] += sign * m.mass
         moment[row] = add(moment[row], scale(sign * m.mass, (pose @ Pose(p=m.center)).p))

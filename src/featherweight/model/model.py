@@ -9,19 +9,15 @@ from typing import NamedTuple
 from ..names import SuggestsNames
 from ..spatial import RigidInertia
 from ..summaries import summarized
-from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
+from .contact_rules import Softness
 from .topology import Topology
 from .tree import Tree
 from .types import (
-    NO_POLY,
-    Actuator,
-    Camera,
-    Configuration,
     Coupling,
-    Fluid,
     FluidCoefficients,
     Frame,
     Inertia,
+    JointDynamics,
     JointType,
     LengthTie,
     Loop,
@@ -29,6 +25,7 @@ from .types import (
     Sensor,
     SensorKind,
     Shape,
+    SharedContents,
     Tendon,
     Vector,
 )
@@ -36,7 +33,7 @@ from .types import (
 
 @summarized
 @dataclass(frozen=True, slots=True)
-class MovingJoint(SuggestsNames):
+class MovingJoint(JointDynamics, SuggestsNames):
     """A joint with degrees of freedom, and its slices of q and v."""
 
     index: int
@@ -47,22 +44,6 @@ class MovingJoint(SuggestsNames):
     axis: Vector  # in the child's frame of the file
     q_slice: slice
     v_slice: slice
-    lower: float
-    upper: float
-    armature: float
-    damping: float = 0.0  # this and the following as in `Joint`
-    dry_friction: float = 0.0
-    stiffness: float = 0.0
-    rest: float = 0.0
-    effort: float = math.inf
-    velocity: float = math.inf
-    limit_softness: Softness = DEFAULT_SOFTNESS
-    dry_friction_softness: Softness = DEFAULT_SOFTNESS
-    effort_range: tuple[float, float] | None = None
-    drive_compensates: bool = False
-    damping_poly: tuple[float, float] = NO_POLY
-    stiffness_poly: tuple[float, float] = NO_POLY
-    rest_pose: tuple[float, ...] = ()
 
     @property
     def efforts(self) -> tuple[float, float]:
@@ -135,15 +116,15 @@ class PointMass(NamedTuple):
     center: Vector
 
 
-class HeldLoop(NamedTuple):
+class CompliantLoop(NamedTuple):
     """A compliant loop, and the centres of mass of the links that it connects, in their frames of the file."""
 
     loop: Loop
     centers: tuple[Vector, Vector]
 
 
-class CarriedPart(NamedTuple):
-    """Links of one moving body, or of the ground (None), that a link carries or is.
+class SubtreePart(NamedTuple):
+    """Links of one moving body, or of the ground (None), in the subtree of a link.
 
     `inertia` is about the origin of the moving body's frame of the file, in that frame.
     """
@@ -165,7 +146,7 @@ class ModelSensor(SuggestsNames):
     sensor: Sensor  # the sensor of the file
     frame: Frame | None = None  # on a link
     reference: Frame | None = None
-    parts: tuple[CarriedPart, ...] = ()  # parts that the sensor's body carries
+    parts: tuple[SubtreePart, ...] = ()  # parts of the subtree of the sensor's body
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = (
         (),
         (),
@@ -178,7 +159,7 @@ class ModelSensor(SuggestsNames):
         return int(self.slice.stop - self.slice.start)
 
 
-class HeldLengths(NamedTuple):
+class CompliantLengths(NamedTuple):
     """Two lengths that springs and dampers couple."""
 
     name: str
@@ -188,7 +169,7 @@ class HeldLengths(NamedTuple):
 
 @summarized
 @dataclass(frozen=True)
-class Model:
+class Model(SharedContents):
     """A robot: the parts that users see, and the arrays that algorithms read."""
 
     name: str
@@ -203,26 +184,15 @@ class Model:
     solid: bool  # True if every moving body has mass, and inertia about every axis
     shapes: tuple[Shape, ...] = ()  # on moving bodies or on the ground (None), in these bodies' frames of the file
     tendons: tuple[Tendon, ...] = ()  # with paths on moving bodies, in their frames of the file
-    actuators: tuple[Actuator, ...] = ()
-    configurations: tuple[Configuration, ...] = ()
     shape_links: tuple[str | None, ...] = ()  # the link of each shape in the file; None for the ground
     obstacles: frozenset[str] = frozenset()  # shapes on the ground that bodies whose joints are on the ground may touch, too
     link_centers: tuple[tuple[str, Vector], ...] = ()  # centres of mass of links with shapes, in their frames
     disabled_collisions: tuple[tuple[str | None, str | None], ...] = ()  # pairs of links with shapes
-    contact_pairs: tuple[ContactPair, ...] = ()
-    neighbours: NeighbourRule = NeighbourRule.JOINED
-    timestep: float | None = None
-    integrator: str | None = None
-    impratio: float = 1.0
-    noslip: int = 0
-    cone: str | None = None
-    fluid: Fluid | None = None
     drag: tuple[DragPart, ...] = ()  # parts of links in a fluid
-    held_loops: tuple[HeldLoop, ...] = ()  # compliant equalities, which the robot's functions ignore
-    held_couplings: tuple[Coupling, ...] = ()
-    held_lengths: tuple[HeldLengths, ...] = ()
-    cameras: tuple[Camera, ...] = ()  # on links of the file
-    carried: tuple[PointMass, ...] = ()  # masses whose weight gravity compensation carries
+    compliant_loops: tuple[CompliantLoop, ...] = ()  # compliant equalities, which the robot's functions ignore
+    compliant_couplings: tuple[Coupling, ...] = ()
+    compliant_lengths: tuple[CompliantLengths, ...] = ()
+    weight_compensated: tuple[PointMass, ...] = ()  # masses whose weight is compensated
     camera_masses: tuple[tuple[PointMass, ...], ...] = ()  # masses whose centre each camera follows or looks at; () for origins
     sensors: tuple[ModelSensor, ...] = ()
     massless: tuple[str, ...] = ()  # links that joints move without moving any mass: functions of masses are not defined

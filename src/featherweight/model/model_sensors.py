@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
-from .editing.references import links_carried
+from .editing.references import links_of_subtree
 from .equivalent_box import box_of_link
-from .model import CarriedPart, ModelSensor
+from .model import ModelSensor, SubtreePart
 from .types import (
     Camera,
     ContactReduction,
@@ -57,21 +57,21 @@ OF_THE_WHOLE = (K.E_POTENTIAL, K.E_KINETIC, K.CLOCK)
 OF_BALLS = (K.BALLQUAT, K.BALLANGVEL)
 OF_FRAMES = (SensedKind.BODY, SensedKind.XBODY, SensedKind.GEOM, SensedKind.SITE, SensedKind.CAMERA)
 
-Carried = Callable[[str], tuple[str | None, Pose]]
+OnBody = Callable[[str], tuple[str | None, Pose]]
 Ends = tuple[Sensed | None, Sensed | None]
 
 
-def model_sensors(d: Contents, carried: Carried) -> tuple[ModelSensor, ...]:
-    """Return the sensors of a description; `carried` returns the moving body of a link, and the link's pose there.
+def model_sensors(d: Contents, on_body: OnBody) -> tuple[ModelSensor, ...]:
+    """Return the sensors of a description; `on_body` returns the moving body of a link, and the link's pose there.
 
     Raises ModelError for a sensor on an object that the description lacks.
     """
-    return tuple(_ModelSensors(d, carried).sensors()) if d.sensors else ()
+    return tuple(_ModelSensors(d, on_body).sensors()) if d.sensors else ()
 
 
 class _ModelSensors:
-    def __init__(self, d: Contents, carried: Carried) -> None:
-        self.d, self.carried = d, carried
+    def __init__(self, d: Contents, on_body: OnBody) -> None:
+        self.d, self.on_body = d, on_body
         self.bodies = {b.name: b for b in d.bodies}
         self.places = {
             SensedKind.SITE: _first(d.frames), SensedKind.GEOM: _first(d.shapes), SensedKind.CAMERA: _first(d.cameras),
@@ -107,15 +107,15 @@ class _ModelSensors:
             and (-x.period < x.phase <= 0.0 or x.phase == 0.0)
         )
         if not good:
-            told = "it takes samples >= 1, delay >= 0, period >= 0 and a phase in (-period, 0]"
-            raise ModelError(f"{self.d.source}: sensor {s.name!r}: sampling {tuple(x)}: {told}; correct sampling=")
+            message = "it takes samples >= 1, delay >= 0, period >= 0 and a phase in (-period, 0]"
+            raise ModelError(f"{self.d.source}: sensor {s.name!r}: sampling {tuple(x)}: {message}; correct sampling=")
 
     def _dimension(self, s: Sensor) -> int:
         """Return the number of values of a sensor. Raises ModelError for data that its kind does not have."""
         known = FIELDS.get(s.kind, ())
         if s.data != tuple(f for f in known if f in s.data):
-            told = f"those of {s.kind} are {', '.join(known)}, in this order" if known else f"{s.kind} has no choice of data"
-            raise ModelError(f"{self.d.source}: sensor {s.name!r}: data {', '.join(s.data)}: {told}; correct data=")
+            message = f"those of {s.kind} are {', '.join(known)}, in this order" if known else f"{s.kind} has no choice of data"
+            raise ModelError(f"{self.d.source}: sensor {s.name!r}: data {', '.join(s.data)}: {message}; correct data=")
         if s.on and s.on.kind is SensedKind.ACTUATOR and any(a.orientation for a in self.d.actuators if a.name == s.on.name):
             return 3
         if not known:
@@ -176,23 +176,23 @@ class _ModelSensors:
     def _unknown(self, s: Sensor, sensed: Sensed) -> ModelError:
         return ModelError(f"{self.d.source}: sensor {s.name!r}: there is no {sensed.kind} {sensed.name!r}; correct the name")
 
-    def _parts(self, s: Sensor) -> tuple[CarriedPart, ...]:
+    def _parts(self, s: Sensor) -> tuple[SubtreePart, ...]:
         if s.kind is K.E_POTENTIAL:
             return tuple(p for p in self._parts_of([*self.bodies]) if p.body is None)
         if s.kind not in OF_CARRIED or s.on is None:
             return ()
         frame = self._frame(s, s.on)
         link = s.on.name if s.on.kind is not SensedKind.SITE else frame.body if frame else None
-        return self._parts_of(links_carried(self.d, link))
+        return self._parts_of(links_of_subtree(self.d, link))
 
-    def _parts_of(self, links: list[str]) -> tuple[CarriedPart, ...]:
+    def _parts_of(self, links: list[str]) -> tuple[SubtreePart, ...]:
         every, chosen = self._by_moving_body([*self.bodies]), self._by_moving_body(links)
         parts = []
         for body, names in chosen.items():
             inertia = ZERO_RIGID
             for name in names:
-                inertia = inertia + rigid_at(self.bodies[name].inertia, self.carried(name)[1])
-            parts.append(CarriedPart(body, tuple(names), inertia, len(names) == len(every[body])))
+                inertia = inertia + rigid_at(self.bodies[name].inertia, self.on_body(name)[1])
+            parts.append(SubtreePart(body, tuple(names), inertia, len(names) == len(every[body])))
         return tuple(parts)
 
     def _by_moving_body(self, links: list[str]) -> dict[str | None, list[str]]:
@@ -200,7 +200,7 @@ class _ModelSensors:
         for name in links:
             if name in self.d.virtual:
                 continue  # it has no mass
-            found.setdefault(self.carried(name)[0], []).append(name)
+            found.setdefault(self.on_body(name)[0], []).append(name)
         return found
 
     def _shapes_of(self, s: Sensor, ends: Ends) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -218,8 +218,8 @@ class _ModelSensors:
                 raise self._unknown(s, sensed)
             if sensed.kind is SensedKind.BODY:
                 return (sensed.name,)
-            carried = links_carried(self.d, sensed.name)
-            return (None, *carried) if sensed.name is None else tuple(carried)
+            subtree = links_of_subtree(self.d, sensed.name)
+            return (None, *subtree) if sensed.name is None else tuple(subtree)
 
         return links(ends[0]), links(ends[1])
 

@@ -18,7 +18,7 @@ from ..array_types import Array
 from ..engine.derivative_program import JacobianProgram, PullbackProgram
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram
 from ..model.editing.notes import warn_caller
-from ..model.inertial_parameters import carried
+from ..model.inertial_parameters import only_compensated
 from ..model.types import JointType
 from ..names import listed
 from ..robot.parametric import ARMATURE, with_armature_as_argument
@@ -79,18 +79,18 @@ class PassiveForces:
     @property
     def exist(self) -> bool:
         """Return whether there are any forces."""
-        return bool(self.own or self.robot.model.carried)
+        return bool(self.own or self.robot.model.weight_compensated)
 
     @cached_property
     def _carrying(self) -> Robot:
         """The robot whose gravity forces are those of the compensation."""
-        return self.robot.with_weights_of(carried(self.robot.model))
+        return self.robot.with_weights_of(only_compensated(self.robot.model))
 
     def at_rest(self, q: Array) -> Array:
         """Return the forces (nv,) on a robot that stands still."""
         forces = np.zeros(self.robot.nv)
         kernels.spring_forces(self.springs, q.tolist(), forces, forces)
-        return forces + self._carrying.gravity_force(q) if self.robot.model.carried else forces
+        return forces + self._carrying.gravity_force(q) if self.robot.model.weight_compensated else forces
 
     # programs
 
@@ -106,7 +106,7 @@ class PassiveForces:
             given = robot.gravity_force.program.inputs[0], v, *step
             parts.append(KernelProgram("spring", kernels.spring_forces, (self.springs,), given, (Output("spring", (n,)),)))
             terms.append("spring")
-        if robot.model.carried:
+        if robot.model.weight_compensated:
             weights = self._carrying.gravity_force.program
             parts.append(RenamedProgram(weights, ((weights.outputs[0].name, "carried"),)))
             terms.append("carried")

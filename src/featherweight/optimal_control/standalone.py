@@ -78,7 +78,7 @@ def _reason(ocp: OptimalControl) -> str:
         "whose phases repeat": ocp.repeats,
         "with free steps": ocp.free,
         "of simulations": ocp.simulation is not None,
-        "of robots with springs or gravity compensation": bool(ocp.passive.springs or ocp.robot.model.carried),
+        "of robots with springs or gravity compensation": bool(ocp.passive.springs or ocp.robot.model.weight_compensated),
     }
     return next((text for text, there in found.items() if there), "")
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..checks import CHECKED_LATER, NONNEGATIVE, argument, checked, one_of
-from ..model.checks import impossible_bodies, require_independent
+from ..model.checks import check_independent
+from ..model.compliant_equalities import COMPLIANT, EQUALITIES, EXACT, with_compliant_equalities
 from ..model.decomposition import Decomposition
 from ..model.description import Description
 from ..model.editing.notes import merged, warn_caller
@@ -17,7 +18,7 @@ from ..model.editing.references import joint_of, on_bodies
 from ..model.expansion import build_model
 from ..model.formats.registry import load_description
 from ..model.formats.unsupported import LEFT_OUT, ODD, RAISE, REPORT, reading
-from ..model.held_equalities import COMPLIANT, EQUALITIES, EXACT, with_held_equalities
+from ..model.inertia_checks import impossible_bodies
 from ..model.types import Contents, ModelError, ModelWarning
 from ..names import listed
 from .closing.soundness import loose_joint, require_mass, with_massless
@@ -205,13 +206,13 @@ def _built(
     description = on_bodies(description)
     if independent is not None:
         description = replace(description, independent=tuple(independent), dependent=())
-        require_independent(description)
+        check_independent(description)
     _check_equalities(equalities)
     model = build_model(description, base, gravity, strict)
     if not model.joints and execution == "rolled":  # there is nothing to roll
         execution = "traced"
     if equalities == COMPLIANT:
-        model = with_held_equalities(model, description)
+        model = with_compliant_equalities(model, description)
         description = replace(description, loops=(), couplings=(), closures=(), independent=(), dependent=())
     if description.loops or description.couplings or description.closures:
         from .closed import ClosedRobot  # imported on demand: it imports the kernels of all mechanisms

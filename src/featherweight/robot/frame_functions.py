@@ -30,7 +30,7 @@ from ..checks import argument, shown
 from ..engine.function import CompiledFunction
 from ..engine.program import CoreShape, Input, KernelProgram, Output, Program
 from ..model.types import FRAME, WORLD, AnyFrame, Frame
-from ..names import hint
+from ..names import suggestion
 from .arguments import A, Argument, Q, V
 from .compiled_member import compiled
 from .spanning_motion import rate_along_velocity
@@ -385,7 +385,7 @@ def _of_frames(
         )
         raise TypeError(f"{robot.name}: a frame is a name or a featherweight.Frame; got {shown(given)}: {how}")
     if reference is not None and not (isinstance(reference, str) and reference in REFERENCES):
-        meant = hint(reference, REFERENCES)
+        meant = suggestion(reference, REFERENCES)
         raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}{meant}")
 
     if relative_to is not None:

@@ -47,7 +47,7 @@ def left_out_at_joints(
     together = {name for cluster in clusters if len(cluster) > 1 for name in cluster} if weights else set[str]()
     beside = {name for cluster in clusters if not driven.isdisjoint(cluster) for name in cluster}
     found = {
-        SPRINGS_OF_SEVERAL: [j.name for j in several if sprung(j) and j.type is JointType.PLANAR],
+        SPRINGS_OF_SEVERAL: [j.name for j in several if j.has_spring and j.type is JointType.PLANAR],
         LIMITS_OF_SEVERAL: [j.name for j in several if _limited(j)],
         COMPENSATED_TOGETHER: [j.name for j in spanning if j.name in together and j.drive_compensates and _bounded(j)],
         EFFORTS_OF_FOLLOWERS: [j.name for j in spanning if j.name in beside and 0.0 < j.effort < math.inf],
@@ -57,11 +57,6 @@ def left_out_at_joints(
 
 def _bounded(j: MovingJoint) -> bool:
     return any(map(math.isfinite, j.efforts))
-
-
-def sprung(j: MovingJoint) -> bool:
-    """Return whether a joint has a spring."""
-    return j.stiffness != 0.0 or any(j.stiffness_poly)
 
 
 def _limited(j: MovingJoint) -> bool:

@@ -189,7 +189,7 @@ class ModelView(SuggestsNames):
     @property
     def left_out_at_joints(self) -> Mapping[str, tuple[str, ...]]:
         """Names of joints and actuators whose springs, limits or forces simulations ignore, by kind."""
-        acting = self.actuators, self.model.tendons, bool(self.model.carried)
+        acting = self.actuators, self.model.tendons, bool(self.model.weight_compensated)
         left_out = left_out_at_joints(self.model.joints, self.joints, self.clusters, *acting)
         held = self._limits_with_followers[1]
         names = tuple(j.name for j in self.model.joints if j.v_slice.start in held)

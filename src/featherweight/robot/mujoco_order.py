@@ -18,8 +18,8 @@ from ..array_types import Array, Integers
 from ..checks import checked, shown
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
-from ..model.formats.mjcf.drives import ACTUATORS, read_actuators
 from ..model.formats.mjcf.numbers import first_controls
+from ..model.formats.mjcf.read.drives import ACTUATORS, read_actuators
 from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..summaries import summarized

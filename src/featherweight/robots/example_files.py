@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from ..checks import checked
 from ..extras import install_command
-from ..names import hint, listed
+from ..names import listed, suggestion
 
 PACKAGE, FOLDER = "example-robot-data", "robots"
 ROBOTS = (".urdf", ".sdf")
@@ -43,7 +43,7 @@ def _unknown(name: str, known: list[str]) -> str:
     if name in made:
         return f"the robot {name!r} has no file, a function makes it: featherweight.build(featherweight.robots.{name}(...))"
     there = f"there are {listed(sorted(known))}; and as functions of featherweight.robots {', '.join(made)}"
-    return f"there is no example robot {name!r}{hint(name, [*known, *made])}; {there}"
+    return f"there is no example robot {name!r}{suggestion(name, [*known, *made])}; {there}"
 
 
 def _files() -> dict[str, Path]:

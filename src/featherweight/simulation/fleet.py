@@ -415,7 +415,7 @@ class Fleet:
         It is a number for a single robot, or (robots,).
         """
         robot, q, v = self.model.robot, self.q, self.v
-        if not robot.model.carried:  # steps know the energy without that of gravity compensation only
+        if not robot.model.weight_compensated:  # steps know the energy without that of gravity compensation only
             if not self._ready:
                 self._compile()
             done = self._energy() if self._one_thread else self._work(ENERGY, 0, len(q))

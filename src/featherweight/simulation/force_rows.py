@@ -13,7 +13,6 @@ import numpy as np
 from ..array_types import Array
 from ..model.model import MovingJoint
 from ..model.types import Actuator, JointType, Tendon
-from ..robot.left_out_at_joints import sprung
 from ..robot.robot import Robot
 from ..robot.system import System
 from ..robot.tendons.length_functions import LengthFunctions
@@ -83,7 +82,7 @@ class ForceRows:
     @cached_property
     def names(self) -> list[str]:
         at_frames = [a.name for a in self.parts if a.at is not None]
-        tied = [x.name for x in self.robot.model.held_lengths for side in (x.tie.first, x.tie.second) if side]
+        tied = [x.name for x in self.robot.model.compliant_lengths for side in (x.tie.first, x.tie.second) if side]
         return [*(x.name for x in self.owners), *at_frames, *tied, *(x.name for x in self.held_rows)]
 
     @cached_property
@@ -178,13 +177,13 @@ def force_rows(robot: Robot, actuators: Iterable[Actuator]) -> ForceRows:
     tendons = tuple(t for t in robot.model.tendons if acts(t, actuators))
     balls = tuple(j for j in joints if j.type is JointType.SPHERICAL and j.upper < np.inf)
     floating = (j for j in joints if j.type is JointType.FLOATING)
-    free = tuple(j for j in floating if j.dry_friction or any(j.damping_poly) or sprung(j))
+    free = tuple(j for j in floating if j.dry_friction or any(j.damping_poly) or j.has_spring)
     driven, on_leaders = {a.joint for a in actuators}, rows_on_leaders(robot, actuators)
-    asked = {j.v_slice.start for j in joints if sprung(j) or np.isfinite([j.lower, j.upper]).any() or j.name in driven}
+    asked = {j.v_slice.start for j in joints if j.has_spring or np.isfinite([j.lower, j.upper]).any() or j.name in driven}
     asked |= {p.leader for p in robot.proportions() if p.row in asked}
     followers = {f.row for f in robot.followers()} & asked - on_leaders
     at_frames = [a.at for a in parts if a.at is not None]
-    held = robot.model.held_loops or robot.model.held_couplings or robot.model.held_lengths
+    held = robot.model.compliant_loops or robot.model.compliant_couplings or robot.model.compliant_lengths
     lengths = None
     if tendons or balls or free or at_frames or followers or held:
         lengths = LengthFunctions(robot, length_table(robot, tendons, at_frames, followers, balls, free))

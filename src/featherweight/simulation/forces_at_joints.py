@@ -287,4 +287,4 @@ def compensating(robot: Robot) -> Vector:
     for whole, j in zip(robot.model.joints, robot.joints, strict=True):
         own[j.v_slice] = whole.drive_compensates
     own *= np.isfinite(robot.effort_bounds).any(axis=0)
-    return own if robot.model.carried and own.any() else np.zeros(0)
+    return own if robot.model.weight_compensated and own.any() else np.zeros(0)

@@ -7,7 +7,7 @@ import numpy as np
 from ..array_types import Array
 from ..contact.compliance import IMMOVABLE, numbers_of, weights_of_cones
 from ..contact.joint_rows import JointRows
-from ..model.model import HeldLoop, MovingBody, MovingJoint
+from ..model.model import CompliantLoop, MovingBody, MovingJoint
 from ..model.types import PYRAMIDAL, Coupling, Frame, JointType, Pose
 from ..robot.robot import Robot
 from ..robot.tendons.tendon_table import HeldRow
@@ -31,7 +31,7 @@ def yielding_numbers(
     for dof, friction in zip(rows.dof, rows.friction, strict=True):
         if dof in held:
             row = held[int(dof)]
-            softness.append(row.by.loop.softness if isinstance(row.by, HeldLoop) else row.by.softness)
+            softness.append(row.by.loop.softness if isinstance(row.by, CompliantLoop) else row.by.softness)
             of_dofs[dof] = weight_of_held(robot, start, row, inverse, of_dofs)
         else:
             softness.append((forces.softness("dry_friction") if friction else forces.softness("limit"))[dof])
@@ -94,7 +94,7 @@ def weight_of_held(robot: Robot, q: Array, row: HeldRow, inverse: Array, of_dofs
     if isinstance(row.by, Coupling):
         first = {j.name: j.v_slice.start for j in robot.model.joints}
         return float(sum(of_dofs[first[name]] for name in (row.by.joint, *(name for name, _ in row.by.terms))))
-    assert isinstance(row.by, HeldLoop)
+    assert isinstance(row.by, CompliantLoop)
     loop, part = row.by.loop, slice(0, 3) if row.component < 3 else slice(3, 6)
     total = 0.0
     for link, center in zip((loop.predecessor, loop.successor), row.by.centers, strict=True):

@@ -19,7 +19,7 @@ from ..contact.laws import COULOMB
 from ..contact.patches import patch_work
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, MachineCall, Table, machine_call
-from ..model.inertial_parameters import carried, uncarried
+from ..model.inertial_parameters import only_compensated, without_compensated
 from ..robot.robot import Robot
 from ..robot.tendons.lengths import no_lengths
 from .adhesion import adhesion_of
@@ -100,7 +100,7 @@ def new_stages(model: StepModel, contacts: ContactStage, capacity: int, inertias
             _copies(springs), _copies(forces.drives), drive_work(robot, forces),
             np.array(robot.effort_bounds), forces.drive_rows.efforts.copy(), model.forces.compensating.copy(),
             model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2), _laws(forces),
-            np.zeros(nv if robot.model.carried else 0),
+            np.zeros(nv if robot.model.weight_compensated else 0),
         ),
         inertias=InertiaArguments(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
         loops=_loops(model),
@@ -132,7 +132,7 @@ def calls_of_robot(model: StepModel, contacts: ContactStage, stages: RobotStages
     of_stages = OF_STAGES if model.integrator == "rk4" or model.by_file else ()
     as_it_is = *OF_ENERGY, *of_stages, *(OF_IMPULSES if model.by_file else ())
     for name, call in functions.items():
-        if robot.model.carried and name == "potential":
+        if robot.model.weight_compensated and name == "potential":
             continue
         if inertias and name in as_it_is:
             functions[name] = with_inertias(robot, call, stages.inertias.parameters, stages.inertias.own_armature)
@@ -318,8 +318,8 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
     smooth = model.integrator != "semi-implicit"
     to_free = robot.step_functions.free_velocity if model.staged or not smooth else None
     loops, lengths, weighing, carrying = s.loops, model.forces.lengths, robot, robot
-    if robot.model.carried:
-        weighing, carrying = (robot.with_weights_of(part(robot.model)) for part in (uncarried, carried))
+    if robot.model.weight_compensated:
+        weighing, carrying = (robot.with_weights_of(part(robot.model)) for part in (without_compensated, only_compensated))
     closing: Any = robot.step_functions.closing_step if model.looped else None
     names = [b.name for b in robot.bodies]
     return {
@@ -347,7 +347,7 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         "length_bias": (lengths.biases if lengths else None, p.x, v, s.lengths.bent, s.lengths.bias),
         "kinetic": (robot.kinetic_energy, p.x, p.w, step.energy[:1]),
         "potential": (weighing.potential_energy, p.x, step.energy[1:]),
-        "compensation": (carrying.gravity_force if robot.model.carried else None, p.x, s.joints.compensation),
+        "compensation": (carrying.gravity_force if robot.model.weight_compensated else None, p.x, s.joints.compensation),
         "drag_velocity": (robot.frame_velocity(names, "local") if len(s.drag.body) else None, p.x, p.w, s.drag.velocity),
         "drag_placement": (robot.frame_placement(names) if len(s.drag.placement) else None, p.x, s.drag.placement),
     }

@@ -13,8 +13,8 @@ from ..array_types import Vector
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout
 from ..engine.program import Output
-from ..model.inertial_parameters import carried
-from ..model.model import CarriedPart, ModelSensor, MovingJoint
+from ..model.inertial_parameters import only_compensated
+from ..model.model import ModelSensor, MovingJoint, SubtreePart
 from ..model.types import (
     WORLD,
     Actuator,
@@ -83,7 +83,7 @@ class SensorPlan:
         self._rows: dict[type, list[dict[str, Any]]] = {}
         self._zones: list[Any] = []
         self._held: list[int] = []  # links of incomplete bodies
-        self._ranges: dict[tuple[CarriedPart, ...], dict[str, int]] = {}
+        self._ranges: dict[tuple[SubtreePart, ...], dict[str, int]] = {}
         for s in self.sensors:
             if s.kind in RECORDS:
                 RECORDS[s.kind](self, s)
@@ -102,7 +102,7 @@ class SensorPlan:
     def _channels(self) -> Channels:
         robot, forces = self.robot, self.forces
         lengths = len(robot.tendons) + sum(a.at is not None for x in robot.actuators for a in parts_of(x))
-        carried = robot.nv if robot.model.carried else 0
+        carried = robot.nv if robot.model.weight_compensated else 0
         own = 1, robot.model.nq, robot.model.nv, len(self.stage.rows.joint), len(forces.parts), carried
         return Channels(*np.cumsum((0, *own, lengths, lengths)).tolist())
 
@@ -166,7 +166,7 @@ class SensorPlan:
     @cached_property
     def carrying(self) -> Any:
         """The robot with the weights of gravity compensation."""
-        return self.robot.with_weights_of(carried(self.robot.model))
+        return self.robot.with_weights_of(only_compensated(self.robot.model))
 
     # joints, tendons and actuators
 
@@ -249,7 +249,7 @@ class SensorPlan:
             elif row >= forces.joint_rows:
                 arm = x.arm[(x.length == row) & (x.joint == dof)].sum()
                 terms.append(term._replace(factor=float(gear * arm)))
-        if j.drive_compensates and robot.model.carried:
+        if j.drive_compensates and robot.model.weight_compensated:
             self.has_compensation = True
             v = robot.joints[j.index].v_slice
             terms += [Term(self.channels.compensation + i) for i in range(v.start, v.stop)]
@@ -332,7 +332,7 @@ class SensorPlan:
             rows.append({"column": NONE, "torque": NONE} | at)
         (alike or rows)[-1][name] = s.slice.start
 
-    def _range_of(self, parts: tuple[CarriedPart, ...]) -> dict[str, int]:
+    def _range_of(self, parts: tuple[SubtreePart, ...]) -> dict[str, int]:
         """Return the ranges of the records of parts, and of the links of incomplete bodies."""
         if parts not in self._ranges:
             every, first_link = self._rows.setdefault(records.Parts, []), len(self._held)
@@ -342,7 +342,7 @@ class SensorPlan:
             self._ranges[parts] = {"first": first, "stop": len(every), "first_link": first_link, "stop_link": len(self._held)}
         return self._ranges[parts]
 
-    def _add_part(self, p: CarriedPart) -> None:
+    def _add_part(self, p: SubtreePart) -> None:
         mass, moment, (xx, xy, xz, yy, yz, zz) = p.inertia
         part: dict[str, Any] = dict.fromkeys(("touching", "pushed", "varied"), NONE)
         part["parameters"] = (mass, *moment, xx, xy, yy, xz, yz, zz)  # in the order of `Robot.inertial_parameters`

@@ -444,7 +444,7 @@ class Simulation(SuggestsNames):
             "stiffness": stiffness,
             "gains": gains,
         }
-        if parameters is not None and self.robot.model.carried:
+        if parameters is not None and self.robot.model.weight_compensated:
             raise NotImplementedError(f"inertial parameters of {self.robot.name}, with gravity compensation, cannot vary")
         varied = varied_arrays(self._fleet, given, parameters, armature)
         every = {"parameters": parameters, "armature": armature}

@@ -74,7 +74,7 @@ class StepModel:
     def has_linear_forces(self) -> bool:
         """Return whether the forces at joints are linear within limits, so that `load_slopes` has their derivatives."""
         springs = self.passive and (len(self.forces.springs.bent) > 0 or self.forces.turning_springs)
-        return self.forces.plain and not (springs or self.in_fluid or self.robot.model.carried)
+        return self.forces.plain and not (springs or self.in_fluid or self.robot.model.weight_compensated)
 
     @property
     def armature_varies(self) -> bool:

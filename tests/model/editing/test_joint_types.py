@@ -136,7 +136,7 @@ def test_numbers_that_keep_their_meaning_stay() -> None:
     slide = description.with_joint_type("joint1", JointType.PRISMATIC).joints[1]
     assert (slide.lower, slide.damping, slide.zero, slide.effort) == (-math.inf, 0.0, 0.0, math.inf)
     lost = dict(description.with_joint_type("joint1", JointType.PRISMATIC).unused)
-    assert lost == {"numbers of joints that have another type": "joint1 (lower, upper, armature, damping, effort)"}
+    assert lost == {"numbers of joints that have another type": "joint1 (lower, upper, damping, armature, effort)"}
     assert description.with_joint_type("joint1", JointType.REVOLUTE).unused == ()
 
 

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import adding, attaching, cutting, joint_properties, joint_types, locking, mirroring, renaming, shapes
+    from . import adding, attaching, cutting, joint_types, locking, mirroring, properties, renaming
 
-__all__ = ["adding", "attaching", "cutting", "joint_properties", "joint_types", "locking", "mirroring", "renaming", "shapes"]
+__all__ = ["adding", "attaching", "cutting", "joint_types", "locking", "mirroring", "properties", "renaming"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,17 +1,15 @@
-"""Additions to a description: loops, couplings, closures and payloads."""
+"""Additions to a description: loops, couplings, closures, shapes and payloads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ...names import choose_from, listed
+from ...names import choose_from
 from ...spatial import Mat3, RigidInertia, Sym3, Vec3
-from ..solids import inertia_of, shape_solid, summed
-from ..types import Closure, Contents, Coupling, Inertia, JointType, Loop, ModelError, Pose, add, scale
+from ..types import WORLD, Closure, Contents, Coupling, Inertia, Loop, ModelError, Pose, Shape, add, scale
 from .kept_sensors import without_sensors_across_loops
-from .notes import warn
 from .references import D, grounded, joint_of, place, supports
 
 
@@ -47,6 +45,15 @@ def with_closure(d: D, closure: Closure) -> D:
     return replace(d, closures=(*d.closures, closure))
 
 
+def with_shape(d: D, shape: Shape) -> D:
+    """Return the description with an additional shape."""
+    _require_new(d, "shape", shape.name, (x.name for x in d.shapes))
+    links = [body.name for body in d.bodies]
+    if shape.body not in (None, WORLD, *links):
+        raise ModelError(f"{d.source}: shape {shape.name!r}: there is no link {choose_from(shape.body, links)}")
+    return replace(d, shapes=(*d.shapes, shape))
+
+
 def _require_new(d: Contents, kind: str, name: str, taken: Iterable[str]) -> None:
     if name in taken:
         raise ModelError(f"{d.source}: there already is a {kind} {name!r}; give the new one another name")
@@ -77,36 +84,6 @@ def with_payload(d: D, on: str, inertia: Inertia) -> D:
     owner = next(b for b in d.bodies if b.name == at.body)
     heavier = replace(owner, inertia=_sum(owner.inertia, _placed(inertia, at.pose)), principal=None)
     return replace(d, bodies=tuple(heavier if b is owner else b for b in d.bodies))
-
-
-# --- inertias
-
-
-def with_inertias(d: D, given: Mapping[str, Inertia], density: float | None) -> D:
-    """Return the description with inertias of bodies, given or, for those without mass, of their shapes at a density [kg/m³].
-
-    The shapes of a body are those that touch, or those that are seen if none touches. Warns about bodies without such shapes.
-    """
-    bodies = {b.name: b for b in d.bodies}
-    if unknown := [name for name in given if name not in bodies]:
-        raise ModelError(f"{d.source}: inertias: there is no body {choose_from(unknown[0], [*bodies])}")
-    moved, shapeless = {j.child for j in d.joints if j.type is not JointType.FIXED}, list[str]()
-    for name, body in bodies.items():
-        if name in given:
-            bodies[name] = replace(body, inertia=given[name], principal=None)
-        elif density is not None and body.inertia == Inertia() and name not in d.virtual:
-            on_body = [s for s in d.shapes if s.body == name]
-            touching = [s for s in on_body if s.collision] or on_body
-            solids = [solid for s in touching if (solid := shape_solid(s)) is not None]
-            if not solids:
-                shapeless += [name] * (name in moved)
-                continue
-            whole = summed([solid.of_mass(density * solid.volume) for solid in solids])
-            bodies[name] = replace(body, inertia=inertia_of(whole), principal=None)
-    if shapeless:
-        problem = f"no shape with a volume is on {listed(shapeless)}, which stays without mass"
-        warn(d, f"with_inertias: {problem}; give inertias of these bodies")
-    return replace(d, bodies=tuple(bodies.values()))
 
 
 def _placed(inertia: Inertia, pose: Pose) -> Inertia:

@@ -120,7 +120,7 @@ def _on(added: D, at: Place, taken: set[str]) -> D:
         if b.name not in moved
     ]
 
-    def carried(joint: Joint) -> Joint:
+    def attached_joint(joint: Joint) -> Joint:
         return replace(joint, parent=at.body, placement=at.pose @ joint.placement)
 
     def end(body: str | None, pose: Pose) -> tuple[str | None, Pose]:
@@ -136,7 +136,7 @@ def _on(added: D, at: Place, taken: set[str]) -> D:
         loops.append(replace(x, predecessor=a, successor=b, predecessor_frame=A, successor_frame=B))
     return replace(
         added,
-        joints=(*roots, *(carried(j) if j.parent is None else j for j in added.joints)),
+        joints=(*roots, *(attached_joint(j) if j.parent is None else j for j in added.joints)),
         frames=tuple(replace(f, body=at.body, placement=at.pose @ f.placement) if f.body is None else f for f in added.frames),
         shapes=tuple(replace(s, body=at.body, placement=at.pose @ s.placement) if s.body is None else s for s in added.shapes),
         loops=tuple(loops),

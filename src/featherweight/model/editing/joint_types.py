@@ -13,7 +13,7 @@ from ...names import listed
 from ...spatial import Vec3
 from ...spatial.elementary import norm
 from ...spatial.ordered import lengths, pseudo_inverse, times, total
-from ..types import ROOT_JOINT, Contents, Joint, JointType, ModelError, Pose, Vector, rotate
+from ..types import ROOT_JOINT, Contents, Joint, JointDynamics, JointType, ModelError, Pose, Vector, rotate, values_of
 from .acting import without_joints
 from .configurations import with_coordinates_of
 from .kept_sensors import with_sensors_of_rest
@@ -67,23 +67,8 @@ def _of_type(joint: Joint, kind: JointType, axis: Vector) -> Joint:
 
 def _lost(old: Joint, new: Joint) -> list[str]:
     """Describe a joint and those of its parameters that no longer apply; empty if all do."""
-    keys = (
-        "lower",
-        "upper",
-        "armature",
-        "damping",
-        "dry_friction",
-        "stiffness",
-        "rest",
-        "effort",
-        "velocity",
-        "damping_poly",
-        "stiffness_poly",
-        "rest_pose",
-        "effort_range",
-    )
-    neutral = Joint(old.name, old.type, old.parent, old.child)
-    gone = [key for key in keys if getattr(old, key) not in (getattr(neutral, key), getattr(new, key))]
+    neutral, kept = values_of(JointDynamics, JointDynamics()), values_of(JointDynamics, new)
+    gone = [key for key, x in values_of(JointDynamics, old).items() if x not in (neutral[key], kept[key])]
     return [f"{old.name} ({', '.join(gone)})"] if gone else []
 
 
@@ -168,8 +153,8 @@ def _require_ball(d: Contents, joints: Sequence[Joint], kind: JointType) -> None
         others += [x.name for x in on_bodies(d).loops if above.child in (x.predecessor, x.successor)]
         inertia = next(b.inertia for b in d.bodies if b.name == above.child)
         if others or any(inertia.rotational) or inertia.mass:
-            held = f"carries {listed(others)}" if others else "has mass"
-            raise ModelError(f"{where}: body {above.child!r} between them {held}; move that to another body first")
+            contents = f"carries {listed(others)}" if others else "has mass"
+            raise ModelError(f"{where}: body {above.child!r} between them {contents}; move that to another body first")
 
 
 def _meeting_point(d: Contents, names: Sequence[str], points: Sequence[Vector], axes: Sequence[Vector]) -> Vector:

@@ -10,9 +10,9 @@ from ..model_sensors import OF_BALLS
 from ..types import JointType, Sensed, SensedKind, Sensor, SensorKind
 from .acting import bodies_of
 from .notes import noted
-from .references import D, carried, grounded, place
+from .references import D, bodies_of_subtree, grounded, place
 
-OF_HOLDING = (SensorKind.FORCE, SensorKind.TORQUE)
+OF_FORCES = (SensorKind.FORCE, SensorKind.TORQUE)
 GONE = "sensors of what is gone"
 ACROSS_LOOPS = "sensors of forces on bodies that loops or tendons hold"
 IN_A_MIRROR = "sensors that are no image of themselves in the mirror"
@@ -54,21 +54,21 @@ def without_sensors_across_loops(d: D) -> D:
 
     The forces of loops and tendons are not measured.
     """
-    held = [s for s in d.sensors if s.kind in OF_HOLDING]
+    of_forces = [s for s in d.sensors if s.kind in OF_FORCES]
     strings = [t for t in d.tendons if t.path]
-    if not held or not (d.loops or strings):
+    if not of_forces or not (d.loops or strings):
         return d
     on_ground = grounded(d)
     frames = {f.name: f.body for f in reversed(on_ground.frames)}
     ends = [(place(d, x.predecessor, x.name).body, place(d, x.successor, x.name).body) for x in on_ground.loops]
     ends += [pair for t in strings for pair in pairwise([*bodies_of(t)])]
     crossed = set()
-    for s in held:
+    for s in of_forces:
         body = frames.get(str(s.on.name)) if s.on else None
-        inside = carried(on_ground, body) if body is not None else set()
+        inside = bodies_of_subtree(on_ground, body) if body is not None else set()
         if body is not None and any((a in inside) != (b in inside) for a, b in ends):
             crossed.add(s.name)
-    return _only(d, lambda s: s.kind not in OF_HOLDING or s.name not in crossed, ACROSS_LOOPS)
+    return _only(d, lambda s: s.kind not in OF_FORCES or s.name not in crossed, ACROSS_LOOPS)
 
 
 def with_images_of_sensors(d: D, axis: str) -> D:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from ...names import hint, listed
+from ...names import listed, suggestion
 from ..types import WORLD, Contents, Frame, Joint, JointType, Loop, ModelError, Pose
 from .acting import moved_drive, moved_tendon
 
@@ -58,7 +58,7 @@ def named_frames(d: Contents) -> Iterator[Frame]:
 
 
 def places(d: Contents) -> dict[str, Place]:
-    """Return, by name, the places that may carry something: bodies, frames, and fixed joints.
+    """Return, by name, the places to which something may be attached: bodies, frames, and fixed joints.
 
     A fixed joint stands for the frame of its child. A name that several places have belongs to the first in this order.
     """
@@ -113,7 +113,7 @@ def unknown(d: Contents, name: object, kind: str, known: Iterable[str], where: s
     """Return the error for an unknown name, with the known names."""
     there = list(known)
     return ModelError(
-        f"{d.source}: {where}: there is no {kind} {name!r}{hint(name, there)}; there are {listed(there) or 'none'}"
+        f"{d.source}: {where}: there is no {kind} {name!r}{suggestion(name, there)}; there are {listed(there) or 'none'}"
     )
 
 
@@ -147,15 +147,15 @@ def supports(d: Contents) -> dict[str | None, tuple[Joint, ...]]:
     return paths
 
 
-def carried(d: Contents, body: str) -> set[str]:
-    """Return the body and all bodies that it carries."""
+def bodies_of_subtree(d: Contents, body: str) -> set[str]:
+    """Return the body and its descendants."""
     return {name for name, path in supports(d).items() if name and (name == body or any(j.parent == body for j in path))}
 
 
-def links_carried(d: Contents, link: str | None) -> list[str]:
-    """Return the names of a link and of all links that it carries, in the file's order; of all links for the ground.
+def links_of_subtree(d: Contents, link: str | None) -> list[str]:
+    """Return the names of a link and its descendants, in the file's order; of all links for the ground.
 
-    Unlike `carried`, it takes descriptions that are not `grounded`.
+    Unlike `bodies_of_subtree`, it takes descriptions that are not `grounded`.
     """
     links = [b.name for b in d.bodies]
     if link not in links:

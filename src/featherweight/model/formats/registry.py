@@ -45,7 +45,7 @@ class Format(NamedTuple):
 
 FORMATS = [
     Format("URDF", (".urdf",), ".urdf.reader", "read_urdf", options=("mimic",), root="robot"),
-    Format("MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf", options=("mimic", "equalities"), root="mujoco"),
+    Format("MJCF", (".xml", ".mjcf"), ".mjcf.read.reader", "read_mjcf", options=("mimic", "equalities"), root="mujoco"),
     Format("SDF", (".sdf", ".world"), ".sdf.reader", "read_sdf", options=("mimic",), root="sdf"),
     Format("USD", (".usd", ".usda", ".usdc", ".usdz"), ".usd.reader", "read_usd", options=("mimic",)),
 ]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...spatial import Mat3, Vec3, exp_so3
 from ...spatial.elementary import cos, norm, sin
 from ...spatial.rotation_vector import rotation_vector
-from ..checks import excess_moments
+from ..inertia_checks import excess_moments
 from ..types import LARGEST, SMALLEST_MASS, Body, Inertia, Matrix, ModelError, Pose, Vector, matmul, transpose
 from .unsupported import tolerate
 

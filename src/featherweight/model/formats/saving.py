@@ -17,8 +17,8 @@ Writer = Callable[[Contents, str | os.PathLike[str]], None]
 
 WRITERS = {
     ".urdf": (".urdf.writer", "write_urdf"),
-    ".xml": (".mjcf.writer", "write_mjcf"),
-    ".mjcf": (".mjcf.writer", "write_mjcf"),
+    ".xml": (".mjcf.write.writer", "write_mjcf"),
+    ".mjcf": (".mjcf.write.writer", "write_mjcf"),
     ".srdf": (".srdf", "write_srdf"),
 }
 """The module of the writer, relative to this package, and its function, by suffix."""

@@ -41,10 +41,10 @@ def with_srdf(description: Description, given: RobotInput) -> Description:
     configurations = tuple(_configurations(robot, description, source, unused))
     disabled = tuple(_disabled(robot, {b.name for b in description.bodies}, source, unused))
     unused["SRDF elements"] = Counter(element.tag for element in robot if element.tag not in USED)
-    listed = ((kind, ", ".join(f"{name} ({n})" for name, n in names.items())) for kind, names in unused.items() if names)
+    entries = ((kind, ", ".join(f"{name} ({n})" for name, n in names.items())) for kind, names in unused.items() if names)
     return replace(
         description,
-        unused=(*description.unused, *listed),
+        unused=(*description.unused, *entries),
         configurations=(*description.configurations, *configurations),
         disabled_collisions=tuple(dict.fromkeys((*description.disabled_collisions, *disabled))),
     )

@@ -94,5 +94,5 @@ def excuse(error: ModelError, taken: str) -> None:
             raise error
         finally:
             del error  # otherwise its traceback would refer to this frame, and keep the file's stage in memory
-    told, _, remedy = str(error).split(": ", 1)[-1].rpartition("; ")
-    notes.odd.append(f"{told or remedy}, {taken}")
+    problem, _, remedy = str(error).split(": ", 1)[-1].rpartition("; ")
+    notes.odd.append(f"{problem or remedy}, {taken}")

@@ -91,15 +91,15 @@ def _parsed_with_mistakes(
     source: str, content: str | bytes, lines: dict[Element, int] | None, error: Exception
 ) -> Element | None:
     """Return the root element of XML with mistakes that other parsers accept; None if there are further ones."""
-    parse, told = _parsed, dict[str, str]()
+    parse, mistakes = _parsed, dict[str, str]()
     for _ in range(MISTAKES):
         code = errors.XML_ERROR_UNKNOWN_ENCODING if isinstance(error, LookupError) else codes.get(getattr(error, "code", 0))
         if code == errors.XML_ERROR_UNBOUND_PREFIX:
             parse = _parsed_without_namespaces
-            told[f"a prefix is not declared (xmlns; {error})"] = "taken as a part of the names"
+            mistakes[f"a prefix is not declared (xmlns; {error})"] = "taken as a part of the names"
         elif mended := _mended(content, code, error):
             content, mistake, taken = mended
-            told[mistake] = taken
+            mistakes[mistake] = taken
         else:
             return None
         try:
@@ -109,7 +109,7 @@ def _parsed_with_mistakes(
         except (ParseError, ExpatError, EntitiesForbidden) as further:
             error = further
             continue
-        for mistake, taken in told.items():
+        for mistake, taken in mistakes.items():
             tolerate(source, f"not an XML file, or cut short: {mistake}", "repair it or export it again", taken)
         return root
     return None
@@ -332,3 +332,15 @@ class Names:
             name = f"{wish}_{number}"
         self._taken.add(name)
         return name
+
+
+# --- writing
+
+
+def written(*numbers: float) -> str:
+    """Return the shortest texts that read as these numbers; LARGEST for infinity, which readers treat as no limit."""
+    return " ".join(_short(math.copysign(LARGEST, x) if math.isinf(x) else x) for x in numbers)
+
+
+def _short(x: float) -> str:
+    return repr(float(x)).removesuffix(".0")

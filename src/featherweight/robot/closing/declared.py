@@ -12,9 +12,8 @@ from ...engine.dual_numbers import jacobian, second_derivative
 from ...engine.graph import Graph
 from ...engine.tape import record
 from ...model.description import Description
-from ...model.loop_alignments import ALIGNMENTS, FACING
 from ...model.model import Model, MovingJoint, Placed
-from ...model.types import WORLD, Closure, Coupling, Loop, ModelError, Pose
+from ...model.types import ALIGNMENTS, FACING, WORLD, Closure, Coupling, Loop, ModelError, Pose
 
 
 class Declared:

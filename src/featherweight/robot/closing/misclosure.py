@@ -26,10 +26,9 @@ from ...algorithms.mechanisms.cluster_tree import Attached, Closing, Cluster, Cl
 from ...array_types import Array
 from ...model import configuration
 from ...model.configuration import Coordinates
-from ...model.loop_alignments import ALIGNMENTS
 from ...model.model import MovingJoint
 from ...model.tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
-from ...model.types import LoopType
+from ...model.types import ALIGNMENTS, LoopType
 from ...spatial import quaternion_at, sincos
 from ...spatial.lie import angle_over_sine, quaternion_of_matrix
 from ...spatial.ordered import lengths, product, times, total

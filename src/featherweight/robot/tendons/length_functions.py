@@ -6,7 +6,7 @@ import numpy as np
 
 from ...array_types import Array, Matrix, Tensor, Tensor4
 from ...engine.loops.kernels import CompiledKernel
-from ...model.model import HeldLoop
+from ...model.model import CompliantLoop
 from ..frame_functions import frame_classical_acceleration, frame_jacobian, frame_placement
 from ..system import System, rows_of
 from .lengths import Lengths, write_lengths
@@ -35,7 +35,7 @@ class LengthFunctions:
         frames = body_frames(table.bodies)
         self.placements = frame_placement(robot, frames) if frames else None
         self.jacobians = frame_jacobian(robot, frames) if frames else None
-        drifts = frames and any(isinstance(x.by, HeldLoop) for x in table.held)
+        drifts = frames and any(isinstance(x.by, CompliantLoop) for x in table.held)
         self.biases = frame_classical_acceleration(robot, frames) if drifts else None
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...array_types import Array
-from ...model.model import HeldLengths, HeldLoop, MovingJoint
+from ...model.model import CompliantLengths, CompliantLoop, MovingJoint
 from ...model.types import (
     AnyFrame,
     Axes,
@@ -50,13 +50,13 @@ NO_FRAME = np.zeros(30)
 class HeldRow(NamedTuple):
     """A row of a compliant equality: component 0 to 2 of a displacement, 3 to 5 of a rotation."""
 
-    by: HeldLoop | Coupling | HeldLengths
+    by: CompliantLoop | Coupling | CompliantLengths
     component: int = 0
     rows: tuple[int, ...] = ()  # rows of the lengths that it couples
 
     @property
     def name(self) -> str:
-        return self.by.loop.name if isinstance(self.by, HeldLoop) else self.by.name
+        return self.by.loop.name if isinstance(self.by, CompliantLoop) else self.by.name
 
 
 class LengthTable(NamedTuple):
@@ -129,22 +129,22 @@ def length_table(
         parts.append(_Part(next(extra), True, force=force, turn=0 if force.rod is None else CRANK - WRENCH))
     held: list[HeldRow] = []
     ties: list[list[tuple[int, int]]] = []
-    for x in robot.model.held_lengths:
+    for x in robot.model.compliant_lengths:
         ties.append([])
         for side in filter(None, (x.tie.first, x.tie.second)):
             terms = [(int(at[first[name]]), first[name], (c,)) for name, c in side]
             ties[-1].append((robot.nq + len(parts), row := next(extra)))
             parts.append(_Part(row, True, 0.0, terms))
-    for loop in robot.model.held_loops:
+    for loop in robot.model.compliant_loops:
         for k, part in enumerate(_ends(loop)):
             parts.append(part._replace(row=next(extra)))
             held.append(HeldRow(loop, k))
-    for c in robot.model.held_couplings:
+    for c in robot.model.compliant_couplings:
         terms = [(int(at[first[c.joint]]), first[c.joint], (1.0,))]
         terms += [(int(at[first[name]]), first[name], tuple(-x for x in powers)) for name, powers in c.terms]
         parts.append(_Part(next(extra), True, -c.offset, terms))
         held.append(HeldRow(c))
-    for x, sides_at in zip(robot.model.held_lengths, ties, strict=True):
+    for x, sides_at in zip(robot.model.compliant_lengths, ties, strict=True):
         offset, *powers = _around(x.tie)
         terms = [(sides_at[0][0], sides_at[0][1], (1.0,)), *((a, r, tuple(powers)) for a, r in sides_at[1:])]
         parts.append(_Part(next(extra), True, offset, terms))
@@ -167,7 +167,7 @@ def _around(tie: LengthTie) -> list[float]:
     return total
 
 
-def _ends(held: HeldLoop) -> list[_Part]:
+def _ends(held: CompliantLoop) -> list[_Part]:
     """Return the displacement of one end of a loop from the other in the world's axes, and the rotation of a weld."""
     loop = held.loop
     ends = (

@@ -13,7 +13,7 @@ import pytest
 import trimesh
 
 import featherweight as fw
-from featherweight.model.formats.mjcf.documents import Documents
+from featherweight.model.formats.mjcf.read.documents import Documents
 from featherweight.model.formats.registry import load_description
 from featherweight.model.formats.robot_source import open_source
 from featherweight.model.types import ModelError

@@ -59,7 +59,7 @@ ODD = {
             inside=THIRD + BODY.format("d", ""),
         ),
         1,
-        "joints 'c' and 'a' follow each other at one point only, 'c' is held at 0.6",
+        "joints 'c' and 'a' follow each other at one point only, 'c' is fixed at 0.6",
     ),
     "a weld of bodies in one piece": (
         two(rest='<equality><weld body1="c"/></equality>', inside='<body name="c"><geom size="1"/></body>'),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.model.formats.mjcf.orientations import make_orientations_plain
+from featherweight.model.formats.mjcf.read.orientations import make_orientations_plain
 
 ARM = """<mujoco><compiler angle="{unit}" eulerseq="{order}"/>
   <default><default class="turned"><geom euler="0 0 {right}"/></default></default>

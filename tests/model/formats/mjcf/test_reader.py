@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from featherweight.model.description import Description
-from featherweight.model.formats.mjcf.reader import _check_finite
+from featherweight.model.formats.mjcf.read.reader import _check_finite
 from featherweight.model.formats.registry import load_description
 from featherweight.model.types import WORLD, Joint, JointType, ModelError, Pose
 from featherweight.robot.not_simulated import CHANGING_MOTION
@@ -281,7 +281,7 @@ def test_everything_without_use_is_listed(tmp_path: Path) -> None:
         "inactive equality constraints": "1",
         "actuators": "1 on ball joint beside others",
         "lights": "1",
-        "mocap bodies, held fixed": "1",
+        "mocap bodies, taken as fixed": "1",
         "mocap poses of keyframes": "1",
         "custom fields": "1",
     }

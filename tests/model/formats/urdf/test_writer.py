@@ -32,7 +32,7 @@ from featherweight import (
     robots,
 )
 from featherweight.model.formats.registry import load_description
-from featherweight.model.formats.urdf.notation import roll_pitch_yaw
+from featherweight.model.formats.urdf.elements import roll_pitch_yaw
 from featherweight.model.generators import chain, from_parents
 from featherweight.model.types import as_matrix
 from oracles import robots as examples

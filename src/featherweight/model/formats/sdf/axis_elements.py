@@ -29,7 +29,7 @@ class JointAxis(NamedTuple):
     mimic: Element | None
 
     @property
-    def held_at(self) -> float | None:
+    def fixed_at(self) -> float | None:
         """The coordinate at which equal limits hold the joint, as in Gazebo; None for an axis along which it moves."""
         lower, upper = self.numbers.get("lower", -math.inf), self.numbers.get("upper", math.inf)
         return lower if lower == upper else None

@@ -80,7 +80,7 @@ class Mechanism:
         self.lost: list[str] = []  # joints whose limits or forces are ignored
         self.independent: list[str] = []  # joints made independent
         self.ranged: list[str] = []  # joints with limits that are ignored
-        self.held: list[str] = []  # joints that their limits hold
+        self.fixed_by_limits: list[str] = []
         self._equations: dict[str, Equation] = {}
         self._gears: list[Equation] = []
         self._inward: dict[str, Joint] = {}  # joints that carry links and virtual bodies
@@ -183,9 +183,9 @@ class Mechanism:
                 self.virtual.append(Body(child))
             anchor = Pose().p if kind is JointType.PRISMATIC else self._at(e).p
             joint = Joint(name, kind, parent, child, placement, axis.direction, anchor, **axis.numbers)
-            if axis.held_at is not None and e.kind != "screw" and axis.mimic is None:
-                self.held.append(name)
-                joint = Joint(name, JointType.FIXED, parent, child, placement @ joint_motion(joint, (axis.held_at,)))
+            if axis.fixed_at is not None and e.kind != "screw" and axis.mimic is None:
+                self.fixed_by_limits.append(name)
+                joint = Joint(name, JointType.FIXED, parent, child, placement @ joint_motion(joint, (axis.fixed_at,)))
             self._append(joint)
             parent, placement = child, Pose()
 
@@ -223,10 +223,10 @@ class Mechanism:
             turns = loop_turns(first, second, part.where)
         there = self.frames.pose(e.child, e.parent, part.where)
         ends, kind = (there @ Pose(turns[0], at.p), Pose(turns[1], at.p)), LOOP_TYPES[e.kind]
-        if len(axes) == 1 and axes[0].held_at is not None:
-            self.held.append(part.name)
+        if len(axes) == 1 and axes[0].fixed_at is not None:
+            self.fixed_by_limits.append(part.name)
             free = Joint(part.name, WITH_ONE_AXIS[e.kind], None, e.child)
-            ends, kind = (ends[0] @ joint_motion(free, (axes[0].held_at,)), ends[1]), LoopType.WELD
+            ends, kind = (ends[0] @ joint_motion(free, (axes[0].fixed_at,)), ends[1]), LoopType.WELD
         elif any(map(says_more, axes)):
             self.lost.append(part.name)
         self.loops.append(Loop(part.name, kind, e.parent or None, e.child, *ends))

@@ -186,7 +186,7 @@ def _unused(models: Models, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
     kinds = (
         ("limits and forces of joints that close loops, gear others or have no axis", ", ".join(dict.fromkeys(mechanism.lost))),
         ("position limits of joints without limits", ", ".join(mechanism.ranged)),
-        ("joints that their limits hold, taken as fixed", ", ".join(mechanism.held)),
+        ("joints that their limits hold, taken as fixed", ", ".join(mechanism.fixed_by_limits)),
         ("joints of static models", ", ".join(mechanism.on_static)),
         ("couplings", f"mimic of {', '.join(mechanism.independent)}, taken as independent" if mechanism.independent else ""),
         ("textures", f"{textures}" if textures else ""),

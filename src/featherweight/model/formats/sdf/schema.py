@@ -92,10 +92,10 @@ def unused_elements(roots: Iterable[Element]) -> Iterator[tuple[str, str]]:
     found = [pair for root in roots for pair in _unknown(root, SDF)]
     kinds = Counter(COUNTED[tag] for _, tag in found if tag in COUNTED)
     yield from ((kind, f"{number}") for kind, number in kinds.items())
-    if listed := counted(f"{parent}/{tag}" for parent, tag in found if tag not in COUNTED):
-        yield "elements that are not used", listed
-    if listed := counted(name for root in roots for name in unknown_attributes(root, SDF)):
-        yield "attributes that are not used", listed
+    if counts := counted(f"{parent}/{tag}" for parent, tag in found if tag not in COUNTED):
+        yield "elements that are not used", counts
+    if counts := counted(name for root in roots for name in unknown_attributes(root, SDF)):
+        yield "attributes that are not used", counts
 
 
 def _unknown(element: Element, known: Known) -> Iterator[tuple[str, str]]:

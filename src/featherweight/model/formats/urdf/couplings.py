@@ -143,7 +143,7 @@ def _refuse_mixture(where: str, what: str, kind: str, remedy: str) -> None:
     raise ModelError(f"{where}: {what} means nothing to {kind}; remove it, or {remedy}")
 
 
-def held_followers(robot: Element, joints: Iterable[Joint], source: str) -> tuple[Joint, ...]:
+def fix_still_followers(robot: Element, joints: Iterable[Joint], source: str) -> tuple[Joint, ...]:
     """Return the joints, with those fixed whose leader is fixed or has no influence on them: they stay at their offset."""
     by_name = {joint.name: joint for joint in joints}
     for name, element in named(robot, "joint", source).items():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, SubElement
 
-from ...types import ModelError, Pose, Vector
+from ....spatial.elementary import atan2, cos, sin
+from ...types import Matrix, ModelError, Pose, Vector, matmul
 from ..robot_numbers import rotation_by_angles, rotation_by_quaternion, unit_axis
 from ..robot_source import RobotSource
 from ..unsupported import excuse, tolerate
-from ..xml import drop_default_namespace, only, parse_numbers, read_vector
+from ..xml import drop_default_namespace, only, parse_numbers, read_vector, written
 
 
 def robot_element(source: RobotSource) -> Element:
@@ -40,6 +41,21 @@ def read_origin(element: Element, where: str) -> Pose:
     except ModelError as error:
         excuse(error, "without a rotation")
         return Pose(p=xyz)
+
+
+def write_origin(element: Element, pose: Pose) -> None:
+    """Write an <origin>, unless it is the identity."""
+    rpy = roll_pitch_yaw(pose.R)
+    if any(pose.p) or any(rpy):
+        SubElement(element, "origin", xyz=written(*pose.p), rpy=written(*rpy))
+
+
+def roll_pitch_yaw(R: Matrix) -> Vector:
+    """Return angles with R = Rz(yaw) Ry(pitch) Rx(roll), accurate even where yaw and roll turn about the same axis."""
+    yaw = atan2(R[1][0], R[0][0])
+    c, s = cos(yaw), sin(yaw)
+    rest = matmul(((c, s, 0.0), (-s, c, 0.0), (0.0, 0.0, 1.0)), R)
+    return (atan2(-rest[1][2], rest[1][1]), atan2(-rest[2][0], rest[0][0]), yaw)
 
 
 def read_axis(joint: Element, where: str, tag: str = "axis") -> Vector:

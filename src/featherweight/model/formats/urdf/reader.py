@@ -19,7 +19,7 @@ from ..robot_numbers import ZeroVectorError, inertia_at, ordered_limits, unused_
 from ..robot_source import RobotSource
 from ..unsupported import FOLLOW, INDEPENDENT, REFUSE, excuse, nonnegative, tolerate, unused_integrator
 from ..xml import Names, attribute, counted, named, only, read_limit, read_scalar, read_tuple, required, shortened
-from .couplings import held_followers
+from .couplings import fix_still_followers
 from .elements import read_axis, read_origin, robot_element
 from .loop_elements import read_constraints
 from .schema import unknown_attributes, unknown_elements
@@ -101,7 +101,7 @@ def _read(file: RobotSource, robot: Element, mimic: str) -> Description:
     for element in [e for e in robot.findall("joint") if e.get("name") not in {joint.name for joint in joints}]:
         robot.remove(element)
     if mimic == FOLLOW:
-        joints = held_followers(robot, joints, source)
+        joints = fix_still_followers(robot, joints, source)
     closing = read_constraints(robot, joints, source, mimic == FOLLOW)
     shapes = read_shapes(robot, links, file)
     simulation = only(robot, "simulation", source)

@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from ....names import listed
 from ...contact_rules import DEFAULT_SOFTNESS, NeighbourRule
 from ...editing.notes import warn
-from ...types import Actuator, Body, Contents, Coupling, Inertia, Joint, JointType, Loop, LoopType, ModelError
+from ...types import (
+    Actuator,
+    Body,
+    Color,
+    Contents,
+    Coupling,
+    Inertia,
+    Joint,
+    JointType,
+    Loop,
+    LoopType,
+    ModelError,
+    Shape,
+    ShapeType,
+)
+from ..xml import written
 from .as_links import as_links
-from .notation import write_origin, written
-from .shape_elements import unsayable, write_shape
+from .elements import write_origin
 
 WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
 WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
+KEYS = {ShapeType.SPHERE: ("radius",), ShapeType.CYLINDER: ("radius", "length"), ShapeType.CAPSULE: ("radius", "length")}
+WITHOUT_ELEMENT = (ShapeType.ELLIPSOID, ShapeType.PLANE, ShapeType.HEIGHTFIELD)
 GRAVITY = Contents("", "", (), ()).gravity
 
 
@@ -52,14 +68,14 @@ def _lost(d: Contents) -> Iterator[str]:
         pairs = [" and ".join(pair.shapes) for pair in d.contact_pairs]
         yield f"which neighbours touch{f', and the contact pairs {listed(pairs)}' if pairs else ''}"
     touching = [s.softness for s in d.shapes if s.collision]
-    held = [x for j in d.joints for x in (j.limit_softness, j.dry_friction_softness)]
-    held += [loop.softness for loop in d.loops] + [c.softness for c in d.couplings]
-    if any(x != DEFAULT_SOFTNESS for x in (*touching, *held)):
+    softness = [x for j in d.joints for x in (j.limit_softness, j.dry_friction_softness)]
+    softness += [loop.softness for loop in d.loops] + [c.softness for c in d.couplings]
+    if any(x != DEFAULT_SOFTNESS for x in (*touching, *softness)):
         yield "softness of contacts, limits, dry friction, loops and couplings"
     if sticky := [s.name for s in d.shapes if s.collision and (s.adhesion or any(s.surface_velocity))]:
         yield f"adhesion and velocities of the surfaces of the shapes {listed(sticky)}"
-    if bent := [j.name for j in d.joints if any(j.stiffness_poly) or any(j.damping_poly)]:
-        yield f"springs and dampers that are not linear, of the joints {listed(bent)}: save it as .xml"
+    if nonlinear := [j.name for j in d.joints if j.is_nonlinear]:
+        yield f"springs and dampers that are not linear, of the joints {listed(nonlinear)}: save it as .xml"
     if posed := [j.name for j in d.joints if j.rest_pose]:
         yield f"the poses at which springs of the floating joints {listed(posed)} are at rest: save it as .xml"
     if limited := [j.name for j in d.joints if j.type is JointType.SPHERICAL and j.upper < math.inf]:
@@ -78,7 +94,7 @@ def _lost(d: Contents) -> Iterator[str]:
         yield f"the fluid that it moves in ({d.fluid.density:g} kg/m³, {d.fluid.viscosity:g} Pa s)"
     if d.sensors:
         yield f"sensors {listed([s.name for s in d.sensors])}"
-    for kind, names in unsayable(d.shapes).items():
+    for kind, names in _lost_shapes(d.shapes).items():
         yield f"{kind} {listed(names)}"
 
 
@@ -93,7 +109,7 @@ def robot_element_of(d: Contents, folder: Path) -> Element:
     robot = Element("robot", name=d.name)
     shapes: dict[str | None, list[Element]] = {}
     for shape in d.shapes:
-        shapes.setdefault(shape.body, []).extend(write_shape(shape, folder))
+        shapes.setdefault(shape.body, []).extend(_shapes_of(shape, folder))
     for body in d.bodies:
         link = _link(robot, body)
         link.extend(shapes.get(body.name, ()))
@@ -156,6 +172,65 @@ def _joint(robot: Element, j: Joint) -> Element:
     if any(dynamics.values()):
         SubElement(element, "dynamics", {key: written(x) for key, x in dynamics.items() if x or key in ("damping", "friction")})
     return element
+
+
+# --- shapes
+
+
+def _shapes_of(shape: Shape, folder: Path) -> Iterator[Element]:
+    """Write a <visual>, a <collision>, or both; nothing for a shape that URDF cannot express."""
+    if _has_element(shape):
+        roles = (("visual", shape.visual), ("collision", shape.collision))
+        yield from (_shape(role, shape, folder) for role, there in roles if there)
+
+
+def _has_element(shape: Shape) -> bool:
+    return shape.type not in WITHOUT_ELEMENT and (shape.type is not ShapeType.MESH or shape.path is not None)
+
+
+def _shape(role: str, shape: Shape, folder: Path) -> Element:
+    element = Element(role, name=shape.name)
+    write_origin(element, shape.placement)
+    geometry = SubElement(element, "geometry")
+    if shape.type is ShapeType.MESH:
+        SubElement(geometry, "mesh", filename=_filename(str(shape.path), folder), scale=written(*shape.size))
+    elif shape.type is ShapeType.BOX:
+        SubElement(geometry, "box", size=written(*shape.size))
+    else:
+        numbers = zip(KEYS[shape.type], shape.size, strict=True)
+        SubElement(geometry, str(shape.type), {key: written(x) for key, x in numbers})
+    if shape.color is not None:
+        _paint(element, shape.color)
+    return element
+
+
+def _filename(path: str, folder: Path) -> str:
+    """Return the path relative to the folder if the file is below it, otherwise the path as it is."""
+    if os.path.isabs(path):
+        relative = os.path.relpath(path, os.path.abspath(folder))
+        return path if relative.startswith(os.pardir) else relative
+    return path
+
+
+def _paint(element: Element, color: Color) -> None:
+    """Write the colour; materials with the same name are the same, so the name contains the colour."""
+    rgba = written(*color)
+    SubElement(SubElement(element, "material", name=f"rgba {rgba}"), "color", rgba=rgba)
+
+
+def _lost_shapes(shapes: Iterable[Shape]) -> dict[str, list[str]]:
+    """Return names of shapes with properties that URDF cannot express, by property."""
+    lost: dict[str, list[str]] = {}
+    for s in shapes:
+        if s.type is ShapeType.MESH and s.path is None:
+            lost.setdefault("meshes without a file", []).append(s.name)
+        elif s.type in WITHOUT_ELEMENT:
+            lost.setdefault(f"{s.type}s", []).append(s.name)
+        elif not s.visual and not s.collision:
+            lost.setdefault("shapes that neither show nor touch", []).append(s.name)
+        elif s.friction is not None:
+            lost.setdefault("friction of the shapes", []).append(s.name)
+    return lost
 
 
 # --- loops and couplings

@@ -130,8 +130,8 @@ class UsdMechanism:
         """Return the edges of the tree, and those that close loops."""
         kinematic = [p for p in self.stage.bodies if self.stage.value(p, "physics:kinematicEnabled", False)]
         self.stage.note_prims("kinematic bodies, which stay where they are", kinematic)
-        self.held = [self.stage.names[path_of(p)] for p in kinematic]
-        self.tree = dict.fromkeys(self.held, None)
+        self.kinematic = [self.stage.names[path_of(p)] for p in kinematic]
+        self.tree = dict.fromkeys(self.kinematic, None)
         closing = []
         for edge in sorted(edges, key=lambda e: (e[0].excluded, None not in e[0].ends)):
             a, b = map(self.root, edge[0].ends)
@@ -139,7 +139,7 @@ class UsdMechanism:
                 closing.append(edge)
             else:
                 self.tree |= {b: a} if b is not None else {a: b}
-        still = {None, *self.held}
+        still = {None, *self.kinematic}
         loops = [edge for edge in closing if not still.issuperset(edge[0].ends)]
         closed = {*map(id, closing)}
         return [edge for edge in edges if id(edge) not in closed], loops
@@ -155,7 +155,7 @@ class UsdMechanism:
         for edge in edges:
             for end in edge[0].ends:
                 around.setdefault(end, []).append(edge)
-        for name in self.held:
+        for name in self.kinematic:
             joint = Joint(self._names.new(f"{name}_fixed"), JointType.FIXED, None, name, self._poses[name])
             self._append(joint)
             self._follow(name, around)
