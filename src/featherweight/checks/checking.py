@@ -76,7 +76,8 @@ def _checking(function: Any, cls: type | None) -> Any:
         given: Any = args
         if named or len(args) > unchecked:
             by_place, by_name = _parameters(key)
-            for x, (place, name, fits, default, kind) in zip(args, by_place):  # noqa: B905  # may differ in length; strict is slow
+            several = args if len(args) > unchecked else ()
+            for x, (place, name, fits, default, kind) in zip(several, by_place):  # noqa: B905  # may differ; strict is slow
                 if kind is not None and type(x) not in fits and x is not default:
                     try:
                         y = kind.convert(x)

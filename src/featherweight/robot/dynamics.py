@@ -91,15 +91,18 @@ def inverse_mass_matrix(robot: System) -> CompiledFunction:
 
 
 def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-    """Return M(q)⁻¹ B for matrices B (..., nv, m), in Θ(nv m) (Drumwright 2012, algorithm 1).
+    """Return M(q)⁻¹ B for matrices B (..., nv, m).
 
-    Each m compiles a function. Raises ValueError for a wrong shape.
+    Up to nv - 1 columns take Θ(nv m) (Drumwright 2012, algorithm 1), and each m compiles a function. For more columns, the
+    inverse and a matrix product take less time. Raises ValueError for a wrong shape.
     """
     if type(B) is not np.ndarray or B.dtype.kind != "f":
         B = np.asarray(argument("solve_mass_matrix: B", B, ARRAY))
     if B.ndim < 2 or B.shape[-2] != robot.nv:
         raise ValueError(f"solve_mass_matrix: B must have shape (..., {robot.nv}, m); got {B.shape}")
     m = B.shape[-1]
+    if m >= robot.nv:
+        return inverse_mass_matrix(robot)(q) @ B
 
     def make() -> CompiledFunction:
         inputs, output = (Q, Input("B", (robot.nv, m))), Output("result", (robot.nv, m))
