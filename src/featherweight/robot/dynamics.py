@@ -13,6 +13,7 @@ from ..array_types import Array
 from ..checks import ARRAY, argument
 from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import Input, Output
+from ..names import knows_keywords
 from .arguments import TAU, A, Q, V
 from .compiled_member import compiled
 from .factorization import Factorization, Pattern, packed_size, pattern_of
@@ -90,6 +91,7 @@ def inverse_mass_matrix(robot: System) -> CompiledFunction:
     return cheapest({"global": whole, **ways})
 
 
+@knows_keywords
 def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Array:
     """Return M(q)⁻¹ B for matrices B (..., nv, m).
 
@@ -115,6 +117,7 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
     return robot._kept(("solve_mass_matrix", m), make)(q, B)
 
 
+@knows_keywords
 def factorize(robot: System, q: npt.ArrayLike) -> Factorization:
     """Return the sparse factors M(q) = Lᵀ D L (Featherstone 2005) as an object with L, D, solve, logdet and products.
 

@@ -16,7 +16,7 @@ from ..model.inertial_parameters import NAMES, inertial_parameters
 from ..model.model import Model, ModelFrame, ModelSensor, MovingBody, MovingJoint
 from ..model.servos import Range
 from ..model.types import Actuator, Camera, Coupling, JointType, Shape, Tendon, controls_of
-from ..names import Named, NamedValues, SuggestsNames, UnknownNameError, choose_from, listed
+from ..names import Named, NamedValues, SuggestsNames, UnknownNameError, choose_from, knows_keywords, listed
 from ..summaries import Several, described
 from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 
@@ -195,6 +195,7 @@ class ModelView(SuggestsNames):
         names = tuple(j.name for j in self.model.joints if j.v_slice.start in held)
         return {**left_out, LIMITS_WITHOUT_ROOM: names} if names else left_out
 
+    @knows_keywords
     def report(self) -> dict[str, str]:
         """Return the contents of the file that the library does not use, and the limits that simulations ignore, by kind."""
         unused = {**dict(self.model.unused), **{kind: listed(names) for kind, names in self.left_out_at_joints.items()}}

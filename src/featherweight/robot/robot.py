@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
 FOR_OTHER_PACKAGES = {
     *("bind", "configuration_result", "followers", "input", "irregular", "labels", "placements", "proportions", "row_limits"),
-    *("require_dynamics", "require_masses_of", "row_maximum", "step_functions", "warn_where_irregular", "with_weights_of"),
+    *("loops_of", "opening", "require_dynamics", "require_masses_of", "require_whole_joints", "row_maximum", "step_functions"),
+    *("warn_where_irregular", "with_weights_of"),
 }
 LOST = 8  # digits that accelerations lose near singular configurations
 
@@ -115,6 +116,7 @@ class Robot(System):
 
     check = checked_states.check
 
+    @knows_keywords
     def require_regular(self, q: npt.ArrayLike) -> None:
         """Raise ValueError for configurations q (..., nq) where accelerations lose eight or more digits.
 
@@ -150,6 +152,9 @@ class Robot(System):
             f"near a singular configuration, where joint {joint!r} moves no mass if other joints move along; results there are "
             "inaccurate or invalid. Give the bodies without mass an inertia, or the joint an armature"
         )
+
+    def require_whole_joints(self) -> None:
+        """Raise NotImplementedError if loops determine a part of a joint's velocities: closing loops moves it."""
 
     def _loose(self, q: Array, least: float) -> Array:
         """Return the outermost velocity that moves at most this share of its inertia, at each of q (states, nq), or -1."""

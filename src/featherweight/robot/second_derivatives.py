@@ -14,6 +14,7 @@ from ..engine.derivative_program import JacobianProgram, PullbackProgram
 from ..engine.function import CompiledFunction
 from ..engine.program import ComposedProgram, Input, Output, Program
 from ..engine.result_class import result_class
+from ..names import knows_keywords
 from .compiled_member import compiled
 from .dynamics import forward_dynamics, inverse_dynamics
 from .dynamics_derivatives import BY, analytic, forward_dynamics_derivatives, inverse_dynamics_derivatives
@@ -45,6 +46,7 @@ def inverse_dynamics_second_derivatives(robot: System) -> CompiledFunction[Inver
     return _chosen(robot, name, JacobianProgram(first.program, "", ("q", "v")), pairs, doc)
 
 
+@knows_keywords
 def forward_dynamics_second_derivatives(
     robot: System, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike, *, threads: int | None = None
 ) -> ForwardDynamicsSecondDerivatives:

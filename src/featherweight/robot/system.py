@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..algorithms import integration
 from ..array_types import Array, Vector
-from ..checks import SeedOrNone, Size, check_labels, checked, real_array
+from ..checks import SeedOrNone, Size, check_labels, checked, real_array, shown
 from ..engine.function import CompiledFunction, require_execution
 from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
@@ -23,7 +23,7 @@ from ..model.placement import chained
 from ..model.topology import Topology
 from ..model.tree import Placements
 from ..model.types import START, WORLD, AnyFrame, Frame, Pose
-from ..names import UnknownNameError, choose_from, listed
+from ..names import UnknownNameError, choose_from, knows_keywords, listed
 from ..summaries import VisibleMessage
 from .arguments import Argument, Configuration, Velocity
 from .inertia_reading import reads_masses
@@ -238,7 +238,7 @@ class System(ModelView):
     def _require_own(self, function: CompiledFunction[Any]) -> None:
         """Raise ValueError for a function of another robot, and TypeError for an object that is not a function of a robot."""
         if not isinstance(function, CompiledFunction):
-            raise TypeError(f"{self.name}: expected a function of a robot, such as robot.mass_matrix; got {function!r}")
+            raise TypeError(f"{self.name}: expected a function of a robot, such as robot.mass_matrix; got {shown(function)}")
         kernels = function.program.kernels
         for system in (kernel.constants[0] for kernel in kernels if kernel.constants):
             if isinstance(system, type(self._system)) and system != self._system:
@@ -276,6 +276,7 @@ class System(ModelView):
         along = KernelProgram("configuration_velocity", kernel, (self._system,), inputs, (result,))
         return Output(name, (self.nq,), along=along)
 
+    @knows_keywords
     def frame(self, frame: AnyFrame) -> ModelFrame:
         """Return a named frame, or a `Frame` that you create, on the moving body that carries it.
 
@@ -305,7 +306,7 @@ class System(ModelView):
             pose = Pose.of(frame.placement, f"placement of frame {frame.name!r}")
             return ModelFrame(frame.name, link.body, chained(link.placement, pose)), Placed(at.row, chained(at.pose, pose))
         if not isinstance(frame, str):
-            raise TypeError(f"{self.name}: a frame is a name or a featherweight.Frame; got {frame!r}")
+            raise TypeError(f"{self.name}: a frame is a name or a featherweight.Frame; got {shown(frame)}")
         if frame not in named:
             raise UnknownNameError(f"{self.name} has no frame {choose_from(frame, self._frame_names)}")
         return named[frame]

@@ -13,6 +13,7 @@ from ..checks import ARRAY, argument, one_of, shown
 from ..engine.function import CompiledFunction
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output
 from ..model.types import FRAME, AnyFrame
+from ..names import knows_keywords
 from .frame_functions import frame_placement
 from .system import System
 
@@ -73,6 +74,7 @@ class Wrench:
         return f"<Wrench at {self.frame!r}: force {self.force}, moment {self.moment}, {self.axes} axes>"
 
 
+@knows_keywords
 def wrench(
     robot: System,
     frame: AnyFrame,

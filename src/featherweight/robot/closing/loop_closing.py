@@ -17,6 +17,7 @@ from ...engine.program import Output
 from ...model import configuration
 from ...model.configuration import Joints
 from ...model.editing.notes import warn_caller
+from ...names import UnknownNameError, choose_from
 from ..arguments import Q
 from ..closed_step_functions import ClosedStepFunctions
 from ..system import System
@@ -161,7 +162,7 @@ class LoopClosing:
 
     def _rows_of(self, name: str) -> range:
         if name not in self._loops.joints:
-            raise ValueError(f"{self.robot.name} has no joint {name!r}")
+            raise UnknownNameError(f"{self.robot.name} has no joint {choose_from(name, list(self._loops.joints))}")
         rows = self._loops.joints[name].v_slice
         return range(rows.start, rows.stop)
 

@@ -117,6 +117,7 @@ def collision_pairs(robot: System, pairs: NamedPairs = None) -> tuple[CollisionP
     )
 
 
+@knows_keywords
 def in_collision(robot: System, q: npt.ArrayLike, *, margin: float = 0.0, pairs: NamedPairs = None) -> Any:
     """Return whether any pair of shapes is within `margin` [m] at configurations q (..., nq): booleans (...).
 
