@@ -97,6 +97,9 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
 
     Up to nv - 1 columns take Θ(nv m) (Drumwright 2012, algorithm 1), and each m compiles a function. For more columns, the
     inverse and a matrix product take less time. Raises ValueError for a wrong shape.
+
+        J = robot.frame_jacobian("hand", q)
+        mobility = J @ robot.solve_mass_matrix(q, J.T)  # (6, 6)
     """
     if type(B) is not np.ndarray or B.dtype.kind != "f":
         B = np.asarray(argument("solve_mass_matrix: B", B, ARRAY))
@@ -182,5 +185,10 @@ def kinetic_energy(robot: System) -> CompiledFunction[Any]:
 
 @compiled
 def potential_energy(robot: System) -> CompiledFunction[Any]:
-    """The potential energy in gravity [J]; it is zero when the centre of mass is at the world's origin."""
+    """The potential energy in gravity [J]; it is zero when the centre of mass is at the world's origin.
+
+    For example:
+
+        robot.potential_energy(q)  # [J]; rows of configurations give an array
+    """
     return potential_energy.bind(robot, energy.potential_energy, (Q,), Output("energy", ()))

@@ -144,6 +144,8 @@ def frame_jacobian_rate(
 
     The arguments are those of `frame_jacobian`. J' v is `frame_bias_acceleration`. If the robot has loops, J' includes the
     rate of the dependent joints' velocities.
+
+        rate = robot.frame_jacobian_rate("hand", q, v) @ v  # as robot.frame_bias_acceleration("hand", q, v)
     """
     if q is None or isinstance(q, str):
         return _function(robot, "frame_jacobian_rate", frame, reference if q is None else q, relative_to if v is None else v)
@@ -223,6 +225,8 @@ def frame_acceleration(
     "local_world_aligned", it is the "local" acceleration in the world's axes; there, J a + J' v is
     `frame_classical_acceleration`, the acceleration of the frame's origin as a point. Gravity is not included: an
     accelerometer measures the classical acceleration minus gravity.
+
+        robot.frame_acceleration("hand", q, v, a, reference="local")  # J a + J' v
     """
     if q is None or isinstance(q, str):
         _require_no_acceleration("frame_acceleration", a)
@@ -268,6 +272,8 @@ def frame_classical_acceleration(
 
     The arguments are those of `frame_jacobian`. In the reference "local_world_aligned", the result is J a + J' v. In
     "world", it is the acceleration of the body's point at the world's origin.
+
+        measured = robot.frame_classical_acceleration("hand", q, v, a)[:3] - robot.gravity  # as an accelerometer
     """
     if q is None or isinstance(q, str):
         _require_no_acceleration("frame_classical_acceleration", a)
@@ -303,7 +309,13 @@ def frame_bias_acceleration(
     reference: str = ALIGNED,
     relative_to: AnyFrame | None = None,
 ) -> Any:
-    """Function of q, v: the velocity-product acceleration J' v (6), or (k, 6), for the Jacobian J of the same arguments."""
+    """Function of q, v: the velocity-product acceleration J' v (6), or (k, 6), for the Jacobian J of the same arguments.
+
+    For example:
+
+        bias = robot.frame_bias_acceleration("hand", q, v)
+        A = robot.frame_jacobian("hand", q) @ a + bias  # as robot.frame_classical_acceleration("hand", q, v, a)
+    """
     if q is None or isinstance(q, str):
         return _function(
             robot, "frame_bias_acceleration", frame, reference if q is None else q, relative_to if v is None else v
@@ -319,6 +331,8 @@ def joint_jacobian(robot: System) -> CompiledFunction:
     point at the world's origin. The "world" Jacobian of a body has the columns of the joints that carry the body, and
     zeros elsewhere. If the robot has loops, the joints are those of the spanning tree; `spanning_velocity` returns their
     velocities.
+
+        S = robot.joint_jacobian(q)  # (6, nv) without loops
     """
     output = Output("J", (6, len(robot.model.tree.parent)))
     return joint_jacobian.bind(robot, frames.joint_jacobian, (Q,), output)

@@ -118,7 +118,12 @@ class ModelView(SuggestsNames):
 
     @checked
     def joint(self, name: str) -> MovingJoint:
-        """Return the moving joint of this name. Raises ValueError for an unknown name."""
+        """Return the moving joint of this name. Raises ValueError for an unknown name.
+
+        For example:
+
+            robot.joint("elbow").v_slice  # the place of its velocity in v
+        """
         found: MovingJoint = _named(name, self.joints, f"{self.name} has no moving joint")
         return found
 
@@ -127,6 +132,8 @@ class ModelView(SuggestsNames):
         """Return the moving body of this name, or the body that contains the link of this name.
 
         Raises ValueError for an unknown name and for links that are fixed to the ground.
+
+            robot.body("hand").mass  # [kg], of all links fixed to the hand
         """
         links = {link: body for body in self.bodies for link in body.links}
         return links[name] if name in links else _named(name, self.bodies, f"{self.name} has no moving body")
@@ -168,6 +175,8 @@ class ModelView(SuggestsNames):
 
         c is the centre of mass and I the rotational inertia about the origin, in the body's frame of the file (Pinocchio's
         `toDynamicParameters`). Regressors take the flattened array, one body after the other.
+
+            heavier = robot.with_inertial_parameters(1.1 * robot.inertial_parameters)
         """
         return inertial_parameters(self.model)
 
@@ -197,7 +206,13 @@ class ModelView(SuggestsNames):
 
     @knows_keywords
     def report(self) -> dict[str, str]:
-        """Return the contents of the file that the library does not use, and the limits that simulations ignore, by kind."""
+        """Return the contents of the file that the library does not use, and the limits that simulations ignore, by kind.
+
+        For example:
+
+            for what, names in robot.report().items():
+                print(what, names)
+        """
         unused = {**dict(self.model.unused), **{kind: listed(names) for kind, names in self.left_out_at_joints.items()}}
         if equal := [j.name for j in self.model.joints if j.lower == j.upper]:
             unused[EQUAL_LIMITS] = listed(equal)
@@ -218,6 +233,8 @@ class ModelView(SuggestsNames):
 
         They are -inf for joints without limits and for joints with several coordinates. If other joints follow a joint in
         proportion, its limits include theirs.
+
+            q = np.clip(q, robot.lower, robot.upper)  # of a robot without quaternions
         """
         return _read_only(self._coordinate_limits[0])
 
@@ -231,6 +248,8 @@ class ModelView(SuggestsNames):
         """The velocity limits (nv) [rad/s, m/s], in the order of v; infinite where the file gives none or 0.
 
         If other joints follow a joint in proportion, its limit includes theirs. The library does not enforce these limits.
+
+            fast = abs(v) > robot.velocity_limit  # (nv,)
         """
         return _read_only(self._velocity_limits())
 
@@ -239,6 +258,8 @@ class ModelView(SuggestsNames):
         """The limits of the joint forces (nv) [N m, N], in the order of v; infinite where the file gives none or 0.
 
         Simulations clip joint forces to these limits.
+
+            tau = np.clip(tau, -robot.effort_limit, robot.effort_limit)
         """
         return _read_only(self._of_independent(self.row_maximum("effort")))
 

@@ -38,6 +38,8 @@ def inverse_dynamics_second_derivatives(robot: System) -> CompiledFunction[Inver
     Entry [i, j, k] of d2tau_dxdy is the derivative of entry [i, j] of dtau_dx by y_k. Derivatives by q are taken with
     respect to velocities, one after the other, so for a free-flyer or a ball joint they need not be symmetric in j and k.
     The function uses forward differentiation of the first derivatives. Singh, Russell and Wensing (2023) give recursions.
+
+        robot.inverse_dynamics_second_derivatives(q, v, a).d2tau_dqdq  # (nv, nv, nv)
     """
     _require_traced(robot, "inverse_dynamics_second_derivatives")
     first = analytic(inverse_dynamics_derivatives(robot))

@@ -87,6 +87,8 @@ class System(ModelView):
 
         Joints that exceed their limits there are moved to the limits, and loops are closed again where possible.
         `within_limits=False` leaves them where the file has them.
+
+            q = robot.start()
         """
         return self._kept(("start", within_limits), lambda: self._found_start(within_limits)).copy()
 

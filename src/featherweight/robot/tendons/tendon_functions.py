@@ -42,6 +42,8 @@ def tendon_moment_arms(robot: System, q: npt.ArrayLike) -> Array:
     joint forces Jᵀ F.
 
     Raises ValueError for a wrong length of q.
+
+        tau = robot.tendon_moment_arms(q).T @ np.zeros(len(robot.tendons))  # of forces along the tendons [N]
     """
     _, S = _evaluated(robot, q)
     return S[..., S.shape[-2] - len(robot.model.tendons) :, :]
