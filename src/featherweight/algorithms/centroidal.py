@@ -100,8 +100,8 @@ def composite_momenta(tree: Tree, X, v, mass, moment):
             f[j] = f[j] + rigid_inertia(tree, j) @ Motion(w[j], slip[first])
             p = tree.parent[first]
             if p >= 0:
-                carried = X[first].rotate_to_parent(moment[j]) + mass[j] * X[first].p
-                f[p] = f[p] + X[first].force_to_parent(f[j]) + Force(carried.cross(u[first]), mass[j] * u[first])
+                first_moment = X[first].rotate_to_parent(moment[j]) + mass[j] * X[first].p
+                f[p] = f[p] + X[first].force_to_parent(f[j]) + Force(first_moment.cross(u[first]), mass[j] * u[first])
     return f
 
 

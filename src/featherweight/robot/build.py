@@ -21,9 +21,8 @@ from ..model.held_equalities import COMPLIANT, EQUALITIES, EXACT, with_held_equa
 from ..model.types import Contents, ModelError, ModelWarning
 from ..names import listed
 from .closing.soundness import loose_joint, require_mass, with_massless
-from .model_view import ModelView
 from .robot import Robot
-from .system import CONTRADICTING, LOOP_TOLERANCE
+from .system import CONTRADICTING, LOOP_TOLERANCE, System
 
 WARNED = 1500  # most characters of a report's entry in a warning
 Tolerance = Annotated[float, NONNEGATIVE.worded("a length [m] and angle [rad], zero or more")]
@@ -200,7 +199,7 @@ def _built(
 ) -> Robot:
     """Build a robot. If `strict`, raise ModelError for negative moments and for joints that move no mass."""
     if not isinstance(description, Contents):
-        given = f"a {type(description).__name__}" if isinstance(description, ModelView) else repr(description)
+        given = f"a {type(description).__name__}" if isinstance(description, System) else repr(description)
         raise TypeError(f"build takes a Description, which featherweight.read returns for a file (load does both); got {given}")
     description = on_bodies(description)
     if independent is not None:

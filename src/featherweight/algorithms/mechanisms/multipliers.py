@@ -142,8 +142,8 @@ def inward_pass(mech: ClusterTree, q, v, tau, external) -> InwardPass:
                 vs[j] = x
         else:
             map_of[number] = next(remaining)
-    w, carried = angular_velocities(tree, X, vs)
-    c = velocity_products(tree, X, w, carried, vs)
+    w, w_parent = angular_velocities(tree, X, vs)
+    c = velocity_products(tree, X, w, w_parent, vs)
     A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n, SharedInertia())
     for j in range(n):
         if tree.last[j] == j:

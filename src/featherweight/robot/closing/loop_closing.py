@@ -80,8 +80,8 @@ class LoopClosing:
         rows = self.dependent_rows
         argument(f"{self.robot.name}: attempts", attempts, whole(0))
         if keep is not None:
-            held = {r for name in argument(f"{self.robot.name}: keep", keep, list_of(NAME)) for r in self._rows_of(name)}
-            rows = [r for r in self._loop_rows if r not in held]
+            kept = {r for name in argument(f"{self.robot.name}: keep", keep, list_of(NAME)) for r in self._rows_of(name)}
+            rows = [r for r in self._loop_rows if r not in kept]
         closed, good = self._newton(q.reshape(-1, self.robot.nq), rows)
         for k in np.flatnonzero(~good):
             if attempts == 0:
