@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ..model.tree import INNER, Tree
 from ..spatial import ZERO3, ZERO_FORCE, Force, Motion, Vec3, unit_motion
-from .composite import composite_inertias
+from .crba import composite_inertias
 from .energy import center_of_mass_jacobian, composite_moments, single, whole_mass, world_axes
 from .frames import write_vec3
 from .inverse_dynamics_derivatives import own_linear_velocities, point_velocities

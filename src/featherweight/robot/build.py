@@ -153,8 +153,8 @@ def load(
         equalities=equalities,
         decompose=decompose,
     )
-    options = {"independent": independent, "execution": execution, "loop_tolerance": loop_tolerance, "equalities": equalities}
-    robot = _built(description, base, gravity, strict=unsupported == RAISE, **options)  # type: ignore[arg-type]
+    strict = unsupported == RAISE
+    robot = _built(description, base, gravity, independent, execution, loop_tolerance, equalities, strict)
     if contradicting := robot.report().get(CONTRADICTING):
         warnings.warn(
             f"{robot.model.source}: loops that contradict each other, because the file's numbers are rounded, close only to "

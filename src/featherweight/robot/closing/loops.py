@@ -23,7 +23,7 @@ from ..system import LOOP_TOLERANCE
 from .assembly import STARTS, Assembly, Found
 from .declared import Declared, first_row
 from .independence import determined, kept_rows
-from .misclosure import Held, Misclosure
+from .misclosure import LoopFrames, Misclosure
 from .solver import refined
 from .soundness import loose_velocities, with_massless
 
@@ -222,13 +222,13 @@ class Loops(Declared):
         return max((norm(*p) for p in self.tree.translation), default=1.0)
 
     def _assembly(self, cluster: Cluster) -> Assembly:
-        fixed = [
-            Held(loop.name, loop.type, own[0].a, own[0].b)
+        loops = [
+            LoopFrames(loop.name, loop.type, own[0].a, own[0].b)
             for loop in self.d.loops
             if first_row(own := self.alignments[loop.name]) in cluster.rows
         ]
         closures = [c.name for c, own in zip(self.d.closures, self.closings, strict=True) if own.rows[0] in cluster.rows]
-        gap = Misclosure(self.unreduced, cluster, self.model.joints, fixed, closures)
+        gap = Misclosure(self.unreduced, cluster, self.model.joints, loops, closures)
         return Assembly(gap, CLOSED * max(1.0, self.size), self.tolerance)
 
     def _samples(self, assembly: Assembly) -> Found:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.composite import composite_inertias
+from ...algorithms.crba import composite_inertias
 from ...algorithms.kinematics import joint_transforms, rigid_inertia
 from ...algorithms.mechanisms.articulated import SharedInertia, articulate_cluster, articulate_row, before_articulation
 from ...algorithms.mechanisms.cluster_tree import ClusterTree, unconstrained

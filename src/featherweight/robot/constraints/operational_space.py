@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...algorithms import frames, tree_blocks
+from ...algorithms import frames
 from ...algorithms.contact import constraint_rows
 from ...algorithms.contact.contact_rows import BranchedRows
 from ...algorithms.contact.delassus import efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
@@ -163,11 +163,11 @@ class OperationalSpace(SuggestsNames):
         return self.robot.bind("contact_jacobian", kernel, (Q,), (output,), (self._read,), doc=doc)
 
     def jacobians_of_trees(self, forest: Forest) -> CompiledFunction:
-        """Function of q: the columns of J of each row's own tree (m, `forest.widest`), see `algorithms.tree_blocks`.
+        """Function of q: the columns of J of each row's own tree (m, `forest.widest`).
 
-        The function supports contacts of robots without loops.
+        `algorithms/contact/delassus/jacobian.py` describes them. The function supports contacts of robots without loops.
         """
-        kernel, output = tree_blocks.contact_jacobians, Output("J", (self.size, forest.widest))
+        kernel, output = jacobian.contact_jacobians, Output("J", (self.size, forest.widest))
         doc = OperationalSpace.jacobians_of_trees.__doc__
         return self.robot.bind("jacobians_of_trees", kernel, (Q,), (output,), (self._read, forest.begins), doc=doc)
 
