@@ -107,7 +107,13 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
         raise ValueError(f"solve_mass_matrix: B must have shape (..., {robot.nv}, m); got {B.shape}")
     m = B.shape[-1]
     if m >= robot.nv:
-        return inverse_mass_matrix(robot)(q) @ B
+        inverse = inverse_mass_matrix(robot)(q)
+        try:
+            return np.matmul(inverse, B)
+        except ValueError:
+            raise ValueError(
+                f"solve_mass_matrix: leading axes do not broadcast: q {inverse.shape[:-2]}, B {B.shape[:-2]}"
+            ) from None
 
     def make() -> CompiledFunction:
         inputs, output = (Q, Input("B", (robot.nv, m))), Output("result", (robot.nv, m))
