@@ -65,8 +65,8 @@ def read(
         description = replace(description, unused=merged(description.unused, notes.listed()))
     for kind, said in description.unused:
         if kind in (LEFT_OUT, ODD):
-            told = said if len(said) <= WARNED else f"{said[:WARNED]} … (the report has all)"
-            warn_caller(f"{description.source}: {kind}: {told}")
+            text = said if len(said) <= WARNED else f"{said[:WARNED]} … (the report has all)"
+            warn_caller(f"{description.source}: {kind}: {text}")
     if decompose is not False:
         return description.decomposed(Decomposition() if decompose is True else decompose)
     return description

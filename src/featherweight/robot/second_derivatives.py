@@ -62,10 +62,10 @@ def forward_dynamics_second_derivatives(
     a = forward_dynamics(robot)(q, v, tau, threads=threads)
     by_q, by_v, inverse = forward_dynamics_derivatives(robot)(q, v, tau, threads=threads)
     qq, qv, vv, M_q = inverse_dynamics_second_derivatives(robot)(q, v, a, threads=threads)
-    bent = np.swapaxes(M_q, -1, -2)  # [i, j, l] of entry [i, l] of M by q_j
+    transposed = np.swapaxes(M_q, -1, -2)  # [i, j, l] of entry [i, l] of M by q_j
 
     def times(B: Array) -> Array:
-        return np.asarray(bent @ B[..., None, :, :])
+        return np.asarray(transposed @ B[..., None, :, :])
 
     turned = times(by_q)
     tensors = (

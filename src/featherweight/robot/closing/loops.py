@@ -283,8 +283,8 @@ class Loops(Declared):
         if left is None:
             return text
         return (
-            f"{text}; the best of {STARTS} attempts leaves {assembly.told(left)} open. Correct the frames of the loops, or, if "
-            "rounded numbers make them contradict each other by so little, give a larger loop_tolerance"
+            f"{text}; the best of {STARTS} attempts leaves {assembly.text_of(left)} open. Correct the frames of the loops, or, "
+            "if rounded numbers make them contradict each other by so little, give a larger loop_tolerance"
         )
 
     def _dependents(self, K: Array, columns: list[int], names: str) -> set[int]:
