@@ -107,12 +107,12 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
         raise ValueError(f"solve_mass_matrix: B must have shape (..., {robot.nv}, m); got {B.shape}")
     m = B.shape[-1]
     if m >= robot.nv:
-        inverse = inverse_mass_matrix(robot)(q)
+        Minv = inverse_mass_matrix(robot)(q)
         try:
-            return np.matmul(inverse, B)
+            return np.matmul(Minv, B)
         except ValueError:
             raise ValueError(
-                f"solve_mass_matrix: leading axes do not broadcast: q {inverse.shape[:-2]}, B {B.shape[:-2]}"
+                f"solve_mass_matrix: leading axes do not broadcast: q {Minv.shape[:-2]}, B {B.shape[:-2]}"
             ) from None
 
     def make() -> CompiledFunction:
