@@ -40,7 +40,7 @@ def by_matrices(tree: Tree, contacts: ContactRows, branches: Branches | None, q:
     """Return the matrix by algorithm 1, or with branching links by algorithm 3."""
     m = len(contacts.owner)
     at = [] if branches is None else list(branches.row[:-1])
-    first, passing = (contacts.first, contacts.carried) if branches is None else (branches.first, branches.passing)
+    first, passing = (contacts.first, contacts.supported) if branches is None else (branches.first, branches.passing)
     size = m + 6 * len(at)
     K = array([contacts.wrench[r] if r < m else [0.0] * 6 for r in range(size)])
     L = array([[0.0] * size for _ in range(size)])

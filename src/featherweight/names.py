@@ -140,14 +140,16 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, whose TypeError for a keyword that it does not take says which one is meant."""
-    known = keywords_of(function)
+    """The function, whose TypeError for arguments that it does not take says what it takes, and which keyword is meant."""
 
     @wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
-        if named and known is not None and not named.keys() <= known:
-            return call(*args, **keywords_of_today(function, args, named))
-        return function(*args, **named)
+        try:
+            return function(*args, **named)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # raised inside the function
+                raise
+        return call(*args, **keywords_of_today(function, args, named))
 
     return call
 
@@ -160,17 +162,36 @@ def keywords_of(function: Any) -> frozenset[str] | None:
 
 
 def keywords_of_today(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """Keywords with the names of the last version replaced. Raises TypeError, which says which ones are meant, for others."""
+    """Keywords with the names of the last version replaced. Raises TypeError, which says what is wrong, for other arguments."""
     name, own = public_signature(function, args)
     if now := renamed_keywords(name, named):
         return now
-    raise moved_keywords(name, named) or unknown_keyword(name, next(x for x in named if x not in own), own)
+    if unknown := [x for x in named if x not in own]:
+        raise moved_keywords(name, named) or unknown_keyword(name, unknown[0], own)
+    raise TypeError(f"{name} takes {listed(own)}; {misfit(function, args, named)}")
+
+
+def misfit(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> str:
+    """Describe arguments that are too many, missing or given twice; the text is empty if a call has the right ones."""
+    code, own = function.__code__, public_signature(function, args)[1]
+    every = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    places, by_keyword = every[: code.co_argcount], every[code.co_argcount :]
+    if len(args) > len(places):
+        how = f"; write {', '.join(f'{x}=...' for x in by_keyword)}" if by_keyword else ""
+        return f"got {len(args) - len(every) + len(own)} arguments by position{how}"
+    if twice := [x for x in places[: len(args)] if x in named]:
+        return f"got {', '.join(twice)} by position and by keyword"
+    needed = [*places[len(args) : len(places) - len(function.__defaults__ or ())]]
+    needed += [x for x in by_keyword if x not in (function.__kwdefaults__ or {})]
+    missing = [x for x in needed if x not in named]
+    return f"missing: {', '.join(missing)}" if missing else ""
 
 
 def public_signature(function: Any, args: Sequence[Any]) -> tuple[str, list[str]]:
     """Return the name of a function and those of its parameters as users know them, for a call with these arguments.
 
-    A method has the class of its object, which may be defined in a base class or, as a function of a `System`, elsewhere.
+    A method has the class of its object, which may be defined in a base class or, as a function of a `System`, elsewhere. A
+    method that a property returns has the property's name, after an underscore.
     """
     code, name = function.__code__, str(function.__name__)
     names = [*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]]
@@ -179,7 +200,7 @@ def public_signature(function: Any, args: Sequence[Any]) -> tuple[str, list[str]
     if name == "__new__":  # of a named tuple
         return str(args[0].__name__), names[1:]
     if names[:1] == ["self"]:
-        return f"{type(args[0]).__name__}.{name}", names[1:]
+        return f"{type(args[0]).__name__}.{name.removeprefix('_')}", names[1:]
     return (f"Robot.{name}", names[1:]) if function.__annotations__.get(names[0]) == "System" else (name, names)
 
 

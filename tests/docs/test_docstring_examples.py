@@ -28,6 +28,11 @@ MOST_USED = {
     *("Robot.frame_jacobian", "Robot.frame_velocity", "Robot.center_of_mass", "Robot.center_of_mass_jacobian"),
     *("Robot.centroidal_momentum", "Robot.wrench", "Robot.in_collision", "Robot.collisions", "Robot.distances"),
     *("Robot.operational_space", "Robot.contact_jacobian", "Robot.together", "Robot.with_obstacles", "Robot.with_armature"),
+    *("Robot.body", "Robot.joint", "Robot.start", "Robot.solve_mass_matrix", "Robot.potential_energy", "Robot.static_torque"),
+    *("Robot.inverse_dynamics_derivatives", "Robot.forward_dynamics_derivatives", "Robot.coriolis_matrix"),
+    *("Robot.frame_acceleration", "Robot.frame_classical_acceleration", "Robot.frame_jacobian_rate", "Robot.joint_jacobian"),
+    *("Robot.center_of_mass_velocity", "Robot.centroidal_map", "Robot.inverse_dynamics_regressor", "Robot.delassus"),
+    *("Robot.integrate_derivatives", "Robot.effort_limit", "Robot.lower", "Robot.with_inertial_parameters"),
     *("Description", "Description.locked", "Description.with_joint", "Description.with_payload", "Description.with_shape"),
     *("Description.with_friction", "Description.save", "Simulation.reset", "Simulation.step", "Simulation.run"),
     *(

@@ -169,7 +169,16 @@ def test_solutions_for_the_unit_matrix_are_the_inverse(name: str) -> None:
     robot = robot_of(name)
     q = random_states(robot, STATES).q
     M, size = robot.mass_matrix(q), sizes(robot.mass_matrix(q))[:, None, :]
-    assert_same_columns(robot.solve_mass_matrix(q, np.eye(robot.nv)) * size, robot.inverse_mass_matrix(q) * size, M)
+    inverse, unit = robot.inverse_mass_matrix(q) * size, np.eye(robot.nv)
+    assert_same_columns(robot.solve_mass_matrix(q, unit) * size, inverse, M)  # a product with the inverse
+    some = robot.solve_mass_matrix(q, unit[:, :-1]) * size[..., :-1]  # by recursion
+    assert_same_columns(some, inverse[..., :-1], M)
+
+
+def test_solutions_for_more_columns_than_velocities_name_shapes_that_do_not_broadcast() -> None:
+    robot = robot_of("panda")
+    with pytest.raises(ValueError, match=r"do not broadcast: q \(2,\), B \(3,\)"):
+        robot.solve_mass_matrix(np.tile(robot.neutral(), (2, 1)), np.ones((3, 9, 9)))
 
 
 def test_solutions_broadcast() -> None:

@@ -23,8 +23,8 @@ from .kinematics import (
 def aba(tree: Tree, bodies: Placements, q, v, tau, forces, qdd) -> None:
     """Write the accelerations under the joint forces `tau` and the `forces` on the bodies."""
     X = joint_transforms(tree, q)
-    w, carried = angular_velocities(tree, X, v)
-    c = velocity_products(tree, X, w, carried, v)
+    w, w_parent = angular_velocities(tree, X, v)
+    c = velocity_products(tree, X, w, w_parent, v)
     W, d, u = articulated_bodies(tree, X, w, c, tau, external_forces(tree, bodies, forces))
     accelerations(tree, X, c, W, d, u, qdd)
 

@@ -83,8 +83,8 @@ def joint_forces(tree: Tree, X, W, tau, Y):
         p = tree.parent[i]
         u[i] = tau[i] - Y[i].component(tree.axis[i])
         if p >= 0:
-            pushed = Y[i] + u[i] * W[i]
-            Y[p] = Y[p] + (pushed if tree.kind[i] == INNER else X[i].force_to_parent(pushed))
+            passed = Y[i] + u[i] * W[i]
+            Y[p] = Y[p] + (passed if tree.kind[i] == INNER else X[i].force_to_parent(passed))
     return u
 
 

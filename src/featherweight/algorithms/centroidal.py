@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ..model.tree import INNER, Tree
 from ..spatial import ZERO3, ZERO_FORCE, Force, Motion, Vec3, unit_motion
-from .composite import composite_inertias
+from .crba import composite_inertias
 from .energy import center_of_mass_jacobian, composite_moments, single, whole_mass, world_axes
 from .frames import write_vec3
 from .inverse_dynamics_derivatives import own_linear_velocities, point_velocities
@@ -100,8 +100,8 @@ def composite_momenta(tree: Tree, X, v, mass, moment):
             f[j] = f[j] + rigid_inertia(tree, j) @ Motion(w[j], slip[first])
             p = tree.parent[first]
             if p >= 0:
-                carried = X[first].rotate_to_parent(moment[j]) + mass[j] * X[first].p
-                f[p] = f[p] + X[first].force_to_parent(f[j]) + Force(carried.cross(u[first]), mass[j] * u[first])
+                first_moment = X[first].rotate_to_parent(moment[j]) + mass[j] * X[first].p
+                f[p] = f[p] + X[first].force_to_parent(f[j]) + Force(first_moment.cross(u[first]), mass[j] * u[first])
     return f
 
 

@@ -2,7 +2,8 @@
 
     Ic_p += X^T Ic_i X,   F = Ic_i S_i,   H_ii = S_i^T F,   then up the tree:  F = X^T F,  H_ij = S_j^T F
 
-Only entries of pairs on one path to the ground are nonzero; both triangles are written.
+Only entries of pairs on one path to the ground are nonzero; both triangles are written. Ic, the inertia of all bodies that a
+row carries with joints locked (equation 6.13), also serves other algorithms.
 """
 
 from __future__ import annotations
@@ -34,3 +35,17 @@ def crba(tree: Tree, q, H) -> None:
             i = tree.parent[i]
             H[i][j] = F.component(tree.axis[i])
             H[j][i] = H[i][j]
+
+
+def composite_inertias(tree: Tree, X):
+    """Return Ic of each row, in its own frame."""
+    n = len(tree.parent)
+    Ic = [ZERO_RIGID] * n
+    for j in range(n):
+        if tree.last[j] == j:
+            Ic[j] = rigid_inertia(tree, j)
+    for j in range(n - 1, -1, -1):
+        p = tree.parent[j]
+        if p >= 0:
+            Ic[p] = Ic[p] + (Ic[j] if tree.kind[j] == INNER else X[j].inertia_to_parent(Ic[j]))
+    return Ic

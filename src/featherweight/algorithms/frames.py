@@ -161,16 +161,16 @@ def frame_velocity(tree: Tree, frames: Placements, reference: int, q, v, velocit
 def frame_bias_acceleration(tree: Tree, frames: Placements, reference: int, q, v, acceleration) -> None:
     """Write velocity-product accelerations (frames, 6)."""
     X = joint_transforms(tree, q)
-    w, carried = angular_velocities(tree, X, v)
-    c = velocity_products(tree, X, w, carried, v)
+    w, w_parent = angular_velocities(tree, X, v)
+    c = velocity_products(tree, X, w, w_parent, v)
     write_accelerations(tree, frames, of_components(reference), X, v, w, c, acceleration)
 
 
 def frame_acceleration(tree: Tree, frames: Placements, written: Written, q, v, a, acceleration) -> None:
     """Write accelerations (frames, 6)."""
     X = joint_transforms(tree, q)
-    w, carried = angular_velocities(tree, X, v)
-    c = velocity_products(tree, X, w, carried, v)
+    w, w_parent = angular_velocities(tree, X, v)
+    c = velocity_products(tree, X, w, w_parent, v)
     for j in range(len(tree.parent)):
         c[j] = c[j] + unit_motion(tree.axis[j], a[j])
     write_accelerations(tree, frames, written, X, v, w, c, acceleration)

@@ -124,10 +124,10 @@ def composites_in_root(tree: Tree, R, o, u, a, external):
     for b in range(n - 1, -1, -1):
         if tree.last[b] == b:
             I = rigid_inertia(tree, b).rotate(R[b]).translate(o[b])
-            push = Force(R[b] @ external[b].ang, R[b] @ external[b].lin).translate(o[b])
+            applied = Force(R[b] @ external[b].ang, R[b] @ external[b].lin).translate(o[b])
             Ic[b] = Ic[b] + I
             N[b] = N[b] + coriolis_of_turning(I, u[b].ang).sped(I, u[b].lin)
-            f[b] = f[b] + I @ a[b] + u[b].cross_force(I @ u[b]) - push
+            f[b] = f[b] + I @ a[b] + u[b].cross_force(I @ u[b]) - applied
             p = tree.parent[tree.first[b]]
             if p >= 0:
                 Ic[p] = Ic[p] + Ic[b]

@@ -107,7 +107,7 @@ def inverse_global(tree: Tree, part, q, inverse) -> None:
     s, r, IA = turned_to_root(tree, X)
     W, d = turned_articulated_inertias(tree, s, r, IA)
     O, R, e = mobilities_on_root_axes(tree, s, r, W, d)
-    end, carried = spans(tree, first, stop)
+    end, passing = spans(tree, first, stop)
     Y = columns(n)
     for i in range(stop - 1, -1, -1):
         below = min(end[i], stop)
@@ -115,10 +115,10 @@ def inverse_global(tree: Tree, part, q, inverse) -> None:
         while child < below and end[child] < below:  # the next child is a sibling
             write_mobility_products(Y, inverse, O[i], child, end[child], max(end[child], first), below)
             child = end[child]
-        if carried[i] == 1:
+        if passing[i] == 1:
             propagate_columns(Y, s[i], W[i], r[i], i + 1, min(first, below))
         sweep_columns(Y, inverse[i], R[i] - e[i] * s[i], s[i], W[i], r[i], max(i + 1, first), below)
-        if i >= first or carried[i] == 1:
+        if i >= first or passing[i] == 1:
             set_force(Y, i, W[i].translate(r[i]))
         if tree.parent[i] < 0:
             clear_block(inverse, i, end[i], max(end[i], first), stop)
@@ -131,7 +131,7 @@ def spans(tree: Tree, first: int, stop: int):
     """Return the ends of each row's descendants, and whether columns before `first` pass the row to meet later columns."""
     n = len(tree.parent)
     end = [0] * n
-    carried = [0] * n
+    passing = [0] * n
     for j in range(n):
         end[j] = j + 1
     for j in range(n - 1, -1, -1):
@@ -142,8 +142,8 @@ def spans(tree: Tree, first: int, stop: int):
         p = tree.parent[j]
         if p >= 0:
             meets = end[j] < min(end[p], stop) and end[p] > first
-            carried[j] = 1 if meets or carried[p] == 1 else 0
-    return end, carried
+            passing[j] = 1 if meets or passing[p] == 1 else 0
+    return end, passing
 
 
 def inverse_local(tree: Tree, q, inverse) -> None:

@@ -50,9 +50,9 @@ def write_derivatives(tree: Tree, q, v, qdd, external, results) -> None:
             dv[i][j] = 0.0
             M[i][j] = 0.0
     X = joint_transforms(tree, q)
-    w, carried = angular_velocities(tree, X, v)
+    w, w_parent = angular_velocities(tree, X, v)
     slip = own_linear_velocities(tree, v)
-    f, psi1, psi2, Sv = motions(tree, X, w, carried, v, qdd, slip)
+    f, psi1, psi2, Sv = motions(tree, X, w, w_parent, v, qdd, slip)
     u = point_velocities(tree, X, w, slip)
     Ic, N = composites(tree, X, w, slip, u)
     for j in range(n - 1, -1, -1):
@@ -101,10 +101,10 @@ def own_linear_velocities(tree: Tree, v):
     return slip
 
 
-def motions(tree: Tree, X, w, carried, v, qdd, slip):
+def motions(tree: Tree, X, w, w_parent, v, qdd, slip):
     """Return the force of each body, and psi1 (angular part), psi2 and Sv of each row, in the frame of its joint's body."""
     n = len(tree.parent)
-    c = joint_products(tree, w, carried, v)
+    c = joint_products(tree, w, w_parent, v)
     alpha = [ZERO3] * n
     o = [ZERO3] * n
     B = [IDENTITY3] * n
@@ -134,12 +134,12 @@ def motions(tree: Tree, X, w, carried, v, qdd, slip):
         f[b] = rigid_inertia(tree, b).rate(B[b], o[b])
         together = tree.kind[first] == REVOLUTE or tree.kind[first] == PRISMATIC
         field = (
-            B[b] if together else acceleration_field(carried[first], turning)
+            B[b] if together else acceleration_field(w_parent[first], turning)
         )  # both bodies accelerate equally along the axis
-        both = w[b] + carried[first]
+        both = w[b] + w_parent[first]
         for j in range(first, b + 1):
             s = unit_motion(tree.axis[j], 1.0)
-            psi1[j] = carried[first].cross(s.ang)
+            psi1[j] = w_parent[first].cross(s.ang)
             psi2[j] = Motion(field @ s.ang, field @ s.lin + at.cross(s.ang))
             Sv[j] = Motion(both.cross(s.ang), both.cross(s.lin) + slip[first].cross(s.ang))
     return f, psi1, psi2, Sv

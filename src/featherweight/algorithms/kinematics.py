@@ -102,42 +102,42 @@ def joint_transforms(tree: Tree, q):
 
 
 def angular_velocities(tree: Tree, X, v):
-    """Return w[j], and as `carried[j]` the parent's w, both in the frame of row j."""
+    """Return w[j], and as `w_parent[j]` the parent's w, both in the frame of row j."""
     n = len(tree.parent)
     w = [ZERO3] * n
-    carried = [ZERO3] * n
+    w_parent = [ZERO3] * n
     for j in range(n):
         p = tree.parent[j]
         if tree.kind[j] == INNER:
-            carried[j] = carried[p]
+            w_parent[j] = w_parent[p]
             w[j] = w[p] + unit_motion(tree.axis[j], v[j]).ang
         else:
             if p >= 0:
-                carried[j] = X[j].rotate_to_child(w[p])
-            w[j] = carried[j] + unit_motion(tree.axis[j], v[j]).ang
-    return w, carried
+                w_parent[j] = X[j].rotate_to_child(w[p])
+            w[j] = w_parent[j] + unit_motion(tree.axis[j], v[j]).ang
+    return w, w_parent
 
 
-def joint_products(tree: Tree, w, carried, v):
+def joint_products(tree: Tree, w, w_parent, v):
     """Return the terms of c[j] in the header with the joint's own velocity, summed at the first row of each joint."""
     n = len(tree.parent)
     c = [ZERO_MOTION] * n
     for j in range(n):
         i = tree.first[j]
         s = unit_motion(tree.axis[j], v[j])
-        c[i] = c[i] + Motion(carried[j].cross(s.ang), (w[tree.last[j]] + carried[j]).cross(s.lin))
+        c[i] = c[i] + Motion(w_parent[j].cross(s.ang), (w[tree.last[j]] + w_parent[j]).cross(s.lin))
     return c
 
 
-def velocity_products(tree: Tree, X, w, carried, v):
+def velocity_products(tree: Tree, X, w, w_parent, v):
     """Return c[j] of the header, summed at the first row of each joint."""
-    c = joint_products(tree, w, carried, v)
+    c = joint_products(tree, w, w_parent, v)
     for j in range(len(tree.parent)):
         p = tree.parent[j]
         if p >= 0 and tree.kind[j] != INNER:
             lin = X[j].rotate_to_child(w[p].cross(w[p].cross(X[j].base)))
             out = Vec3(0.0, 0.0, X[j].slide)  # along the child's z, where the parent's w is available
-            c[j] = c[j] + Motion(ZERO3, lin + carried[j].cross(carried[j].cross(out)))
+            c[j] = c[j] + Motion(ZERO3, lin + w_parent[j].cross(w_parent[j].cross(out)))
     return c
 
 

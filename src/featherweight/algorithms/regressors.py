@@ -70,8 +70,8 @@ def force_of_joint(kind: int, v, a):
 def write_regressor(tree: Tree, bodies: Placements, q, v, qdd, Y) -> None:
     """Write the nonzero entries of bodies."""
     X = joint_transforms(tree, q)
-    w, carried = angular_velocities(tree, X, v)
-    alpha, B, o = body_accelerations(tree, X, w, joint_products(tree, w, carried, v), qdd, base_acceleration(tree))
+    w, w_parent = angular_velocities(tree, X, v)
+    alpha, B, o = body_accelerations(tree, X, w, joint_products(tree, w, w_parent, v), qdd, base_acceleration(tree))
     R, p, S = axes_in_root(tree, X)
     for k in range(len(bodies.row)):
         j = bodies.row[k]

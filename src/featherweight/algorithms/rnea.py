@@ -32,8 +32,8 @@ def newton_euler(tree: Tree, q, v, qdd, external, tau) -> None:
 def body_forces(tree: Tree, X, v, qdd, base: Motion):
     """Return the force that each row's body needs, in its frame, on a ground that accelerates by `base`."""
     n = len(tree.parent)
-    w, carried = angular_velocities(tree, X, v)
-    _, B, o = body_accelerations(tree, X, w, joint_products(tree, w, carried, v), qdd, base)
+    w, w_parent = angular_velocities(tree, X, v)
+    _, B, o = body_accelerations(tree, X, w, joint_products(tree, w, w_parent, v), qdd, base)
     f = [ZERO_FORCE] * n
     for j in range(n):
         if tree.last[j] == j:

@@ -7,7 +7,7 @@ import types
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from ..names import ANY_KEYWORDS, listed, moved_keywords, public_signature, renamed_keywords, unknown_keyword
+from ..names import ANY_KEYWORDS, listed, misfit, moved_keywords, public_signature, renamed_keywords, unknown_keyword
 from ..summaries import described
 from .hints import kinds_of
 from .kinds import Kind, Refused
@@ -76,7 +76,8 @@ def _checking(function: Any, cls: type | None) -> Any:
         given: Any = args
         if named or len(args) > unchecked:
             by_place, by_name = _parameters(key)
-            for x, (place, name, fits, default, kind) in zip(args, by_place):  # noqa: B905  # may differ in length; strict is slow
+            several = args if len(args) > unchecked else ()
+            for x, (place, name, fits, default, kind) in zip(several, by_place):  # noqa: B905  # may differ; strict is slow
                 if kind is not None and type(x) not in fits and x is not default:
                     try:
                         y = kind.convert(x)
@@ -101,25 +102,12 @@ def _checking(function: Any, cls: type | None) -> Any:
         try:
             return function(*given, **named)
         except TypeError:
-            if problem := _misfit(*_parameters(key), args, named):
+            if problem := misfit(function, args, named):
                 owner, own = public_signature(function, args)
                 raise TypeError(f"{owner} takes {listed(own)}; {problem}") from None
             raise
 
     return call
-
-
-def _misfit(
-    by_place: tuple[Parameter, ...], by_name: Mapping[str, Parameter], args: tuple[Any, ...], named: Mapping[str, Any]
-) -> str:
-    """Describe arguments that are missing or too many; the text is empty if a call has the right ones."""
-    if len(args) > len(by_place):
-        by_keyword = [f"{name}=..." for name in by_name if name not in {x.name for x in by_place}]
-        how = f"; write {', '.join(by_keyword)}" if by_keyword else ""
-        own = len(args) - (by_place[:1] != () and by_place[0].name == "self")
-        return f"got {own} arguments by position{how}"
-    missing = [x.name for x in by_place[len(args) :] if x.default is _NO_DEFAULT and x.name not in named]
-    return f"missing: {', '.join(missing)}" if missing else ""
 
 
 def _refusal(

@@ -260,8 +260,7 @@ class OptimalControl:
         """Whether the Hessian has second derivatives of steps and terms, as in Newton's method."""
         if exact and integrator == RK4:
             raise NotImplementedError(f"OptimalControl: exact=True supports {SEMI_IMPLICIT!r} steps, not {RK4!r}")
-        if robot.closed:
-            robot.require_whole_joints()  # type: ignore[attr-defined]
+        robot.require_whole_joints()
         if driven is not None and actuators is not False:
             raise ValueError("OptimalControl: give either driven joints or actuators, not both")
         self.actuators = () if actuators is False else actuator_list(robot, actuators)

@@ -22,7 +22,6 @@ Other packages use these modules:
     inverse_kinematics.tasks                tasks, and their tables for kernels
     left_out_at_joints                      forces at joints that simulations ignore
     linear_parameters                       regressors
-    model_view                              a model's parts and limits
     mujoco_order                            states in MuJoCo's order
     not_simulated                           parts of a file that simulations ignore
     parametric                              inertias as arguments
@@ -30,7 +29,7 @@ Other packages use these modules:
     robot                                   the class
     standalone_facts                        names and limits for programs without Python
     step_slopes                             derivatives of time steps
-    system                                  a robot without its functions
+    system                                  a model's parts and limits, and the binding of kernels
     tendons.length_functions                lengths at configurations
     tendons.lengths                         lengths in kernels
     tendons.tendon_table                    tables of lengths

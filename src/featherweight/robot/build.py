@@ -22,9 +22,8 @@ from ..model.inertia_checks import impossible_bodies
 from ..model.types import Contents, ModelError, ModelWarning
 from ..names import listed
 from .closing.soundness import loose_joint, require_mass, with_massless
-from .model_view import ModelView
 from .robot import Robot
-from .system import CONTRADICTING, LOOP_TOLERANCE
+from .system import CONTRADICTING, LOOP_TOLERANCE, System
 
 WARNED = 1500  # most characters of a report's entry in a warning
 Tolerance = Annotated[float, NONNEGATIVE.worded("a length [m] and angle [rad], zero or more")]
@@ -67,8 +66,8 @@ def read(
         description = replace(description, unused=merged(description.unused, notes.listed()))
     for kind, said in description.unused:
         if kind in (LEFT_OUT, ODD):
-            told = said if len(said) <= WARNED else f"{said[:WARNED]} … (the report has all)"
-            warn_caller(f"{description.source}: {kind}: {told}")
+            text = said if len(said) <= WARNED else f"{said[:WARNED]} … (the report has all)"
+            warn_caller(f"{description.source}: {kind}: {text}")
     if decompose is not False:
         return description.decomposed(Decomposition() if decompose is True else decompose)
     return description
@@ -155,8 +154,8 @@ def load(
         equalities=equalities,
         decompose=decompose,
     )
-    options = {"independent": independent, "execution": execution, "loop_tolerance": loop_tolerance, "equalities": equalities}
-    robot = _built(description, base, gravity, strict=unsupported == RAISE, **options)  # type: ignore[arg-type]
+    strict = unsupported == RAISE
+    robot = _built(description, base, gravity, independent, execution, loop_tolerance, equalities, strict)
     if contradicting := robot.report().get(CONTRADICTING):
         warnings.warn(
             f"{robot.model.source}: loops that contradict each other, because the file's numbers are rounded, close only to "
@@ -201,7 +200,7 @@ def _built(
 ) -> Robot:
     """Build a robot. If `strict`, raise ModelError for negative moments and for joints that move no mass."""
     if not isinstance(description, Contents):
-        given = f"a {type(description).__name__}" if isinstance(description, ModelView) else repr(description)
+        given = f"a {type(description).__name__}" if isinstance(description, System) else repr(description)
         raise TypeError(f"build takes a Description, which featherweight.read returns for a file (load does both); got {given}")
     description = on_bodies(description)
     if independent is not None:

@@ -45,7 +45,13 @@ def center_of_mass_jacobian(robot: System) -> CompiledFunction:
 
 @compiled
 def centroidal_map(robot: System) -> CompiledFunction:
-    """Function of q: the matrix A (6, nv) for which A v is the centroidal momentum [kg m/s, kg m²/s]."""
+    """Function of q: the matrix A (6, nv) for which A v is the centroidal momentum [kg m/s, kg m²/s].
+
+    For example:
+
+        A = robot.centroidal_map(q)
+        A @ v  # as robot.centroidal_momentum(q, v)
+    """
     return _centroidal(centroidal_map, robot, centroidal.centroidal_map, (Q,), (6, robot.nv))
 
 
@@ -56,6 +62,8 @@ def centroidal_map_rate(robot: System) -> CompiledFunction:
     The algorithms are rates of composite inertias ("composite") and forward differentiation of the map ("forward"); the
     default is the one with fewer operations. With loops, A' follows from that of the spanning tree and the Jacobian of the
     tree's velocities ("projection").
+
+        rate = robot.centroidal_map(q) @ a + robot.centroidal_map_rate(q, v) @ v  # of the momentum
     """
     if robot.closed:
         return _projected_map_rate(robot)
@@ -100,6 +108,8 @@ def centroidal_momentum_rate(robot: System) -> CompiledFunction:
     """Function of q, v, a: the rate A a + A' v (6) of the centroidal momentum [N, N m].
 
     It equals the sum of gravity and external wrenches about the centre of mass.
+
+        rate = robot.centroidal_momentum_rate(q, v, a)  # force [N] and moment [N m] on the whole robot
     """
     kernel = centroidal_rates.centroidal_momentum_rate
     return _centroidal(centroidal_momentum_rate, robot, kernel, (Q, V, A), (6,))
@@ -116,6 +126,8 @@ def centroidal_inertia(robot: System) -> CompiledFunction:
     """Function of q: the rotational inertia (3, 3) of all bodies, with joints locked, about the centre of mass [kg m²].
 
     It is in the world's axes. The spatial inertia (6, 6) there is block-diagonal: this matrix and the mass.
+
+        I = robot.centroidal_inertia(q)  # (3, 3) [kg m²]
     """
     return _centroidal(centroidal_inertia, robot, centroidal.centroidal_inertia, (Q,), (3, 3))
 
@@ -125,6 +137,8 @@ def center_of_mass_velocity(robot: System) -> CompiledFunction:
     """Function of q, v: the velocity of the centre of mass (3) in the world [m/s].
 
     The algorithms use the velocities of the bodies ("bodies") or the Jacobian of the centre of mass ("jacobian").
+
+        robot.center_of_mass_velocity(q, v)  # (3,) [m/s]
     """
     kernels = {"bodies": centroidal.center_of_mass_velocity, "jacobian": centroidal.center_of_mass_velocity_by_jacobian}
     return _cheapest(center_of_mass_velocity, robot, kernels, (3,))
@@ -132,7 +146,12 @@ def center_of_mass_velocity(robot: System) -> CompiledFunction:
 
 @compiled
 def center_of_mass_acceleration(robot: System) -> CompiledFunction:
-    """Function of q, v, a: the acceleration of the centre of mass (3) in the world [m/s²]."""
+    """Function of q, v, a: the acceleration of the centre of mass (3) in the world [m/s²].
+
+    For example:
+
+        force = robot.mass * (robot.center_of_mass_acceleration(q, v, a) - robot.gravity)  # [N], from outside
+    """
     kernel = centroidal_rates.center_of_mass_acceleration
     return _centroidal(center_of_mass_acceleration, robot, kernel, (Q, V, A), (3,))
 

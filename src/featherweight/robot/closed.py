@@ -28,7 +28,7 @@ from ..model.inertial_parameters import Armature, with_armature, with_inertial_p
 from ..model.model import Model, MovingJoint
 from ..model.topology import Topology
 from ..model.types import WORLD, Coupling
-from ..names import Named, listed
+from ..names import Named, knows_keywords, listed
 from ..summaries import Several, described
 from .arguments import A, Q, V
 from .closed_step_functions import ClosedStepFunctions
@@ -231,6 +231,7 @@ class ClosedRobot(Robot):
             return super().random_configuration(rng=rng, size=size)
         return self._closing.random(rng, size)
 
+    @knows_keywords
     def close(self, q: npt.ArrayLike, keep: Iterable[str] | None = None, attempts: Count = ATTEMPTS) -> Array:
         """Return the configuration (..., nq) near q in which all loops are closed, as a new array.
 
@@ -293,9 +294,10 @@ class ClosedRobot(Robot):
         Raises ValueError if the motion leads into a singular configuration or out of the workspace of the mechanism. For a
         robot with couplings and without loops, this is a compiled function.
         """
-        return self._closed_step if self._closing.dependent_rows else self.tangent_step
+        return self._integrate if self._closing.dependent_rows else self.tangent_step
 
-    def _closed_step(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
+    @knows_keywords
+    def _integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
         return self.close(self.tangent_step(q, v), attempts=0)
 
     @compiled
@@ -318,7 +320,6 @@ class ClosedRobot(Robot):
         return Robot.integrate_derivatives.func(self)
 
     def require_whole_joints(self) -> None:
-        """Raise SplitJointError if loops determine a part of a joint's velocities: closing loops moves it."""
         for j in self.joints:
             if j.v_slice.stop > j.v_slice.start and not j.independent:
                 raise SplitJointError(

@@ -13,6 +13,7 @@ from ..array_types import Array
 from ..checks import ARRAY, argument
 from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import Input, Output
+from ..names import knows_keywords
 from .arguments import TAU, A, Q, V
 from .compiled_member import compiled
 from .factorization import Factorization, Pattern, packed_size, pattern_of
@@ -90,16 +91,29 @@ def inverse_mass_matrix(robot: System) -> CompiledFunction:
     return cheapest({"global": whole, **ways})
 
 
+@knows_keywords
 def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-    """Return M(q)⁻¹ B for matrices B (..., nv, m), in Θ(nv m) (Drumwright 2012, algorithm 1).
+    """Return M(q)⁻¹ B for matrices B (..., nv, m).
 
-    Each m compiles a function. Raises ValueError for a wrong shape.
+    Up to nv - 1 columns take Θ(nv m) (Drumwright 2012, algorithm 1), and each m compiles a function. For more columns, the
+    inverse and a matrix product take less time. Raises ValueError for a wrong shape.
+
+        J = robot.frame_jacobian("hand", q)
+        mobility = J @ robot.solve_mass_matrix(q, J.T)  # (6, 6)
     """
     if type(B) is not np.ndarray or B.dtype.kind != "f":
         B = np.asarray(argument("solve_mass_matrix: B", B, ARRAY))
     if B.ndim < 2 or B.shape[-2] != robot.nv:
         raise ValueError(f"solve_mass_matrix: B must have shape (..., {robot.nv}, m); got {B.shape}")
     m = B.shape[-1]
+    if m >= robot.nv:
+        Minv = inverse_mass_matrix(robot)(q)
+        try:
+            return np.matmul(Minv, B)
+        except ValueError:
+            raise ValueError(
+                f"solve_mass_matrix: leading axes do not broadcast: q {Minv.shape[:-2]}, B {B.shape[:-2]}"
+            ) from None
 
     def make() -> CompiledFunction:
         inputs, output = (Q, Input("B", (robot.nv, m))), Output("result", (robot.nv, m))
@@ -112,6 +126,7 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
     return robot._kept(("solve_mass_matrix", m), make)(q, B)
 
 
+@knows_keywords
 def factorize(robot: System, q: npt.ArrayLike) -> Factorization:
     """Return the sparse factors M(q) = Lᵀ D L (Featherstone 2005) as an object with L, D, solve, logdet and products.
 
@@ -176,5 +191,10 @@ def kinetic_energy(robot: System) -> CompiledFunction[Any]:
 
 @compiled
 def potential_energy(robot: System) -> CompiledFunction[Any]:
-    """The potential energy in gravity [J]; it is zero when the centre of mass is at the world's origin."""
+    """The potential energy in gravity [J]; it is zero when the centre of mass is at the world's origin.
+
+    For example:
+
+        robot.potential_energy(q)  # [J]; rows of configurations give an array
+    """
     return potential_energy.bind(robot, energy.potential_energy, (Q,), Output("energy", ()))

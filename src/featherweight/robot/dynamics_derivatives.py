@@ -34,6 +34,8 @@ def inverse_dynamics_derivatives(robot: System) -> CompiledFunction[InverseDynam
     differentiation ("forward, rnea"). For robots with loops, the chain rule applies the tree's derivatives ("chain"). The
     default is the algorithm with the fewest operations. `external_forces` are those of `inverse_dynamics`; they rotate
     with the bodies.
+
+        dtau_dq, dtau_dv, M = robot.inverse_dynamics_derivatives(q, v, a)
     """
     if robot.closed:
         return _compared(robot, {"chain": _of_mechanism(robot)}, inverse_dynamics(robot))
@@ -49,6 +51,8 @@ def forward_dynamics_derivatives(robot: System) -> CompiledFunction[ForwardDynam
     factors of the mass matrix ("crba-ltdl, local"; Carpentier and Mansard 2018), and forward differentiation of the
     cheapest algorithm for forward dynamics ("forward, aba" ...). The default is the algorithm with the fewest operations.
     `external_forces` are those of `forward_dynamics`; they rotate with the bodies.
+
+        da_dq, da_dv, da_dtau = robot.forward_dynamics_derivatives(q, v, tau)
     """
     square = (robot.nv, robot.nv)
     names = ("da_dq", "da_dv", "da_dtau")

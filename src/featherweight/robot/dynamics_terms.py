@@ -23,6 +23,8 @@ def coriolis_matrix(robot: System) -> CompiledFunction:
     If velocities are rates of coordinates, C is the matrix of Christoffel symbols. The algorithms use composite bodies in
     their own frames ("local") or in the root's frame ("root"); the default is the one with fewer operations. With loops, C
     is Gᵀ (C G + M G'), where G is the Jacobian of the spanning tree's velocities ("projection").
+
+        c = robot.coriolis_matrix(q, v) @ v  # as robot.bias_force(q, v) - robot.gravity_force(q)
     """
     if robot.closed:
         return _projected_coriolis(robot)
@@ -51,6 +53,9 @@ def static_torque(robot: System) -> CompiledFunction:
     """Function of q: the joint forces tau (nv) that hold the robot still.
 
     They are g minus the joint forces of `external_forces`, if given, which are those of `inverse_dynamics`.
+
+        push = robot.wrench("hand", force=[0.0, 0.0, -20.0])
+        tau = robot.static_torque(q, external_forces=push(q))  # holds against the push
     """
     inputs, output = (Q, external_forces(robot)), Output("tau", (robot.nv,))
     return static_torque.bind(robot, rnea.static_torque, inputs, output, (body_placements(robot),))
@@ -62,5 +67,7 @@ def mechanical_power(robot: System) -> CompiledFunction[Any]:
 
     It equals the rate of the kinetic and potential energy if tau includes damping and friction and no external force acts.
     For robots with loops, v and tau are those of the independent joints; the forces that close the loops do no work.
+
+        robot.mechanical_power(v, tau)  # [W]
     """
     return mechanical_power.bind(robot, energy.mechanical_power, (V, TAU), Output("power", ()))

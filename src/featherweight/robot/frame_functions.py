@@ -26,11 +26,11 @@ from typing import Any, NamedTuple, cast, overload
 
 from ..algorithms import frames, relative_frames
 from ..array_types import Array, Numbers
-from ..checks import argument, shown
+from ..checks import shown
 from ..engine.function import CompiledFunction
 from ..engine.program import CoreShape, Input, KernelProgram, Output, Program
-from ..model.types import FRAME, WORLD, AnyFrame, Frame
-from ..names import suggestion
+from ..model.types import WORLD, AnyFrame, Frame
+from ..names import knows_keywords, suggestion
 from .arguments import A, Argument, Q, V
 from .compiled_member import compiled
 from .spanning_motion import rate_along_velocity
@@ -67,6 +67,7 @@ def frame_placement(robot: System, frame: Frames, *, relative_to: AnyFrame | Non
 def frame_placement(robot: System, frame: Frames, relative_to: AnyFrame | None, /) -> CompiledFunction: ...
 @overload
 def frame_placement(robot: System, frame: Frames, q: Numbers, *, relative_to: AnyFrame | None = ...) -> Array: ...
+@knows_keywords
 def frame_placement(
     robot: System, frame: Frames, q: Numbers | AnyFrame | None = None, *, relative_to: AnyFrame | None = None
 ) -> Any:
@@ -94,6 +95,7 @@ def frame_jacobian(robot: System, frame: Frames, reference: str, /, relative_to:
 def frame_jacobian(
     robot: System, frame: Frames, q: Numbers, *, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> Array: ...
+@knows_keywords
 def frame_jacobian(
     robot: System,
     frame: Frames,
@@ -128,6 +130,7 @@ def frame_jacobian_rate(robot: System, frame: Frames, reference: str, relative_t
 def frame_jacobian_rate(
     robot: System, frame: Frames, q: Numbers, v: Numbers, *, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> Array: ...
+@knows_keywords
 def frame_jacobian_rate(
     robot: System,
     frame: Frames,
@@ -141,6 +144,8 @@ def frame_jacobian_rate(
 
     The arguments are those of `frame_jacobian`. J' v is `frame_bias_acceleration`. If the robot has loops, J' includes the
     rate of the dependent joints' velocities.
+
+        rate = robot.frame_jacobian_rate("hand", q, v) @ v  # as robot.frame_bias_acceleration("hand", q, v)
     """
     if q is None or isinstance(q, str):
         return _function(robot, "frame_jacobian_rate", frame, reference if q is None else q, relative_to if v is None else v)
@@ -161,6 +166,7 @@ def frame_velocity(robot: System, frame: Frames, reference: str, relative_to: An
 def frame_velocity(
     robot: System, frame: Frames, q: Numbers, v: Numbers, *, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> Array: ...
+@knows_keywords
 def frame_velocity(
     robot: System,
     frame: Frames,
@@ -202,6 +208,7 @@ def frame_acceleration(
     reference: str = ...,
     relative_to: AnyFrame | None = ...,
 ) -> Array: ...
+@knows_keywords
 def frame_acceleration(
     robot: System,
     frame: Frames,
@@ -218,8 +225,11 @@ def frame_acceleration(
     "local_world_aligned", it is the "local" acceleration in the world's axes; there, J a + J' v is
     `frame_classical_acceleration`, the acceleration of the frame's origin as a point. Gravity is not included: an
     accelerometer measures the classical acceleration minus gravity.
+
+        robot.frame_acceleration("hand", q, v, a, reference="local")  # J a + J' v
     """
     if q is None or isinstance(q, str):
+        _require_no_acceleration("frame_acceleration", a)
         return _function(robot, "frame_acceleration", frame, reference if q is None else q, relative_to if v is None else v)
     return _function(robot, "frame_acceleration", frame, reference, relative_to)(q, v, a)
 
@@ -247,6 +257,7 @@ def frame_classical_acceleration(
     reference: str = ...,
     relative_to: AnyFrame | None = ...,
 ) -> Array: ...
+@knows_keywords
 def frame_classical_acceleration(
     robot: System,
     frame: Frames,
@@ -261,8 +272,11 @@ def frame_classical_acceleration(
 
     The arguments are those of `frame_jacobian`. In the reference "local_world_aligned", the result is J a + J' v. In
     "world", it is the acceleration of the body's point at the world's origin.
+
+        measured = robot.frame_classical_acceleration("hand", q, v, a)[:3] - robot.gravity  # as an accelerometer
     """
     if q is None or isinstance(q, str):
+        _require_no_acceleration("frame_classical_acceleration", a)
         return _function(
             robot, "frame_classical_acceleration", frame, reference if q is None else q, relative_to if v is None else v
         )
@@ -285,6 +299,7 @@ def frame_bias_acceleration(
 def frame_bias_acceleration(
     robot: System, frame: Frames, q: Numbers, v: Numbers, *, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> Array: ...
+@knows_keywords
 def frame_bias_acceleration(
     robot: System,
     frame: Frames,
@@ -294,7 +309,13 @@ def frame_bias_acceleration(
     reference: str = ALIGNED,
     relative_to: AnyFrame | None = None,
 ) -> Any:
-    """Function of q, v: the velocity-product acceleration J' v (6), or (k, 6), for the Jacobian J of the same arguments."""
+    """Function of q, v: the velocity-product acceleration J' v (6), or (k, 6), for the Jacobian J of the same arguments.
+
+    For example:
+
+        bias = robot.frame_bias_acceleration("hand", q, v)
+        A = robot.frame_jacobian("hand", q) @ a + bias  # as robot.frame_classical_acceleration("hand", q, v, a)
+    """
     if q is None or isinstance(q, str):
         return _function(
             robot, "frame_bias_acceleration", frame, reference if q is None else q, relative_to if v is None else v
@@ -310,6 +331,8 @@ def joint_jacobian(robot: System) -> CompiledFunction:
     point at the world's origin. The "world" Jacobian of a body has the columns of the joints that carry the body, and
     zeros elsewhere. If the robot has loops, the joints are those of the spanning tree; `spanning_velocity` returns their
     velocities.
+
+        S = robot.joint_jacobian(q)  # (6, nv) without loops
     """
     output = Output("J", (6, len(robot.model.tree.parent)))
     return joint_jacobian.bind(robot, frames.joint_jacobian, (Q,), output)
@@ -323,6 +346,12 @@ def joint_jacobian_rate(robot: System) -> CompiledFunction:
 
 
 # how they are made
+
+
+def _require_no_acceleration(name: str, a: Numbers | None) -> None:
+    """Raise TypeError for an acceleration without a configuration."""
+    if a is not None:
+        raise TypeError(f"Robot.{name}: a needs q and v; write {name}(frame, q, v, a)")
 
 
 KERNELS: dict[str, Callable[[System], FrameKernel]] = {
@@ -377,21 +406,20 @@ def _of_frames(
 ) -> CompiledFunction:
     single = isinstance(frame, AnyFrame) or not isinstance(frame, Iterable)
     every: tuple[Any, ...] = tuple(cast("Iterable[Any]", (frame,) if single else frame))
+    name, taken = kernel.member.__name__, ", ".join(x.name for x in kernel.inputs)
+    how = f'write {name}("hand", {taken}), or {name}("hand") for the function of {taken}'
     if wrong := [x for x in every if not isinstance(x, AnyFrame)]:
         given = frame if len(wrong) == len(every) else wrong[0]
-        taken = ", ".join(x.name for x in kernel.inputs)
-        how = (
-            f'write {kernel.member.__name__}("hand", {taken}), or {kernel.member.__name__}("hand") for the function of {taken}'
-        )
         raise TypeError(f"{robot.name}: a frame is a name or a featherweight.Frame; got {shown(given)}: {how}")
     if reference is not None and not (isinstance(reference, str) and reference in REFERENCES):
         meant = suggestion(reference, REFERENCES)
         raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}{meant}")
 
     if relative_to is not None:
-        if relative_to in REFERENCES and relative_to not in robot._named_frames:
+        if isinstance(relative_to, str) and relative_to in REFERENCES and relative_to not in robot._named_frames:
             raise TypeError(f"{robot.name}: {relative_to!r} is a reference, no frame; write reference={relative_to!r}")
-        argument(f"{robot.name}: relative_to", relative_to, FRAME)
+        if not isinstance(relative_to, AnyFrame):
+            raise TypeError(f"{robot.name}: relative_to is a name or a featherweight.Frame; got {shown(relative_to)}: {how}")
 
     def make() -> CompiledFunction:
         chosen = kernel.in_world if relative_to is None else kernel.relative

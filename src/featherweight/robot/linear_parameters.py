@@ -41,6 +41,8 @@ def inverse_dynamics_regressor(robot: System) -> CompiledFunction:
 
     Atkeson, An and Hollerbach (1986) describe it. The forces are those of `inverse_dynamics` without the forces of
     armatures, which `extended_regressor` includes.
+
+        tau = robot.inverse_dynamics_regressor(q, v, a) @ robot.inertial_parameters.ravel()
     """
     return _regressor(inverse_dynamics_regressor, robot, regressors.inverse_dynamics_regressor, (Q, V, A), (robot.nv,))
 
@@ -71,6 +73,9 @@ def extended_regressor(robot: System, joint_friction: Chosen = False, armature: 
     `joints[k].damping` and `.dry_friction`, which `inverse_dynamics` does not include.
 
     Raises ValueError for an unknown joint.
+
+        regressor = robot.extended_regressor(joint_friction=True)
+        tau = regressor.function(q, v, a) @ regressor.values
     """
     kinds = (VISCOUS, joint_friction, "viscous"), (COULOMB, joint_friction, "coulomb"), (ARMATURE, armature, "armature")
     columns = [(kind, j, name) for kind, chosen, name in kinds for j in chosen_joints(robot, chosen)]

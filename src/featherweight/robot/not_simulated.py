@@ -16,8 +16,7 @@ from .left_out_at_joints import (
     LIMITS_WITHOUT_ROOM,
     SPRINGS_OF_SEVERAL,
 )
-from .model_view import EQUAL_LIMITS
-from .system import System
+from .system import EQUAL_LIMITS, System
 
 CHANGING_MOTION = (
     "actuators",

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
 FOR_OTHER_PACKAGES = {
     *("bind", "configuration_result", "followers", "input", "irregular", "labels", "placements", "proportions", "row_limits"),
-    *("require_dynamics", "require_masses_of", "row_maximum", "step_functions", "warn_where_irregular", "with_weights_of"),
+    *("loops_of", "opening", "require_dynamics", "require_masses_of", "require_whole_joints", "row_maximum", "step_functions"),
+    *("warn_where_irregular", "with_weights_of"),
 }
 LOST = 8  # digits that accelerations lose near singular configurations
 
@@ -102,6 +103,8 @@ class Robot(System):
 
         Raises ValueError for a wrong shape and for values that no model may have. Raises ModelError if a joint could then move
         without moving any mass.
+
+            heavier = robot.with_inertial_parameters(1.1 * robot.inertial_parameters)
         """
         model = with_inertial_parameters(self.model, parameters)
         require_mass(model)
@@ -115,12 +118,15 @@ class Robot(System):
 
     check = checked_states.check
 
+    @knows_keywords
     def require_regular(self, q: npt.ArrayLike) -> None:
         """Raise ValueError for configurations q (..., nq) where accelerations lose eight or more digits.
 
         This is so where joints move no mass, because bodies without mass are between them: for example in the lock of a gimbal
         whose rings have no mass. It is also so near singular configurations of loops (`ClosedRobot.singularity`). The functions
         of the dynamics do not check q, so that they stay fast; simulations check where they start, and where a step fails.
+
+            robot.require_regular(q)
         """
         q = self._checked("q", q, self.nq)
         found = self.irregular(rows_of(q))
@@ -150,6 +156,9 @@ class Robot(System):
             f"near a singular configuration, where joint {joint!r} moves no mass if other joints move along; results there are "
             "inaccurate or invalid. Give the bodies without mass an inertia, or the joint an armature"
         )
+
+    def require_whole_joints(self) -> None:
+        """Raise NotImplementedError if loops determine a part of a joint's velocities: closing loops moves it."""
 
     def _loose(self, q: Array, least: float) -> Array:
         """Return the outermost velocity that moves at most this share of its inertia, at each of q (states, nq), or -1."""
@@ -192,6 +201,8 @@ class Robot(System):
         """The Jacobians (nv, nv) of `integrate` at q, v with respect to velocities: dresult_dq, dresult_dv.
 
         Velocities of the result are in the axes of the result. The Jacobians are exact at any angle.
+
+            by_q, by_v = robot.integrate_derivatives(q, 0.01 * v)
         """
         outputs = [Output(f"dresult_d{x}", (self.nv, self.nv)) for x in "qv"]
         return Robot.integrate_derivatives.bind(self, integration.integrate_derivatives, (Q, V), outputs)
@@ -201,6 +212,8 @@ class Robot(System):
         """The Jacobians (nv, nv) of `difference` at q0, q1 with respect to velocities: dresult_dq0, dresult_dq1.
 
         They are exact for turns by less than π, where the short way changes.
+
+            by_q0, by_q1 = robot.difference_derivatives(q, robot.neutral())
         """
         outputs = [Output(f"dresult_d{x.name}", (self.nv, self.nv)) for x in (Q0, Q1)]
         return Robot.difference_derivatives.bind(self, integration.difference_derivatives, (Q0, Q1), outputs)
@@ -277,6 +290,9 @@ class Robot(System):
 
         These are the members that are compiled functions. Methods that return a function for a frame, for contacts or for
         other choices (`frame_jacobian`, `delassus`, `extended_regressor`) are not included.
+
+            for name, function in robot.functions.items():
+                print(name, function.signature)
         """
         found: dict[str, CompiledFunction[Any]] = SeveralByName()
         for name in functions_of(type(self)):
@@ -358,5 +374,7 @@ class Robot(System):
         ground have zero rows and columns.
 
         Raises ValueError for an unknown frame, for no contacts, and for an unknown algorithm.
+
+            D = robot.delassus(featherweight.BilateralContact("hand", "point"))(q)  # (3, 3) [1/kg]
         """
         return self._operational_space(contacts, "delassus").delassus(algorithm)

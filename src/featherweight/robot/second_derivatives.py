@@ -14,6 +14,7 @@ from ..engine.derivative_program import JacobianProgram, PullbackProgram
 from ..engine.function import CompiledFunction
 from ..engine.program import ComposedProgram, Input, Output, Program
 from ..engine.result_class import result_class
+from ..names import knows_keywords
 from .compiled_member import compiled
 from .dynamics import forward_dynamics, inverse_dynamics
 from .dynamics_derivatives import BY, analytic, forward_dynamics_derivatives, inverse_dynamics_derivatives
@@ -37,6 +38,8 @@ def inverse_dynamics_second_derivatives(robot: System) -> CompiledFunction[Inver
     Entry [i, j, k] of d2tau_dxdy is the derivative of entry [i, j] of dtau_dx by y_k. Derivatives by q are taken with
     respect to velocities, one after the other, so for a free-flyer or a ball joint they need not be symmetric in j and k.
     The function uses forward differentiation of the first derivatives. Singh, Russell and Wensing (2023) give recursions.
+
+        robot.inverse_dynamics_second_derivatives(q, v, a).d2tau_dqdq  # (nv, nv, nv)
     """
     _require_traced(robot, "inverse_dynamics_second_derivatives")
     first = analytic(inverse_dynamics_derivatives(robot))
@@ -45,6 +48,7 @@ def inverse_dynamics_second_derivatives(robot: System) -> CompiledFunction[Inver
     return _chosen(robot, name, JacobianProgram(first.program, "", ("q", "v")), pairs, doc)
 
 
+@knows_keywords
 def forward_dynamics_second_derivatives(
     robot: System, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike, *, threads: int | None = None
 ) -> ForwardDynamicsSecondDerivatives:
@@ -58,10 +62,10 @@ def forward_dynamics_second_derivatives(
     a = forward_dynamics(robot)(q, v, tau, threads=threads)
     by_q, by_v, inverse = forward_dynamics_derivatives(robot)(q, v, tau, threads=threads)
     qq, qv, vv, M_q = inverse_dynamics_second_derivatives(robot)(q, v, a, threads=threads)
-    bent = np.swapaxes(M_q, -1, -2)  # [i, j, l] of entry [i, l] of M by q_j
+    transposed = np.swapaxes(M_q, -1, -2)  # [i, j, l] of entry [i, l] of M by q_j
 
     def times(B: Array) -> Array:
-        return np.asarray(bent @ B[..., None, :, :])
+        return np.asarray(transposed @ B[..., None, :, :])
 
     turned = times(by_q)
     tensors = (

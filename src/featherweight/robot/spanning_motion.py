@@ -50,6 +50,6 @@ def rate_along_velocity(source: Program, name: str, result: str, doc: str | None
 
     Forward differentiation of `source` gives the program.
     """
-    pushed = PushforwardProgram(source)
-    parts, renamed = (direction(source.inputs[0].tangent), pushed), ((pushed.outputs[0].name, result),)
+    pushforward = PushforwardProgram(source)
+    parts, renamed = (direction(source.inputs[0].tangent), pushforward), ((pushforward.outputs[0].name, result),)
     return ComposedProgram(name, parts, (result,), doc or "", renamed, ("q", "v"))

@@ -245,9 +245,9 @@ def _check_robot(path: str | os.PathLike[str], t: Trajectory, robot: System) -> 
     names = joint_names(robot)
     if t.joints and t.joints != names:
         k, pair = next((k, p) for k, p in enumerate(itertools.zip_longest(t.joints, names)) if p[0] != p[1])
-        told = [f"{name!r}" if name else "nothing" for name in pair]
+        words = [f"{name!r}" if name else "nothing" for name in pair]
         raise ModelError(
-            f"{path}: a trajectory of {t.robot!r}: its joint {k} is {told[0]}; that of {robot.name!r} is {told[1]}"
+            f"{path}: a trajectory of {t.robot!r}: its joint {k} is {words[0]}; that of {robot.name!r} is {words[1]}"
         )
     for name, x, n in (("q", t.q, robot.nq), ("v", t.v, robot.nv)):
         if x.shape[-1] != n:

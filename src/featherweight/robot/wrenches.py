@@ -13,6 +13,7 @@ from ..checks import ARRAY, argument, one_of, shown
 from ..engine.function import CompiledFunction
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output
 from ..model.types import FRAME, AnyFrame
+from ..names import knows_keywords
 from .frame_functions import frame_placement
 from .system import System
 
@@ -73,6 +74,7 @@ class Wrench:
         return f"<Wrench at {self.frame!r}: force {self.force}, moment {self.moment}, {self.axes} axes>"
 
 
+@knows_keywords
 def wrench(
     robot: System,
     frame: AnyFrame,
@@ -106,14 +108,14 @@ def _function(robot: System, frame: AnyFrame, axes: str) -> CompiledFunction[Any
     """Return the function of q, the wrench and its point, compiled once for a frame."""
 
     def make() -> CompiledFunction[Any]:
-        carried = robot.frame(frame)
+        placed = robot.frame(frame)
         number = {body.name: k for k, body in enumerate(robot.bodies)}
-        if carried.body is None:
-            raise ValueError(f"{robot.name}: frame {carried.name!r} is fixed to the ground, where forces have no effect")
+        if placed.body is None:
+            raise ValueError(f"{robot.name}: frame {placed.name!r} is fixed to the ground, where forces have no effect")
         placement = frame_placement(robot, frame).program
-        pose, given = carried.placement, (Input("wrench", (6,)), Input("at", (3,)))
+        pose, given = placed.placement, (Input("wrench", (6,)), Input("at", (3,)))
         inputs = Input(placement.outputs[0].name, (4, 4)), *given
-        constants = number[carried.body], pose.R, pose.p, axes == "world"
+        constants = number[placed.body], pose.R, pose.p, axes == "world"
         kernel = KernelProgram("wrench", wrench_on_body, constants, inputs, (Output("rows", (len(number), 6)),))
         return CompiledFunction(ComposedProgram("wrench", (placement, kernel), ("rows",), first=("q",)), robot.execution)
 

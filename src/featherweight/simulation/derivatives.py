@@ -88,8 +88,7 @@ def compiled_slopes(fleet: Fleet, inputs: Inputs) -> FleetSlopes:
     """
     kind = fleet.differ, inputs.external is not None
     if kind not in fleet.slopes:
-        if fleet.model.robot.closed:
-            fleet.model.robot.require_whole_joints()  # type: ignore[attr-defined]
+        fleet.model.robot.require_whole_joints()
         fleet.slopes[kind] = FleetSlopes(fleet, way_of(fleet, inputs))
     made: FleetSlopes = fleet.slopes[kind]
     return made

@@ -23,9 +23,9 @@ from ..model.types import Actuator
 from ..names import CALLED_HERE, SuggestsNames, keywords_of_today, knows_keywords
 from ..providers import provided
 from ..robot.checked_states import warn_of_scalar_first
-from ..robot.model_view import EQUAL_LIMITS
 from ..robot.mujoco_order import RobotState
 from ..robot.robot import Robot
+from ..robot.system import EQUAL_LIMITS
 from ..robot.trajectory import Trajectory
 from ..summaries import Several, SeveralListed
 from .arguments import (

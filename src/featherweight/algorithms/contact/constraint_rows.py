@@ -130,8 +130,8 @@ def add_entry_accelerations(entries: FunctionEntries, q, rate, v, b) -> None:
 def row_bias_acceleration(tree: Tree, rows: ConstraintRows, q, v):
     """Return J' v of all rows."""
     X = joint_transforms(tree, q)
-    w, carried = angular_velocities(tree, X, v)
-    a = accelerations_of_velocities(tree, X, velocity_products(tree, X, w, carried, v))
+    w, w_parent = angular_velocities(tree, X, v)
+    a = accelerations_of_velocities(tree, X, velocity_products(tree, X, w, w_parent, v))
     b = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), a)
     add_entry_accelerations(rows.entries, q, configuration_rate(tree, q, v), v, b)
     return b

@@ -24,7 +24,7 @@ class ContactRows(NamedTuple):
     owner: Any  # (m,) the end-effector of each constraint row
     meet: Any  # (E, E) the last row that carries both, -1 for the ground
     first: Any  # (n + 1,) for each row of the tree, the start of the constraint rows that it carries in
-    carried: Any  # their list
+    supported: Any  # their list
 
 
 class Branches(NamedTuple):

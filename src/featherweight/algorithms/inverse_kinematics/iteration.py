@@ -25,7 +25,7 @@ SHARP = 1e-30  # [rad², m²] a comparison is undecided if its sides differ by l
 class StepSettings(NamedTuple):
     """Limits [rad, m] by rows of the tree; damping, as a fraction of the squared error and a constant, for weight one; passes.
 
-    `passes` is the number of times that joints may be held at limits.
+    `passes` is the number of times that joints may be fixed at limits.
     """
 
     lower: tuple[float, ...]
@@ -74,18 +74,18 @@ def limited_step(tree: Tree, levels: list[Level], settings: StepSettings, q) -> 
     levels = [level._replace(A=[[row[j] for j in used] for row in level.A]) for level in levels]
     d = prioritized_step(len(used), levels)
     ranges = {k: range_of(tree, settings, j, q) for k, j in enumerate(used) if has_limits(tree, settings, j)}
-    free, held = [1.0] * len(used), [0.0] * len(used)
+    free, at_limit = [1.0] * len(used), [0.0] * len(used)
     for _ in range(settings.passes if ranges else 0):
         for k, (lower, upper) in ranges.items():
-            free[k], held[k] = held_at_limits(free[k], held[k], d[k], lower, upper)
+            free[k], at_limit[k] = fixed_at_limits(free[k], at_limit[k], d[k], lower, upper)
         again = [
             level._replace(
                 A=[[x * f for x, f in zip(row, free, strict=True)] for row in level.A],
-                e=[x - dot(row, held) for x, row in zip(level.e, level.A, strict=True)],
+                e=[x - dot(row, at_limit) for x, row in zip(level.e, level.A, strict=True)],
             )
             for level in levels
         ]
-        d = [f * x + y for f, x, y in zip(free, prioritized_step(len(used), again), held, strict=True)]
+        d = [f * x + y for f, x, y in zip(free, prioritized_step(len(used), again), at_limit, strict=True)]
     whole = [0.0] * n
     for k, j in enumerate(used):
         whole[j] = clipped(d[k], *ranges[k]) if k in ranges else d[k]
@@ -103,15 +103,15 @@ def range_of(tree: Tree, settings: StepSettings, j: int, q):
     return lower - x if lower > -math.inf else -math.inf, upper - x if upper < math.inf else math.inf
 
 
-def held_at_limits(free, held, d, lower, upper):
-    """Return the masks of free and held joints: unchanged if d is within limits, otherwise with a joint held at its limit."""
+def fixed_at_limits(free, at_limit, d, lower, upper):
+    """Return the masks of free and fixed joints: unchanged if d is within limits, otherwise with a joint at its limit."""
     if not is_infinite(upper):
         over = free * is_positive(d - upper)
-        free, held = free - over, held + over * upper
+        free, at_limit = free - over, at_limit + over * upper
     if not is_infinite(lower):
         under = free * is_positive(lower - d)
-        free, held = free - under, held + under * lower
-    return free, held
+        free, at_limit = free - under, at_limit + under * lower
+    return free, at_limit
 
 
 def is_infinite(x) -> bool:

@@ -88,8 +88,8 @@ def inward_pass(mech: ClusterTree, q, v, tau, external) -> InwardPass:
     X = joint_transforms(tree, qs)
     M = maps(mech, X, qs, v)
     vs = spanning_velocity(mech, M, v)
-    w, carried = angular_velocities(tree, X, vs)
-    c = velocity_products(tree, X, w, carried, vs)
+    w, w_parent = angular_velocities(tree, X, vs)
+    c = velocity_products(tree, X, w, w_parent, vs)
     A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n, SharedInertia())
     solved: list[ClusterSolution | None] = [None] * len(mech.clusters)
     for j in range(n):

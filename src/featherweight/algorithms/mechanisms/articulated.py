@@ -111,8 +111,8 @@ def passed_dyads(mech: ClusterTree, cluster: Cluster, X, M, shared: SharedInerti
         e, s = dict(d.e), d.s
         for j in e:
             s = s - e[j].power(a[j]) if j in a else s
-        push = [pass_joint(mech.tree, X, e, j) for j in reversed(cluster.rows)]
-        against = [0.0 if x is None else x for x in reversed(push)]
+        component = [pass_joint(mech.tree, X, e, j) for j in reversed(cluster.rows)]
+        against = [0.0 if x is None else x for x in reversed(component)]
         pull = tuple(dot([M.G[r][k] for r in cluster.rows], against) for k in range(len(cluster.independent)))
         dyads.append(Dyad(d.r, e, s, pull))
     return dyads
@@ -246,11 +246,11 @@ def propagate_force_cluster(A: ArticulatedClusters, number: int, Y: dict[int, Fo
     """Return C^-1 t, and the wrenches on the handles, for wrenches Y on bodies of a cluster."""
     tree, cluster = A.mech.tree, A.mech.clusters[number]
     m = len(cluster.independent)
-    carried, push = dict(Y), {}
+    forces, component = dict(Y), {}
     onward = dict.fromkeys(cluster.handles, ZERO_FORCE)
     for j in reversed(cluster.rows):
-        f = carried.get(j, ZERO_FORCE)
-        push[j] = f.component(tree.axis[j])
+        f = forces.get(j, ZERO_FORCE)
+        component[j] = f.component(tree.axis[j])
         p = tree.parent[j]
         if p < 0:
             continue
@@ -258,9 +258,9 @@ def propagate_force_cluster(A: ArticulatedClusters, number: int, Y: dict[int, Fo
         if p in onward:
             onward[p] = onward[p] + moved
         else:
-            carried[p] = carried.get(p, ZERO_FORCE) + moved
+            forces[p] = forces.get(p, ZERO_FORCE) + moved
     G = map_of(A, number).G
-    against = [push[r] for r in cluster.rows]
+    against = [component[r] for r in cluster.rows]
     t = [(0.0 if tau is None else tau[k]) - dot([G[r][k] for r in cluster.rows], against) for k in range(m)]
     C = A.C[number]
     t = lower_solved(C, t)

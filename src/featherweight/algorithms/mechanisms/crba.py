@@ -11,7 +11,6 @@ from typing import Any
 from ...model.tree import INNER, Tree
 from ...spatial import ZERO_FORCE, Force
 from .. import crba as tree_crba
-from ..composite import composite_inertias
 from ..kinematics import joint_transforms
 from .cluster_tree import Cluster, ClusterTree
 from .counterparts import for_mechanism
@@ -25,7 +24,7 @@ def crba(mech: ClusterTree, q, H) -> None:
     qs = spanning_configuration(mech, q)
     X = joint_transforms(tree, qs)
     M = maps(mech, X, qs)
-    I = composite_inertias(tree, X)
+    I = tree_crba.composite_inertias(tree, X)
     for i in range(len(mech.parent)):
         for j in range(len(mech.parent)):
             H[i][j] = 0.0

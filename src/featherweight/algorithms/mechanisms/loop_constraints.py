@@ -186,10 +186,10 @@ def closing_rows(tree: Tree, cluster: Cluster, c: Closing, qs) -> list[dict[int,
 def closing_rates(tree: Tree, c: Closing, qs, rates, accelerations) -> list[Any]:
     """Return phi''."""
     x = [qs[tree.q_index[r]] for r in c.rows]
-    bent: list[Any] = c.rate.run([*x, *(rates[r] for r in c.rows)])
+    second: list[Any] = c.rate.run([*x, *(rates[r] for r in c.rows)])
     slope = c.jacobian.run(x)
     n = len(c.rows)
     for k in range(c.size):
         for i, r in enumerate(c.rows):
-            bent[k] = bent[k] + slope[k * n + i] * accelerations[r]
-    return bent
+            second[k] = second[k] + slope[k * n + i] * accelerations[r]
+    return second

@@ -142,8 +142,8 @@ def inward_pass(mech: ClusterTree, q, v, tau, external) -> InwardPass:
                 vs[j] = x
         else:
             map_of[number] = next(remaining)
-    w, carried = angular_velocities(tree, X, vs)
-    c = velocity_products(tree, X, w, carried, vs)
+    w, w_parent = angular_velocities(tree, X, vs)
+    c = velocity_products(tree, X, w, w_parent, vs)
     A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n, SharedInertia())
     for j in range(n):
         if tree.last[j] == j:
@@ -175,7 +175,7 @@ def inward_loop(mech: ClusterTree, A: ClusterPass, number: int, loop: Loop, qs, 
         zeta[j] = zeta[p] if tree.kind[j] == INNER else A.X[j] @ zeta[p] + A.c[j]
         if tree.last[j] == j:
             A.pA[j] = A.pA[j] + A.IA[j] @ zeta[j]
-    pushed = dict.fromkeys(cluster.rows, 0.0) | {j: tau[cluster.start + k] for k, j in enumerate(cluster.independent)}
+    joint_forces = dict.fromkeys(cluster.rows, 0.0) | {j: tau[cluster.start + k] for k, j in enumerate(cluster.independent)}
     relative = A._replace(c=[ZERO_MOTION] * len(A.c))
     Y: list[dict[int, Force]] = [{r.a: ZERO_FORCE} | {r.b: ZERO_FORCE} for r in loop.rows]
     for r, row in enumerate(loop.rows):
@@ -185,7 +185,7 @@ def inward_loop(mech: ClusterTree, A: ClusterPass, number: int, loop: Loop, qs, 
     L = [[0.0] * m for _ in range(m)]
     rest = row_targets(mech, cluster, loop, bodies_of(loop, turning, zeta), qs)
     for j in reversed(cluster.rows):
-        inward_row(tree, relative, j, pushed[j])
+        inward_row(tree, relative, j, joint_forces[j])
         p = inner_parent(tree, P, j)
         W = Force(P.R[j] @ A.W[j].ang, P.R[j] @ A.W[j].lin).translate(P.o[j])
         for r, row in enumerate(loop.rows):
@@ -247,10 +247,10 @@ def row_targets(mech: ClusterTree, cluster: Cluster, loop: Loop, M: dict[int, Mo
         k += closing_rates(mech.tree, c, qs, loop.rates, dict.fromkeys(c.rows, 0.0))
     k = [0.0 - k[i] for i in cluster.kept]
     for f in cluster.followers:
-        bent = 0.0
+        curvature = 0.0
         for row, _, bend in slopes(mech, f, qs):
-            bent = bent + bend * (loop.rates[row] * loop.rates[row])
-        k.append(bent)
+            curvature = curvature + bend * (loop.rates[row] * loop.rates[row])
+        k.append(curvature)
     return k
 
 

@@ -58,8 +58,8 @@ def row_motion(mech: ClusterTree, rows: ConstraintRows, q, v, a, result) -> None
     qs, vs, M = expanded(mech, q, v)
     accelerations = spanning_acceleration(mech, M, a)
     X = joint_transforms(tree, qs)
-    w, carried = angular_velocities(tree, X, vs)
-    c = velocity_products(tree, X, w, carried, vs)
+    w, w_parent = angular_velocities(tree, X, vs)
+    c = velocity_products(tree, X, w, w_parent, vs)
     for j in range(len(c)):
         c[j] = c[j] + unit_motion(tree.axis[j], accelerations[j])
     moved = accelerations_of_velocities(tree, X, c)

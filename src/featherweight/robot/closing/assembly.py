@@ -197,7 +197,7 @@ class Assembly:
             result[name] = (float(worst[own & lengths].max(initial=0.0)), float(worst[own & ~lengths].max(initial=0.0)))
         return result
 
-    def told(self, r: Array) -> str:
+    def text_of(self, r: Array) -> str:
         """Describe the largest misclosure of a loop."""
         name, (length, angle) = max(self.openings(r).items(), key=lambda item: max(item[1]))
         return f"{said(length, angle)} of {name!r}"

@@ -124,5 +124,5 @@ def closing(name: str, function: Callable[[Any], Any], rows: tuple[int, ...]) ->
         return list(result)
 
     values, K = jacobian(flat, q, [[1.0 if i == j else 0.0 for j in range(n)] for i in range(n)])
-    bent = second_derivative(flat, q, rates, [0.0] * n)
-    return Closing(rows, len(values), record(values), record([x for row in K for x in row]), record(bent))
+    curvature = second_derivative(flat, q, rates, [0.0] * n)
+    return Closing(rows, len(values), record(values), record([x for row in K for x in row]), record(curvature))

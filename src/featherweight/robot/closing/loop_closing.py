@@ -17,6 +17,7 @@ from ...engine.program import Output
 from ...model import configuration
 from ...model.configuration import Joints
 from ...model.editing.notes import warn_caller
+from ...names import UnknownNameError, choose_from
 from ..arguments import Q
 from ..closed_step_functions import ClosedStepFunctions
 from ..system import System
@@ -71,7 +72,7 @@ class LoopClosing:
 
     def _not_found(self, a: Assembly, left: Array | None) -> str:
         text = f"{self.robot.name}: no closed configuration was found"
-        return text if left is None else f"{text}: the best of the attempts that failed leaves {a.told(left)} open"
+        return text if left is None else f"{text}: the best of the attempts that failed leaves {a.text_of(left)} open"
 
     def close(self, q: npt.ArrayLike, keep: Iterable[str] | None, attempts: int) -> Array:
         """Return the configuration (..., nq) near q in which all loops are closed; see `ClosedRobot.close`."""
@@ -79,13 +80,13 @@ class LoopClosing:
         rows = self.dependent_rows
         argument(f"{self.robot.name}: attempts", attempts, whole(0))
         if keep is not None:
-            held = {r for name in argument(f"{self.robot.name}: keep", keep, list_of(NAME)) for r in self._rows_of(name)}
-            rows = [r for r in self._loop_rows if r not in held]
+            kept = {r for name in argument(f"{self.robot.name}: keep", keep, list_of(NAME)) for r in self._rows_of(name)}
+            rows = [r for r in self._loop_rows if r not in kept]
         closed, good = self._newton(q.reshape(-1, self.robot.nq), rows)
         for k in np.flatnonzero(~good):
             if attempts == 0:
                 raise ValueError(
-                    f"{self.robot.name}: the loops cannot be closed from this guess; {self._told(closed[k])} is left open"
+                    f"{self.robot.name}: the loops cannot be closed from this guess; {self._text_of(closed[k])} is left open"
                 )
             closed[k] = self._assembled(q.reshape(-1, self.robot.nq)[k], set(rows), attempts)
         return closed.reshape(q.shape)
@@ -97,7 +98,7 @@ class LoopClosing:
             columns = np.array([k for k, r in enumerate(a.gap.rows) if r in rows], dtype=np.intp)
             x, left = a.nearest(q[a.gap.places], columns, attempts)
             if not len(x):
-                best = "" if left is None else f": the best of {attempts} attempts leaves {a.told(left)} open"
+                best = "" if left is None else f": the best of {attempts} attempts leaves {a.text_of(left)} open"
                 raise ValueError(f"{self.robot.name}: the loops cannot be closed from this guess{best}")
             q[a.gap.places] = x[0]
         return q
@@ -117,7 +118,7 @@ class LoopClosing:
                 self._tell_moved(name, q, closed[0])
                 return np.asarray(closed[0])
         raise ValueError(
-            f"{self.robot.name}: configuration {name!r} leaves {self._told(q)} open, and it cannot be closed near there; "
+            f"{self.robot.name}: configuration {name!r} leaves {self._text_of(q)} open, and it cannot be closed near there; "
             "correct it in the file, or close a guess of your own"
         )
 
@@ -144,7 +145,7 @@ class LoopClosing:
                 return
             joint = next(j for j in self.robot.joints if j.q_slice.start <= moved.argmax() < j.q_slice.stop)
             warn_caller(
-                f"{what} leaves {self._told(q)} open. It is closed before it is used, which moves a coordinate of joint "
+                f"{what} leaves {self._text_of(q)} open. It is closed before it is used, which moves a coordinate of joint "
                 f"{joint.name!r} by {moved.max():.3g}, the most of all; correct the file, or close a configuration of your "
                 "own, where `keep` names the joints that stay (robot.close(q, keep=[...]))"
             )
@@ -153,15 +154,15 @@ class LoopClosing:
         """Return the coordinates of the joints that a configuration of the file names."""
         return next((dict(c.coordinates) for c in self.robot.model.configurations if c.name == name), {})
 
-    def _told(self, q: Array) -> str:
+    def _text_of(self, q: Array) -> str:
         """Describe the largest misclosure of a loop."""
         left = [(a, a.gap.residual(q[None, a.gap.places])) for a in self._loops.assemblies.values()]
         widest, r = max(left, key=lambda item: np.abs(item[1]).max(initial=0.0))
-        return widest.told(r)
+        return widest.text_of(r)
 
     def _rows_of(self, name: str) -> range:
         if name not in self._loops.joints:
-            raise ValueError(f"{self.robot.name} has no joint {name!r}")
+            raise UnknownNameError(f"{self.robot.name} has no joint {choose_from(name, list(self._loops.joints))}")
         rows = self._loops.joints[name].v_slice
         return range(rows.start, rows.stop)
 

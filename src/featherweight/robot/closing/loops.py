@@ -23,7 +23,7 @@ from ..system import LOOP_TOLERANCE
 from .assembly import STARTS, Assembly, Found
 from .declared import Declared, first_row
 from .independence import determined, kept_rows
-from .misclosure import Held, Misclosure
+from .misclosure import LoopFrames, Misclosure
 from .solver import refined
 from .soundness import loose_velocities, with_massless
 
@@ -86,8 +86,8 @@ class Loops(Declared):
     def held_positions(self) -> dict[str, Array]:
         """Return the coordinates at which loops and couplings hold the joints, if no joint can move."""
         q = self.in_general_position()
-        held = {j.name: q[c.q] for c, j in zip(self.coordinates, self._joints_in_q, strict=True)}
-        return held | {c.joint: np.array([c.offset]) for c in self.d.couplings if not c.terms}
+        fixed = {j.name: q[c.q] for c, j in zip(self.coordinates, self._joints_in_q, strict=True)}
+        return fixed | {c.joint: np.array([c.offset]) for c in self.d.couplings if not c.terms}
 
     def joint_of(self, velocity: int) -> str:
         """Return the name of the joint to which an independent velocity belongs."""
@@ -222,13 +222,13 @@ class Loops(Declared):
         return max((norm(*p) for p in self.tree.translation), default=1.0)
 
     def _assembly(self, cluster: Cluster) -> Assembly:
-        held = [
-            Held(loop.name, loop.type, own[0].a, own[0].b)
+        loops = [
+            LoopFrames(loop.name, loop.type, own[0].a, own[0].b)
             for loop in self.d.loops
             if first_row(own := self.alignments[loop.name]) in cluster.rows
         ]
         closures = [c.name for c, own in zip(self.d.closures, self.closings, strict=True) if own.rows[0] in cluster.rows]
-        gap = Misclosure(self.unreduced, cluster, self.model.joints, held, closures)
+        gap = Misclosure(self.unreduced, cluster, self.model.joints, loops, closures)
         return Assembly(gap, CLOSED * max(1.0, self.size), self.tolerance)
 
     def _samples(self, assembly: Assembly) -> Found:
@@ -283,8 +283,8 @@ class Loops(Declared):
         if left is None:
             return text
         return (
-            f"{text}; the best of {STARTS} attempts leaves {assembly.told(left)} open. Correct the frames of the loops, or, if "
-            "rounded numbers make them contradict each other by so little, give a larger loop_tolerance"
+            f"{text}; the best of {STARTS} attempts leaves {assembly.text_of(left)} open. Correct the frames of the loops, or, "
+            "if rounded numbers make them contradict each other by so little, give a larger loop_tolerance"
         )
 
     def _dependents(self, K: Array, columns: list[int], names: str) -> set[int]:

@@ -118,7 +118,7 @@ ANGLES: dict[LoopType, Callable[[Array], tuple[Array, Array]] | None] = {  # mea
 }
 
 
-class Held(NamedTuple):
+class LoopFrames(NamedTuple):
     """A loop, given by its frames."""
 
     name: str
@@ -139,19 +139,19 @@ class Misclosure:
         mechanism: ClusterTree,
         cluster: Cluster,
         joints: Sequence[MovingJoint],
-        held: Sequence[Held],
+        loops: Sequence[LoopFrames],
         closures: Sequence[str],
     ) -> None:
-        self.tree, self.cluster, self.held = mechanism.tree, cluster, tuple(held)
-        self.names = [*(h.name for h in held), *closures]
+        self.tree, self.cluster, self.loops = mechanism.tree, cluster, tuple(loops)
+        self.names = [*(h.name for h in loops), *closures]
         self.rows = moving(cluster)
         own = [j for j in joints if j.v_slice.start in cluster.rows]
         self._joints_by_transform(own)
         self._coordinates(own, mechanism.position)
         self._axes()
         self._ends()
-        n = len(self.held)
-        chosen = [6 * k + i for k in range(n) for i in _rows_of(self.held[k].type)]
+        n = len(self.loops)
+        chosen = [6 * k + i for k in range(n) for i in _rows_of(self.loops[k].type)]
         self._chosen = np.array(chosen, dtype=np.intp)
         self._all_chosen = len(chosen) == 6 * n
         self.loop_of_row = np.array(
@@ -220,7 +220,7 @@ class Misclosure:
     def _ends(self) -> None:
         """Set up the frames of loops: nodes, placements, and whether a row moves B alone (1), A alone (-1), or neither (0)."""
         root = len(self._fixed) - 1
-        ends = [(h.a, h.b) for h in self.held]
+        ends = [(h.a, h.b) for h in self.loops]
         self._end_nodes = np.array([[self._node.get(e.row, root) for e in pair] for pair in ends], dtype=np.intp).reshape(-1, 2)
         self._end_places = np.zeros((len(ends), 2, 4, 4))
         self._end_places[..., 3, 3] = 1.0
@@ -232,7 +232,7 @@ class Misclosure:
                 while row in self._column:
                     self._sign[k, 0, self._column[row]] += 2 * i - 1
                     row = self.tree.parent[row]
-        kinds = [h.type for h in self.held]
+        kinds = [h.type for h in self.loops]
         self._angles: list[tuple[LoopType, Any]] = []
         for kind in dict.fromkeys(kinds):
             own = [k for k, mine in enumerate(kinds) if mine == kind]
@@ -261,7 +261,7 @@ class Misclosure:
         r = np.zeros((*p.shape[:2], 6))
         r[..., :3] = times(back, p - a[..., :3, 3])
         Q = self._measure_angles(product(back, b[..., :3, :3]), r, as_sines)
-        flat = r.reshape(len(x), 6 * len(self.held))
+        flat = r.reshape(len(x), 6 * len(self.loops))
         flat = flat if self._all_chosen else flat[:, self._chosen]
         for c in self.cluster.closings:
             own = [np.broadcast_to(y, len(x))[:, None] for y in c.value.run(self._of(c, S))]
@@ -340,7 +340,7 @@ class Misclosure:
         The columns include the motion of followers.
         """
         batch, width = len(J), J.shape[-1]
-        whole = J.reshape(batch, 6 * len(self.held), width)
+        whole = J.reshape(batch, 6 * len(self.loops), width)
         whole = whole if self._all_chosen else whole[:, self._chosen]
         for c in self.cluster.closings:
             entries = c.jacobian.run(self._of(c, S))

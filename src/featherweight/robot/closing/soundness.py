@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.composite import composite_inertias
+from ...algorithms.crba import composite_inertias
 from ...algorithms.kinematics import joint_transforms, rigid_inertia
 from ...algorithms.mechanisms.articulated import SharedInertia, articulate_cluster, articulate_row, before_articulation
 from ...algorithms.mechanisms.cluster_tree import ClusterTree, unconstrained
@@ -41,11 +41,11 @@ def with_massless(model: Model, loose: MovingJoint | None) -> Model:
 def _massless(model: Model) -> tuple[str, ...]:
     """Return the moving bodies without mass that carry no body with mass."""
     tree = model.tree
-    carried = list(tree.mass)
+    mass = list(tree.mass)
     for row in range(model.nv - 1, -1, -1):
         if tree.parent[row] >= 0:
-            carried[tree.parent[row]] += carried[row]
-    return tuple(b.name for b, at in zip(model.bodies, model.placed_bodies, strict=True) if not carried[at.row])
+            mass[tree.parent[row]] += mass[row]
+    return tuple(b.name for b, at in zip(model.bodies, model.placed_bodies, strict=True) if not mass[at.row])
 
 
 def loose_joint(model: Model) -> MovingJoint | None:

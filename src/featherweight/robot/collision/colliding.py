@@ -111,12 +111,19 @@ def _first_of(pairs: Sequence[CollisionPair]) -> str:
 
 @checked
 def collision_pairs(robot: System, pairs: NamedPairs = None) -> tuple[CollisionPair, ...]:
-    """Return the pairs of shapes that the functions below check, in their order."""
+    """Return the pairs of shapes that the functions below check, in their order.
+
+    For example:
+
+        for pair in robot.collision_pairs():
+            print(pair)
+    """
     return robot._kept(
         ("collision pairs", pairs), lambda: Several(described_pair(robot, i, j) for i, j in _numbers(robot, pairs))
     )
 
 
+@knows_keywords
 def in_collision(robot: System, q: npt.ArrayLike, *, margin: float = 0.0, pairs: NamedPairs = None) -> Any:
     """Return whether any pair of shapes is within `margin` [m] at configurations q (..., nq): booleans (...).
 
@@ -165,6 +172,9 @@ def distance_jacobian(robot: System, q: npt.ArrayLike, distances: Distances) -> 
 
     The shape is (..., npairs, nv). Rows are NaN for pairs whose distances were not computed. Where the nearest points
     jump, for example between parallel faces, a row is a one-sided derivative.
+
+        found = robot.distances(q)
+        rates = robot.distance_jacobian(q, found) @ v  # (npairs,) [m/s]
     """
     known = (x for x in _known_queries(robot).values() if all(pair in x.number for pair in distances.pairs))
     queries = next(known, None)

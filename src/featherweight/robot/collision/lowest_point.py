@@ -40,11 +40,11 @@ def shapes_below(robot: System, root: MovingJoint) -> list[Shape]:
 
     Raises ValueError if the joint carries none.
     """
-    carried = {root.child}
+    below = {root.child}
     for j in robot.joints:  # parents first
-        if j.parent in carried:
-            carried.add(j.child)
-    own = [s for s in robot.shapes if s.body in carried and s.type not in (ShapeType.PLANE, ShapeType.HEIGHTFIELD)]
+        if j.parent in below:
+            below.add(j.child)
+    own = [s for s in robot.shapes if s.body in below and s.type not in (ShapeType.PLANE, ShapeType.HEIGHTFIELD)]
     shapes = [s for s in own if s.collision] or [s for s in own if s.visual]
     if not shapes:
         raise ValueError(f"{robot.name}: no body that {root.name!r} carries has a shape, so it has no lowest point")

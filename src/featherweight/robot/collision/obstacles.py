@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 from ...checks import CHECKED_LATER, checked, shown
 from ...model.checks import check_shapes
@@ -32,7 +32,7 @@ def with_obstacles(robot: R, obstacles: Annotated[Shape | Iterable[Shape], CHECK
     Raises ValueError for names that another shape has, for unknown links, and for shapes that no description may have.
     """
     several = isinstance(obstacles, Iterable) and not isinstance(obstacles, str)
-    given: tuple[Shape, ...] = tuple(obstacles) if several else (obstacles,)  # type: ignore[arg-type,assignment]
+    given: tuple[Any, ...] = tuple(cast("Iterable[Any]", obstacles)) if several else (obstacles,)
     if wrong := [x for x in given if not isinstance(x, Shape)]:
         raise TypeError(f"{robot.name}: obstacles must be featherweight.Shape objects in a list; got {shown(wrong[0])}")
     taken = {shape.name for shape in robot.shapes}

@@ -116,7 +116,7 @@ class Resolved:
         begin = [0, *accumulate(self.sizes)]
         owner = [e for e, size in enumerate(self.sizes) for _ in range(size)]
         rows = [range(begin[e], begin[e + 1]) for e in range(len(contacts))]
-        first, carried = _lists([[*chain.from_iterable([rows[e] for e in s])] for s in self.ends.supported])
+        first, supported = _lists([[*chain.from_iterable([rows[e] for e in s])] for s in self.ends.supported])
         self.contacts = ContactRows(
             link=self.ends.links,
             begin=tuple(begin),
@@ -124,7 +124,7 @@ class Resolved:
             owner=tuple(owner),
             meet=_nested(self.ends.common_ancestors),
             first=first,
-            carried=carried,
+            supported=supported,
         )
 
     @property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...algorithms import frames, tree_blocks
+from ...algorithms import frames
 from ...algorithms.contact import constraint_rows
 from ...algorithms.contact.contact_rows import BranchedRows
 from ...algorithms.contact.delassus import efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
@@ -25,7 +25,7 @@ from ...engine.guarded import GuardedProgram
 from ...engine.program import ComposedProgram, Input, Output, Program, WithoutLastResult
 from ...model.tree import Placements
 from ...model.types import Pose
-from ...names import SuggestsNames
+from ...names import SuggestsNames, knows_keywords
 from ...summaries import summarized
 from ..arguments import DAMPING, TAU, Argument, Q, V
 from ..compiled_member import compiled
@@ -163,14 +163,15 @@ class OperationalSpace(SuggestsNames):
         return self.robot.bind("contact_jacobian", kernel, (Q,), (output,), (self._read,), doc=doc)
 
     def jacobians_of_trees(self, forest: Forest) -> CompiledFunction:
-        """Function of q: the columns of J of each row's own tree (m, `forest.widest`), see `algorithms.tree_blocks`.
+        """Function of q: the columns of J of each row's own tree (m, `forest.widest`).
 
-        The function supports contacts of robots without loops.
+        `algorithms/contact/delassus/jacobian.py` describes them. The function supports contacts of robots without loops.
         """
-        kernel, output = tree_blocks.contact_jacobians, Output("J", (self.size, forest.widest))
+        kernel, output = jacobian.contact_jacobians, Output("J", (self.size, forest.widest))
         doc = OperationalSpace.jacobians_of_trees.__doc__
         return self.robot.bind("jacobians_of_trees", kernel, (Q,), (output,), (self._read, forest.begins), doc=doc)
 
+    @knows_keywords
     def delassus(self, algorithm: str = "auto") -> CompiledFunction:
         """Return the function of q that computes J M⁻¹ Jᵀ (m, m); `Robot.delassus` lists the algorithms."""
         if not isinstance(algorithm, str) or algorithm not in self._delassus:
@@ -239,6 +240,7 @@ class OperationalSpace(SuggestsNames):
         again = least_norm.null_space_projector
         return self._cheapest(OperationalSpace.null_space_projector, kernels, (Q,), output, "efp", again)
 
+    @knows_keywords
     def forward_dynamics(
         self,
         q: npt.ArrayLike,
@@ -292,6 +294,7 @@ class OperationalSpace(SuggestsNames):
         candidates["ltl"] = candidate("ltl", f.constrained, space._rows.rows)
         return cheapest(candidates)
 
+    @knows_keywords
     def impulse_dynamics(
         self, q: npt.ArrayLike, v: npt.ArrayLike, restitution: npt.ArrayLike = 0.0, *, threads: int | None = None
     ) -> Impact:

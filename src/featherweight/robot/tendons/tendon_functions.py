@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...array_types import Array
+from ...names import knows_keywords
 from ..system import System
 
 
@@ -22,6 +23,7 @@ def _evaluated(robot: System, q: npt.ArrayLike) -> tuple[Array, Array]:
     return functions.evaluate(configurations)
 
 
+@knows_keywords
 def tendon_lengths(robot: System, q: npt.ArrayLike) -> Array:
     """Return the lengths [m, or sums of coordinates] (..., tendons) of the tendons at q (..., nq).
 
@@ -32,6 +34,7 @@ def tendon_lengths(robot: System, q: npt.ArrayLike) -> Array:
     return coordinates[..., coordinates.shape[-1] - len(robot.model.tendons) :]
 
 
+@knows_keywords
 def tendon_moment_arms(robot: System, q: npt.ArrayLike) -> Array:
     """Return the moment arms J (..., tendons, nv) of the tendons at q (..., nq).
 
@@ -39,6 +42,8 @@ def tendon_moment_arms(robot: System, q: npt.ArrayLike) -> Array:
     joint forces Jᵀ F.
 
     Raises ValueError for a wrong length of q.
+
+        tau = robot.tendon_moment_arms(q).T @ np.zeros(len(robot.tendons))  # of forces along the tendons [N]
     """
     _, S = _evaluated(robot, q)
     return S[..., S.shape[-2] - len(robot.model.tendons) :, :]

@@ -29,13 +29,13 @@ def efpa(tree: Tree, contacts: ContactRows, q, D) -> None:
         p = tree.parent[i]
         if p >= 0:
             for b in range(contacts.first[i], contacts.first[i + 1]):
-                r = contacts.carried[b]
+                r = contacts.supported[b]
                 K[p][r] = propagate_force(tree, X, W[i], i, 0.0 - K[i][r].component(tree.axis[i]), K[i][r])
     for i in range(n):
         k = tree.axis[i]
         p = tree.parent[i]
         for b in range(contacts.first[i], contacts.first[i + 1]):
-            r = contacts.carried[b]
+            r = contacts.supported[b]
             arriving = propagate_motion(tree, X, W[i], i, a[p][r]) if p >= 0 else ZERO_MOTION
             a[i][r] = arriving + unit_motion(k, d[i] * K[i][r].component(k))
     clear_matrix(m, D)

@@ -26,11 +26,11 @@ def by_pairs(tree: Tree, contacts: ContactRows, X, W, d, D) -> None:
     clear_matrix(m, D)
     for i in range(n - 1, -1, -1):
         for a in range(contacts.first[i], contacts.first[i + 1]):
-            r = contacts.carried[a]
+            r = contacts.supported[a]
             u[r] = 0.0 - Y[r].component(tree.axis[i])
             du = d[i] * u[r]
             for b in range(contacts.first[i], a + 1):
-                s = contacts.carried[b]
+                s = contacts.supported[b]
                 D[r][s] = D[r][s] + du * u[s]
             if tree.parent[i] >= 0:
                 Y[r] = propagate_force(tree, X, W[i], i, u[r], Y[r])

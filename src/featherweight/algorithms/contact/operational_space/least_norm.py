@@ -309,12 +309,12 @@ def add_null_parts(space: Space, x, y, motion, force) -> None:
     """Add D^+ D^+ J M^-1 x, and the motion that it causes, and (1 - P) y."""
     n, m = len(motion), len(force)
     solve_in_situ(space.parent, space.L, space.d, x)
-    change, push = [0.0] * n, [0.0] * m
-    write_solution(space, [0.0] * n, [dot(n, space.J[r], x) for r in range(m)], change, push)
-    write_solution(space, [0.0] * n, push, change, push)
+    change, correction = [0.0] * n, [0.0] * m
+    write_solution(space, [0.0] * n, [dot(n, space.J[r], x) for r in range(m)], change, correction)
+    write_solution(space, [0.0] * n, correction, change, correction)
     for i in range(n):
         motion[i] = motion[i] + change[i]
     for k in range(space.F.rank):
         subtract_part(m, y, space.F.Q[k])
     for r in range(m):
-        force[r] = force[r] + push[r] + y[r]
+        force[r] = force[r] + correction[r] + y[r]

@@ -96,8 +96,8 @@ class InwardPass(NamedTuple):
 
 def inward_pass(tree: Tree, q, v, tau) -> InwardPass:
     X = joint_transforms(tree, q)
-    w, carried = angular_velocities(tree, X, v)
-    c = velocity_products(tree, X, w, carried, v)
+    w, w_parent = angular_velocities(tree, X, v)
+    c = velocity_products(tree, X, w, w_parent, v)
     W, d, u = articulated_bodies(tree, X, w, c, tau, [ZERO_FORCE] * len(tree.parent))
     return InwardPass(X, w, c, W, d, u)
 
