@@ -145,7 +145,7 @@ class PPO:
         return self.progress
 
     def _calm(self, part):
-        """Limit sigma after a part of the second half of the training, on the way from its value at the middle to `last_sigma`."""
+        """Limit sigma, after a part of the second half of the training, between its value at the middle and `last_sigma`."""
         if part <= 0.0:
             self._middle = self.policy.extra.copy()
         elif self.settings.last_sigma < math.inf:

@@ -77,7 +77,7 @@ class ContactStage:
 
     @cached_property
     def internal(self) -> Array:
-        """Whether each possible contact point (candidates,) is one of two bodies of the robot, not of the world."""
+        """Mark each possible contact point (candidates,) of two bodies of the robot, not of the world."""
         pairs = self.scene.pair[self.touching.pairs]
         return np.asarray((self.scene.body[pairs] >= 0).all(axis=1))
 
