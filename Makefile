@@ -4,9 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE # without bytecode, each process that tests start compiles this package anew
 
-# Installs extras of this package into an environment: $(call install,environment,extras,other packages). uv unpacks in a fifth of
-# pip's time. pip installs where uv finds no registry, because uv does not read pip's configuration, which also says where PyTorch's
-# builds for this machine are.
+# Installs extras of this package into an environment: $(call install,environment,extras,other packages). uv takes a seventh of pip's
+# processor time. It does not read pip's configuration: pip installs where uv finds no registry, and PyTorch, whose builds for a
+# machine the configuration may name.
 define install
 $(if $(findstring torch,$(2)),false,$(1)/bin/python -m pip install --quiet uv && \
   $(1)/bin/python -m uv pip install --quiet --python $(1)/bin/python --editable '.[$(2)]' $(3)) || \
