@@ -36,8 +36,8 @@ FIXED = {
     "tests/simulation/test_gravity_compensation.py::test_steps_as_machine_code_have_the_bits_of_plain_python": 0,
 }
 """Numbers of parameter sets that measurements do not decide. `make test` runs some tests at any cost: promises that no shorter
-test proves. It leaves out others that are long only there, because they make a fixture, or compile a time step, that in a run of
-all tests an earlier test makes.
+test proves. It leaves out others that are long only in `make test`: they make a fixture, or compile a time step, that an earlier
+test makes in a run of all tests.
 """
 OWN_STEPS = ("test_centipede", "test_checked_steps", "test_device_rollout", "test_fleet_vectors", "test_plain_python")
 """Files of `tests/simulation` that `make test` leaves out: they compile other time steps than all other files."""
