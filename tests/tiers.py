@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 LIST = Path(__file__).with_name("slow_tests.txt")
-TOTAL = 270.0  # [s] processor time of `make test`, on the machine that measures
+TOTAL = 270.0  # [s] processor time of the tests of `make test` in a run of all tests, where others compile much of their code
 LONGEST = 4.0  # [s] a file whose shortest test takes longer has no test in `make test`
 GOLDEN = 0.6180339887498949
 FIXED = {
@@ -35,9 +35,10 @@ FIXED = {
     "tests/simulation/test_first_simulation.py::test_all_robots_and_scenes_share_the_code_of_a_step": 0,
     "tests/simulation/test_gravity_compensation.py::test_steps_as_machine_code_have_the_bits_of_plain_python": 0,
 }
-"""Numbers of parameter sets that measurements do not decide. `make test` runs some tests at any cost: promises that no shorter
-test proves. It leaves out others that are long only in `make test`: they make a fixture, or compile a time step, that an earlier
-test makes in a run of all tests.
+"""Numbers of parameter sets that measurements do not decide.
+
+`make test` runs some tests at any cost: promises that no shorter test proves. It leaves out others that are long only there:
+they make a fixture, or compile a time step, that an earlier test makes in a run of all tests.
 """
 OWN_STEPS = ("test_centipede", "test_checked_steps", "test_device_rollout", "test_fleet_vectors", "test_plain_python")
 """Files of `tests/simulation` that `make test` leaves out: they compile other time steps than all other files."""
