@@ -68,7 +68,10 @@ def numbers(M: Any) -> Any:
     return np.array(M.tolist(), dtype=float)
 
 
-T = np.array([numbers(exact_exp(v)) for v in V])
+@pytest.fixture(scope="module")
+def T() -> Any:
+    """Return the exponentials of V, (n, 4, 4)."""
+    return np.array([numbers(exact_exp(v)) for v in V])
 
 
 def norms(x: Any, axes: int) -> Any:
@@ -83,7 +86,7 @@ def assert_exact(found: Any, expected: Any, axes: int = 1) -> None:
 # the group
 
 
-def test_exponentials_are_exact() -> None:
+def test_exponentials_are_exact(T: Any) -> None:
     assert_exact(se3.exp(V)[:, :3, :3], T[:, :3, :3], 2)
     assert_exact(se3.exp(V)[:, :3, 3], T[:, :3, 3])
     assert_exact(se3.exp3(V[:, 3:]), T[:, :3, :3], 2)
@@ -91,7 +94,7 @@ def test_exponentials_are_exact() -> None:
     assert_exact(R - np.swapaxes(R, 1, 2), exact - np.swapaxes(exact, 1, 2), 2)  # the sine, however small
 
 
-def test_logarithms_are_exact() -> None:
+def test_logarithms_are_exact(T: Any) -> None:
     """Check logarithms, including those with a tiny angular part."""
     found = se3.log(T)
     assert_exact(found[SHORT, 3:], V[SHORT, 3:])
@@ -99,7 +102,7 @@ def test_logarithms_are_exact() -> None:
     np.testing.assert_array_equal(found[:, 3:], se3.log3(T[:, :3, :3]))
 
 
-def test_half_turns_are_about_one_of_two_opposite_axes() -> None:
+def test_half_turns_are_about_one_of_two_opposite_axes(T: Any) -> None:
     w = se3.log3(T[~SHORT, :3, :3])
     side = np.sign(np.einsum("ij,ij->i", w, V[~SHORT, 3:]))[:, None]
     assert len(w) == 21
@@ -116,7 +119,7 @@ def test_exact_half_turns(axis: tuple[float, float, float]) -> None:
     np.testing.assert_allclose(se3.exp3(se3.log3(R)), R, rtol=0.0, atol=2e-15)
 
 
-def test_jacobians_are_exact() -> None:
+def test_jacobians_are_exact(T: Any) -> None:
     some = slice(None, None, 4)  # a subset of all angles and axes
     J, inverse = (np.array(x) for x in zip(*map(exact_jacobian, V[some]), strict=True))
     assert_exact(se3.Jexp(V[some]), J, 2)
@@ -315,7 +318,7 @@ def test_results_go_to_the_arrays_of_users(name: str) -> None:
         np.testing.assert_allclose(out, expected, rtol=0.0, atol=1e-6 if out.dtype == np.float32 else 2e-15)
 
 
-def test_derivatives_of_the_group_are_its_jacobians() -> None:
+def test_derivatives_of_the_group_are_its_jacobians(T: Any) -> None:
     for v, M in zip(V[::7], T[::7], strict=True):
         np.testing.assert_allclose(se3.exp.derivative()(v), se3.Jexp(v), rtol=0.0, atol=2e-15)
         np.testing.assert_allclose(se3.exp3.derivative()(v[3:]), se3.Jexp3(v[3:]), rtol=0.0, atol=2e-15)
@@ -379,7 +382,7 @@ def test_derivatives_are_finite_where_rotations_are_chosen(angle: float) -> None
             np.testing.assert_allclose(se3.log3.derivative()(exact), se3.Jlog3(exact), rtol=0.0, atol=1e-13)
 
 
-def test_functions_have_what_functions_of_robots_have(tmp_path: Any) -> None:
+def test_functions_have_what_functions_of_robots_have(tmp_path: Any, T: Any) -> None:
     v = V[40]
     assert se3.exp.signature == "(6)->(4,4)" and "exp(v (6)) -> T (4, 4)" in (se3.exp.__doc__ or "")
     same = pickle.loads(pickle.dumps(se3.log))

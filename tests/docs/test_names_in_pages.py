@@ -46,9 +46,9 @@ def members() -> dict[str, set[str]]:
         found.setdefault(name, set()).update(defined(tree))
         if file.stem == "__init__":
             found[name] |= {x.stem for x in file.parent.iterdir()}
-        for node in ast.walk(tree):
+        for node in statements(tree):
             if isinstance(node, ast.ClassDef):
-                own = {n for x in ast.walk(node) for n in ([x.attr] if isinstance(x, ast.Attribute) else [])}
+                own = {x.attr for x in ast.walk(node) if isinstance(x, ast.Attribute)}
                 found.setdefault(node.name, set()).update(defined(node) | own)
                 bases.setdefault(node.name, []).extend(b.id for b in node.bases if isinstance(b, ast.Name))
     for name in bases:
@@ -62,6 +62,14 @@ def every_base(name: str, bases: dict[str, list[str]]) -> Iterator[str]:
     for base in bases.get(name, ()):
         yield base
         yield from every_base(base, bases)
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements inside a node, without their expressions, where no class is defined."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for x in getattr(node, field, ()):
+            yield x
+            yield from statements(x)
 
 
 def defined(node: ast.AST) -> set[str]:
