@@ -109,7 +109,7 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
     if m >= robot.nv:
         Minv = inverse_mass_matrix(robot)(q)
         try:
-            return np.matmul(Minv, B)
+            return np.asarray(np.matmul(Minv, B))
         except ValueError:
             raise ValueError(
                 f"solve_mass_matrix: leading axes do not broadcast: q {Minv.shape[:-2]}, B {B.shape[:-2]}"

@@ -173,7 +173,7 @@ class Trajectory(SuggestsNames):
             raise ValueError(f"number must be from 0 to {self.q.shape[1] - 1}; got {number}")
         tau = self.tau[:, number] if self.tau.ndim == 3 else self.tau
         one = replace(self, q=self.q[:, number], v=self.v[:, number], tau=tau)
-        none = {"first": np.zeros(1, dtype=int), "points": _none(), "forces": _none(), "internal": _no_marks()}
+        none: dict[str, Any] = {"first": np.zeros(1, dtype=int), "points": _none(), "forces": _none(), "internal": _no_marks()}
         return one if number == 0 else replace(one, **none)
 
     def last(self) -> Trajectory:

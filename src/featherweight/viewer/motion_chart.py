@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from ..array_types import Array
-from ..model.configuration import Coordinates
+from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..names import choose_from
 from ..robot.system import System
@@ -141,7 +141,7 @@ def _lines(motion: Trajectory, robot: System, joints: Sequence[str] | None) -> l
     return lines
 
 
-def _limbs(joints: Sequence[Coordinates]) -> dict[str, int]:
+def _limbs(joints: Sequence[MovingJoint]) -> dict[str, int]:
     """Return the number of each joint's limb: joints one after another without a branch, the free joint of a base alone."""
     before = {j.child: j for j in joints}
     branches = Counter(j.parent for j in joints)
