@@ -31,7 +31,7 @@ MOST_USED = {
     *("Robot.body", "Robot.joint", "Robot.start", "Robot.solve_mass_matrix", "Robot.potential_energy", "Robot.static_torque"),
     *("Robot.inverse_dynamics_derivatives", "Robot.forward_dynamics_derivatives", "Robot.coriolis_matrix"),
     *("Robot.frame_acceleration", "Robot.frame_classical_acceleration", "Robot.frame_jacobian_rate", "Robot.joint_jacobian"),
-    *("Robot.center_of_mass_velocity", "Robot.centroidal_map", "Robot.inverse_dynamics_regressor", "Robot.delassus"),
+    *("Robot.center_of_mass_velocity", "Robot.centroidal_map", "Robot.inverse_dynamics_regressor"),
     *("Robot.integrate_derivatives", "Robot.effort_limit", "Robot.lower", "Robot.with_inertial_parameters"),
     *("Description", "Description.locked", "Description.with_joint", "Description.with_payload", "Description.with_shape"),
     *("Description.with_friction", "Description.save", "Simulation.reset", "Simulation.step", "Simulation.run"),

@@ -109,11 +109,12 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
     if m >= robot.nv:
         Minv = inverse_mass_matrix(robot)(q)
         try:
-            return np.asarray(np.matmul(Minv, B))
+            product: Array = np.matmul(Minv, B)
         except ValueError:
             raise ValueError(
                 f"solve_mass_matrix: leading axes do not broadcast: q {Minv.shape[:-2]}, B {B.shape[:-2]}"
             ) from None
+        return product
 
     def make() -> CompiledFunction:
         inputs, output = (Q, Input("B", (robot.nv, m))), Output("result", (robot.nv, m))
