@@ -18,7 +18,8 @@ from ..contact.inverse_factor import inverse_factors, inverse_work
 from ..contact.laws import COULOMB
 from ..contact.patches import patch_work
 from ..engine.function import CompiledFunction
-from ..engine.loops.kernels import Layout, MachineCall, Table, machine_call
+from ..engine.loops.kernels import Layout, MachineCall, Table, is_checked, machine_call
+from ..engine.loops.prepared_calls import call_of_loop
 from ..model.inertial_parameters import carried, uncarried
 from ..robot.robot import Robot
 from ..robot.tendons.lengths import no_lengths
@@ -29,6 +30,7 @@ from .drive_inputs import DriveLaws
 from .forces import Springs
 from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import drive_work
+from .robot_stages import SOLVE_BY_DELASSUS
 from .smooth_motion import INTEGRATORS, STAGED
 from .stage_records import (
     FOUND,
@@ -72,6 +74,9 @@ class StagesTable(Table):
         self, content: RobotStages, calls: dict[str, Any], errors: list[BaseException], layout: Layout | None = None
     ) -> None:
         super().__init__(content, layout)
+        apart = content.calls.by_delassus
+        if apart is not None and apart.address != 0:
+            apart.pointers[1] = self.address
         self.kept, self.errors = calls, errors
         self.derived: dict[object, Any] = {}  # arrays for derivatives, by their class or the function that makes them
 
@@ -89,7 +94,7 @@ def new_stages(model: StepModel, contacts: ContactStage, capacity: int, inertias
     state = zeros_of(StateAndInputs, nv, control=nu, external=(len(robot.bodies), 6), act=na)
     of_rows, of_drives = dict.fromkeys(("row_velocity", "row_force"), rows), dict.fromkeys(("inputs", "law"), len(forces.parts))
     point = zeros_of(StagePoint, nv, coordinates=nq + count, control=nu, act=na, act_rate=na, **of_rows, **of_drives)
-    return RobotStages(
+    stages = RobotStages(
         numbers=_numbers(model, contacts),
         state=state._replace(q=np.array(robot.neutral()), given=np.zeros(2, bool)),
         point=point._replace(x=point.coordinates[:nq], S=_joint_map(forces)),
@@ -110,6 +115,12 @@ def new_stages(model: StepModel, contacts: ContactStage, capacity: int, inertias
         adhesion=adhesion_of(forces, contacts.touching.links, contacts.touching.scene.gap[contacts.touching.pairs]),
         calls=CallsOfRobot(*(MachineCall(0, np.zeros(0, np.int64)) for _ in CallsOfRobot._fields)),
     )  # fmt: skip
+    return with_solver_compiled_in(stages) if is_checked() else stages
+
+
+def with_solver_compiled_in(stages: RobotStages) -> RobotStages:
+    """Return stages for loops that contain the contact solver, which is otherwise compiled apart, when a robot needs it."""
+    return stages._replace(calls=stages.calls._replace(by_delassus=None))
 
 
 def stages_table(
@@ -121,6 +132,10 @@ def stages_table(
     calls = {name: bound_call(call, errors) for name, call in functions.items()}
     calls["delassus_of_touching"] = _delassus_of_touching(contacts, stages, errors)
     calls["impulses_alone"] = machine_call(None), None
+    calls["by_delassus"] = stages.calls.by_delassus, None
+    if stages.calls.by_delassus is not None and not contacts.in_passes and (contacts.bodies or len(contacts.rows.joint)):
+        layout = layout or Layout(RobotStages, stages)
+        calls["by_delassus"] = call_of_loop(SOLVE_BY_DELASSUS.for_layouts(layout), 0)  # the table writes its address
     made = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
     return StagesTable(stages._replace(calls=made), calls, errors, layout)
 
@@ -282,7 +297,7 @@ def _touching(step: StepModel, stage: ContactStage, capacity: int) -> TouchingRe
             candidate=np.zeros(capacity, np.int64), a=np.zeros(capacity, np.int64), b=np.zeros(capacity, np.int64),
             point=np.zeros((capacity, 3)), normal=np.zeros((capacity, 3)), gap=np.zeros(capacity),
         ),
-        counts=np.zeros(4, np.int64),
+        counts=np.zeros(5, np.int64),
         kinematics=ContactKinematics(
             placement=np.zeros((bodies, 4, 4)), velocity=np.zeros((bodies, 6)), gap=np.zeros(rows), speed=np.zeros(rows),
             velocity_before=np.zeros((bodies, 6)), speed_before=np.zeros(rows),

@@ -33,7 +33,7 @@ KEPT_STEPS = 20
 # numbers in small arrays, whose names say what they are
 
 WITH_CONTROL, WITH_FORCES = range(2)  # `given`: whether there are controls, and forces of the user on bodies
-FOUND, NEAR, SOLVED, RESULT = range(4)  # `counts` of `TouchingRecord`
+FOUND, NEAR, SOLVED, RESULT, TURNING = range(5)  # `counts` of `TouchingRecord`
 RESIDUAL, ALLOWED, NEWTON_STEPS, INTERIOR_STEPS, PARTING, STORED, INEXACT = range(7)  # `report`, as in `SolverReport`
 KINETIC, POTENTIAL = range(2)  # `energy` of `StepArrays`
 UNTIL, EVERY, SINCE = range(3)  # `plan` of `FleetStates`
@@ -198,7 +198,8 @@ class TouchingRecord(NamedTuple):
     pair_of: Shared[Integers]  # (candidates,) the pair of each
     model: ContactModel
     contacts: ContactPoints
-    counts: Integers  # FOUND contacts, -1 if too many; NEAR: whether joint rows count; SOLVED contacts; RESULT of impulses
+    # FOUND contacts, -1 if too many; NEAR: whether joint rows count; SOLVED contacts, RESULT of impulses; TURNING: copies
+    counts: Integers
     kinematics: ContactKinematics
     impulses: ContactImpulses
     report: Vector  # (7,) numbers of `SolverReport`: RESIDUAL ...
@@ -249,6 +250,7 @@ class CallsOfRobot(NamedTuple):
     contact_loads: MachineCall  # q, wrenches, forces at rows -> joint forces
     contact_motions: MachineCall  # q, velocities -> motions of bodies
     impulses_alone: MachineCall  # for robots in vectors: `solve_in_lane` of one robot after the other
+    by_delassus: MachineCall | None  # `solve_by_delassus`, compiled apart for robots that need it; None: it is compiled in
 
 
 class RobotStages(NamedTuple):
