@@ -1,15 +1,10 @@
-"""Derivatives of the steps of many robots, and the names of what is doubtful about them."""
+"""Derivatives of the steps of many robots, and what is doubtful about them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from ..array_types import Array, BooleanMatrix, IntegerMatrix, Integers, Matrix, Tensor, Vector
-from ..contact.joint_rows import JointRows
-from .contact_stage import ContactStage
-from .forces_at_joints import ForcesAtJoints
+from ..array_types import BooleanMatrix, IntegerMatrix, Integers, Matrix, Tensor, Vector
 from .slope_records import AccelerationSlopes
 from .smooth_motion import clear
 from .stage_records import FOUND, RobotStages
@@ -65,14 +60,3 @@ def multiply(ends: Matrix, cotangent: Vector, product: Vector) -> None:
     for row in range(len(cotangent)):
         for column in range(len(product)):
             product[column] += ends[row, column] * cotangent[row]
-
-
-def names_of(contacts: ContactStage, forces: ForcesAtJoints, candidates: Array, rows: Array) -> list[str]:
-    """Return the names of contacts, and of marked joint rows."""
-    names = [contacts.names[int(c)] for c in candidates if c >= 0]
-    return names + [name_of_row(contacts.rows, int(r), forces) for r in np.flatnonzero(rows)]
-
-
-def name_of_row(rows: JointRows, r: int, forces: ForcesAtJoints) -> str:
-    """Return the name of a row of a joint."""
-    return f"the {'dry friction' if rows.friction[r] else 'limit'} of joint {forces.names[rows.dof[r]]!r}"

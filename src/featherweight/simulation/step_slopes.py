@@ -1,7 +1,7 @@
-"""Derivatives of the semi-implicit steps of many robots: the loops over robots, and the arrays and functions of one thread.
+"""Derivatives of the semi-implicit steps of many robots: the loop over robots, and the arrays and functions of one thread.
 
-Each robot tries its step, whose results the derivatives need (see `acceleration_slopes`). Other loops multiply by cotangents of
-the state after the step: they solve for one product instead of all directions.
+Each robot tries its step, whose results the derivatives need (see `acceleration_slopes`). Products with cotangents of the state
+after the step solve for one product instead of all directions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .step_differences import StepDifferences, differences_of, differentiate_who
 from .step_ends import write_step_product, write_step_slopes
 from .step_model import StepModel
 
-# ---- the loops
+# ---- the loop
 
 
 class StepSlopes(NamedTuple):
@@ -39,64 +39,29 @@ class StepSlopes(NamedTuple):
 
 
 def differentiate_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x: RobotSlopes, first: int, stop: int) -> int:
-    """Differentiate the next steps of robots first to stop; return the number of robots for which this succeeds."""
+    """Differentiate the next steps of robots first to stop, or multiply the derivatives by cotangents.
+
+    Rigid contacts that the equations do not cover are differentiated by differences of whole steps. Return the number of robots
+    for which this succeeds.
+    """
     done = 0
     for i in range(first, stop):
-        if attempt(one, many, i) == 1:
-            done += 1
-            write_robot_slopes(one, y, x, i)
-    return done
-
-
-def differentiate_rigid_robots(
-    one: RobotStages, y: StepSlopes, many: FleetArrays, x: RobotSlopes, first: int, stop: int
-) -> int:
-    """Do the same with rigid contact: by differences of whole steps where the equations do not cover the contacts."""
-    done = 0
-    for i in range(first, stop):
-        if attempt(one, many, i) == 1:
-            if are_covered(one):
-                done += 1
-                write_robot_slopes(one, y, x, i)
-            else:
-                done += differentiate_whole_step(one, y.differences, many, x, i)
-    return done
-
-
-def write_robot_slopes(one: RobotStages, y: StepSlopes, x: RobotSlopes, i: int) -> None:
-    """Write the derivatives of the step that robot i has tried."""
-    begin_doubtful(x, i)
-    if write_step_slopes(one, y.of, x.ends[i]) > 0:
-        note_doubtful(one, y.of, x, i)
-
-
-def pull_back_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x: RobotSlopes, first: int, stop: int) -> int:
-    """Multiply cotangents and the derivatives of the next steps of robots; return the number for which this succeeds."""
-    done = 0
-    for i in range(first, stop):
-        if attempt(one, many, i) == 1:
-            done += 1
+        if attempt(one, many, i) == 0:
+            continue
+        if y.of.is_rigid and not are_covered(one):
+            done += differentiate_whole_step(one, y.differences, many, x, i)
+            continue
+        done += 1
+        if len(x.cotangents) > 0:
             write_step_product(one, y.of, x.cotangents[i], x.products[i])
-    return done
-
-
-def pull_back_rigid_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x: RobotSlopes, first: int, stop: int) -> int:
-    """Do the same with rigid contact: by differences of whole steps where the equations do not cover the contacts."""
-    done = 0
-    for i in range(first, stop):
-        if attempt(one, many, i) == 1:
-            if are_covered(one):
-                done += 1
-                write_step_product(one, y.of, x.cotangents[i], x.products[i])
-            else:
-                done += differentiate_whole_step(one, y.differences, many, x, i)
+        else:
+            begin_doubtful(x, i)
+            if write_step_slopes(one, y.of, x.ends[i]) > 0:
+                note_doubtful(one, y.of, x, i)
     return done
 
 
 DIFFERENTIATE = CompiledLoop(differentiate_robots, numbers=2, what="the derivatives of steps")
-DIFFERENTIATE_RIGID = CompiledLoop(differentiate_rigid_robots, numbers=2, what="the derivatives of steps with rigid contact")
-PULL_BACK = CompiledLoop(pull_back_robots, numbers=2, what="the products with derivatives of steps")
-PULL_BACK_RIGID = CompiledLoop(pull_back_rigid_robots, numbers=2, what="the products with derivatives of rigid steps")
 
 
 # ---- one thread
