@@ -41,7 +41,7 @@ class StepDerivatives(NamedTuple):
     - redundant contacts that cannot all keep their state, or whose impulses are not unique and matter (a box that slides and
       turns);
     - efforts, controls and actuators at their limits;
-    - with differences of whole steps, states and inputs along which the step bends.
+    - with differences of whole steps, states and inputs along which the step has a kink.
 
     For these elements the Jacobians are one-sided derivatives, or those of one solution. A rigid contact or limit at rest, with
     a gap of zero or an overlap of `slop`, is not among them; it counts as an overlap that persists.
@@ -70,7 +70,7 @@ def way_of(fleet: Fleet, inputs: Inputs) -> Way:
     if convex and model.staged and not forces.states:
         return STAGES
     rigid = plant.holds_rigidly and model.integrator == "semi-implicit" and not plant.contacts.settings.turning
-    linear = model.has_linear_forces or (forces.plain and not len(forces.springs.bent))
+    linear = model.has_linear_forces or (forces.plain and not len(forces.springs.nonlinear))
     covered = rigid and linear and not (forces.sticky or len(plant.contacts.model.surfaces))
     return EQUATIONS if covered and inputs.external is None else DIFFERENCES
 
@@ -195,9 +195,9 @@ class FleetSlopes:
 
     def _names(self, i: int) -> tuple[str, ...]:
         x, fleet = self.found, self._fleet
-        model, bent = fleet.model, np.flatnonzero(x.bent[i])
+        model, nonsmooth = fleet.model, np.flatnonzero(x.nonsmooth[i])
         names = [f"{model.limits[k]} at its limit" for k in np.flatnonzero(x.limits[i])]
-        names += [model.directions_named[k] for k in bent]
+        names += [model.directions_named[k] for k in nonsmooth]
         names += [fleet.contacts.names[int(c)] for c in x.candidates[i] if c >= 0]
         names += [name_of_row(fleet.contacts.rows, int(r), model.forces) for r in np.flatnonzero(x.rows[i])]
         return tuple(dict.fromkeys(names))

@@ -115,7 +115,7 @@ class Fleet:
         self._drawn = bool(contacts.touching.drawn.any())  # whether a reset may exclude pairs of shapes that overlap
         self._remembers = any(s.kind in OF_LAST_STEP for s in model.robot.sensors)
         self.layout = self._layout(CAPACITY * (2 if contacts.settings.turning else 1))
-        self.told = self._ready = False  # whether warnings about the start were issued, and the steps are prepared
+        self.warned = self._ready = False  # whether warnings about the start were issued, and the steps are prepared
         self._started = False  # whether the start of the last reset was checked
         self._pointed: dict[str, Array] = {}  # see `_point`
         self.slopes: dict[tuple[bool, bool], Any] = {}  # see `derivatives.compiled_slopes`
@@ -356,11 +356,11 @@ class Fleet:
         if not self._ready:
             self._compile()
         if not self._started:
-            self.model.robot.warn_where_irregular(self.q, masses=not self.told)
+            self.model.robot.warn_where_irregular(self.q, masses=not self.warned)
         if idle:
             self.first_inputs.warn_of_limp_servos()
-        if not self.told:
-            self.told, model = True, self.model
+        if not self.warned:
+            self.warned, model = True, self.model
             if model.deepest_start == math.inf and self.plant.holds_rigidly:
                 warn_of_overlaps(model.robot, overlaps(self.contacts, *self.look()))
         self._started = True
@@ -430,7 +430,7 @@ class Fleet:
 
     def spring_energy(self, q: Matrix) -> Vector:
         """Return the energy (robots,) [J] of springs, with each robot's own stiffness."""
-        own = (x if len(x) else None for x in (self.varied.stiffness, self.varied.bends))
+        own = (x if len(x) else None for x in (self.varied.stiffness, self.varied.poly))
         return self.model.forces.spring_energy(q, *own)
 
     def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Array | slice = slice(None)) -> Any:

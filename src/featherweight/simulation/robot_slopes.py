@@ -20,7 +20,7 @@ class RobotSlopes(NamedTuple):
     candidates: IntegerMatrix  # (robots, contacts) those of contacts at the boundary between two states, then -1
     rows: BooleanMatrix  # (robots, joint rows) whether a row is at the boundary between two states
     limits: Matrix  # (robots, values that limits bound) 1 at a limit, see `StepModel.limits`
-    bent: BooleanMatrix  # (robots, 3 nv + na + nu) whether the step bends along a direction
+    nonsmooth: BooleanMatrix  # (robots, 3 nv + na + nu) whether the step has a kink along a direction
 
 
 def begin_doubtful(x: RobotSlopes, i: int) -> None:
@@ -31,8 +31,8 @@ def begin_doubtful(x: RobotSlopes, i: int) -> None:
     for r in range(x.rows.shape[1]):
         x.rows[i, r] = False
     clear(x.limits[i])
-    for k in range(x.bent.shape[1]):
-        x.bent[i, k] = False
+    for k in range(x.nonsmooth.shape[1]):
+        x.nonsmooth[i, k] = False
 
 
 def note_doubtful(one: RobotStages, y: AccelerationSlopes, x: RobotSlopes, i: int) -> None:
@@ -49,9 +49,9 @@ def note_doubtful(one: RobotStages, y: AccelerationSlopes, x: RobotSlopes, i: in
         x.rows[i, r] = x.rows[i, r] or y.doubtful[capacity + r]
     for k in range(x.limits.shape[1]):
         x.limits[i, k] = max(x.limits[i, k], y.load.ends[k])
-    for k in range(len(y.bent)):
+    for k in range(len(y.nonsmooth)):
         place = 3 * n + na + k if k < controls else 2 * n + k - controls
-        x.bent[i, place] = x.bent[i, place] or y.bent[k]
+        x.nonsmooth[i, place] = x.nonsmooth[i, place] or y.nonsmooth[k]
 
 
 def multiply(ends: Matrix, cotangent: Vector, product: Vector) -> None:

@@ -21,8 +21,8 @@ class SlopeCalls(NamedTuple):
 
     dynamics: MachineCall  # q, v, acceleration, forces -> by_q, by_v, mass, with the armature of the step
     settled: MachineCall  # the same with the inertia that represents dampers, if they act after impulses
-    spanning: MachineCall  # q, v, forces of rows -> spread, swept, carried, if loops move joints
-    spanning_after: MachineCall  # q, after, pushes -> spread, swept_after, carried_after, if contacts are rigid
+    spanning: MachineCall  # q, v, forces of rows -> spread, swept, mapped, if loops move joints
+    spanning_after: MachineCall  # q, after, pushes -> spread, swept_after, mapped_after, if contacts are rigid
     struck: MachineCall  # q, v, joint forces with impulses, forces on bodies -> acceleration before dampers act
     jacobian: MachineCall  # q -> jacobian
     motions: MachineCall  # q, after -> turned, for robots with loops
@@ -66,7 +66,7 @@ class AccelerationSlopes(NamedTuple):
     contact: ContactSlopes
     bundles: Bundles
     doubtful: Booleans  # (contacts + joint rows,) whether a contact or row is at the boundary between two states
-    bent: Booleans  # (nu + na,) whether the force of a control or activation is at a limit
+    nonsmooth: Booleans  # (nu + na,) whether the force of a control or activation is at a limit
     increment: Vector  # (n,) small motion
     start: Matrix  # (n, 6) derivatives of positions after the step by those of the joint at its start
     pushes: Vector  # (loop rows,) forces of limits and dry friction, spread over the step
@@ -98,7 +98,7 @@ def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: boo
         load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
         forces=np.zeros_like(s.state.external), paths=paths,
         velocity=np.zeros((bodies, 6)), velocity_seen=np.zeros((bodies, 6)), contact=contact_slopes(contacts, rigid),
-        bundles=bundles, doubtful=np.zeros(capacity, bool), bent=np.zeros(nu + na, bool), increment=np.zeros(n),
+        bundles=bundles, doubtful=np.zeros(capacity, bool), nonsmooth=np.zeros(nu + na, bool), increment=np.zeros(n),
         start=np.zeros((n, DIRECTIONS)),
         pushes=np.zeros(loop_rows), probes=np.zeros((3, n + na)), by_differences=not plain,
         impulses=np.zeros(m), responding=np.zeros(m), spare=np.zeros(m), slope=np.zeros((DIRECTIONS, DIRECTIONS)),

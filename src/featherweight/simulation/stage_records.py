@@ -85,7 +85,7 @@ class StagePoint(NamedTuple):
     S: Matrix  # (rows, nv) from independent velocities to those of all joints and lengths; no rows if these are the same
     row_velocity: Vector  # (rows,) velocities of all joints and lengths
     row_force: Vector  # (rows,)
-    carried: Vector  # (nv,) forces of all joints, mapped to independent ones
+    mapped_force: Vector  # (nv,) forces of all joints, mapped to independent ones
     increment: Vector  # (nv,) from q to x
     coordinates: Vector  # (nq + lengths,) x, and lengths there
     control: Vector  # (nu,) with delays applied
@@ -235,7 +235,7 @@ class CallsOfRobot(NamedTuple):
     drag_placement: MachineCall  # x -> placements of all bodies, if there is wind
     length_placement: MachineCall  # x -> placements of bodies with tendons and frames
     length_jacobian: MachineCall  # x -> their Jacobians
-    length_bias: MachineCall  # x, v, bent -> their accelerations
+    length_bias: MachineCall  # x, v, `Lengths.bent` -> their accelerations
     placement: MachineCall  # placements of bodies that may touch
     velocity: MachineCall
     velocity_before: MachineCall
@@ -336,7 +336,7 @@ class VariedArrays(NamedTuple):
     friction: Matrix  # (robots, candidates)
     damping: Matrix  # (robots, n)
     stiffness: Matrix
-    bends: Tensor  # (robots, 4, m)
+    poly: Tensor  # (robots, 4, m)
     drives: Tensor  # (robots, 9, nu)
     lower: Matrix  # (robots, rows) lower bounds of joint rows
     upper: Matrix
@@ -348,7 +348,7 @@ class VariedArrays(NamedTuple):
     @classmethod
     def none(cls) -> VariedArrays:
         """Return arrays without rows."""
-        rows: list[Any] = [np.zeros((0,) * (3 if name in ("bends", "drives", "parameters") else 2)) for name in cls._fields]
+        rows: list[Any] = [np.zeros((0,) * (3 if name in ("poly", "drives", "parameters") else 2)) for name in cls._fields]
         return cls(*rows)
 
 

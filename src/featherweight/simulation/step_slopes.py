@@ -88,10 +88,10 @@ class SlopesOfStep:
         plain = model.has_linear_forces and not (robot.closed and contacts.convex)
         rows = model.forces.rows if robot.closed and plain else 0
         y = acceleration_slopes(s, Paths(joint, first, moves), rows, plain, rigid)
-        by_q, by_v, mass, carried = (matrix_at(y, place, n, n) for place in (y.at.by_q, y.at.by_v, y.at.mass, y.at.carried))
+        by_q, by_v, mass, mapped = (matrix_at(y, place, n, n) for place in (y.at.by_q, y.at.by_v, y.at.mass, y.at.mapped))
         late = rows if rigid else 0
         spread, swept = (matrix_at(y, place, rows, n) for place in (y.at.spread, y.at.swept))
-        swept_after, carried_after = matrix_at(y, y.at.swept_after, late, n), matrix_at(y, y.at.carried_after, n, n)
+        swept_after, mapped_after = matrix_at(y, y.at.swept_after, late, n), matrix_at(y, y.at.mapped_after, n, n)
         turned, jacobian, before = (
             matrix_at(y, place, bodies, 6, n) for place in (y.at.turned, y.at.jacobian, y.at.turned_before)
         )
@@ -121,8 +121,8 @@ class SlopesOfStep:
                 robot.forward_dynamics.variant("external_forces") if parted else None, q, v, s.step.pushed_load,
                 s.touching.forces, y.acceleration,
             ), struck_armature),
-            "spanning": (spanning, q, v, y.load.force, spread, swept, carried),
-            "spanning_after": (spanning if rigid else None, q, y.after, y.pushes, spread, swept_after, carried_after),
+            "spanning": (spanning, q, v, y.load.force, spread, swept, mapped),
+            "spanning_after": (spanning if rigid else None, q, y.after, y.pushes, spread, swept_after, mapped_after),
             "jacobian": (of_bodies, q, v, jacobian),
             "motions": (motions, q, y.after, turned),
             "motions_before": (before_too, q, v, before),
