@@ -29,7 +29,7 @@ from ..engine.loops.kernels import call_machine, subtract_multiples
 from ..robot.tendons.lengths import write_drift
 from .load_slopes import write_load_slopes, write_tau_slopes
 from .rigid_slopes import pull_back_rigid_rates, solve_for_rigid_rates
-from .robot_stages import write_bent, write_pushed_acceleration
+from .robot_stages import is_touched, write_bent, write_pushed_acceleration
 from .slope_equations import add_product, solve_for_rates
 from .slope_records import AccelerationSlopes
 from .smooth_motion import (
@@ -84,11 +84,6 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
     for k in range(len(y.nonsmooth)):
         at_limits += 1 if y.nonsmooth[k] else 0
     return at_limits
-
-
-def is_touched(s: RobotStages) -> bool:
-    """Return whether contacts or joint rows act on the robot."""
-    return bool(s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0)
 
 
 def has_dampers_only(s: RobotStages, y: AccelerationSlopes) -> bool:
@@ -508,7 +503,7 @@ def are_covered(s: RobotStages) -> bool:
     point instead of its projection on the ground, and steps that separate overlapping bodies.
     """
     t = s.touching
-    if t.counts[FOUND] == 0 and t.counts[NEAR] == 0:
+    if not is_touched(s):
         return True
     if greatest_of(s.step.displacement) > PARTED * t.model.settings.slop:
         return False

@@ -179,17 +179,15 @@ def put_midway(t: TouchingRecord, c: int) -> None:
 
 
 def is_touched(s: RobotStages) -> bool:
-    """Return whether there are contacts, joints near their limits, or dry friction."""
-    t = s.touching
-    if len(t.model.rows.joint) == 0:
-        return bool(t.counts[FOUND] > 0)
-    find_near(s)
-    return bool(t.counts[NEAR] > 0 or t.counts[FOUND] > 0)
+    """Return whether there are contacts, or joint rows are active: joints near their limits, or dry friction."""
+    return bool(s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0)
 
 
 def find_near(s: RobotStages) -> None:
     """Determine whether joints with limits or dry friction are active at `free`."""
     k, rows = s.touching.kinematics, s.touching.model.rows
+    if len(rows.joint) == 0:
+        return
     write_row_velocity(s, s.step.free)
     write_row_speeds(rows, s.point.row_velocity, k.speed)
     for r in range(len(rows.joint)):

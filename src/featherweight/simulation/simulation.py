@@ -794,8 +794,7 @@ class Simulation(SuggestsNames):
         self._require_robot(robot)
         candidates, points, impulses = self._fleet.contacts_of(robot)
         every = self._plant.contacts.names
-        names = [every[c] for c in candidates.tolist()]
-        return ContactsOfRobot(points.copy(), impulses / self.dt, names)
+        return ContactsOfRobot(points.copy(), impulses / self.dt, [every[c] for c in candidates.tolist()])
 
     def _require_robot(self, robot: int) -> None:
         """Raise an error for a number that is none of a robot."""

@@ -104,7 +104,7 @@ class RungeKuttaArrays(NamedTuple):
     once: Vector  # (nv,) workspace for brackets
     twice: Vector
     act_rates: Vector  # (na,) weighted sum of rates of activations
-    start_q: Vector  # (nq,) state at the start of a step of `touching_stages`
+    start_q: Vector  # (nq,) state at the start of a step with contacts in each stage
     start_v: Vector  # (nv,)
     start_act: Vector  # (na,)
 

@@ -1,4 +1,4 @@
-"""Derivatives of a Runge-Kutta step with contacts: those of its four stages, combined as `touching_stages` combines these.
+"""Derivatives of a Runge-Kutta step with contacts: those of its four stages, combined as `step` combines these.
 
 Rates are along all directions at once: q, v, joint forces and controls. The acceleration of a stage has the rates of its
 equations (`acceleration_slopes`); coordinates u of joints whose velocities do not commute have u' = w + [u, w]/2 +
@@ -32,10 +32,10 @@ from .smooth_motion import (
     write_curved_rate,
 )
 from .stage_records import FleetArrays, RobotStages
+from .step import accelerate_touching
 from .step_model import StepModel
 from .step_slopes import slopes_of
 from .step_status import TAKEN
-from .touching_stages import accelerate_touching
 
 LEAST_TERM = 1e-18  # of a series, relative to its first
 
