@@ -129,7 +129,7 @@ def stages_table(
     """Return new stages with the functions of the robot, with or without forces of the user on bodies."""
     errors: list[BaseException] = []
     functions = calls_of_robot(model, contacts, stages, external)
-    calls = {name: bound_call(call, errors) for name, call in functions.items()}
+    calls: dict[str, tuple[Any, Any]] = {name: bound_call(call, errors) for name, call in functions.items()}
     calls["delassus_of_touching"] = _delassus_of_touching(contacts, stages, errors)
     calls["impulses_alone"] = machine_call(None), None
     calls["by_delassus"] = stages.calls.by_delassus, None
