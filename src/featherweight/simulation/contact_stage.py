@@ -106,6 +106,11 @@ class ContactStage:
         return self.convex and small and self.inertia.algorithm == "auto" and bool(self.bodies) and not robot.closed
 
     @property
+    def by_delassus(self) -> bool:
+        """Return whether contacts or joint rows are solved by Delassus matrices."""
+        return not self.in_passes and bool(self.bodies or len(self.rows.joint))
+
+    @property
     def coupling(self) -> bool:
         """Return whether two moving bodies may touch, or tendons have limits or dry friction."""
         bodies = self.scene.body[self.scene.pair]

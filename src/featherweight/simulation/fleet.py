@@ -49,6 +49,7 @@ from .stage_records import (
 from .starts import FirstInputs, overlaps, warn_of_overlaps
 from .state import Field, State, StateLayout, time_of
 from .step_failures import Failure, SimulationError
+from .step_model import WITH_SOLVER
 from .step_status import TAKEN, TOO_MANY_CONTACTS
 
 CAPACITY = 16  # initial capacity for contacts of a robot
@@ -372,6 +373,8 @@ class Fleet:
         with self.model.wait:
             if self.stages_layout is None:
                 self.stages_layout = Layout(RobotStages, self._new_stages())
+            if self.contacts.by_delassus:
+                self.model.wait.whole = WITH_SOLVER
             self._run = WORK_ON_ROBOTS.for_layouts(self.stages_layout, self._many.layout)
             self.model.wait.whole = WHOLE  # if the loop was cached, the robot's functions take the time
             one = self._table()

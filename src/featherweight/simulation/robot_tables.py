@@ -133,7 +133,7 @@ def stages_table(
     calls["delassus_of_touching"] = _delassus_of_touching(contacts, stages, errors)
     calls["impulses_alone"] = machine_call(None), None
     calls["by_delassus"] = stages.calls.by_delassus, None
-    if stages.calls.by_delassus is not None and not contacts.in_passes and (contacts.bodies or len(contacts.rows.joint)):
+    if stages.calls.by_delassus is not None and contacts.by_delassus:
         layout = layout or Layout(RobotStages, stages)
         calls["by_delassus"] = call_of_loop(SOLVE_BY_DELASSUS.for_layouts(layout), 0)  # the table writes its address
     made = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
