@@ -20,8 +20,8 @@ from ..engine.loops.prepared_calls import prepared_call
 from ..summaries import summarized
 from .fleet import Fleet, Inputs
 from .forces_at_joints import ForcesAtJoints
-from .robot_slopes import RobotSlopes
 from .robot_tables import StagesTable
+from .slope_records import RobotSlopes
 from .staged_slopes import DIFFERENTIATE_STAGES, staged_slopes_of
 from .step_differences import DIFFERENTIATE_WHOLE_STEPS, differences_of
 from .step_slopes import DIFFERENTIATE, slopes_of
@@ -53,7 +53,7 @@ class StepDerivatives(NamedTuple):
     doubtful: tuple[Any, ...]
 
 
-Way = tuple[CompiledLoop, Callable[..., Any]]
+Way = tuple[CompiledLoop, Callable[..., Table]]
 """A way to differentiate steps: the compiled loop over robots, and the function that makes the arrays of a thread."""
 
 EQUATIONS: Way = DIFFERENTIATE, slopes_of  # differences of whole steps where rigid contacts are not covered
@@ -176,9 +176,9 @@ class FleetSlopes:
             self._alone = prepared_call(run, *addresses, 0, 1, kept=(one, own, given, self._table))
         return self._alone
 
-    def _of_thread(self, one: StagesTable) -> tuple[Callable[..., int], Any]:
+    def _of_thread(self, one: StagesTable) -> tuple[Callable[..., int], Table]:
         """Return the compiled loop for a thread's stages, and arrays for these."""
-        own: Any = self._arrays(one, self._fleet.model, self._fleet.contacts)
+        own = one.made_once(self._arrays, self._fleet.model, self._fleet.contacts)
         if self._run is None:
             assert one.layout and self._of and self._of.layout
             self._run = self._loop.for_layouts(one.layout, own.layout, self._of.layout, self._table.layout)

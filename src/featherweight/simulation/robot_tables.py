@@ -78,7 +78,14 @@ class StagesTable(Table):
         if apart is not None and apart.address != 0:
             apart.pointers[1] = self.address
         self.kept, self.errors = calls, errors
-        self.derived: dict[object, Any] = {}  # arrays for derivatives, by their class or the function that makes them
+        self._derived: dict[object, Any] = {}
+
+    def made_once(self, make: Callable[..., Table], *arguments: Any) -> Table:
+        """Return the arrays for derivatives that a function makes of these stages and arguments, which are kept."""
+        if make not in self._derived:
+            self._derived[make] = make(self, *arguments)
+        made: Table = self._derived[make]
+        return made
 
 
 def new_stages(model: StepModel, contacts: ContactStage, capacity: int, inertias: bool) -> RobotStages:

@@ -14,8 +14,8 @@ from ..engine.loops.kernels import CompiledLoop, MachineCall, Table, call_machin
 from .acceleration_slopes import NONSMOOTH, SMALL_STEP
 from .contact_stage import ContactStage
 from .fleet_loop import judge_inputs, load_inputs, load_robot, note_status
-from .robot_slopes import RobotSlopes, begin_doubtful, multiply
 from .robot_tables import StagesTable, bound_call
+from .slope_records import RobotSlopes, begin_doubtful, multiply
 from .smooth_motion import clear, close, copy
 from .stage_records import WITH_CONTROL, FleetArrays, RobotStages
 from .step import try_step
@@ -40,27 +40,17 @@ class StepDifferences(NamedTuple):
     difference: MachineCall  # end, ahead -> change
 
 
-class DifferencesOfStep:
-    """Arrays for differences at the stages of one robot, and their address."""
-
-    def __init__(self, model: StepModel, stages: StagesTable) -> None:
-        s, robot = stages.content, model.robot
-        n, na, nu = robot.nv, len(s.state.act), len(s.state.control)
-        increment, end, change = np.zeros(n), np.zeros(robot.nq), np.zeros(n)
-        calls = (robot.step_functions.integrate, s.state.q, increment, s.point.x), (robot.difference, end, s.step.ahead, change)
-        made = [bound_call(call, stages.errors) for call in calls]
-        sizes = np.zeros((3, 2 * n + na)), np.zeros((2 * n + na, 3 * n + na + nu))
-        self.content = StepDifferences(increment, end, change, *sizes, *(call for call, _ in made))
-        table = Table(self.content)
-        self.address, self.layout, self.kept = table.address, table.layout, (table, made)
-
-
-def differences_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> DifferencesOfStep:
-    """Return arrays for differences at these stages, which are made once."""
-    if DifferencesOfStep not in stages.derived:
-        stages.derived[DifferencesOfStep] = DifferencesOfStep(model, stages)
-    made: DifferencesOfStep = stages.derived[DifferencesOfStep]
-    return made
+def differences_of(stages: StagesTable, model: StepModel, _: ContactStage) -> Table:
+    """Return arrays for differences at the stages of one robot."""
+    s, robot = stages.content, model.robot
+    n, na, nu = robot.nv, len(s.state.act), len(s.state.control)
+    increment, end, change = np.zeros(n), np.zeros(robot.nq), np.zeros(n)
+    calls = (robot.step_functions.integrate, s.state.q, increment, s.point.x), (robot.difference, end, s.step.ahead, change)
+    made = [bound_call(call, stages.errors) for call in calls]
+    sizes = np.zeros((3, 2 * n + na)), np.zeros((2 * n + na, 3 * n + na + nu))
+    table = Table(StepDifferences(increment, end, change, *sizes, *(call for call, _ in made)))
+    table.kept = made
+    return table
 
 
 def differentiate_whole_steps(
