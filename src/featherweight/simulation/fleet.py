@@ -495,7 +495,11 @@ class Fleet:
         if not self._lone:
             forces[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0) / self.model.h
         elif c.counts.item(0):
-            forces[:, self.contacts.places] = c.wrench / self.model.h
+            places = self.contacts.places
+            if type(places) is slice:
+                np.divide(c.wrench, self.model.h, out=forces[:, places])
+            else:
+                forces[:, places] = c.wrench / self.model.h
         return forces
 
     def row_impulses(self) -> Matrix:
