@@ -106,9 +106,9 @@ class ContactStage:
         return self.convex and small and self.inertia.algorithm == "auto" and bool(self.bodies) and not robot.closed
 
     @property
-    def by_delassus(self) -> bool:
-        """Return whether contacts or joint rows are solved by Delassus matrices."""
-        return not self.in_passes and bool(self.bodies or len(self.rows.joint))
+    def touches(self) -> bool:
+        """Return whether there may be contacts or active joint rows."""
+        return bool(self.bodies or len(self.rows.joint))
 
     @property
     def coupling(self) -> bool:

@@ -209,9 +209,9 @@ def loop_of(fleet: Fleet) -> DeviceLoop:
         functions = calls_of_robot(fleet.model, fleet.contacts, content, external=True)
         made = {name: calls.call(*call) for name, call in functions.items()}
         made["delassus_of_touching"] = made["impulses_alone"] = MachineCall(0, np.zeros(0, np.int64))
-        content = content._replace(calls=CallsOfRobot(**made, by_delassus=None))
+        content = content._replace(calls=CallsOfRobot(**made, solver=None))
         copies = {name: made[name]._replace(pointers=made[name].pointers.copy()) for name in made}
-        twin = twin._replace(calls=CallsOfRobot(**copies, by_delassus=None))
+        twin = twin._replace(calls=CallsOfRobot(**copies, solver=None))
         kept.clear()
         kept[key] = DeviceLoop(roll_out, content, twin, calls, Layout(FleetArrays, fleet.arrays))
     return kept[key]

@@ -373,7 +373,7 @@ class Fleet:
         with self.model.wait:
             if self.stages_layout is None:
                 self.stages_layout = Layout(RobotStages, self._new_stages())
-            if self.contacts.by_delassus:
+            if self.contacts.touches:
                 self.model.wait.whole = WITH_SOLVER
             self._run = WORK_ON_ROBOTS.for_layouts(self.stages_layout, self._many.layout)
             self.model.wait.whole = WHOLE  # if the loop was cached, the robot's functions take the time

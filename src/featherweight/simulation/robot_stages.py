@@ -249,17 +249,12 @@ def solve_for_impulses(s: RobotStages) -> int:
         clear(t.impulses.force[c])
         clear(t.impulses.turn[c])
     turning = add_turning(t, sliding) if t.model.settings.turning else 0
-    contacts = first_contacts(t.contacts, sliding + turning)
-    if calls.contact_factor.address != 0:
-        factor, response, matrix = calls.contact_factor, calls.contact_response, calls.contact_matrix
-        passes = PassCalls(factor, response, matrix, calls.contact_loads, calls.contact_motions)
-        robot = RobotInPasses(passes, t.passes, s.point.S)
-        write_report(t, resolve_in_passes(t.model, contacts, t.kinematics, t.impulses, robot, turning))
-    elif calls.by_delassus is not None:
-        t.counts[TURNING] = turning
-        call_machine(calls.by_delassus)
+    t.counts[TURNING] = turning
+    if calls.solver is not None:
+        call_machine(calls.solver)
+    elif calls.contact_factor.address != 0:
+        solve_by_passes(s)
     else:
-        t.counts[TURNING] = turning
         solve_by_delassus(s)
     if turning > 0:
         take_turning_back(t, sliding, turning)
@@ -361,6 +356,17 @@ def first_contacts(contacts: ContactPoints, k: int) -> ContactPoints:
     return ContactPoints(c.candidate[:k], c.a[:k], c.b[:k], c.point[:k], c.normal[:k], c.gap[:k])
 
 
+def solve_by_passes(s: RobotStages) -> int:
+    """Find impulses by a compliant law in passes of articulated bodies. Return 1."""
+    t, calls = s.touching, s.calls
+    factor, response, matrix = calls.contact_factor, calls.contact_response, calls.contact_matrix
+    passes = PassCalls(factor, response, matrix, calls.contact_loads, calls.contact_motions)
+    contacts = first_contacts(t.contacts, t.counts[SOLVED] + t.counts[TURNING])
+    robot = RobotInPasses(passes, t.passes, s.point.S)
+    write_report(t, resolve_in_passes(t.model, contacts, t.kinematics, t.impulses, robot, t.counts[TURNING]))
+    return 1
+
+
 def solve_by_delassus(s: RobotStages) -> int:
     """Find impulses by G of the bodies that may touch, with active joint rows; or by J and a factor of M⁻¹. Return 1."""
     way, calls, inertia, dofs = way_to_impulses(s), s.calls, s.touching.inertia, s.touching.dofs
@@ -387,7 +393,9 @@ def solve_by_delassus(s: RobotStages) -> int:
     return 1
 
 
-SOLVE_BY_DELASSUS = CompiledLoop(solve_by_delassus, 0, what="the contact solver of simulations, which all robots share")
+SOLVER = "the contact solver of simulations, which all robots with such contacts share"
+SOLVE_BY_DELASSUS = CompiledLoop(solve_by_delassus, 0, what=SOLVER)
+SOLVE_IN_PASSES = CompiledLoop(solve_by_passes, 0, what=SOLVER)
 
 
 def way_to_impulses(s: RobotStages) -> int:

@@ -30,7 +30,7 @@ from .drive_inputs import DriveLaws
 from .forces import Springs
 from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import drive_work
-from .robot_stages import SOLVE_BY_DELASSUS
+from .robot_stages import SOLVE_BY_DELASSUS, SOLVE_IN_PASSES
 from .smooth_motion import INTEGRATORS, STAGED
 from .stage_records import (
     FOUND,
@@ -74,9 +74,9 @@ class StagesTable(Table):
         self, content: RobotStages, calls: dict[str, Any], errors: list[BaseException], layout: Layout | None = None
     ) -> None:
         super().__init__(content, layout)
-        apart = content.calls.by_delassus
-        if apart is not None and apart.address != 0:
-            apart.pointers[1] = self.address
+        solver = content.calls.solver
+        if solver is not None and solver.address != 0:
+            solver.pointers[1] = self.address
         self.kept, self.errors = calls, errors
         self._derived: dict[object, Any] = {}
 
@@ -126,8 +126,8 @@ def new_stages(model: StepModel, contacts: ContactStage, capacity: int, inertias
 
 
 def with_solver_compiled_in(stages: RobotStages) -> RobotStages:
-    """Return stages for loops that contain the contact solver, which is otherwise compiled apart, when a robot needs it."""
-    return stages._replace(calls=stages.calls._replace(by_delassus=None))
+    """Return stages for loops that contain the contact solvers, which are otherwise compiled apart, when a robot needs one."""
+    return stages._replace(calls=stages.calls._replace(solver=None))
 
 
 def stages_table(
@@ -139,10 +139,11 @@ def stages_table(
     calls: dict[str, tuple[Any, Any]] = {name: bound_call(call, errors) for name, call in functions.items()}
     calls["delassus_of_touching"] = _delassus_of_touching(contacts, stages, errors)
     calls["impulses_alone"] = machine_call(None), None
-    calls["by_delassus"] = stages.calls.by_delassus, None
-    if stages.calls.by_delassus is not None and contacts.by_delassus:
+    calls["solver"] = stages.calls.solver, None
+    if stages.calls.solver is not None and contacts.touches:
         layout = layout or Layout(RobotStages, stages)
-        calls["by_delassus"] = call_of_loop(SOLVE_BY_DELASSUS.for_layouts(layout), 0)  # the table writes its address
+        solver = SOLVE_IN_PASSES if contacts.in_passes else SOLVE_BY_DELASSUS
+        calls["solver"] = call_of_loop(solver.for_layouts(layout), 0)  # the table writes its address
     made = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
     return StagesTable(stages._replace(calls=made), calls, errors, layout)
 

@@ -250,7 +250,7 @@ class CallsOfRobot(NamedTuple):
     contact_loads: MachineCall  # q, wrenches, forces at rows -> joint forces
     contact_motions: MachineCall  # q, velocities -> motions of bodies
     impulses_alone: MachineCall  # for robots in vectors: `solve_in_lane` of one robot after the other
-    by_delassus: MachineCall | None  # `solve_by_delassus`, compiled apart for robots that need it; None: it is compiled in
+    solver: MachineCall | None  # `solve_by_delassus` or `solve_by_passes`, compiled apart; None: both are compiled in
 
 
 class RobotStages(NamedTuple):

@@ -20,7 +20,7 @@ from .smooth_motion import middle_armature
 
 IMPLICIT = "implicit", "implicitfast"  # integrators of files that evaluate the damping of drives at the end of a step
 WHOLE = 5.0  # total compilation time over that of planning the time step, or of comparing algorithms for contacts
-WITH_SOLVER = 9.0  # the same for robots that need `SOLVE_BY_DELASSUS`, which is compiled apart
+WITH_SOLVER = 8.0  # the same for robots with contacts or limits, whose solver is compiled apart
 
 
 class StepModel:
