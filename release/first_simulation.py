@@ -17,9 +17,10 @@ import featherweight as fw  # noqa: E402  # its import counts
 MOST = 3.0  # processor seconds: three times the measurement on a slow machine
 
 
-def ball_on_the_ground() -> None:
-    """Step a ball that touches the ground."""
-    ball = fw.Description("ball", "", (fw.Body("ball", fw.Inertia(1.0, (0, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01))),), ())
+def ball_on_the_ground(cone: str | None = None) -> None:
+    """Step a ball that touches the ground rigidly or, with a `cone`, by the law of MJCF files."""
+    body = fw.Body("ball", fw.Inertia(1.0, (0, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01)))
+    ball = fw.Description("ball", "", (body,), (), cone=cone)
     robot = fw.build(ball, base="floating")
     q = robot.neutral()
     q[2] = 0.0999
@@ -41,4 +42,5 @@ if __name__ == "__main__":
     compiled: list[str] = []
     compilation_observers.append(lambda kernel, facts, ir: compiled.append(kernel.what))
     main()
+    ball_on_the_ground("pyramidal")
     assert not compiled, f"the wheel lacks {', '.join(compiled)}"

@@ -42,7 +42,12 @@ def body_with_a_clock() -> None:
     assert fw.Simulation(robot, dt=1e-3).sensors()["time"] == 0.0
 
 
-FIRST_USES = (first_simulation.ball_on_the_ground, folded_arm, derivatives_of_a_fall, body_with_a_clock)
+def ball_of_a_file() -> None:
+    """Step a ball on the ground by the law of MJCF files, which has a solver of its own."""
+    first_simulation.ball_on_the_ground("pyramidal")
+
+
+FIRST_USES = (first_simulation.ball_on_the_ground, ball_of_a_file, folded_arm, derivatives_of_a_fall, body_with_a_clock)
 
 
 def main(folder: Path) -> None:

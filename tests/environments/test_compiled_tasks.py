@@ -43,8 +43,8 @@ class CountingText(NamedTuple):
     def total(self, terms: Vector) -> float:
         return float(self.weight * terms[0] + terms[1])
 
-    def tell(self, now: Now, told: Vector) -> None:
-        told[0] = now.memory[2]
+    def write_info(self, now: Now, info: Vector) -> None:
+        info[0] = now.memory[2]
 
     def ended(self, now: Now) -> bool:
         return bool(now.memory[0] >= 2.0)
@@ -60,7 +60,7 @@ class Counting(CompiledTask):
     reset_noise_scale: float = 5e-3
     weight: float = 10.0
 
-    told: ClassVar[tuple[str, ...]] = ("place",)
+    info: ClassVar[tuple[str, ...]] = ("place",)
     places: ClassVar[int] = 1
     terms: ClassVar[tuple[str, ...]] = ("steps", "control")
 

@@ -145,7 +145,7 @@ def test_contact_forces_are_theirs(pair: Pair) -> None:
     moved = run.episodes.arrive(np.zeros(1, bool))
     np.testing.assert_allclose(moved.observation[0], env._get_obs(), rtol=1e-8, atol=1e-8)
     if "reward_contact" in pair.task.terms:
-        cost = -moved.told.of(0)["reward_contact"]
+        cost = -moved.info.of(0)["reward_contact"]
         assert cost == pytest.approx(env.contact_cost, rel=1e-8) and cost > 0.0
 
 
@@ -160,7 +160,7 @@ def test_rewards_and_ends_are_theirs(pair: Pair) -> None:
     run.episodes.act(actions)
     run.put(*stop)
     moved = run.episodes.arrive(np.zeros(40, bool))
-    rewards, ends, told = moved.reward, moved.terminated, moved.told.arrays()
+    rewards, ends, told = moved.reward, moved.terminated, moved.info.arrays()
     for i, action in enumerate(actions):
         env.set_state(start[0][i], start[1][i])
         x0 = place(pair)

@@ -15,7 +15,7 @@ from unittest.mock import patch
 import numpy as np
 
 from featherweight.engine.loops.kernels import CompiledLoop, Layout
-from featherweight.simulation import fleet
+from featherweight.simulation import fleet, robot_tables
 from featherweight.simulation.fleet_loop import work_on_robots
 
 
@@ -73,8 +73,8 @@ CHECKED = CompiledLoop(work_on_robots, numbers=3)
 
 @contextmanager
 def steps_by(loop: Any) -> Iterator[None]:
-    """Run steps and contact queries of simulations by this loop inside the context."""
-    with patch.object(fleet, "WORK_ON_ROBOTS", loop):
+    """Run steps and contact queries of simulations by this loop inside the context, with the contact solver in it."""
+    with patch.object(fleet, "WORK_ON_ROBOTS", loop), patch.object(robot_tables, "is_checked", lambda: True):
         yield
 
 

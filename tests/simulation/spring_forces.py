@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from featherweight.simulation.forces import bent_damper_force, bent_spring_force, coordinate_of_row, spring_force
+from featherweight.simulation.forces import coordinate_of_row, nonlinear_damper_force, nonlinear_spring_force, spring_force
 from featherweight.simulation.forces_at_joints import ForcesAtJoints
 from oracles.states import Array
 
@@ -21,8 +21,8 @@ def spring_forces(forces: ForcesAtJoints, q: Array, v: Array) -> Array:
         turned[:, r] = [coordinate_of_row(s, y, int(r)) for y in flat]
     rest = np.minimum(np.maximum(x, s.rest), s.rest + s.slack)
     force: Any = spring_force((s.damping, s.stiffness, rest), x, rates, 0.0)
-    for r, bend in zip(s.bent, s.bends.T, strict=True):
+    for r, poly in zip(s.nonlinear, s.poly.T, strict=True):
         first, stretched = int(r - s.axis[r]), x - rest
         extent = np.linalg.norm(stretched[..., first : first + 3], axis=-1) if s.axis[r] >= 0 else stretched[..., r]
-        force[..., r] += bent_spring_force(bend, stretched[..., r], extent) + bent_damper_force(bend, rates[..., r])
+        force[..., r] += nonlinear_spring_force(poly, stretched[..., r], extent) + nonlinear_damper_force(poly, rates[..., r])
     return np.asarray(force if S is None else (np.swapaxes(S, -1, -2) * force[..., None, :]).sum(axis=-1))

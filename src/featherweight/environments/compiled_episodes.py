@@ -16,10 +16,9 @@ from ..engine.threads import processors, share_out
 from ..simulation.stage_records import FleetArrays
 from .compiled_task import CompiledTask
 from .episode_loop import ACT, ARRIVE, BEGIN, OBSERVE, WORK_ON_EPISODES, Episode, Episodes, Now
-from .moved import Moved, Told
 from .parallel_robots import EVERY, ParallelRobots
 from .reset_noise import ResetNoise
-from .task import Terms
+from .task import Moved, StepInfo, Terms
 
 FEW = 16  # robots for each thread
 GRAIN = 8
@@ -39,13 +38,13 @@ class CompiledEpisodes:
 
     def __init__(self, task: CompiledTask, robots: ParallelRobots) -> None:
         self.task, self.robots = task, robots
-        self._size, self._facts = len(robots.simulation.q), (*task.told, *task.terms)
+        self._size, self._facts = len(robots.simulation.q), (*task.info, *task.terms)
         one = self._episode()
         n, now = self._size, one.now
         self.arrays = Episodes(
             which=np.zeros(n, np.int64), action=np.zeros((n, len(now.action))), control=robots.control,
             memory=np.zeros((n, len(now.memory))), drawn=np.zeros((n, 2), np.int64),
-            seen=np.zeros((n, task.seen(robots.links))), facts=np.zeros((n, len(self._facts))), told=len(task.told),
+            seen=np.zeros((n, task.seen(robots.links))), facts=np.zeros((n, len(self._facts))), entries=len(task.info),
             reward=np.zeros(n), ended=np.zeros(n, bool),
         )  # fmt: skip
         self._bound: _Bound | None = None
@@ -62,7 +61,7 @@ class CompiledEpisodes:
         a.drawn[which, 0], a.drawn[which, 1] = noise.keys(which), task.drawn_at_first
         self._work_on(which, BEGIN)
         facts = a.facts[which]
-        return {name: facts[:, k] for k, name in enumerate(task.told[: task.places])}
+        return {name: facts[:, k] for k, name in enumerate(task.info[: task.places])}
 
     def observe(self, which: Array | slice = EVERY) -> Array:
         """Return the observations (k, numbers) of robots in their current states."""
@@ -85,8 +84,8 @@ class CompiledEpisodes:
         self._prepare()
         self._arrive()
         a = self.arrays
-        told = Told(self._facts, a.facts, {"simulation_failed": failed})
-        return Moved(a.seen.copy(), a.reward.copy(), a.ended | failed, told)
+        info = StepInfo(self._facts, a.facts, {"simulation_failed": failed})
+        return Moved(a.seen.copy(), a.reward.copy(), a.ended | failed, info)
 
     def _work_on(self, which: Array, work: int) -> None:
         """Work on robots (k,)."""

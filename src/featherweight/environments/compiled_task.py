@@ -19,11 +19,11 @@ from .task import Task
 class CompiledTask(Task):
     """A task whose text, the methods that run at each step, is compiled.
 
-    A subclass names the results of its text: `told` are the entries of `info`, the first `places` of which are known at the
-    start of an episode, too; `terms` are the terms of the reward.
+    A subclass names the results of its text: `info` has the names of the entries of `info`, the first `places` of which are
+    known at the start of an episode, too; `terms` are the terms of the reward.
     """
 
-    told: ClassVar[tuple[str, ...]] = ()
+    info: ClassVar[tuple[str, ...]] = ()
     places: ClassVar[int] = 0
     terms: ClassVar[tuple[str, ...]] = ()
     drawn_at_first: ClassVar[int] = 0  # number of random numbers used at the start of an episode

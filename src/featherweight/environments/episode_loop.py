@@ -8,7 +8,7 @@ The text of a task is a named tuple of numbers, workspace arrays and calls of th
     observe(now, seen)         write the observation
     reward(now, terms)         write the terms of the reward
     total(terms)               return the reward
-    tell(now, told)            write the entries of `info`, first those that are also known at the start
+    write_info(now, info)      write the entries of `info`, first those that are also known at the start
     ended(now)                 return whether the episode terminates
     remember(now)              end of a step: store what the next step needs
 """
@@ -60,7 +60,7 @@ class Episodes(NamedTuple):
     drawn: IntegerMatrix
     seen: Matrix
     facts: Matrix  # entries of `info`, then terms of the reward
-    told: int  # count of the entries of `info`
+    entries: int  # count of the entries of `info`
     reward: Vector
     ended: Booleans
 
@@ -85,8 +85,8 @@ def work_on_episodes(one: Episode, many: Episodes, fleet: FleetArrays, first: in
                 one.task.begin(one.now)
             one.task.measure(one.now, fleet, i)
             one.task.observe(one.now, many.seen[i])
-            told, terms = many.facts[i, : many.told], many.facts[i, many.told :]
-            one.task.tell(one.now, told)
+            info, terms = many.facts[i, : many.entries], many.facts[i, many.entries :]
+            one.task.write_info(one.now, info)
             if work == ARRIVE:
                 one.task.reward(one.now, terms)
                 many.reward[i] = one.task.total(terms)

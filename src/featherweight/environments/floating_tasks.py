@@ -97,9 +97,9 @@ class AntText(NamedTuple):
         """Return the sum of the terms."""
         return total(terms)
 
-    def tell(self, now: Now, told: Vector) -> None:
+    def write_info(self, now: Now, info: Vector) -> None:
         """Write the position and the mean velocity."""
-        write_place(now, now.qpos[0], now.qpos[1], self.weights.dt, told)
+        write_place(now, now.qpos[0], now.qpos[1], self.weights.dt, info)
 
     def ended(self, now: Now) -> bool:
         """Return whether the robot is unhealthy and episodes end then."""
@@ -188,9 +188,9 @@ class HumanoidText(NamedTuple):
         """Return the sum of the terms."""
         return total(terms)
 
-    def tell(self, now: Now, told: Vector) -> None:
+    def write_info(self, now: Now, info: Vector) -> None:
         """Write the position, and the mean velocity of the centre of mass."""
-        write_place(now, self.felt.center[0], self.felt.center[1], self.weights.dt, told)
+        write_place(now, self.felt.center[0], self.felt.center[1], self.weights.dt, info)
 
     def ended(self, now: Now) -> bool:
         """Return whether the robot is unhealthy and episodes end then."""
@@ -232,11 +232,11 @@ def write_rows(rows: Matrix, seen: Vector, k: int) -> int:
     return k
 
 
-def write_place(now: Now, x: float, y: float, dt: float, told: Vector) -> None:
+def write_place(now: Now, x: float, y: float, dt: float, info: Vector) -> None:
     """Write the position of a robot, and the velocity of its point (x, y)."""
-    told[0], told[1] = now.qpos[0], now.qpos[1]
-    told[2] = sqrt(now.qpos[0] * now.qpos[0] + now.qpos[1] * now.qpos[1])
-    told[3], told[4] = (x - now.memory[0]) / dt, (y - now.memory[1]) / dt
+    info[0], info[1] = now.qpos[0], now.qpos[1]
+    info[2] = sqrt(now.qpos[0] * now.qpos[0] + now.qpos[1] * now.qpos[1])
+    info[3], info[4] = (x - now.memory[0]) / dt, (y - now.memory[1]) / dt
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ class FloatingTask(CompiledTask):
     healthy_z_range: tuple[float, float] = (0.2, 1.0)
     include_cfrc_ext_in_observation: bool = True
 
-    told: ClassVar[tuple[str, ...]] = ("x_position", "y_position", "distance_from_origin", "x_velocity", "y_velocity")
+    info: ClassVar[tuple[str, ...]] = ("x_position", "y_position", "distance_from_origin", "x_velocity", "y_velocity")
     places: ClassVar[int] = 3
     terms: ClassVar[tuple[str, ...]] = ("reward_forward", "reward_ctrl", "reward_contact", "reward_survive")
 

@@ -82,7 +82,7 @@ class JoystickTask(CompiledTask):
     randomized: bool = False
     roughness: Finite = 0.0  # [m]
 
-    told: ClassVar[tuple[str, ...]] = (
+    info: ClassVar[tuple[str, ...]] = (
         "command_x", "command_y", "command_turn", "forward_velocity", "sideways_velocity", "turn_velocity",
     )  # fmt: skip
     places: ClassVar[int] = 6

@@ -182,11 +182,11 @@ class JoystickText(NamedTuple):
         """Return the sum of the terms, times the length of a step."""
         return self.rules.total(self, terms)  # type: ignore[no-any-return]
 
-    def tell(self, now: Now, told: Vector) -> None:
+    def write_info(self, now: Now, info: Vector) -> None:
         """Write the command, and how well the robot follows it."""
         c, r = self.command(now), self.robot
-        copy(c, told[:COMMANDS])
-        told[3], told[4], told[5] = r.local[0, 0], r.local[0, 1], r.local[1, 2]
+        copy(c, info[:COMMANDS])
+        info[3], info[4], info[5] = r.local[0, 0], r.local[0, 1], r.local[1, 2]
 
     def ended(self, now: Now) -> bool:
         """Return whether the episode terminates."""

@@ -80,12 +80,12 @@ class PlanarText(NamedTuple):
         """Return the sum of the terms."""
         return total(terms)
 
-    def tell(self, now: Now, told: Vector) -> None:
+    def write_info(self, now: Now, info: Vector) -> None:
         """Write the position and the mean velocity."""
-        told[0] = now.qpos[0]
+        info[0] = now.qpos[0]
         if self.may_fall:
-            told[1] = now.qpos[1] - self.height
-        told[len(told) - 1] = self.velocity(now)
+            info[1] = now.qpos[1] - self.height
+        info[len(info) - 1] = self.velocity(now)
 
     def ended(self, now: Now) -> bool:
         """Return whether the robot is unhealthy and episodes end then."""
@@ -103,7 +103,7 @@ class PlanarTask(CompiledTask):
     ctrl_cost_weight: Finite = 0.1
     exclude_current_positions_from_observation: bool = True
 
-    told: ClassVar[tuple[str, ...]] = ("x_position", "x_velocity")
+    info: ClassVar[tuple[str, ...]] = ("x_position", "x_velocity")
     places: ClassVar[int] = 1
     terms: ClassVar[tuple[str, ...]] = ("reward_forward", "reward_ctrl")
 
@@ -152,7 +152,7 @@ class Walker2d(PlanarTask):
     healthy_z_range: tuple[float, float] = (0.8, 2.0)
     healthy_angle_range: tuple[float, float] = (-1.0, 1.0)
 
-    told: ClassVar[tuple[str, ...]] = ("x_position", "z_distance_from_origin", "x_velocity")
+    info: ClassVar[tuple[str, ...]] = ("x_position", "z_distance_from_origin", "x_velocity")
     places: ClassVar[int] = 2
     terms: ClassVar[tuple[str, ...]] = ("reward_forward", "reward_ctrl", "reward_survive")
 

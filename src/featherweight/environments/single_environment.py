@@ -50,8 +50,8 @@ class RobotEnv(Env[Vector, Vector]):
 
     def step(self, action: Array) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
         """Take a step; return observation, reward, whether the episode has terminated, False, and `info`."""
-        observation, reward, terminated, told = self.vector.advance(real_numbers("action", action)[None])
-        return observation[0], reward.item(), terminated.item(), False, told.of(0)
+        observation, reward, terminated, info = self.vector.advance(real_numbers("action", action)[None])
+        return observation[0], reward.item(), terminated.item(), False, info.of(0)
 
     def render(self) -> Array | None:
         """Return a picture of the current state, with `render_mode` "rgb_array"; otherwise None."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..array_types import Array
-from .moved import Moved, Told
 from .parallel_robots import EVERY, ParallelRobots
 from .reset_noise import ResetNoise
 from .snapshot import Snapshot
-from .task import SnapshotTask, Terms
+from .task import Moved, SnapshotTask, StepInfo, Terms
 
 
 class SnapshotEpisodes:
@@ -39,9 +38,9 @@ class SnapshotEpisodes:
         after = self.robots.snapshot(forces=task.asks_for_forces)
         self._last = after, self.robots.simulation.revision
         terms = task.rewards(before, after, action)
-        told = {**task.whereabouts(after), **task.motion(before, after), **terms, "simulation_failed": failed}
+        info = {**task.whereabouts(after), **task.motion(before, after), **terms, "simulation_failed": failed}
         rewards, numbers = _sum(terms, len(failed)), np.zeros((len(failed), 0))
-        return Moved(self._observation(after), rewards, task.terminated(after) | failed, Told((), numbers, told))
+        return Moved(self._observation(after), rewards, task.terminated(after) | failed, StepInfo((), numbers, info))
 
     def _before(self) -> Snapshot:
         """Return the snapshot before a step: the one after the last step, unless the state has changed since."""

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,10 +15,41 @@ from ..checks import NONNEGATIVE, PATH, argument, either, object_of, whole
 from ..model.description import Description
 from ..robot.build import read
 from ..simulation import Simulation
+from ..summaries import summarized
 from .reset_noise import ResetNoise
 from .snapshot import Links, Snapshot
 
 Terms = dict[str, Array]
+
+
+@summarized
+class StepInfo(NamedTuple):
+    """Entries of `info`, until the next step: numbers (robots, names), and other arrays with a row for each robot."""
+
+    names: tuple[str, ...]
+    numbers: Matrix
+    others: dict[str, Array]
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the entries of all robots."""
+        return dict(zip(self.names, self.numbers.T.copy(), strict=True)) | self.others
+
+    def of(self, i: int) -> dict[str, Any]:
+        """Return the entries of robot i."""
+        entries: dict[str, Any] = dict(zip(self.names, self.numbers[i].tolist(), strict=True))
+        for name, x in self.others.items():
+            entries[name] = x[i]
+        return entries
+
+
+@summarized
+class Moved(NamedTuple):
+    """Results of a step of all robots, without ending or beginning episodes."""
+
+    observation: Matrix  # (robots, numbers)
+    reward: Vector  # (robots,)
+    terminated: Booleans  # (robots,)
+    info: StepInfo
 
 
 FILE = either([PATH, object_of(Description)]).worded("a path, the name of one of Gymnasium's files, or a Description")

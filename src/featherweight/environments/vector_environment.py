@@ -41,12 +41,11 @@ from .floating_tasks import Ant, Humanoid
 from .humanoid_joystick import G1Joystick
 from .joystick_tasks import Go1Joystick, JoystickTask
 from .joystick_text import COMMANDS
-from .moved import Moved
 from .parallel_robots import EVERY, ParallelRobots
 from .planar_tasks import HalfCheetah, Hopper, Walker2d
 from .reset_noise import ResetNoise
 from .snapshot_episodes import SnapshotEpisodes
-from .task import SnapshotTask, Task, Terms
+from .task import Moved, SnapshotTask, Task, Terms
 
 Step = tuple[Matrix, Vector, Booleans, Booleans, dict[str, Any]]
 
@@ -198,9 +197,9 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
     def _begin(self, which: Integers) -> dict[str, Any]:
         """Begin the next episodes of environments (k,), and return their entries of `info`."""
         assert self._noise is not None
-        told = self.episodes.begin(which, self._noise)
+        entries = self.episodes.begin(which, self._noise)
         self._elapsed[which], self._ended[which] = 0, False
-        return self._info(told, which)
+        return self._info(entries, which)
 
     # steps
 
@@ -211,8 +210,8 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         Gymnasium defines these results. Actuators clip actions to their range; costs of controls do not. Raises ValueError for
         actions of the wrong shape and for non-finite actions.
         """
-        observation, reward, terminated, all_told = self.advance(real_numbers("actions", actions))
-        told = all_told.arrays()
+        observation, reward, terminated, info = self.advance(real_numbers("actions", actions))
+        entries = info.arrays()
         self._elapsed += 1
         truncated = self._elapsed >= (self.max_episode_steps or np.inf)
         between = None
@@ -222,8 +221,8 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
         self._ended = terminated | truncated
         beginning = self._ended if self.autoreset_mode is AutoresetMode.SAME_STEP and np.count_nonzero(self._ended) else between
         if beginning is None:
-            return observation, reward, terminated, truncated, self._info(told)
-        return observation, reward, terminated, truncated, self._with_resets(observation, told, beginning.copy())
+            return observation, reward, terminated, truncated, self._info(entries)
+        return observation, reward, terminated, truncated, self._with_resets(observation, entries, beginning.copy())
 
     @exclusive
     def advance(self, actions: Array) -> Moved:
@@ -235,12 +234,12 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
             raise ValueError(f"actions must be finite numbers of shape {self._shape}; got {shown(actions)}")
         return moved
 
-    def _with_resets(self, observation: Matrix, told: Terms, beginning: Booleans) -> dict[str, Any]:
+    def _with_resets(self, observation: Matrix, entries: Terms, beginning: Booleans) -> dict[str, Any]:
         """Begin the episodes that are due, write their first observations, and return `info`."""
         which, others = np.flatnonzero(beginning), np.flatnonzero(~beginning)
-        info = self._info({name: x[others] for name, x in told.items()}, others)
+        info = self._info({name: x[others] for name, x in entries.items()}, others)
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            final = self._info({name: x[which] for name, x in told.items()}, which)
+            final = self._info({name: x[which] for name, x in entries.items()}, which)
             info |= {"final_obs": observation.copy(), "_final_obs": beginning}
             info |= {"final_info": final, "_final_info": beginning.copy()}
         for name, x in self._begin(which).items():

@@ -29,7 +29,7 @@ from ..engine.loops.kernels import call_machine, subtract_multiples
 from ..robot.tendons.lengths import write_drift
 from .load_slopes import write_load_slopes, write_tau_slopes
 from .rigid_slopes import pull_back_rigid_rates, solve_for_rigid_rates
-from .robot_stages import write_bent, write_pushed_acceleration
+from .robot_stages import is_touched, write_bent, write_pushed_acceleration
 from .slope_equations import add_product, solve_for_rates
 from .slope_records import AccelerationSlopes
 from .smooth_motion import (
@@ -48,7 +48,7 @@ from .touching_slopes import ROUNDED, add_touching, pull_back_touching, weight_b
 PARTED = 0.1  # displacement that separates overlaps, in units of slop, below which these count as tolerated
 BOUNCING = 0.99  # part of the speed from which contacts bounce
 SMALL_STEP = 1e-6  # of differences of forces
-BENT = 1e-3  # relative difference of the slopes on both sides above which a force bends
+NONSMOOTH = 1e-3  # relative difference of the slopes on both sides above which a force has a kink
 
 
 def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
@@ -81,14 +81,9 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
     write_controls(s, y)
     for i in range(len(y.doubtful)):
         at_limits += 1 if y.doubtful[i] else 0
-    for k in range(len(y.bent)):
-        at_limits += 1 if y.bent[k] else 0
+    for k in range(len(y.nonsmooth)):
+        at_limits += 1 if y.nonsmooth[k] else 0
     return at_limits
-
-
-def is_touched(s: RobotStages) -> bool:
-    """Return whether contacts or joint rows act on the robot."""
-    return bool(s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0)
 
 
 def has_dampers_only(s: RobotStages, y: AccelerationSlopes) -> bool:
@@ -127,7 +122,7 @@ def write_dynamics(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None
     call_machine(y.calls.dynamics)
     write_spanning(y)
     if y.calls.spanning_after.address != 0 and s.touching.counts[NEAR] > 0:
-        write_carried_impulses(s, y)
+        write_mapped_impulses(s, y)
     if y.by_differences:
         write_differences(s, y, touched)
 
@@ -145,7 +140,7 @@ def write_spanning(y: AccelerationSlopes) -> None:
         call_machine(y.calls.spanning)
 
 
-def write_carried_impulses(s: RobotStages, y: AccelerationSlopes) -> None:
+def write_mapped_impulses(s: RobotStages, y: AccelerationSlopes) -> None:
     """Write the derivatives of the joint forces of limits and dry friction of joints that loops move, at constant impulses."""
     t = s.touching
     clear(y.pushes)
@@ -212,12 +207,12 @@ def add_row_of_forces(s: RobotStages, y: AccelerationSlopes, i: int, target: int
         return
     subtract_multiples(x, by_v, at.by_v + i * n, 0, at.stride, (factor,))
     if touched and y.calls.spanning_after.address != 0 and s.touching.counts[NEAR] > 0:
-        subtract_multiples(x, target, at.carried_after + i * n, 0, at.stride, (-factor,))
+        subtract_multiples(x, target, at.mapped_after + i * n, 0, at.stride, (-factor,))
     if y.calls.spanning.address == 0:
         x[target + i] += factor * y.load.position[i]
         x[by_v + i] += factor * y.load.velocity[i]
         return
-    subtract_multiples(x, target, at.carried + i * n, 0, at.stride, (-factor,))
+    subtract_multiples(x, target, at.mapped + i * n, 0, at.stride, (-factor,))
     for r in range(len(y.load.position)):
         S, force = at.spread + r * n, factor * x[at.spread + r * n + i]
         if force != 0.0:
@@ -283,8 +278,8 @@ def clear_parts(y: AccelerationSlopes) -> None:
     """Set all differences to zero."""
     for i in range(y.at.differences, y.at.spread):
         y.numbers[i] = 0.0
-    for k in range(len(y.bent)):
-        y.bent[k] = False
+    for k in range(len(y.nonsmooth)):
+        y.nonsmooth[k] = False
 
 
 def accelerate_along(s: RobotStages, y: AccelerationSlopes, column: int, step: float) -> None:
@@ -297,9 +292,10 @@ def accelerate_along(s: RobotStages, y: AccelerationSlopes, column: int, step: f
 def write_inputs_of_differences(s: RobotStages, y: AccelerationSlopes, column: int) -> None:
     """Write the differences along a control or activation.
 
-    Forces bend at limits of controls and activations. There, the side on which they change counts, as it is within the limits.
+    Forces have kinks at limits of controls and activations. There, the side on which they
+    change counts, as it is within the limits.
     """
-    n, at, bend, sides = len(y.after), y.at, 0.0, (0.0, 0.0)
+    n, at, kink, sides = len(y.after), y.at, 0.0, (0.0, 0.0)
     for side in range(2):
         step = SMALL_STEP if side == 0 else -SMALL_STEP
         accelerate_along(s, y, column, step)
@@ -307,13 +303,13 @@ def write_inputs_of_differences(s: RobotStages, y: AccelerationSlopes, column: i
         move_along(s, y, column, -step)
     here, ahead, behind = y.probes[2], y.probes[0], y.probes[1]
     for i in range(len(here)):
-        bend = max(bend, abs(ahead[i] - 2.0 * here[i] + behind[i]))
+        kink = max(kink, abs(ahead[i] - 2.0 * here[i] + behind[i]))
         sides = max(sides[0], abs(ahead[i] - here[i])), max(sides[1], abs(behind[i] - here[i]))
-    y.bent[column - 2 * n] = bend > BENT * (sides[0] + sides[1])
+    y.nonsmooth[column - 2 * n] = kink > NONSMOOTH * (sides[0] + sides[1])
     place = 3 * at.stride + column - 2 * n
     for i in range(len(here)):
         slope = 0.5 * (ahead[i] - behind[i])
-        if y.bent[column - 2 * n]:
+        if y.nonsmooth[column - 2 * n]:
             slope = ahead[i] - here[i] if sides[0] > sides[1] else here[i] - behind[i]
         row = at.differences + i * at.width if i < n else at.acts + (i - n) * at.width
         y.numbers[row + place] = slope / SMALL_STEP
@@ -507,7 +503,7 @@ def are_covered(s: RobotStages) -> bool:
     point instead of its projection on the ground, and steps that separate overlapping bodies.
     """
     t = s.touching
-    if t.counts[FOUND] == 0 and t.counts[NEAR] == 0:
+    if not is_touched(s):
         return True
     if greatest_of(s.step.displacement) > PARTED * t.model.settings.slop:
         return False

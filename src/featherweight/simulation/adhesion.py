@@ -31,8 +31,8 @@ def adhesion_of(forces: ForcesAtJoints, links: Sequence[tuple[str | None, str | 
     drives = forces.sticky
     sticks = [[forces.parts[k].adhesion in pair for pair in links] for k in drives]
     gears = [forces.parts[k].gear for k in drives]
-    held = np.array(sticks, bool).reshape(len(drives), len(links))
-    return Adhesion(np.array(drives, np.int64), np.array(gears, float), held, reach)
+    stuck = np.array(sticks, bool).reshape(len(drives), len(links))
+    return Adhesion(np.array(drives, np.int64), np.array(gears, float), stuck, reach)
 
 
 def add_adhesion(

@@ -112,6 +112,11 @@ class ContactStage:
         return self.convex and small and self.inertia.algorithm == "auto" and bool(self.bodies) and not robot.closed
 
     @property
+    def touches(self) -> bool:
+        """Return whether there may be contacts or active joint rows."""
+        return bool(self.bodies or len(self.rows.joint))
+
+    @property
     def coupling(self) -> bool:
         """Return whether two moving bodies may touch, or tendons have limits or dry friction."""
         bodies = self.scene.body[self.scene.pair]

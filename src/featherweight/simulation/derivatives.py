@@ -8,12 +8,23 @@ differences of whole steps    all others; rigid contacts that bounce, contact po
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..array_types import Array, Matrix
+import numpy as np
+
+from ..array_types import Array, Matrix, Tensor
+from ..contact.joint_rows import JointRows
+from ..engine.loops.kernels import CompiledLoop, Table
+from ..engine.loops.prepared_calls import prepared_call
 from ..summaries import summarized
 from .fleet import Fleet, Inputs
-from .fleet_slopes import FleetSlopes, Way
+from .forces_at_joints import ForcesAtJoints
+from .robot_tables import StagesTable
+from .slope_records import RobotSlopes
+from .staged_slopes import DIFFERENTIATE_STAGES, staged_slopes_of
+from .step_differences import DIFFERENTIATE_WHOLE_STEPS, differences_of
+from .step_slopes import DIFFERENTIATE, slopes_of
 
 
 @summarized
@@ -30,7 +41,7 @@ class StepDerivatives(NamedTuple):
     - redundant contacts that cannot all keep their state, or whose impulses are not unique and matter (a box that slides and
       turns);
     - efforts, controls and actuators at their limits;
-    - with differences of whole steps, states and inputs along which the step bends.
+    - with differences of whole steps, states and inputs along which the step has a kink.
 
     For these elements the Jacobians are one-sided derivatives, or those of one solution. A rigid contact or limit at rest, with
     a gap of zero or an overlap of `slop`, is not among them; it counts as an overlap that persists.
@@ -42,18 +53,26 @@ class StepDerivatives(NamedTuple):
     doubtful: tuple[Any, ...]
 
 
+Way = tuple[CompiledLoop, Callable[..., Table]]
+"""A way to differentiate steps: the compiled loop over robots, and the function that makes the arrays of a thread."""
+
+EQUATIONS: Way = DIFFERENTIATE, slopes_of  # differences of whole steps where rigid contacts are not covered
+STAGES: Way = DIFFERENTIATE_STAGES, staged_slopes_of
+DIFFERENCES: Way = DIFFERENTIATE_WHOLE_STEPS, differences_of
+
+
 def way_of(fleet: Fleet, inputs: Inputs) -> Way:
     """Return how the steps of a fleet are differentiated."""
     plant, model, forces = fleet.plant, fleet.model, fleet.plant.forces
     convex = plant.contacts.convex and not (forces.sticky or len(plant.contacts.model.surfaces))
     if convex and model.integrator == "semi-implicit":
-        return Way.EQUATIONS
+        return EQUATIONS
     if convex and model.staged and not forces.states:
-        return Way.STAGES
+        return STAGES
     rigid = plant.holds_rigidly and model.integrator == "semi-implicit" and not plant.contacts.settings.turning
-    linear = model.has_linear_forces or (forces.plain and not len(forces.springs.bent))
+    linear = model.has_linear_forces or (forces.plain and not len(forces.springs.nonlinear))
     covered = rigid and linear and not (forces.sticky or len(plant.contacts.model.surfaces))
-    return Way.RIGID if covered and inputs.external is None else Way.DIFFERENCES
+    return EQUATIONS if covered and inputs.external is None else DIFFERENCES
 
 
 def step_derivatives(fleet: Fleet, inputs: Inputs) -> StepDerivatives:
@@ -61,24 +80,14 @@ def step_derivatives(fleet: Fleet, inputs: Inputs) -> StepDerivatives:
 
     Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
-    ends, doubtful = matrices(fleet, inputs)
+    slopes = compiled_slopes(fleet, inputs)
+    ends, doubtful = slopes.matrices(inputs), slopes.doubtful()
     m = ends.shape[1]
     forces = m + fleet.model.robot.nv
     if fleet.single:
         one = ends[0]
         return StepDerivatives(one[:, :m], one[:, m:forces], one[:, forces:], doubtful[0])
     return StepDerivatives(ends[..., :m], ends[..., m:forces], ends[..., forces:], tuple(doubtful))
-
-
-def matrices(fleet: Fleet, inputs: Inputs) -> tuple[Array, list[tuple[str, ...]]]:
-    """Return the derivatives (robots, 2 nv + na, 3 nv + na + nu) of states after the step, and the doubtful names."""
-    slopes = compiled_slopes(fleet, inputs)
-    return slopes.matrices(inputs), slopes.doubtful()
-
-
-def products(fleet: Fleet, inputs: Inputs, cotangents: Matrix) -> Matrix:
-    """Return products (robots, 3 nv + na + nu) of cotangents (robots, 2 nv + na) of states after the step and derivatives."""
-    return compiled_slopes(fleet, inputs).products(inputs, cotangents)
 
 
 def compiled_slopes(fleet: Fleet, inputs: Inputs) -> FleetSlopes:
@@ -92,3 +101,107 @@ def compiled_slopes(fleet: Fleet, inputs: Inputs) -> FleetSlopes:
         fleet.slopes[kind] = FleetSlopes(fleet, way_of(fleet, inputs))
     made: FleetSlopes = fleet.slopes[kind]
     return made
+
+
+class FleetSlopes:
+    """The compiled derivatives of steps of a fleet, on threads: of their equations, or differences of whole steps.
+
+    `matrices` and `products` evaluate them at the current states; `doubtful` returns the names of what is doubtful in the last
+    evaluation.
+    """
+
+    def __init__(self, fleet: Fleet, way: Way) -> None:
+        self._fleet, (self._loop, self._arrays) = fleet, way
+        model = fleet.model
+        nv, na, nu = model.robot.nv, model.forces.states, model.forces.nu
+        self.rows, self.columns = 2 * nv + na, 3 * nv + na + nu
+        self._of: Table | None = None  # table of the fleet for which the arrays are made
+        self._run: Callable[..., int] | None = None  # the compiled loop for its layout
+        self._alone: Callable[[], int] | None = None  # its call for a single robot
+        self._none = {"cotangents": np.zeros((0, self.rows)), "products": np.zeros((0, self.columns))}
+        self._multiplies = False  # whether the table has the cotangents of the last products
+
+    def matrices(self, inputs: Inputs) -> Tensor:
+        """Return the derivatives (robots, 2 nv + na, 3 nv + na + nu) of the state by the state before, tau and controls."""
+        ends = np.empty((len(self._fleet.q), self.rows, self.columns))
+        arrays = {"ends": ends} | self._none if self._multiplies else {"ends": ends}
+        self._multiplies = False
+        self._evaluate(inputs, arrays)
+        return ends
+
+    def products(self, inputs: Inputs, cotangents: Matrix) -> Matrix:
+        """Return products (robots, 3 nv + na + nu) of cotangents (robots, 2 nv + na) and the derivatives."""
+        products = np.empty((len(cotangents), self.columns))
+        self._multiplies = True
+        self._evaluate(inputs, {"cotangents": cotangents, "products": products})
+        return products
+
+    def _evaluate(self, inputs: Inputs, arrays: dict[str, Array]) -> None:
+        """Evaluate all robots. Raises SimulationError if a step fails."""
+        fleet = self._fleet
+        given = fleet.begin_inputs(inputs)
+        while True:
+            if self._of is not given:
+                self._prepare(given)
+            for name, x in arrays.items():
+                self._table.point(name, x)
+            if fleet.is_alone:
+                done = self._call_alone()()
+            else:
+                done = fleet.share(self._piece)
+            if done == len(fleet.q):
+                return
+            given = fleet.after_failed_attempts()
+
+    def _prepare(self, given: Table) -> None:
+        """Make the arrays for the fleet's robots."""
+        fleet, self._of, self._run, self._alone = self._fleet, given, None, None
+        robots, model = len(fleet.q), fleet.model
+        capacity, rows = fleet.capacity, len(fleet.contacts.rows.joint)
+        self.found = RobotSlopes(
+            np.zeros((1, self.rows, self.columns)), np.zeros((0, self.rows)), np.zeros((0, self.columns)),
+            np.zeros(robots, np.int64), np.full((robots, capacity), -1), np.zeros((robots, rows), bool),
+            np.zeros((robots, len(model.limits))), np.zeros((robots, self.columns), bool),
+        )  # fmt: skip
+        self._table = Table(self.found)
+
+    def _call_alone(self) -> Callable[[], int]:
+        """Return the call for a single robot."""
+        if self._alone is None:
+            one, given = self._fleet.last_table(), self._of
+            run, own = self._of_thread(one)
+            assert given
+            addresses = one.address, own.address, given.address, self._table.address
+            self._alone = prepared_call(run, *addresses, 0, 1, kept=(one, own, given, self._table))
+        return self._alone
+
+    def _of_thread(self, one: StagesTable) -> tuple[Callable[..., int], Table]:
+        """Return the compiled loop for a thread's stages, and arrays for these."""
+        own = one.made_once(self._arrays, self._fleet.model, self._fleet.contacts)
+        if self._run is None:
+            assert one.layout and self._of and self._of.layout
+            self._run = self._loop.for_layouts(one.layout, own.layout, self._of.layout, self._table.layout)
+        return self._run, own
+
+    def _piece(self, one: StagesTable, first: int, stop: int) -> int:
+        run, own = self._of_thread(one)
+        assert self._of
+        return run(one.address, own.address, self._of.address, self._table.address, first, stop)
+
+    def doubtful(self) -> list[tuple[str, ...]]:
+        """Return the names of what is doubtful about each robot's derivatives."""
+        return [self._names(i) if unsure else () for i, unsure in enumerate(self.found.unsure.tolist())]
+
+    def _names(self, i: int) -> tuple[str, ...]:
+        x, fleet = self.found, self._fleet
+        model, nonsmooth = fleet.model, np.flatnonzero(x.nonsmooth[i])
+        names = [f"{model.limits[k]} at its limit" for k in np.flatnonzero(x.limits[i])]
+        names += [model.directions_named[k] for k in nonsmooth]
+        names += [fleet.contacts.names[int(c)] for c in x.candidates[i] if c >= 0]
+        names += [name_of_row(fleet.contacts.rows, int(r), model.forces) for r in np.flatnonzero(x.rows[i])]
+        return tuple(dict.fromkeys(names))
+
+
+def name_of_row(rows: JointRows, r: int, forces: ForcesAtJoints) -> str:
+    """Return the name of a row of a joint."""
+    return f"the {'dry friction' if rows.friction[r] else 'limit'} of joint {forces.names[rows.dof[r]]!r}"

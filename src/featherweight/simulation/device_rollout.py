@@ -21,7 +21,7 @@ from ..engine.program import CoreShape, Input, Output
 from .arguments import check_inputs, numbers
 from .fleet import Fleet
 from .fleet_loop import keep, run
-from .robot_tables import calls_of_robot
+from .robot_tables import calls_of_robot, with_solver_compiled_in
 from .stage_records import CallsOfRobot, FleetArrays, FleetInputs, RobotStages, VariedArrays
 from .step_failures import Failure
 from .step_status import TAKEN, TOO_MANY_CONTACTS
@@ -204,13 +204,14 @@ def loop_of(fleet: Fleet) -> DeviceLoop:
     kept: dict[Any, DeviceLoop] = fleet.device_loops
     key = fleet.capacity, has_bodies, fleet.contacts.scene.enabled.tobytes()
     if key not in kept:
-        content, twin = fleet._new_stages(), fleet._new_stages()
+        content, twin = (with_solver_compiled_in(fleet._new_stages()) for _ in range(2))
         calls = NumberedCalls()
         functions = calls_of_robot(fleet.model, fleet.contacts, content, external=True)
         made = {name: calls.call(*call) for name, call in functions.items()}
         made["delassus_of_touching"] = made["impulses_alone"] = MachineCall(0, np.zeros(0, np.int64))
-        content = content._replace(calls=CallsOfRobot(**made))
-        twin = twin._replace(calls=CallsOfRobot(*(x._replace(pointers=x.pointers.copy()) for x in content.calls)))
+        content = content._replace(calls=CallsOfRobot(**made, solver=None))
+        copies = {name: made[name]._replace(pointers=made[name].pointers.copy()) for name in made}
+        twin = twin._replace(calls=CallsOfRobot(**copies, solver=None))
         kept.clear()
         kept[key] = DeviceLoop(roll_out, content, twin, calls, Layout(FleetArrays, fleet.arrays))
     return kept[key]

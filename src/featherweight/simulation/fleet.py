@@ -49,6 +49,7 @@ from .stage_records import (
 from .starts import FirstInputs, overlaps, warn_of_overlaps
 from .state import Field, State, StateLayout, time_of
 from .step_failures import Failure, SimulationError
+from .step_model import WITH_SOLVER
 from .step_status import TAKEN, TOO_MANY_CONTACTS
 
 CAPACITY = 16  # initial capacity for contacts of a robot
@@ -115,7 +116,7 @@ class Fleet:
         self._drawn = bool(contacts.touching.drawn.any())  # whether a reset may exclude pairs of shapes that overlap
         self._remembers = any(s.kind in OF_LAST_STEP for s in model.robot.sensors)
         self.layout = self._layout(CAPACITY * (2 if contacts.settings.turning else 1))
-        self.told = self._ready = False  # whether warnings about the start were issued, and the steps are prepared
+        self.warned = self._ready = False  # whether warnings about the start were issued, and the steps are prepared
         self._started = False  # whether the start of the last reset was checked
         self._pointed: dict[str, Array] = {}  # see `_point`
         self.slopes: dict[tuple[bool, bool], Any] = {}  # see `derivatives.compiled_slopes`
@@ -356,11 +357,11 @@ class Fleet:
         if not self._ready:
             self._compile()
         if not self._started:
-            self.model.robot.warn_where_irregular(self.q, masses=not self.told)
+            self.model.robot.warn_where_irregular(self.q, masses=not self.warned)
         if idle:
             self.first_inputs.warn_of_limp_servos()
-        if not self.told:
-            self.told, model = True, self.model
+        if not self.warned:
+            self.warned, model = True, self.model
             if model.deepest_start == math.inf and self.plant.holds_rigidly:
                 warn_of_overlaps(model.robot, overlaps(self.contacts, *self.look()))
         self._started = True
@@ -372,6 +373,8 @@ class Fleet:
         with self.model.wait:
             if self.stages_layout is None:
                 self.stages_layout = Layout(RobotStages, self._new_stages())
+            if self.contacts.touches:
+                self.model.wait.whole = WITH_SOLVER
             self._run = WORK_ON_ROBOTS.for_layouts(self.stages_layout, self._many.layout)
             self.model.wait.whole = WHOLE  # if the loop was cached, the robot's functions take the time
             one = self._table()
@@ -430,7 +433,7 @@ class Fleet:
 
     def spring_energy(self, q: Matrix) -> Vector:
         """Return the energy (robots,) [J] of springs, with each robot's own stiffness."""
-        own = (x if len(x) else None for x in (self.varied.stiffness, self.varied.bends))
+        own = (x if len(x) else None for x in (self.varied.stiffness, self.varied.poly))
         return self.model.forces.spring_energy(q, *own)
 
     def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Array | slice = slice(None)) -> Any:
@@ -492,7 +495,11 @@ class Fleet:
         if not self._lone:
             forces[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0) / self.model.h
         elif c.counts.item(0):
-            forces[:, self.contacts.places] = c.wrench / self.model.h
+            places = self.contacts.places
+            if type(places) is slice:
+                np.divide(c.wrench, self.model.h, out=forces[:, places])
+            else:
+                forces[:, places] = c.wrench / self.model.h
         return forces
 
     def row_impulses(self) -> Matrix:

@@ -208,8 +208,8 @@ def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
         copy(own.damping[i], one.joints.springs.damping)
     if len(own.stiffness) > 0:
         copy(own.stiffness[i], one.joints.springs.stiffness)
-    if len(own.bends) > 0:
-        copy_rows(own.bends[i], one.joints.springs.bends)
+    if len(own.poly) > 0:
+        copy_rows(own.poly[i], one.joints.springs.poly)
     if len(own.drives) > 0:
         copy_rows(own.drives[i], one.joints.drives.values)
     if len(own.lower) > 0:

@@ -197,21 +197,23 @@ def rows_on_leaders(robot: Robot, actuators: Iterable[Actuator]) -> frozenset[in
     each joint separately. Forces of such joints act on their own coordinates.
     """
     driven = {a.joint for a in actuators}
-    bent = {j.v_slice.start for j in robot.model.joints if any(j.stiffness_poly)}
+    nonlinear = {j.v_slice.start for j in robot.model.joints if any(j.stiffness_poly)}
     limited = {j.v_slice.start for j in robot.model.joints if np.isfinite(j.efforts).any()}
     acted = {j.v_slice.start for j in robot.model.joints if j.name in driven}
     apart = {
-        p.row for p in robot.proportions() if not (bent | limited if p.row in acted else bent).isdisjoint((p.row, p.leader))
+        p.row
+        for p in robot.proportions()
+        if not (nonlinear | limited if p.row in acted else nonlinear).isdisjoint((p.row, p.leader))
     }
     return frozenset(p.row for p in robot.proportions()) - apart
 
 
 def acts(t: Tendon, actuators: Iterable[Actuator]) -> bool:
-    own = t.stiffness or t.damping or t.dry_friction or np.isfinite([t.lower, t.upper]).any() or is_bent(t)
+    own = t.stiffness or t.damping or t.dry_friction or np.isfinite([t.lower, t.upper]).any() or is_nonlinear(t)
     return bool(own) or any(a.tendon == t.name for a in actuators)
 
 
-def is_bent(x: MovingJoint | Tendon) -> bool:
+def is_nonlinear(x: MovingJoint | Tendon) -> bool:
     """Return whether the spring or the damper of a joint or tendon is nonlinear."""
     return any(x.stiffness_poly) or any(x.damping_poly)
 

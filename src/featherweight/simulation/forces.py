@@ -18,7 +18,7 @@ Number = Any  # a float, an array of floats, or a traced expression
 Numbers = Any  # a sequence or array of such numbers
 
 
-NO_ROWS, NO_BENDS, NO_TURNS = np.zeros(0, np.int64), np.zeros((4, 0)), np.zeros((0, 4))
+NO_ROWS, NO_POLY, NO_TURNS = np.zeros(0, np.int64), np.zeros((4, 0)), np.zeros((0, 4))
 
 
 class Springs(NamedTuple):
@@ -33,10 +33,10 @@ class Springs(NamedTuple):
     quaternion: Shared[Integers]  # index in q of the quaternion of a ball or free joint with a spring; -1 for other joints
     axis: Shared[Integers]  # component of the rotation vector, or of a free joint's displacement; -1 for other joints
     turning: Shared[Integers]  # rows of such joints
-    bent: Shared[Integers] = NO_ROWS  # (m,) rows of nonlinear springs and dampers
-    bends: Matrix = NO_BENDS  # (4, m) their coefficients b and c of `Joint.stiffness_poly` and of `Joint.damping_poly`
+    nonlinear: Shared[Integers] = NO_ROWS  # (m,) rows of nonlinear springs and dampers
+    poly: Matrix = NO_POLY  # (4, m) their coefficients b and c of `Joint.stiffness_poly` and of `Joint.damping_poly`
     rest_turn: Shared[Matrix] = NO_TURNS  # (n, 4) quaternions where springs of rotations rest; no rows if all are zero
-    bent_joint: Shared[Integers] = NO_ROWS  # (m,) joint whose armature represents them in a step, or `NO_ARMATURE`
+    nonlinear_joint: Shared[Integers] = NO_ROWS  # (m,) joint whose armature represents them in a step, or `NO_ARMATURE`
 
 
 NO_ARMATURE = -1  # for lengths and joints with several degrees of freedom: evaluated at the start of a step
@@ -111,7 +111,7 @@ def spread(x: DriveRows, S: Matrix, row_force: Vector) -> None:
             row_force[r] = 0.0
 
 
-def carry(S: Matrix, alike: int, row_force: Vector, total: Vector) -> None:
+def map_forces(S: Matrix, alike: int, row_force: Vector, total: Vector) -> None:
     """Map forces of all rows to independent joints; the first `alike` rows are the independent ones."""
     for i in range(len(total)):
         total[i] = row_force[i] if alike > 0 else 0.0
@@ -181,23 +181,23 @@ def force_of_spring(springs: Springs, r: int, x: float, v: float, ahead: float) 
     return spring_force(spring, x, v, ahead * springs.ahead[r])  # type: ignore[no-any-return]
 
 
-def bent_spring_force(bend: Numbers, x: Number, extent: Number) -> Number:
+def nonlinear_spring_force(poly: Numbers, x: Number, extent: Number) -> Number:
     """Return the force of a spring's nonlinear coefficients b, c at a stretch x: -x (b e + c e²); for numbers or arrays."""
-    return -x * (extent * (bend[0] + extent * bend[1]))
+    return -x * (extent * (poly[0] + extent * poly[1]))
 
 
-def bent_damper_force(bend: Numbers, v: Number) -> Number:
+def nonlinear_damper_force(poly: Numbers, v: Number) -> Number:
     """Return the force of a damper's nonlinear coefficients b, c: -v (b |v| + c v²); for numbers or arrays."""
     speed = np.maximum(v, -v)
-    return -v * (speed * (bend[2] + speed * bend[3]))
+    return -v * (speed * (poly[2] + speed * poly[3]))
 
 
-def bent_energy(bend: Numbers, x: Number, extent: Number) -> Number:
+def nonlinear_energy(poly: Numbers, x: Number, extent: Number) -> Number:
     """Return the energy [J] of a spring's nonlinear coefficients; for a ball joint, of one component. For numbers or arrays."""
-    return x * x * (extent * (bend[0] / 3.0 + extent * (bend[1] / 4.0)))
+    return x * x * (extent * (poly[0] / 3.0 + extent * (poly[1] / 4.0)))
 
 
-def add_bent_forces(
+def add_nonlinear_forces(
     springs: Springs, q: Vector, rates: Vector, ends: tuple[float, float], row_force: Vector, armature: Vector
 ) -> None:
     """Add forces of nonlinear coefficients at coordinates q and velocities of rows.
@@ -206,15 +206,15 @@ def add_bent_forces(
     times [s] over which springs and dampers change. Negative slopes do not make this armature negative.
     """
     ahead, late = ends
-    for k in range(len(springs.bent)):
-        r, j = springs.bent[k], springs.bent_joint[k]
-        bend = springs.bends[0, k], springs.bends[1, k], springs.bends[2, k], springs.bends[3, k]
+    for k in range(len(springs.nonlinear)):
+        r, j = springs.nonlinear[k], springs.nonlinear_joint[k]
+        poly = springs.poly[0, k], springs.poly[1, k], springs.poly[2, k], springs.poly[3, k]
         v, x = rates[r], stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
         extent, speed = extent_of_row(springs, q, r), abs(v)
-        row_force[r] += bent_spring_force(bend, x, extent) + bent_damper_force(bend, v)
+        row_force[r] += nonlinear_spring_force(poly, x, extent) + nonlinear_damper_force(poly, v)
         if late > 0.0 and j != NO_ARMATURE and len(armature) > 0:
-            stiffer = max(extent * (2.0 * bend[0] + 3.0 * extent * bend[1]), -springs.stiffness[r])
-            damped = max(speed * (2.0 * bend[2] + 3.0 * speed * bend[3]), -springs.damping[r])
+            stiffer = max(extent * (2.0 * poly[0] + 3.0 * extent * poly[1]), -springs.stiffness[r])
+            damped = max(speed * (2.0 * poly[2] + 3.0 * speed * poly[3]), -springs.damping[r])
             row_force[r] -= ahead * v * stiffer
             armature[j] += late * damped + ahead * ahead * stiffer
 
@@ -224,18 +224,18 @@ def spring_energy(springs: Springs, q: Vector) -> float:
     for r in range(len(springs.damping)):
         stretched = stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
         energy += 0.5 * springs.stiffness[r] * stretched * stretched
-    for k in range(len(springs.bent)):
-        r, bend = springs.bent[k], (springs.bends[0, k], springs.bends[1, k])
+    for k in range(len(springs.nonlinear)):
+        r, poly = springs.nonlinear[k], (springs.poly[0, k], springs.poly[1, k])
         stretched = stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
-        energy += bent_energy(bend, stretched, extent_of_row(springs, q, r))
+        energy += nonlinear_energy(poly, stretched, extent_of_row(springs, q, r))
     return energy
 
 
 @partial(CompiledKernel, fused=False)
-def write_spring_energies(springs: Springs, stiffness: Matrix, bends: Tensor, q: Matrix, energy: Vector) -> None:
+def write_spring_energies(springs: Springs, stiffness: Matrix, poly: Tensor, q: Matrix, energy: Vector) -> None:
     """Write energies (robots,) of springs at coordinates; robots have their own or the same stiffness and coefficients."""
     for i in range(len(q)):
-        own = springs._replace(stiffness=stiffness[min(i, len(stiffness) - 1)], bends=bends[min(i, len(bends) - 1)])
+        own = springs._replace(stiffness=stiffness[min(i, len(stiffness) - 1)], poly=poly[min(i, len(poly) - 1)])
         energy[i] = spring_energy(own, q[i])
 
 
@@ -255,7 +255,7 @@ def write_drive_forces(
         spread(rows, S[i], row_force)
         for r in range(rows.joints):
             row_force[r] = min(max(row_force[r], rows.efforts[0, r]), rows.efforts[1, r])
-        carry(S[i], 0 if S.shape[1] > 0 else rows.joints, row_force, force[i])
+        map_forces(S[i], 0 if S.shape[1] > 0 else rows.joints, row_force, force[i])
 
 
 def ordered_sum(x: Array) -> Array:

@@ -48,7 +48,7 @@ class ForcesAtJoints(ForceRows):
     @cached_property
     def smooth(self) -> bool:
         s = self.springs
-        return bool(s.damping.any() or s.stiffness.any() or len(s.bent))
+        return bool(s.damping.any() or s.stiffness.any() or len(s.nonlinear))
 
     @property
     def turning_springs(self) -> bool:
@@ -79,13 +79,13 @@ class ForcesAtJoints(ForceRows):
         """Return the softness of "limit" or "dry_friction" of joints and lengths."""
         return [getattr(x, f"{of}_softness") for x in self.owners]
 
-    def spring_energy(self, q: Array, stiffness: Array | None = None, bends: Array | None = None) -> Array:
+    def spring_energy(self, q: Array, stiffness: Array | None = None, poly: Array | None = None) -> Array:
         """Return the energy (...) [J] of the springs at q (..., nq).
 
-        `stiffness` (robots, rows) and the nonlinear coefficients `bends` (robots, 4, m) default to the robot's.
+        `stiffness` (robots, rows) and the nonlinear coefficients `poly` (robots, 4, m) default to the robot's.
         """
         x, s = self.all_coordinates(q), self.springs
-        k, b = s.stiffness[None] if stiffness is None else stiffness, s.bends[None] if bends is None else bends
+        k, b = s.stiffness[None] if stiffness is None else stiffness, s.poly[None] if poly is None else poly
         energy = np.zeros(q.shape[:-1])
         write_spring_energies(s, k, b, np.ascontiguousarray(x).reshape(energy.size, x.shape[-1]), energy.reshape(-1))
         return energy
@@ -150,7 +150,7 @@ def limits_of(x: ForceRows) -> tuple[Vector, Vector]:
 
 
 def springs_of(x: ForceRows) -> Springs:
-    damping, stiffness, bends = x.each("damping"), x.moved_to_places(x.each("stiffness")), x.moved_to_places(bends_of(x))
+    damping, stiffness, poly = x.each("damping"), x.moved_to_places(x.each("stiffness")), x.moved_to_places(poly_of_rows(x))
     slack, ahead = np.zeros(x.rows), np.where(np.arange(x.rows) < x.joint_rows, 1.0, 0.0)
     rest = np.array([*(j.rest for j in x.joint_of_row), *[0.0] * (x.rows - x.joint_rows)], float)
     for r, t in enumerate(x.tendons, x.joint_rows):
@@ -158,17 +158,17 @@ def springs_of(x: ForceRows) -> Springs:
     for (rows, _), j in zip(x.rows_of_places(), x.free, strict=True):
         rest[rows], ahead[j.v_slice] = j.rest_pose[:3] or 0.0, 0.0
     move_to_leaders(x, stiffness, rest)
-    quaternion, axis = quaternions_of(x, stiffness + np.abs(bends[:2]).sum(axis=0))
+    quaternion, axis = quaternions_of(x, stiffness + np.abs(poly[:2]).sum(axis=0))
     measured = (x.at >= 0) | (quaternion >= 0)
-    stiffness[~measured] = bends[:2, ~measured] = 0.0
-    bent = np.flatnonzero(bends.any(axis=0))
+    stiffness[~measured] = poly[:2, ~measured] = 0.0
+    nonlinear = np.flatnonzero(poly.any(axis=0))
     return Springs(
         damping, stiffness, rest, slack, ahead, np.maximum(x.at, 0), quaternion, axis, np.flatnonzero(quaternion >= 0),
-        bent, bends[:, bent].copy(), rest_turns(x), joints_with_armature(x)[bent],
+        nonlinear, poly[:, nonlinear].copy(), rest_turns(x), joints_with_armature(x)[nonlinear],
     )  # fmt: skip
 
 
-def bends_of(x: ForceRows) -> Matrix:
+def poly_of_rows(x: ForceRows) -> Matrix:
     owners: list[Any] = [*x.joint_of_row, *x.tendons]
     values = [(*y.stiffness_poly, *y.damping_poly) for y in owners]
     return np.array([*values, *[(0.0,) * 4] * (x.rows - len(values))]).reshape(-1, 4).T.copy()

@@ -25,7 +25,7 @@ import numpy as np
 from ..array_types import Integers, Matrix, Shared, Vector
 from ..model.types import JointType
 from ..robot.robot import Robot
-from .forces import GEAR, HIGH, LOW, DriveRows, Drives, bound_laws, carry, drive_armature, drive_law, spread
+from .forces import GEAR, HIGH, LOW, DriveRows, Drives, bound_laws, drive_armature, drive_law, map_forces, spread
 from .forces_at_joints import ForcesAtJoints
 
 ROUNDS_OF_ALL = 5  # iterations in which all drives that would pass a limit change; then one drive at a time, without cycles
@@ -41,7 +41,7 @@ class DriveWork(NamedTuple):
     inertia: Vector  # (nu,) I
     side: Vector  # (nu,) -1, 0 or 1: at the least force, free, at the greatest force
     stiff: Vector  # (joint rows,) whether a drive with an armature acts on the row
-    held: Vector  # (joint rows,) -1 or 1 at an effort limit, else 0
+    at_effort: Vector  # (joint rows,) -1 or 1 at an effort limit, else 0
     row_force: Vector  # (n,) forces of all joints
     total: Vector  # (nv,) forces of independent joints
     alike: int  # number of leading rows of S that equal the identity
@@ -53,8 +53,8 @@ def drive_work(robot: Robot, forces: ForcesAtJoints) -> DriveWork:
     rows = [j.v_slice.start for j in robot.model.joints if j.type is not JointType.FLOATING]
     joint = np.array([rows.index(r) if r in rows else OF_LENGTH for r in drives.row], np.int64)
     nu = len(drives.row)
-    law, inertia, side, stiff, held, row_force, total = (np.zeros(k) for k in (nu, nu, nu, joints, joints, n, robot.nv))
-    return DriveWork(joint, law, inertia, side, stiff, held, row_force, total, forces.alike, forces.drive_rows)
+    law, inertia, side, stiff, at_effort, row_force, total = (np.zeros(k) for k in (nu, nu, nu, joints, joints, n, robot.nv))
+    return DriveWork(joint, law, inertia, side, stiff, at_effort, row_force, total, forces.alike, forces.drive_rows)
 
 
 def has_implicit_drives(forces: ForcesAtJoints, step: float) -> bool:
@@ -68,8 +68,8 @@ def begin_drives(drives: Drives, step: float, control: Vector, x: Vector, rates:
     Drives on lengths are evaluated at the start of the step, because no joint's armature can represent them.
     """
     d = drives.values
-    for i in range(len(work.held)):
-        work.stiff[i], work.held[i] = 0.0, 0.0
+    for i in range(len(work.at_effort)):
+        work.stiff[i], work.at_effort[i] = 0.0, 0.0
     for k in range(len(drives.row)):
         drive = d[0, k], d[1, k], d[2, k], d[3, k], d[4, k], d[5, k], d[6, k], d[7, k], d[8, k]
         row = drives.row[k]
@@ -84,7 +84,7 @@ def begin_drives(drives: Drives, step: float, control: Vector, x: Vector, rates:
 
 def is_free(drives: Drives, work: DriveWork, k: int) -> bool:
     """Return whether a drive is within its limits, and no effort limit holds its joint."""
-    return bool(work.inertia[k] > 0.0 and work.side[k] == 0.0 and work.held[drives.row[k]] == 0.0)
+    return bool(work.inertia[k] > 0.0 and work.side[k] == 0.0 and work.at_effort[drives.row[k]] == 0.0)
 
 
 def limited(drives: Drives, k: int, force: float) -> float:
@@ -116,12 +116,12 @@ def write_driven(drives: Drives, efforts: Matrix, S: Matrix, work: DriveWork, ba
         if is_free(drives, work, k):
             armature[work.joint[k]] += work.inertia[k]
     spread(work.rows, S, force)
-    for i in range(len(work.held)):
-        if work.held[i] != 0.0:
-            force[i] = efforts[1, i] if work.held[i] > 0.0 else efforts[0, i]
+    for i in range(len(work.at_effort)):
+        if work.at_effort[i] != 0.0:
+            force[i] = efforts[1, i] if work.at_effort[i] > 0.0 else efforts[0, i]
         elif work.stiff[i] == 0.0:
             force[i] = min(max(force[i], efforts[0, i]), efforts[1, i])
-    carry(S, work.alike, force, work.total)
+    map_forces(S, work.alike, force, work.total)
 
 
 def next_side(side: float, asked: float, allowed: float) -> float:
@@ -148,11 +148,11 @@ def judge_drives(drives: Drives, efforts: Matrix, S: Matrix, rates: Vector, work
                 changed = True
         work.row_force[drives.row[k]] += force
     spread(work.rows, S, work.row_force)
-    for i in range(len(work.held)):
-        held, force = 0.0, work.row_force[i]
+    for i in range(len(work.at_effort)):
+        limit, force = 0.0, work.row_force[i]
         if work.stiff[i] > 0.0:
-            held = next_side(work.held[i], force, min(max(force, efforts[0, i]), efforts[1, i]))
-        if held != work.held[i] and not (one and changed):
-            work.held[i] = held
+            limit = next_side(work.at_effort[i], force, min(max(force, efforts[0, i]), efforts[1, i]))
+        if limit != work.at_effort[i] and not (one and changed):
+            work.at_effort[i] = limit
             changed = True
     return changed

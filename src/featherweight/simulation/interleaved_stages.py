@@ -88,7 +88,7 @@ def interleaved_table(
     functions = calls_of_robot(model, contacts, stages, external)
     functions |= {name: (None, *functions[name][1:]) for name in ALONE}
     calls = {name: interleaved_call(function, lanes, *arrays) for name, (function, *arrays) in functions.items()}
-    calls["delassus_of_touching"] = MachineCall(0, np.zeros(1, np.int64)), []
+    calls["delassus_of_touching"] = calls["solver"] = MachineCall(0, np.zeros(1, np.int64)), []
     reads, writes = (list(_moves(stages, contents, "", names)) for names in (READ + OF_VARIED * varied, WRITTEN))
     calls |= {name: (getattr(contents[0].calls, name), []) for name in ALONE}
     if functions["inverse_factor"][0] is not None:

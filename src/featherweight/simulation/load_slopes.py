@@ -121,7 +121,7 @@ def write_drive_slopes(s: RobotStages, y: LoadSlopes, ahead: float) -> None:
     for r in range(len(y.within)):
         y.within[r] = is_within(p.row_force[r], j.within[0, r], j.within[1, r], y.ends, 2 * nu + r)
         if s.numbers.driven and work.stiff[r] > 0.0:
-            y.within[r] = 1.0 if work.held[r] == 0.0 else 0.0
+            y.within[r] = 1.0 if work.at_effort[r] == 0.0 else 0.0
     for k in range(nu):
         gear, r = values[GEAR, k], j.drives.row[k]
         slope = gear * y.free[k] * y.within[r]

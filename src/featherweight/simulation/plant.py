@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -96,8 +97,10 @@ class Plant:
 
     @cached_property
     def starts_freely(self) -> bool:
-        """Return whether a start is right if its numbers are, within limits: no loop may be open, and no length has limits."""
-        return not self.model.looped and bool((self.limits_of_starts.at < self.robot.nq).all())
+        """Return whether a start is right if its numbers are, within limits and with closed loops: no length has limits."""
+        robot: Any = self.robot
+        known = not self.model.looped or robot.residual.address is not None
+        return known and bool((self.limits_of_starts.at < robot.nq).all())
 
     def copied(self) -> Plant:
         """Return a plant for another simulation of the same robot and scene."""

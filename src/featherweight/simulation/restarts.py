@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Vector
-from ..engine.loops.kernels import CompiledLoop, Table
+from ..engine.loops.kernels import CompiledLoop, MachineCall, Table, call_machine, machine_call
 from ..engine.loops.prepared_calls import prepared_call
 from ..robot.checked_states import rotations_of
 from .arguments import EXACT
-from .plant import Plant
+from .plant import CLOSED, Plant
 from .robot_stages import all_finite
 from .smooth_motion import clear, copy
 from .stage_records import FleetArrays
@@ -31,6 +31,9 @@ class Restart(NamedTuple):
     deepest: Vector  # (1,) [m] overlap allowed in the first step
     start_q: Matrix  # (1, nq) the last state that was accepted
     start_v: Matrix  # (1, nv)
+    residual: Vector  # (rows,) [m, sines of angles] of loops
+    solved: Integers  # numbers of the rows that can be zero
+    loops: MachineCall  # q -> residual
 
 
 def restart(x: Restart, many: FleetArrays) -> int:
@@ -51,8 +54,11 @@ def restart(x: Restart, many: FleetArrays) -> int:
 
 
 def is_usual(x: Restart) -> bool:
-    """Return whether rotations have unit length and do not look like those of MuJoCo, and joints are within their limits."""
+    """Return whether loops are closed, joints within limits, and rotations of unit length, and not like those of MuJoCo."""
     usual = True
+    call_machine(x.loops)
+    for k in range(len(x.solved)):
+        usual = usual and abs(x.residual[x.solved[k]]) <= CLOSED
     for k in range(len(x.turn)):
         begin, square = x.turn[k], 0.0
         for i in range(begin, begin + x.size[k]):
@@ -79,9 +85,16 @@ class Restarts:
     def __init__(self, plant: Plant, many: Table) -> None:
         robot, turns = plant.robot, [(s.start, s.stop - s.start) for _, s in rotations_of(plant.robot)]
         first, size = np.array(turns, np.int64).reshape(-1, 2).T.copy()
+        q, loops, solved = np.zeros(robot.nq), None, np.zeros(0, np.int64)
+        residual = np.zeros(0)
+        if plant.model.looped:
+            closed: Any = robot
+            loops, residual = closed.residual, np.zeros(closed.residual.program.outputs[0].shape)
+            solved = closed.step_functions.solved.astype(np.int64)
         self.x = x = Restart(
-            np.zeros(robot.nq), np.zeros(robot.nv), np.zeros(1), first, size, plant.limits_of_starts,
-            np.array([plant.model.deepest_start]), np.zeros((1, robot.nq)), np.zeros((1, robot.nv)),
+            q, np.zeros(robot.nv), np.zeros(1), first, size, plant.limits_of_starts,
+            np.array([plant.model.deepest_start]), np.zeros((1, robot.nq)), np.zeros((1, robot.nv)), residual, solved,
+            machine_call(loops, q, residual),
         )  # fmt: skip
         table = Table(x)
         run: Any = RESTART.for_tables(table, many)

@@ -26,7 +26,7 @@ from ..contact.joint_rows import (
 )  # fmt: skip
 from ..contact.laws import COULOMB, RETURN_SPEED, RIGID
 from ..contact.patches import PatchWork, copy_contact, move_behind, reduce_patches
-from ..engine.loops.kernels import call_machine, lanes
+from ..engine.loops.kernels import CompiledLoop, call_machine, lanes
 from ..model.tree import FLOATING, PLANAR
 from ..robot.tendons.lengths import write_drift
 from . import step_status
@@ -63,6 +63,7 @@ from .stage_records import (
     RESULT,
     SOLVED,
     STORED,
+    TURNING,
     WITH_CONTROL,
     WITH_FORCES,
     RobotStages,
@@ -178,17 +179,15 @@ def put_midway(t: TouchingRecord, c: int) -> None:
 
 
 def is_touched(s: RobotStages) -> bool:
-    """Return whether there are contacts, joints near their limits, or dry friction."""
-    t = s.touching
-    if len(t.model.rows.joint) == 0:
-        return bool(t.counts[FOUND] > 0)
-    find_near(s)
-    return bool(t.counts[NEAR] > 0 or t.counts[FOUND] > 0)
+    """Return whether there are contacts, or joint rows are active: joints near their limits, or dry friction."""
+    return bool(s.touching.counts[FOUND] > 0 or s.touching.counts[NEAR] > 0)
 
 
 def find_near(s: RobotStages) -> None:
     """Determine whether joints with limits or dry friction are active at `free`."""
     k, rows = s.touching.kinematics, s.touching.model.rows
+    if len(rows.joint) == 0:
+        return
     write_row_velocity(s, s.step.free)
     write_row_speeds(rows, s.point.row_velocity, k.speed)
     for r in range(len(rows.joint)):
@@ -250,22 +249,23 @@ def solve_for_impulses(s: RobotStages) -> int:
         clear(t.impulses.force[c])
         clear(t.impulses.turn[c])
     turning = add_turning(t, sliding) if t.model.settings.turning else 0
-    contacts = first_contacts(t.contacts, sliding + turning)
-    if calls.contact_factor.address != 0:
-        factor, response, matrix = calls.contact_factor, calls.contact_response, calls.contact_matrix
-        passes = PassCalls(factor, response, matrix, calls.contact_loads, calls.contact_motions)
-        done = resolve_in_passes(
-            t.model, contacts, t.kinematics, t.impulses, RobotInPasses(passes, t.passes, s.point.S), turning
-        )
+    t.counts[TURNING] = turning
+    if calls.solver is not None:
+        call_machine(calls.solver)
+    elif calls.contact_factor.address != 0:
+        solve_by_passes(s)
     else:
-        done = resolve_by_delassus(s, contacts, turning)
+        solve_by_delassus(s)
     if turning > 0:
         take_turning_back(t, sliding, turning)
+    return TAKEN if t.report[RESIDUAL] <= t.report[ALLOWED] else step_status.UNSOLVED
+
+
+def write_report(t: TouchingRecord, done: SolverReport) -> None:
     report = t.report
     report[RESIDUAL], report[ALLOWED] = done.residual, done.allowed
     report[NEWTON_STEPS], report[INTERIOR_STEPS] = done.newton_steps, done.interior_steps
     report[PARTING], report[STORED], report[INEXACT] = done.parting, done.stored, done.inexact
-    return TAKEN if done.residual <= done.allowed else step_status.UNSOLVED
 
 
 def leave_out_redundant(t: TouchingRecord, gravity: float) -> None:
@@ -356,8 +356,19 @@ def first_contacts(contacts: ContactPoints, k: int) -> ContactPoints:
     return ContactPoints(c.candidate[:k], c.a[:k], c.b[:k], c.point[:k], c.normal[:k], c.gap[:k])
 
 
-def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -> SolverReport:
-    """Find impulses by G of the bodies that may touch, with active joint rows; or by J and a factor of M⁻¹."""
+def solve_by_passes(s: RobotStages) -> int:
+    """Find impulses by a compliant law in passes of articulated bodies. Return 1."""
+    t, calls = s.touching, s.calls
+    factor, response, matrix = calls.contact_factor, calls.contact_response, calls.contact_matrix
+    passes = PassCalls(factor, response, matrix, calls.contact_loads, calls.contact_motions)
+    contacts = first_contacts(t.contacts, t.counts[SOLVED] + t.counts[TURNING])
+    robot = RobotInPasses(passes, t.passes, s.point.S)
+    write_report(t, resolve_in_passes(t.model, contacts, t.kinematics, t.impulses, robot, t.counts[TURNING]))
+    return 1
+
+
+def solve_by_delassus(s: RobotStages) -> int:
+    """Find impulses by G of the bodies that may touch, with active joint rows; or by J and a factor of M⁻¹. Return 1."""
     way, calls, inertia, dofs = way_to_impulses(s), s.calls, s.touching.inertia, s.touching.dofs
     t, delassus = s.touching, inertia.with_rows
     if way == WITH_ROWS:
@@ -376,7 +387,15 @@ def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -
             for k in range(len(dofs)):
                 if dofs[k] >= s.joints.driving.alike:
                     copy(s.point.S[dofs[k]], delassus.factors.E[k])
-    return resolve(t.model, contacts, t.kinematics, delassus, t.impulses, t.workspace, turning)
+    turning = t.counts[TURNING]
+    contacts = first_contacts(t.contacts, t.counts[SOLVED] + turning)
+    write_report(t, resolve(t.model, contacts, t.kinematics, delassus, t.impulses, t.workspace, turning))
+    return 1
+
+
+SOLVER = "the contact solver of simulations, which all robots with such contacts share"
+SOLVE_BY_DELASSUS = CompiledLoop(solve_by_delassus, 0, what=SOLVER)
+SOLVE_IN_PASSES = CompiledLoop(solve_by_passes, 0, what=SOLVER)
 
 
 def way_to_impulses(s: RobotStages) -> int:

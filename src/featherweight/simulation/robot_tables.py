@@ -18,7 +18,8 @@ from ..contact.inverse_factor import inverse_factors, inverse_work
 from ..contact.laws import COULOMB
 from ..contact.patches import patch_work
 from ..engine.function import CompiledFunction
-from ..engine.loops.kernels import Layout, MachineCall, Table, machine_call
+from ..engine.loops.kernels import Layout, MachineCall, Table, is_checked, machine_call
+from ..engine.loops.prepared_calls import call_of_loop
 from ..model.inertial_parameters import only_compensated, without_compensated
 from ..robot.robot import Robot
 from ..robot.tendons.lengths import no_lengths
@@ -29,6 +30,7 @@ from .drive_inputs import DriveLaws
 from .forces import Springs
 from .forces_at_joints import ForcesAtJoints
 from .implicit_drives import drive_work
+from .robot_stages import SOLVE_BY_DELASSUS, SOLVE_IN_PASSES
 from .smooth_motion import INTEGRATORS, STAGED
 from .stage_records import (
     FOUND,
@@ -72,8 +74,18 @@ class StagesTable(Table):
         self, content: RobotStages, calls: dict[str, Any], errors: list[BaseException], layout: Layout | None = None
     ) -> None:
         super().__init__(content, layout)
+        solver = content.calls.solver
+        if solver is not None and solver.address != 0:
+            solver.pointers[1] = self.address
         self.kept, self.errors = calls, errors
-        self.derived: dict[object, Any] = {}  # arrays for derivatives, by their class or the function that makes them
+        self._derived: dict[object, Any] = {}
+
+    def made_once(self, make: Callable[..., Table], *arguments: Any) -> Table:
+        """Return the arrays for derivatives that a function makes of these stages and arguments, which are kept."""
+        if make not in self._derived:
+            self._derived[make] = make(self, *arguments)
+        made: Table = self._derived[make]
+        return made
 
 
 def new_stages(model: StepModel, contacts: ContactStage, capacity: int, inertias: bool) -> RobotStages:
@@ -89,7 +101,7 @@ def new_stages(model: StepModel, contacts: ContactStage, capacity: int, inertias
     state = zeros_of(StateAndInputs, nv, control=nu, external=(len(robot.bodies), 6), act=na)
     of_rows, of_drives = dict.fromkeys(("row_velocity", "row_force"), rows), dict.fromkeys(("inputs", "law"), len(forces.parts))
     point = zeros_of(StagePoint, nv, coordinates=nq + count, control=nu, act=na, act_rate=na, **of_rows, **of_drives)
-    return RobotStages(
+    stages = RobotStages(
         numbers=_numbers(model, contacts),
         state=state._replace(q=np.array(robot.neutral()), given=np.zeros(2, bool)),
         point=point._replace(x=point.coordinates[:nq], S=_joint_map(forces)),
@@ -110,6 +122,12 @@ def new_stages(model: StepModel, contacts: ContactStage, capacity: int, inertias
         adhesion=adhesion_of(forces, contacts.touching.links, contacts.touching.scene.gap[contacts.touching.pairs]),
         calls=CallsOfRobot(*(MachineCall(0, np.zeros(0, np.int64)) for _ in CallsOfRobot._fields)),
     )  # fmt: skip
+    return with_solver_compiled_in(stages) if is_checked() else stages
+
+
+def with_solver_compiled_in(stages: RobotStages) -> RobotStages:
+    """Return stages for loops that contain the contact solvers, which are otherwise compiled apart, when a robot needs one."""
+    return stages._replace(calls=stages.calls._replace(solver=None))
 
 
 def stages_table(
@@ -118,9 +136,14 @@ def stages_table(
     """Return new stages with the functions of the robot, with or without forces of the user on bodies."""
     errors: list[BaseException] = []
     functions = calls_of_robot(model, contacts, stages, external)
-    calls = {name: bound_call(call, errors) for name, call in functions.items()}
+    calls: dict[str, tuple[Any, Any]] = {name: bound_call(call, errors) for name, call in functions.items()}
     calls["delassus_of_touching"] = _delassus_of_touching(contacts, stages, errors)
     calls["impulses_alone"] = machine_call(None), None
+    calls["solver"] = stages.calls.solver, None
+    if stages.calls.solver is not None and contacts.touches:
+        layout = layout or Layout(RobotStages, stages)
+        solver = SOLVE_IN_PASSES if contacts.in_passes else SOLVE_BY_DELASSUS
+        calls["solver"] = call_of_loop(solver.for_layouts(layout), 0)  # the table writes its address
     made = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
     return StagesTable(stages._replace(calls=made), calls, errors, layout)
 
@@ -282,7 +305,7 @@ def _touching(step: StepModel, stage: ContactStage, capacity: int) -> TouchingRe
             candidate=np.zeros(capacity, np.int64), a=np.zeros(capacity, np.int64), b=np.zeros(capacity, np.int64),
             point=np.zeros((capacity, 3)), normal=np.zeros((capacity, 3)), gap=np.zeros(capacity),
         ),
-        counts=np.zeros(4, np.int64),
+        counts=np.zeros(5, np.int64),
         kinematics=ContactKinematics(
             placement=np.zeros((bodies, 4, 4)), velocity=np.zeros((bodies, 6)), gap=np.zeros(rows), speed=np.zeros(rows),
             velocity_before=np.zeros((bodies, 6)), speed_before=np.zeros(rows),

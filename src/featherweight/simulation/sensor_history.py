@@ -17,7 +17,7 @@ from ..model.model import ModelSensor
 from ..model.model_sensors import OF_LAST_STEP
 from ..model.types import SampleInterpolation, SensorSampling
 
-OF_ROBOTS = "times", "values", "last", "held", "has_held"  # arrays of a sensor with a row for each robot
+OF_ROBOTS = "times", "values", "last", "of_last", "has_step"  # arrays of a sensor with a row for each robot
 ROUNDING = 1e-6  # greatest difference of equal times, relative to a step
 
 
@@ -29,8 +29,8 @@ class SampledSensor:
         self.sampling, self.same = sampling, ROUNDING * step
         self.times, self.values = np.zeros((robots, sampling.samples)), np.zeros((robots, sampling.samples, sensor.dim))
         self.last = np.zeros(robots)  # [s] start of the current period
-        self.held = np.zeros((robots, sensor.dim))  # reading of the last step
-        self.has_held = np.zeros(robots, bool)
+        self.of_last = np.zeros((robots, sensor.dim))  # reading of the last step
+        self.has_step = np.zeros(robots, bool)
 
     def of_robots(self, which: Array | slice) -> SampledSensor:
         other = copy.copy(self)
@@ -56,7 +56,7 @@ class SampledSensor:
         first = (self.sampling.phase or -period) if period else -step
         ages = first - np.arange(n - 1, -1, -1) * (period or step)
         self.times[which] = np.reshape(time, (-1, 1)) + np.ceil(ages / step - ROUNDING) * step
-        self.last[which], self.values[which], self.has_held[which] = time + first, 0.0, False
+        self.last[which], self.values[which], self.has_step[which] = time + first, 0.0, False
 
     def due(self, time: Array) -> Array:
         """Return which robots (robots,) take a sample in a step that starts at times (robots,)."""
@@ -66,14 +66,14 @@ class SampledSensor:
     def insert(self, time: Array, value: Array, moved: Array) -> None:
         """Store samples (robots, dim) of the robots that moved in a step from times (robots,), and are due."""
         if self.sampling.delay:
-            self.held[moved] = self._at(time - self.sampling.delay)[moved]
+            self.of_last[moved] = self._at(time - self.sampling.delay)[moved]
         due = self.due(time) & moved
         self.last[due] += self.sampling.period
         self.times[due] = np.concatenate([self.times[due, 1:], time[due, None]], axis=1)
         self.values[due] = np.concatenate([self.values[due, 1:], value[due, None]], axis=1)
         if not self.sampling.delay:
-            self.held[moved] = self.values[moved, -1]
-        self.has_held |= moved
+            self.of_last[moved] = self.values[moved, -1]
+        self.has_step |= moved
 
     def read(self, time: Array, present: Array) -> Array:
         """Return readings (robots, dim) at times (robots,); `present` is the measurement without delay."""
@@ -81,7 +81,7 @@ class SampledSensor:
             now = self._at(time - self.sampling.delay)
         else:
             now = np.where(self.due(time)[:, None], present, self.values[:, -1])
-        return np.where((self.of_step & self.has_held)[:, None], self.held, now)
+        return np.where((self.of_step & self.has_step)[:, None], self.of_last, now)
 
     def _at(self, time: Array) -> Array:
         return read_samples(self.times, self.values, time, self.sampling.interpolation, self.same)

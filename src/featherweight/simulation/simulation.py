@@ -50,9 +50,8 @@ from .arguments import (
     parts_of,
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
-from .derivatives import StepDerivatives, products, step_derivatives, way_of
+from .derivatives import EQUATIONS, StepDerivatives, compiled_slopes, step_derivatives, way_of
 from .fleet import Fleet, Inputs
-from .fleet_slopes import Way
 from .forces_at_joints import ForcesAtJoints
 from .plant import Touchable, plant_of
 from .recording import Observer, Pictures, Recording, SimulationView, controlled, read_only
@@ -524,7 +523,7 @@ class Simulation(SuggestsNames):
     @property
     def has_equations(self) -> bool:
         """Return whether `derivatives` are those of the equations of the step, with rigid contact where they cover it."""
-        return way_of(self._fleet, Inputs()) in (Way.EQUATIONS, Way.RIGID)
+        return way_of(self._fleet, Inputs()) is EQUATIONS
 
     @exclusive
     def derivative_products(
@@ -543,7 +542,7 @@ class Simulation(SuggestsNames):
         inputs = self._fleet.inputs(tau, control, external_forces)
         size, robots = 2 * self.robot.nv + self._plant.forces.states, len(self._fleet.q)
         given = np.broadcast_to(of_robots("cotangents", cotangents, (size,), robots), (robots, size))
-        found = products(self._fleet, inputs, np.ascontiguousarray(given, np.float64))
+        found = compiled_slopes(self._fleet, inputs).products(inputs, np.ascontiguousarray(given, np.float64))
         return found[0] if self._fleet.single else found
 
     @exclusive
@@ -795,8 +794,7 @@ class Simulation(SuggestsNames):
         self._require_robot(robot)
         candidates, points, impulses = self._fleet.contacts_of(robot)
         every = self._plant.contacts.names
-        names = [every[c] for c in candidates.tolist()]
-        return ContactsOfRobot(points.copy(), impulses / self.dt, names)
+        return ContactsOfRobot(points.copy(), impulses / self.dt, [every[c] for c in candidates.tolist()])
 
     def _require_robot(self, robot: int) -> None:
         """Raise an error for a number that is none of a robot."""

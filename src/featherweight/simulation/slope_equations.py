@@ -37,9 +37,9 @@ class Places(NamedTuple):
     drifts: int  # (joint rows, 2 stride) of their accelerations at constant velocity, by q and v
     spread: int  # (rows, n) the map S from velocities to those of all joints, if it is not the identity
     swept: int  # (rows, n) derivative of S v by q
-    carried: int  # (n, n) derivative of Sᵀ f by q, for forces f of rows
+    mapped: int  # (n, n) derivative of Sᵀ f by q, for forces f of rows
     swept_after: int  # (rows, n) `swept` at w, if contacts are rigid
-    carried_after: int  # (n, n) `carried` for the impulses of limits and dry friction
+    mapped_after: int  # (n, n) `mapped` for the impulses of limits and dry friction
     jacobian: int  # (bodies that may touch, 6, n) of their velocities
     turned: int  # (bodies, 6, n) derivatives of these velocities by q, at w
     turned_before: int  # (bodies, 6, n) at v
@@ -90,8 +90,8 @@ def places(x: Sizes) -> Places:
         "passing": 3 * width * rigid, "change": stride * width * rigid,
         "product": width, "cotangent": stride, "column": LANES * stride, "moved_column": LANES * stride,
         "answering": kept,
-        "spread": rows * n, "swept": rows * n, "carried": square if rows else 0,
-        "swept_after": rows * n * rigid, "carried_after": square * (rows > 0) * rigid,
+        "spread": rows * n, "swept": rows * n, "mapped": square if rows else 0,
+        "swept_after": rows * n * rigid, "mapped_after": square * (rows > 0) * rigid,
         "differences": n * width * differs, "late": n * width * differs, "acts": na * width * differs,
         "arms": x.lengths * n * differs,
         "pulls": n * stride * differs, "drifts": x.lengths * 2 * stride * differs,

@@ -1,4 +1,4 @@
-"""Arrays for the derivatives of the acceleration of one robot (`acceleration_slopes`), and functions that these call."""
+"""Arrays for the derivatives of the acceleration of one robot (`acceleration_slopes`), and of the steps of many robots."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Array, BooleanMatrix, Booleans, IntegerMatrix, Integers, Matrix, Vector
+from ..array_types import Array, BooleanMatrix, Booleans, IntegerMatrix, Integers, Matrix, Tensor, Vector
 from ..contact.compliant_answers import DIRECTIONS
 from ..contact.contact_slopes import ContactSlopes, contact_slopes
 from ..contact.rigid_answers import RigidAnswers, rigid_answers
 from ..engine.loops.kernels import LANES, MachineCall, aligned_numbers
 from .load_slopes import LoadSlopes, load_slopes
 from .slope_equations import Places, Sizes, places
-from .stage_records import RobotStages
+from .smooth_motion import clear
+from .stage_records import FOUND, RobotStages
 
 
 class SlopeCalls(NamedTuple):
@@ -21,8 +22,8 @@ class SlopeCalls(NamedTuple):
 
     dynamics: MachineCall  # q, v, acceleration, forces -> by_q, by_v, mass, with the armature of the step
     settled: MachineCall  # the same with the inertia that represents dampers, if they act after impulses
-    spanning: MachineCall  # q, v, forces of rows -> spread, swept, carried, if loops move joints
-    spanning_after: MachineCall  # q, after, pushes -> spread, swept_after, carried_after, if contacts are rigid
+    spanning: MachineCall  # q, v, forces of rows -> spread, swept, mapped, if loops move joints
+    spanning_after: MachineCall  # q, after, pushes -> spread, swept_after, mapped_after, if contacts are rigid
     struck: MachineCall  # q, v, joint forces with impulses, forces on bodies -> acceleration before dampers act
     jacobian: MachineCall  # q -> jacobian
     motions: MachineCall  # q, after -> turned, for robots with loops
@@ -66,7 +67,7 @@ class AccelerationSlopes(NamedTuple):
     contact: ContactSlopes
     bundles: Bundles
     doubtful: Booleans  # (contacts + joint rows,) whether a contact or row is at the boundary between two states
-    bent: Booleans  # (nu + na,) whether the force of a control or activation is at a limit
+    nonsmooth: Booleans  # (nu + na,) whether the force of a control or activation is at a limit
     increment: Vector  # (n,) small motion
     start: Matrix  # (n, 6) derivatives of positions after the step by those of the joint at its start
     pushes: Vector  # (loop rows,) forces of limits and dry friction, spread over the step
@@ -98,7 +99,7 @@ def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: boo
         load=load_slopes(s), acceleration=np.zeros(n), after=np.zeros(n),
         forces=np.zeros_like(s.state.external), paths=paths,
         velocity=np.zeros((bodies, 6)), velocity_seen=np.zeros((bodies, 6)), contact=contact_slopes(contacts, rigid),
-        bundles=bundles, doubtful=np.zeros(capacity, bool), bent=np.zeros(nu + na, bool), increment=np.zeros(n),
+        bundles=bundles, doubtful=np.zeros(capacity, bool), nonsmooth=np.zeros(nu + na, bool), increment=np.zeros(n),
         start=np.zeros((n, DIRECTIONS)),
         pushes=np.zeros(loop_rows), probes=np.zeros((3, n + na)), by_differences=not plain,
         impulses=np.zeros(m), responding=np.zeros(m), spare=np.zeros(m), slope=np.zeros((DIRECTIONS, DIRECTIONS)),
@@ -110,3 +111,58 @@ def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: boo
 def matrix_at(y: AccelerationSlopes, place: int, *shape: int) -> Array:
     """Return a matrix in the vector of numbers."""
     return y.numbers[place : place + int(np.prod(shape))].reshape(shape)
+
+
+# ---- derivatives of many robots
+
+
+class RobotSlopes(NamedTuple):
+    """Derivatives of the steps of many robots, and what is doubtful about them."""
+
+    ends: Tensor  # (robots, 2 nv + na, 3 nv + na + nu), or (1, ...) for products with cotangents only
+    cotangents: Matrix  # (robots, 2 nv + na) of the state after the step, or (0, ..)
+    products: Matrix  # (robots, 3 nv + na + nu) of the state before, joint forces and controls
+    unsure: Integers  # (robots,) 1 for robots with doubtful names
+    candidates: IntegerMatrix  # (robots, contacts) those of contacts at the boundary between two states, then -1
+    rows: BooleanMatrix  # (robots, joint rows) whether a row is at the boundary between two states
+    limits: Matrix  # (robots, values that limits bound) 1 at a limit, see `StepModel.limits`
+    nonsmooth: BooleanMatrix  # (robots, 3 nv + na + nu) whether the step has a kink along a direction
+
+
+def begin_doubtful(x: RobotSlopes, i: int) -> None:
+    """Forget what is doubtful about robot i."""
+    x.unsure[i] = 0
+    for c in range(x.candidates.shape[1]):
+        x.candidates[i, c] = -1
+    for r in range(x.rows.shape[1]):
+        x.rows[i, r] = False
+    clear(x.limits[i])
+    for k in range(x.nonsmooth.shape[1]):
+        x.nonsmooth[i, k] = False
+
+
+def note_doubtful(one: RobotStages, y: AccelerationSlopes, x: RobotSlopes, i: int) -> None:
+    """Note what is doubtful about the acceleration of robot i, next to what is known already."""
+    t, n, na, controls = one.touching, len(y.after), len(one.state.act), len(one.state.control)
+    capacity, known = x.candidates.shape[1], 0
+    x.unsure[i] = 1
+    for c in range(t.counts[FOUND]):
+        if y.doubtful[c]:
+            while known < capacity - 1 and x.candidates[i, known] >= 0:
+                known += 1
+            x.candidates[i, known] = t.contacts.candidate[c]
+    for r in range(x.rows.shape[1]):
+        x.rows[i, r] = x.rows[i, r] or y.doubtful[capacity + r]
+    for k in range(x.limits.shape[1]):
+        x.limits[i, k] = max(x.limits[i, k], y.load.ends[k])
+    for k in range(len(y.nonsmooth)):
+        place = 3 * n + na + k if k < controls else 2 * n + k - controls
+        x.nonsmooth[i, place] = x.nonsmooth[i, place] or y.nonsmooth[k]
+
+
+def multiply(ends: Matrix, cotangent: Vector, product: Vector) -> None:
+    """Write the product of a transposed matrix and a vector."""
+    clear(product)
+    for row in range(len(cotangent)):
+        for column in range(len(product)):
+            product[column] += ends[row, column] * cotangent[row]

@@ -40,13 +40,13 @@ from .forces import (
     HIGH,
     LOW,
     Numbers,
-    add_bent_forces,
-    bent_spring_force,
-    carry,
+    add_nonlinear_forces,
     coordinate_of_row,
     drive_armature,
     extent_of_row,
     force_of_spring,
+    map_forces,
+    nonlinear_spring_force,
     spread,
     spring_energy,
     stretch_of_row,
@@ -146,9 +146,9 @@ def write_row_velocity(s: RobotStages, v: Vector) -> None:
         p.row_velocity[r] = ordered_product(p.S[r], v)
 
 
-def write_carried(s: RobotStages, force: Vector) -> None:
+def write_mapped_force(s: RobotStages, force: Vector) -> None:
     """Map forces of all joints to independent ones."""
-    carry(s.point.S, s.joints.driving.alike, s.point.row_force, force)
+    map_forces(s.point.S, s.joints.driving.alike, s.point.row_force, force)
 
 
 def write_rows(s: RobotStages) -> None:
@@ -189,9 +189,9 @@ def write_given(s: RobotStages) -> None:
     spread(s.joints.driving.rows, p.S, p.row_force)
     for r in range(within.shape[1]):
         p.row_force[r] = min(max(p.row_force[r], within[0, r]), within[1, r])
-    write_carried(s, p.carried)
+    write_mapped_force(s, p.mapped_force)
     for i in range(len(p.given)):
-        p.given[i] += p.carried[i]
+        p.given[i] += p.mapped_force[i]
 
 
 def write_tau(s: RobotStages) -> None:
@@ -211,8 +211,8 @@ def write_bounds(s: RobotStages) -> None:
         return
     call_machine(s.calls.compensation)
     for i in range(len(j.compensating)):
-        r, carried = j.driving.rows.row[i], j.compensating[i] * j.compensation[i]
-        j.within[0, r], j.within[1, r] = j.efforts[0, i] - carried, j.efforts[1, i] - carried
+        r, share = j.driving.rows.row[i], j.compensating[i] * j.compensation[i]
+        j.within[0, r], j.within[1, r] = j.efforts[0, i] - share, j.efforts[1, i] - share
 
 
 def add_springs(s: RobotStages, ahead: float) -> None:
@@ -231,10 +231,10 @@ def add_springs(s: RobotStages, ahead: float) -> None:
         r = springs.turning[k]
         p.row_force[r] = force_of_spring(springs, r, coordinate_of_row(springs, p.x, r), p.row_velocity[r], ahead)
     late = s.numbers.step if ahead > 0.0 or s.numbers.settles else 0.0
-    add_bent_forces(springs, p.coordinates, p.row_velocity, (ahead, late), p.row_force, s.inertias.armature)
-    write_carried(s, p.carried)
+    add_nonlinear_forces(springs, p.coordinates, p.row_velocity, (ahead, late), p.row_force, s.inertias.armature)
+    write_mapped_force(s, p.mapped_force)
     for i in range(len(p.load)):
-        p.load[i] += p.carried[i]
+        p.load[i] += p.mapped_force[i]
 
 
 def write_load(s: RobotStages, ahead: float) -> None:
@@ -590,11 +590,11 @@ def accelerate_at_middle(s: RobotStages, gain: float) -> None:
     copy(p.load, m.acting)
     if len(s.joints.middle_armature) > 0:
         for i in range(len(v)):
-            p.carried[i] = (s.step.free[i] - v[i] - gain * m.half[i]) / h
-        write_row_velocity(s, p.carried)
+            p.mapped_force[i] = (s.step.free[i] - v[i] - gain * m.half[i]) / h
+        write_row_velocity(s, p.mapped_force)
         for r in range(len(p.row_force)):
             p.row_force[r] = s.joints.middle_armature[r] * p.row_velocity[r]
-        write_carried(s, m.lag)
+        write_mapped_force(s, m.lag)
         for i in range(len(v)):
             p.load[i] += m.lag[i]
     call_dynamics(s)
@@ -614,10 +614,10 @@ def power_at_middle(s: RobotStages) -> float:
         power -= s.joints.compensation[i] * m.half[i]
     for r in range(len(springs.damping)):
         power += springs.stiffness[r] * stretch_of_row(springs, r, coordinate_of_row(springs, m.middle, r)) * p.row_velocity[r]
-    for k in range(len(springs.bent)):
-        r, bend = springs.bent[k], (springs.bends[0, k], springs.bends[1, k])
+    for k in range(len(springs.nonlinear)):
+        r, poly = springs.nonlinear[k], (springs.poly[0, k], springs.poly[1, k])
         stretched = stretch_of_row(springs, r, coordinate_of_row(springs, m.middle, r))
-        power -= bent_spring_force(bend, stretched, extent_of_row(springs, m.middle, r)) * p.row_velocity[r]
+        power -= nonlinear_spring_force(poly, stretched, extent_of_row(springs, m.middle, r)) * p.row_velocity[r]
     return power
 
 

@@ -33,7 +33,7 @@ KEPT_STEPS = 20
 # numbers in small arrays, whose names say what they are
 
 WITH_CONTROL, WITH_FORCES = range(2)  # `given`: whether there are controls, and forces of the user on bodies
-FOUND, NEAR, SOLVED, RESULT = range(4)  # `counts` of `TouchingRecord`
+FOUND, NEAR, SOLVED, RESULT, TURNING = range(5)  # `counts` of `TouchingRecord`
 RESIDUAL, ALLOWED, NEWTON_STEPS, INTERIOR_STEPS, PARTING, STORED, INEXACT = range(7)  # `report`, as in `SolverReport`
 KINETIC, POTENTIAL = range(2)  # `energy` of `StepArrays`
 UNTIL, EVERY, SINCE = range(3)  # `plan` of `FleetStates`
@@ -85,7 +85,7 @@ class StagePoint(NamedTuple):
     S: Matrix  # (rows, nv) from independent velocities to those of all joints and lengths; no rows if these are the same
     row_velocity: Vector  # (rows,) velocities of all joints and lengths
     row_force: Vector  # (rows,)
-    carried: Vector  # (nv,) forces of all joints, mapped to independent ones
+    mapped_force: Vector  # (nv,) forces of all joints, mapped to independent ones
     increment: Vector  # (nv,) from q to x
     coordinates: Vector  # (nq + lengths,) x, and lengths there
     control: Vector  # (nu,) with delays applied
@@ -104,7 +104,7 @@ class RungeKuttaArrays(NamedTuple):
     once: Vector  # (nv,) workspace for brackets
     twice: Vector
     act_rates: Vector  # (na,) weighted sum of rates of activations
-    start_q: Vector  # (nq,) state at the start of a step of `touching_stages`
+    start_q: Vector  # (nq,) state at the start of a step with contacts in each stage
     start_v: Vector  # (nv,)
     start_act: Vector  # (na,)
 
@@ -198,7 +198,8 @@ class TouchingRecord(NamedTuple):
     pair_of: Shared[Integers]  # (candidates,) the pair of each
     model: ContactModel
     contacts: ContactPoints
-    counts: Integers  # FOUND contacts, -1 if too many; NEAR: whether joint rows count; SOLVED contacts; RESULT of impulses
+    # FOUND contacts, -1 if too many; NEAR: whether joint rows count; SOLVED contacts, RESULT of impulses; TURNING: copies
+    counts: Integers
     kinematics: ContactKinematics
     impulses: ContactImpulses
     report: Vector  # (7,) numbers of `SolverReport`: RESIDUAL ...
@@ -234,7 +235,7 @@ class CallsOfRobot(NamedTuple):
     drag_placement: MachineCall  # x -> placements of all bodies, if there is wind
     length_placement: MachineCall  # x -> placements of bodies with tendons and frames
     length_jacobian: MachineCall  # x -> their Jacobians
-    length_bias: MachineCall  # x, v, bent -> their accelerations
+    length_bias: MachineCall  # x, v, `Lengths.bent` -> their accelerations
     placement: MachineCall  # placements of bodies that may touch
     velocity: MachineCall
     velocity_before: MachineCall
@@ -249,6 +250,7 @@ class CallsOfRobot(NamedTuple):
     contact_loads: MachineCall  # q, wrenches, forces at rows -> joint forces
     contact_motions: MachineCall  # q, velocities -> motions of bodies
     impulses_alone: MachineCall  # for robots in vectors: `solve_in_lane` of one robot after the other
+    solver: MachineCall | None  # `solve_by_delassus` or `solve_by_passes`, compiled apart; None: both are compiled in
 
 
 class RobotStages(NamedTuple):
@@ -334,7 +336,7 @@ class VariedArrays(NamedTuple):
     friction: Matrix  # (robots, candidates)
     damping: Matrix  # (robots, n)
     stiffness: Matrix
-    bends: Tensor  # (robots, 4, m)
+    poly: Tensor  # (robots, 4, m)
     drives: Tensor  # (robots, 9, nu)
     lower: Matrix  # (robots, rows) lower bounds of joint rows
     upper: Matrix
@@ -346,7 +348,7 @@ class VariedArrays(NamedTuple):
     @classmethod
     def none(cls) -> VariedArrays:
         """Return arrays without rows."""
-        rows: list[Any] = [np.zeros((0,) * (3 if name in ("bends", "drives", "parameters") else 2)) for name in cls._fields]
+        rows: list[Any] = [np.zeros((0,) * (3 if name in ("poly", "drives", "parameters") else 2)) for name in cls._fields]
         return cls(*rows)
 
 

@@ -1,4 +1,4 @@
-"""Derivatives of a Runge-Kutta step with contacts: those of its four stages, combined as `touching_stages` combines these.
+"""Derivatives of a Runge-Kutta step with contacts: those of its four stages, combined as `step` combines these.
 
 Rates are along all directions at once: q, v, joint forces and controls. The acceleration of a stage has the rates of its
 equations (`acceleration_slopes`); coordinates u of joints whose velocities do not commute have u' = w + [u, w]/2 +
@@ -18,9 +18,8 @@ from ..model.tree import FLOATING
 from .acceleration_slopes import write_acceleration_slopes
 from .contact_stage import ContactStage
 from .fleet_loop import judge_inputs, load_inputs, load_robot, note_status
-from .robot_slopes import RobotSlopes, begin_doubtful, multiply, note_doubtful
 from .robot_tables import StagesTable
-from .slope_records import AccelerationSlopes
+from .slope_records import AccelerationSlopes, RobotSlopes, begin_doubtful, multiply, note_doubtful
 from .smooth_motion import (
     RUNGE_KUTTA_ROUNDS,
     clear,
@@ -32,10 +31,10 @@ from .smooth_motion import (
     write_curved_rate,
 )
 from .stage_records import FleetArrays, RobotStages
+from .step import accelerate_touching
 from .step_model import StepModel
 from .step_slopes import slopes_of
 from .step_status import TAKEN
-from .touching_stages import accelerate_touching
 
 LEAST_TERM = 1e-18  # of a series, relative to its first
 
@@ -76,26 +75,15 @@ class StagedSlopes(NamedTuple):
     probe: Matrix  # (3, n) arguments and results of differences
 
 
-class RatesOfStages:
-    """Arrays for the derivatives of staged steps at the stages of one robot, and their address."""
-
-    def __init__(self, model: StepModel, contacts: ContactStage, stages: StagesTable) -> None:
-        of = slopes_of(stages, model, contacts)
-        n, columns = len(of.content.after), of.columns
-        at = rate_places(n, columns)
-        own = StagedSlopes(
-            of.content, aligned_numbers(at.size), at, np.zeros((2 * n, columns)), np.zeros(n), np.zeros(n), np.zeros((3, n))
-        )
-        table = Table(own)
-        self.address, self.layout, self.kept = table.address, table.layout, (table, of)
-
-
-def staged_slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> RatesOfStages:
-    """Return arrays for staged steps at these stages, which are made once."""
-    if RatesOfStages not in stages.derived:
-        stages.derived[RatesOfStages] = RatesOfStages(model, contacts, stages)
-    made: RatesOfStages = stages.derived[RatesOfStages]
-    return made
+def staged_slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> Table:
+    """Return arrays for the derivatives of staged steps at the stages of one robot."""
+    of, s = stages.made_once(slopes_of, model, contacts), stages.content
+    n = len(s.state.v)
+    columns = 3 * n + len(s.state.act) + len(s.state.control)
+    at, ends, probe = rate_places(n, columns), np.zeros((2 * n, columns)), np.zeros((3, n))
+    table = Table(StagedSlopes(of.content.of, aligned_numbers(at.size), at, ends, np.zeros(n), np.zeros(n), probe))
+    table.kept = of
+    return table
 
 
 def differentiate_staged_robots(

@@ -51,7 +51,7 @@ class JointLimits:
         ignored = ~np.zeros_like(equal) if not kept else equal & (kept != ALL)
         self.lower, self.upper = np.where(ignored, -np.inf, forces.lower), np.where(ignored, np.inf, forces.upper)
         self._rows = np.flatnonzero(np.isfinite(self.lower) | np.isfinite(self.upper))
-        self._robot, self._forces, self._names, self._told = robot, forces, forces.names, False
+        self._robot, self._forces, self._names, self._warned = robot, forces, forces.names, False
         self._low, self._high = self.lower[self._rows], self.upper[self._rows]
         self._far = np.clip(self._high - self._low, ROUNDED, FAR)
         self.of_starts = LimitsOfStarts(forces.at[self._rows], self._low, self._high, self._far)
@@ -74,14 +74,14 @@ class JointLimits:
         refused = np.maximum(low - x, x - high) > self._far
         if refused.any():
             raise ValueError(
-                f"q: beyond joint limits: {self._told_of(x, refused)}. A start may be at most {FAR:g} rad or m beyond, and at "
-                f"most the joint's range. Clamp it ({clamping_advice(self._robot)}), or disable limits "
+                f"q: beyond joint limits: {self._described(x, refused)}. A start may be at most {FAR:g} rad or m beyond, and "
+                f"at most the joint's range. Clamp it ({clamping_advice(self._robot)}), or disable limits "
                 "(joints=featherweight.JointOptions(limits=False))"
             )
-        if not self._told:
-            self._told = True
+        if not self._warned:
+            self._warned = True
             warn_caller(
-                f"{self._robot.name}: its own configuration is beyond joint limits: {self._told_of(x, outside)}; they are "
+                f"{self._robot.name}: its own configuration is beyond joint limits: {self._described(x, outside)}; they are "
                 f"pushed back at {RETURN_SPEED:g} rad/s or m/s. To start within them: {clamping_advice(self._robot)}"
             )
 
@@ -101,7 +101,7 @@ class JointLimits:
         tendon = 0 <= self._rows[k] - self._forces.joint_rows < len(self._forces.tendons)
         return "tendon" if tendon else "joint"
 
-    def _told_of(self, x: Array, those: Array) -> str:
+    def _described(self, x: Array, those: Array) -> str:
         """Describe the joints (..., k) at x, with their limits, of the first robot with any."""
         robot = int(np.atleast_2d(those).any(axis=1).argmax())
         found = np.flatnonzero(np.atleast_2d(those)[robot])

@@ -4,6 +4,10 @@ A robot first moves as if it touched nothing. Impulses at contacts, limits and d
 dissipation (`contact.impulses`); with the contact law of an MJCF file, dampers act together with them. A displacement without
 velocity separates overlapping bodies, and the velocity moves the robot. All execution modes use this code: compiled for one
 robot, compiled for many robots, and plain Python.
+
+In the Runge-Kutta step of MuJoCo, contacts, limits and dry friction act in each of the four stages. The compliant law of MJCF
+files determines accelerations, so that a stage is a semi-implicit step of which only the acceleration remains. Contacts and
+impulses of the step are those of its last stage.
 """
 
 from __future__ import annotations
@@ -14,17 +18,28 @@ from .robot_stages import (
     arrive,
     detect,
     find_impulses,
+    find_near,
     forget_impulses,
     is_touched,
     judge_end,
     move,
     move_freely,
     part,
+    write_pushed_acceleration,
 )  # fmt: skip
-from .smooth_motion import STAGED
+from .smooth_motion import (
+    RUNGE_KUTTA_ROUNDS,
+    STAGED,
+    clear,
+    copy,
+    go,
+    runge_kutta_numbers,
+    runge_kutta_round,
+    write_curved_rate,
+    write_next_activations,
+)  # fmt: skip
 from .stage_records import PARTING, RobotStages
 from .step_status import NO_VELOCITY_AFTER_CONTACT, TAKEN
-from .touching_stages import try_stages
 
 
 def take_step(s: RobotStages) -> int:
@@ -39,10 +54,7 @@ def try_step(s: RobotStages) -> int:
     """Compute the result of a step without changing the state."""
     if s.numbers.integrator == STAGED:
         return try_stages(s)
-    status = move_freely(s)
-    if status != TAKEN:
-        return status
-    status = detect(s)
+    status = find_contacts_and_limits(s)
     if status != TAKEN:
         return status
     if is_touched(s):
@@ -62,3 +74,80 @@ def try_step(s: RobotStages) -> int:
     if status != TAKEN:
         return status
     return judge_end(s)
+
+
+def find_contacts_and_limits(s: RobotStages) -> int:
+    """Move the robot as if it touched nothing, and find what it touches."""
+    status = move_freely(s)
+    if status != TAKEN:
+        return status
+    status = detect(s)
+    if status == TAKEN:
+        find_near(s)
+    return status
+
+
+# ---- "rk4" with contacts in each stage
+
+
+def try_stages(s: RobotStages) -> int:
+    """Compute the result of a step without changing the state."""
+    r, state, step = s.rounds, s.state, s.step
+    copy(state.q, r.start_q)
+    copy(state.v, r.start_v)
+    copy(state.act, r.start_act)
+    status = take_stages(s)
+    copy(state.q, step.ahead)
+    copy(state.v, step.after)
+    copy(state.v, step.end)
+    copy(r.start_q, state.q)
+    copy(r.start_v, state.v)
+    copy(r.start_act, state.act)
+    if status != TAKEN:
+        return status
+    write_next_activations(s)
+    return judge_end(s)
+
+
+def take_stages(s: RobotStages) -> int:
+    """Move the state by four stages, from the state `start` of `rounds`."""
+    p, r, state = s.point, s.rounds, s.state
+    clear(p.increment)
+    clear(r.rates)
+    clear(r.accelerations)
+    clear(r.act_rates)
+    for k in range(RUNGE_KUTTA_ROUNDS):
+        status = accelerate_touching(s)
+        if status != TAKEN:
+            return status
+        write_curved_rate(s.joints.curved, p.increment, state.v, r.rate, r.once, r.twice)
+        numbers, results = runge_kutta_numbers(s.numbers.step, k), (p.w, p.increment, r.rates, r.accelerations)
+        runge_kutta_round(r.start_v, s.step.pushed, r.rate, r.rates, r.accelerations, numbers, results)
+        for j in range(len(p.act)):
+            r.act_rates[j] += numbers[2] * p.act_rate[j]
+            state.act[j] = r.start_act[j] + numbers[0] * p.act_rate[j] + numbers[1] * r.act_rates[j]
+        copy(p.w, state.v)
+        copy(r.start_q, state.q)
+        status = go(s)
+        if status != TAKEN:
+            return status
+        copy(p.x, state.q)
+    for j in range(len(p.act)):
+        p.act_rate[j] = r.act_rates[j] / 6.0
+    return TAKEN
+
+
+def accelerate_touching(s: RobotStages) -> int:
+    """Write the acceleration at the state with the impulses of a step there, spread over the step, to `pushed`."""
+    status = find_contacts_and_limits(s)
+    if status != TAKEN:
+        return status
+    if not is_touched(s):
+        forget_impulses(s)
+        copy(s.step.acceleration, s.step.pushed)
+        return TAKEN
+    status = find_impulses(s)
+    if status != TAKEN:
+        return status
+    write_pushed_acceleration(s, s.touching.impulses.wrench, s.touching.impulses.joint)
+    return TAKEN if all_finite(s.step.pushed) else NO_VELOCITY_AFTER_CONTACT

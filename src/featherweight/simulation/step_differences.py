@@ -11,11 +11,11 @@ import numpy as np
 
 from ..array_types import Matrix, Vector
 from ..engine.loops.kernels import CompiledLoop, MachineCall, Table, call_machine
-from .acceleration_slopes import BENT, SMALL_STEP
+from .acceleration_slopes import NONSMOOTH, SMALL_STEP
 from .contact_stage import ContactStage
 from .fleet_loop import judge_inputs, load_inputs, load_robot, note_status
-from .robot_slopes import RobotSlopes, begin_doubtful, multiply
 from .robot_tables import StagesTable, bound_call
+from .slope_records import RobotSlopes, begin_doubtful, multiply
 from .smooth_motion import clear, close, copy
 from .stage_records import WITH_CONTROL, FleetArrays, RobotStages
 from .step import try_step
@@ -23,7 +23,7 @@ from .step_model import StepModel
 from .step_status import TAKEN
 
 AHEAD, BEHIND, HERE = range(3)
-FINER = 0.1  # factor of the step of differences that tell a bend from a curve
+FINER = 0.1  # factor of the step of differences that tell a kink from a curve
 TINY = 1e-300
 ROUNDED = 1e-13  # difference of numbers that counts as rounding, relative to them or to one
 
@@ -40,27 +40,17 @@ class StepDifferences(NamedTuple):
     difference: MachineCall  # end, ahead -> change
 
 
-class DifferencesOfStep:
-    """Arrays for differences at the stages of one robot, and their address."""
-
-    def __init__(self, model: StepModel, stages: StagesTable) -> None:
-        s, robot = stages.content, model.robot
-        n, na, nu = robot.nv, len(s.state.act), len(s.state.control)
-        increment, end, change = np.zeros(n), np.zeros(robot.nq), np.zeros(n)
-        calls = (robot.step_functions.integrate, s.state.q, increment, s.point.x), (robot.difference, end, s.step.ahead, change)
-        made = [bound_call(call, stages.errors) for call in calls]
-        sizes = np.zeros((3, 2 * n + na)), np.zeros((2 * n + na, 3 * n + na + nu))
-        self.content = StepDifferences(increment, end, change, *sizes, *(call for call, _ in made))
-        table = Table(self.content)
-        self.address, self.layout, self.kept = table.address, table.layout, (table, made)
-
-
-def differences_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> DifferencesOfStep:
-    """Return arrays for differences at these stages, which are made once."""
-    if DifferencesOfStep not in stages.derived:
-        stages.derived[DifferencesOfStep] = DifferencesOfStep(model, stages)
-    made: DifferencesOfStep = stages.derived[DifferencesOfStep]
-    return made
+def differences_of(stages: StagesTable, model: StepModel, _: ContactStage) -> Table:
+    """Return arrays for differences at the stages of one robot."""
+    s, robot = stages.content, model.robot
+    n, na, nu = robot.nv, len(s.state.act), len(s.state.control)
+    increment, end, change = np.zeros(n), np.zeros(robot.nq), np.zeros(n)
+    calls = (robot.step_functions.integrate, s.state.q, increment, s.point.x), (robot.difference, end, s.step.ahead, change)
+    made = [bound_call(call, stages.errors) for call in calls]
+    sizes = np.zeros((3, 2 * n + na)), np.zeros((2 * n + na, 3 * n + na + nu))
+    table = Table(StepDifferences(increment, end, change, *sizes, *(call for call, _ in made)))
+    table.kept = made
+    return table
 
 
 def differentiate_whole_steps(
@@ -89,19 +79,19 @@ def differentiate_whole_step(one: RobotStages, d: StepDifferences, many: FleetAr
             for row in range(ends.shape[0]):
                 ends[row, column] = 0.0
             continue
-        small, bend = SMALL_STEP, 0.0
+        small, kink = SMALL_STEP, 0.0
         status = step_to_both_sides(one, d, many, i, column, small)
         if status == TAKEN:
-            bend = relative_bend(d)
-        if status == TAKEN and bend > BENT:  # a bend remains at smaller distances, a curve does not
+            kink = relative_kink(d)
+        if status == TAKEN and kink > NONSMOOTH:  # a kink remains at smaller distances, a curve does not
             small *= FINER
             status = step_to_both_sides(one, d, many, i, column, small)
         if status != TAKEN:
             note_status(one, many, i, status)
             return 0
-        x.bent[i, column] = small < SMALL_STEP and relative_bend(d) > 0.5 * bend
-        x.unsure[i] = 1 if x.bent[i, column] else x.unsure[i]
-        write_column(d, ends, column, small, x.bent[i, column])
+        x.nonsmooth[i, column] = small < SMALL_STEP and relative_kink(d) > 0.5 * kink
+        x.unsure[i] = 1 if x.nonsmooth[i, column] else x.unsure[i]
+        write_column(d, ends, column, small, x.nonsmooth[i, column])
     if len(x.cotangents) > 0:
         multiply(ends, x.cotangents[i], x.products[i])
     return 1
@@ -152,28 +142,28 @@ def step_to_both_sides(one: RobotStages, d: StepDifferences, many: FleetArrays, 
     return TAKEN
 
 
-def relative_bend(d: StepDifferences) -> float:
+def relative_kink(d: StepDifferences) -> float:
     """Return the difference of the changes on both sides over their sum."""
-    bend = forward = backward = 0.0
+    kink = forward = backward = 0.0
     for row in range(d.after.shape[1]):
         here, ahead, behind = d.after[HERE, row], d.after[AHEAD, row], d.after[BEHIND, row]
         if abs(ahead - 2.0 * here + behind) > ROUNDED * max(1.0, abs(here)):
-            bend = max(bend, abs(ahead - 2.0 * here + behind))
+            kink = max(kink, abs(ahead - 2.0 * here + behind))
         forward, backward = max(forward, abs(ahead - here)), max(backward, abs(here - behind))
-    return bend / max(forward + backward, TINY)
+    return kink / max(forward + backward, TINY)
 
 
-def write_column(d: StepDifferences, ends: Matrix, column: int, step: float, bends: bool) -> None:
-    """Write the derivatives along one direction, from differences over a step; where it bends, those of the steeper side."""
+def write_column(d: StepDifferences, ends: Matrix, column: int, step: float, has_kink: bool) -> None:
+    """Write the derivatives along one direction, from differences over a step; at a kink, those of the steeper side."""
     forward = backward = 0.0
     for row in range(ends.shape[0]):
         forward = max(forward, abs(d.after[AHEAD, row] - d.after[HERE, row]))
         backward = max(backward, abs(d.after[HERE, row] - d.after[BEHIND, row]))
     for row in range(ends.shape[0]):
         change = 0.5 * (d.after[AHEAD, row] - d.after[BEHIND, row])
-        if bends and forward >= backward:
+        if has_kink and forward >= backward:
             change = d.after[AHEAD, row] - d.after[HERE, row]
-        elif bends:
+        elif has_kink:
             change = d.after[HERE, row] - d.after[BEHIND, row]
         ends[row, column] = change / step
 

@@ -132,7 +132,7 @@ def write_end_rows(s: RobotStages, y: AccelerationSlopes, at: Places) -> None:
 
 def copy_parts(y: AccelerationSlopes, row: int, na: int, target: Vector) -> None:
     """Copy a row of `numbers`, with parts for q, v, joint forces, and controls with activations, to a row of `ends`."""
-    n, x, stride, controls = len(y.after), y.numbers, y.at.stride, len(y.bent) - na
+    n, x, stride, controls = len(y.after), y.numbers, y.at.stride, len(y.nonsmooth) - na
     by_v, by_tau, by_control = row + stride, row + 2 * stride, row + 3 * stride
     copy(x[row : row + n], target[:n])
     copy(x[by_v : by_v + n], target[n : 2 * n])
@@ -206,13 +206,13 @@ def move_floating(h: float, u: Vector, i: int, y: AccelerationSlopes, at: Places
     position, linear, angular = at.struck + i * width, at.rates + i * width, at.rates + (i + 3) * width
     move_turning(turn, h, i + 3, y, at)
     after, (a, b, c) = turned_by(turn.w, turn.a, turn.b, l), columns_of(turn.w, turn.b, turn.c)
-    carried = outer(after, a), outer(after, b), outer(after, c)
+    turned = outer(after, a), outer(after, b), outer(after, c)
     combine(y, width, position, linear, columns_of(turn.w, turn.a, turn.b), 1.0, True)
     for j in range(3):
         subtract_multiples(y.numbers, linear + j * width, position + j * width, 0, width, (-1.0,), True)
     for j in range(3 * width):
         y.numbers[position + j] *= h
-    combine(y, width, linear, angular, carried, h, False)
+    combine(y, width, linear, angular, turned, h, False)
 
 
 def move_planar(h: float, u: Vector, i: int, y: AccelerationSlopes, at: Places) -> None:

@@ -20,6 +20,7 @@ from .smooth_motion import middle_armature
 
 IMPLICIT = "implicit", "implicitfast"  # integrators of files that evaluate the damping of drives at the end of a step
 WHOLE = 5.0  # total compilation time over that of planning the time step, or of comparing algorithms for contacts
+WITH_SOLVER = 8.0  # the same for robots with contacts or limits, whose solver is compiled apart
 
 
 class StepModel:
@@ -27,8 +28,8 @@ class StepModel:
 
     The armature of `moving` includes the damping and stiffness that the step treats implicitly; `middle_armature` (n,) includes
     them for "rk4" and "midpoint". `passive` says whether joints have damping and springs, `driven` whether the step evaluates
-    drives at its end, and `bent` whether it evaluates nonlinear springs and dampers there. A falling body gains `least_energy`
-    [J] in a step. `wait` covers all compilations of the simulation.
+    drives at its end, and `nonlinear` whether it evaluates nonlinear springs and dampers there. A falling body gains
+    `least_energy` [J] in a step. `wait` covers all compilations of the simulation.
 
     With the contact law of an MJCF file, a semi-implicit step is that of MuJoCo (`by_file`): springs and drives act as at its
     start, impulses see the inertia of `struck` without damping, and only then dampers act as at its end; those of drives
@@ -62,28 +63,28 @@ class StepModel:
             self.moving = robot.with_armature({name: own[name] + float(x) for name, x in first.items()})
         self.struck = robot if of_mujoco else self.moving
         self.has_drives = integrator == "semi-implicit" and has_implicit_drives(forces, h) and not self.by_file
-        bent = late and bool((forces.springs.bent_joint != NO_ARMATURE).any())
+        nonlinear = late and bool((forces.springs.nonlinear_joint != NO_ARMATURE).any())
         damps = self.by_file and robot.model.integrator in IMPLICIT and bool((forces.drives.values[BY_VELOCITY] < 0.0).any())
-        traced = isinstance(contact.delassus, str) and (self.has_drives or bent or damps)
+        traced = isinstance(contact.delassus, str) and (self.has_drives or nonlinear or damps)
         traced = traced and robot.forward_dynamics.execution == "traced"
-        self.driven, self.bent, self.drives_damp = self.has_drives and traced, bent and traced, damps and traced
+        self.driven, self.nonlinear, self.drives_damp = self.has_drives and traced, nonlinear and traced, damps and traced
         self.looped = robot.closed and bool(robot.loop_rows)  # type: ignore[attr-defined]  # couplings cannot open
         self.least_energy = robot.mass * float(np.dot(robot.gravity, robot.gravity)) * h * h
 
     @property
     def has_linear_forces(self) -> bool:
         """Return whether the forces at joints are linear within limits, so that `load_slopes` has their derivatives."""
-        springs = self.passive and (len(self.forces.springs.bent) > 0 or self.forces.turning_springs)
+        springs = self.passive and (len(self.forces.springs.nonlinear) > 0 or self.forces.turning_springs)
         return self.forces.plain and not (springs or self.in_fluid or self.robot.model.weight_compensated)
 
     @property
     def armature_varies(self) -> bool:
-        return self.driven or self.bent or self.drives_damp
+        return self.driven or self.nonlinear or self.drives_damp
 
     @property
     def settles(self) -> bool:
         """Return whether dampers act after impulses, so that each step has to evaluate the acceleration twice."""
-        return self.by_file and (self.moving is not self.robot or self.bent or self.drives_damp)
+        return self.by_file and (self.moving is not self.robot or self.nonlinear or self.drives_damp)
 
     @cached_property
     def curved(self) -> tuple[tuple[int, int], ...]:

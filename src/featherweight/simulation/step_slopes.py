@@ -1,7 +1,7 @@
-"""Derivatives of the semi-implicit steps of many robots: the loops over robots, and the arrays and functions of one thread.
+"""Derivatives of the semi-implicit steps of many robots: the loop over robots, and the arrays and functions of one thread.
 
-Each robot tries its step, whose results the derivatives need (see `acceleration_slopes`). Other loops multiply by cotangents of
-the state after the step: they solve for one product instead of all directions.
+Each robot tries its step, whose results the derivatives need (see `acceleration_slopes`). Products with cotangents of the state
+after the step solve for one product instead of all directions.
 """
 
 from __future__ import annotations
@@ -20,15 +20,23 @@ from ..robot.step_slopes import spanning_slopes, with_armature
 from .acceleration_slopes import are_covered
 from .contact_stage import ContactStage
 from .fleet_loop import attempt
-from .robot_slopes import RobotSlopes, begin_doubtful, note_doubtful
 from .robot_tables import Call, StagesTable, bound_call, with_inertias
-from .slope_records import AccelerationSlopes, Paths, SlopeCalls, acceleration_slopes, matrix_at
+from .slope_records import (
+    AccelerationSlopes,
+    Paths,
+    RobotSlopes,
+    SlopeCalls,
+    acceleration_slopes,
+    begin_doubtful,
+    matrix_at,
+    note_doubtful,
+)
 from .stage_records import FleetArrays, RobotStages
 from .step_differences import StepDifferences, differences_of, differentiate_whole_step
 from .step_ends import write_step_product, write_step_slopes
 from .step_model import StepModel
 
-# ---- the loops
+# ---- the loop
 
 
 class StepSlopes(NamedTuple):
@@ -39,136 +47,88 @@ class StepSlopes(NamedTuple):
 
 
 def differentiate_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x: RobotSlopes, first: int, stop: int) -> int:
-    """Differentiate the next steps of robots first to stop; return the number of robots for which this succeeds."""
+    """Differentiate the next steps of robots first to stop, or multiply the derivatives by cotangents.
+
+    Rigid contacts that the equations do not cover are differentiated by differences of whole steps. Return the number of robots
+    for which this succeeds.
+    """
     done = 0
     for i in range(first, stop):
-        if attempt(one, many, i) == 1:
-            done += 1
-            write_robot_slopes(one, y, x, i)
-    return done
-
-
-def differentiate_rigid_robots(
-    one: RobotStages, y: StepSlopes, many: FleetArrays, x: RobotSlopes, first: int, stop: int
-) -> int:
-    """Do the same with rigid contact: by differences of whole steps where the equations do not cover the contacts."""
-    done = 0
-    for i in range(first, stop):
-        if attempt(one, many, i) == 1:
-            if are_covered(one):
-                done += 1
-                write_robot_slopes(one, y, x, i)
-            else:
-                done += differentiate_whole_step(one, y.differences, many, x, i)
-    return done
-
-
-def write_robot_slopes(one: RobotStages, y: StepSlopes, x: RobotSlopes, i: int) -> None:
-    """Write the derivatives of the step that robot i has tried."""
-    begin_doubtful(x, i)
-    if write_step_slopes(one, y.of, x.ends[i]) > 0:
-        note_doubtful(one, y.of, x, i)
-
-
-def pull_back_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x: RobotSlopes, first: int, stop: int) -> int:
-    """Multiply cotangents and the derivatives of the next steps of robots; return the number for which this succeeds."""
-    done = 0
-    for i in range(first, stop):
-        if attempt(one, many, i) == 1:
-            done += 1
+        if attempt(one, many, i) == 0:
+            continue
+        if y.of.is_rigid and not are_covered(one):
+            done += differentiate_whole_step(one, y.differences, many, x, i)
+            continue
+        done += 1
+        if len(x.cotangents) > 0:
             write_step_product(one, y.of, x.cotangents[i], x.products[i])
-    return done
-
-
-def pull_back_rigid_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x: RobotSlopes, first: int, stop: int) -> int:
-    """Do the same with rigid contact: by differences of whole steps where the equations do not cover the contacts."""
-    done = 0
-    for i in range(first, stop):
-        if attempt(one, many, i) == 1:
-            if are_covered(one):
-                done += 1
-                write_step_product(one, y.of, x.cotangents[i], x.products[i])
-            else:
-                done += differentiate_whole_step(one, y.differences, many, x, i)
+        else:
+            begin_doubtful(x, i)
+            if write_step_slopes(one, y.of, x.ends[i]) > 0:
+                note_doubtful(one, y.of, x, i)
     return done
 
 
 DIFFERENTIATE = CompiledLoop(differentiate_robots, numbers=2, what="the derivatives of steps")
-DIFFERENTIATE_RIGID = CompiledLoop(differentiate_rigid_robots, numbers=2, what="the derivatives of steps with rigid contact")
-PULL_BACK = CompiledLoop(pull_back_robots, numbers=2, what="the products with derivatives of steps")
-PULL_BACK_RIGID = CompiledLoop(pull_back_rigid_robots, numbers=2, what="the products with derivatives of rigid steps")
 
 
 # ---- one thread
 
 
-def slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> SlopesOfStep:
-    """Return the derivatives of steps at these stages, which are made once."""
-    if SlopesOfStep not in stages.derived:
-        stages.derived[SlopesOfStep] = SlopesOfStep(model, contacts, stages)
-    made: SlopesOfStep = stages.derived[SlopesOfStep]
-    return made
+def slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> Table:
+    """Return arrays for the derivatives of a semi-implicit step at the stages of one robot."""
+    s, robot, rigid = stages.content, model.struck, not contacts.convex
+    n, bodies, (first, moves) = robot.nv, len(s.touching.bodies), _paths(robot, contacts.numbers)
+    joint = np.full(n, -1)
+    for k, j in enumerate(j for j in robot.model.joints if j.type is not JointType.FLOATING):
+        if not robot.closed:
+            joint[j.v_slice] = k
+    plain = model.has_linear_forces and not (robot.closed and contacts.convex)
+    rows = model.forces.rows if robot.closed and plain else 0
+    y = acceleration_slopes(s, Paths(joint, first, moves), rows, plain, rigid)
+    by_q, by_v, mass, mapped = (matrix_at(y, place, n, n) for place in (y.at.by_q, y.at.by_v, y.at.mass, y.at.mapped))
+    late = rows if rigid else 0
+    spread, swept = (matrix_at(y, place, rows, n) for place in (y.at.spread, y.at.swept))
+    swept_after, mapped_after = matrix_at(y, y.at.swept_after, late, n), matrix_at(y, y.at.mapped_after, n, n)
+    turned, jacobian, before = (matrix_at(y, place, bodies, 6, n) for place in (y.at.turned, y.at.jacobian, y.at.turned_before))
+    q, v, parted = s.state.q, s.state.v, contacts.convex and not contacts.in_passes
+    given = {"q": q, "v": v, "a": y.acceleration, "external_forces": y.forces, "armature": s.inertias.armature}
 
+    differ, struck_armature = len(s.inertias.parameters) > 0, s.inertias.armature
+    if model.struck is model.robot:
+        struck_armature = s.inertias.own_armature
 
-class SlopesOfStep:
-    """Arrays for the derivatives of a semi-implicit step at the stages of one robot, and their address."""
+    def dynamics(moving: Robot, varies: bool, armature: Array) -> Call:
+        function = analytic(moving.inverse_dynamics_derivatives).variant("external_forces")
+        if varies and not differ:
+            function = CompiledFunction(with_armature(moving, function.program), moving.execution)
+        return own(moving, (function, *(given[x.name] for x in function.program.inputs), by_q, by_v, mass), armature)
 
-    def __init__(self, model: StepModel, contacts: ContactStage, stages: StagesTable) -> None:
-        s, robot, rigid = stages.content, model.struck, not contacts.convex
-        n, bodies, (first, moves) = robot.nv, len(s.touching.bodies), _paths(robot, contacts.numbers)
-        joint = np.full(n, -1)
-        for k, j in enumerate(j for j in robot.model.joints if j.type is not JointType.FLOATING):
-            if not robot.closed:
-                joint[j.v_slice] = k
-        plain = model.has_linear_forces and not (robot.closed and contacts.convex)
-        rows = model.forces.rows if robot.closed and plain else 0
-        y = acceleration_slopes(s, Paths(joint, first, moves), rows, plain, rigid)
-        by_q, by_v, mass, carried = (matrix_at(y, place, n, n) for place in (y.at.by_q, y.at.by_v, y.at.mass, y.at.carried))
-        late = rows if rigid else 0
-        spread, swept = (matrix_at(y, place, rows, n) for place in (y.at.spread, y.at.swept))
-        swept_after, carried_after = matrix_at(y, y.at.swept_after, late, n), matrix_at(y, y.at.carried_after, n, n)
-        turned, jacobian, before = (
-            matrix_at(y, place, bodies, 6, n) for place in (y.at.turned, y.at.jacobian, y.at.turned_before)
-        )
-        q, v, parted = s.state.q, s.state.v, contacts.convex and not contacts.in_passes
-        given = {"q": q, "v": v, "a": y.acceleration, "external_forces": y.forces, "armature": s.inertias.armature}
+    def own(moving: Robot, call: Call, armature: Array) -> Call:
+        return with_inertias(moving, call, s.inertias.parameters, armature) if differ else call
 
-        differ, struck_armature = len(s.inertias.parameters) > 0, s.inertias.armature
-        if model.struck is model.robot:
-            struck_armature = s.inertias.own_armature
-
-        def dynamics(moving: Robot, varies: bool, armature: Array) -> Call:
-            function = analytic(moving.inverse_dynamics_derivatives).variant("external_forces")
-            if varies and not differ:
-                function = CompiledFunction(with_armature(moving, function.program), moving.execution)
-            return own(moving, (function, *(given[x.name] for x in function.program.inputs), by_q, by_v, mass), armature)
-
-        def own(moving: Robot, call: Call, armature: Array) -> Call:
-            return with_inertias(moving, call, s.inertias.parameters, armature) if differ else call
-
-        of_bodies = contacts.body_velocities.derivative("v") if bodies else None
-        motions = contacts.body_velocities.derivative("q") if of_bodies and robot.closed else None
-        before_too, spanning = None if rigid else motions, spanning_slopes(robot) if rows else None
-        calls: dict[str, Call] = {
-            "dynamics": dynamics(robot, model.driven, struck_armature),
-            "settled": dynamics(model.moving, model.armature_varies, s.inertias.armature) if model.settles else (None,),
-            "struck": own(robot, (
-                robot.forward_dynamics.variant("external_forces") if parted else None, q, v, s.step.pushed_load,
-                s.touching.forces, y.acceleration,
-            ), struck_armature),
-            "spanning": (spanning, q, v, y.load.force, spread, swept, carried),
-            "spanning_after": (spanning if rigid else None, q, y.after, y.pushes, spread, swept_after, carried_after),
-            "jacobian": (of_bodies, q, v, jacobian),
-            "motions": (motions, q, y.after, turned),
-            "motions_before": (before_too, q, v, before),
-            "moved": (None if plain else robot.step_functions.integrate, q, y.increment, s.point.x),
-        }  # fmt: skip
-        made = {name: bound_call(call, stages.errors) for name, call in calls.items()}
-        self.content = y._replace(calls=SlopeCalls(**{name: call for name, (call, _) in made.items()}))
-        self.columns = 3 * n + len(s.state.act) + len(s.state.control)
-        whole = differences_of(stages, model, contacts)
-        table = Table(StepSlopes(self.content, whole.content))
-        self.address, self.layout, self.kept = table.address, table.layout, (table, whole, made)
+    of_bodies = contacts.body_velocities.derivative("v") if bodies else None
+    motions = contacts.body_velocities.derivative("q") if of_bodies and robot.closed else None
+    before_too, spanning = None if rigid else motions, spanning_slopes(robot) if rows else None
+    calls: dict[str, Call] = {
+        "dynamics": dynamics(robot, model.driven, struck_armature),
+        "settled": dynamics(model.moving, model.armature_varies, s.inertias.armature) if model.settles else (None,),
+        "struck": own(robot, (
+            robot.forward_dynamics.variant("external_forces") if parted else None, q, v, s.step.pushed_load,
+            s.touching.forces, y.acceleration,
+        ), struck_armature),
+        "spanning": (spanning, q, v, y.load.force, spread, swept, mapped),
+        "spanning_after": (spanning if rigid else None, q, y.after, y.pushes, spread, swept_after, mapped_after),
+        "jacobian": (of_bodies, q, v, jacobian),
+        "motions": (motions, q, y.after, turned),
+        "motions_before": (before_too, q, v, before),
+        "moved": (None if plain else robot.step_functions.integrate, q, y.increment, s.point.x),
+    }  # fmt: skip
+    made = {name: bound_call(call, stages.errors) for name, call in calls.items()}
+    whole = stages.made_once(differences_of, model, contacts)
+    table = Table(StepSlopes(y._replace(calls=SlopeCalls(**{name: call for name, (call, _) in made.items()})), whole.content))
+    table.kept = whole, made
+    return table
 
 
 def _paths(robot: Robot, bodies: Array) -> tuple[Array, Array]:

@@ -43,11 +43,11 @@ def varied_arrays(
         if name in factor and passive:
             varied[name] = factor[name] * getattr(forces.springs, name)
     springs = forces.springs
-    if passive and len(springs.bent) and {"damping", "stiffness"} & set(factor):
-        varied["bends"] = np.tile(springs.bends, (robots, 1, 1))
+    if passive and len(springs.nonlinear) and {"damping", "stiffness"} & set(factor):
+        varied["poly"] = np.tile(springs.poly, (robots, 1, 1))
         for name, rows in (("stiffness", slice(0, 2)), ("damping", slice(2, 4))):
             if name in factor:
-                varied["bends"][:, rows] *= factor[name][:, None, springs.bent]
+                varied["poly"][:, rows] *= factor[name][:, None, springs.nonlinear]
     if "gains" in factor:
         drives = np.tile(forces.drives.values, (robots, 1, 1))
         drives[:, 1:5] *= factor["gains"][:, None, forces.owner]  # gain and bias

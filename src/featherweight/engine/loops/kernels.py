@@ -38,6 +38,7 @@ __all__ = [
     "call_machine",
     "compiled",
     "interleaved_call",
+    "is_checked",
     "lane",
     "lanes",
     "machine_call",

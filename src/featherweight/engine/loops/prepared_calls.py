@@ -1,4 +1,4 @@
-"""Calls of compiled loops with fixed arguments, in which ctypes converts one argument instead of all."""
+"""Calls of compiled loops with fixed arguments: from Python, where ctypes then converts one argument, or by other loops."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from .. import cache
 from ..backends.llvm.ir import Function
 from ..backends.llvm.jit import Code, compile_object, host, load_object
+from .machine_calls import Kept, MachineCall
 
 
 def prepared_call(run: Any, *arguments: int, kept: object = None) -> Callable[[], int]:
@@ -24,12 +25,21 @@ def prepared_call(run: Any, *arguments: int, kept: object = None) -> Callable[[]
         call = functools.partial(run, *arguments)
         call.kept = kept
         return call  # type: ignore[no-any-return]
+    prepared, own = call_of_loop(run, *arguments)
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(prepared.address)
+    call = functools.partial(function, int(prepared.pointers.ctypes.data))
+    call.kept = own, prepared, kept
+    return call  # type: ignore[no-any-return]
+
+
+def call_of_loop(run: Any, *arguments: int) -> Kept:
+    """Return the call of a compiled loop by another one, and objects to keep alive.
+
+    `pointers` of the call has the address of the loop, followed by the arguments, which may change.
+    """
     words = np.array([ctypes.cast(run, ctypes.c_void_p).value, *arguments], np.int64)
     code = _caller(len(arguments))
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("call"))
-    call = functools.partial(function, int(words.ctypes.data))
-    call.kept = run, words, code, kept
-    return call  # type: ignore[no-any-return]
+    return MachineCall(code.address("call"), words), [run, code]
 
 
 @functools.cache
