@@ -11,7 +11,7 @@ import os
 import struct
 from collections.abc import Callable, Sequence
 
-from .loop_writer import CONVERSION, COPY, DIVISION, INDEX, LENGTH, RANGE, SHAPE
+from .kernel_writer import CONVERSION, COPY, DIVISION, INDEX, LENGTH, RANGE, SHAPE
 from .views import LANES
 
 VARIABLE = "FEATHERWEIGHT_CHECKED"

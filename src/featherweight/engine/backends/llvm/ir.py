@@ -162,13 +162,17 @@ class Function:
 
     @contextmanager
     def loop(self, count: str | int, begin: str | int = 0, step: str | int = 1, hint: str = "") -> Iterator[str]:
-        """Write a loop over i64 indices from `begin` to below `count`, possibly empty; yield the index. `hint` is metadata."""
-        if isinstance(begin, int) and isinstance(count, int) and begin < count:
+        """Write a loop over i64 indices from `begin` to before `count`, possibly empty; yield the index. `hint` is metadata.
+
+        A negative step must be a known number.
+        """
+        downward = isinstance(step, int) and step < 0
+        if isinstance(begin, int) and isinstance(count, int) and (begin > count if downward else begin < count):
             with self.rounds(count, begin, step, hint) as index:
                 yield index
             return
         some, none = self.fresh("some"), self.fresh("none")
-        self.branch(self.less(begin, count), some, none)
+        self.branch(self.less(count, begin) if downward else self.less(begin, count), some, none)
         self.label(some)
         with self.rounds(count, begin, step, hint) as index:
             yield index
@@ -186,7 +190,8 @@ class Function:
         self.line("")  # for the phi, written when the last block of the body is known
         yield index
         self.line(f"{following} = add i64 {index}, {step}")
-        self.branch(self.less(following, count), body, done)
+        downward = isinstance(step, int) and step < 0
+        self.branch(self.less(count, following) if downward else self.less(following, count), body, done)
         self._lines[-1] += hint
         self._lines[mark] = f"  {index} = phi i64 [ {begin}, %{before} ], [ {following}, %{self.block} ]"
         self.label(done)
