@@ -158,7 +158,7 @@ def vary(*registers: str) -> bool:
 class KernelWriter:
     """Writes the expressions of one function, and the statements that need no control flow of their own."""
 
-    place = ("ptr",)  # machine types of an array's registers before its lengths
+    place: tuple[str, ...] = ("ptr",)  # machine types of an array's registers before its lengths
     specials: Mapping[str, Callable[[Any, Special, list[Registers]], Registers]]  # writers of special functions
     lanes = 1
     checked = False

@@ -149,7 +149,8 @@ class LoopWriter(KernelWriter):
         (begin,), (end,) = self.registers(s.begin), self.registers(s.end)
         mark = mark_workspace(f, WORKSPACE) if id(s) in self.releasing else None
         following, done = f.fresh("next"), f.fresh("done")
-        with f.loop(*(int(x) if is_number(x) else x for x in (end, begin)), s.step) as index:
+        first, stop = (int(x) if is_number(x) else x for x in (begin, end))
+        with f.loop(stop, first, s.step) as index:
             if mark is not None:
                 release_workspace(f, WORKSPACE, mark)
             self.values[s.counter.number] = (index,)
@@ -365,13 +366,13 @@ def write_multiples(w: LoopWriter, x: Special, arguments: list[Registers], from_
     (data, size), (target,), (source,), (stride,), (length,), *factors = arguments
     starts = [f.add(source, f.mul(stride, k)) for k in range(len(factors))]
     require_lanes(w, [(start, size) for start in (target, *starts)], length, x.where)
-    spread = [f.shuffle(lanes, f.insert(lanes, "poison", x, 0), "poison", [0] * LANES) for (x,) in factors]
+    spread = [f.shuffle(lanes, f.insert(lanes, "poison", a, 0), "poison", [0] * LANES) for (a,) in factors]
     with f.loop(length, step=LANES) as j:
         place = f.at("double", data, f.add(target, j))
         total = "zeroinitializer" if from_zero else f.load(lanes.ir, place, align=8)
-        for start, x in zip(starts, spread, strict=True):
+        for start, factor in zip(starts, spread, strict=True):
             row = f.load(lanes.ir, f.at("double", data, f.add(start, j)), align=8)
-            total = less_product(f, lanes, total, x, row, w.fuses)
+            total = less_product(f, lanes, total, factor, row, w.fuses)
         f.store(lanes.ir, total, place, align=8)
     return ()
 
