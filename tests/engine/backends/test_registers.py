@@ -10,7 +10,7 @@ import pytest
 import featherweight as fw
 from featherweight.engine import cache
 from featherweight.engine.backends.llvm import emit
-from featherweight.engine.backends.registers import Registers
+from featherweight.engine.backends.schedule import Registers
 from featherweight.model.generators import random_tree
 
 

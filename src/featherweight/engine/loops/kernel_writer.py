@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from ..backends.llvm.ir import Function
 from ..backends.llvm.ir import Type as MachineType
 from ..backends.llvm.trig import sincos_name
+from .checked_kernels import CONVERSION, COPY, DIVISION, INDEX, RANGE, SHAPE
 from .kernel_sources import KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableType, TupleType, Type
 from .plan import (
@@ -79,8 +80,6 @@ INSTRUCTIONS = {
 TESTS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 ATTRIBUTES = "nounwind"  # attributes of all functions
 ALL_BITS = "splat (i64 -1)"  # the mask of all lanes
-
-INDEX, RANGE, SHAPE, COPY, CONVERSION, DIVISION, LENGTH = range(1, 8)  # checks of checked kernels
 
 
 class Varying(str):
