@@ -18,22 +18,22 @@ WAIT = """
 from featherweight.engine import compilation_messages
 
 compilation_messages.PATIENCE = {patience}
-with compilation_messages.told("something"):
-    compilation_messages.tell_if_long()
+with compilation_messages.reporting("something"):
+    compilation_messages.report_if_long()
 """
 
 
 @pytest.fixture(autouse=True)
-def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget the messages of this process, because the second message about a compilation has other words."""
-    monkeypatch.setattr(compilation_messages, "_told", set())
+    monkeypatch.setattr(compilation_messages, "_reported", set())
 
 
 def records(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     return [(r.levelname, r.getMessage()) for r in caplog.records]
 
 
-def test_a_compilation_is_told_with_function_and_robot(
+def test_a_compilation_is_reported_with_function_and_robot(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Check compilations for one state and for batches; code on the disk causes no message."""
@@ -41,7 +41,7 @@ def test_a_compilation_is_told_with_function_and_robot(
     monkeypatch.setattr(compilation_messages, "PATIENCE", 0.0)
     monkeypatch.setattr(compilation_messages, "LONG", 0.0)
     caplog.set_level(logging.INFO, "featherweight")
-    for told in (True, False):
+    for reported in (True, False):
         caplog.clear()
         robot = fw.build(fw.generators.chain(3, rng=5))
         q = robot.random_configuration(rng=0, size=3)
@@ -53,15 +53,15 @@ def test_a_compilation_is_told_with_function_and_robot(
             begun = [
                 level for level, text in said if text.startswith(f"featherweight: compiling {what}, once for this machine: ")
             ]
-            assert begun == ["WARNING"] * told
+            assert begun == ["WARNING"] * reported
             done = [level for level, text in said if f"compiled {what} in " in text]
-            assert done == ["INFO"] * told
+            assert done == ["INFO"] * reported
 
 
-def test_one_within_another_is_not_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_within_another_is_not_reported(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(compilation_messages, "LONG", 0.0)
     caplog.set_level(logging.INFO, "featherweight")
-    with compilation_messages.told("all", "an hour"), compilation_messages.told("a part", "a minute"):
+    with compilation_messages.reporting("all", "an hour"), compilation_messages.reporting("a part", "a minute"):
         pass
     assert records(caplog) == [
         ("WARNING", "featherweight: compiling all, once for this machine: an hour"),
@@ -69,17 +69,17 @@ def test_one_within_another_is_not_told(monkeypatch: pytest.MonkeyPatch, caplog:
     ]
 
 
-def test_a_wait_in_several_parts_is_told_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wait_in_several_parts_is_reported_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Check that the message has its own estimate, and that later compilations are reported again."""
     monkeypatch.setattr(compilation_messages, "PATIENCE", 0.0)
     wait = compilation_messages.Wait("all", whole=20.0)
     for _ in range(2):
         with wait:
             wait.begun -= 1.0
-            with compilation_messages.told("a part"):
-                compilation_messages.tell_if_long()
-    with compilation_messages.told("another"):
-        compilation_messages.tell_if_long()
+            with compilation_messages.reporting("a part"):
+                compilation_messages.report_if_long()
+    with compilation_messages.reporting("another"):
+        compilation_messages.report_if_long()
     texts = [text for _, text in records(caplog)]
     assert [text.partition(", ")[0].rpartition(" ")[2] for text in texts] == ["all", "another"]
     assert texts[0].endswith(": about 20 s")
@@ -88,7 +88,7 @@ def test_a_wait_in_several_parts_is_told_once(monkeypatch: pytest.MonkeyPatch, c
 @pytest.mark.parametrize("before", [True, False])
 def test_python_looks_for_cycles_afterwards_as_before(before: bool) -> None:
     def fail() -> None:
-        with compilation_messages.told("all"), compilation_messages.told("a part"):
+        with compilation_messages.reporting("all"), compilation_messages.reporting("a part"):
             assert not gc.isenabled()
             raise MemoryError
 
@@ -101,11 +101,11 @@ def test_python_looks_for_cycles_afterwards_as_before(before: bool) -> None:
         gc.enable()
 
 
-def test_short_ones_are_not_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_short_ones_are_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "featherweight")
-    with compilation_messages.told("something"):
-        compilation_messages.tell_if_long()
-    compilation_messages.tell_if_long()
+    with compilation_messages.reporting("something"):
+        compilation_messages.report_if_long()
+    compilation_messages.report_if_long()
     assert records(caplog) == []
 
 
@@ -116,17 +116,17 @@ def test_the_time_is_that_of_the_parts_that_are_done(
     """Check that the time is reported once, however often it is requested."""
     with compilation_messages.Wait("something") as wait:
         wait.begun -= before
-        compilation_messages.tell_if_long()
-        compilation_messages.tell_if_long()
+        compilation_messages.report_if_long()
+        compilation_messages.report_if_long()
     assert [text.rpartition(": ")[2] for _, text in records(caplog)] == said
 
 
-def test_an_error_is_not_told_as_done(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_is_not_reported_as_done(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(compilation_messages, "LONG", 0.0)
     caplog.set_level(logging.INFO, "featherweight")
-    with pytest.raises(MemoryError), compilation_messages.told("something"):
+    with pytest.raises(MemoryError), compilation_messages.reporting("something"):
         raise MemoryError
-    with compilation_messages.told("another", "an hour"):
+    with compilation_messages.reporting("another", "an hour"):
         pass
     assert records(caplog)[0] == ("WARNING", "featherweight: compiling another, once for this machine: an hour")
 
@@ -145,11 +145,11 @@ def test_a_wait_within_itself_ends_with_the_outer_one(caplog: pytest.LogCaptureF
             assert not gc.isenabled()
         assert not gc.isenabled()
         wait.begun -= 14.0
-        compilation_messages.tell_if_long()
+        compilation_messages.report_if_long()
     assert gc.isenabled()
     with compilation_messages.Wait("another") as wait:
         wait.begun -= 14.0
-        compilation_messages.tell_if_long()
+        compilation_messages.report_if_long()
     assert [text.partition(", ")[0] for _, text in records(caplog)] == [
         f"featherweight: compiling {x}" for x in ("all", "another")
     ]

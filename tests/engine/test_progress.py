@@ -139,9 +139,9 @@ def test_long_work_of_the_library_says_what_it_is(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_compilation_is_once_for_this_machine_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(compilation_messages, "_told", set())
+    monkeypatch.setattr(compilation_messages, "_reported", set())
     for _ in range(2):
-        compilation_messages.tell_begin("f of 'arm'", "about 3 s")
+        compilation_messages.report_begin("f of 'arm'", "about 3 s")
     assert [r.getMessage() for r in caplog.records] == [
         "featherweight: compiling f of 'arm', once for this machine: about 3 s",
         "featherweight: compiling f of 'arm' again: about 3 s",

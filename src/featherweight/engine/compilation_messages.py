@@ -27,13 +27,13 @@ WHOLE = 2.5  # total time over that of traces and plans: 1.7 to 2.5 were measure
 class Wait:
     """Code that a user waits for, compiled in one or several `with` blocks, with at most one message.
 
-    The total is `whole` times the time before the first `tell_if_long` that predicts a long wait. Meanwhile Python's cycle
+    The total is `whole` times the time before the first `report_if_long` that predicts a long wait. Meanwhile Python's cycle
     collector is off: traces are many objects without cycles, and collections would take a twentieth of the time.
     """
 
     def __init__(self, what: str, whole: float = WHOLE) -> None:
         self.what, self.whole = what, whole
-        self.begun, self.said, self.collects = 0.0, False, False
+        self.begun, self.reported, self.collects = 0.0, False, False
 
     def __enter__(self) -> Self:
         if _now.depth == 0:
@@ -59,10 +59,10 @@ class Wait:
                 gc.enable()
                 _without_collector[:] = [x for x in _without_collector if x is not self]
             if kind is None:
-                tell_end(self.what, time.perf_counter() - self.begun)
+                report_end(self.what, time.perf_counter() - self.begun)
 
 
-_told: set[str] = set()  # compilations that were reported in this process
+_reported: set[str] = set()  # compilations that were reported in this process
 _without_collector: list[Wait] = []  # compilations that have turned the collector off
 
 
@@ -88,36 +88,38 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextlib.contextmanager
-def told(what: str, how_long: str = "") -> Iterator[None]:
-    """Report a compilation: immediately if `how_long` is given, otherwise when `tell_if_long` predicts a long wait.
+def reporting(what: str, how_long: str = "") -> Iterator[None]:
+    """Report a compilation: immediately if `how_long` is given, otherwise when `report_if_long` predicts a long wait.
 
     A nested compilation is part of the outer one and is not reported.
     """
     with Wait(what) as wait:
         if how_long and _now.wait is wait:
-            wait.said = True
-            tell_begin(what, how_long)
+            wait.reported = True
+            report_begin(what, how_long)
         yield
 
 
-def tell_if_long() -> None:
+def report_if_long() -> None:
     """Report the current compilation if it will take long. Call this before plans are written, and between traces."""
     wait = _now.wait
-    if wait is None or wait.said:
+    if wait is None or wait.reported:
         return
     elapsed = time.perf_counter() - wait.begun
     if WHOLE * elapsed <= PATIENCE:
         return
-    wait.said, seconds = True, wait.whole * elapsed
-    tell_begin(wait.what, f"about {seconds:.1g} s" if seconds < 10.0 else f"about {round(seconds, -1):.0f} s")
+    wait.reported, seconds = True, wait.whole * elapsed
+    report_begin(wait.what, f"about {seconds:.1g} s" if seconds < 10.0 else f"about {round(seconds, -1):.0f} s")
 
 
-def tell_begin(what: str, how_long: str) -> None:
+def report_begin(what: str, how_long: str) -> None:
     """Report a compilation; one of the same name in this process is not said to be the only one on this machine."""
-    log.warning("featherweight: compiling %s%s: %s", what, " again" if what in _told else ", once for this machine", how_long)
-    _told.add(what)
+    log.warning(
+        "featherweight: compiling %s%s: %s", what, " again" if what in _reported else ", once for this machine", how_long
+    )
+    _reported.add(what)
 
 
-def tell_end(what: str, seconds: float) -> None:
+def report_end(what: str, seconds: float) -> None:
     if seconds >= LONG:
         log.info("featherweight: compiled %s in %.1f s", what, seconds)

@@ -17,7 +17,7 @@ from .arguments import batch_axes, given_results, result_type
 from .backends import backend
 from .backends.host_arrays import TYPES
 from .backends.protocol import Executable
-from .compilation_messages import told
+from .compilation_messages import reporting
 from .forks import new_lock
 from .operations import Operations
 from .program import Program
@@ -204,7 +204,7 @@ def cheapest_of(executions: Mapping[str, Execution]) -> str:
     if len(executions) == 1:
         return first
     costs: dict[str, int] = {}
-    with told(f"{executions[first].program.title} (comparing {len(executions)} algorithms)"):
+    with reporting(f"{executions[first].program.title} (comparing {len(executions)} algorithms)"):
         for name, x in executions.items():
             budget = max(x.program.nodes_for(min(costs.values())), LEAST_BUDGET) if costs else NODE_BUDGET
             if x.asked != "rolled" and x.traced.within(budget):

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from . import cache
-from .compilation_messages import tell_if_long, told
+from .compilation_messages import report_if_long, reporting
 from .graph import BudgetExceeded
 from .jacobian_trace import JacobianTrace
 from .operations import Operations
@@ -35,10 +35,10 @@ class ProgramTrace:
         return self._made(NODE_BUDGET if self._bounded else None)
 
     def _made(self, budget: int | None) -> Trace:
-        with told(self.program.title):
+        with reporting(self.program.title):
             made = trace(self.program.flat, [a.size for a in self.program.inputs], budget)
             self._nodes = len(made.graph)  # derivatives add nodes later
-            tell_if_long()
+            report_if_long()
             return made
 
     def in_lanes(self, lanes: int) -> JacobianTrace | None:

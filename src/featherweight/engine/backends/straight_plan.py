@@ -22,8 +22,7 @@ from ..jacobian_trace import JacobianTrace, Scalar
 from ..operations import ADD, CONSTANT, COS, INPUT, MUL, OPERATIONS, SIN, SUB
 from ..trace import Trace
 from . import straight_steps as steps
-from .registers import Registers
-from .schedule import schedule
+from .schedule import Registers, schedule
 from .straight_steps import Operand, Step
 
 
@@ -298,7 +297,7 @@ def _part(a: _Arrangement, nodes: Sequence[int]) -> tuple[Step, ...]:
         if i in a.results:
             own.store(i)
         if a.options.registers is not None:
-            own.let_go(i, k)
+            own.evict(i, k)
     return tuple(own.list)
 
 
@@ -309,7 +308,7 @@ class _PartSteps:
         self.arrangement = arrangement
         self.list: list[Step] = []
         most = arrangement.options.registers
-        self.held = Registers() if most is None else Registers([arrangement.reads[i] for i in nodes], most)
+        self.registers = Registers() if most is None else Registers([arrangement.reads[i] for i in nodes], most)
         self.known: set[int] = set()  # nodes that were loaded, or were evicted to memory
         self.pairs: set[int] = set()  # angles with computed sines and cosines
         self.spills: dict[int, str] = {}  # nodes whose value is in a spill
@@ -334,7 +333,7 @@ class _PartSteps:
             self.list.append(steps.OperationStep(i, op, (angle,), False))
         else:
             self.list.append(steps.OperationStep(i, op, tuple([self._operand(j, wide) for j in a.operands[i]]), wide))
-        self.held.values[i] = number
+        self.registers.values[i] = number
 
     def _fuse(self, i: int, wide: bool) -> None:
         """Compute a sum with a fused product; in a difference, the subtracted addend or a factor is negated."""
@@ -350,7 +349,7 @@ class _PartSteps:
 
     def value(self, i: int) -> Operand:
         """Return the value of node i, loaded if no register holds it."""
-        number = self.held.values.get(i)
+        number = self.registers.values.get(i)
         if number is not None:
             return number
         a = self.arrangement
@@ -359,7 +358,7 @@ class _PartSteps:
             return constant
         self.list.append(steps.LoadStep(i, *self._home(i), i in self.known, i in a.vectors))
         self.known.add(i)
-        self.held.values[i] = i
+        self.registers.values[i] = i
         return i
 
     def store(self, i: int) -> None:
@@ -384,11 +383,11 @@ class _PartSteps:
         """Return the value of node i for a step: broadcast to all lanes, if the step is wide and the node a scalar."""
         if not wide or i in self.arrangement.vectors or i in self.arrangement.constants:
             return self.value(i)
-        if i not in self.held.spread:
+        if i not in self.registers.spread:
             scalar, number = self.value(i), next(self.numbers)
             self.list.append(steps.SpreadStep(number, scalar))
-            self.held.spread[i] = number
-        return self.held.spread[i]
+            self.registers.spread[i] = number
+        return self.registers.spread[i]
 
     def negated(self, i: int, wide: bool) -> Operand:
         """Return the negative of the value of node i, for a step."""
@@ -411,13 +410,13 @@ class _PartSteps:
         assert vector is not None
         return vector
 
-    def let_go(self, i: int, k: int) -> None:
+    def evict(self, i: int, k: int) -> None:
         """After node i, the k-th, drop values without further readers, and evict values that do not fit registers."""
         a = self.arrangement
-        for j in self.held.read(k, (i, *a.reads[i])):
+        for j in self.registers.read(k, (i, *a.reads[i])):
             if j in self.spills:
                 self.free_spills[j in a.vectors].append(self.spills.pop(j))
-        for j, number in self.held.let_go():
+        for j, number in self.registers.evict():
             self.known.add(j)
             if j in a.part_of and j not in a.slot and j not in a.home and j not in self.spills:
                 wide = j in a.vectors

@@ -19,7 +19,8 @@ from ..program import KernelProgram
 from .kernel_code import Specialization, code_of
 from .kernel_sources import KernelError
 from .kernel_types import FLOAT, NONE, ArrayType, StaticType, TupleType, Type, named_tuples, type_of
-from .loop_writer import ATTRIBUTES, argument_words, words_of, write_module
+from .kernel_writer import ATTRIBUTES, words_of
+from .loop_writer import argument_words, write_module
 from .plan import Plan
 from .planner import Planner
 from .workspaces import begin_workspace, end_workspace, has_failed, that_allocate

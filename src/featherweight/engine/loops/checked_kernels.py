@@ -11,11 +11,11 @@ import os
 import struct
 from collections.abc import Callable, Sequence
 
-from .loop_writer import CONVERSION, COPY, DIVISION, INDEX, LENGTH, RANGE, SHAPE
 from .views import LANES
 
 VARIABLE = "FEATHERWEIGHT_CHECKED"
 RECORD_WORDS = 5
+INDEX, RANGE, SHAPE, COPY, CONVERSION, DIVISION, LENGTH = range(1, 8)  # kinds of violations
 Record = ctypes.c_int64 * RECORD_WORDS
 
 MESSAGES: dict[int, tuple[type[Exception], Callable[..., str]]] = {

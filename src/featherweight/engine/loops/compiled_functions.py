@@ -18,7 +18,8 @@ from .checked_kernels import Record, is_checked, raise_violation
 from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, StaticType, TupleType, Type, named_tuples, type_of
-from .loop_writer import ITEMS, number_types, words_of, write_entry, write_module
+from .kernel_writer import ITEMS, words_of
+from .loop_writer import number_types, write_entry, write_module
 from .planner import Planner
 
 P = ParamSpec("P")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .. import cache, sources
 from ..backends.llvm.jit import compile_loops, compile_optimized, host
-from ..compilation_messages import tell_if_long, told
+from ..compilation_messages import report_if_long, reporting
 from .precompiled_code import precompiled_entry
 
 Facts = dict[str, Any]  # facts about a kernel, stored with its code
@@ -47,9 +47,9 @@ def code_of(kernel: Specialization, write: Callable[[], tuple[Facts, str]]) -> t
 
 
 def _compiled(kernel: Specialization, write: Callable[[], tuple[Facts, str]]) -> tuple[Facts, bytes]:
-    with told(kernel.what):
+    with reporting(kernel.what):
         facts, ir = write()
-        tell_if_long()
+        report_if_long()
         for observe in compilation_observers:
             observe(kernel, facts, ir)
         return facts, compile_optimized(ir) if kernel.thorough else compile_loops(ir)

@@ -12,7 +12,7 @@ from .kernel_sources import error, parameters_of
 from .kernel_types import NONE, StaticType, Type
 from .plan import FunctionPlan, Plan, Read, Return, Static, Value
 from .planning_state import Knowledge, Planned, Restart
-from .statements import block, give
+from .statements import block, leave_function
 
 MOST_ATTEMPTS = 100  # greatest number of attempts for a function; each widens a variable
 
@@ -89,7 +89,7 @@ def _attempt(p: Planned, types: tuple[Type, ...]) -> FunctionPlan:
     if isinstance(p.tree.body, list):
         block(p, p.tree.body)
     else:
-        give(p, expression(p, p.tree.body))
+        leave_function(p, expression(p, p.tree.body))
     if p.names is not None:
         if p.result not in (None, NONE):
             p.fail(f"the function may end without a value, and returns {p.result} elsewhere; return one at its end")

@@ -91,10 +91,10 @@ def _pass(p: Planned, node: ast.stmt) -> None:
 
 
 def _return(p: Planned, node: ast.Return) -> None:
-    give(p, expression(p, node.value) if node.value else Static(None))
+    leave_function(p, expression(p, node.value) if node.value else Static(None))
 
 
-def give(p: Planned, value: Value) -> None:
+def leave_function(p: Planned, value: Value) -> None:
     """Return a value."""
     pattern = patterns_of(p.function).get("return")
     fitting = p.fitted(value, pattern)

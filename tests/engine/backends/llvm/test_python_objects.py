@@ -17,9 +17,12 @@ import pytest
 from engine.kernels import SEVERAL, arguments, assert_same, outs
 from engine.test_calls import wrong_calls
 from featherweight import build, generators
+from featherweight.array_types import Integers, Matrix, Vector
 from featherweight.engine.backends.llvm import python_objects as known
 from featherweight.engine.backends.llvm.entry_table import callable_by_entry
 from featherweight.engine.function import CompiledFunction
+from featherweight.engine.loops import compiled_functions
+from featherweight.engine.loops.kernels import compiled
 
 HERE = f"NumPy {np.__version__}"
 
@@ -173,3 +176,22 @@ def test_without_known_layouts_a_robot_moves_the_same(unknown: None) -> None:
         np.testing.assert_array_equal(robot.forward_dynamics(q[k], v[k], tau[k]), a[k])
     residual = (robot.mass_matrix(q) @ a[..., None])[..., 0] - tau + robot.bias_force(q, v)
     np.testing.assert_allclose(residual, 0.0, atol=1e-11 * np.abs(tau).max() * robot.nv)
+
+
+def weighted_rows(rows: Matrix, weights: Integers, pair: tuple[Vector, float], out: Vector) -> float:
+    """Write weighted sums of rows; return one that also depends on a number."""
+    for i in range(len(rows)):
+        out[i] = pair[1]
+        for x in rows[i]:
+            out[i] += x * weights[i] + pair[0][i]
+    return out[0] + out[len(out) - 1]
+
+
+def test_without_known_layouts_kernels_with_loops_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, weights, vector = np.linspace(0.1, 3.0, 12).reshape(3, 4), np.array([3, -1, 7]), np.array([0.3, 0.7, 1.1])
+    results = []
+    for known_layouts in (known.layouts_known(), False):
+        monkeypatch.setattr(compiled_functions, "_OBJECTS", known_layouts)
+        out = np.empty(3)
+        results.append((compiled(weighted_rows)(rows, weights, (vector, 0.5), out), *out))
+    assert results[0] == results[1]

@@ -39,6 +39,6 @@ def emit_thread(
         spills_in_workspace=True,
     )  # fmt: skip
     # In trace order, values have the shortest lifetimes, and other threads fill the waits.
-    held = None if keeps else REGISTERS[type.precision]
-    options = PlanOptions(True, PART, ordered=False, registers=held, few_zeros=FEW_ZEROS)
+    count = None if keeps else REGISTERS[type.precision]
+    options = PlanOptions(True, PART, ordered=False, registers=count, few_zeros=FEW_ZEROS)
     return write_kernel(plan_trace(t, sizes, options), type, style)

@@ -188,7 +188,7 @@ class _Block:
         number = f.cast("ptrtoint", pointer_type(GLOBAL), far, "i64")
         left = f.binary("and", "i64", f.sub(0, f.div(number, type.bytes)), together.lanes - 1)
         head = f.least(left, n)
-        with f.loop(head, hint=SHORT) as k:
+        with f.loop(head, metadata=SHORT) as k:
             f.store(T, f.load(T, own, k, space=OWN), far, k, space=GLOBAL)
         last = f.sub(n, f.binary("urem", "i64", f.sub(n, head), together.lanes))
         with f.loop(last, head, together.lanes, SHORT) as k:
@@ -196,7 +196,7 @@ class _Block:
             for lane in range(together.lanes):
                 piece = f.insert(together, piece, f.load(T, own, f.add(k, lane), space=OWN), lane)
             f.store(together.ir, piece, f.at(T, far, k, GLOBAL), align=PIECE, space=GLOBAL)
-        with f.loop(n, last, hint=SHORT) as k:
+        with f.loop(n, last, metadata=SHORT) as k:
             f.store(T, f.load(T, own, k, space=OWN), far, k, space=GLOBAL)
 
     # copies

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from ...function import CompiledFunction
 from ...loops.kernel_tables import Layout
 from ...loops.kernel_types import INT, TableType
-from ...loops.loop_writer import REAL, write_module
+from ...loops.kernel_writer import REAL
+from ...loops.loop_writer import write_module
 from ...loops.planner import Planner
 from ..llvm.ir import Function, pointer_type
 from ..llvm.trig import sincos_ir, sincos_name

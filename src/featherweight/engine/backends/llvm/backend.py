@@ -12,7 +12,7 @@ import numpy as np
 
 from ....array_types import Array
 from ... import cache
-from ...compilation_messages import told
+from ...compilation_messages import reporting
 from ...direct_calls import DirectCall
 from ...forks import new_lock
 from ...program import Program
@@ -181,7 +181,7 @@ class MachineCode(HostArrays):
         return self._loops[precision]
 
     def _compiled(self, states: str, emit: Callable[[], list[str]]) -> bytes:
-        with told(f"{self.program.title} for {states}"):
+        with reporting(f"{self.program.title} for {states}"):
             return compile_object(*emit())
 
     def code(self, precision: str, many: bool) -> Code:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ...compilation_messages import tell_if_long
+from ...compilation_messages import report_if_long
 from ...operations import COS, OPERATIONS, SIN
 from ...trace import Trace
 from .. import straight_steps as steps
@@ -78,9 +78,9 @@ def emit_kernel(
 
 def host_options(type: Type, fma: bool, group: int) -> PlanOptions:
     """Return options for processors, whose vectors have the size of the type, or of `group` values of the type."""
-    held, lanes = registers(type.item_bytes * max(type.lanes, group)), group if type.lanes == 1 else 1
+    count, lanes = registers(type.item_bytes * max(type.lanes, group)), group if type.lanes == 1 else 1
     rereads = type.lanes > 1  # results of batches are in lanes, close in memory
-    return PlanOptions(fma, PART, LONG, SHORT_PART, registers=held, lanes=lanes, rereads=rereads, few_zeros=FEW_ZEROS)
+    return PlanOptions(fma, PART, LONG, SHORT_PART, registers=count, lanes=lanes, rereads=rereads, few_zeros=FEW_ZEROS)
 
 
 def registers(vector_bytes: int) -> int:
@@ -90,7 +90,7 @@ def registers(vector_bytes: int) -> int:
 
 def write_kernel(plan: StraightPlan, type: Type, style: KernelStyle = HOST) -> Kernel:
     """Return the IR of a plan whose scalars are of this type."""
-    tell_if_long()
+    report_if_long()
     writer = _KernelWriter(plan, type, style)
     functions = [writer.function(part) for part in plan.parts]
     declarations = dict.fromkeys(d for f in functions for d in f.declarations)

@@ -1,8 +1,9 @@
 """Calls from Python at the overhead of a C extension.
 
-NumPy's ufunc machinery costs more than the dynamics of a small robot. Functions therefore have an entry in LLVM IR, which
-Python calls by the vectorcall protocol (`direct_calls`). It accepts positional and keyword arguments, reads NumPy's arrays in
-place, makes the results, and releases the GIL around the kernel. The arguments determine the path:
+A call of inverse dynamics of Panda takes 0.4 µs through the entry, and 34 µs through the general call, which Python runs
+(process time). Functions have this entry in LLVM IR, and Python calls it by the vectorcall protocol (`direct_calls`). It
+accepts positional and keyword arguments, reads NumPy's arrays in place, makes the results, and releases the GIL around the
+kernel. `docs/how_it_works/calls.md` explains it. The arguments determine the path:
 
     single     contiguous arrays of the core shapes
     gathered   arrays of any strides, of either precision, lists and tuples of numbers: copied to the stack first

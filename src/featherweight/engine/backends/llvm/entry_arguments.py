@@ -200,13 +200,13 @@ def _gather_numbers(f: Function, rank: str, core: str) -> None:
     f.label("scalar")
     f.line(f"ret i1 {f.call('i1', '@number.double', 'ptr %object', 'ptr %buffer')}")
     f.label("sequence")
-    listed = f.equal(f.field("ptr", "%object", TYPE), interface(f, "list_class"), "ptr")
+    is_list = f.equal(f.field("ptr", "%object", TYPE), interface(f, "list_class"), "ptr")
     sizes = [f.field("i64", "%object", x) for x in (SIZE_OF_LIST, SIZE_OF_TUPLE)]
     wanted = f.load("i64", core)
-    f.require(f.equal(f.value(f"select i1 {listed}, i64 {sizes[0]}, i64 {sizes[1]}"), wanted), "none")
+    f.require(f.equal(f.value(f"select i1 {is_list}, i64 {sizes[0]}, i64 {sizes[1]}"), wanted), "none")
     inside = f.at("i8", "%object", ITEMS_OF_TUPLE)
     behind = f.field("ptr", "%object", ITEMS_OF_LIST)  # meaningless and unused for a tuple
-    items = f.value(f"select i1 {listed}, ptr {behind}, ptr {inside}")
+    items = f.value(f"select i1 {is_list}, ptr {behind}, ptr {inside}")
     with f.loop(wanted) as i:
         item, to = f.load("ptr", items, i), f.at("double", "%buffer", i)
         f.require(f.call("i1", "@number.double", f"ptr {item}", f"ptr {to}"), "none")

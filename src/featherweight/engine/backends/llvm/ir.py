@@ -161,22 +161,26 @@ class Function:
         self.label(after)
 
     @contextmanager
-    def loop(self, count: str | int, begin: str | int = 0, step: str | int = 1, hint: str = "") -> Iterator[str]:
-        """Write a loop over i64 indices from `begin` to below `count`, possibly empty; yield the index. `hint` is metadata."""
-        if isinstance(begin, int) and isinstance(count, int) and begin < count:
-            with self.rounds(count, begin, step, hint) as index:
+    def loop(self, count: str | int, begin: str | int = 0, step: str | int = 1, metadata: str = "") -> Iterator[str]:
+        """Write a loop over i64 indices from `begin` to before `count`, possibly empty; yield the index.
+
+        A negative step must be a known number. `metadata` is that of the branch.
+        """
+        downward = isinstance(step, int) and step < 0
+        if isinstance(begin, int) and isinstance(count, int) and (begin > count if downward else begin < count):
+            with self.rounds(count, begin, step, metadata) as index:
                 yield index
             return
         some, none = self.fresh("some"), self.fresh("none")
-        self.branch(self.less(begin, count), some, none)
+        self.branch(self.less(count, begin) if downward else self.less(begin, count), some, none)
         self.label(some)
-        with self.rounds(count, begin, step, hint) as index:
+        with self.rounds(count, begin, step, metadata) as index:
             yield index
         self.jump(none)
         self.label(none)
 
     @contextmanager
-    def rounds(self, count: str | int, begin: str | int = 0, step: str | int = 1, hint: str = "") -> Iterator[str]:
+    def rounds(self, count: str | int, begin: str | int = 0, step: str | int = 1, metadata: str = "") -> Iterator[str]:
         """Write a loop with at least one iteration, without a test before the first."""
         body, done = self.fresh("body"), self.fresh("done")
         index, following, before = f"%{self.fresh('i')}", f"%{self.fresh('j')}", self.block
@@ -186,8 +190,9 @@ class Function:
         self.line("")  # for the phi, written when the last block of the body is known
         yield index
         self.line(f"{following} = add i64 {index}, {step}")
-        self.branch(self.less(following, count), body, done)
-        self._lines[-1] += hint
+        downward = isinstance(step, int) and step < 0
+        self.branch(self.less(count, following) if downward else self.less(following, count), body, done)
+        self._lines[-1] += metadata
         self._lines[mark] = f"  {index} = phi i64 [ {begin}, %{before} ], [ {following}, %{self.block} ]"
         self.label(done)
 

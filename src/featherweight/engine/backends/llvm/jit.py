@@ -287,7 +287,7 @@ class Compilers:
         yield from [*self._emitting]
         yield _lock_of_llvmlite()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Let other threads enter LLVM again."""
         while self._own.taken:
             with suppress(RuntimeError):  # the wait took too long
@@ -295,7 +295,7 @@ class Compilers:
 
     def begin_child(self) -> None:
         """Forget the threads of the parent."""
-        self.go_on()
+        self.resume()
         self.__init__()  # type: ignore[misc]
 
 
@@ -322,7 +322,7 @@ atexit.register(_compilers.stop, LONGEST_EXIT)  # for good
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=lambda: _compilers.stop(LONGEST_FORK),
-        after_in_parent=_compilers.go_on,
+        after_in_parent=_compilers.resume,
         after_in_child=_compilers.begin_child,
     )
 

@@ -95,8 +95,8 @@ def _facts() -> Iterator[tuple[str, int, Any, Any]]:
     for k, item in enumerate(pair):
         yield "items of a tuple", ITEMS_OF_TUPLE, _word(pair, ITEMS_OF_TUPLE + 8 * k), id(item)
     yield "size of a list", SIZE_OF_LIST, _word(items, SIZE_OF_LIST), 2
-    listed = ctypes.cast(_word(items, ITEMS_OF_LIST), _Table)
-    yield "items of a list", ITEMS_OF_LIST, (listed[0], listed[1]), (id(a), id(axes))
+    members = ctypes.cast(_word(items, ITEMS_OF_LIST), _Table)
+    yield "items of a list", ITEMS_OF_LIST, (members[0], members[1]), (id(a), id(axes))
     for x in (0.5, np.float64(0.5)):
         yield f"value of a {type(x).__name__}", VALUE_OF_FLOAT, ctypes.c_double.from_address(id(x) + VALUE_OF_FLOAT).value, 0.5
 
