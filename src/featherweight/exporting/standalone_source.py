@@ -17,7 +17,7 @@ import numpy as np
 from ..array_types import Array
 from ..engine.backends.llvm.ir import CACHE_LINE
 from ..engine.loops.batch_calls import BatchCalls
-from ..engine.loops.kernel_tables import Layout, Table, arrays_of
+from ..engine.loops.kernel_tables import Layout, LayoutList, Table, arrays_of
 from ..engine.loops.kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableType
 from ..engine.loops.machine_calls import MachineCall
 from ..engine.loops.memory_spans import MemorySpans
@@ -208,6 +208,9 @@ class _Writer:
                     self._batch_calls(member, inner, x)
                 else:
                     self._table(member, inner, x)
+            elif isinstance(inner, LayoutList):
+                for k, table in enumerate(x):
+                    self._table(f"{member}[{k}]", inner.each, table)
             elif isinstance(inner, tuple):
                 self._array(member, x, self.memory.place(x))
             else:

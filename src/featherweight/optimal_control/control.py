@@ -12,13 +12,26 @@ from ..array_types import Integers, Matrix, Vector
 from ..contact.block_equations import copy_numbers
 from ..contact.branches import padded
 from ..engine.loops.kernels import CompiledLoop, MachineCall, call_machine
-from .solver import CONVERGED, DAMPING, NOT_FINITE, PENALTY, TICK, TOLERANCE, VIOLATED, Horizon, Solver, solve
+from .solver import (
+    CONVERGED,
+    COST,
+    DAMPING,
+    NOT_FINITE,
+    PENALTY,
+    TICK,
+    TOLERANCE,
+    VIOLATED,
+    VIOLATION,
+    Horizon,
+    Solver,
+    solve,
+)
 
 FIRST = 50  # iterations of the first tick
 FIRST_PENALTY = 10.0
 NOW, BEGIN, STEP, PERIOD, AHEAD = range(5)  # `times` [s]: of the state, of the plan's begin, of a step, between ticks, and the
 # time by which the plan's knots are ahead of it, at most half a step: ticks do not come at knots
-ITERATIONS, IS_FIRST = range(2)  # `counts` of `Control`
+ITERATIONS, IS_FIRST, WINDOW = range(3)  # `counts` of `Control`
 
 
 class Shifted(NamedTuple):
@@ -70,41 +83,57 @@ class Holding(NamedTuple):
     gain: Vector
 
 
-class Control(NamedTuple):
-    """All data of a controller whose horizon has one phase."""
+class Window(NamedTuple):
+    """The problem whose horizon begins at one knot of the cycle."""
 
     solver: Solver
     plan: Shifted
-    follow: Following
-    hold: Holding
-    given: Matrix  # targets and parameters, by the numbers of knots, or one row for all
+    follow: Following  # whose state, times, limits and controls all windows share
     number: Integers  # (knots + 1,)
     parameters: Matrix  # (knots + 1, numbers)
-    counts: Integers  # ITERATIONS of a tick, and whether it IS_FIRST
+
+
+class Control(NamedTuple):
+    """All data of a controller: a window for each knot of the cycle, or one if phases do not repeat."""
+
+    windows: list[Window]
+    hold: Holding
+    given: Matrix  # targets and parameters, by the numbers of knots, or one row for all
+    counts: Integers  # ITERATIONS of a tick, whether it IS_FIRST, and the index of the WINDOW
+    times: Vector  # of `Following`
+    result: Vector  # (2,) cost and violation of the plan
 
 
 def control(c: Control) -> int:
     """Improve the plan if a tick is due, and write the controls; return why the solver stopped."""
-    f, s, now = c.follow, c.solver, c.follow.times[NOW]
-    status, passed, fresh = CONVERGED, now - f.times[BEGIN], now < f.times[BEGIN] or c.counts[IS_FIRST] > 0
-    if fresh or now >= f.times[BEGIN] + f.times[PERIOD] * (1.0 - 1e-9):
-        most = c.counts[ITERATIONS]
-        for k in range(len(c.parameters)):
-            copy_numbers(c.given[c.number[k] if len(c.given) > 1 else 0], c.parameters[k])
+    times, counts, now = c.times, c.counts, c.times[NOW]
+    status, passed, fresh = CONVERGED, now - times[BEGIN], now < times[BEGIN] or counts[IS_FIRST] > 0
+    if fresh or now >= times[BEGIN] + times[PERIOD] * (1.0 - 1e-9):
+        most, before, knots = counts[ITERATIONS], counts[WINDOW], 0
         if fresh:
-            stand_still(c)
-            most, f.times[AHEAD] = max(FIRST, most), 0.0
+            counts[WINDOW] = 0
         else:
-            knots = knots_passed(passed - f.times[AHEAD], f.times[STEP])
-            f.times[AHEAD] += knots * f.times[STEP] - passed
-            move_on(c.plan, c.plan, min(knots, len(f.first_knots) - 1), 1)
+            knots = knots_passed(passed - times[AHEAD], times[STEP])
+            counts[WINDOW] = (before + knots) % len(c.windows)
+        w = c.windows[counts[WINDOW]]
+        f, s = w.follow, w.solver
+        for k in range(len(w.parameters)):
+            copy_numbers(c.given[w.number[k] if len(c.given) > 1 else 0], w.parameters[k])
+        if fresh:
+            stand_still(c, w)
+            most, times[AHEAD] = max(FIRST, most), 0.0
+        else:
+            times[AHEAD] += knots * times[STEP] - passed
+            same = 1 if before == counts[WINDOW] else 0
+            move_on(w.plan, c.windows[before].plan, min(knots, len(f.first_knots) - 1), same)
         copy_numbers(f.q, s.horizon.q[0])
         copy_numbers(f.v, s.horizon.v[0])
         s.numbers[TOLERANCE], s.numbers[VIOLATED], s.numbers[TICK] = 0.0, 0.0, 1.0
         status = solve(s, 0, most, most)
-        f.times[BEGIN] = now
-        c.counts[IS_FIRST] = 1 if status == NOT_FINITE else 0
-    follow(f, 0)
+        times[BEGIN] = now
+        counts[IS_FIRST] = 1 if status == NOT_FINITE else 0
+        c.result[0], c.result[1] = s.numbers[COST], s.numbers[VIOLATION]
+    follow(c.windows[counts[WINDOW]].follow, 0)
     return status
 
 
@@ -113,23 +142,23 @@ def knots_passed(time: float, step: float) -> int:
     return int(time / step + 0.5 + 1e-9)
 
 
-def stand_still(c: Control) -> None:
+def stand_still(c: Control, w: Window) -> None:
     """Start from standing still."""
-    h, z, q, v = c.hold, c.solver.horizon, c.follow.q, c.follow.v
+    h, z, q, v = c.hold, w.solver.horizon, w.follow.q, w.follow.v
     copy_numbers(q, h.q)
     call_machine(h.gravity)
     for k in range(len(z.q)):
         copy_numbers(q, z.q[k])
         copy_numbers(v, z.v[k])
     for i in range(len(h.gain)):
-        bent = h.stiffness[i] * q[h.position[i]]
-        held = h.tau[h.velocity[i]] / h.shares[i] - h.force[i]
-        held -= bent
+        of_servo = h.stiffness[i] * q[h.position[i]]
+        force = h.tau[h.velocity[i]] / h.shares[i] - h.force[i]
+        force -= of_servo
         for k in range(len(z.u)):
-            z.u[k, i] = held / h.gain[i]
-    for i in range(len(c.plan.multiplier)):
-        c.plan.multiplier[i] = 0.0
-    c.solver.numbers[PENALTY], c.solver.numbers[DAMPING] = FIRST_PENALTY, 0.0
+            z.u[k, i] = force / h.gain[i]
+    for i in range(len(w.plan.multiplier)):
+        w.plan.multiplier[i] = 0.0
+    w.solver.numbers[PENALTY], w.solver.numbers[DAMPING] = FIRST_PENALTY, 0.0
 
 
 def move_on(own: Shifted, before: Shifted, number: int, same: int) -> int:

@@ -113,6 +113,29 @@ def closed_leg() -> Case:
 
 
 @functools.cache
+def hopping_leg() -> Case:
+    """Return a leg that hops: repeating phases with impacts, whose windows have different numbers of knots."""
+    robot, rng, half, step = fw.build(fw.robots.planar_leg_linkage()), np.random.default_rng(0), 3, 0.01
+    start = robot.random_configuration(rng=3)
+    toe = [fw.BilateralContact("foot", rows=np.eye(6)[[0, 2]])]
+    ocp = fw.OptimalControl(robot, dt=step, knots=8, phases=[fw.Phase(half), fw.Phase(half, toe, impact=True)])
+    ocp.add(fw.Effort(), weight=0.02)
+    ocp.add(fw.JointVelocities(), weight=0.01)
+    ocp.add(fw.PostureTask(), weight=3.0)
+    ocp.require(fw.JointVelocities(name="speed"), -0.5, 0.5)
+    mpc, inputs, results = fw.Controller(ocp, frequency=1 / step, targets={"posture": start}), [], []
+    for k in range(40):
+        now = 0.5 * step * (k if k < 34 else k - 34)
+        q = robot.integrate(start, 0.02 * rng.standard_normal(robot.nv))
+        v = 0.05 * rng.standard_normal(robot.nv)
+        tau = mpc(now, q, v)
+        inputs.append({"now": now, "q": q, "v": v, "posture": start})
+        results.append([tau, mpc.cost, mpc.violation, mpc.knot])
+    assert {int(r[3]) for r in results} == {*range(2 * half)}
+    return Case(mpc, inputs, results, [])
+
+
+@functools.cache
 def simulation() -> Case:
     """Return steps of a quadruped that falls on its feet."""
     robot, rng = fw.load(fw.example("solo12"), base="floating"), np.random.default_rng(0)
@@ -139,6 +162,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "whole body": whole_body,
     "predictive": predictive,
     "closed leg": closed_leg,
+    "hopping leg": hopping_leg,
     "simulation": simulation,
 }
 

@@ -19,7 +19,7 @@ from ..backends.llvm.ir import Type as MachineType
 from ..backends.llvm.python_objects import DATA, DIMS
 from ..backends.llvm.trig import sincos_ir, sincos_name
 from .kernel_sources import KernelError
-from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableType, TupleType, Type
+from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableListType, TableType, TupleType, Type
 from .plan import (
     Allocate,
     ArrayValue,
@@ -58,6 +58,7 @@ from .plan import (
     Statement,
     Static,
     Store,
+    TableItem,
     TupleItem,
     Value,
     While,
@@ -119,7 +120,7 @@ def words_of(type: Type) -> list[str]:
         return ["ptr"] + ["i64"] * type.axes
     if isinstance(type, TupleType):
         return [w for x in type.items for w in words_of(x)]
-    return ["ptr"] if isinstance(type, TableType) else []
+    return ["ptr"] if isinstance(type, TableType | TableListType) else []
 
 
 def is_long(type: Type) -> bool:
@@ -618,13 +619,18 @@ class FunctionWriter:
         def word(kind: str, k: int) -> str:
             return f.value(f"load {kind}, ptr {f.at('i64', table, k)}, align 8, !invariant.load !0")
 
-        if isinstance(x.type, TableType):
+        if isinstance(x.type, TableType | TableListType):
             return (f.at("i64", table, x.word),)
         if isinstance(x.type, ArrayType):
             return (word("ptr", x.word), *(word("i64", x.word + 1 + k) for k in range(x.type.axes)))
         if x.type == BOOL:
             return (f.cast("trunc", "i64", word("i64", x.word), "i1"),)
         return (word(WORDS[x.type], x.word),)  # type: ignore[index]
+
+    def table_item(self, x: TableItem) -> Registers:
+        (tables,), (index,) = self.registers(x.tables), self.registers(x.at)
+        self.require_index(index, str(x.tables.type.count), x.where)
+        return (self.f.at("i64", tables, self.f.mul(index, x.type.layout.words)),)
 
     def binary(self, x: Binary) -> Registers:
         f = self.f
@@ -992,7 +998,7 @@ STATEMENTS: dict[type, Callable[[FunctionWriter, Any], None]] = {
 }  # fmt: skip
 EXPRESSIONS: dict[type, Callable[[FunctionWriter, Any], Registers]] = {
     Constant: W.constant, Static: W.static, Read: W.read, MakeTuple: W.make_tuple, TupleItem: W.item, Pick: W.pick,
-    Field: W.field,
+    Field: W.field, TableItem: W.table_item,
     Binary: W.binary, Fused: W.fused, Negative: W.negative, Not: W.opposite, Compare: W.compare, Convert: W.convert,
     Numeric: W.numeric, Load: W.load, ArrayView: W.view, Slice: W.slice, Reshape: W.reshape, Allocate: W.allocate,
     FromEnd: W.from_end, Length: W.length, Call: W.call, Special: W.special,
