@@ -157,8 +157,8 @@ class Controller:
     def standalone(self) -> StandaloneLoop:
         """Return the kernel of a tick for `featherweight.export`; it begins as after `reset`, with the targets at present.
 
-        Targets that change along the horizon are inputs for each knot. Raises NotImplementedError for problems with
-        free steps, of simulations, or of robots with springs.
+        Targets that change along the horizon are inputs for each knot. Raises NotImplementedError for problems of
+        simulations.
         """
         works = self._made()
         given = works[0].layout.numbered_parameters(self.ocp.robot.neutral(), self.targets, self.parameters)

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..algorithms.knots import Drive
 from ..array_types import Array
-from ..engine.loops.kernels import machine_call
 from ..engine.loops.standalone import ANY, Port, StandaloneLoop, Status
 from ..robot.inverse_kinematics.tasks import FrameTask
-from ..robot.robot import Robot
 from ..robot.standalone_facts import limits_of, names_of
-from .control import BEGIN, CONTROL, FIRST, NOW, PERIOD, STEP, WINDOW, Control, Holding, Window
+from .control import BEGIN, CONTROL, FIRST, NOW, PERIOD, STEP, WINDOW, Control, Window
 from .layout import Layout
 from .problem import OptimalControl
 from .solver import CONVERGED, NOT_FINITE, RETRIES, STALLED
@@ -26,12 +23,10 @@ def standalone_control(
 ) -> StandaloneLoop:
     """Return the tick with workspaces of windows, which nothing else uses.
 
-    `given` are targets and parameters by numbers of knots. Raises NotImplementedError for problems with free steps, of
-    simulations, or of robots with springs.
+    `given` are targets and parameters by numbers of knots. Raises NotImplementedError for problems of simulations.
     """
-    reason = _reason(ocp)
-    if reason:
-        raise NotImplementedError(f"export: controllers of problems {reason} do not leave Python yet")
+    if ocp.simulation is not None:
+        raise NotImplementedError("export: controllers of problems of simulations do not leave Python yet")
     robot, layout = ocp.robot, works[0].layout
     follow = works[0].following([] if ocp.actuators else [*ocp.driven])
     follow.q[:] = robot.neutral()
@@ -41,6 +36,8 @@ def standalone_control(
         Window(
             w.solver,
             w.shifted,
+            w.rest,
+            w.between,
             follow._replace(horizon=w.horizon, feedback=w.solver.linear.feedback, first_knots=w.shifted.first_knots),
             np.array(w.layout.numbers, np.int64),
             w.parameters,
@@ -48,7 +45,7 @@ def standalone_control(
         for w in works
     ]
     counts = np.array([iterations, 1, 0], np.int64)
-    control = Control(windows, _holding(robot, ocp.drives), given.copy(), counts, follow.times, np.zeros(2))
+    control = Control(windows, given.copy(), counts, follow.times, np.zeros(2))
     cycle = [Port("knot", counts[WINDOW:], "knot of the cycle at which the plan begins", ())] if ocp.repeats else []
     u = Port("u", follow.u, "controls of the actuators") if ocp.actuators else Port("tau", follow.tau, "joint forces")
     frames = [slot.task.frame for slot in layout.slots if isinstance(slot.task, FrameTask)]
@@ -82,25 +79,6 @@ def standalone_control(
         names=names_of(robot, frames),
         constants=limits_of(robot),
     )
-
-
-def _reason(ocp: OptimalControl) -> str:
-    """Return the property of a problem that a standalone controller does not support, if there is one."""
-    found = {
-        "with free steps": ocp.free,
-        "of simulations": ocp.simulation is not None,
-        "of robots with springs or gravity compensation": bool(ocp.passive.springs or ocp.robot.model.carried),
-    }
-    return next((text for text, there in found.items() if there), "")
-
-
-def _holding(robot: Robot, drives: Sequence[Drive]) -> Holding:
-    velocity = np.array([d.velocity for d in drives], np.int64)
-    position = np.array([d.position for d in drives], np.int64)
-    shares = np.bincount(velocity, minlength=robot.nv)[velocity].astype(float)
-    force, stiffness, gain = (np.array([getattr(d, x) for d in drives], float) for x in ("force", "stiffness", "gain"))
-    q, tau = np.array(robot.neutral()), np.zeros(robot.nv)
-    return Holding(machine_call(robot.gravity_force, q, tau), q, tau, velocity, position, shares, force, stiffness, gain)
 
 
 def _parameters(layout: Layout, given: Array) -> list[Port]:

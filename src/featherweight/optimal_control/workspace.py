@@ -17,9 +17,21 @@ from ..engine.loops.batch_calls import batch_calls
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, machine_call
 from ..engine.loops.prepared_calls import prepared_call
 from ..engine.threads import fitting
-from .control import BEGIN, FIRST_PENALTY, FOLLOW, MOVE_ON, NOW, STEP, Following, Shifted
+from .control import (
+    BEGIN,
+    FIRST_PENALTY,
+    FOLLOW,
+    MOVE_IN_TIME,
+    MOVE_ON,
+    NOW,
+    STAND_STILL,
+    STEP,
+    Following,
+    Interpolation,
+    Rest,
+    Shifted,
+)
 from .layout import Layout, Motion, Results
-from .passive_forces import holding_controls
 from .riccati import KNOTS_AT_ONCE, riccati
 from .runge_kutta import StepMemory
 from .sampled_motions import Motions, arrays_of_stage, in_order, side_by_side
@@ -52,6 +64,12 @@ Kind = TypeVar("Kind")
 
 SOLVE = CompiledLoop(solve, 3, what="the solver of optimal control")
 GROWTH = 8  # most factor by which a slice is longer than the one before
+
+
+def run_on_tables(loop: CompiledLoop, *contents: Any) -> None:
+    """Run a kernel on records."""
+    tables = [*map(Table, contents)]
+    loop.for_tables(*tables)(*(t.address for t in tables))
 
 
 class Settings(NamedTuple):
@@ -211,13 +229,10 @@ class Workspace:
             u[:] = self.simulated.steps.first_controls(q) if guess is None else guess
             z.q[:], z.v[:] = self.simulated.motion(q, v, u)
         else:
-            z.q[:], z.v[:] = q, v
-            u[:] = holding_controls(layout.system.drives, layout.system.passive, q)
-        if layout.system.free:
-            steps = guess.steps if isinstance(guess, Motion) and guess.steps is not None else layout.steps
-            z.u[:, 0] = np.clip(layout.roots(steps), layout.least, 1.0)
-            for k in np.flatnonzero(layout.tied):
-                z.u[k, 0] = z.u[k - 1, 0]
+            self.rest.q[:], self.rest.v[:] = q, v
+            run_on_tables(STAND_STILL, self.shifted, self.rest)
+        if layout.system.free and isinstance(guess, Motion):
+            z.u[:, 0] = layout.first_roots(layout.steps if guess.steps is None else guess.steps)
         self.laws.multiplier[:] = 0.0
         self.solver.numbers[PENALTY], self.solver.numbers[DAMPING] = FIRST_PENALTY, 0.0
 
@@ -254,6 +269,33 @@ class Workspace:
         table = Table(f)
         return f, prepared_call(FOLLOW.for_tables(table), table.address, 0, kept=(table, self.layout.robot.difference))
 
+    @cached_property
+    def rest(self) -> Rest:
+        """A robot at rest, from which plans start."""
+        robot, drives, layout = self.layout.robot, self.layout.system.drives, self.layout
+        velocity, position = (np.array([getattr(d, x) for d in drives], np.int64) for x in ("velocity", "position"))
+        shares = np.bincount(velocity, minlength=robot.nv)[velocity].astype(float)
+        own = (np.array([getattr(d, x) for d in drives], float) for x in ("force", "stiffness", "gain"))
+        q, v, tau = np.zeros(robot.nq), np.zeros(robot.nv), np.zeros(robot.nv)
+        roots = layout.first_roots(layout.steps) if layout.system.free else np.zeros(0)
+        hold = machine_call(layout.system.passive.holding_force, q, tau)
+        return Rest(hold, q, v, tau, velocity, position, shares, *own, roots)
+
+    @cached_property
+    def between(self) -> Interpolation | None:
+        """Memory for plans that move along in time, if steps are free."""
+        if not self.layout.system.free:
+            return None
+        robot, z = self.layout.robot, self.horizon
+        start, goal, opened = np.zeros((3, robot.nq))
+        apart, steps = np.zeros(robot.nv), robot.step_functions
+        difference, integrate = (
+            machine_call(robot.difference, start, goal, apart), machine_call(steps.integrate, start, apart, opened)
+        )  # fmt: skip
+        close = machine_call(steps.closing_step, opened, goal)
+        memory = z.q.copy(), z.v.copy(), z.u.copy()
+        return Interpolation(z, *memory, difference, start, goal, apart, integrate, opened, close, np.zeros(1))
+
     def following(self, driven: Sequence[int]) -> Following:
         """Return the plan with memory for a state and its controls, which are forces of `driven` joints."""
         robot, m = self.layout.robot, self.layout.system.controls - int(self.layout.system.free)
@@ -267,29 +309,11 @@ class Workspace:
         )  # fmt: skip
 
     def move_in_time(self, passed: float, q: Array, v: Array) -> None:
-        """Start from the part of the solution that is left after a time [s], if the problem has one phase with a free step.
-
-        It has as many knots, whose steps are shorter. Where the shortest steps lead beyond the end of the solution, the robot
-        stays there.
-        """
-        z, robot, knots = self.horizon, self.layout.robot, len(self.horizon.u)
-        begin = passed / self.free_step  # in steps
-        ratio = max(1.0 - begin / knots, (self.layout.least[0] / z.u[0, 0]) ** 2)  # of new steps to old ones
-        at = np.minimum(begin + ratio * np.arange(knots + 1), knots)
-        i = np.minimum(at.astype(int), knots - 1)
-        part = (at - i)[:, None]
-        z.q[:] = robot.integrate(z.q[i], part * robot.difference(z.q[i], z.q[i + 1]))
-        z.v[:] = z.v[i] + part * (z.v[i + 1] - z.v[i])
-        middle = np.clip(0.5 * (at[:-1] + at[1:]) - 0.5, 0.0, knots - 1)
-        i = middle.astype(int)
-        part, ahead = (middle - i)[:, None], np.minimum(i + 1, knots - 1)
-        running = self.laws.multiplier[: self.layout.rows[knots]].reshape(knots, -1)
-        for x in (z.u, running):
-            x[:] = x[i] + part * (x[ahead] - x[i])
-        running *= ratio
-        z.u[:, 0] *= np.sqrt(ratio)
-        z.u[at[:-1] >= knots, 1:] = holding_controls(self.layout.system.drives, self.layout.system.passive, z.q[-1])
-        z.q[0], z.v[0] = q, v
+        """Start from the part of the solution that is left after a time [s], if the problem has one phase with a free step."""
+        assert self.between
+        self.between.passed[0] = passed
+        run_on_tables(MOVE_IN_TIME, self.shifted, self.rest, self.between)
+        self.horizon.q[0], self.horizon.v[0] = q, v
 
     def run_on(self, settings: Settings, stopped: Callable[[], bool] = lambda: False) -> int:
         """Improve the motion with the present multipliers and penalty; return why the solver stopped.

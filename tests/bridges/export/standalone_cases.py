@@ -11,6 +11,7 @@ import numpy as np
 
 import featherweight as fw
 from bridges.export.standalone_programs import records, run
+from optimal_control.test_passive_forces import arm
 from whole_body.humanoids import FEET, soles, talos, targets
 
 TICKS = 8
@@ -113,6 +114,28 @@ def closed_leg() -> Case:
 
 
 @functools.cache
+def sprung_arm() -> Case:
+    """Return two hinges, a ball joint and a slider, with dampers, springs and gravity compensation, under free steps."""
+    robot, rng = fw.load(arm()), np.random.default_rng(0)
+    start = robot.random_configuration(rng=3)
+    ocp = fw.OptimalControl(robot, dt=(0.005, 0.05), knots=10, integrator="rk4")
+    ocp.add(fw.Effort(), weight=0.02)
+    ocp.add(fw.Duration())
+    ocp.require(fw.PostureTask(), at="end", weight=100.0)
+    ocp.require(fw.JointVelocities(), at="end", weight=100.0)
+    goal = robot.integrate(start, 0.1 * rng.standard_normal(robot.nv))
+    mpc, inputs, results = fw.Controller(ocp, frequency=100, targets={"posture": goal}), [], []
+    for k in range(30):
+        now = 0.005 * (k if k < 24 else k - 24)
+        q = robot.integrate(start, 0.02 * rng.standard_normal(robot.nv))
+        v = 0.05 * rng.standard_normal(robot.nv)
+        tau = mpc(now, q, v)
+        inputs.append({"now": now, "q": q, "v": v, "posture": goal})
+        results.append([tau, mpc.cost, mpc.violation])
+    return Case(mpc, inputs, results, [])
+
+
+@functools.cache
 def hopping_leg() -> Case:
     """Return a leg that hops: repeating phases with impacts, whose windows have different numbers of knots."""
     robot, rng, half, step = fw.build(fw.robots.planar_leg_linkage()), np.random.default_rng(0), 3, 0.01
@@ -163,6 +186,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "predictive": predictive,
     "closed leg": closed_leg,
     "hopping leg": hopping_leg,
+    "free steps and springs": sprung_arm,
     "simulation": simulation,
 }
 
