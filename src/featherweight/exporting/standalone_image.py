@@ -42,7 +42,7 @@ class Image:
         self._size = HEAD
         self.tables = [self._new(8 * t.layout.words) for t in tables]
         arrays = [a for content in exported.tables for a in arrays_of(content)]
-        self._spans = MemorySpans([*arrays, *map(whole_array, arrays_in(exported.kept))], LINE)
+        self._spans = MemorySpans([*arrays, *map(whole_array, arrays_in(exported.kept))], LINE, exported.overlaid)
         self._first = self._new(self._spans.size)
         self._blocks: list[tuple[int, Array]] = []
         self._stale: list[Array] = []  # arrays of addresses that nobody reads

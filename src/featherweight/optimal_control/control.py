@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_types import Integers, Matrix, Vector
+from ..array_types import Array, Integers, Matrix, Vector
 from ..contact.block_equations import copy_numbers
 from ..contact.branches import padded
 from ..engine.loops.kernels import CompiledLoop, MachineCall, call_machine
@@ -47,6 +47,15 @@ class Shifted(NamedTuple):
     first_knots: Integers  # (numbers + 1,) with each number of a knot: an impact has that of the step before it
     multiplier: Vector  # (rows,)
     numbers: Vector  # of the solver
+
+    @property
+    def memory(self) -> list[Array]:
+        """The arrays that change."""
+        return [self.q, self.v, self.u, self.multiplier, self.numbers]
+
+    def copied(self) -> Shifted:
+        """Return such parts with memory of their own."""
+        return Shifted(*(np.zeros_like(x) for x in self.memory[:3]), *self[3:6], *map(np.zeros_like, self.memory[3:]))
 
 
 class Following(NamedTuple):
@@ -105,10 +114,11 @@ class Interpolation(NamedTuple):
 
 
 class Window(NamedTuple):
-    """The problem whose horizon begins at one knot of the cycle."""
+    """The problem whose horizon begins at one knot of the cycle. All windows share the memory that the solver writes to."""
 
     solver: Solver
     plan: Shifted
+    last: Shifted | None  # memory for this plan while another window starts from it, if there are others
     rest: Rest
     between: Interpolation | None  # if the step is free
     follow: Following  # whose state, times, limits and controls all windows share
@@ -151,8 +161,13 @@ def control(c: Control) -> int:
             move_in_time(w.plan, w.rest, w.between)
         else:
             times[AHEAD] += knots * times[STEP] - passed
-            same = 1 if before == counts[WINDOW] else 0
-            move_on(w.plan, c.windows[before].plan, min(knots, len(f.first_knots) - 1), same)
+            number = min(knots, len(f.first_knots) - 1)
+            if before == counts[WINDOW]:
+                move_on(w.plan, w.plan, number, 1)
+            elif w.last is not None:
+                b = c.windows[before]
+                copy_plan(b.plan, b.last)
+                move_on(w.plan, b.last, number, 0)
         copy_numbers(f.q, s.horizon.q[0])
         copy_numbers(f.v, s.horizon.v[0])
         s.numbers[TOLERANCE], s.numbers[VIOLATED], s.numbers[TICK] = 0.0, 0.0, 1.0 if w.between is None else 0.0
@@ -269,6 +284,13 @@ def move_on(own: Shifted, before: Shifted, number: int, same: int) -> int:
             own.multiplier[end + i] = before.multiplier[other + i]
     own.numbers[PENALTY], own.numbers[DAMPING] = before.numbers[PENALTY], before.numbers[DAMPING]
     return 0
+
+
+def copy_plan(p: Shifted, into: Shifted) -> None:
+    """Copy a plan, because another window, which shares its memory, starts from it."""
+    into.q[:], into.v[:], into.u[:] = p.q, p.v, p.u
+    copy_numbers(p.multiplier, into.multiplier)
+    copy_numbers(p.numbers, into.numbers)
 
 
 def shift(old: Matrix, new: Matrix, first: int) -> None:

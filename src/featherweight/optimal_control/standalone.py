@@ -32,17 +32,19 @@ def standalone_control(
     follow.q[:] = robot.neutral()
     follow.lower[:], follow.upper[:] = ocp.control_limits
     follow.times[[BEGIN, STEP, PERIOD]] = 0.0, float(ocp.dt.max()), period
+    last = [w.shifted.copied() if ocp.repeats else None for w in works]
     windows = [
         Window(
             w.solver,
             w.shifted,
+            kept,
             w.rest,
             w.between,
             follow._replace(horizon=w.horizon, feedback=w.solver.linear.feedback, first_knots=w.shifted.first_knots),
             np.array(w.layout.numbers, np.int64),
             w.parameters,
         )
-        for w in works
+        for w, kept in zip(works, last, strict=True)
     ]
     counts = np.array([iterations, 1, 0], np.int64)
     control = Control(windows, given.copy(), counts, follow.times, np.zeros(2))
@@ -75,6 +77,7 @@ def standalone_control(
         ),
         valid=(CONVERGED, ALL_ITERATIONS, STALLED),
         kept=[[*w.kept, w.parameters] for w in works],
+        overlaid=[[w.written for w in works], [p.memory for p in last if p]],
         bounds={"MOST_ITERATIONS": iterations + RETRIES, "MOST_ITERATIONS_OF_THE_FIRST_TICK": max(FIRST, iterations) + RETRIES},
         names=names_of(robot, frames),
         constants=limits_of(robot),

@@ -243,6 +243,16 @@ class Workspace:
         self.horizon.q[0], self.horizon.v[0] = q, v
 
     @property
+    def written(self) -> list[Array]:
+        """All arrays that a solution writes before it reads them, or that are parts of the solution."""
+        s, memory = self.solver, self.memory
+        linear = s.linear._replace(places=np.zeros(0), first_place=np.zeros(0))
+        records = *s.horizon[:3], s.horizon.row, s.ahead_q, s.ahead_v, s.apart, *linear, *s.trials, s.laws.multiplier
+        of_steps = memory.slopes.links, memory.slopes.by_step, memory.slopes.numbers, memory.target, *memory.states.values()
+        recursion = s.riccati.numbers, s.riccati.ahead, s.riccati.promised
+        return [*records, *of_steps, *recursion, s.numbers, s.counts, self.parameters]
+
+    @property
     def kept(self) -> list[Any]:
         """Objects that the solver needs in addition to its table."""
         return self._kept
