@@ -14,6 +14,7 @@ from ..array_types import Array, Integers, Matrix, Vector
 from ..contact.block_equations import copy_numbers
 from ..contact.branches import padded
 from ..engine.loops.kernels import CompiledLoop, MachineCall, call_machine
+from .simulated_horizon import roll_out
 from .solver import (
     CONVERGED,
     COST,
@@ -93,6 +94,8 @@ class Rest(NamedTuple):
     force: Vector
     stiffness: Vector
     gain: Vector
+    lower: Vector  # (nu,) limits
+    upper: Vector
     roots: Vector  # (knots,) of the first steps if they are free, otherwise none
 
 
@@ -155,6 +158,8 @@ def control(c: Control) -> int:
             copy_numbers(f.q, w.rest.q)
             copy_numbers(f.v, w.rest.v)
             stand_still(w.plan, w.rest)
+            if s.simulated is not None:
+                roll_out(s.simulated, w.plan.q, w.plan.v, w.plan.u)
             most, times[AHEAD] = max(FIRST, most), 0.0
         elif w.between is not None:
             w.between.passed[0] = passed
@@ -204,12 +209,16 @@ def stand_still(p: Shifted, rest: Rest) -> int:
 
 def write_holding_controls(rest: Rest, u: Vector) -> None:
     """Write the controls of a knot that hold the robot at rest, under the force that the last call returned."""
-    first = len(u) - len(rest.gain)  # after a free step
+    first = len(u) - len(rest.lower)  # after a free step
+    for i in range(first, len(u)):
+        u[i] = 0.0  # of drives whose force is not linear
     for i in range(len(rest.gain)):
         of_servo = rest.stiffness[i] * rest.q[rest.position[i]]
         force = rest.tau[rest.velocity[i]] / rest.shares[i] - rest.force[i]
         force -= of_servo
         u[first + i] = force / rest.gain[i]
+    for i in range(len(rest.lower)):
+        u[first + i] = min(max(u[first + i], rest.lower[i]), rest.upper[i])
 
 
 def move_in_time(p: Shifted, rest: Rest, b: Interpolation) -> int:

@@ -23,10 +23,8 @@ def standalone_control(
 ) -> StandaloneLoop:
     """Return the tick with workspaces of windows, which nothing else uses.
 
-    `given` are targets and parameters by numbers of knots. Raises NotImplementedError for problems of simulations.
+    `given` are targets and parameters by numbers of knots.
     """
-    if ocp.simulation is not None:
-        raise NotImplementedError("export: controllers of problems of simulations do not leave Python yet")
     robot, layout = ocp.robot, works[0].layout
     follow = works[0].following([] if ocp.actuators else [*ocp.driven])
     follow.q[:] = robot.neutral()

@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from ..algorithms.knots import Drive
 from ..array_types import Array
 from ..contact.branches import padded
 from ..engine.loops.batch_calls import batch_calls
@@ -35,6 +36,7 @@ from .layout import Layout, Motion, Results
 from .riccati import KNOTS_AT_ONCE, riccati
 from .runge_kutta import StepMemory
 from .sampled_motions import Motions, arrays_of_stage, in_order, side_by_side
+from .simulated_horizon import simulated_horizon
 from .simulated_steps import SimulatedKnots, SimulatedSteps
 from .solver import (
     CONVERGED,
@@ -102,9 +104,12 @@ class Pool(Generic[Kind]):
 
 
 class Workspace:
-    """Arrays of one problem, and the solver's calls on them. `steps` are those of a simulation, if knots are such steps."""
+    """Arrays of one problem, and the solver's calls on them. `steps` are those of a simulation, if knots are such steps.
 
-    def __init__(self, layout: Layout, steps: SimulatedSteps | None = None) -> None:
+    The kernel takes these steps if it runs without Python.
+    """
+
+    def __init__(self, layout: Layout, steps: SimulatedSteps | None = None, without_python: bool = False) -> None:
         self.layout, self.simulated = layout, None if steps is None else SimulatedKnots(steps)
         knots, m, nq, n = layout.knots, layout.system.controls, layout.robot.nq, layout.robot.nv
         total, width, blocks, free = int(layout.rows[-1]), 2 * n + m, layout.system.apart, int(layout.system.free)
@@ -139,11 +144,17 @@ class Workspace:
             KNOTS_AT_ONCE, recursion.rows, recursion.long
         )
         self.memory = StepMemory(layout.system, layout.stages)
+        self._steps, in_kernel = steps, None
+        if steps and without_python:
+            simulation, self.simulated = steps.copied("stop"), None
+            driven = None if steps.driven is None else [*steps.driven]
+            in_kernel, more = simulated_horizon(simulation, steps.every, driven, TRIALS)
         calls, self._kept = self._calls(linear, trials, ahead, motion)
+        self._kept += more if in_kernel else []
         flat, exact = not layout.system.curved, layout.system.exact or bool(self.laws.exact.any())
         self.solver = Solver(
             flat, exact, self.horizon, *ahead, linear, trials, self.laws, recursion, self.memory.slopes, calls,
-            np.zeros(NUMBERS), np.zeros(2, np.int64),
+            np.zeros(NUMBERS), np.zeros(2, np.int64), in_kernel,
         )  # fmt: skip
         self.table = Table(self.solver)
         self.run = SOLVE.for_tables(self.table)
@@ -282,14 +293,19 @@ class Workspace:
     @cached_property
     def rest(self) -> Rest:
         """A robot at rest, from which plans start."""
-        robot, drives, layout = self.layout.robot, self.layout.system.drives, self.layout
+        robot, layout, passive = self.layout.robot, self.layout, self.layout.system.passive
+        drives: Sequence[Drive] = layout.system.drives
+        none = np.full(len(drives), np.inf)
+        bounds = -none, none
+        if self._steps:
+            passive, (drives, bounds) = self._steps.passive, self._steps.drives_at_rest
         velocity, position = (np.array([getattr(d, x) for d in drives], np.int64) for x in ("velocity", "position"))
         shares = np.bincount(velocity, minlength=robot.nv)[velocity].astype(float)
         own = (np.array([getattr(d, x) for d in drives], float) for x in ("force", "stiffness", "gain"))
         q, v, tau = np.zeros(robot.nq), np.zeros(robot.nv), np.zeros(robot.nv)
         roots = layout.first_roots(layout.steps) if layout.system.free else np.zeros(0)
-        hold = machine_call(layout.system.passive.holding_force, q, tau)
-        return Rest(hold, q, v, tau, velocity, position, shares, *own, roots)
+        hold = machine_call(passive.holding_force, q, tau)
+        return Rest(hold, q, v, tau, velocity, position, shares, *own, *map(np.array, bounds), roots)
 
     @cached_property
     def between(self) -> Interpolation | None:

@@ -12,6 +12,7 @@ import numpy as np
 import featherweight as fw
 from bridges.export.standalone_programs import records, run
 from optimal_control.test_passive_forces import arm
+from optimal_control.test_simulated_steps import TARGETS, before_the_box, pusher, pushing
 from whole_body.humanoids import FEET, soles, talos, targets
 
 TICKS = 8
@@ -136,6 +137,31 @@ def sprung_arm() -> Case:
 
 
 @functools.cache
+def pushing_finger() -> Case:
+    """Return a finger that pushes a box over a plane, by steps of a simulation with contacts and dry friction."""
+    return pushed(1)
+
+
+def pushed(every: int, law: str = "file") -> Case:
+    """Return a push with knots of so many steps."""
+    ocp, rng = pushing(fw.Simulation(pusher(), contact=law), 12, every=every), np.random.default_rng(0)
+    ocp.limit(controls=True)
+    mpc, sim = fw.Controller(ocp, frequency=100, targets=TARGETS), fw.Simulation(pusher())
+    start = before_the_box(0.001)
+    sim.reset(start, (before_the_box(0.0) - start) / 0.005)
+    inputs, results = [], []
+    for k in range(16):
+        now, q = 0.005 * (k if k < 12 else k - 12), sim.q.copy()
+        v = sim.v + 1e-3 * rng.standard_normal(sim.robot.nv)
+        _, u = mpc(now, q, v)
+        inputs.append({"now": now, "q": q, "v": v, "box": TARGETS["box"]})
+        results.append([u, mpc.cost, mpc.violation])
+        sim.step(control=u)
+    assert np.abs(sim.q[2:]).max() > 1e-5, "the box moves"
+    return Case(mpc, inputs, results, [])
+
+
+@functools.cache
 def hopping_leg() -> Case:
     """Return a leg that hops: repeating phases with impacts, whose windows have different numbers of knots."""
     robot, rng, half, step = fw.build(fw.robots.planar_leg_linkage()), np.random.default_rng(0), 3, 0.01
@@ -186,6 +212,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "predictive": predictive,
     "closed leg": closed_leg,
     "hopping leg": hopping_leg,
+    "steps of a simulation": pushing_finger,
     "free steps and springs": sprung_arm,
     "simulation": simulation,
 }

@@ -64,8 +64,8 @@ def aligned_numbers(count: int) -> Array:
 class Layout:
     """Layout of a table without its numbers: the kind and the first word of each field of a named tuple.
 
-    A field is an array (data type and number of axes), a number (its type), a named tuple of those, a list of named tuples of one
-    layout, or None. Compiled kernels leave out code that depends on a field that is None.
+    A field is an array (data type and number of axes), a number (its type), a named tuple of those, a list of named tuples of
+    one layout, or None. Compiled kernels leave out code that depends on a field that is None.
     """
 
     def __init__(self, kind: type, example: Any) -> None:
