@@ -11,7 +11,7 @@ import pytest
 
 import featherweight as fw
 from bridges.export.standalone_cases import CASES, check, inverse_kinematics, pushed
-from bridges.export.standalone_programs import built, emulated, records
+from bridges.export.standalone_programs import built, emulated, emulated_arm, emulated_microcontroller, records
 from featherweight.engine.backends.llvm.jit import host
 from featherweight.exporting.elf import Elf
 
@@ -52,6 +52,26 @@ def test_aarch64_gives_the_bits_of_this_processor(kind: str, tmp_path: Path) -> 
         pytest.skip("needs a processor with fma")
     fw.export(case.controller, tmp_path, name="leg", target="cortex-a76")
     check(case, emulated(tmp_path, "leg"))
+
+
+@pytest.mark.parametrize("kind", ["inverse kinematics", "closed leg"])
+def test_32_bit_arm_gives_the_bits_of_this_processor(kind: str, tmp_path: Path) -> None:
+    """Check object code, then source compiled by gcc, under Linux."""
+    case = CASES[kind]()
+    if not host().fma:
+        pytest.skip("needs a processor with fma")
+    fw.export(case.controller, tmp_path, name="leg", target="cortex-a7", files=("static", "source"))
+    check(case, emulated_arm(tmp_path, "leg"))
+    check(case, emulated_arm(tmp_path, "leg", "-O2", "-DFW_FMA", "-ffp-contract=off", "-fno-math-errno"))
+
+
+def test_a_microcontroller_gives_the_bits_of_this_processor(tmp_path: Path) -> None:
+    """Check inverse kinematics on a Cortex-M7 with a double-precision unit, without system and library."""
+    case = CASES["inverse kinematics"]()
+    if not host().fma:
+        pytest.skip("needs a processor with fma")
+    fw.export(case.controller, tmp_path, name="leg", target="cortex-m7")
+    check(case, emulated_microcontroller(tmp_path, "leg"))
 
 
 @pytest.mark.parametrize("kind", CASES)
