@@ -40,7 +40,7 @@ class SimulatedSteps:
         self._copying = new_lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: x for name, x in vars(self).items() if name != "_copying"}
+        return {name: x for name, x in vars(self).items() if name not in ("_copying", "passive")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
