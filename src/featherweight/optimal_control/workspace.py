@@ -14,6 +14,7 @@ import numpy as np
 from ..algorithms.knots import Drive
 from ..array_types import Array
 from ..contact.branches import padded
+from ..engine.function import CompiledFunction
 from ..engine.loops.batch_calls import batch_calls
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, machine_call
 from ..engine.loops.prepared_calls import prepared_call
@@ -113,7 +114,7 @@ class Workspace:
         self.layout, self.simulated = layout, None if steps is None else SimulatedKnots(steps)
         knots, m, nq, n = layout.knots, layout.system.controls, layout.robot.nq, layout.robot.nv
         total, width, blocks, free = int(layout.rows[-1]), 2 * n + m, layout.system.apart, int(layout.system.free)
-        bent = int(layout.system.exact)
+        exact_steps = int(layout.system.exact)
         places = [np.array(stage.places, np.int64).reshape(-1, 2) for stage in layout.stages]
         sizes = 2 * sum(size * size for _, size in blocks), KNOTS_AT_ONCE * max(map(len, places))
         self.horizon = Horizon(
@@ -128,8 +129,8 @@ class Workspace:
         linear = Linear(
             feedback, np.zeros((knots, m)), np.zeros((knots + 1, states)), np.zeros(total), np.zeros(total), np.zeros(total),
             np.zeros((KNOTS_AT_ONCE, sizes[0])), np.zeros((KNOTS_AT_ONCE, width)), np.zeros(sizes[1]),
-            np.zeros(sizes[1] * bent), np.zeros(states),
-            np.zeros((KNOTS_AT_ONCE * bent, n)), np.zeros((KNOTS_AT_ONCE * bent, n)), np.zeros(width),
+            np.zeros(sizes[1] * exact_steps), np.zeros(states),
+            np.zeros((KNOTS_AT_ONCE * exact_steps, n)), np.zeros((KNOTS_AT_ONCE * exact_steps, n)), np.zeros(width),
             np.concatenate(places), np.cumsum([0, *map(len, places)]).astype(np.int64),
         )  # fmt: skip
         trials = Trials(
@@ -193,9 +194,9 @@ class Workspace:
             tried.append((stage.step, several))
             slopes.append((stage.slopes, given | own))
             if layout.system.exact and not stage.end:
-                bent = l.curvature[: KNOTS_AT_ONCE * len(stage.places)].reshape(KNOTS_AT_ONCE, -1)
-                fixed.append(bent)
-                curvature.append((stage.curvature, arrays | costate | {"curvature": bent}))
+                of_steps = l.curvature[: KNOTS_AT_ONCE * len(stage.places)].reshape(KNOTS_AT_ONCE, -1)
+                fixed.append(of_steps)
+                curvature.append((stage.curvature, arrays | costate | {"curvature": of_steps}))
             if stage.steps:
                 found, each = self.memory.arrays(i)
                 fixed += [*found.values(), *each.values()]
@@ -304,8 +305,10 @@ class Workspace:
         own = (np.array([getattr(d, x) for d in drives], float) for x in ("force", "stiffness", "gain"))
         q, v, tau = np.zeros(robot.nq), np.zeros(robot.nv), np.zeros(robot.nv)
         roots = layout.first_roots(layout.steps) if layout.system.free else np.zeros(0)
-        hold = machine_call(passive.holding_force, q, tau)
-        return Rest(hold, q, v, tau, velocity, position, shares, *own, *map(np.array, bounds), roots)
+        hold = passive.holding_force
+        if hold.address is None:  # interpreted
+            hold = CompiledFunction(hold.program, "traced")
+        return Rest(machine_call(hold, q, tau), q, v, tau, velocity, position, shares, *own, *map(np.array, bounds), roots)
 
     @cached_property
     def between(self) -> Interpolation | None:
