@@ -134,7 +134,7 @@ def length(p: Planned, args: list[Value]) -> Value:
     if is_array(x):
         return Length(x, 0)
     if isinstance(x.type, TableListType):
-        return Static(x.type.count)
+        return Static(x.type.length)
     if not isinstance(x.type, TupleType):
         p.fail(f"the length of {x.type}")
     return Static(len(x.type.items))

@@ -79,7 +79,7 @@ class TableListType(NamedTuple):
     """Several tables of one layout."""
 
     item: TableType
-    count: int
+    length: int
 
     @classmethod
     def of(cls, layout: LayoutList) -> TableListType:
@@ -87,7 +87,7 @@ class TableListType(NamedTuple):
         return cls(TableType(layout.each), layout.count)
 
     def __str__(self) -> str:
-        return f"list of {self.count} {self.item}"
+        return f"list of {self.length} {self.item}"
 
 
 class StaticType:

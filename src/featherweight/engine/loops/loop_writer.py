@@ -629,7 +629,7 @@ class FunctionWriter:
 
     def table_item(self, x: TableItem) -> Registers:
         (tables,), (index,) = self.registers(x.tables), self.registers(x.at)
-        self.require_index(index, str(x.tables.type.count), x.where)
+        self.require_index(index, str(x.tables.type.length), x.where)
         return (self.f.at("i64", tables, self.f.mul(index, x.type.layout.words)),)
 
     def binary(self, x: Binary) -> Registers:
