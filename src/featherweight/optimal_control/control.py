@@ -56,7 +56,8 @@ class Shifted(NamedTuple):
 
     def copied(self) -> Shifted:
         """Return such parts with memory of their own."""
-        return Shifted(*(np.zeros_like(x) for x in self.memory[:3]), *self[3:6], *map(np.zeros_like, self.memory[3:]))
+        q, v, u, multiplier, numbers = map(np.zeros_like, self.memory)
+        return self._replace(q=q, v=v, u=u, multiplier=multiplier, numbers=numbers)
 
 
 class Following(NamedTuple):

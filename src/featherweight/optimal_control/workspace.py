@@ -302,13 +302,15 @@ class Workspace:
             passive, (drives, bounds) = self._steps.passive, self._steps.drives_at_rest
         velocity, position = (np.array([getattr(d, x) for d in drives], np.int64) for x in ("velocity", "position"))
         shares = np.bincount(velocity, minlength=robot.nv)[velocity].astype(float)
-        own = (np.array([getattr(d, x) for d in drives], float) for x in ("force", "stiffness", "gain"))
+        force, stiffness, gain = (np.array([getattr(d, x) for d in drives], float) for x in ("force", "stiffness", "gain"))
+        lower, upper = map(np.array, bounds)
         q, v, tau = np.zeros(robot.nq), np.zeros(robot.nv), np.zeros(robot.nv)
         roots = layout.first_roots(layout.steps) if layout.system.free else np.zeros(0)
         hold = passive.holding_force
         if hold.address is None:  # interpreted
             hold = CompiledFunction(hold.program, "traced")
-        return Rest(machine_call(hold, q, tau), q, v, tau, velocity, position, shares, *own, *map(np.array, bounds), roots)
+        call = machine_call(hold, q, tau)
+        return Rest(call, q, v, tau, velocity, position, shares, force, stiffness, gain, lower, upper, roots)
 
     @cached_property
     def between(self) -> Interpolation | None:
