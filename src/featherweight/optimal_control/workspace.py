@@ -258,7 +258,7 @@ class Workspace:
     def written(self) -> list[Array]:
         """All arrays that a solution writes before it reads them, or that are parts of the solution."""
         s, memory = self.solver, self.memory
-        linear = s.linear._replace(places=np.zeros(0), first_place=np.zeros(0))
+        linear: list[Array] = [x for x in s.linear if x.dtype == float]
         records = *s.horizon[:3], s.horizon.row, s.ahead_q, s.ahead_v, s.apart, *linear, *s.trials, s.laws.multiplier
         of_steps = memory.slopes.links, memory.slopes.by_step, memory.slopes.numbers, memory.target, *memory.states.values()
         recursion = s.riccati.numbers, s.riccati.ahead, s.riccati.promised
