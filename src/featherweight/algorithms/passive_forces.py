@@ -43,6 +43,17 @@ def spring_forces(springs: tuple[Spring, ...], q, v, *others: Any) -> None:
             forces[i] = -(s.stiffness * ahead)
 
 
+def holding_forces(springs: tuple[Spring, ...], q, gravity, *others: Any) -> None:
+    """Write the forces that hold a robot at rest against gravity, springs, and a compensation of gravity if there is one."""
+    *compensation, forces = others
+    spring_forces(springs, q, gravity, forces)
+    for i, x in enumerate(gravity):
+        total = forces[i]
+        for part in compensation:
+            total = total + part[i]
+        forces[i] = x - total
+
+
 def armature_at_end(joints: tuple[tuple[float, float, float], ...], h, armature) -> None:
     """Write the armatures of joints with own armatures, damping and stiffness (each), for a step h."""
     for i, (own, damping, stiffness) in enumerate(joints):

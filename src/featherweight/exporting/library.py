@@ -86,7 +86,7 @@ def export(
 
     Raises ValueError for invalid names, kinds and targets, and for functions too large to be traced. Raises TypeError for an
     argument that is no function and no controller, OSError if the folder is not writable, and NotImplementedError for a
-    controller that calls Python in its ticks, or whose problem has repeating phases, free steps or a simulation.
+    controller that calls Python in its ticks.
     """
     if hasattr(functions, "standalone"):
         return _export_standalone(

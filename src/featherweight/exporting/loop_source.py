@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..engine.loops.kernel_tables import Layout
+from ..engine.loops.kernel_tables import Layout, LayoutList
 from ..engine.loops.kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableType, TupleType, Type
 from ..engine.loops.kernels import KernelError
 from ..engine.loops.plan import (
@@ -53,6 +53,7 @@ from ..engine.loops.plan import (
     Special,
     Statement,
     Store,
+    TableItem,
     TupleItem,
     Value,
     Variable,
@@ -177,6 +178,8 @@ class CNames:
                 kept = distinct(name, ())
                 if isinstance(inner, Layout):
                     declared.append(f"{self.table(TableType(inner))} {kept}")
+                elif isinstance(inner, LayoutList):
+                    declared.append(f"{self.table(TableType(inner.each))} {kept}[{inner.count}]")
                 elif isinstance(inner, tuple):
                     declared.append(f"{self.array(ArrayType(*inner))} {kept}")
                 else:
@@ -565,6 +568,10 @@ class FunctionSource:
         path = self.path(x)
         return Code(f"&{path}", UNARY) if isinstance(x.type, TableType) else Code(path)
 
+    def table_item(self, x: TableItem) -> Code:
+        tables, at = self.values((x.tables, x.at))
+        return Code(f"&{tables.within(OPERAND)}[{at.text}]", UNARY)
+
     def path(self, x: Field) -> str:
         """Return a field as a member of a table."""
         assert isinstance(x.table.type, TableType)
@@ -740,6 +747,7 @@ STATEMENTS: dict[type, Callable[[FunctionSource, Any], None]] = {
 }  # fmt: skip
 EXPRESSIONS: dict[type, Callable[[FunctionSource, Any], Code]] = {
     Constant: F.constant, Read: F.read, MakeTuple: F.make_tuple, TupleItem: F.item, Pick: F.pick, Field: F.field,
+    TableItem: F.table_item,
     Binary: F.binary, Fused: F.fused, Negative: F.negative, Not: F.opposite, Compare: F.compare, Convert: F.convert,
     Numeric: F.numeric, Load: F.load, ArrayView: F.array_value, Slice: F.array_value, Reshape: F.array_value, Length: F.length,
     Call: F.call, Special: F.special,

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..array_types import Array
 from ..engine.loops.batch_calls import BatchCalls
-from ..engine.loops.kernel_tables import Layout, Table, arrays_of
+from ..engine.loops.kernel_tables import Layout, LayoutList, Table, arrays_of
 from ..engine.loops.machine_calls import CodeAddress, MachineCall
 from ..engine.loops.memory_spans import MemorySpans, padded
 from ..engine.loops.standalone import StandaloneLoop
@@ -42,7 +42,7 @@ class Image:
         self._size = HEAD
         self.tables = [self._new(8 * t.layout.words) for t in tables]
         arrays = [a for content in exported.tables for a in arrays_of(content)]
-        self._spans = MemorySpans([*arrays, *map(whole_array, arrays_in(exported.kept))], LINE)
+        self._spans = MemorySpans([*arrays, *map(whole_array, arrays_in(exported.kept))], LINE, exported.overlaid)
         self._first = self._new(self._spans.size)
         self._blocks: list[tuple[int, Array]] = []
         self._stale: list[Array] = []  # arrays of addresses that nobody reads
@@ -158,6 +158,9 @@ def calls_of(layout: Layout, content: Any, begin: int = 0) -> Iterator[tuple[int
             yield begin + at, x
         elif isinstance(inner, Layout):
             yield from calls_of(inner, x, begin + at)
+        elif isinstance(inner, LayoutList):
+            for k, table in enumerate(x):
+                yield from calls_of(inner.each, table, begin + at + k * inner.each.words)
 
 
 def arrays_in(kept: Any) -> Iterator[Array]:

@@ -17,7 +17,7 @@ import numpy as np
 from ..array_types import Array
 from ..engine.backends.llvm.ir import CACHE_LINE
 from ..engine.loops.batch_calls import BatchCalls
-from ..engine.loops.kernel_tables import Layout, Table, arrays_of
+from ..engine.loops.kernel_tables import Layout, LayoutList, Table, arrays_of
 from ..engine.loops.kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableType
 from ..engine.loops.machine_calls import MachineCall
 from ..engine.loops.memory_spans import MemorySpans
@@ -78,12 +78,16 @@ class _Memory:
         own = [a for content in exported.tables for a in arrays_of(content)]
         self._arrays = [*own, *map(whole_array, arrays_in(exported.kept))]
         self.kinds = [*dict.fromkeys(a.dtype.name for a in self._arrays if a.nbytes)]
-        self._spans = {kind: MemorySpans([a for a in self._arrays if a.dtype.name == kind], LINE) for kind in self.kinds}
+        self._spans = {kind: self._spans_of(kind, exported) for kind in self.kinds}
         self._more = 0
         self._kept: list[tuple[int, Array]] = []
         for a in self._arrays:
             if a.nbytes:
                 self.find(a.ctypes.data)  # raises for memory with two types
+
+    def _spans_of(self, kind: str, exported: StandaloneLoop) -> MemorySpans:
+        overlaid = [[[a for a in group if a.dtype.name == kind] for group in groups] for groups in exported.overlaid]
+        return MemorySpans([a for a in self._arrays if a.dtype.name == kind], LINE, overlaid)
 
     def find(self, address: int) -> tuple[str, int]:
         """Return the type of the array at an address, and the first element."""
@@ -208,6 +212,9 @@ class _Writer:
                     self._batch_calls(member, inner, x)
                 else:
                     self._table(member, inner, x)
+            elif isinstance(inner, LayoutList):
+                for k, table in enumerate(x):
+                    self._table(f"{member}[{k}]", inner.each, table)
             elif isinstance(inner, tuple):
                 self._array(member, x, self.memory.place(x))
             else:

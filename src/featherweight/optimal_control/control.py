@@ -8,17 +8,33 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..array_types import Integers, Matrix, Vector
+import numpy as np
+
+from ..array_types import Array, Integers, Matrix, Vector
 from ..contact.block_equations import copy_numbers
 from ..contact.branches import padded
 from ..engine.loops.kernels import CompiledLoop, MachineCall, call_machine
-from .solver import CONVERGED, DAMPING, NOT_FINITE, PENALTY, TICK, TOLERANCE, VIOLATED, Horizon, Solver, solve
+from .simulated_horizon import roll_out
+from .solver import (
+    CONVERGED,
+    COST,
+    DAMPING,
+    NOT_FINITE,
+    PENALTY,
+    TICK,
+    TOLERANCE,
+    VIOLATED,
+    VIOLATION,
+    Horizon,
+    Solver,
+    solve,
+)
 
 FIRST = 50  # iterations of the first tick
 FIRST_PENALTY = 10.0
 NOW, BEGIN, STEP, PERIOD, AHEAD = range(5)  # `times` [s]: of the state, of the plan's begin, of a step, between ticks, and the
 # time by which the plan's knots are ahead of it, at most half a step: ticks do not come at knots
-ITERATIONS, IS_FIRST = range(2)  # `counts` of `Control`
+ITERATIONS, IS_FIRST, WINDOW = range(3)  # `counts` of `Control`
 
 
 class Shifted(NamedTuple):
@@ -32,6 +48,16 @@ class Shifted(NamedTuple):
     first_knots: Integers  # (numbers + 1,) with each number of a knot: an impact has that of the step before it
     multiplier: Vector  # (rows,)
     numbers: Vector  # of the solver
+
+    @property
+    def memory(self) -> list[Array]:
+        """The arrays that change."""
+        return [self.q, self.v, self.u, self.multiplier, self.numbers]
+
+    def copied(self) -> Shifted:
+        """Return such parts with memory of their own."""
+        q, v, u, multiplier, numbers = map(np.zeros_like, self.memory)
+        return self._replace(q=q, v=v, u=u, multiplier=multiplier, numbers=numbers)
 
 
 class Following(NamedTuple):
@@ -56,11 +82,12 @@ class Following(NamedTuple):
     tau: Vector  # (nv,)
 
 
-class Holding(NamedTuple):
-    """The controls that hold a robot without springs in a configuration: (tau / shares - force - stiffness q) / gain."""
+class Rest(NamedTuple):
+    """A robot at rest, and the controls that keep it there: (tau / shares - force - stiffness q) / gain."""
 
-    gravity: MachineCall  # from `q` to `tau`
+    hold: MachineCall  # from `q` to `tau`
     q: Vector
+    v: Vector  # of a plan that begins there
     tau: Vector
     velocity: Integers  # (nu,) of each drive
     position: Integers
@@ -68,43 +95,95 @@ class Holding(NamedTuple):
     force: Vector
     stiffness: Vector
     gain: Vector
+    lower: Vector  # (nu,) limits
+    upper: Vector
+    roots: Vector  # (knots,) of the first steps if they are free, otherwise none
 
 
-class Control(NamedTuple):
-    """All data of a controller whose horizon has one phase."""
+class Interpolation(NamedTuple):
+    """Memory for plans with a free step, which move along in time."""
+
+    horizon: Horizon
+    q: Matrix  # (knots + 1, nq) the last plan
+    v: Matrix
+    u: Matrix
+    difference: MachineCall  # from `start` to `goal`
+    start: Vector  # (nq,)
+    goal: Vector
+    apart: Vector  # (nv,)
+    integrate: MachineCall  # from `start` by `apart` to `open`
+    open: Vector  # (nq,)
+    close: MachineCall  # one Newton step for loops from `open` to `goal`, if there are any
+    passed: Vector  # (1,) time since the begin of the last plan [s]
+
+
+class Window(NamedTuple):
+    """The problem whose horizon begins at one knot of the cycle. All windows share the memory that the solver writes to."""
 
     solver: Solver
     plan: Shifted
-    follow: Following
-    hold: Holding
-    given: Matrix  # targets and parameters, by the numbers of knots, or one row for all
+    last: Shifted | None  # memory for this plan while another window starts from it, if there are others
+    rest: Rest
+    between: Interpolation | None  # if the step is free
+    follow: Following  # whose state, times, limits and controls all windows share
     number: Integers  # (knots + 1,)
     parameters: Matrix  # (knots + 1, numbers)
-    counts: Integers  # ITERATIONS of a tick, and whether it IS_FIRST
+
+
+class Control(NamedTuple):
+    """All data of a controller: a window for each knot of the cycle, or one if phases do not repeat."""
+
+    windows: list[Window]
+    given: Matrix  # targets and parameters, by the numbers of knots, or one row for all
+    counts: Integers  # ITERATIONS of a tick, whether it IS_FIRST, and the index of the WINDOW
+    times: Vector  # of `Following`
+    result: Vector  # (2,) cost and violation of the plan
 
 
 def control(c: Control) -> int:
     """Improve the plan if a tick is due, and write the controls; return why the solver stopped."""
-    f, s, now = c.follow, c.solver, c.follow.times[NOW]
-    status, passed, fresh = CONVERGED, now - f.times[BEGIN], now < f.times[BEGIN] or c.counts[IS_FIRST] > 0
-    if fresh or now >= f.times[BEGIN] + f.times[PERIOD] * (1.0 - 1e-9):
-        most = c.counts[ITERATIONS]
-        for k in range(len(c.parameters)):
-            copy_numbers(c.given[c.number[k] if len(c.given) > 1 else 0], c.parameters[k])
+    times, counts, now = c.times, c.counts, c.times[NOW]
+    status, passed, fresh = CONVERGED, now - times[BEGIN], now < times[BEGIN] or counts[IS_FIRST] > 0
+    if fresh or now >= times[BEGIN] + times[PERIOD] * (1.0 - 1e-9):
+        most, before, knots = counts[ITERATIONS], counts[WINDOW], 0
         if fresh:
-            stand_still(c)
-            most, f.times[AHEAD] = max(FIRST, most), 0.0
+            counts[WINDOW] = 0
         else:
-            knots = knots_passed(passed - f.times[AHEAD], f.times[STEP])
-            f.times[AHEAD] += knots * f.times[STEP] - passed
-            move_on(c.plan, c.plan, min(knots, len(f.first_knots) - 1), 1)
+            knots = knots_passed(passed - times[AHEAD], times[STEP])
+            counts[WINDOW] = (before + knots) % len(c.windows)
+        w = c.windows[counts[WINDOW]]
+        f, s = w.follow, w.solver
+        for k in range(len(w.parameters)):
+            copy_numbers(c.given[w.number[k] if len(c.given) > 1 else 0], w.parameters[k])
+        if fresh:
+            copy_numbers(f.q, w.rest.q)
+            copy_numbers(f.v, w.rest.v)
+            stand_still(w.plan, w.rest)
+            if s.simulated is not None:
+                roll_out(s.simulated, w.plan.q, w.plan.v, w.plan.u)
+            most, times[AHEAD] = max(FIRST, most), 0.0
+        elif w.between is not None:
+            w.between.passed[0] = passed
+            move_in_time(w.plan, w.rest, w.between)
+        else:
+            times[AHEAD] += knots * times[STEP] - passed
+            number = min(knots, len(f.first_knots) - 1)
+            if before == counts[WINDOW]:
+                move_on(w.plan, w.plan, number, 1)
+            elif w.last is not None:
+                b = c.windows[before]
+                copy_plan(b.plan, b.last)
+                move_on(w.plan, b.last, number, 0)
         copy_numbers(f.q, s.horizon.q[0])
         copy_numbers(f.v, s.horizon.v[0])
-        s.numbers[TOLERANCE], s.numbers[VIOLATED], s.numbers[TICK] = 0.0, 0.0, 1.0
+        s.numbers[TOLERANCE], s.numbers[VIOLATED], s.numbers[TICK] = 0.0, 0.0, 1.0 if w.between is None else 0.0
         status = solve(s, 0, most, most)
-        f.times[BEGIN] = now
-        c.counts[IS_FIRST] = 1 if status == NOT_FINITE else 0
-    follow(f, 0)
+        times[BEGIN] = now
+        if w.between is not None:
+            times[STEP] = s.horizon.h[0] * s.horizon.u[0, 0] ** 2
+        counts[IS_FIRST] = 1 if status == NOT_FINITE else 0
+        c.result[0], c.result[1] = s.numbers[COST], s.numbers[VIOLATION]
+    follow(c.windows[counts[WINDOW]].follow, 0)
     return status
 
 
@@ -113,23 +192,79 @@ def knots_passed(time: float, step: float) -> int:
     return int(time / step + 0.5 + 1e-9)
 
 
-def stand_still(c: Control) -> None:
-    """Start from standing still."""
-    h, z, q, v = c.hold, c.solver.horizon, c.follow.q, c.follow.v
-    copy_numbers(q, h.q)
-    call_machine(h.gravity)
-    for k in range(len(z.q)):
-        copy_numbers(q, z.q[k])
-        copy_numbers(v, z.v[k])
-    for i in range(len(h.gain)):
-        bent = h.stiffness[i] * q[h.position[i]]
-        held = h.tau[h.velocity[i]] / h.shares[i] - h.force[i]
-        held -= bent
-        for k in range(len(z.u)):
-            z.u[k, i] = held / h.gain[i]
-    for i in range(len(c.plan.multiplier)):
-        c.plan.multiplier[i] = 0.0
-    c.solver.numbers[PENALTY], c.solver.numbers[DAMPING] = FIRST_PENALTY, 0.0
+def stand_still(p: Shifted, rest: Rest) -> int:
+    """Start from standing still, with the longest steps if they are free."""
+    call_machine(rest.hold)
+    for k in range(len(p.q)):
+        copy_numbers(rest.q, p.q[k])
+        copy_numbers(rest.v, p.v[k])
+    for k in range(len(p.u)):
+        write_holding_controls(rest, p.u[k])
+    for k in range(len(rest.roots)):
+        p.u[k, 0] = rest.roots[k]
+    for i in range(len(p.multiplier)):
+        p.multiplier[i] = 0.0
+    p.numbers[PENALTY], p.numbers[DAMPING] = FIRST_PENALTY, 0.0
+    return 0
+
+
+def write_holding_controls(rest: Rest, u: Vector) -> None:
+    """Write the controls of a knot that hold the robot at rest, under the force that the last call returned."""
+    first = len(u) - len(rest.lower)  # after a free step
+    for i in range(first, len(u)):
+        u[i] = 0.0  # of drives whose force is not linear
+    for i in range(len(rest.gain)):
+        of_servo = rest.stiffness[i] * rest.q[rest.position[i]]
+        force = rest.tau[rest.velocity[i]] / rest.shares[i] - rest.force[i]
+        force -= of_servo
+        u[first + i] = force / rest.gain[i]
+    for i in range(len(rest.lower)):
+        u[first + i] = min(max(u[first + i], rest.lower[i]), rest.upper[i])
+
+
+def move_in_time(p: Shifted, rest: Rest, b: Interpolation) -> int:
+    """Start from the part of the plan that is left after a time, if the problem has one phase with a free step.
+
+    It has as many knots, whose steps are shorter. Where the shortest steps lead beyond the end of the plan, the robot stays
+    there.
+    """
+    z, knots, root = b.horizon, len(p.u), p.u[0, 0]
+    begin = b.passed[0] / (z.h[0] * root**2)  # in steps
+    ratio = max(1.0 - begin / knots, (z.least[0] / root) ** 2)  # of new steps to old ones
+    width = p.rows[knots] // knots
+    b.q[:], b.v[:], b.u[:] = p.q, p.v, p.u
+    copy_numbers(p.q[knots], rest.q)
+    call_machine(rest.hold)
+    for k in range(knots + 1):
+        at = min(begin + ratio * k, float(knots))
+        i = min(int(at), knots - 1)
+        part = at - i
+        copy_numbers(b.q[i], b.start)
+        copy_numbers(b.q[i + 1], b.goal)
+        call_machine(b.difference)
+        for j in range(len(b.apart)):
+            b.apart[j] *= part
+            p.v[k, j] = b.v[i, j] + part * (b.v[i + 1, j] - b.v[i, j])
+        call_machine(b.integrate)
+        copy_numbers(b.open, p.q[k])
+        for _ in range(2 if b.close.address != 0 else 0):
+            call_machine(b.close)
+            copy_numbers(b.goal, b.open)
+            copy_numbers(b.goal, p.q[k])
+    for k in range(knots):
+        at, ahead = min(begin + ratio * k, float(knots)), min(begin + ratio * (k + 1), float(knots))
+        middle = min(max(0.5 * (at + ahead) - 0.5, 0.0), knots - 1.0)
+        i = int(middle)
+        part, j = middle - i, min(i + 1, knots - 1)
+        for m in range(p.u.shape[1]):
+            p.u[k, m] = b.u[i, m] + part * (b.u[j, m] - b.u[i, m])
+        for m in range(width):  # i is k or more
+            here, there = p.multiplier[i * width + m], p.multiplier[j * width + m]
+            p.multiplier[k * width + m] = ratio * (here + part * (there - here))
+        p.u[k, 0] *= np.sqrt(ratio)
+        if at >= knots:
+            write_holding_controls(rest, p.u[k])
+    return 0
 
 
 def move_on(own: Shifted, before: Shifted, number: int, same: int) -> int:
@@ -159,6 +294,13 @@ def move_on(own: Shifted, before: Shifted, number: int, same: int) -> int:
             own.multiplier[end + i] = before.multiplier[other + i]
     own.numbers[PENALTY], own.numbers[DAMPING] = before.numbers[PENALTY], before.numbers[DAMPING]
     return 0
+
+
+def copy_plan(p: Shifted, into: Shifted) -> None:
+    """Copy a plan, because another window, which shares its memory, starts from it."""
+    into.q[:], into.v[:], into.u[:] = p.q, p.v, p.u
+    copy_numbers(p.multiplier, into.multiplier)
+    copy_numbers(p.numbers, into.numbers)
 
 
 def shift(old: Matrix, new: Matrix, first: int) -> None:
@@ -212,6 +354,8 @@ def write_difference(f: Following, start: Any, goal: Any) -> None:
     call_machine(f.difference)
 
 
+STAND_STILL = CompiledLoop(stand_still, 0, what="the first guess of optimal control")
+MOVE_IN_TIME = CompiledLoop(move_in_time, 0, what="the shift of a controller's plan in time")
 MOVE_ON = CompiledLoop(move_on, 2, what="the shift of a controller's plan")
 FOLLOW = CompiledLoop(follow, 1, what="the controls of a plan")
 CONTROL = CompiledLoop(control, 0, what="the tick of a controller that runs without Python")

@@ -157,14 +157,11 @@ class Controller:
     def standalone(self) -> StandaloneLoop:
         """Return the kernel of a tick for `featherweight.export`; it begins as after `reset`, with the targets at present.
 
-        Targets that change along the horizon are inputs for each knot. Raises NotImplementedError for problems whose phases
-        repeat, with free steps, of simulations, or of robots with springs.
-        """
-        window = self.ocp._window(0)
-        given = window.layout.numbered_parameters(self.ocp.robot.neutral(), self.targets, self.parameters)
-        return standalone_control(
-            self.ocp, window.pool.make(), self.period, self.iterations, checked_numbers("Controller", given)
-        )
+        Targets that change along the horizon are inputs for each knot."""
+        windows = [self.ocp._window(k) for k in range(len(self._works))]
+        works = [Workspace(w.layout, self.ocp._steps, without_python=True) for w in windows]
+        given = works[0].layout.numbered_parameters(self.ocp.robot.neutral(), self.targets, self.parameters)
+        return standalone_control(self.ocp, works, self.period, self.iterations, checked_numbers("Controller", given))
 
     def _solve(self, time: float, q: Vector, v: Vector) -> None:
         iterations, given = self.iterations, (self.targets, self.parameters)

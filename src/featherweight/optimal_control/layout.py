@@ -219,6 +219,13 @@ class Layout:
         found: Array = np.sqrt(np.where(self.least < 1.0, lengths / whole, 1.0))
         return found
 
+    def first_roots(self, steps: ArrayLike) -> Array:
+        """Return roots of steps (knots,) within bounds, with which the solver starts."""
+        roots = np.clip(self.roots(steps), self.least, 1.0)
+        for k in np.flatnonzero(self.tied):
+            roots[k] = roots[k - 1]
+        return roots
+
     def _without_impacts(self, steps: Array) -> Array:
         """Return steps (..., knots) in which each impact counts as the step after it."""
         return np.where(self.steps > 0.0, steps, np.roll(steps, -1, axis=-1))

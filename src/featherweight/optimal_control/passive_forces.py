@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ..algorithms.knots import Drive
 from ..algorithms.passive_forces import Spring
 from ..array_types import Array
 from ..engine.derivative_program import JacobianProgram, PullbackProgram
+from ..engine.function import CompiledFunction
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram
 from ..model.editing.notes import warn_caller
 from ..model.inertial_parameters import only_compensated
@@ -82,15 +84,23 @@ class PassiveForces:
         return bool(self.own or self.robot.model.weight_compensated)
 
     @cached_property
-    def _carrying(self) -> Robot:
-        """The robot whose gravity forces are those of the compensation."""
-        return self.robot.with_weights_of(only_compensated(self.robot.model))
+    def _compensation(self) -> tuple[Program, ...]:
+        """The program for the forces that compensate gravity: those of gravity on a robot with other weights."""
+        if not self.robot.model.weight_compensated:
+            return ()
+        weights = self.robot.with_weights_of(only_compensated(self.robot.model)).gravity_force.program
+        return (RenamedProgram(weights, ((weights.outputs[0].name, "compensation"),)),)
 
-    def at_rest(self, q: Array) -> Array:
-        """Return the forces (nv,) on a robot that stands still."""
-        forces = np.zeros(self.robot.nv)
-        kernels.spring_forces(self.springs, q.tolist(), forces, forces)
-        return forces + self._carrying.gravity_force(q) if self.robot.model.weight_compensated else forces
+    @cached_property
+    def holding_force(self) -> CompiledFunction[Any]:
+        """Function of q: the joint forces (nv,) that hold the robot against gravity, with these forces."""
+        gravity, n = self.robot.gravity_force, self.robot.nv
+        if not (self.springs or self.robot.model.weight_compensated):
+            return gravity
+        parts = [RenamedProgram(gravity.program, ((gravity.program.outputs[0].name, "gravity"),)), *self._compensation]
+        given = gravity.program.inputs[0], *(Input(p.outputs[0].name, (n,)) for p in parts)
+        parts.append(KernelProgram("hold", kernels.holding_forces, (self.springs,), given, (Output("hold", (n,)),)))
+        return CompiledFunction(ComposedProgram("holding_force", tuple(parts), ("hold",)), self.robot.execution)
 
     # programs
 
@@ -107,9 +117,8 @@ class PassiveForces:
             parts.append(KernelProgram("spring", kernels.spring_forces, (self.springs,), given, (Output("spring", (n,)),)))
             terms.append("spring")
         if robot.model.weight_compensated:
-            weights = self._carrying.gravity_force.program
-            parts.append(RenamedProgram(weights, ((weights.outputs[0].name, "carried"),)))
-            terms.append("carried")
+            parts += self._compensation
+            terms.append("compensation")
         given = tuple(Input(x, (n,)) for x in terms)
         parts.append(KernelProgram(LOAD, kernels.summed, (), given, (Output(LOAD, (n,)),)))
         return ComposedProgram(LOAD, tuple(parts), (LOAD,), first=FIRST)
@@ -170,10 +179,6 @@ class PassiveForces:
 
 def holding_controls(drives: Sequence[Drive], passive: PassiveForces, q: Array) -> Array:
     """Return the controls (nu,) that hold a robot against gravity and springs; several drives of a joint share its force."""
-    robot = passive.robot
-    count = np.bincount([d.velocity for d in drives], minlength=robot.nv)
-    tau = robot.gravity_force(q)
-    if passive.exist:
-        tau = tau - passive.at_rest(q)
-    held = [(tau[d.velocity] / count[d.velocity] - d.force - d.stiffness * q[d.position]) / d.gain for d in drives]
-    return np.array(held)
+    count = np.bincount([d.velocity for d in drives], minlength=passive.robot.nv)
+    tau = passive.holding_force(q)
+    return np.array([(tau[d.velocity] / count[d.velocity] - d.force - d.stiffness * q[d.position]) / d.gain for d in drives])

@@ -216,8 +216,8 @@ class SolutionSlopes:
         """Return the derivative of the cost by each row (n, rows), and its curvature, which is not negative."""
         force, curvature = slopes_of_rows(self.layout.laws, rows)
         spring = STIFFNESS * self.layout.laws.weight
-        held = self.multipliers + spring * (rows - self.at.rows)
-        return np.where(self.active, held, force), np.where(self.active, spring, curvature)
+        constrained = self.multipliers + spring * (rows - self.at.rows)
+        return np.where(self.active, constrained, force), np.where(self.active, spring, curvature)
 
     def backwards(self, motion: FollowedMotion, rows_bar: Array, bars: Sequence[Array] = ()) -> Slopes:
         """Return cotangents of the controls, the start and the parameters for those of all rows.
@@ -283,13 +283,13 @@ class SolutionSlopes:
         """Return the rates of the gradient along the change w of controls that keeps active constraints, with H w = b."""
         force, w = np.zeros(self.at.rows.shape), np.zeros(b.shape)
         for _ in range(CORRECTIONS if self.active.any() else 1):
-            held = self.backwards(self.at, force)
-            before, w = w, self.solved_for(b - held.u)
+            of_multipliers = self.backwards(self.at, force)
+            before, w = w, self.solved_for(b - of_multipliers.u)
             along, rows = self.rates(w)
             force += np.where(self.active, STIFFNESS * self.layout.laws.weight * rows, 0.0)
             if (inner(w - before, w - before) <= CORRECTED**2 * inner(w, w)).all():
                 break
-        return Slopes(*(x + y for x, y in zip(along, held, strict=True)))
+        return Slopes(*(x + y for x, y in zip(along, of_multipliers, strict=True)))
 
     def solved_for(self, b: Array) -> Array:
         """Return w (n, knots, controls) with H w = b, by preconditioned conjugate gradients (Hestenes and Stiefel 1952)."""

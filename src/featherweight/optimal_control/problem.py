@@ -758,10 +758,10 @@ class OptimalControl:
         plan = best.solve(q, v, **options)
         if not plan.converged:
             worst = best.violations(plan, options.get("targets"), options.get("parameters"))
-            held = ", ".join(f"{name} by {x:.1e}" for name, x in worst.items() if x > 1e-3) or "none"
+            violated = ", ".join(f"{name} by {x:.1e}" for name, x in worst.items() if x > 1e-3) or "none"
             raise ValueError(
                 f"OptimalControl: even the longest duration, {best.dt.sum():.3g} s, has no solution: {plan.reason}; "
-                f"violated: {held}"
+                f"violated: {violated}"
             )
         low, high = shortest, longest
         trial = low

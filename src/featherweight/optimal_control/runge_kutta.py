@@ -38,12 +38,12 @@ class StepSlopes(NamedTuple):
     stride: int  # of rows of D
     blocks: IntegerMatrix  # (k, 2) first velocity and size of each joint on a curved manifold
     links: Matrix  # (KNOTS_AT_ONCE, numbers) for each block: of w_2 to w_4 by u and v, then of x_2 to x_4 and q' by q and u
-    held: Integers  # (spans,) size of r
+    target_size: Integers  # (spans,) of r
     call: Integers  # (spans,) number of the first of two calls that write derivatives; -1 for knots that are not steps
     by_step: Matrix  # (KNOTS_AT_ONCE, 2 n) derivatives of q' and v' by free steps
     numbers: Vector  # first X, U, V, W, -A, and the sums of W and -A, (n, 2 n + m) each
-    targets: int  # derivatives of r (held, 2 n) of KNOTS_AT_ONCE knots
-    accelerations: int  # derivatives of a (n, padded 2 n + m, and held) of all stages of KNOTS_AT_ONCE knots
+    targets: int  # derivatives of r (target_size, 2 n) of KNOTS_AT_ONCE knots
+    accelerations: int  # derivatives of a (n, padded 2 n + m, and target_size) of all stages of KNOTS_AT_ONCE knots
 
 
 class StepMemory:
@@ -51,13 +51,13 @@ class StepMemory:
 
     def __init__(self, system: System, spans: Sequence[StageFunctions]) -> None:
         n, m, steps = system.robot.nv, len(system.drives), [span.steps for span in spans]
-        held, call = [span.held for span in spans], [2 * sum(steps[:i]) if x else -1 for i, x in enumerate(steps)]
-        long, most, knots = padded(2 * n + m), max(held), KNOTS_AT_ONCE * any(steps)
+        target_size, call = [span.target_size for span in spans], [2 * sum(steps[:i]) if x else -1 for i, x in enumerate(steps)]
+        long, most, knots = padded(2 * n + m), max(target_size), KNOTS_AT_ONCE * any(steps)
         begins = [int(x) for x in np.cumsum([7 * n * long * any(steps), knots * most * long])]
         numbers = np.zeros(begins[-1] + knots * STAGES * n * (long + padded(most)))
         blocks = np.array(system.blocks, np.int64).reshape(-1, 2)
         links = np.zeros((knots, 14 * int((blocks[:, 1] ** 2).sum())))
-        tables = np.array(held, np.int64), np.array(call, np.int64), np.zeros((knots, 2 * n * system.free))
+        tables = np.array(target_size, np.int64), np.array(call, np.int64), np.zeros((knots, 2 * n * system.free))
         stride = padded(2 * n + system.controls)
         self.slopes = StepSlopes(n, m, long, int(system.free), stride, blocks, links, *tables, numbers, *begins)
         self.states = {x: np.zeros((knots, STAGES, k)) for x, k in (("q", system.robot.nq), ("v", n), ("tau", n))}
@@ -65,9 +65,9 @@ class StepMemory:
 
     def arrays(self, i: int) -> tuple[dict[str, Array], dict[str, Array]]:
         """Return the results of a span's `stages`, and the arguments and results of its `accelerations`."""
-        s, held = self.slopes, int(self.slopes.held[i])
-        target = self.target[: KNOTS_AT_ONCE * STAGES * held].reshape(KNOTS_AT_ONCE, STAGES, held)
-        shape, last = (KNOTS_AT_ONCE, held, s.long), (KNOTS_AT_ONCE * STAGES, s.n, s.long + padded(held))
+        s, target_size = self.slopes, int(self.slopes.target_size[i])
+        target = self.target[: KNOTS_AT_ONCE * STAGES * target_size].reshape(KNOTS_AT_ONCE, STAGES, target_size)
+        shape, last = (KNOTS_AT_ONCE, target_size, s.long), (KNOTS_AT_ONCE * STAGES, s.n, s.long + padded(target_size))
         by_state = s.numbers[s.targets : s.targets + int(np.prod(shape))].reshape(shape)
         of_stages = s.numbers[s.accelerations : s.accelerations + int(np.prod(last))].reshape(last)
         stages = {f"stage_{name}": x for name, x in (self.states | {"target": target}).items()}
@@ -165,8 +165,8 @@ def write_rates(s: StepSlopes, knot: int, k: int) -> None:
 
 def write_accelerations(s: StepSlopes, span: int, knot: int, k: int) -> None:
     """Write -A, the negative derivatives of a_k."""
-    x, n, m, long, held = s.numbers, s.n, s.m, s.long, s.held[span]
-    size, wide = n * long, long + padded(held)
+    x, n, m, long, target_size = s.numbers, s.n, s.m, s.long, s.target_size[span]
+    size, wide = n * long, long + padded(target_size)
     rows, first, sizes = (4 * size, long), s.accelerations + (knot * STAGES + k) * n * wide, (n, long, n)
     clear(x, 4 * size, size)
     for i in range(n):
@@ -176,8 +176,8 @@ def write_accelerations(s: StepSlopes, span: int, knot: int, k: int) -> None:
     if k > 0:
         subtract_product(x, rows, (0, long), (first, wide, 1), sizes)
         subtract_product(x, rows, (2 * size, long), (first + n, wide, 1), sizes)
-    held_rows = s.targets + knot * held * long, long
-    subtract_product(x, rows, held_rows, (first + long, wide, 1), (n, long, held))
+    target_rows = s.targets + knot * target_size * long, long
+    subtract_product(x, rows, target_rows, (first + long, wide, 1), (n, long, target_size))
 
 
 @compiled

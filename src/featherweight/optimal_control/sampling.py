@@ -233,13 +233,13 @@ class SamplingController:
         """The costs of controls u (samples, knots, nu), which the simulation follows."""
         ocp, simulation, count = self.ocp, self.simulation, len(u)
         assert simulation is not None
-        held = np.repeat(u, self._hold, axis=1)
+        repeated = np.repeat(u, self._hold, axis=1)
         start = np.broadcast_to(q, (count, len(q))), np.broadcast_to(v, (count, len(v)))
         if ocp.actuators:
-            motions = simulation.rollout(*start, control=held, every=self._hold)
+            motions = simulation.rollout(*start, control=repeated, every=self._hold)
         else:
             tau = np.zeros((count, ocp.knots * self._hold, ocp.robot.nv))
-            tau[..., list(ocp.driven)] = held
+            tau[..., list(ocp.driven)] = repeated
             motions = simulation.rollout(*start, tau=tau, every=self._hold)
         costs = ocp.cost_of_motions(*motions, u, self.targets, self.parameters, penalty=self.penalty, start=q)
         return np.where(motions.failed, np.inf, costs)

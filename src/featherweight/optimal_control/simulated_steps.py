@@ -10,6 +10,7 @@ derivatives. A knot takes several steps x' = f(x, u) under the same u; its deriv
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class SimulatedSteps:
         self._copying = new_lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: x for name, x in vars(self).items() if name != "_copying"}
+        return {name: x for name, x in vars(self).items() if name not in ("_copying", "passive")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -52,15 +53,27 @@ class SimulatedSteps:
 
     def first_controls(self, q: Vector) -> Vector:
         """Return the controls (nu,) that hold the robot in the air, or zero for drives whose force is not linear."""
-        robot = self.simulation.robot
+        drives, bounds = self.drives_at_rest
+        found = holding_controls(drives, self.passive, q) if drives else np.zeros(len(bounds[0]))
+        return np.clip(found, *bounds)
+
+    @cached_property
+    def passive(self) -> PassiveForces:
+        """Forces of springs and gravity compensation."""
+        return PassiveForces(self.simulation.robot)
+
+    @property
+    def drives_at_rest(self) -> tuple[Sequence[Drive], tuple[Array, Array]]:
+        """The drives, none if the force of one is not linear, and the bounds (nu,) of controls."""
         if self.driven is not None:
-            return holding_controls([Drive(k) for k in self.driven], PassiveForces(robot), q)
+            none = np.full(len(self.driven), np.inf)
+            return [Drive(k) for k in self.driven], (-none, none)
         actuators = self.simulation.forces.actuators
         try:
-            held = holding_controls(drives_of(robot, actuators, {0.0}), PassiveForces(robot), q)
+            drives = drives_of(self.simulation.robot, actuators, {0.0})
         except ValueError:
-            held = np.zeros(len(actuators))
-        return np.clip(held, *control_bounds(actuators))
+            drives = ()
+        return drives, control_bounds(actuators)
 
     def trajectory(self, q: Vector, v: Vector, u: Matrix) -> Trajectory:
         """Return the motion of the simulation under controls u (knots, nu), with its contacts."""

@@ -19,6 +19,7 @@ from ..engine.loops.kernels import subtract_product
 from .laws import Laws, cost_of_row, slope_of_row, update_multiplier, violation_of_row
 from .riccati import KNOTS_AT_ONCE, KnotSlopes, Riccati, add_gap, begin_value, step_back, step_costate_back
 from .runge_kutta import STAGES, StepSlopes, write_step
+from .simulated_horizon import SimulatedHorizon, look_ahead, move, write_knot_slopes
 
 TRIALS = 8  # step lengths that are tried side by side
 ENOUGH = 0.1  # accepted fraction of the promised decrease
@@ -112,6 +113,7 @@ class Solver(NamedTuple):
     calls: Calls
     numbers: Vector  # as numbered below
     counts: Integers  # iterations, outer iterations
+    simulated: SimulatedHorizon | None = None  # if knots are steps of a simulation, without Python
 
 
 TOLERANCE, VIOLATED, PENALTY = range(3)
@@ -195,6 +197,8 @@ def find_motion(s: Solver) -> None:
     """Compute the rows of all knots, and the gaps between them."""
     z, c = s.horizon, s.calls
     stages, knots = len(z.begin) - 1, len(z.u)
+    if s.simulated is not None:
+        look_ahead(s.simulated, z.q, z.v, z.u, s.ahead_q, s.ahead_v)
     for i in range(stages):
         if z.rows[z.begin[i + 1]] > z.rows[z.begin[i]]:
             call_batch(c.look, i, 0, z.begin[i + 1] - z.begin[i])
@@ -295,6 +299,9 @@ def passed_back(s: Solver, damping: float, part: float) -> bool:
             call_batch(s.calls.slopes, i, first - z.begin[i], stop - first)
             if s.steps.call[i] >= 0:
                 write_steps(s, i, first, stop)
+            if s.simulated is not None:
+                for k in range(first, stop):
+                    write_knot_slopes(s.simulated, z.q[k], z.v[k], z.u[k], r, k - first)
             entries = l.first_place[i + 1] - l.first_place[i]
             if part > 0.0 and len(l.by_ahead) > 0:
                 bend_steps(s, i, first, stop, part)
@@ -350,6 +357,8 @@ def try_steps(s: Solver, gaps: float) -> None:
     for k in range(knots):
         i = z.stage[k]
         write_controls(s, k)
+        if s.simulated is not None:
+            move(s.simulated, s.simulated.steps.fleets[1], k == 0, t.q[k], t.v[k], t.u[k], t.q[k + 1], t.v[k + 1])
         call_batch(s.calls.tried, i, k - z.begin[i], TRIALS)
         if gaps > 0.0:
             keep_gaps(s, k)

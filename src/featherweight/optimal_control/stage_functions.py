@@ -67,7 +67,7 @@ class StageFunctions:
             inputs, n = (Input("after", (robot.nv,)), Input("v", (robot.nv,))), robot.nv
             jump = KernelProgram("jump", kernels.jump, (), inputs, (Output("a", (n,)),))
             return (drive, *self._hit, jump), ()
-        return (drive, *self._step, *self._held, self._accelerating, *self._felt), (("acceleration", "a"),)
+        return (drive, *self._step, *self._target, self._accelerating, *self._felt), (("acceleration", "a"),)
 
     @property
     def _step(self) -> tuple[Program, ...]:
@@ -112,7 +112,7 @@ class StageFunctions:
         )
 
     @cached_property
-    def _held(self) -> tuple[Program, ...]:
+    def _target(self) -> tuple[Program, ...]:
         """The target that brings contacts to rest after the step."""
         assert self.space is not None
         shapes = Output("placements", (len(self.space.contacts), 4, 4)), Output("gains", (2,))
@@ -282,8 +282,8 @@ class StageFunctions:
     def curvature(self) -> CompiledFunction[Any]:
         """Function of the arguments of `step` and a costate: second derivatives, at `places`, of its product with x'."""
         dynamics, also = self._dynamics
-        moved, held = (self._next_velocity, self._moved()), () if self.space is None or self.impact else self._held
-        parts = StepCurvature(self.system, self.space, self.impact, self.free, (dynamics, also), held, moved)
+        moved, target = (self._next_velocity, self._moved()), () if self.space is None or self.impact else self._target
+        parts = StepCurvature(self.system, self.space, self.impact, self.free, (dynamics, also), target, moved)
         every = (*dynamics, *self._dynamics_slopes, *parts.programs(self.places))
         return self._compiled(ComposedProgram("curvature", every, ("curvature",), "", also, FIRST))
 
@@ -299,7 +299,7 @@ class StageFunctions:
     # derivatives of a Runge-Kutta step (`runge_kutta`)
 
     @property
-    def held(self) -> int:
+    def target_size(self) -> int:
         """The number of rows of contacts with a target."""
         return self.space.size if self.steps and self.space else 0
 
@@ -322,11 +322,11 @@ class StageFunctions:
         if self.space is not None:
             parts.append(JacobianProgram(self.space.stabilization.program, "", ("q", "v")))
             given = [Input(y.name, y.shape) for y in parts[-1].outputs]
-            rows = Output("target_slopes", (self.held, padded(2 * n + len(self.system.drives))))
+            rows = Output("target_slopes", (self.target_size, padded(2 * n + len(self.system.drives))))
             parts.append(KernelProgram("target_slopes", kernels.side_by_side, (), tuple(given), (rows,)))
             names.append(4 * ["target"])
-            sizes["target"], whole = self.held, [*whole, "stage_target", "target_slopes"]
-            results.append(Output("stage_target", (4, self.held)))
+            sizes["target"], whole = self.target_size, [*whole, "stage_target", "target_slopes"]
+            results.append(Output("stage_target", (4, self.target_size)))
         for own, y, size in zip(names, results, sizes.values(), strict=True):
             parts.append(KernelProgram(y.name, kernels.stacked, (), tuple(Input(x, (size,)) for x in own), (y,)))
         dynamics, also = self._dynamics
@@ -344,7 +344,7 @@ class StageFunctions:
             parts = [self._loaded_slopes(slopes, names), JacobianProgram(self._loaded(dynamics), "", ("target",))]
         given = [Input(y.name, y.shape) for x, count in zip(parts, (3, 1), strict=False) for y in x.outputs[:count]]
         long = padded(2 * n + len(drives))
-        y = Output("acceleration_slopes", (n, long + padded(self.held)))
+        y = Output("acceleration_slopes", (n, long + padded(self.target_size)))
         parts.append(KernelProgram(y.name, kernels.acceleration_slopes, (drives, long), tuple(given), (y,)))
         return self._compiled(ComposedProgram("accelerations", tuple(parts), (y.name,)))
 

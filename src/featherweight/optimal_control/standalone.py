@@ -6,39 +6,47 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..algorithms.knots import Drive
 from ..array_types import Array
-from ..engine.loops.kernels import machine_call
 from ..engine.loops.standalone import ANY, Port, StandaloneLoop, Status
 from ..robot.inverse_kinematics.tasks import FrameTask
-from ..robot.robot import Robot
 from ..robot.standalone_facts import limits_of, names_of
-from .control import BEGIN, CONTROL, FIRST, NOW, PERIOD, STEP, Control, Holding
+from .control import BEGIN, CONTROL, FIRST, NOW, PERIOD, STEP, WINDOW, Control, Window
 from .layout import Layout
 from .problem import OptimalControl
-from .solver import CONVERGED, COST, NOT_FINITE, RETRIES, STALLED, VIOLATION
+from .solver import CONVERGED, NOT_FINITE, RETRIES, STALLED
 from .solver import ITERATIONS as ALL_ITERATIONS
 from .workspace import Workspace
 
 
-def standalone_control(ocp: OptimalControl, work: Workspace, period: float, iterations: int, given: Array) -> StandaloneLoop:
-    """Return the tick with a workspace, which nothing else uses; `given` are targets and parameters by numbers of knots.
+def standalone_control(
+    ocp: OptimalControl, works: Sequence[Workspace], period: float, iterations: int, given: Array
+) -> StandaloneLoop:
+    """Return the tick with workspaces of windows, which nothing else uses.
 
-    Raises NotImplementedError for problems whose phases repeat, with free steps, of simulations, or of robots with springs.
+    `given` are targets and parameters by numbers of knots.
     """
-    reason = _reason(ocp)
-    if reason:
-        raise NotImplementedError(f"export: controllers of problems {reason} do not leave Python yet")
-    robot, layout = ocp.robot, work.layout
-    follow = work.following([] if ocp.actuators else [*ocp.driven])
+    robot, layout = ocp.robot, works[0].layout
+    follow = works[0].following([] if ocp.actuators else [*ocp.driven])
     follow.q[:] = robot.neutral()
     follow.lower[:], follow.upper[:] = ocp.control_limits
     follow.times[[BEGIN, STEP, PERIOD]] = 0.0, float(ocp.dt.max()), period
-    numbers = work.solver.numbers
-    control = Control(
-        work.solver, work.shifted, follow, _holding(robot, ocp.drives), given.copy(), np.array(layout.numbers, np.int64),
-        work.parameters, np.array([iterations, 1], np.int64),
-    )  # fmt: skip
+    last = [w.shifted.copied() if ocp.repeats else None for w in works]
+    windows = [
+        Window(
+            w.solver,
+            w.shifted,
+            kept,
+            w.rest,
+            w.between,
+            follow._replace(horizon=w.horizon, feedback=w.solver.linear.feedback, first_knots=w.shifted.first_knots),
+            np.array(w.layout.numbers, np.int64),
+            w.parameters,
+        )
+        for w, kept in zip(works, last, strict=True)
+    ]
+    counts = np.array([iterations, 1, 0], np.int64)
+    control = Control(windows, given.copy(), counts, follow.times, np.zeros(2))
+    cycle = [Port("knot", counts[WINDOW:], "knot of the cycle at which the plan begins", ())] if ocp.repeats else []
     u = Port("u", follow.u, "controls of the actuators") if ocp.actuators else Port("tau", follow.tau, "joint forces")
     frames = [slot.task.frame for slot in layout.slots if isinstance(slot.task, FrameTask)]
     return StandaloneLoop(
@@ -55,8 +63,9 @@ def standalone_control(ocp: OptimalControl, work: Workspace, period: float, iter
         ),
         (
             u,
-            Port("cost", numbers[COST : COST + 1], "cost of the plan, without constraints", (), None, ANY),
-            Port("violation", numbers[VIOLATION : VIOLATION + 1], "largest violation of a constraint", (), None, ANY),
+            Port("cost", control.result[:1], "cost of the plan, without constraints", (), None, ANY),
+            Port("violation", control.result[1:], "largest violation of a constraint", (), None, ANY),
+            *cycle,
         ),
         (
             Status(CONVERGED, "CONVERGED", "no step improves the plan, or no tick is due"),
@@ -65,31 +74,12 @@ def standalone_control(ocp: OptimalControl, work: Workspace, period: float, iter
             Status(NOT_FINITE, "NOT_FINITE", "the plan is not finite; the next tick begins anew"),
         ),
         valid=(CONVERGED, ALL_ITERATIONS, STALLED),
-        kept=[*work.kept, work.parameters],
+        kept=[[*w.kept, w.parameters] for w in works],
+        overlaid=[[w.written for w in works], [p.memory for p in last if p]],
         bounds={"MOST_ITERATIONS": iterations + RETRIES, "MOST_ITERATIONS_OF_THE_FIRST_TICK": max(FIRST, iterations) + RETRIES},
         names=names_of(robot, frames),
         constants=limits_of(robot),
     )
-
-
-def _reason(ocp: OptimalControl) -> str:
-    """Return the property of a problem that a standalone controller does not support, if there is one."""
-    found = {
-        "whose phases repeat": ocp.repeats,
-        "with free steps": ocp.free,
-        "of simulations": ocp.simulation is not None,
-        "of robots with springs or gravity compensation": bool(ocp.passive.springs or ocp.robot.model.weight_compensated),
-    }
-    return next((text for text, there in found.items() if there), "")
-
-
-def _holding(robot: Robot, drives: Sequence[Drive]) -> Holding:
-    velocity = np.array([d.velocity for d in drives], np.int64)
-    position = np.array([d.position for d in drives], np.int64)
-    shares = np.bincount(velocity, minlength=robot.nv)[velocity].astype(float)
-    force, stiffness, gain = (np.array([getattr(d, x) for d in drives], float) for x in ("force", "stiffness", "gain"))
-    q, tau = np.array(robot.neutral()), np.zeros(robot.nv)
-    return Holding(machine_call(robot.gravity_force, q, tau), q, tau, velocity, position, shares, force, stiffness, gain)
 
 
 def _parameters(layout: Layout, given: Array) -> list[Port]:

@@ -11,18 +11,33 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from ..algorithms.knots import Drive
 from ..array_types import Array
 from ..contact.branches import padded
+from ..engine.function import CompiledFunction
 from ..engine.loops.batch_calls import batch_calls
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, machine_call
 from ..engine.loops.prepared_calls import prepared_call
 from ..engine.threads import fitting
-from .control import BEGIN, FIRST_PENALTY, FOLLOW, MOVE_ON, NOW, STEP, Following, Shifted
+from .control import (
+    BEGIN,
+    FIRST_PENALTY,
+    FOLLOW,
+    MOVE_IN_TIME,
+    MOVE_ON,
+    NOW,
+    STAND_STILL,
+    STEP,
+    Following,
+    Interpolation,
+    Rest,
+    Shifted,
+)
 from .layout import Layout, Motion, Results
-from .passive_forces import holding_controls
 from .riccati import KNOTS_AT_ONCE, riccati
 from .runge_kutta import StepMemory
 from .sampled_motions import Motions, arrays_of_stage, in_order, side_by_side
+from .simulated_horizon import simulated_horizon
 from .simulated_steps import SimulatedKnots, SimulatedSteps
 from .solver import (
     CONVERGED,
@@ -52,6 +67,12 @@ Kind = TypeVar("Kind")
 
 SOLVE = CompiledLoop(solve, 3, what="the solver of optimal control")
 GROWTH = 8  # most factor by which a slice is longer than the one before
+
+
+def run_on_tables(loop: CompiledLoop, *contents: Any) -> None:
+    """Run a kernel on records."""
+    tables = [*map(Table, contents)]
+    loop.for_tables(*tables)(*(t.address for t in tables))
 
 
 class Settings(NamedTuple):
@@ -84,13 +105,16 @@ class Pool(Generic[Kind]):
 
 
 class Workspace:
-    """Arrays of one problem, and the solver's calls on them. `steps` are those of a simulation, if knots are such steps."""
+    """Arrays of one problem, and the solver's calls on them. `steps` are those of a simulation, if knots are such steps.
 
-    def __init__(self, layout: Layout, steps: SimulatedSteps | None = None) -> None:
+    The kernel takes these steps if it runs without Python.
+    """
+
+    def __init__(self, layout: Layout, steps: SimulatedSteps | None = None, without_python: bool = False) -> None:
         self.layout, self.simulated = layout, None if steps is None else SimulatedKnots(steps)
         knots, m, nq, n = layout.knots, layout.system.controls, layout.robot.nq, layout.robot.nv
         total, width, blocks, free = int(layout.rows[-1]), 2 * n + m, layout.system.apart, int(layout.system.free)
-        bent = int(layout.system.exact)
+        exact_steps = int(layout.system.exact)
         places = [np.array(stage.places, np.int64).reshape(-1, 2) for stage in layout.stages]
         sizes = 2 * sum(size * size for _, size in blocks), KNOTS_AT_ONCE * max(map(len, places))
         self.horizon = Horizon(
@@ -105,8 +129,8 @@ class Workspace:
         linear = Linear(
             feedback, np.zeros((knots, m)), np.zeros((knots + 1, states)), np.zeros(total), np.zeros(total), np.zeros(total),
             np.zeros((KNOTS_AT_ONCE, sizes[0])), np.zeros((KNOTS_AT_ONCE, width)), np.zeros(sizes[1]),
-            np.zeros(sizes[1] * bent), np.zeros(states),
-            np.zeros((KNOTS_AT_ONCE * bent, n)), np.zeros((KNOTS_AT_ONCE * bent, n)), np.zeros(width),
+            np.zeros(sizes[1] * exact_steps), np.zeros(states),
+            np.zeros((KNOTS_AT_ONCE * exact_steps, n)), np.zeros((KNOTS_AT_ONCE * exact_steps, n)), np.zeros(width),
             np.concatenate(places), np.cumsum([0, *map(len, places)]).astype(np.int64),
         )  # fmt: skip
         trials = Trials(
@@ -121,11 +145,17 @@ class Workspace:
             KNOTS_AT_ONCE, recursion.rows, recursion.long
         )
         self.memory = StepMemory(layout.system, layout.stages)
+        self._steps, in_kernel = steps, None
+        if steps and without_python:
+            simulation, self.simulated = steps.copied("stop"), None
+            driven = None if steps.driven is None else [*steps.driven]
+            in_kernel, more = simulated_horizon(simulation, steps.every, driven, TRIALS)
         calls, self._kept = self._calls(linear, trials, ahead, motion)
+        self._kept += more if in_kernel else []
         flat, exact = not layout.system.curved, layout.system.exact or bool(self.laws.exact.any())
         self.solver = Solver(
             flat, exact, self.horizon, *ahead, linear, trials, self.laws, recursion, self.memory.slopes, calls,
-            np.zeros(NUMBERS), np.zeros(2, np.int64),
+            np.zeros(NUMBERS), np.zeros(2, np.int64), in_kernel,
         )  # fmt: skip
         self.table = Table(self.solver)
         self.run = SOLVE.for_tables(self.table)
@@ -164,9 +194,9 @@ class Workspace:
             tried.append((stage.step, several))
             slopes.append((stage.slopes, given | own))
             if layout.system.exact and not stage.end:
-                bent = l.curvature[: KNOTS_AT_ONCE * len(stage.places)].reshape(KNOTS_AT_ONCE, -1)
-                fixed.append(bent)
-                curvature.append((stage.curvature, arrays | costate | {"curvature": bent}))
+                of_steps = l.curvature[: KNOTS_AT_ONCE * len(stage.places)].reshape(KNOTS_AT_ONCE, -1)
+                fixed.append(of_steps)
+                curvature.append((stage.curvature, arrays | costate | {"curvature": of_steps}))
             if stage.steps:
                 found, each = self.memory.arrays(i)
                 fixed += [*found.values(), *each.values()]
@@ -211,13 +241,10 @@ class Workspace:
             u[:] = self.simulated.steps.first_controls(q) if guess is None else guess
             z.q[:], z.v[:] = self.simulated.motion(q, v, u)
         else:
-            z.q[:], z.v[:] = q, v
-            u[:] = holding_controls(layout.system.drives, layout.system.passive, q)
-        if layout.system.free:
-            steps = guess.steps if isinstance(guess, Motion) and guess.steps is not None else layout.steps
-            z.u[:, 0] = np.clip(layout.roots(steps), layout.least, 1.0)
-            for k in np.flatnonzero(layout.tied):
-                z.u[k, 0] = z.u[k - 1, 0]
+            self.rest.q[:], self.rest.v[:] = q, v
+            run_on_tables(STAND_STILL, self.shifted, self.rest)
+        if layout.system.free and isinstance(guess, Motion):
+            z.u[:, 0] = layout.first_roots(layout.steps if guess.steps is None else guess.steps)
         self.laws.multiplier[:] = 0.0
         self.solver.numbers[PENALTY], self.solver.numbers[DAMPING] = FIRST_PENALTY, 0.0
 
@@ -226,6 +253,16 @@ class Workspace:
         own, other = self._shift_table, before._shift_table
         MOVE_ON.for_tables(own, other)(own.address, other.address, number, before is self)
         self.horizon.q[0], self.horizon.v[0] = q, v
+
+    @property
+    def written(self) -> list[Array]:
+        """All arrays that a solution writes before it reads them, or that are parts of the solution."""
+        s, memory = self.solver, self.memory
+        linear: list[Array] = [x for x in s.linear if x.dtype == float]
+        records = *s.horizon[:3], s.horizon.row, s.ahead_q, s.ahead_v, s.apart, *linear, *s.trials, s.laws.multiplier
+        of_steps = memory.slopes.links, memory.slopes.by_step, memory.slopes.numbers, memory.target, *memory.states.values()
+        recursion = s.riccati.numbers, s.riccati.ahead, s.riccati.promised
+        return [*records, *of_steps, *recursion, s.numbers, s.counts, self.parameters]
 
     @property
     def kept(self) -> list[Any]:
@@ -254,6 +291,42 @@ class Workspace:
         table = Table(f)
         return f, prepared_call(FOLLOW.for_tables(table), table.address, 0, kept=(table, self.layout.robot.difference))
 
+    @cached_property
+    def rest(self) -> Rest:
+        """A robot at rest, from which plans start."""
+        robot, layout, passive = self.layout.robot, self.layout, self.layout.system.passive
+        drives: Sequence[Drive] = layout.system.drives
+        none = np.full(len(drives), np.inf)
+        bounds = -none, none
+        if self._steps:
+            passive, (drives, bounds) = self._steps.passive, self._steps.drives_at_rest
+        velocity, position = (np.array([getattr(d, x) for d in drives], np.int64) for x in ("velocity", "position"))
+        shares = np.bincount(velocity, minlength=robot.nv)[velocity].astype(float)
+        force, stiffness, gain = (np.array([getattr(d, x) for d in drives], float) for x in ("force", "stiffness", "gain"))
+        lower, upper = map(np.array, bounds)
+        q, v, tau = np.zeros(robot.nq), np.zeros(robot.nv), np.zeros(robot.nv)
+        roots = layout.first_roots(layout.steps) if layout.system.free else np.zeros(0)
+        hold = passive.holding_force
+        if hold.address is None:  # interpreted
+            hold = CompiledFunction(hold.program, "traced")
+        call = machine_call(hold, q, tau)
+        return Rest(call, q, v, tau, velocity, position, shares, force, stiffness, gain, lower, upper, roots)
+
+    @cached_property
+    def between(self) -> Interpolation | None:
+        """Memory for plans that move along in time, if steps are free."""
+        if not self.layout.system.free:
+            return None
+        robot, z = self.layout.robot, self.horizon
+        start, goal, opened = np.zeros((3, robot.nq))
+        apart, steps = np.zeros(robot.nv), robot.step_functions
+        difference, integrate = (
+            machine_call(robot.difference, start, goal, apart), machine_call(steps.integrate, start, apart, opened)
+        )  # fmt: skip
+        close = machine_call(steps.closing_step, opened, goal)
+        memory = z.q.copy(), z.v.copy(), z.u.copy()
+        return Interpolation(z, *memory, difference, start, goal, apart, integrate, opened, close, np.zeros(1))
+
     def following(self, driven: Sequence[int]) -> Following:
         """Return the plan with memory for a state and its controls, which are forces of `driven` joints."""
         robot, m = self.layout.robot, self.layout.system.controls - int(self.layout.system.free)
@@ -267,29 +340,11 @@ class Workspace:
         )  # fmt: skip
 
     def move_in_time(self, passed: float, q: Array, v: Array) -> None:
-        """Start from the part of the solution that is left after a time [s], if the problem has one phase with a free step.
-
-        It has as many knots, whose steps are shorter. Where the shortest steps lead beyond the end of the solution, the robot
-        stays there.
-        """
-        z, robot, knots = self.horizon, self.layout.robot, len(self.horizon.u)
-        begin = passed / self.free_step  # in steps
-        ratio = max(1.0 - begin / knots, (self.layout.least[0] / z.u[0, 0]) ** 2)  # of new steps to old ones
-        at = np.minimum(begin + ratio * np.arange(knots + 1), knots)
-        i = np.minimum(at.astype(int), knots - 1)
-        part = (at - i)[:, None]
-        z.q[:] = robot.integrate(z.q[i], part * robot.difference(z.q[i], z.q[i + 1]))
-        z.v[:] = z.v[i] + part * (z.v[i + 1] - z.v[i])
-        middle = np.clip(0.5 * (at[:-1] + at[1:]) - 0.5, 0.0, knots - 1)
-        i = middle.astype(int)
-        part, ahead = (middle - i)[:, None], np.minimum(i + 1, knots - 1)
-        running = self.laws.multiplier[: self.layout.rows[knots]].reshape(knots, -1)
-        for x in (z.u, running):
-            x[:] = x[i] + part * (x[ahead] - x[i])
-        running *= ratio
-        z.u[:, 0] *= np.sqrt(ratio)
-        z.u[at[:-1] >= knots, 1:] = holding_controls(self.layout.system.drives, self.layout.system.passive, z.q[-1])
-        z.q[0], z.v[0] = q, v
+        """Start from the part of the solution that is left after a time [s], if the problem has one phase with a free step."""
+        assert self.between
+        self.between.passed[0] = passed
+        run_on_tables(MOVE_IN_TIME, self.shifted, self.rest, self.between)
+        self.horizon.q[0], self.horizon.v[0] = q, v
 
     def run_on(self, settings: Settings, stopped: Callable[[], bool] = lambda: False) -> int:
         """Improve the motion with the present multipliers and penalty; return why the solver stopped.

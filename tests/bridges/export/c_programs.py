@@ -16,6 +16,10 @@ from featherweight.spatial import sincos, sqrt
 from patience import PATIENCE
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wmissing-prototypes", "-Werror", "-O1"]
+BARE = [
+    "-std=c99", "-O1", "-mthumb", "-mfloat-abi=hard", "-ffreestanding", "-fno-pic", "-fno-math-errno", "-nostdlib", "-static",
+    "-Wl,--section-start=.vectors=0,-Ttext=0x1000,-Tdata=0x20000000,--build-id=none,-e,start",
+]  # options for a board without an operating system  # fmt: skip
 KINDS = ("revolute", "prismatic", "spherical")
 
 MAIN = """

@@ -11,6 +11,8 @@ import numpy as np
 
 import featherweight as fw
 from bridges.export.standalone_programs import records, run
+from optimal_control.test_passive_forces import arm
+from optimal_control.test_simulated_steps import TARGETS, before_the_box, pusher, pushing
 from whole_body.humanoids import FEET, soles, talos, targets
 
 TICKS = 8
@@ -113,6 +115,76 @@ def closed_leg() -> Case:
 
 
 @functools.cache
+def sprung_arm() -> Case:
+    """Return two hinges, a ball joint and a slider, with dampers, springs and gravity compensation, under free steps."""
+    robot, rng = fw.load(arm()), np.random.default_rng(0)
+    start = robot.random_configuration(rng=3)
+    ocp = fw.OptimalControl(robot, dt=(0.005, 0.05), knots=10, integrator="rk4")
+    ocp.add(fw.Effort(), weight=0.02)
+    ocp.add(fw.Duration())
+    ocp.require(fw.PostureTask(), at="end", weight=100.0)
+    ocp.require(fw.JointVelocities(), at="end", weight=100.0)
+    goal = robot.integrate(start, 0.1 * rng.standard_normal(robot.nv))
+    mpc, inputs, results = fw.Controller(ocp, frequency=100, targets={"posture": goal}), [], []
+    for k in range(30):
+        now = 0.005 * (k if k < 24 else k - 24)
+        q = robot.integrate(start, 0.02 * rng.standard_normal(robot.nv))
+        v = 0.05 * rng.standard_normal(robot.nv)
+        tau = mpc(now, q, v)
+        inputs.append({"now": now, "q": q, "v": v, "posture": goal})
+        results.append([tau, mpc.cost, mpc.violation])
+    return Case(mpc, inputs, results, [])
+
+
+@functools.cache
+def pushing_finger() -> Case:
+    """Return a finger that pushes a box over a plane, by steps of a simulation with contacts and dry friction."""
+    return pushed(1)
+
+
+def pushed(every: int, law: str = "file") -> Case:
+    """Return a push with knots of so many steps."""
+    ocp, rng = pushing(fw.Simulation(pusher(), contact=law), 12, every=every), np.random.default_rng(0)
+    ocp.limit(controls=True)
+    mpc, sim = fw.Controller(ocp, frequency=100, targets=TARGETS), fw.Simulation(pusher())
+    start = before_the_box(0.001)
+    sim.reset(start, (before_the_box(0.0) - start) / 0.005)
+    inputs, results = [], []
+    for k in range(16):
+        now, q = 0.005 * (k if k < 12 else k - 12), sim.q.copy()
+        v = sim.v + 1e-3 * rng.standard_normal(sim.robot.nv)
+        _, u = mpc(now, q, v)
+        inputs.append({"now": now, "q": q, "v": v, "box": TARGETS["box"]})
+        results.append([u, mpc.cost, mpc.violation])
+        sim.step(control=u)
+    assert np.abs(sim.q[2:]).max() > 1e-5, "the box moves"
+    return Case(mpc, inputs, results, [])
+
+
+@functools.cache
+def hopping_leg() -> Case:
+    """Return a leg that hops: repeating phases with impacts, whose windows have different numbers of knots."""
+    robot, rng, half, step = fw.build(fw.robots.planar_leg_linkage()), np.random.default_rng(0), 3, 0.01
+    start = robot.random_configuration(rng=3)
+    toe = [fw.BilateralContact("foot", rows=np.eye(6)[[0, 2]])]
+    ocp = fw.OptimalControl(robot, dt=step, knots=8, phases=[fw.Phase(half), fw.Phase(half, toe, impact=True)])
+    ocp.add(fw.Effort(), weight=0.02)
+    ocp.add(fw.JointVelocities(), weight=0.01)
+    ocp.add(fw.PostureTask(), weight=3.0)
+    ocp.require(fw.JointVelocities(name="speed"), -0.5, 0.5)
+    mpc, inputs, results = fw.Controller(ocp, frequency=1 / step, targets={"posture": start}), [], []
+    for k in range(40):
+        now = 0.5 * step * (k if k < 34 else k - 34)
+        q = robot.integrate(start, 0.02 * rng.standard_normal(robot.nv))
+        v = 0.05 * rng.standard_normal(robot.nv)
+        tau = mpc(now, q, v)
+        inputs.append({"now": now, "q": q, "v": v, "posture": start})
+        results.append([tau, mpc.cost, mpc.violation, mpc.knot])
+    assert {int(r[3]) for r in results} == {*range(2 * half)}
+    return Case(mpc, inputs, results, [])
+
+
+@functools.cache
 def simulation() -> Case:
     """Return steps of a quadruped that falls on its feet."""
     robot, rng = fw.load(fw.example("solo12"), base="floating"), np.random.default_rng(0)
@@ -139,6 +211,9 @@ CASES: dict[str, Callable[[], Case]] = {
     "whole body": whole_body,
     "predictive": predictive,
     "closed leg": closed_leg,
+    "hopping leg": hopping_leg,
+    "steps of a simulation": pushing_finger,
+    "free steps and springs": sprung_arm,
     "simulation": simulation,
 }
 

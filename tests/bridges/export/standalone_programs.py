@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bridges.export.c_programs import BARE, BARE_STDIO
 from patience import PATIENCE
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Wshadow", "-Werror", "-O1"]
@@ -88,3 +89,51 @@ def emulated(folder: Path, name: str, *source: str) -> list[str]:
     if source:
         return [emulator, str(built_from_source(folder, name, "-static", *source, compiler=compiler))]
     return [emulator, str(built(folder, name, compiler, "-static"))]
+
+
+def emulated_arm(folder: Path, name: str, *source: str) -> list[str]:
+    """Return the command of the program for 32-bit ARM under Linux, as `emulated` does for AArch64."""
+    compiler, emulator = shutil.which("arm-linux-gnueabihf-gcc"), shutil.which("qemu-arm") or shutil.which("qemu-arm-static")
+    if not compiler or not emulator:
+        pytest.skip("needs arm-linux-gnueabihf-gcc and qemu")
+    options = "-static", "-mcpu=cortex-a7", "-mfpu=neon-vfpv4", *source
+    if source:
+        return [emulator, str(built_from_source(folder, name, *options, compiler=compiler))]
+    return [emulator, str(built(folder, name, compiler, *options))]
+
+
+BARE_STRING = """\
+/* What the program above needs of the C library. */
+static inline size_t strlen(const char *text)
+{
+    size_t n = 0;
+    while (text[n]) {
+        n++;
+    }
+    return n;
+}
+
+static inline void clear(void *memory, size_t size)
+{
+    for (size_t k = 0; k < size; k++) {
+        ((volatile unsigned char *)memory)[k] = 0;
+    }
+}
+
+#define memset(memory, value, size) clear(memory, size)
+"""
+
+
+def emulated_microcontroller(folder: Path, name: str) -> list[str]:
+    """Return the command of the program for a Cortex-M7 with a double-precision unit, without an operating system."""
+    compiler = shutil.which("arm-none-eabi-gcc") or shutil.which("arm-linux-gnueabihf-gcc")
+    emulator = shutil.which("qemu-system-arm")
+    if not compiler or not emulator:
+        pytest.skip("needs arm-none-eabi-gcc or arm-linux-gnueabihf-gcc, and qemu-system-arm")
+    text = MAIN.format(name=name, NAME=name.upper()).replace("<stdio.h>", '"stdio.h"').replace("<string.h>", '"string.h"')
+    for file, content in (("main.c", text), ("stdio.h", BARE_STDIO), ("string.h", BARE_STRING)):
+        (folder / file).write_text(content)
+    flags = ["-mcpu=cortex-m7", "-mfpu=fpv5-d16", *BARE]
+    subprocess.run([compiler, *flags, "main.c", f"lib{name}.a", "-o", "main"], cwd=folder, check=True)
+    board = [emulator, "-M", "mps2-an500", "-nographic", "-monitor", "none", "-serial", "none", "-semihosting-config"]
+    return [*board, "enable=on,target=native", "-kernel", str(folder / "main")]

@@ -11,6 +11,7 @@ import pytest
 
 import featherweight as fw
 from bridges.export.c_programs import (
+    BARE,
     BARE_STDIO,
     STRICT,
     TRIGONOMETRY,
@@ -90,18 +91,6 @@ BOARDS = {  # boards of Debian's qemu-system-arm
     "cortex-m7-single": ("mps2-an500", "cortex-m7", "fpv5-sp-d16"),
     "cortex-m4": ("mps2-an386", "cortex-m4", "fpv4-sp-d16"),
 }
-BARE = [
-    "-std=c99",
-    "-O1",
-    "-mthumb",
-    "-mfloat-abi=hard",
-    "-ffreestanding",
-    "-fno-pic",
-    "-fno-math-errno",
-    "-nostdlib",
-    "-static",
-]
-MEMORY = ["-nostdlib", "-static", "-Wl,--section-start=.vectors=0,-Ttext=0x1000,-Tdata=0x20000000,--build-id=none,-e,start"]
 
 
 @pytest.mark.parametrize("target", BOARDS)
@@ -117,7 +106,7 @@ def test_microcontrollers_without_system_and_library_give_the_bits_of_this_machi
     precision = TARGETS[target].precisions[0]
     dtype = np.float64 if precision == "double" else np.float32
     (tmp_path / "stdio.h").write_text(BARE_STDIO)
-    flags = [f"-mcpu={cpu}", f"-mfpu={fpu}", *BARE, *MEMORY]
+    flags = [f"-mcpu={cpu}", f"-mfpu={fpu}", *BARE]
     for f, name in ((robot.forward_dynamics, "forward_dynamics"), (TRIGONOMETRY, "trigonometry")):
         fw.export(f, tmp_path, name="tree", target=target, precision=precision, files="static")
         (tmp_path / "main.c").write_text(program(f, name, "tree.h", precision).replace("<stdio.h>", '"stdio.h"'))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from bridges.export.standalone_cases import CASES, HAND, check, inverse_kinematics
-from bridges.export.standalone_programs import built, emulated, records
+from bridges.export.standalone_cases import CASES, check, inverse_kinematics, pushed
+from bridges.export.standalone_programs import built, emulated, emulated_arm, emulated_microcontroller, records
 from featherweight.engine.backends.llvm.jit import host
 from featherweight.exporting.elf import Elf
 
@@ -52,6 +52,26 @@ def test_aarch64_gives_the_bits_of_this_processor(kind: str, tmp_path: Path) -> 
         pytest.skip("needs a processor with fma")
     fw.export(case.controller, tmp_path, name="leg", target="cortex-a76")
     check(case, emulated(tmp_path, "leg"))
+
+
+@pytest.mark.parametrize("kind", ["inverse kinematics", "closed leg"])
+def test_32_bit_arm_gives_the_bits_of_this_processor(kind: str, tmp_path: Path) -> None:
+    """Check object code, then source compiled by gcc, under Linux."""
+    case = CASES[kind]()
+    if not host().fma:
+        pytest.skip("needs a processor with fma")
+    fw.export(case.controller, tmp_path, name="leg", target="cortex-a7", files=("static", "source"))
+    check(case, emulated_arm(tmp_path, "leg"))
+    check(case, emulated_arm(tmp_path, "leg", "-O2", "-DFW_FMA", "-ffp-contract=off", "-fno-math-errno"))
+
+
+def test_a_microcontroller_gives_the_bits_of_this_processor(tmp_path: Path) -> None:
+    """Check inverse kinematics on a Cortex-M7 with a double-precision unit, without system and library."""
+    case = CASES["inverse kinematics"]()
+    if not host().fma:
+        pytest.skip("needs a processor with fma")
+    fw.export(case.controller, tmp_path, name="leg", target="cortex-m7")
+    check(case, emulated_microcontroller(tmp_path, "leg"))
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -103,14 +123,20 @@ def test_inputs_are_checked() -> None:
         fw.Standalone(fw.load(fw.example("panda")))  # type: ignore[arg-type]
 
 
+def test_knots_of_several_steps_of_a_simulation_agree_to_rounding() -> None:
+    """Check products of derivatives, which NumPy's library sums in another order."""
+    case = pushed(3)
+    alone = fw.Standalone(case.controller)
+    for given, (u, cost, _) in zip(case.inputs, case.results, strict=True):
+        result = alone(now=given["now"], q=given["q"], v=given["v"], target_box=given["box"])
+        np.testing.assert_allclose(result.u, u, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(result.cost, cost, rtol=1e-9)
+
+
 def test_what_cannot_leave_says_so(tmp_path: Path) -> None:
-    robot = fw.load(fw.example("panda"))
-    ocp = fw.OptimalControl(robot, dt=(0.005, 0.02), knots=5, integrator="rk4")
-    ocp.add(fw.FrameTask(HAND, name="tool"), weight=1.0)
-    ocp.add(fw.Effort(), weight=1e-3)
-    ocp.add(fw.Duration())
-    mpc = fw.Controller(ocp, frequency=50, targets={"tool": np.eye(4)})
-    with pytest.raises(NotImplementedError, match="free steps"):
-        fw.export(mpc, tmp_path)
+    sim = fw.Simulation(fw.load(fw.example("panda")))
+    sim.reset(np.tile(sim.q, (2, 1)))
+    with pytest.raises(NotImplementedError, match="has one robot"):
+        fw.export(sim, tmp_path)
     with pytest.raises(ValueError, match="double precision"):
         fw.export(inverse_kinematics().controller, tmp_path, precision="float")

@@ -13,8 +13,8 @@ from . import arithmetic
 from .annotations import patterns_of, remedy, words
 from .intrinsics import INTRINSICS
 from .kernel_sources import parameters_of, tree_of
-from .kernel_tables import Layout
-from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableType, TupleType, Type, unified
+from .kernel_tables import Layout, LayoutList
+from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableListType, TableType, TupleType, Type, unified
 from .plan import (
     ArrayValue,
     ArrayView,
@@ -34,6 +34,7 @@ from .plan import (
     Slice,
     Statement,
     Static,
+    TableItem,
     Value,
     is_array,
     is_number,
@@ -175,6 +176,8 @@ def field_of(table: Value, inner: Any, at: int) -> Value:
     """Return a field of a table."""
     if isinstance(inner, Layout):
         return Field(TableType(inner), table, at)
+    if isinstance(inner, LayoutList):
+        return Field(TableListType.of(inner), table, at)
     if isinstance(inner, tuple):
         return Field(ArrayType(*inner), table, at)
     return Static(None) if inner is None else Field(Number(inner), table, at)
@@ -216,6 +219,8 @@ def _subscript(p: Planned, node: ast.Subscript) -> Value:
         except (LookupError, TypeError) as e:
             p.fail(f"{value.value!r}[{index.value!r}] has no value: {e}")
     value = p.solid(value)
+    if isinstance(value.type, TableListType):
+        return p.bound(TableItem(value.type.item, value, whole(p, index), p.place()), "table")  # type: ignore[arg-type]
     if not isinstance(value.type, TupleType):
         p.fail(f"an item of {value.type}; a kernel has items of arrays and tuples")
     if isinstance(index, (Static, Constant)):

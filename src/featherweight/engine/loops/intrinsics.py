@@ -12,7 +12,7 @@ import numpy as np
 from ...spatial.elementary import sin_and_cos
 from . import views
 from .arithmetic import binary, truth
-from .kernel_types import BOOL, FLOAT, INT, NONE, ArrayType, Number, TableType, TupleType, Type
+from .kernel_types import BOOL, FLOAT, INT, NONE, ArrayType, Number, TableListType, TableType, TupleType, Type
 from .machine_calls import call_machine
 from .plan import (
     Compare,
@@ -133,6 +133,8 @@ def length(p: Planned, args: list[Value]) -> Value:
         return Static(len(x.value))
     if is_array(x):
         return Length(x, 0)
+    if isinstance(x.type, TableListType):
+        return Static(x.type.length)
     if not isinstance(x.type, TupleType):
         p.fail(f"the length of {x.type}")
     return Static(len(x.type.items))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from struct import Struct
 from typing import Any
@@ -64,8 +64,8 @@ def aligned_numbers(count: int) -> Array:
 class Layout:
     """Layout of a table without its numbers: the kind and the first word of each field of a named tuple.
 
-    A field is an array (data type and number of axes), a number (its type), a named tuple of those, or None. Compiled kernels
-    leave out code that depends on a field that is None.
+    A field is an array (data type and number of axes), a number (its type), a named tuple of those, a list of named tuples of
+    one layout, or None. Compiled kernels leave out code that depends on a field that is None.
     """
 
     def __init__(self, kind: type, example: Any) -> None:
@@ -73,6 +73,9 @@ class Layout:
         for name, x in zip(kind._fields, example, strict=True):  # type: ignore[attr-defined]
             if isinstance(x, tuple):
                 inner: Any = Layout(type(x), x)
+                size = inner.words
+            elif isinstance(x, list):
+                inner = LayoutList(x)
                 size = inner.words
             elif isinstance(x, np.ndarray):
                 inner, size = (NAMES.get(x.dtype) or x.dtype.name, x.ndim), 1 + x.ndim
@@ -93,14 +96,14 @@ class Layout:
     def text(self) -> str:
         """The whole layout as text."""
         if not self._text:
-            inner = (f"{name}: {x.text() if isinstance(x, Layout) else x}" for name, x, _ in self.fields)
+            inner = (f"{name}: {x.text() if isinstance(x, Layout | LayoutList) else x}" for name, x, _ in self.fields)
             self._text = f"{self.kind.__module__}.{self.kind.__qualname__}({', '.join(inner)})"
         return self._text
 
     def arrays(self, outer: str = "", begin: int = 0) -> Iterator[tuple[str, Any, int]]:
         """Yield name, kind and first word, the address, of each array; "inner.x" is the array x of a nested named tuple."""
         for name, inner, at in self.fields:
-            if isinstance(inner, Layout):
+            if isinstance(inner, Layout | LayoutList):
                 yield from inner.arrays(f"{outer}{name}.", begin + at)
             elif isinstance(inner, tuple):
                 yield outer + name, inner, begin + at
@@ -109,8 +112,31 @@ class Layout:
         """Yield the classes of the named tuple and of nested ones."""
         yield self.kind
         for _, inner, _ in self.fields:
-            if isinstance(inner, Layout):
+            if isinstance(inner, Layout | LayoutList):
                 yield from inner.classes()
+
+
+class LayoutList:
+    """Layout of several tables of one layout, one after the other."""
+
+    def __init__(self, examples: Sequence[Any]) -> None:
+        self.each, self.count = Layout(type(examples[0]), examples[0]), len(examples)
+        self.words = self.count * self.each.words
+        if any(Layout(type(x), x).text() != self.each.text() for x in examples):
+            raise TypeError(f"tables of a list must have one layout; those of {self.each.kind.__name__} differ")
+
+    def text(self) -> str:
+        """The whole layout as text."""
+        return f"{self.count} of {self.each.text()}"
+
+    def arrays(self, outer: str = "", begin: int = 0) -> Iterator[tuple[str, Any, int]]:
+        """Yield the arrays as `Layout.arrays` does; "2.x" is the array x of the table with index 2."""
+        for k in range(self.count):
+            yield from self.each.arrays(f"{outer}{k}.", begin + k * self.each.words)
+
+    def classes(self) -> Iterator[type]:
+        """Yield the classes of a table's named tuple and of nested ones."""
+        return self.each.classes()
 
 
 class Table:
@@ -172,7 +198,7 @@ def number_name(x: object) -> str | None:
 def arrays_of(content: Iterable[object]) -> Iterator[Array]:
     """Yield the arrays of a named tuple and of nested ones."""
     for x in content:
-        if isinstance(x, tuple):
+        if isinstance(x, tuple | list):
             yield from arrays_of(x)
         elif isinstance(x, np.ndarray):
             yield x
@@ -180,7 +206,7 @@ def arrays_of(content: Iterable[object]) -> Iterator[Array]:
 
 def _words(content: Any) -> Iterator[int]:
     for x in content:
-        if isinstance(x, tuple):
+        if isinstance(x, tuple | list):
             yield from _words(x)
         elif isinstance(x, np.ndarray):
             if not x.flags.c_contiguous:

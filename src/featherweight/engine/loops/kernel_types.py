@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .kernel_tables import Layout
+from .kernel_tables import Layout, LayoutList
 
 
 class Number(NamedTuple):
@@ -75,6 +75,21 @@ class TableType:
         return f"table of {self.layout.kind.__name__}"
 
 
+class TableListType(NamedTuple):
+    """Several tables of one layout."""
+
+    item: TableType
+    length: int
+
+    @classmethod
+    def of(cls, layout: LayoutList) -> TableListType:
+        """Return the type of tables of a layout."""
+        return cls(TableType(layout.each), layout.count)
+
+    def __str__(self) -> str:
+        return f"list of {self.length} {self.item}"
+
+
 class StaticType:
     """Type of a value that is known at compilation and needs no memory: None, a function, a class, a string or a module."""
 
@@ -93,7 +108,7 @@ class StaticType:
         return "None" if self.value is None else f"the constant {getattr(self.value, '__qualname__', repr(self.value))}"
 
 
-Type = Number | ArrayType | TupleType | TableType | StaticType
+Type = Number | ArrayType | TupleType | TableType | TableListType | StaticType
 NONE = StaticType(None)
 
 

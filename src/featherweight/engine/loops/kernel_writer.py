@@ -20,7 +20,7 @@ from ..backends.llvm.ir import Type as MachineType
 from ..backends.llvm.trig import sincos_name
 from .checked_kernels import CONVERSION, COPY, DIVISION, INDEX, RANGE, SHAPE
 from .kernel_sources import KernelError
-from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableType, TupleType, Type
+from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableListType, TableType, TupleType, Type
 from .plan import (
     Allocate,
     ArrayValue,
@@ -58,6 +58,7 @@ from .plan import (
     Statement,
     Static,
     Store,
+    TableItem,
     TupleItem,
     Value,
     Variable,
@@ -107,7 +108,7 @@ def words_of(type: Type, place: Sequence[str] = ("ptr",)) -> list[str]:
         return [*place, *["i64"] * type.axes]
     if isinstance(type, TupleType):
         return [w for x in type.items for w in words_of(x, place)]
-    return ["ptr"] if isinstance(type, TableType) else []
+    return ["ptr"] if isinstance(type, TableType | TableListType) else []
 
 
 def bundle(words: Sequence[str]) -> str:
@@ -467,7 +468,7 @@ class KernelWriter:
         def word(kind: str, k: int) -> str:
             return f.value(f"load {kind}, ptr {f.at('i64', table, k)}, align 8, !invariant.load !0")
 
-        if isinstance(x.type, TableType):
+        if isinstance(x.type, TableType | TableListType):
             return (f.at("i64", table, x.word),)
         if isinstance(x.type, ArrayType):
             offset = ["0"] * (len(self.place) - 1)
@@ -475,6 +476,13 @@ class KernelWriter:
         if x.type == BOOL:
             return (f.cast("trunc", "i64", word("i64", x.word), "i1"),)
         return (word(WORDS[x.type], x.word),)  # type: ignore[index]
+
+    def table_item(self, x: TableItem) -> Registers:
+        (tables,), (index,) = self.registers(x.tables), self.registers(x.at)
+        if vary(tables) or vary(index):
+            raise KernelError(f"{self.plan.name}: different lanes use different tables")
+        self.require_index(index, str(x.tables.type.length), x.where)
+        return (self.f.at("i64", tables, self.f.mul(index, x.type.layout.words)),)
 
     def operation(self, x: Binary) -> Registers:
         (a,), (b,) = self.registers(x.left), self.registers(x.right)
@@ -684,8 +692,8 @@ STATEMENTS: dict[type, str] = {
 """The method that writes each kind of statement."""
 EXPRESSIONS: dict[type, str] = {
     Constant: "constant", Static: "static", Read: "read", MakeTuple: "make_tuple", TupleItem: "item", Pick: "pick",
-    Field: "field", Binary: "operation", Fused: "fused", Negative: "negative", Not: "opposite", Compare: "compare",
-    Convert: "convert", Numeric: "numeric", Load: "load", ArrayView: "view", Slice: "slice", Reshape: "reshape",
+    Field: "field", TableItem: "table_item", Binary: "operation", Fused: "fused", Negative: "negative", Not: "opposite",
+    Compare: "compare", Convert: "convert", Numeric: "numeric", Load: "load", ArrayView: "view", Slice: "slice", Reshape: "reshape",
     Allocate: "allocate", FromEnd: "from_end", Length: "length", Call: "call", Special: "special",
 }  # fmt: skip
 """The method that writes each kind of expression."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any, Generic, NamedTuple, Protocol, TypeGuard, TypeVar
 
-from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TupleType, Type
+from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableListType, TableType, TupleType, Type
 
 T_co = TypeVar("T_co", bound=Type, covariant=True)
 
@@ -124,6 +124,15 @@ class Field(NamedTuple):
     type: Type
     table: Value
     word: int
+
+
+class TableItem(NamedTuple):
+    """One of several tables of one layout."""
+
+    type: TableType
+    tables: Typed[TableListType]
+    at: Value
+    where: int
 
 
 class Binary(NamedTuple):

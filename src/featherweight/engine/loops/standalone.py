@@ -10,6 +10,7 @@ import numpy as np
 
 from ...array_types import Array
 from .kernels import CompiledLoop
+from .memory_spans import Overlaid
 
 FINITE, POSITIVE, ANY = "finite", "positive", "any"
 
@@ -66,8 +67,9 @@ class StandaloneLoop:
     """A kernel with its tables, whose content is the state after a reset; nothing else may use these tables.
 
     `numbers` are the kernel's last arguments. The kernel returns the number of a `status`; results are valid for those in
-    `valid`. `kept` has further arrays that called functions read or write. `bounds` are the most iterations of
-    loops, `names` lists of names, and `constants` arrays of numbers, for callers.
+    `valid`. `kept` has further arrays that called functions read or write. `overlaid` has sets of groups of arrays that are
+    zero at the begin; the groups of a set share memory. `bounds` are the most iterations of loops, `names` lists of names, and
+    `constants` arrays of numbers, for callers.
     """
 
     doc: str
@@ -79,6 +81,7 @@ class StandaloneLoop:
     status: tuple[Status, ...]
     valid: tuple[int, ...] = (0,)
     kept: Any = ()
+    overlaid: Overlaid = ()
     bounds: Mapping[str, int] = field(default_factory=dict)
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     constants: Mapping[str, Array] = field(default_factory=dict)

@@ -263,7 +263,8 @@ class _Loop:
         """Read NumPy's steps: the outer one of each argument, then the inner ones of each in turn."""
         f, arguments, place = self.f, [], len(movers)
         for k, mover in enumerate(movers):
-            first, step = f.load("ptr", "%args", k), f.load("i64", "%steps", k)
+            first = f.load("ptr", f.at("i64", "%args", k), align=8)  # in a word of 8 bytes also on 32-bit processors
+            step = f.load("i64", "%steps", k)
             strides = tuple(f.load("i64", "%steps", place + d) for d in range(len(mover.shape)))
             place += len(strides)
             adjacent, expected = "true", self.type.item_bytes

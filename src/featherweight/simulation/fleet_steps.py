@@ -1,0 +1,101 @@
+"""Steps of a simulation and their derivatives within other kernels, which have states of their own and may restart robots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..array_types import Matrix, Vector
+from .derivatives import way_of
+from .fleet import NO_INPUTS
+from .fleet_loop import run
+from .fleet_slopes import Way
+from .robot_slopes import RobotSlopes
+from .robot_tables import new_stages, stages_table
+from .simulation import Simulation
+from .smooth_motion import clear, copy
+from .stage_records import UNTIL, WITH_CONTROL, WITH_FORCES, FleetArrays, RobotStages
+from .staged_slopes import StagedSlopes, differentiate_staged_robots, staged_slopes_of
+from .step_differences import StepDifferences, differences_of, differentiate_whole_steps
+from .step_slopes import StepSlopes, differentiate_rigid_robots, differentiate_robots, slopes_of
+from .step_status import TAKEN
+
+
+class FleetSteps(NamedTuple):
+    """The stages of one robot, fleets of several sizes, and derivatives of steps of the first fleet's first robot."""
+
+    one: RobotStages
+    fleets: list[FleetArrays]
+    found: RobotSlopes  # of one robot
+    deepest: float  # [m] overlap allowed after a restart
+    equations: StepSlopes | None  # of semi-implicit steps
+    rigid: StepSlopes | None  # the same with rigid contact
+    stages: StagedSlopes | None  # of Runge-Kutta steps
+    differences: StepDifferences | None  # of all others
+
+
+def restart_robot(s: FleetSteps, many: FleetArrays, i: int, q: Vector, v: Vector) -> None:
+    """Let robot i start at a state, without contacts of an earlier step."""
+    states = many.states
+    copy(q, states.q[i])
+    copy(v, states.v[i])
+    clear(states.act[i])
+    clear(states.last_row[i])
+    states.deepest[i] = s.deepest
+    many.contacts.counts[i] = 0
+
+
+def take_steps(s: FleetSteps, many: FleetArrays, i: int, count: int) -> bool:
+    """Take steps of robot i under the inputs in the arrays; return whether all succeed."""
+    many.states.taken[i], many.states.plan[UNTIL] = 0, count
+    run(s.one, many, i)
+    return many.states.status[i] == TAKEN  # type: ignore[no-any-return]
+
+
+def differentiate(s: FleetSteps) -> Matrix:
+    """Return the derivatives of the next step; they are NaN if it fails."""
+    many, x, done = s.fleets[0], s.found, 0
+    if s.equations is not None:
+        done = differentiate_robots(s.one, s.equations, many, x, 0, 1)
+    if s.rigid is not None:
+        done = differentiate_rigid_robots(s.one, s.rigid, many, x, 0, 1)
+    if s.stages is not None:
+        done = differentiate_staged_robots(s.one, s.stages, many, x, 0, 1)
+    if s.differences is not None:
+        done = differentiate_whole_steps(s.one, s.differences, many, x, 0, 1)
+    ends: Matrix = x.ends[0]
+    if done == 0:
+        for row in range(len(ends)):
+            for column in range(ends.shape[1]):
+                ends[row, column] = np.nan
+    return ends
+
+
+def fleet_steps(simulation: Simulation, robots: Sequence[int], with_controls: bool) -> tuple[FleetSteps, list[Any]]:
+    """Return the steps of fleets of so many robots, under joint forces or controls, and objects to keep alive."""
+    fleet = simulation._fleet
+    model, contacts = fleet.model, fleet.contacts
+    external, na, nu, nv = model.in_fluid or bool(model.forces.sticky), model.forces.states, model.forces.nu, model.robot.nv
+    stages = stages_table(model, contacts, new_stages(model, contacts, fleet.capacity, False), external)
+    fleets = []
+    for count in robots:
+        arrays = fleet.new_arrays(fleet.layout.block(count), count)
+        arrays.inputs.given[WITH_CONTROL], arrays.inputs.given[WITH_FORCES] = with_controls, False
+        fleets.append(arrays._replace(states=arrays.states._replace(block=np.zeros(0))))  # which has no state over time to copy
+    size, columns = 2 * nv + na, 3 * nv + na + nu
+    found = RobotSlopes(
+        np.zeros((1, size, columns)), np.zeros((0, size)), np.zeros((0, columns)), np.zeros(1, np.int64),
+        np.full((1, fleet.capacity), -1), np.zeros((1, len(contacts.rows.joint)), bool), np.zeros((1, len(model.limits))),
+        np.zeros((1, columns), bool),
+    )  # fmt: skip
+    of: dict[Way, tuple[str, Any]] = {
+        Way.EQUATIONS: ("equations", slopes_of), Way.RIGID: ("rigid", slopes_of), Way.STAGES: ("stages", staged_slopes_of),
+        Way.DIFFERENCES: ("differences", differences_of),
+    }  # fmt: skip
+    name, slopes_at = of[way_of(fleet, NO_INPUTS)]
+    table, *_ = slopes_at(stages, model, contacts).kept
+    own = dict.fromkeys(("equations", "rigid", "stages", "differences")) | {name: table.content}
+    steps = FleetSteps(stages.content, fleets, found, float(model.deepest_start), **own)
+    return steps, [*stages.kept.values(), *(x.kept for x in stages.derived.values())]
