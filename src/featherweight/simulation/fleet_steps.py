@@ -8,18 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Matrix, Vector
-from .derivatives import way_of
+from .derivatives import DIFFERENCES, EQUATIONS, STAGES, way_of
 from .fleet import NO_INPUTS
 from .fleet_loop import run
-from .fleet_slopes import Way
-from .robot_slopes import RobotSlopes
-from .robot_tables import new_stages, stages_table
+from .robot_tables import new_stages, stages_table, with_solver_compiled_in
 from .simulation import Simulation
+from .slope_records import RobotSlopes
 from .smooth_motion import clear, copy
 from .stage_records import UNTIL, WITH_CONTROL, WITH_FORCES, FleetArrays, RobotStages
-from .staged_slopes import StagedSlopes, differentiate_staged_robots, staged_slopes_of
-from .step_differences import StepDifferences, differences_of, differentiate_whole_steps
-from .step_slopes import StepSlopes, differentiate_rigid_robots, differentiate_robots, slopes_of
+from .staged_slopes import StagedSlopes, differentiate_staged_robots
+from .step_differences import StepDifferences, differentiate_whole_steps
+from .step_slopes import StepSlopes, differentiate_robots
 from .step_status import TAKEN
 
 
@@ -31,7 +30,6 @@ class FleetSteps(NamedTuple):
     found: RobotSlopes  # of one robot
     deepest: float  # [m] overlap allowed after a restart
     equations: StepSlopes | None  # of semi-implicit steps
-    rigid: StepSlopes | None  # the same with rigid contact
     stages: StagedSlopes | None  # of Runge-Kutta steps
     differences: StepDifferences | None  # of all others
 
@@ -59,8 +57,6 @@ def differentiate(s: FleetSteps) -> Matrix:
     many, x, done = s.fleets[0], s.found, 0
     if s.equations is not None:
         done = differentiate_robots(s.one, s.equations, many, x, 0, 1)
-    if s.rigid is not None:
-        done = differentiate_rigid_robots(s.one, s.rigid, many, x, 0, 1)
     if s.stages is not None:
         done = differentiate_staged_robots(s.one, s.stages, many, x, 0, 1)
     if s.differences is not None:
@@ -78,7 +74,8 @@ def fleet_steps(simulation: Simulation, robots: Sequence[int], with_controls: bo
     fleet = simulation._fleet
     model, contacts = fleet.model, fleet.contacts
     external, na, nu, nv = model.in_fluid or bool(model.forces.sticky), model.forces.states, model.forces.nu, model.robot.nv
-    stages = stages_table(model, contacts, new_stages(model, contacts, fleet.capacity, False), external)
+    own = with_solver_compiled_in(new_stages(model, contacts, fleet.capacity, False))
+    stages = stages_table(model, contacts, own, external)
     fleets = []
     for count in robots:
         arrays = fleet.new_arrays(fleet.layout.block(count), count)
@@ -90,12 +87,9 @@ def fleet_steps(simulation: Simulation, robots: Sequence[int], with_controls: bo
         np.full((1, fleet.capacity), -1), np.zeros((1, len(contacts.rows.joint)), bool), np.zeros((1, len(model.limits))),
         np.zeros((1, columns), bool),
     )  # fmt: skip
-    of: dict[Way, tuple[str, Any]] = {
-        Way.EQUATIONS: ("equations", slopes_of), Way.RIGID: ("rigid", slopes_of), Way.STAGES: ("stages", staged_slopes_of),
-        Way.DIFFERENCES: ("differences", differences_of),
-    }  # fmt: skip
-    name, slopes_at = of[way_of(fleet, NO_INPUTS)]
-    table, *_ = slopes_at(stages, model, contacts).kept
-    own = dict.fromkeys(("equations", "rigid", "stages", "differences")) | {name: table.content}
-    steps = FleetSteps(stages.content, fleets, found, float(model.deepest_start), **own)
-    return steps, [*stages.kept.values(), *(x.kept for x in stages.derived.values())]
+    names = {EQUATIONS: "equations", STAGES: "stages", DIFFERENCES: "differences"}
+    _, slopes_of = way = way_of(fleet, NO_INPUTS)
+    table = stages.made_once(slopes_of, model, contacts)
+    own_slopes = dict.fromkeys(names.values()) | {names[way]: table.content}
+    steps = FleetSteps(stages.content, fleets, found, float(model.deepest_start), **own_slopes)
+    return steps, [*stages.kept.values(), *stages.kept_of_derivatives()]

@@ -87,6 +87,10 @@ class StagesTable(Table):
         made: Table = self._derived[make]
         return made
 
+    def kept_of_derivatives(self) -> list[Any]:
+        """Return the objects that the arrays for derivatives keep alive."""
+        return [made.kept for made in self._derived.values()]
+
 
 def new_stages(model: StepModel, contacts: ContactStage, capacity: int, inertias: bool) -> RobotStages:
     """Return the stages of a robot without functions, for so many contacts, and with or without its own inertias."""

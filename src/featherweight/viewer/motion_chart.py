@@ -147,7 +147,7 @@ def _limbs(joints: Sequence[MovingJoint]) -> dict[str, int]:
     branches = Counter(j.parent for j in joints)
     limbs: dict[str, int] = {}
     for j in joints:
-        parent = before.get(j.parent)
+        parent = before.get(j.parent or "")
         follows = parent is not None and branches[j.parent] == 1 and parent.type is not JointType.FLOATING
         limbs[j.name] = limbs[parent.name] if parent is not None and follows else len(set(limbs.values()))
     return limbs

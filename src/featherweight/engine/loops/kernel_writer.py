@@ -693,7 +693,7 @@ STATEMENTS: dict[type, str] = {
 EXPRESSIONS: dict[type, str] = {
     Constant: "constant", Static: "static", Read: "read", MakeTuple: "make_tuple", TupleItem: "item", Pick: "pick",
     Field: "field", TableItem: "table_item", Binary: "operation", Fused: "fused", Negative: "negative", Not: "opposite",
-    Compare: "compare", Convert: "convert", Numeric: "numeric", Load: "load", ArrayView: "view", Slice: "slice", Reshape: "reshape",
-    Allocate: "allocate", FromEnd: "from_end", Length: "length", Call: "call", Special: "special",
+    Compare: "compare", Convert: "convert", Numeric: "numeric", Load: "load", ArrayView: "view", Slice: "slice",
+    Reshape: "reshape", Allocate: "allocate", FromEnd: "from_end", Length: "length", Call: "call", Special: "special",
 }  # fmt: skip
 """The method that writes each kind of expression."""
