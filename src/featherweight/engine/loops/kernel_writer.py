@@ -1,4 +1,4 @@
-"""What kernels for one robot and for several robots in vector lanes have in common: a plan's expressions as LLVM IR.
+"""A plan's expressions as LLVM IR, for kernels of one robot and of several robots in vector lanes.
 
 A value is a tuple of registers: one for a number, address and lengths of an array, the registers of all items of a tuple, or
 the address of a table. A register is *uniform*, one number for all lanes, or *varying*, a vector with a number for each lane.
