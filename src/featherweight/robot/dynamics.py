@@ -93,10 +93,9 @@ def inverse_mass_matrix(robot: System) -> CompiledFunction:
 
 @knows_keywords
 def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-    """Return M(q)⁻¹ B for matrices B (..., nv, m).
+    """Return M(q)⁻¹ B for matrices B (..., nv, m), in Θ(nv m) (Drumwright 2012, algorithm 1).
 
-    Up to nv - 1 columns take Θ(nv m) (Drumwright 2012, algorithm 1), and each m compiles a function. For more columns, the
-    inverse and a matrix product take less time. Raises ValueError for a wrong shape.
+    Each m compiles a function. Raises ValueError for a wrong shape.
 
         J = robot.frame_jacobian("hand", q)
         mobility = J @ robot.solve_mass_matrix(q, J.T)  # (6, 6)
@@ -106,15 +105,6 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
     if B.ndim < 2 or B.shape[-2] != robot.nv:
         raise ValueError(f"solve_mass_matrix: B must have shape (..., {robot.nv}, m); got {B.shape}")
     m = B.shape[-1]
-    if m >= robot.nv:
-        Minv = inverse_mass_matrix(robot)(q)
-        try:
-            product: Array = np.matmul(Minv, B)
-        except ValueError:
-            raise ValueError(
-                f"solve_mass_matrix: leading axes do not broadcast: q {Minv.shape[:-2]}, B {B.shape[:-2]}"
-            ) from None
-        return product
 
     def make() -> CompiledFunction:
         inputs, output = (Q, Input("B", (robot.nv, m))), Output("result", (robot.nv, m))
