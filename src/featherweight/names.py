@@ -208,8 +208,8 @@ def unknown_keyword(function: str, keyword: str, known: Sequence[str]) -> TypeEr
     """The error for a keyword that a function does not take."""
     here = [x for x in KEYWORDS_HERE.get(keyword, ()) if x.partition("=")[0] in known]
     advice = ADVICE.get((function, keyword))
-    told = f"; {advice}" if advice else f"; here it is {here[0]}" if here else suggestion(keyword, known)
-    return TypeError(f"{function} has no argument {keyword!r}{told}; it takes {listed(known)}")
+    ending = f"; {advice}" if advice else f"; here it is {here[0]}" if here else suggestion(keyword, known)
+    return TypeError(f"{function} has no argument {keyword!r}{ending}; it takes {listed(known)}")
 
 
 def renamed_keywords(function: str, named: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -231,14 +231,14 @@ def moved_keywords(function: str, named: Mapping[str, Any]) -> TypeError | None:
     if not moved:
         return None
     if wrong := [x for x in moved if (x, type(named[x])) in _NUMBERS_OF_JOINTS]:
-        told = _NUMBERS_OF_JOINTS[wrong[0], type(named[wrong[0]])]
-        return TypeError(f"{function} has no argument {wrong[0]!r}; {told.format(named[wrong[0]])}")
+        advice = _NUMBERS_OF_JOINTS[wrong[0], type(named[wrong[0]])]
+        return TypeError(f"{function} has no argument {wrong[0]!r}; {advice.format(named[wrong[0]])}")
     written: dict[str, list[str]] = {}
     for keyword, (place, field) in moved.items():
         x = named[keyword]
         written.setdefault(place, []).append(f"{field}={x!r}" if isinstance(x, bool | float | int | str) else f"{field}=...")
-    told = ", ".join(place.format(", ".join(fields)) for place, fields in written.items())
-    return TypeError(f"{function} has no argument {' or '.join(map(repr, moved))}; write {told}")
+    advice = ", ".join(place.format(", ".join(fields)) for place, fields in written.items())
+    return TypeError(f"{function} has no argument {' or '.join(map(repr, moved))}; write {advice}")
 
 
 def _plain(name: str) -> str:

@@ -239,5 +239,5 @@ def _rates(robot: Robot, q: Array, s: Array, ds: Array, dds: Array) -> tuple[Arr
     near = s + np.multiply.outer([-2.0, -1.0, 1.0, 2.0], h * ds)
     changes = robot.integrate_derivatives(q, near).dresult_dv @ ds[..., None]
     J = robot.integrate_derivatives(q, s).dresult_dv
-    v, bent = ((J @ x[..., None])[..., 0] for x in (ds, dds))
-    return v, bent + np.tensordot(STENCIL, changes[..., 0], 1) / h
+    v, a = ((J @ x[..., None])[..., 0] for x in (ds, dds))
+    return v, a + np.tensordot(STENCIL, changes[..., 0], 1) / h

@@ -73,7 +73,7 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
         np.testing.assert_allclose(impulses.wrench[0], [0.0, 0.0, 2.0 * (1.0 + restitution), 0.0, 0.0, 0.0], atol=1e-8)
         # the impulse of the limit, and of friction, which opposes it
         np.testing.assert_allclose(impulses.joint, [0.5], rtol=1e-8)
-        assert (Minv[:6, :6] @ impulses.push[0])[2] > 0.0 and impulses.joint_push[0] > 0.0
+        assert (Minv[:6, :6] @ impulses.correction[0])[2] > 0.0 and impulses.joint_correction[0] > 0.0
 
 
 # ---- free bodies that touch
@@ -254,7 +254,7 @@ def test_the_displacement_is_the_least_that_leaves_no_overlap(seed: int) -> None
     scene.points.gap[0] = -5e-3
     impulses, report = scene.resolve()
     assert report.parting == FASTEST_PARTING * STEP
-    d, N = scene.moved(impulses.push).ravel(), scene.J[::3]
+    d, N = scene.moved(impulses.correction).ravel(), scene.J[::3]
     apart = np.maximum(scene.points.gap, -(PARTING_SPEED * STEP + scene.settings.slop))  # of this step
     left = N @ d + apart + scene.settings.slop
     assert left.min() >= -0.2 * scene.settings.slop
@@ -272,7 +272,7 @@ def test_what_bounces_parts_by_itself() -> None:
         ball.before[0, 2] = ball.velocity[0, 2] = -3.0
         impulses, report = ball.resolve()
         assert report.parting == FASTEST_PARTING * STEP
-        np.testing.assert_allclose(ball.moved(impulses.push)[0, 2], rest, atol=1e-9)
+        np.testing.assert_allclose(ball.moved(impulses.correction)[0, 2], rest, atol=1e-9)
 
 
 @pytest.mark.parametrize(("gap", "parting"), [(0.0, 0.0), (-0.9e-4, 0.0), (-1.1e-4, FASTEST_PARTING * STEP), (1e-3, 0.0)])
@@ -281,7 +281,7 @@ def test_overlap_up_to_the_slop_is_left_alone(gap: float, parting: float) -> Non
     ball.points.gap[:], ball.velocity[0, 2] = gap, -1.0
     impulses, report = ball.resolve()
     assert report.parting == parting
-    assert impulses.push.any() == (parting > 0.0)
+    assert impulses.correction.any() == (parting > 0.0)
 
 
 def test_joints_beyond_limits_come_back_at_their_speed_and_friction_is_not_pushed() -> None:
@@ -297,7 +297,7 @@ def test_joints_beyond_limits_come_back_at_their_speed_and_friction_is_not_pushe
     no_points = ContactPoints._make([*np.zeros((3, 0), np.int64), *np.zeros((2, 0, 3)), np.zeros(0)])
     report = resolve(given, no_points, kinematics, delassus, impulses, solver_workspace(0, 3, 2, one_branch(2)))
     assert report.residual <= report.allowed and report.parting == RETURN_SPEED * STEP and report.stored == 0.0
-    np.testing.assert_allclose(2.0 * impulses.joint_push, [RETURN_SPEED * STEP, 4e-4], rtol=0.0, atol=PARTED * 1e-4)
+    np.testing.assert_allclose(2.0 * impulses.joint_correction, [RETURN_SPEED * STEP, 4e-4], rtol=0.0, atol=PARTED * 1e-4)
     np.testing.assert_allclose(2.0 * impulses.joint, [0.0, 1e-2], atol=1e-12)
 
 

@@ -245,7 +245,7 @@ def test_each_pair_of_constraint_columns_is_in_the_ranges_of_the_row_where_it_me
 @given(spans_on_trees())
 def test_ranges_that_go_on_are_the_columns_of_what_is_carried(drawn: tuple[Spans, list[int]]) -> None:
     spans, _ = drawn
-    for row, ranges in zip(spans.at, spans.carried_ranges, strict=True):
+    for row, ranges in zip(spans.at, spans.supporting_ranges, strict=True):
         carried = [c for e in spans.ends.supported[row] for c in spans.columns[e]]
         assert [c for begin, stop in ranges for c in range(begin, stop)] == carried
 

@@ -86,7 +86,7 @@ def test_rows_are_the_rates_of_their_lengths() -> None:
     file = text(EQUALITIES["weld of sites"] + EQUALITIES["weld of a free body"] + EQUALITIES["joints"])
     robot = fw.load(file, equalities="compliant", execution="interpreted")
     x = LengthFunctions(robot, length_table(robot, ()))
-    assert [h.component for h in x.table.held] == [*range(6), *range(6), 0, 0]
+    assert [h.component for h in x.table.compliant] == [*range(6), *range(6), 0, 0]
     q, step, rows = robot.random_configuration(rng=5), 1e-6, len(robot.model.tree.parent)
     _, S = x.evaluate(q)
     for k, e in enumerate(np.eye(robot.nv)):

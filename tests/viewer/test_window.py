@@ -30,7 +30,7 @@ from featherweight.viewer import Window
 from featherweight.viewer.clock import Clock, frames_to_draw, instant_at
 from featherweight.viewer.coordinates import joint_numbers, settable_coordinates, with_joint_numbers
 from featherweight.viewer.figure import Layer
-from featherweight.viewer.loop_lines import loop_lines, loops_told
+from featherweight.viewer.loop_lines import described_loops, loop_lines
 from featherweight.viewer.marks import Mark
 
 
@@ -173,7 +173,7 @@ def test_lines_of_a_closed_loop_meet() -> None:
     assert a == pytest.approx(placements["coupler"][:3, 3], abs=1e-6)
     assert b == pytest.approx(placements["rocker"][:3, 3], abs=1e-6)
     assert np.linalg.norm(at_b - b) == pytest.approx(0.5, rel=1e-6)
-    assert "pin: revolute, coupler – rocker" in loops_told(robot)
+    assert "pin: revolute, coupler – rocker" in described_loops(robot)
 
 
 def test_marks_and_layers_can_all_be_shown() -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..model.tree import Placements, Tree
 from ..spatial import ZERO3, Motion
-from .frames import carried_velocity, frame_poses, seen_at, write_vec3
+from .frames import frame_poses, seen_at, velocity_of_frame, write_vec3
 from .kinematics import joint_transforms, spatial_velocities, vec3
 
 
@@ -48,7 +48,7 @@ def about_center_of_mass(tree: Tree, links: Placements, inertias: PrincipalInert
         inertia[k][5] = weighted(y, i, z) - mass * (d.y * d.z)
         write_vec3(mass * d, inertia[k], 6)
         inertia[k][9] = mass
-        local = carried_velocity(links, k, u)
+        local = velocity_of_frame(links, k, u)
         m = seen_at(Motion(R[k] @ local.ang, R[k] @ local.lin), d)
         write_vec3(m.ang, velocity[k], 0)
         write_vec3(m.lin, velocity[k], 3)

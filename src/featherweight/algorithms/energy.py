@@ -130,8 +130,8 @@ def world_axes(tree: Tree, X):
         E[j] = R[j]
         if tree.kind[j] != INNER:
             if single(tree, j):
-                E[j] = X[j].unturned().axes_carried(R[j])
-            R[j] = X[j].axes_carried(R[j])
+                E[j] = X[j].unturned().axes_in_child(R[j])
+            R[j] = X[j].axes_in_child(R[j])
             if not single(tree, j):
                 E[j] = R[j]
     return R, E

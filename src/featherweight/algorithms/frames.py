@@ -150,7 +150,7 @@ def frame_velocity(tree: Tree, frames: Placements, reference: int, q, v, velocit
     u = spatial_velocities(tree, X, v)
     R, o = frame_poses(tree, frames, X)
     for k in range(len(frames.row)):
-        m = carried_velocity(frames, k, u)
+        m = velocity_of_frame(frames, k, u)
         if reference != LOCAL:
             m = Motion(R[k] @ m.ang, R[k] @ m.lin)
             if reference == WORLD:
@@ -188,7 +188,7 @@ def write_accelerations(tree: Tree, frames: Placements, written: Written, X, v, 
             T = mat3(frames.rotation, k).transpose()
             at = vec3(frames.translation, k)
             m = Motion(T @ a[j].ang, T @ (a[j].lin + a[j].ang.cross(at) + w[j].cross(w[j].cross(at))))
-        moving = carried_velocity(frames, k, u)
+        moving = velocity_of_frame(frames, k, u)
         if written.classical == 0 or written.reference == WORLD:
             m = Motion(m.ang, m.lin - moving.ang.cross(moving.lin))
         if written.reference != LOCAL:
@@ -210,7 +210,7 @@ def pointwise(a: Motion, v: Motion) -> Motion:
     return Motion(a.ang, a.lin + v.ang.cross(v.lin))
 
 
-def carried_velocity(frames: Placements, k: int, u) -> Motion:
+def velocity_of_frame(frames: Placements, k: int, u) -> Motion:
     """Return the velocity of frame k in its own axes, from the velocities u of the rows."""
     j = frames.row[k]
     if j < 0:

@@ -59,31 +59,31 @@ def pull_of(model: ContactModel, candidate: int, gap: float, last: float = 0.0) 
     return pull if gap <= near else 0.0
 
 
-def limited_rows(lower: Vector, upper: Vector, friction: Vector, held: Integers | None = None) -> Integers:
-    """Return the rows of all joints and lengths (n,) with limits or dry friction, or held by an equality."""
-    kept = np.zeros(len(friction), bool) if held is None else held >= 0
+def limited_rows(lower: Vector, upper: Vector, friction: Vector, equality: Integers | None = None) -> Integers:
+    """Return the rows of all joints and lengths (n,) with limits or dry friction, or that an equality holds."""
+    kept = np.zeros(len(friction), bool) if equality is None else equality >= 0
     return np.flatnonzero((friction > 0.0) | np.isfinite(lower) | np.isfinite(upper) | kept)
 
 
 def joint_rows(
-    at: Integers, lower: Vector, upper: Vector, friction: Vector, step: float, held: Integers | None = None
+    at: Integers, lower: Vector, upper: Vector, friction: Vector, step: float, equality: Integers | None = None
 ) -> JointRows:
     """Return the rows of `limited_rows`.
 
     All arguments are by row of all joints and lengths (n,): index of the coordinate, limits [rad, m], dry friction [N m, N]
     (zero without any), and the number of the equality that holds the row at zero, or -1.
     """
-    dof = limited_rows(lower, upper, friction, held)
-    held = np.full(len(at), -1) if held is None else held
+    dof = limited_rows(lower, upper, friction, equality)
+    equality = np.full(len(at), -1) if equality is None else equality
     each = range(len(dof))
     below = [k for k in each if np.isfinite(lower[dof[k]])]
     above = [k for k in each if np.isfinite(upper[dof[k]])]
     dry = [k for k in each if friction[dof[k]] > 0.0]
-    kept = [k for k in each if held[dof[k]] >= 0]
+    kept = [k for k in each if equality[dof[k]] >= 0]
     joint = np.array([*below, *above, *dry, *kept], dtype=np.int64)
     limits, n, free = len(below) + len(above), len(dry), len(kept)
     most = step * friction[dof[dry]]
-    owner = held[dof[kept]]
+    owner = equality[dof[kept]]
     first = [limits + n + int(np.flatnonzero(owner == x)[0]) for x in owner]
     count = [int(np.count_nonzero(owner == x)) for x in owner]
     none = np.zeros(limits + n, np.int64)

@@ -79,8 +79,8 @@ class ContactImpulses(NamedTuple):
     force: Matrix  # (contacts, 3) in the world frame
     wrench: Matrix  # (bodies, 6)
     joint: Vector  # (joints with limits or friction,)
-    push: Matrix  # (bodies, 6), the displacement
-    joint_push: Vector
+    correction: Matrix  # (bodies, 6), the displacement
+    joint_correction: Vector
     impact: Matrix  # (bodies, 6), part of impacts at the start, if velocities and positions are at the same time
     joint_impact: Vector
     last_force: Matrix  # (candidates, 3) in the world frame, initial guess of the next step
@@ -96,13 +96,14 @@ class ContactImpulses(NamedTuple):
         cls, contacts: int, bodies: int, joints: int, candidates: int, rows: int, turning: bool = True
     ) -> ContactImpulses:
         """Return zero impulses for so many contacts, with or without friction against spinning and rolling."""
-        wrench, push, impact = np.zeros((3, bodies, 6))
-        joint, joint_push, joint_impact = np.zeros((3, joints))
+        wrench, correction, impact = np.zeros((3, bodies, 6))
+        joint, joint_correction, joint_impact = np.zeros((3, joints))
         last_row, next_row = np.zeros((2, rows))
         kept, kept_count = np.zeros(contacts, np.int64), np.zeros(1, np.int64)
         return cls(
-            np.zeros((contacts, 3)), wrench, joint, push, joint_push, impact, joint_impact, np.zeros((candidates, 3)), last_row,
-            kept, kept_count, next_row, np.zeros((contacts, 3)), np.zeros((candidates if turning else 0, 3)),
+            np.zeros((contacts, 3)), wrench, joint, correction, joint_correction, impact, joint_impact,
+            np.zeros((candidates, 3)), last_row, kept, kept_count, next_row, np.zeros((contacts, 3)),
+            np.zeros((candidates if turning else 0, 3)),
         )  # fmt: skip
 
 

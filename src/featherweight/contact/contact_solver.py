@@ -92,7 +92,7 @@ class ImpulseWork(NamedTuple):
     upper: Vector  # (m,)
     pushed: Integers  # (k + n,) rows of the displacement
     gap: Vector  # (k + n,) gaps of these rows
-    push: Vector  # (k + n,) displacements in the form of impulses
+    correction: Vector  # (k + n,) displacements in the form of impulses
     normals: Vector  # ((k + n)²,) A of these rows
     pushed_rows: RowFactorWork
     square: Vector  # ((k + n + columns of B) padded(k + n),)
@@ -106,11 +106,11 @@ def impulse_work(contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES, 
     m, n = 3 * contacts + rows, contacts + rows
     f, impact, compression, guess, after, change, change_back = np.empty((7, m))
     lower, upper = np.empty((2, m))  # rows of spinning and rolling also have bounds
-    gap, push = np.empty((2, n))
+    gap, correction = np.empty((2, n))
     pushed, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
         solver_work(m, branches, convex), f, impact, compression, guess, after, change, change_back,
-        lower, upper, pushed, gap, push, np.empty(n * n), row_factor_work(n, NO_BRANCHES),
+        lower, upper, pushed, gap, correction, np.empty(n * n), row_factor_work(n, NO_BRANCHES),
         aligned_numbers((n + branches.columns) * padded(n)), none, zero, unbounded,
     )  # fmt: skip
 
@@ -311,7 +311,7 @@ def write_push(
     """
     rows, slop, h, law = model.rows, model.settings.slop, model.settings.step, p.law
     k, kept = len(law.friction), 0
-    pushed, gap, l, change = work.pushed, work.gap, work.push, work.change[: len(f)]
+    pushed, gap, l, change = work.pushed, work.gap, work.correction, work.change[: len(f)]
     write_change(p, f, work, change)
     for i in range(len(law.distance)):
         r = 3 * i if i < k else 2 * k + i
@@ -325,13 +325,13 @@ def write_push(
 
     solution = solve_in(problem, l[:kept], PARTED * slop, work.solver)
     copy_numbers(solution.impulses, l[:kept])
-    impulses.push[:], impulses.joint_push[:] = 0.0, 0.0
+    impulses.correction[:], impulses.joint_correction[:] = 0.0, 0.0
     for i in range(kept):
         if pushed[i] < 3 * k:
-            add_wrench(contacts, pushed[i] // 3, p.rows, (l[i], 0.0, 0.0), impulses.push)
+            add_wrench(contacts, pushed[i] // 3, p.rows, (l[i], 0.0, 0.0), impulses.correction)
         else:
             r = p.active[pushed[i] - 3 * k]
-            impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
+            impulses.joint_correction[rows.joint[r]] += rows.sign[r] * l[i]
     return solution.newton_steps
 
 

@@ -164,14 +164,14 @@ def begin_inside(problem: Problem, start: Start, near: Vector, newton: NewtonWor
     Contacts with more inertia have greater impulses. A start near given impulses uses these, moved inside as far as in other
     starts.
     """
-    point, rho, held = work.point, newton.rho, newton.equations.step
+    point, rho, holding = work.point, newton.rho, newton.equations.step
     k, m, f = len(problem.mu), len(problem.b), point.f
     if start.holding:
         write_holding_impulses(problem, newton, work)
     force = speed = 0.0
     for i in range(m):
         root = sqrt(rho[i])
-        x = held[i] if start.holding else problem.b[i] / rho[i]
+        x = holding[i] if start.holding else problem.b[i] / rho[i]
         force, speed = max(force, abs(x) * root), max(speed, abs(problem.b[i]) / root)
     force, speed = start.size * force, start.size * speed
     for c in range(k):

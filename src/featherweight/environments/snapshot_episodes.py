@@ -22,7 +22,7 @@ class SnapshotEpisodes:
         """Begin the next episodes of robots (k,), and return their entries of `info`."""
         links = self.robots.links
         self.robots.begin(which, *self.task.beginning(links.home, links.robot.nv, noise, which))
-        return self.task.whereabouts(self.robots.snapshot(which))
+        return self.task.position_info(self.robots.snapshot(which))
 
     def observe(self, which: Array | slice = EVERY) -> Array:
         """Return the observations (k, ...) of robots in their current states."""
@@ -38,7 +38,7 @@ class SnapshotEpisodes:
         after = self.robots.snapshot(forces=task.asks_for_forces)
         self._last = after, self.robots.simulation.revision
         terms = task.rewards(before, after, action)
-        info = {**task.whereabouts(after), **task.motion(before, after), **terms, "simulation_failed": failed}
+        info = {**task.position_info(after), **task.motion(before, after), **terms, "simulation_failed": failed}
         rewards, numbers = _sum(terms, len(failed)), np.zeros((len(failed), 0))
         return Moved(self._observation(after), rewards, task.terminated(after) | failed, StepInfo((), numbers, info))
 

@@ -121,7 +121,7 @@ class SnapshotTask(Task):
         """Return which episodes terminate, (robots,) bool."""
         return np.zeros(len(now.q), bool)
 
-    def whereabouts(self, now: Snapshot) -> Terms:
+    def position_info(self, now: Snapshot) -> Terms:
         """Return the entries of `info` that are also known when an episode begins, by name."""
         return {}
 

@@ -39,8 +39,8 @@ def first_states(
             q, v = present[0].copy(), present[1].copy()
         known_q, known_v = _measured(robot, log, sources, first * h, (q, v), offsets, delays)
         if robot.closed:
-            held = [j.name for j, known in zip(robot.joints, known_q, strict=True) if known and j.independent]
-            q[:] = robot.close(q, keep=held or None)  # type: ignore[attr-defined]
+            kept = [j.name for j, known in zip(robot.joints, known_q, strict=True) if known and j.independent]
+            q[:] = robot.close(q, keep=kept or None)  # type: ignore[attr-defined]
         Q[w], V[w] = q, v
         before = i
         last = w + 1 == len(windows) or windows.log[w + 1] != i

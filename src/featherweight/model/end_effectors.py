@@ -146,7 +146,7 @@ class Spans:
         return pairs
 
     @cached_property
-    def carried_ranges(self) -> list[list[tuple[int, int]]]:
+    def supporting_ranges(self) -> list[list[tuple[int, int]]]:
         """The ranges of constraint columns that each of `at` carries."""
         all_ranges = []
         for row in self.at:

@@ -57,7 +57,7 @@ class PassiveForces:
             "springs and dampers that are not linear, of": {j.name for j in robot.model.joints if is_nonlinear(j)},
             "springs of floating joints or joints that depend on others, of": placed,
             "tendons": tendons,
-            "springs that hold the loops and couplings": {x.name for x in forces.held_rows},
+            "springs that hold the loops and couplings": {x.name for x in forces.compliant_rows},
             "forces of fluids on": {robot.name} if robot.model.drag else set(),
         }
         self.left_out = {kind: tuple(sorted(names)) for kind, names in kinds.items() if names}

@@ -147,4 +147,4 @@ def second_derivatives(program: Program, names: tuple[str, ...]) -> Program:
     cotangents = ComposedProgram("cotangents", (PullbackProgram(program),), tuple(f"{x}_bar" for x in names))
     pairs = tuple((f"d{x}_bar_d{y}", f"{program.name}_{x}_{y}") for x in names for y in names)
     slopes = JacobianProgram(cotangents, "", names)
-    return ComposedProgram(f"bent_{program.name}", (slopes,), tuple(new for _, new in pairs), "", pairs)
+    return ComposedProgram(f"curved_{program.name}", (slopes,), tuple(new for _, new in pairs), "", pairs)

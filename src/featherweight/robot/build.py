@@ -227,7 +227,7 @@ def _built(
                 raise ModelError(f"{problem}, so the robot cannot move; {remedy}")
             warn_caller(f"{problem}, which are taken as fixed; {remedy}")
             return _built(
-                description.locked(loops.held_positions()), base, gravity, None, execution, loop_tolerance, equalities
+                description.locked(loops.fixed_positions()), base, gravity, None, execution, loop_tolerance, equalities
             )
         if strict:
             loops.require_mass()

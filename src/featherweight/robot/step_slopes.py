@@ -23,10 +23,10 @@ def spanning_slopes(robot: Robot) -> CompiledFunction[Any]:
     S v are the velocities, and f the forces, of all joints of a closed robot.
     """
     spanning: Program = robot.spanning_velocity.program  # type: ignore[attr-defined]
-    back = ComposedProgram("carried", (PullbackProgram(spanning),), ("v_bar",))
+    back = ComposedProgram("mapped", (PullbackProgram(spanning),), ("v_bar",))
     parts = (
         RenamedProgram(JacobianProgram(spanning, "", ("q", "v")), (("dvelocity_dq", "swept"), ("dvelocity_dv", "spread"))),
-        RenamedProgram(JacobianProgram(back, "", ("q",)), (("velocity_bar", "force"), ("dv_bar_dq", "carried"))),
+        RenamedProgram(JacobianProgram(back, "", ("q",)), (("velocity_bar", "force"), ("dv_bar_dq", "mapped"))),
     )
-    whole = ComposedProgram("spanning_slopes", parts, ("spread", "swept", "carried"), "", (), ("q", "v", "force"))
+    whole = ComposedProgram("spanning_slopes", parts, ("spread", "swept", "mapped"), "", (), ("q", "v", "force"))
     return CompiledFunction(whole, robot.execution)

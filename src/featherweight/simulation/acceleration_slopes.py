@@ -29,7 +29,7 @@ from ..engine.loops.kernels import call_machine, subtract_multiples
 from ..robot.tendons.lengths import write_drift
 from .load_slopes import write_load_slopes, write_tau_slopes
 from .rigid_slopes import pull_back_rigid_rates, solve_for_rigid_rates
-from .robot_stages import is_touched, write_bent, write_pushed_acceleration
+from .robot_stages import is_touched, write_bias_accelerations, write_pushed_acceleration
 from .slope_equations import add_product, solve_for_rates
 from .slope_records import AccelerationSlopes
 from .smooth_motion import (
@@ -353,7 +353,7 @@ def add_differences(s: RobotStages, y: AccelerationSlopes, column: int, weight: 
         return
     rows, t = s.touching.model.rows, s.touching
     if s.calls.length_bias.address != 0:
-        write_bent(s.joints.curved, s.state.v, s.lengths.bent)
+        write_bias_accelerations(s.joints.curved, s.state.v, s.lengths.bias_acceleration)
         call_machine(s.calls.length_bias)
         write_drift(s.lengths, s.state.v)
     for r in range(len(rows.joint)):

@@ -45,8 +45,8 @@ class ContactStage:
         self.places: slice | Array = slice(first, first + count) if in_row else self.numbers  # a slice is faster
         bodies = self._contacts_of_bodies()
         dry = forces.friction if parts.joint_friction else np.zeros_like(forces.friction)
-        self.joint_dofs = contact_model.limited_rows(parts.lower, parts.upper, dry, forces.held)
-        self.rows = contact_model.joint_rows(forces.at, parts.lower, parts.upper, dry, settings.step, forces.held)
+        self.joint_dofs = contact_model.limited_rows(parts.lower, parts.upper, dry, forces.equality_of_row)
+        self.rows = contact_model.joint_rows(forces.at, parts.lower, parts.upper, dry, settings.step, forces.equality_of_row)
         limited = [int(r) for r in self.joint_dofs if r >= forces.joint_rows]
         mapped = MappedRows(forces.mapped, forces.rows, forces.moved_by(limited))
         self.inertia = ContactInertia(robot, bodies, self.joint_dofs, bool(self.rows.friction.any()), algorithm, mapped)

@@ -180,7 +180,7 @@ def _lag(m: DCMotor, step: float) -> float:
     return T * (1.0 - decay_of(step / T)) if T > 0.0 else 0.0
 
 
-def held_states(a: Actuator, step: float) -> list[tuple[float, float, float]]:
+def bounded_states(a: Actuator, step: float) -> list[tuple[float, float, float]]:
     """Return lower and upper bound of each state of a servo or motor, and the time by which its rate moves it in a step."""
     found = []
     for kind in states_of(a):

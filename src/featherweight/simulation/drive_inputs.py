@@ -28,9 +28,9 @@ from ..model.types import Activation, ActivationType, Actuator
 from .controllers import (
     Controllers,
     DrivesNow,
+    bounded_states,
     circle_of,
     controllers_of,
-    held_states,
     parts_of,
     stacked,
     whole_turns,
@@ -120,7 +120,7 @@ def laws_of(actuators: Sequence[Actuator], gears: Array, row: Array, at: Array, 
         if a.activation is not None:
             x = a.activation
             states += [(k, place[k], KINDS[x.type], _numbers(x, a, step, k == first)) for k in range(first, len(place))]
-        for low, high, time in held_states(a, step):
+        for low, high, time in bounded_states(a, step):
             states.append((first, 0, CONTROLLED, (0.0, 0.0, 0.0, low, high, 0.0, 0.0, time, 0.0, 0.0, 0.0)))
         if is_curved(a):
             curved.append((first, AFFINE if a.muscle is None else OF_MUSCLE, _curve(a, float(gears[first]))))

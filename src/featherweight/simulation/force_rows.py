@@ -58,14 +58,14 @@ class ForceRows:
         return bool(self.robot.closed) or self.lengths is not None
 
     @property
-    def held_rows(self) -> Sequence[Any]:
+    def compliant_rows(self) -> Sequence[Any]:
         """Compliant equalities, which hold the last rows."""
-        return self.lengths.table.held if self.lengths else ()
+        return self.lengths.table.compliant if self.lengths else ()
 
     @cached_property
-    def held(self) -> Array:
+    def equality_of_row(self) -> Array:
         """The number (rows,) of the equality that holds each row, -1 for none."""
-        names = [x.name for x in self.held_rows]
+        names = [x.name for x in self.compliant_rows]
         order = {name: k for k, name in enumerate(dict.fromkeys(names))}
         return np.array([*[-1] * (self.rows - len(names)), *(order[name] for name in names)], np.int64)
 
@@ -83,7 +83,7 @@ class ForceRows:
     def names(self) -> list[str]:
         at_frames = [a.name for a in self.parts if a.at is not None]
         tied = [x.name for x in self.robot.model.compliant_lengths for side in (x.tie.first, x.tie.second) if side]
-        return [*(x.name for x in self.owners), *at_frames, *tied, *(x.name for x in self.held_rows)]
+        return [*(x.name for x in self.owners), *at_frames, *tied, *(x.name for x in self.compliant_rows)]
 
     @cached_property
     def at(self) -> Array:
@@ -183,9 +183,9 @@ def force_rows(robot: Robot, actuators: Iterable[Actuator]) -> ForceRows:
     asked |= {p.leader for p in robot.proportions() if p.row in asked}
     followers = {f.row for f in robot.followers()} & asked - on_leaders
     at_frames = [a.at for a in parts if a.at is not None]
-    held = robot.model.compliant_loops or robot.model.compliant_couplings or robot.model.compliant_lengths
+    compliant = robot.model.compliant_loops or robot.model.compliant_couplings or robot.model.compliant_lengths
     lengths = None
-    if tendons or balls or free or at_frames or followers or held:
+    if tendons or balls or free or at_frames or followers or compliant:
         lengths = LengthFunctions(robot, length_table(robot, tendons, at_frames, followers, balls, free))
     return ForceRows(robot, actuators, parts, tendons, balls, free, on_leaders, lengths)
 

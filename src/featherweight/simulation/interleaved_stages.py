@@ -20,7 +20,7 @@ READ = (
     "state.q", "touching.contacts", "touching.counts", "touching.kinematics", "touching.impulses.force",
     "touching.impulses.turn", "touching.impulses.last_row", "point.S", "inertias",
 )  # fmt: skip
-IMPULSES_FOUND = "force", "turn", "wrench", "joint", "push", "joint_push", "impact", "joint_impact", "next_row"
+IMPULSES_FOUND = "force", "turn", "wrench", "joint", "correction", "joint_correction", "impact", "joint_impact", "next_row"
 WRITTEN = (
     "touching.contacts", "touching.counts", "touching.report", "touching.passes.change",
     *(f"touching.impulses.{x}" for x in IMPULSES_FOUND),

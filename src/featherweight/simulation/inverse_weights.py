@@ -10,7 +10,7 @@ from ..contact.joint_rows import JointRows
 from ..model.model import CompliantLoop, MovingBody, MovingJoint
 from ..model.types import PYRAMIDAL, Coupling, Frame, JointType, Pose
 from ..robot.robot import Robot
-from ..robot.tendons.tendon_table import HeldRow
+from ..robot.tendons.tendon_table import CompliantRow
 from .forces_at_joints import ForcesAtJoints
 from .scene_building import TouchingScene
 
@@ -27,12 +27,12 @@ def yielding_numbers(
     inverse = np.asarray(robot.inverse_mass_matrix(start))
     weights = weights_of_contacts(robot, start, touching, inverse)
     of_dofs, softness = weights_of_dofs(robot, forces, start, inverse), []
-    held = {forces.rows - len(forces.held_rows) + k: x for k, x in enumerate(forces.held_rows)}
+    compliant = {forces.rows - len(forces.compliant_rows) + k: x for k, x in enumerate(forces.compliant_rows)}
     for dof, friction in zip(rows.dof, rows.friction, strict=True):
-        if dof in held:
-            row = held[int(dof)]
+        if dof in compliant:
+            row = compliant[int(dof)]
             softness.append(row.by.loop.softness if isinstance(row.by, CompliantLoop) else row.by.softness)
-            of_dofs[dof] = weight_of_held(robot, start, row, inverse, of_dofs)
+            of_dofs[dof] = weight_of_compliant_row(robot, start, row, inverse, of_dofs)
         else:
             softness.append((forces.softness("dry_friction") if friction else forces.softness("limit"))[dof])
     edges = 4.0 + 2.0 * (touching.turning > 0.0).sum(axis=1)
@@ -87,7 +87,7 @@ def sliding_bodies(robot: Robot) -> list[tuple[MovingBody, list[MovingJoint]]]:
     return found
 
 
-def weight_of_held(robot: Robot, q: Array, row: HeldRow, inverse: Array, of_dofs: Array) -> float:
+def weight_of_compliant_row(robot: Robot, q: Array, row: CompliantRow, inverse: Array, of_dofs: Array) -> float:
     """Return the inverse mass or inertia of the two sides of an equality, summed, at q (nq,)."""
     if row.rows:
         return float(sum(of_dofs[r] for r in row.rows))

@@ -128,7 +128,7 @@ def plant_of(
         _warn_of_stiff_drives(model)
     limits = JointLimits(robot, forces, joints.limits)
     law, cones = law_of(contact.law, robot)
-    if forces.held_rows and law == RIGID:
+    if forces.compliant_rows and law == RIGID:
         law_of_file = "" if robot.model.cone is None else '"file" or '
         raise ValueError(
             f"{robot.name}: its equalities are compliant, and contact={contact.law!r} holds rigidly; take "

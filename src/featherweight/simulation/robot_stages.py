@@ -35,7 +35,7 @@ from .implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (
     RK4,
     SEMI_IMPLICIT,
-    accelerate_held,
+    accelerate_with_known_drives,
     be_at,
     call_dynamics,
     clear,
@@ -94,7 +94,7 @@ def detect(s: RobotStages) -> int:
     t = s.touching
     write_row_gaps(t.model.rows, s.point.coordinates, t.kinematics.gap)
     if s.calls.length_bias.address != 0:
-        write_bent(s.joints.curved, s.state.v, s.lengths.bent)
+        write_bias_accelerations(s.joints.curved, s.state.v, s.lengths.bias_acceleration)
         call_machine(s.calls.length_bias)
         write_drift(s.lengths, s.state.v)
     t.counts[FOUND] = 0
@@ -118,15 +118,15 @@ def detect(s: RobotStages) -> int:
     return TAKEN
 
 
-def write_bent(joints: IntegerMatrix, v: Vector, bent: Vector) -> None:
+def write_bias_accelerations(joints: IntegerMatrix, v: Vector, found: Vector) -> None:
     """Write the accelerations of coordinates at constant velocity components: coordinates in rotating axes turn backwards."""
     for k in range(len(joints)):
         kind, i = joints[k, 0], joints[k, 1]
         if kind == FLOATING:
             x, y, z, a, b, c = v[i], v[i + 1], v[i + 2], v[i + 3], v[i + 4], v[i + 5]
-            bent[i], bent[i + 1], bent[i + 2] = c * y - b * z, a * z - c * x, b * x - a * y
+            found[i], found[i + 1], found[i + 2] = c * y - b * z, a * z - c * x, b * x - a * y
         elif kind == PLANAR:
-            bent[i], bent[i + 1] = v[i + 2] * v[i + 1], -v[i + 2] * v[i]
+            found[i], found[i + 1] = v[i + 2] * v[i + 1], -v[i + 2] * v[i]
 
 
 def find_touching(t: TouchingRecord) -> int:
@@ -143,7 +143,7 @@ def stick(s: RobotStages) -> None:
     t, step, external = s.touching, s.step, s.state.external
     if len(s.adhesion.drive) == 0 or not s.state.given[WITH_CONTROL] or t.counts[FOUND] == 0:
         return
-    settings, pull = t.model.settings, t.impulses.push
+    settings, pull = t.model.settings, t.impulses.correction
     clear_rows(pull)
     near = settings.slop if settings.law == RIGID else 0.0
     placement, inputs = t.kinematics.placement, s.point.inputs
@@ -339,7 +339,7 @@ def drives_pass(s: RobotStages) -> bool:
     if s.state.given[WITH_FORCES]:
         copy_rows(s.state.external, s.touching.forces)
     be_at(s, s.state.q, s.state.v)
-    accelerate_held(s)
+    accelerate_with_known_drives(s)
     copy(s.point.load, step.load)
     copy(s.point.acceleration, step.acceleration)
     copy(s.point.acceleration, step.unpushed)
@@ -452,7 +452,7 @@ def write_change(s: RobotStages, change: Vector) -> None:
 def part(s: RobotStages) -> None:
     """Compute the displacement that separates overlapping bodies."""
     step, impulses = s.step, s.touching.impulses
-    write_pushed_acceleration(s, impulses.push, impulses.joint_push)
+    write_pushed_acceleration(s, impulses.correction, impulses.joint_correction)
     write_change(s, step.displacement)
     write_row_velocity(s, step.displacement)
     shrink = min(1.0, s.touching.report[PARTING] / max(greatest_of(s.point.row_velocity), 1e-300))

@@ -371,7 +371,7 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         "spanning": (robot.step_functions.spanning_map if robot.closed else None, p.x, p.S[: model.forces.joint_rows]),
         "length_placement": (lengths.placements if lengths else None, p.x, s.lengths.placement),
         "length_jacobian": (lengths.jacobians if lengths else None, p.x, s.lengths.jacobian),
-        "length_bias": (lengths.biases if lengths else None, p.x, v, s.lengths.bent, s.lengths.bias),
+        "length_bias": (lengths.biases if lengths else None, p.x, v, s.lengths.bias_acceleration, s.lengths.bias),
         "kinetic": (robot.kinetic_energy, p.x, p.w, step.energy[:1]),
         "potential": (weighing.potential_energy, p.x, step.energy[1:]),
         "compensation": (carrying.gravity_force if robot.model.weight_compensated else None, p.x, s.joints.compensation),

@@ -82,7 +82,7 @@ class SensorPlan:
         self.channels = self._channels()
         self._rows: dict[type, list[dict[str, Any]]] = {}
         self._zones: list[Any] = []
-        self._held: list[int] = []  # links of incomplete bodies
+        self._links: list[int] = []  # links of incomplete bodies
         self._ranges: dict[tuple[SubtreePart, ...], dict[str, int]] = {}
         for s in self.sensors:
             if s.kind in RECORDS:
@@ -102,8 +102,8 @@ class SensorPlan:
     def _channels(self) -> Channels:
         robot, forces = self.robot, self.forces
         lengths = len(robot.tendons) + sum(a.at is not None for x in robot.actuators for a in parts_of(x))
-        carried = robot.nv if robot.model.weight_compensated else 0
-        own = 1, robot.model.nq, robot.model.nv, len(self.stage.rows.joint), len(forces.parts), carried
+        compensated = robot.nv if robot.model.weight_compensated else 0
+        own = 1, robot.model.nq, robot.model.nv, len(self.stage.rows.joint), len(forces.parts), compensated
         return Channels(*np.cumsum((0, *own, lengths, lengths)).tolist())
 
     def _records(self) -> SensorRecords:
@@ -120,9 +120,9 @@ class SensorPlan:
             records.Parts,
         )
         frames, sums, terms, limits, subtrees, parts = (stacked(kind, rows.get(kind, [])) for kind in kinds)
-        reads_contacts = bool(self._held) or records.TOUCH in frames.quantity
+        reads_contacts = bool(self._links) or records.TOUCH in frames.quantity
         return SensorRecords(
-            frames, zones_of(self._zones), sums, terms, limits, subtrees, parts, np.array(self._held, np.int64), self._sides,
+            frames, zones_of(self._zones), sums, terms, limits, subtrees, parts, np.array(self._links, np.int64), self._sides,
             stacked(records.TurningJoints, joints), self.channels,
             np.array(robot.gravity, float), float(self.model.h), reads_contacts, self.has_drives,
         )  # fmt: skip
@@ -335,11 +335,11 @@ class SensorPlan:
     def _range_of(self, parts: tuple[SubtreePart, ...]) -> dict[str, int]:
         """Return the ranges of the records of parts, and of the links of incomplete bodies."""
         if parts not in self._ranges:
-            every, first_link = self._rows.setdefault(records.Parts, []), len(self._held)
+            every, first_link = self._rows.setdefault(records.Parts, []), len(self._links)
             first = len(every)
             for p in parts:
                 self._add_part(p)
-            self._ranges[parts] = {"first": first, "stop": len(every), "first_link": first_link, "stop_link": len(self._held)}
+            self._ranges[parts] = {"first": first, "stop": len(every), "first_link": first_link, "stop_link": len(self._links)}
         return self._ranges[parts]
 
     def _add_part(self, p: SubtreePart) -> None:
@@ -353,7 +353,7 @@ class SensorPlan:
                 part |= {"varied": body, "parameters": self.robot.inertial_parameters[body]}
                 part["touching"] = touching.index(body) if body in touching else NONE
         if p.body is None or not p.whole:
-            self._held += [self.links[x] for x in p.links if x in self.links]
+            self._links += [self.links[x] for x in p.links if x in self.links]
         self._add(records.Parts, **part)
 
     def note(self, s: ModelSensor) -> None:

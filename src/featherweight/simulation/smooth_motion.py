@@ -292,13 +292,13 @@ def accelerate_driven(s: RobotStages) -> None:
     write_bounds(s)
     begin_drives(j.drives, s.numbers.step, p.inputs, p.coordinates, p.row_velocity, j.driving)
     for k in range(MOST_ROUNDS):
-        accelerate_held(s)
+        accelerate_with_known_drives(s)
         write_row_velocity(s, p.acceleration)
         if not judge_drives(j.drives, j.within, p.S, p.row_velocity, j.driving, k >= ROUNDS_OF_ALL):
             return
 
 
-def accelerate_held(s: RobotStages) -> None:
+def accelerate_with_known_drives(s: RobotStages) -> None:
     """Write the acceleration at x and w with the drives in their current state."""
     p, work = s.point, s.joints.driving
     write_driven(s.joints.drives, s.joints.within, p.S, work, s.inertias.base_armature, s.inertias.armature)

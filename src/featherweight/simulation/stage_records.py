@@ -235,7 +235,7 @@ class CallsOfRobot(NamedTuple):
     drag_placement: MachineCall  # x -> placements of all bodies, if there is wind
     length_placement: MachineCall  # x -> placements of bodies with tendons and frames
     length_jacobian: MachineCall  # x -> their Jacobians
-    length_bias: MachineCall  # x, v, `Lengths.bent` -> their accelerations
+    length_bias: MachineCall  # x, v, `Lengths.bias_acceleration` -> their accelerations
     placement: MachineCall  # placements of bodies that may touch
     velocity: MachineCall
     velocity_before: MachineCall

@@ -60,7 +60,7 @@ class Transform(NamedTuple):
         z = X.rotate_to_parent(Vec3(0.0, 0.0, 1.0))
         return Mat3(x, y, z).transpose()
 
-    def axes_carried(X, R: Mat3) -> Mat3:
+    def axes_in_child(X, R: Mat3) -> Mat3:
         """Return the child's axes, as columns, if those of the parent are R."""
         return Mat3(X.rotate_to_child(R.x), X.rotate_to_child(R.y), X.rotate_to_child(R.z))
 

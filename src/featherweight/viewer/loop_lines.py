@@ -49,7 +49,7 @@ def _origins(robot: Robot, link: str | None, pose: Pose, placements: dict[str, A
     return T[:3, 3], (T @ homogeneous_matrix(pose))[:3, 3]
 
 
-def loops_told(robot: Robot) -> list[str]:
+def described_loops(robot: Robot) -> list[str]:
     """Describe the loops and couplings of a robot, one line each."""
     d = loop_description(robot)
     if d is None:

@@ -14,7 +14,7 @@ from ..robot.closed import ClosedRobot
 from .coordinates import joint_numbers, settable_coordinates, with_joint_numbers
 from .figure import Layer
 from .html import listed
-from .loop_lines import loops_told
+from .loop_lines import described_loops
 from .marks import Mark
 from .nodes import RobotScene
 
@@ -74,7 +74,7 @@ class LookPanel:
 
     def __init__(self, gui: viser.GuiApi, scene: RobotScene, lock: threading.RLock) -> None:
         self.scene, self.lock = scene, lock
-        marks = [m for m in Mark if m != Mark.LOOPS or loops_told(scene.robot)]
+        marks = [m for m in Mark if m != Mark.LOOPS or described_loops(scene.robot)]
         with gui.add_folder("Show", order=0.0):
             self.layer = gui.add_dropdown("shapes", tuple(x.value for x in Layer), initial_value=scene.layer.value)
             self.layer.on_update(self._show_layer)
@@ -86,9 +86,9 @@ class LookPanel:
             self.scale = gui.add_slider("force arrows", 0.1, 5.0, 0.1, scene.marks.force_scale)
             self.scale.on_update(self._scale_forces)
             self.notes = gui.add_html("", visible=False)
-        if told := loops_told(scene.robot):
+        if lines := described_loops(scene.robot):
             with gui.add_folder("Loops and couplings", order=2.0, expand_by_default=False):
-                gui.add_html(listed(told))
+                gui.add_html(listed(lines))
         self._note()
 
     def _show_layer(self, _: viser.GuiEvent[Any]) -> None:

@@ -35,7 +35,7 @@ class Player:
         self.robot, self.trajectory, self.draw, self.rest = robot, trajectory, draw, rest
         self.clock = Clock(playing_time(trajectory))
         self._woken, self._ended = threading.Event(), threading.Event()
-        self._told = -np.inf
+        self._reported = -np.inf
         end = max(self.clock.duration, 1e-9)
         self.folder = gui.add_folder("Time", order=-1.0)
         with self.folder:
@@ -104,7 +104,7 @@ class Player:
             self._draw()
             if not self.clock.playing:
                 self.pause()
-            elif now - self._told > TEXT:
+            elif now - self._reported > TEXT:
                 self._tell()
             self._ended.wait(max(0.0, before + 1.0 / RATE - time.perf_counter()))
 
@@ -113,7 +113,7 @@ class Player:
 
     def _tell(self) -> None:
         """Set the slider and the text to the time of the clock."""
-        self._told = time.perf_counter()
+        self._reported = time.perf_counter()
         self._slider.value = min(self.clock.time, float(self._slider.max))
         k = instant_at(self.trajectory, self.clock.time)
         q, v = self.trajectory.q[k], self.trajectory.v[k]

@@ -17,7 +17,7 @@ from ...model.tree import INNER, Placements, Tree
 from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ArticulatedInertia, Force
 from ...spatial.vectors import Mat3, Sym3, Vec3
 from ..articulated import articulated_inertias, joint_forces, responses
-from ..frames import carried_velocity, write_motion, write_vec3
+from ..frames import velocity_of_frame, write_motion, write_vec3
 from ..kinematics import external_forces, joint_transforms, mat3, rigid_inertia, vec3
 
 
@@ -49,7 +49,7 @@ def contact_response(tree: Tree, bodies: Placements, rows, q, factor, wrench, fo
     u = joint_forces(stiff, X, W, force, loads_of_rows(tree, bodies, wrench))
     a = responses(stiff, X, W, d, u, x)
     for k in range(len(bodies.row)):
-        write_motion(carried_velocity(bodies, k, a), motion[k])
+        write_motion(velocity_of_frame(bodies, k, a), motion[k])
 
 
 def contact_matrix(tree: Tree, bodies: Placements, rows, q, K, D, H) -> None:

@@ -268,7 +268,7 @@ def moving_loop(mech: ClusterTree, cluster: Cluster, X, qs, v) -> Loop:
         if tree.kind[j] == INNER:
             P.R[j], P.o[j] = P.R[p], P.o[p]
         else:
-            P.R[j] = X[j].axes_carried(P.R[p])
+            P.R[j] = X[j].axes_in_child(P.R[p])
             P.o[j] = P.o[p] + P.R[p] @ X[j].p if p != OUTPUT else X[j].p - first
         s = unit_motion(tree.axis[j], 1.0)
         P.w[j], P.l[j] = P.R[j] @ s.ang, P.R[j] @ s.lin

@@ -83,7 +83,7 @@ class Loops(Declared):
             q[self.assemblies[clustered].gap.places] = x
         return q
 
-    def held_positions(self) -> dict[str, Array]:
+    def fixed_positions(self) -> dict[str, Array]:
         """Return the coordinates at which loops and couplings hold the joints, if no joint can move."""
         q = self.in_general_position()
         fixed = {j.name: q[c.q] for c, j in zip(self.coordinates, self._joints_in_q, strict=True)}

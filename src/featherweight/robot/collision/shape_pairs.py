@@ -135,7 +135,7 @@ def pairs_of_names(robot: System, wanted: Iterable[tuple[str | None, str | None]
     """
     found: dict[tuple[int, int], None] = {}
     for one, other in wanted:
-        sides = _carried(robot, one), _carried(robot, other)
+        sides = _shapes_of(robot, one), _shapes_of(robot, other)
         pairs = [(min(i, j), max(i, j)) for i, j in itertools.product(*sides) if _moving(robot.shapes[i], robot.shapes[j])]
         if not pairs:
             raise ValueError(f"{robot.name}: no collision shapes of {one!r} and {other!r} move relative to one another")
@@ -143,7 +143,7 @@ def pairs_of_names(robot: System, wanted: Iterable[tuple[str | None, str | None]
     return list(found)
 
 
-def _carried(robot: System, name: str | None) -> list[int]:
+def _shapes_of(robot: System, name: str | None) -> list[int]:
     ground = name is None or (name == WORLD and all(f.name != WORLD for f in robot.frames))
     links = robot.model.shape_links
     shapes = [(k, s) for k, s in enumerate(robot.shapes) if s.collision]

@@ -155,8 +155,8 @@ class Resolved:
             begin=begin,
             first_pair=(0, *accumulate(map(len, spans.pairs))),
             pairs=(*chain.from_iterable(spans.pairs), (-1, 0, 0)),
-            first_range=(0, *accumulate(map(len, spans.carried_ranges))),
-            ranges=(*chain.from_iterable(spans.carried_ranges), (0, 0)),
+            first_range=(0, *accumulate(map(len, spans.supporting_ranges))),
+            ranges=(*chain.from_iterable(spans.supporting_ranges), (0, 0)),
         )
 
 

@@ -35,7 +35,7 @@ class LengthFunctions:
         frames = body_frames(table.bodies)
         self.placements = frame_placement(robot, frames) if frames else None
         self.jacobians = frame_jacobian(robot, frames) if frames else None
-        drifts = frames and any(isinstance(x.by, CompliantLoop) for x in table.held)
+        drifts = frames and any(isinstance(x.by, CompliantLoop) for x in table.compliant)
         self.biases = frame_classical_acceleration(robot, frames) if drifts else None
 
     @property

@@ -49,8 +49,8 @@ class Lengths(NamedTuple):
     kept: Matrix  # (lengths, nv) 0 for velocities that carry both frames, otherwise 1
     placement: Tensor  # (bodies, 4, 4) placements of the bodies with strings and frames
     jacobian: Tensor  # (bodies, 6, nv) linear and angular, at their origins in the world's axes
-    bias: Matrix  # (bodies, 6) accelerations there for joint accelerations `bent`, J' v + J a
-    bent: Vector  # (nv,) joint accelerations at constant velocity, in the axes at the start of a step
+    bias: Matrix  # (bodies, 6) accelerations there for joint accelerations `bias_acceleration`, J' v + J a
+    bias_acceleration: Vector  # (nv,) joint accelerations at constant velocity, in the axes at the start of a step
     drift: Vector  # (rows,) second rates of lengths under equalities, without joint accelerations
 
 

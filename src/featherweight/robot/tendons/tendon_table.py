@@ -47,7 +47,7 @@ GROUND = -1
 NO_FRAME = np.zeros(30)
 
 
-class HeldRow(NamedTuple):
+class CompliantRow(NamedTuple):
     """A row of a compliant equality: component 0 to 2 of a displacement, 3 to 5 of a rotation."""
 
     by: CompliantLoop | Coupling | CompliantLengths
@@ -63,7 +63,7 @@ class LengthTable(NamedTuple):
     """The lengths of a robot, and the index of each."""
 
     lengths: Lengths
-    held: tuple[HeldRow, ...]  # the last rows
+    compliant: tuple[CompliantRow, ...]  # the last rows
     bodies: tuple[str, ...]  # bodies of strings and frames
     joint_at: Array  # (n,) index of each row's coordinate among the coordinates, -1 for none
     extra: int  # rows of moment arms beyond those of joints
@@ -127,7 +127,7 @@ def length_table(
         parts.append(_Part(next(extra), True, terms=[(places[j.name], j.v_slice.start, (0.0,))], kind=kind))
     for force in forces:
         parts.append(_Part(next(extra), True, force=force, turn=0 if force.rod is None else CRANK - WRENCH))
-    held: list[HeldRow] = []
+    compliant: list[CompliantRow] = []
     ties: list[list[tuple[int, int]]] = []
     for x in robot.model.compliant_lengths:
         ties.append([])
@@ -138,19 +138,19 @@ def length_table(
     for loop in robot.model.compliant_loops:
         for k, part in enumerate(_ends(loop)):
             parts.append(part._replace(row=next(extra)))
-            held.append(HeldRow(loop, k))
+            compliant.append(CompliantRow(loop, k))
     for c in robot.model.compliant_couplings:
         terms = [(int(at[first[c.joint]]), first[c.joint], (1.0,))]
         terms += [(int(at[first[name]]), first[name], tuple(-x for x in powers)) for name, powers in c.terms]
         parts.append(_Part(next(extra), True, -c.offset, terms))
-        held.append(HeldRow(c))
+        compliant.append(CompliantRow(c))
     for x, sides_at in zip(robot.model.compliant_lengths, ties, strict=True):
         offset, *powers = _around(x.tie)
         terms = [(sides_at[0][0], sides_at[0][1], (1.0,)), *((a, r, tuple(powers)) for a, r in sides_at[1:])]
         parts.append(_Part(next(extra), True, offset, terms))
-        held.append(HeldRow(x, rows=tuple(r for _, r in sides_at)))
+        compliant.append(CompliantRow(x, rows=tuple(r for _, r in sides_at)))
     lengths, bodies = _arrays(robot, parts)
-    return LengthTable(lengths, tuple(held), bodies, at, next(extra) - rows)
+    return LengthTable(lengths, tuple(compliant), bodies, at, next(extra) - rows)
 
 
 def _around(tie: LengthTie) -> list[float]:
@@ -167,9 +167,9 @@ def _around(tie: LengthTie) -> list[float]:
     return total
 
 
-def _ends(held: CompliantLoop) -> list[_Part]:
+def _ends(compliant: CompliantLoop) -> list[_Part]:
     """Return the displacement of one end of a loop from the other in the world's axes, and the rotation of a weld."""
-    loop = held.loop
+    loop = compliant.loop
     ends = (
         Frame(f"{loop.name}/1", loop.predecessor, loop.predecessor_frame),
         Frame(f"{loop.name}/2", loop.successor, loop.successor_frame),
@@ -228,7 +228,7 @@ def _arrays(robot: System, parts: Sequence[_Part]) -> tuple[Lengths, tuple[str, 
         placement=np.zeros((len(numbers), 4, 4)),
         jacobian=np.zeros((len(numbers), 6, robot.nv)),
         bias=np.zeros((len(numbers), 6)),
-        bent=np.zeros(robot.nv),
+        bias_acceleration=np.zeros(robot.nv),
         drift=np.zeros(max((p.row for p in parts), default=-1) + 1),
     ), tuple(numbers)
 
@@ -250,8 +250,8 @@ def _frame(robot: System, part: _Part, number: Callable[[str | None], int]) -> t
         return [GROUND, part.kind, 0, GROUND, IN_FRAME, IN_FRAME], [*NO_FRAME]
     own = robot.frame(force.frame)
     other = own if force.reference is None else robot.frame(force.reference)
-    held = int(force.reference is not None)
-    whole = [number(own.body), 1 + part.turn, held, number(other.body), AXES[force.force_axes], AXES[force.torque_axes]]
+    referred = int(force.reference is not None)
+    whole = [number(own.body), 1 + part.turn, referred, number(other.body), AXES[force.force_axes], AXES[force.torque_axes]]
     wrench = force.wrench if force.rod is None else (*force.wrench[:3], 0.0, 0.0, force.rod)
     return whole, [*_row(own.placement), *_row(other.placement), *wrench]
 
