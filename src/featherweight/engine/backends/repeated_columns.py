@@ -3,7 +3,7 @@
 The columns of M^-1 B that belong to the joints of one limb are an example: all of them read the same factors of M, and each
 reads a column of B. The code of a loop over columns stays in the first-level caches, with the factors; straight-line code does
 not. Loops in the derivatives of Talos' forward dynamics, for batches, shorten the code from 808 to 485 KB, its compilation from
-3.8 to 2.1 s and a call from 9.9 to 6.6 µs a state (process time, AVX-512).
+3.8 to 2.1 s and a call from 9.9 to 6.6 µs a state (process time, Zen 3 with AVX2).
 
 A node belongs to a column if no other result depends on it. Columns are compared from their results down:
 

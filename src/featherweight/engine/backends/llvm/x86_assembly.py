@@ -1,8 +1,8 @@
 """Parts of a plan as x86-64 assembly: LLVM's assembler takes a fifteenth of the time of its code generator.
 
 Robots differ, so most functions compile on the user's machine. With assembly, derivatives of Talos' forward dynamics compile in
-5.0 instead of 9.5 s for one state and in 2.8 instead of 6.7 s for batches (process time, AVX-512), and their code is 17 % and
-12 % shorter. Calls take as long.
+5.0 instead of 9.5 s for one state and in 2.8 instead of 6.7 s for batches (process time, Zen 3 with AVX2), and their code is
+17 % and 12 % shorter.
 
 The plan determines the values in registers at each step. This module assigns registers, lets an instruction read a value from
 memory if no other instruction reads it, and chooses the form of a fused product that overwrites a dead value.
