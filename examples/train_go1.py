@@ -30,6 +30,7 @@ SETTINGS = Settings(
     rate=1e-3,
     entropy=0.01,
     sigma=0.6,
+    last_sigma=0.05,  # the policy shall walk without noise
     greatest_gradient=1.0,
     hidden=(128, 128),
 )
@@ -44,18 +45,18 @@ def learn(robots=ROBOTS, steps=STEPS, settings=SETTINGS, seed=0, told=print, **h
 
 
 def walk(ppo, robots=32, way=WAY):
-    """Follow commands, with actions as random as at the end of the training.
+    """Follow commands, with the mean actions of the policy.
 
     Return the commands (times, 3), the velocities (times, robots, 3), the motion (times, nq) of a robot that does not fall, if
     there is one, the robots that fell (robots,), and the environments.
     """
     envs = gymnasium.make_vec(GO1, num_envs=robots, autoreset_mode="Disabled", command_wait=np.inf, **EASIER)
-    rng, (o, _) = np.random.default_rng(1), envs.reset(seed=1)
+    o, _ = envs.reset(seed=1)
     commands, velocities, motion, fallen = [], [], [], np.zeros(robots, bool)
     for seconds, command in way:
         joystick_commands(envs)[:] = command
         for _ in range(round(seconds / envs.dt)):
-            o, _, terminated, _, info = envs.step(ppo.act(o, rng))
+            o, _, terminated, _, info = envs.step(ppo.act(o))
             fallen |= terminated
             commands.append(command)
             velocities.append(np.stack([info[f"{name}_velocity"] for name in ("forward", "sideways", "turn")], axis=-1))
