@@ -70,5 +70,5 @@ def test_saved_files_and_edits_keep_them(tmp_path: Path) -> None:
 def test_ranges_that_are_none_are_refused(effort: float, given: Any) -> None:
     d = fw.read(PUSHED.format(integrator="Euler", drives=""))
     wrong = replace(d, joints=(replace(d.joints[0], effort=effort, effort_range=given), *d.joints[1:]))
-    with pytest.raises(fw.ModelError, match=r"joint 'a': the effort_range .* give effort= its greatest magnitude"):
+    with pytest.raises(fw.ModelError, match=r"joint 'a'.* effort_range.* give (effort= its greatest magnitude|numbers within)"):
         fw.build(wrong)

@@ -185,7 +185,7 @@ def test_pictures_need_neither_viser_nor_scipy_nor_a_display(tmp_path: Path) -> 
 def test_without_their_packages_pictures_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trimesh", None)
     with pytest.raises(ImportError, match=r"trimesh: pip install .*featherweight\[render\]"):
-        from featherweight.viewer import save_film as _  # noqa: F401
+        from featherweight.viewer import picture as _  # noqa: F401
 
 
 @pytest.mark.parametrize("position", [[0.0, 0.0], [0.0, 0.0, np.nan], [0.0, 0.0, np.inf], [1.0, 2.0, 3.0]])
