@@ -175,12 +175,6 @@ def test_solutions_for_the_unit_matrix_are_the_inverse(name: str) -> None:
     assert_same_columns(some, inverse[..., :-1], M)
 
 
-def test_solutions_for_more_columns_than_velocities_name_shapes_that_do_not_broadcast() -> None:
-    robot = robot_of("panda")
-    with pytest.raises(ValueError, match=r"do not broadcast: q \(2,\), B \(3,\)"):
-        robot.solve_mass_matrix(np.tile(robot.neutral(), (2, 1)), np.ones((3, 9, 9)))
-
-
 def test_solutions_broadcast() -> None:
     robot = robot_of("panda")
     q, B = random_states(robot, 3).q, np.random.default_rng(3).standard_normal((4, 1, robot.nv, 2))
