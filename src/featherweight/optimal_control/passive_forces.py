@@ -25,7 +25,6 @@ from ..model.types import JointType
 from ..names import listed
 from ..robot.parametric import ARMATURE, with_armature_as_argument
 from ..robot.robot import Robot
-from ..simulation.force_rows import is_nonlinear
 from ..simulation.forces_at_joints import ForcesAtJoints, forces_at_joints
 
 LOAD, FIRST = "load", ("q", "v", "tau", "h")
@@ -54,7 +53,7 @@ class PassiveForces:
         tendons = {t.name for t in forces.tendons}
         kinds = {
             "dry friction of": {of_row[r] for r in np.flatnonzero(forces.friction)} - tendons,
-            "springs and dampers that are not linear, of": {j.name for j in robot.model.joints if is_nonlinear(j)},
+            "springs and dampers that are not linear, of": {j.name for j in robot.model.joints if j.is_nonlinear},
             "springs of floating joints or joints that depend on others, of": placed,
             "tendons": tendons,
             "springs that hold the loops and couplings": {x.name for x in forces.compliant_rows},

@@ -103,6 +103,22 @@ def compiled_slopes(fleet: Fleet, inputs: Inputs) -> FleetSlopes:
     return made
 
 
+def size_of_slopes(fleet: Fleet) -> tuple[int, int]:
+    """Return the numbers of rows and columns of a step's derivatives: 2 nv + na and 3 nv + na + nu."""
+    nv, na, nu = fleet.model.robot.nv, fleet.model.forces.states, fleet.model.forces.nu
+    return 2 * nv + na, 3 * nv + na + nu
+
+
+def new_slopes(fleet: Fleet, robots: int) -> RobotSlopes:
+    """Return memory for the derivatives of one robot's step, and for what is doubtful about those of so many."""
+    (rows, columns), bounded = size_of_slopes(fleet), len(fleet.contacts.rows.joint)
+    return RobotSlopes(
+        np.zeros((1, rows, columns)), np.zeros((0, rows)), np.zeros((0, columns)),
+        np.zeros(robots, np.int64), np.full((robots, fleet.capacity), -1), np.zeros((robots, bounded), bool),
+        np.zeros((robots, len(fleet.model.limits))), np.zeros((robots, columns), bool),
+    )  # fmt: skip
+
+
 class FleetSlopes:
     """The compiled derivatives of steps of a fleet, on threads: of their equations, or differences of whole steps.
 
@@ -112,9 +128,7 @@ class FleetSlopes:
 
     def __init__(self, fleet: Fleet, way: Way) -> None:
         self._fleet, (self._loop, self._arrays) = fleet, way
-        model = fleet.model
-        nv, na, nu = model.robot.nv, model.forces.states, model.forces.nu
-        self.rows, self.columns = 2 * nv + na, 3 * nv + na + nu
+        self.rows, self.columns = size_of_slopes(fleet)
         self._of: Table | None = None  # table of the fleet for which the arrays are made
         self._run: Callable[..., int] | None = None  # the compiled loop for its layout
         self._alone: Callable[[], int] | None = None  # its call for a single robot
@@ -155,14 +169,8 @@ class FleetSlopes:
 
     def _prepare(self, given: Table) -> None:
         """Make the arrays for the fleet's robots."""
-        fleet, self._of, self._run, self._alone = self._fleet, given, None, None
-        robots, model = len(fleet.q), fleet.model
-        capacity, rows = fleet.capacity, len(fleet.contacts.rows.joint)
-        self.found = RobotSlopes(
-            np.zeros((1, self.rows, self.columns)), np.zeros((0, self.rows)), np.zeros((0, self.columns)),
-            np.zeros(robots, np.int64), np.full((robots, capacity), -1), np.zeros((robots, rows), bool),
-            np.zeros((robots, len(model.limits))), np.zeros((robots, self.columns), bool),
-        )  # fmt: skip
+        self._of, self._run, self._alone = given, None, None
+        self.found = new_slopes(self._fleet, len(self._fleet.q))
         self._table = Table(self.found)
 
     def _call_alone(self) -> Callable[[], int]:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Matrix, Vector
-from .derivatives import DIFFERENCES, EQUATIONS, STAGES, way_of
+from .derivatives import DIFFERENCES, EQUATIONS, STAGES, new_slopes, way_of
 from .fleet import NO_INPUTS
 from .fleet_loop import run
-from .robot_tables import new_stages, stages_table, with_solver_compiled_in
+from .robot_tables import self_contained_stages
 from .simulation import Simulation
 from .slope_records import RobotSlopes
 from .smooth_motion import clear, copy
@@ -73,23 +73,15 @@ def fleet_steps(simulation: Simulation, robots: Sequence[int], with_controls: bo
     """Return the steps of fleets of so many robots, under joint forces or controls, and objects to keep alive."""
     fleet = simulation._fleet
     model, contacts = fleet.model, fleet.contacts
-    external, na, nu, nv = model.in_fluid or bool(model.forces.sticky), model.forces.states, model.forces.nu, model.robot.nv
-    own = with_solver_compiled_in(new_stages(model, contacts, fleet.capacity, False))
-    stages = stages_table(model, contacts, own, external)
+    stages = self_contained_stages(model, contacts, fleet.capacity)
     fleets = []
     for count in robots:
         arrays = fleet.new_arrays(fleet.layout.block(count), count)
         arrays.inputs.given[WITH_CONTROL], arrays.inputs.given[WITH_FORCES] = with_controls, False
         fleets.append(arrays._replace(states=arrays.states._replace(block=np.zeros(0))))  # which has no state over time to copy
-    size, columns = 2 * nv + na, 3 * nv + na + nu
-    found = RobotSlopes(
-        np.zeros((1, size, columns)), np.zeros((0, size)), np.zeros((0, columns)), np.zeros(1, np.int64),
-        np.full((1, fleet.capacity), -1), np.zeros((1, len(contacts.rows.joint)), bool), np.zeros((1, len(model.limits))),
-        np.zeros((1, columns), bool),
-    )  # fmt: skip
     names = {EQUATIONS: "equations", STAGES: "stages", DIFFERENCES: "differences"}
     _, slopes_of = way = way_of(fleet, NO_INPUTS)
     table = stages.made_once(slopes_of, model, contacts)
     own_slopes = dict.fromkeys(names.values()) | {names[way]: table.content}
-    steps = FleetSteps(stages.content, fleets, found, float(model.deepest_start), **own_slopes)
+    steps = FleetSteps(stages.content, fleets, new_slopes(fleet, 1), float(model.deepest_start), **own_slopes)
     return steps, [*stages.kept.values(), *stages.kept_of_derivatives()]

@@ -209,13 +209,8 @@ def rows_on_leaders(robot: Robot, actuators: Iterable[Actuator]) -> frozenset[in
 
 
 def acts(t: Tendon, actuators: Iterable[Actuator]) -> bool:
-    own = t.stiffness or t.damping or t.dry_friction or np.isfinite([t.lower, t.upper]).any() or is_nonlinear(t)
+    own = t.stiffness or t.damping or t.dry_friction or np.isfinite([t.lower, t.upper]).any() or t.is_nonlinear
     return bool(own) or any(a.tendon == t.name for a in actuators)
-
-
-def is_nonlinear(x: MovingJoint | Tendon) -> bool:
-    """Return whether the spring or the damper of a joint or tendon is nonlinear."""
-    return any(x.stiffness_poly) or any(x.damping_poly)
 
 
 def independent_rows(robot: Robot) -> Array:

@@ -12,7 +12,7 @@ from ..engine.loops.standalone import Port, StandaloneLoop, Status
 from ..robot.standalone_facts import limits_of, names_of
 from .fleet import Fleet
 from .fleet_loop import run
-from .robot_tables import new_stages, stages_table, with_solver_compiled_in
+from .robot_tables import self_contained_stages
 from .smooth_motion import copy
 from .stage_records import WITH_CONTROL, WITH_FORCES, FleetArrays, RobotStages
 from .step_status import NAMES, WORDS
@@ -44,9 +44,7 @@ STEP = CompiledLoop(take_one_step, 0, what="the time step of a simulation that r
 def standalone_step(fleet: Fleet) -> StandaloneLoop:
     """Return the step of the only robot of a fleet from its state; nothing else uses this fleet."""
     model, arrays, robot = fleet.model, fleet.arrays, fleet.model.robot
-    external = model.in_fluid or bool(model.forces.sticky)
-    own = with_solver_compiled_in(new_stages(model, fleet.contacts, fleet.capacity, False))
-    stages = stages_table(model, fleet.contacts, own, external)
+    stages = self_contained_stages(model, fleet.contacts, fleet.capacity)
     arrays = arrays._replace(states=arrays.states._replace(block=np.zeros(0)))  # which has no state over time to copy
     states, contacts, inputs = arrays.states, arrays.contacts, arrays.inputs
     inputs.given[WITH_CONTROL], inputs.given[WITH_FORCES] = model.forces.nu > 0, False
