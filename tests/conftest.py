@@ -92,15 +92,17 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def nothing_else_compiles() -> None:
-    """Wait for fleets of other tests that are compiled in the background, while Python's cycle collector is off."""
+    """Wait for other tests' compilations in the background, while Python's cycle collector is off."""
+    from featherweight.engine import compilation_messages
     from featherweight.simulation.fleet_vectors import THREAD  # after the folder of the cache is set
 
     for thread in threading.enumerate():
         if thread.name == THREAD:
             thread.join(PATIENCE)
     end = time.monotonic() + PATIENCE
-    while not gc.isenabled() and time.monotonic() < end:  # other threads that compile
+    while not gc.isenabled() and compilation_messages._without_collector and time.monotonic() < end:
         time.sleep(0.05)
+    assert gc.isenabled(), "an earlier test has left the cycle collector off"
 
 
 @pytest.fixture

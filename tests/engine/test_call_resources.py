@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from children import holds_in_a_child
 from engine.guard import guarded
 from engine.kernels import SEVERAL, arguments, assert_same, outs, swinging
 from featherweight.engine.function import CompiledFunction
@@ -155,22 +156,20 @@ def test_without_memory_for_the_results_an_error_is_raised() -> None:
     resource = pytest.importorskip("resource")
     f: CompiledFunction[Any] = CompiledFunction(SEVERAL, "traced")
     f(*arguments((2,)))
-    child = os.fork()
-    if child == 0:
-        status = 1
+
+    def raises_an_error() -> bool:
+        x = np.broadcast_to(0.0, (40_000_000, 3))
+        with open("/proc/self/statm") as file:
+            size = int(file.read().split()[0]) * mmap.PAGESIZE
+        resource.setrlimit(resource.RLIMIT_AS, (size + 200_000_000, -1))
         try:
-            x = np.broadcast_to(0.0, (40_000_000, 3))
-            with open("/proc/self/statm") as file:
-                size = int(file.read().split()[0]) * mmap.PAGESIZE
-            resource.setrlimit(resource.RLIMIT_AS, (size + 200_000_000, -1))
-            try:
-                f(x, 0.0, np.zeros((2, 3)), threads=1)
-            except MemoryError:
-                np.testing.assert_array_equal(f(*arguments()).y, f(*arguments((1,))).y[0] * 0 + f(*arguments()).y)
-                status = 0
-        finally:
-            os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            f(x, 0.0, np.zeros((2, 3)), threads=1)
+        except MemoryError:
+            np.testing.assert_array_equal(f(*arguments()).y, f(*arguments((1,))).y[0] * 0 + f(*arguments()).y)
+            return True
+        return False
+
+    assert holds_in_a_child(raises_an_error)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
@@ -231,15 +230,7 @@ def test_threads_of_the_caller_may_race_from_the_first_call_on(execution: str) -
 def test_a_forked_child_goes_on(one: CompiledFunction[Any]) -> None:
     x = RNG.standard_normal((30_000, N))
     wanted = one(x, x, threads=4)
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            same = np.array_equal(one(x, x, threads=4), wanted) and np.array_equal(one(x[0], x[0]), wanted[0])
-            status = 0 if same else 2
-        finally:
-            os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert holds_in_a_child(lambda: np.array_equal(one(x, x, threads=4), wanted) and np.array_equal(one(x[0], x[0]), wanted[0]))
 
 
 @pytest.mark.parametrize("execution", ["traced", "interpreted", "rolled"])

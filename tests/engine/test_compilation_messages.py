@@ -6,12 +6,14 @@ import gc
 import logging
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import featherweight as fw
 from featherweight.engine import compilation_messages
+from patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("nothing_else_compiles")
 WAIT = """
@@ -99,6 +101,23 @@ def test_python_looks_for_cycles_afterwards_as_before(before: bool) -> None:
         assert gc.isenabled() == before
     finally:
         gc.enable()
+
+
+def test_python_looks_for_cycles_again_after_two_threads_have_waited_for_the_same() -> None:
+    wait, entered, end = compilation_messages.Wait("all"), threading.Event(), threading.Event()
+
+    def second() -> None:
+        with wait:
+            entered.set()
+            assert end.wait(PATIENCE)
+
+    thread = threading.Thread(target=second)
+    with wait:
+        thread.start()
+        assert entered.wait(PATIENCE)
+    end.set()
+    thread.join()
+    assert gc.isenabled()
 
 
 def test_short_ones_are_not_reported(caplog: pytest.LogCaptureFixture) -> None:

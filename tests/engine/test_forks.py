@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from children import holds_in_a_child
 from engine.kernels import expected, swinging
 from featherweight.engine import execution
 from featherweight.engine.backends import backend
@@ -28,16 +28,6 @@ pytestmark = [
     pytest.mark.usefixtures("nothing_else_compiles"),
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
-HUNG = 30  # [s] after which a child is taken to wait for a lock forever
-
-
-def holds_in_a_child(check: Callable[[], bool]) -> bool:
-    child = os.fork()
-    if child == 0:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(HUNG)
-        os._exit(not check())
-    return os.waitpid(child, 0)[1] == 0
 
 
 @contextmanager

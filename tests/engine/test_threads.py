@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from children import holds_in_a_child
 from engine.interrupted import computed_after_ctrl_c
 from engine.kernels import swinging
 from featherweight.engine import threads
@@ -133,14 +134,17 @@ def test_a_child_has_threads_of_its_own_though_its_parents_are_at_work() -> None
     caller.start()
     for _ in range(3):
         assert working.acquire(timeout=PATIENCE)
-    child = os.fork()
-    if child == 0:
+
+    def shares_out() -> bool:
         seen: list[int] = []
         share_out(lambda start, stop: seen.extend(range(start, stop)), 100, 3)
-        os._exit(sorted(seen) != list(range(100)))
-    forked.set()
-    assert os.waitpid(child, 0)[1] == 0
-    caller.join()
+        return sorted(seen) == list(range(100))
+
+    try:
+        assert holds_in_a_child(shares_out)
+    finally:
+        forked.set()
+        caller.join()
 
 
 INTERRUPTED = """

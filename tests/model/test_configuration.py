@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from children import holds_in_a_child
 from featherweight.model.configuration import (
     AT_ONCE,
     Coordinates,
@@ -347,9 +348,5 @@ def test_configurations_without_a_seed_differ_also_in_a_forked_process() -> None
     assert all(q.shape == (8,) and np.linalg.norm(q[3:7]) == pytest.approx(1.0) for q in first)
     read, write = os.pipe()
     warnings.simplefilter("ignore")  # of forks while other threads run
-    child = os.fork()
-    if not child:
-        os.write(write, drawn.drawn().tobytes())
-        os._exit(0)
-    os.waitpid(child, 0)
+    assert holds_in_a_child(lambda: os.write(write, drawn.drawn().tobytes()) == 64)
     assert os.read(read, 64) != drawn.drawn().tobytes()

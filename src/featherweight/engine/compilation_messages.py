@@ -33,12 +33,12 @@ class Wait:
 
     def __init__(self, what: str, whole: float = WHOLE) -> None:
         self.what, self.whole = what, whole
-        self.begun, self.reported, self.collects = 0.0, False, False
+        self.begun, self.reported = 0.0, False
 
     def __enter__(self) -> Self:
         if _now.depth == 0:
-            _now.wait, self.begun, self.collects = self, time.perf_counter(), gc.isenabled()
-            if self.collects:
+            _now.wait, self.begun, _now.collects = self, time.perf_counter(), gc.isenabled()
+            if _now.collects:
                 self._stop_collecting()
         _now.depth += 1
         return self
@@ -55,7 +55,7 @@ class Wait:
         _now.depth -= 1
         if _now.depth == 0:
             _now.wait = None
-            if self.collects:
+            if _now.collects:
                 gc.enable()
                 _without_collector[:] = [x for x in _without_collector if x is not self]
             if kind is None:
@@ -67,10 +67,14 @@ _without_collector: list[Wait] = []  # compilations that have turned the collect
 
 
 class _Now(threading.local):
-    """The outermost compilation of this thread, and the depth of nested ones."""
+    """The outermost compilation of this thread, the depth of nested ones, and whether the collector is on again afterwards.
+
+    Several threads may wait for the same code.
+    """
 
     wait: Wait | None = None
     depth = 0
+    collects = False
 
 
 _now = _Now()
