@@ -6,7 +6,7 @@ import ast
 import gc
 import importlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -196,41 +196,6 @@ def test_functions_have_few_parameters(nodes: list[Node]) -> None:
         if sum(size(a.annotation) for a in arguments_of(f)) > (12 if is_kernel(f, records) else 8)
         if inits.get(f, f.name) not in CALLED_BY_KEYWORDS
     ] == []
-
-
-CLONE = Path(__file__).parents[1]
-OTHER_FOLDERS = ("tests", "benchmarks", "examples", "docs", "release")  # absent outside of a clone, except tests
-OPENING = re.compile(  # of docstrings that neither say what a thing does nor name it
-    r"(Also|And|As|But|By|Else|For|From|How|If|In|It|Neither|Of|That|They|Those|To|What|Whatever|When|Where|Whether|Which|With)"
-    r"(?![\w-])"
-)
-
-
-def badly_opened(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield the first lines of docstrings with such an opening."""
-    for node in nodes:
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = (ast.get_docstring(node) or "").partition("\n")[0]
-            if OPENING.match(first):
-                yield first
-
-
-def test_docstrings_begin_with_what_a_thing_does_or_is(nodes: list[Node]) -> None:
-    """Check that a docstring begins with a verb and its object, or with a noun phrase that names the thing."""
-    assert [(module, line) for module, node in nodes for line in badly_opened([node])] == []
-
-
-@pytest.mark.parametrize("folder", OTHER_FOLDERS)
-def test_docstrings_outside_of_the_package_do_so_too(folder: str) -> None:
-    trees = {file: ast.parse(file.read_text("utf-8")) for file in (CLONE / folder).rglob("*.py")}
-    assert [(file.name, line) for file, tree in trees.items() for line in badly_opened(ast.walk(tree))] == []
-
-
-def test_bad_openings_are_found() -> None:
-    bad = ["Whether it moves.", "Of a robot.", "In the world.", "What moves"]
-    good = ["Return whether it moves.", "Inertia of a body.", "In-place sum of arrays.", "Forces on bodies.", ""]
-    source = "\n".join(f'def f():\n    """{line}"""' for line in [*bad, *good])
-    assert [*badly_opened(ast.walk(ast.parse(source)))] == bad
 
 
 # ---- what is compiled from a robot is the same on every machine

@@ -196,7 +196,7 @@ class Joints(tuple[Coordinates, ...]):
     def members(self) -> list[Members]:
         """The groups that have joints."""
         found = []
-        for group in (_LINE, _SO3, _SE2, _SE3):
+        for group in _GROUPS:
             if joints := [joint for joint in self if joint.type in group.types]:
                 q = np.array([range(j.q.start, j.q.stop) for j in joints])
                 v = np.array([range(j.v.start, j.v.stop) for j in joints])
@@ -381,3 +381,4 @@ _LINE = _Group(_ONE_DOF, (0.0,), _line_sample, lambda q, v: q + v, lambda q0, q1
 _SO3 = _Group((JointType.SPHERICAL,), (0.0, 0.0, 0.0, 1.0), _so3_sample, _so3_integrate, _so3_difference)
 _SE2 = _Group((JointType.PLANAR,), (0.0, 0.0, 1.0, 0.0), _se2_sample, _se2_integrate, _se2_difference)
 _SE3 = _Group((JointType.FLOATING,), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), _se3_sample, _se3_integrate, _se3_difference)
+_GROUPS = (_LINE, _SO3, _SE2, _SE3)

@@ -49,17 +49,19 @@ from .types import (
     values_of,
 )
 
-_KIND = {
-    JointType.REVOLUTE: (REVOLUTE, (2,)),
-    JointType.CONTINUOUS: (REVOLUTE, (2,)),
-    JointType.PRISMATIC: (PRISMATIC, (5,)),
-    JointType.SPHERICAL: (SPHERICAL, (0, 1, 2)),
-    JointType.FLOATING: (FLOATING, (3, 4, 5, 0, 1, 2)),
-    JointType.PLANAR: (PLANAR, (3, 4, 2)),
+_ROWS = {
+    JointType.REVOLUTE: ((REVOLUTE, 2),),
+    JointType.CONTINUOUS: ((REVOLUTE, 2),),
+    JointType.PRISMATIC: ((PRISMATIC, 5),),
+    JointType.SPHERICAL: ((SPHERICAL, 0), (INNER, 1), (INNER, 2)),
+    JointType.FLOATING: ((FLOATING, 3), (INNER, 4), (INNER, 5), (INNER, 0), (INNER, 1), (INNER, 2)),
+    JointType.PLANAR: ((PLANAR, 3), (INNER, 4), (INNER, 2)),
 }
-"""The kind of each joint type, and its axes in the order of its velocities."""
+"""Kind and axis of each row of a joint, in the order of its velocities. A type may have several rows that are not INNER: its
+coordinates are then theirs, one after the other.
+"""
 
-CURVED = {t: _KIND[t][0] for t in (JointType.SPHERICAL, JointType.FLOATING, JointType.PLANAR)}
+CURVED = {t: _ROWS[t][0][0] for t in (JointType.SPHERICAL, JointType.FLOATING, JointType.PLANAR)}
 """Types of joints whose velocities do not commute, and their kinds in the tree."""
 
 NEGATIVE = "negative principal moments of inertia, taken as zero"  # a key of reports
@@ -236,7 +238,7 @@ class _Expansion:
 
     def _add_joint(self, joint: Joint, parent: _Carrier) -> None:
         """Add the rows of a joint, and return the internal frame of its child."""
-        kind, axes = _KIND[joint.type]
+        kinds = _ROWS[joint.type]
         load = self.loads[joint.child]
         internal = internal_frame(joint, load.axes, load.center)  # in the child's frame of the file
         zero = tidy(parent.pose @ joint.placement @ internal)
@@ -245,19 +247,20 @@ class _Expansion:
         if joint.zero:
             c, s = cos(joint.zero), -sin(joint.zero)
             shift = Pose(((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)))
-            zero = zero @ (shift if kind == REVOLUTE else Pose(p=(0.0, 0.0, -joint.zero)))
-        first, v = len(self.rows), len(self.rows)
-        for k, axis in enumerate(axes):
+            zero = zero @ (shift if kinds[0][0] == REVOLUTE else Pose(p=(0.0, 0.0, -joint.zero)))
+        v = len(self.rows)
+        starts = [k for k, (kind, _) in enumerate(kinds) if kind != INNER]
+        for k, (kind, axis) in enumerate(kinds):
             at = zero if k == 0 else Pose()
             screws = axial_screws(at)
             self.rows.append(
                 dict(
-                    parent=parent.row if k == 0 else first + k - 1,
+                    parent=parent.row if k == 0 else v + k - 1,
                     axis=axis,
-                    first=first,
-                    last=first + len(axes) - 1,
-                    kind=kind if k == 0 else INNER,
-                    q_index=self.nq,
+                    first=v + max(x for x in starts if x <= k),
+                    last=v + min((x for x in starts if x > k), default=len(kinds)) - 1,
+                    kind=kind,
+                    q_index=self.nq + sum(x < k for x in starts[:-1]) if kind != INNER else self.nq,
                     rotation=at.R,
                     translation=at.p,
                     base=screws.base,

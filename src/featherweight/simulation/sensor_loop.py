@@ -23,6 +23,9 @@ from .stage_records import WITH_CONTROL, WITH_FORCES, FleetArrays
 from .state import time_of
 
 PREPARE, MEASURE, ALL = range(3)  # works of the loop
+POSITION, AXIS_X, AXIS_Y, AXIS_Z, LINEAR_VELOCITY, ANGULAR_VELOCITY, LINEAR_ACCELERATION, ANGULAR_ACCELERATION = range(8)
+QUATERNION, FIELD, PIXEL, INSIDE, TOUCH = range(8, 13)  # quantities of frames
+CENTER, VELOCITY, MOMENTUM, LOAD = range(4)  # quantities of subtrees
 NO_DEPTH, NO_MASS = 1e-15, 1e-15  # [m], [kg]
 
 
@@ -93,7 +96,7 @@ def measure(x: SensedFleet, many: FleetArrays, i: int) -> None:
     for k in range(len(s.frames.column)):
         measure_frame(x, many, i, k)
     for k in range(len(s.subtrees.column)):
-        if s.subtrees.quantity[k] == records.LOAD:
+        if s.subtrees.quantity[k] == LOAD:
             write_load(x, many, i, k)
         else:
             write_vec3(motion_of_subtree(x, many, i, k), out, s.subtrees.column[k])
@@ -183,23 +186,23 @@ def motion_at(x: Vector) -> Motion:
 def measure_frame(x: SensedFleet, many: FleetArrays, i: int, k: int) -> None:
     s, out = x.records.frames, x.readings[i]
     quantity, frame, column = s.quantity[k], s.frame[k], s.column[k]
-    if quantity == records.TOUCH:
+    if quantity == TOUCH:
         out[column] = touch(x, many, i, k)
-    elif quantity == records.LINEAR_ACCELERATION:
+    elif quantity == LINEAR_ACCELERATION:
         a = vector_at(x.then.acceleration[i, frame], 0) - vector_at(x.records.gravity, 0)
         write_vec3(seen_in(x.then.placement[i, s.axes[k]], a), out, column)
-    elif quantity == records.ANGULAR_ACCELERATION:
+    elif quantity == ANGULAR_ACCELERATION:
         write_vec3(seen_in(x.then.placement[i, s.axes[k]], vector_at(x.then.acceleration[i, frame], 3)), out, column)
-    elif quantity == records.QUATERNION:
+    elif quantity == QUATERNION:
         R = rotation(x.now.placement[i, s.reference[k]]).transpose().product(rotation(x.now.placement[i, frame]))
         turned = quaternion_of_matrix(R)
         out[column] = turned.s
         write_vec3(turned.u, out, column + 1)
     else:
         y = seen_in(x.now.placement[i, s.axes[k]], motion_of_frame(x, i, k))
-        if quantity == records.INSIDE:
+        if quantity == INSIDE:
             out[column] = 1.0 if is_inside(x.records.zones, k, (y.x, y.y, y.z)) else 0.0
-        elif quantity == records.PIXEL:
+        elif quantity == PIXEL:
             write_pixel(s, k, y, out)
         else:
             write_vec3(y, out, column)
@@ -209,14 +212,14 @@ def motion_of_frame(x: SensedFleet, i: int, k: int) -> Vec3:
     """Return an axis, or a velocity or a position relative to the reference, in the world's axes."""
     s, now = x.records.frames, x.now
     quantity, frame, reference = s.quantity[k], s.frame[k], s.reference[k]
-    if quantity == records.FIELD:
+    if quantity == FIELD:
         return vector_at(s.field[k], 0)
-    if quantity >= records.AXIS_X and quantity <= records.AXIS_Z:
-        return column_of(now.placement[i, frame], quantity - records.AXIS_X)
+    if quantity >= AXIS_X and quantity <= AXIS_Z:
+        return column_of(now.placement[i, frame], quantity - AXIS_X)
     apart = column_of(now.placement[i, frame], 3) - column_of(now.placement[i, reference], 3)
-    if quantity == records.LINEAR_VELOCITY or quantity == records.ANGULAR_VELOCITY:
+    if quantity >= LINEAR_VELOCITY and quantity <= ANGULAR_VELOCITY:
         v, other = motion_at(now.velocity[i, frame]), motion_at(now.velocity[i, reference])
-        return v.ang - other.ang if quantity == records.ANGULAR_VELOCITY else v.lin - other.lin - other.ang.cross(apart)
+        return v.ang - other.ang if quantity == ANGULAR_VELOCITY else v.lin - other.lin - other.ang.cross(apart)
     return apart
 
 
@@ -251,9 +254,9 @@ def motion_of_subtree(x: SensedFleet, many: FleetArrays, i: int, k: int) -> Vec3
         mass, moment = mass + inertia.mass, moment + inertia.mass * o + inertia.moment
         momentum = momentum + (inertia @ motion_at(x.now.velocity[i, frame])).translate(o)
     center = (1.0 / max(mass, NO_MASS)) * moment
-    if s.quantity[k] == records.CENTER:
+    if s.quantity[k] == CENTER:
         return center
-    if s.quantity[k] == records.VELOCITY:
+    if s.quantity[k] == VELOCITY:
         return (1.0 / max(mass, NO_MASS)) * momentum.lin
     return momentum.ang - center.cross(momentum.lin)
 

@@ -33,6 +33,7 @@ from ..robot.arguments import Q, V
 from ..robot.camera_placement import CameraPlacement, focal_length
 from ..robot.tendons.length_functions import LengthFunctions
 from ..robot.tendons.tendon_table import length_table
+from . import sensor_loop as loop
 from . import sensor_records as records
 from .contact_stage import ContactStage
 from .controllers import parts_of, stacked
@@ -120,7 +121,7 @@ class SensorPlan:
             records.Parts,
         )
         frames, sums, terms, limits, subtrees, parts = (stacked(kind, rows.get(kind, [])) for kind in kinds)
-        reads_contacts = bool(self._links) or records.TOUCH in frames.quantity
+        reads_contacts = bool(self._links) or loop.TOUCH in frames.quantity
         return SensorRecords(
             frames, zones_of(self._zones), sums, terms, limits, subtrees, parts, np.array(self._links, np.int64), self._sides,
             stacked(records.TurningJoints, joints), self.channels,
@@ -299,15 +300,15 @@ class SensorPlan:
 
         Quaternions are those of cameras as if fixed to their bodies.
         """
-        if quantity in (records.INSIDE, records.TOUCH) and s.sensor.zone is None:
+        if quantity in (loop.INSIDE, loop.TOUCH) and s.sensor.zone is None:
             return
         ends = ((s.frame, s.sensor.on), (s.reference, s.sensor.reference))
-        frame, reference = (self.number(x, None if quantity == records.QUATERNION else on) for x, on in ends)
-        if quantity in (records.LINEAR_ACCELERATION, records.ANGULAR_ACCELERATION, records.TOUCH):
-            self.then = max(self.then, PLACED if quantity == records.TOUCH else ACCELERATING)
+        frame, reference = (self.number(x, None if quantity == loop.QUATERNION else on) for x, on in ends)
+        if quantity in (loop.LINEAR_ACCELERATION, loop.ANGULAR_ACCELERATION, loop.TOUCH):
+            self.then = max(self.then, PLACED if quantity == loop.TOUCH else ACCELERATING)
         else:
-            self.now = max(self.now, MOVING if quantity in (records.LINEAR_VELOCITY, records.ANGULAR_VELOCITY) else PLACED)
-        c = self.camera(s.sensor.reference) if quantity == records.PIXEL else None
+            self.now = max(self.now, MOVING if quantity in (loop.LINEAR_VELOCITY, loop.ANGULAR_VELOCITY) else PLACED)
+        c = self.camera(s.sensor.reference) if quantity == loop.PIXEL else None
         width, height = (c.resolution if c else None) or (1, 1)
         self._add(
             records.FrameSensors, quantity=quantity, column=s.slice.start, frame=frame, reference=reference,
@@ -320,12 +321,12 @@ class SensorPlan:
     # subtrees of bodies
 
     def subtree(self, s: ModelSensor, quantity: int) -> None:
-        self.now = max(self.now, PLACED if quantity == records.CENTER else MOVING)
+        self.now = max(self.now, PLACED if quantity == loop.CENTER else MOVING)
         self._add(records.SubtreeSensors, quantity=quantity, column=s.slice.start, **self._range_of(s.parts))
 
     def load(self, s: ModelSensor, name: str) -> None:
         """Record a force ("column") or a torque on a subtree, together with the other one if there is one."""
-        self.then, at = ACCELERATING, {"quantity": records.LOAD, "frame": self.number(s.frame), **self._range_of(s.parts)}
+        self.then, at = ACCELERATING, {"quantity": loop.LOAD, "frame": self.number(s.frame), **self._range_of(s.parts)}
         rows = self._rows.setdefault(records.SubtreeSensors, [])
         alike = [x for x in rows if x | at == x and x[name] == NONE]
         if not alike:
@@ -374,25 +375,25 @@ def _of_frame(quantity: int, axes: str = "reference") -> Record:
 
 
 RECORDS: dict[SensorKind, Record] = {
-    K.FRAMEPOS: _of_frame(records.POSITION),
-    K.FRAMEQUAT: _of_frame(records.QUATERNION),
-    K.FRAMEXAXIS: _of_frame(records.AXIS_X),
-    K.FRAMEYAXIS: _of_frame(records.AXIS_Y),
-    K.FRAMEZAXIS: _of_frame(records.AXIS_Z),
-    K.FRAMELINVEL: _of_frame(records.LINEAR_VELOCITY),
-    K.FRAMEANGVEL: _of_frame(records.ANGULAR_VELOCITY),
-    K.FRAMELINACC: _of_frame(records.LINEAR_ACCELERATION, "world"),
-    K.FRAMEANGACC: _of_frame(records.ANGULAR_ACCELERATION, "world"),
-    K.ACCELEROMETER: _of_frame(records.LINEAR_ACCELERATION, "frame"),
-    K.VELOCIMETER: _of_frame(records.LINEAR_VELOCITY, "frame"),
-    K.GYRO: _of_frame(records.ANGULAR_VELOCITY, "frame"),
-    K.MAGNETOMETER: _of_frame(records.FIELD, "frame"),
-    K.CAMPROJECTION: _of_frame(records.PIXEL),
-    K.INSIDESITE: _of_frame(records.INSIDE),
-    K.TOUCH: _of_frame(records.TOUCH),
-    K.SUBTREECOM: partial(SensorPlan.subtree, quantity=records.CENTER),
-    K.SUBTREELINVEL: partial(SensorPlan.subtree, quantity=records.VELOCITY),
-    K.SUBTREEANGMOM: partial(SensorPlan.subtree, quantity=records.MOMENTUM),
+    K.FRAMEPOS: _of_frame(loop.POSITION),
+    K.FRAMEQUAT: _of_frame(loop.QUATERNION),
+    K.FRAMEXAXIS: _of_frame(loop.AXIS_X),
+    K.FRAMEYAXIS: _of_frame(loop.AXIS_Y),
+    K.FRAMEZAXIS: _of_frame(loop.AXIS_Z),
+    K.FRAMELINVEL: _of_frame(loop.LINEAR_VELOCITY),
+    K.FRAMEANGVEL: _of_frame(loop.ANGULAR_VELOCITY),
+    K.FRAMELINACC: _of_frame(loop.LINEAR_ACCELERATION, "world"),
+    K.FRAMEANGACC: _of_frame(loop.ANGULAR_ACCELERATION, "world"),
+    K.ACCELEROMETER: _of_frame(loop.LINEAR_ACCELERATION, "frame"),
+    K.VELOCIMETER: _of_frame(loop.LINEAR_VELOCITY, "frame"),
+    K.GYRO: _of_frame(loop.ANGULAR_VELOCITY, "frame"),
+    K.MAGNETOMETER: _of_frame(loop.FIELD, "frame"),
+    K.CAMPROJECTION: _of_frame(loop.PIXEL),
+    K.INSIDESITE: _of_frame(loop.INSIDE),
+    K.TOUCH: _of_frame(loop.TOUCH),
+    K.SUBTREECOM: partial(SensorPlan.subtree, quantity=loop.CENTER),
+    K.SUBTREELINVEL: partial(SensorPlan.subtree, quantity=loop.VELOCITY),
+    K.SUBTREEANGMOM: partial(SensorPlan.subtree, quantity=loop.MOMENTUM),
     K.FORCE: partial(SensorPlan.load, name="column"),
     K.TORQUE: partial(SensorPlan.load, name="torque"),
     **dict.fromkeys((K.JOINTPOS, K.BALLQUAT, K.TENDONPOS, K.ACTUATORPOS), partial(SensorPlan.length, rate=0)),

@@ -21,9 +21,6 @@ from .drive_inputs import DriveLaws
 from .forces import Drives
 from .implicit_drives import DriveWork
 
-POSITION, AXIS_X, AXIS_Y, AXIS_Z, LINEAR_VELOCITY, ANGULAR_VELOCITY, LINEAR_ACCELERATION, ANGULAR_ACCELERATION = range(8)
-QUATERNION, FIELD, PIXEL, INSIDE, TOUCH = range(8, 13)
-CENTER, VELOCITY, MOMENTUM, LOAD = range(4)  # quantities of subtrees
 NONE = -1
 HALVED = {ShapeType.BOX: (0.5, 0.5, 0.5), ShapeType.CYLINDER: (1.0, 0.5), ShapeType.CAPSULE: (1.0, 0.5)}  # sizes of zones
 
@@ -31,7 +28,7 @@ HALVED = {ShapeType.BOX: (0.5, 0.5, 0.5), ShapeType.CYLINDER: (1.0, 0.5), ShapeT
 class FrameSensors(NamedTuple):
     """Quantities of frames relative to references, in the axes of a third frame."""
 
-    quantity: Integers  # (n,) POSITION ...
+    quantity: Integers  # (n,) see `sensor_loop`
     column: Integers  # (n,) of the first reading
     frame: Integers  # (n,) numbers of frames
     reference: Integers
@@ -74,7 +71,7 @@ class LimitSensors(NamedTuple):
 class SubtreeSensors(NamedTuple):
     """Motions of subtrees, and loads on subtrees from outside, at a frame and in its axes."""
 
-    quantity: Integers  # (n,) CENTER ...
+    quantity: Integers  # (n,) see `sensor_loop`
     column: Integers  # of the motion or the force, or NONE
     torque: Integers  # column, or NONE
     frame: Integers

@@ -13,6 +13,9 @@ from ...summaries import summarized
 from ..contact_rules import DEFAULT_SOFTNESS, Softness
 from .frames import DIRECTION, Pose, PoseLike, Vector, VectorLike
 
+NQ = {"fixed": 0, "floating": 7, "spherical": 4, "planar": 4}  # numbers of coordinates; of other types 1
+NV = {"fixed": 0, "floating": 6, "spherical": 3, "planar": 3}  # degrees of freedom
+
 
 class JointType(StrEnum):
     """Types of joints; `continuous` is a revolute joint without limits."""
@@ -28,12 +31,12 @@ class JointType(StrEnum):
     @property
     def nq(self) -> int:
         """The number of coordinates."""
-        return {"fixed": 0, "floating": 7, "spherical": 4, "planar": 4}.get(self.value, 1)
+        return NQ.get(self.value, 1)
 
     @property
     def nv(self) -> int:
         """The number of degrees of freedom."""
-        return {"fixed": 0, "floating": 6, "spherical": 3, "planar": 3}.get(self.value, 1)
+        return NV.get(self.value, 1)
 
     @property
     def rotation(self) -> int:
