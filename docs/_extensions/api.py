@@ -6,8 +6,9 @@ functions.
     Robot.forward_dynamics             Joint
     ```                                ```
 
-The directive lists the named objects in the given order. The second form adds the members of classes. The build of the site
-fails (`--fail-on-warning`) if no page lists a public name.
+The directive lists the named objects in the given order. The second form adds the members of classes. The first sentence of
+a docstring stands beside its name, for readers of the pages in a clone; `docs/write_reference.py` writes it. The build of the
+site fails (`--fail-on-warning`) if no page lists a public name, or if a sentence is not that of the docstring.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import public_names
-from docstrings import markdown, summary
+from docstrings import first_sentence, markdown, summary
 from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
@@ -36,6 +37,7 @@ from featherweight import CompiledFunction
 
 _log = logging.getLogger(__name__)
 _FENCES = "`" * 8, "`" * 6
+SAID = "  # "  # between a name and a sentence
 _SHAPE = "shape "
 
 
@@ -46,6 +48,11 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("env-check-consistency", _nothing_left_out)
     app.connect("missing-reference", _class_of_a_result)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def name_and_sentence(line: str) -> tuple[str, str]:
+    name, _, sentence = line.partition(SAID)
+    return name.rstrip(), sentence
 
 
 class Listing(SphinxDirective):  # type: ignore[misc]  # Sphinx is where the site is built, and not where types are checked
@@ -60,10 +67,14 @@ class Listing(SphinxDirective):  # type: ignore[misc]  # Sphinx is where the sit
         # module of the entries and of the names in their annotations
         module = self.env.ref_context["py:module"] = self.arguments[0]
         own = {n.removeprefix(f"{module}."): x for n, x in public_names.exported().items() if n.rpartition(".")[0] == module}
-        names = [line for line in self.content if line] or sorted(own, key=lambda n: public_names.is_class(own[n]))
+        listed = dict(name_and_sentence(line) for line in self.content if line)
+        names = [*listed] or sorted(own, key=lambda n: public_names.is_class(own[n]))
         for gone in [n for n in names if f"{module}.{n}" not in public_names.all_names()]:
             _log.warning("%s.%s is not public: it was renamed, or removed", module, gone, location=self.get_location())
             names.remove(gone)
+        for name in names if listed else ():
+            if listed[name] != first_sentence(public_names.docstring(f"{module}.{name}")):
+                _log.warning("%s.%s: run docs/write_reference.py", module, name, location=self.get_location())
         lines = list(self.lines(module, names))
         self.state.nested_parse(StringList(lines, self.get_source_info()[0]), self.content_offset, made)
         for text in made.findall(addnodes.desc_sig_literal_string):
@@ -97,9 +108,7 @@ class Table(Listing):
         """Yield a table of links and first sentences of docstrings."""
         yield from ("| | |", "|---|---|")
         for name in names:
-            x = public_names.public()[f"{module}.{name}"]
-            doc = x.program.doc if isinstance(x, CompiledFunction) else inspect.getdoc(x) or ""
-            text = summary(doc, public_names.lookup(None, module)).replace("|", "\\|")
+            text = summary(public_names.docstring(f"{module}.{name}"), public_names.lookup(None, module)).replace("|", "\\|")
             yield f"| {{py:obj}}`{name} <{module}.{name}>` | {text} |"
 
 

@@ -18,11 +18,15 @@ def markdown(doc: str, found: Lookup) -> Iterator[str]:
         yield line if line.startswith("    ") else "".join(_part(part, found) for part in _CODE.split(line))
 
 
-def summary(doc: str, found: Lookup) -> str:
+def first_sentence(doc: str) -> str:
     """Return the first sentence of a docstring on one line."""
     paragraph = inspect.cleandoc(doc).partition("\n\n")[0].replace("\n", " ")
-    sentence = re.split(r"(?<=[.])\s|(?<=[:;])\s", paragraph, maxsplit=1)[0].rstrip(".:;")
-    return " ".join(markdown(sentence, found))
+    return re.split(r"(?<=[.;])\s", paragraph, maxsplit=1)[0].rstrip(".:;")
+
+
+def summary(doc: str, found: Lookup) -> str:
+    """Return the first sentence of a docstring as Markdown."""
+    return " ".join(markdown(first_sentence(doc), found))
 
 
 def _part(part: str, found: Lookup) -> str:

@@ -64,6 +64,15 @@ def members(cls: Any) -> dict[str, Any]:
     return found
 
 
+def docstring(full: str) -> str:
+    """Return the docstring of a public name; empty if it has none, as most fields."""
+    owner, name = full.rpartition(".")[::2]
+    x = members(public()[owner])[name] if owner in public() else public()[full]
+    if isinstance(x, featherweight.CompiledFunction):
+        return x.program.doc
+    return "" if isinstance(x, str) else inspect.getdoc(x) or ""
+
+
 def is_class(x: Any) -> bool:
     """Return whether an object is a class. With `inspect.isclass`, mypy would take classes for values without a hash."""
     return isinstance(x, type)

@@ -215,10 +215,11 @@ class System(SuggestsNames):
 
     @property
     def inertial_parameters(self) -> Matrix:
-        """(nbodies, 10): m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz of each of `bodies`, including all links fixed to it.
+        """Inertial parameters (nbodies, 10) of `bodies`, each with all links fixed to it.
 
-        c is the centre of mass and I the rotational inertia about the origin, in the body's frame of the file (Pinocchio's
-        `toDynamicParameters`). Regressors take the flattened array, one body after the other.
+        They are m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz: c is the centre of mass and I the rotational inertia about the
+        origin, in the body's frame of the file (Pinocchio's `toDynamicParameters`). Regressors take the flattened array, one
+        body after the other.
 
             heavier = robot.with_inertial_parameters(1.1 * robot.inertial_parameters)
         """
