@@ -74,7 +74,8 @@ def records(inputs: Sequence[Mapping[str, Any]]) -> bytes:
 
 def run(command: Sequence[str], given: bytes, sizes: Sequence[int]) -> tuple[list[int], list[list[Any]]]:
     """Return the status of each tick, and its results, of sizes."""
-    done = subprocess.run(command, input=given, capture_output=True, check=True, timeout=PATIENCE)
+    done = subprocess.run(command, input=given, capture_output=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr.decode()
     table = np.frombuffer(done.stdout, np.float64).reshape(-1, 1 + sum(sizes))
     results = np.split(table[:, 1:], np.cumsum(sizes)[:-1], axis=1)
     return table[:, 0].copy().view(np.int64).tolist(), [[*x] for x in zip(*results, strict=True)]
