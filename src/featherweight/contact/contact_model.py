@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Shared, Tensor, Vector
-from .compliance import NONE
+from .compliance import NONE, Yielding, yielding_of
 from .contact_settings import ContactSettings
 from .joint_rows import JointRows
 
 PRESSED = 1e-6  # impulse relative to the pull of adhesion below which it counts as a rounding error
 NO_TURNING = np.zeros((0, 3))
+NO_SPRINGS = np.zeros((0, 2))
 NO_SURFACES = np.zeros((0, 2, 6))
 NO_TANGENTS = np.zeros((0, 5))
 NO_ADHESION = np.zeros((0, 3))
@@ -31,6 +32,7 @@ class ContactModel(NamedTuple):
     nv: int  # degrees of freedom, an upper bound of the rank of G
     yielding: Shared[Matrix] = NONE  # (candidates, 11) fields of `compliance.Yielding`, or empty
     yielding_rows: Shared[Matrix] = NONE  # (joint rows, 11)
+    springs: Matrix = NO_SPRINGS  # (candidates, 2) stiffness [1/s²] and damping [1/s] in place of those in `yielding`
     turning: Shared[Matrix] = (
         NO_TURNING  # (candidates, 3) [m] friction against spinning, and rolling about both tangents, or empty
     )
@@ -43,6 +45,12 @@ class ContactModel(NamedTuple):
     adhesion: Shared[Matrix] = NO_ADHESION
     """(candidates, 3) pull of adhesion [N], its greatest gap [m], and the inverse inertia [1/kg] that determines the compliance
     of contacts with a gap; or empty."""
+
+
+def yielding_of_contact(model: ContactModel, candidate: int) -> Yielding:
+    """Return the numbers of a contact."""
+    numbers = yielding_of(model.yielding, candidate)
+    return numbers._replace(stiffness=model.springs[candidate, 0], damping=model.springs[candidate, 1])
 
 
 def pull_of(model: ContactModel, candidate: int, gap: float, last: float = 0.0) -> float:

@@ -399,7 +399,7 @@ def write_turning_law(model: ContactModel, contacts: ContactPoints, p: ProblemRo
             if yields and most > 0.0:
                 ratio = law.friction[of] / most
                 law.compliance[r] = law.compliance[3 * of + 1] * ratio * ratio
-                law.bias[r] += (model.settings.step * model.yielding[c, 1] - 1.0) * p.before[r]
+                law.bias[r] += (model.settings.step * model.springs[c, 1] - 1.0) * p.before[r]
 
 
 def problem_of_rows(

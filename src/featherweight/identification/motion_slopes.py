@@ -53,17 +53,25 @@ def step_slopes(
     D = np.zeros((n, 2 * nv, len(x)))
     if as_forces.any():
         D = _product(found.B, _force_slopes(sim, unknowns, x, before, after, inputs))
-    for k in np.flatnonzero(unknowns.field("moves") * ~as_forces).tolist():
+    by_differences = np.flatnonzero(unknowns.field("moves") * ~as_forces).tolist()
+    ends = _ends(sim, before, inputs) if by_differences else after  # without impulses of earlier steps, as all steps below
+    for k in by_differences:
         small = DIFFERENCE * max(unknowns.list[k].scale, abs(x[k]))
         small = -small if x[k] + small > unknowns.list[k].upper else small
         other = x.copy()
         other[k] += small
         sim.vary(**{name: np.tile(y, (n, *[1] * (y.ndim - 1))) for name, y in unknowns.arguments(other[None]).items()})
-        sim.reset(*before)
-        sim.step(**(inputs_of(other) if unknowns.list[k].kind in OF_INPUTS else inputs))
-        D[:, :nv, k] = sim.robot.difference(after[0], np.atleast_2d(sim.q)) / small
-        D[:, nv:, k] = (np.atleast_2d(sim.v) - after[1]) / small
+        moved = _ends(sim, before, inputs_of(other) if unknowns.list[k].kind in OF_INPUTS else inputs)
+        D[:, :nv, k] = sim.robot.difference(ends[0], moved[0]) / small
+        D[:, nv:, k] = (moved[1] - ends[1]) / small
     return StepSlopes(found.A, D)
+
+
+def _ends(sim: Simulation, before: tuple[Matrix, Matrix], inputs: Mapping[str, Any]) -> tuple[Matrix, Matrix]:
+    """Return the states after steps from other states."""
+    sim.reset(*before)
+    sim.step(**inputs)
+    return np.array(sim.q, ndmin=2), np.array(sim.v, ndmin=2)
 
 
 def _force_slopes(

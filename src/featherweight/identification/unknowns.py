@@ -21,21 +21,23 @@ from .consistent_fit import measure
 
 ARMATURE, DAMPING, DRY, STIFFNESS = "armature", "damping", "dry_friction", "stiffness"
 MASS, CENTER, INERTIA, PAYLOAD = "mass", "center", "inertia", "payload"
-FRICTION, GAIN, DRIVE, OFFSET, DELAY, LATENCY = "friction", "gain", "drive", "offset", "delay", "latency"
+FRICTION, TIME_CONSTANT, DAMPING_RATIO = "friction", "time_constant", "damping_ratio"
+GAIN, DRIVE, OFFSET, DELAY, LATENCY = "gain", "drive", "offset", "delay", "latency"
 INPUTS = "tau", "control"
 FIELD = {DAMPING: "damping", DRY: "dry_friction", STIFFNESS: "stiffness"}  # of `MovingJoint`
 OF_JOINTS, OF_BODIES = (ARMATURE, *FIELD, OFFSET, DRIVE), (MASS, CENTER, INERTIA)
-KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, FRICTION, GAIN, DELAY, LATENCY)
+OF_CONTACTS = FRICTION, TIME_CONSTANT, DAMPING_RATIO  # arguments of `Simulation.vary`
+KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, *OF_CONTACTS, GAIN, DELAY, LATENCY)
 MEASURED = OFFSET, DELAY  # kinds that change measurements, not the motion
 OF_INPUTS = DRIVE, LATENCY  # kinds that change the inputs of steps
 TYPICAL = {
     ARMATURE: 0.05, DAMPING: 0.2, DRY: 0.2, STIFFNESS: 1.0, CENTER: 0.02, INERTIA: 0.3, PAYLOAD: 0.5, FRICTION: 0.5,
-    GAIN: 0.5, DRIVE: 0.5, OFFSET: 0.02, DELAY: 5e-3, LATENCY: 5e-3,
+    TIME_CONSTANT: 0.5, DAMPING_RATIO: 0.5, GAIN: 0.5, DRIVE: 0.5, OFFSET: 0.02, DELAY: 5e-3, LATENCY: 5e-3,
 }  # fmt: skip
 """Typical magnitudes: larger errors leave a parameter undetermined."""
 SPREAD = 1.0  # prior deviation of entries of log-Cholesky factors
 WEAK = 100.0  # deviation of the prior of parameters without one, relative to their scale
-LEAST_MASS = 1e-3  # relative to the mass of the file
+LEAST = {MASS: 1e-3, TIME_CONSTANT: 1e-2, DAMPING_RATIO: 1e-2}  # relative to the value of the file
 LOWER = tuple((i, j) for i in range(4) for j in range(i + 1))  # entries of a Cholesky factor
 
 Names = Annotated[str | Iterable[str] | None, either([NOTHING, NAME, list_of(NAME)]).worded("a name, a list of names, or None")]
@@ -61,6 +63,8 @@ class Parameter:
     | "inertia" | bodies | all ten inertial parameters, physically consistent |
     | "payload" | frames or bodies | mass [kg] of a point at the frame's origin |
     | "friction" | nothing | factor of the friction of all contacts |
+    | "time_constant" | nothing | factor of the time constants of all compliant contacts (`solref`) |
+    | "damping_ratio" | nothing | factor of the damping ratios of all compliant contacts |
     | "delay" | channels of the log | age of measurements [s] |
     | "latency" | "tau" or "control" | time [s] after which the drives follow the log's inputs |
 
@@ -123,7 +127,7 @@ class Unknowns:
         self.offsets: list[tuple[int, int]] = []  # (coordinate, unknown)
         self.delays: dict[str, int] = {}
         self.latencies: dict[str, int] = {}
-        self._friction = -1
+        self._contacts: dict[str, int] = {}  # by kind
         self._inertial: dict[int, Inertial] = {}
         self.simulation, self._nominal = _with_acting_joints(sim, self.given)
         self._factors = np.array([])
@@ -170,7 +174,7 @@ class Unknowns:
         elif x.kind == LATENCY:
             self._each(x, list(INPUTS), [], self._of_input)
         else:
-            self._friction = self._new(x, FRICTION, "", 1.0, x.kind)
+            self._contacts[x.kind] = self._new(x, x.kind, "", 1.0, x.kind)
 
     def _each(self, x: Parameter, known: list[str], default: list[str], bind: Callable[[str, int], float]) -> None:
         """Add the unknowns of the names of a parameter. `bind` notes the number of an unknown and returns its own value."""
@@ -196,7 +200,7 @@ class Unknowns:
 
     def _new(self, x: Parameter, name: str, unit: str, own: float, kind: str) -> int:
         initial = own if x.initial is None else x.initial
-        least = -np.inf if kind in (CENTER, INERTIA, OFFSET, DELAY, DRIVE) else LEAST_MASS * own if kind == MASS else 0.0
+        least = -np.inf if kind in (CENTER, INERTIA, OFFSET, DELAY, DRIVE) else LEAST.get(kind, 0.0) * own
         lower = least if x.lower is None else max(least, x.lower)
         upper = np.inf if x.upper is None else x.upper
         if not lower <= initial <= upper:
@@ -316,14 +320,12 @@ class Unknowns:
             found["gains"] = np.ones((len(X), len(self.simulation.forces.actuators)))
             for drive, k in self._gains:
                 found["gains"][:, drive] = X[:, k]
-        if self._friction >= 0:
-            found["friction"] = X[:, self._friction].copy()
-        return found
+        return found | {name: X[:, k].copy() for name, k in self._contacts.items()}
 
     @property
     def as_forces(self) -> Array:
         """Flags (p,) of unknowns that change the motion as joint forces do (`force_slopes`); none with loops."""
-        by_kind = [u.moves and u.kind not in (GAIN, FRICTION, STIFFNESS, LATENCY) and not self._robot.closed for u in self.list]
+        by_kind = [u.moves and u.kind not in (*OF_CONTACTS, GAIN, STIFFNESS, LATENCY) and not self._robot.closed for u in self.list]
         return np.array(by_kind)
 
     @property
@@ -376,7 +378,7 @@ class Unknowns:
     def of_simulation(self, x: Vector) -> dict[str, Array]:
         """Return the arguments of `Simulation.vary` for what `robot` lacks, for values (p,)."""
         every = self.arguments(x[None])
-        return {name: every[name] for name in ("friction", "gains") if name in every}
+        return {name: every[name] for name in (*OF_CONTACTS, "gains") if name in every}
 
     def physical(self, x: Vector) -> tuple[list[str], list[str], Vector]:
         """Return names, units and values of parameters in physical terms, in the order of the unknowns."""

@@ -56,7 +56,7 @@ class ContactStage:
         apart = np.zeros(len(touching.friction))
         if settings.law != RIGID:
             contacts, rows, apart = yielding_numbers(model.robot, forces, touching, self.rows, settings.step)
-            more |= {"yielding": contacts, "yielding_rows": rows}
+            more |= {"yielding": contacts, "yielding_rows": rows, "springs": contacts[:, :2].copy()}
         if touching.adhesion.any():
             more["adhesion"] = np.column_stack([touching.adhesion, touching.scene.gap[touching.pairs], apart])
         width, branch_of_row = np.array([c.size for c in bodies], dtype=np.int64), self.inertia.branch_of_row

@@ -314,9 +314,12 @@ class Fleet:
         model = self.model
         differing = [len(x) for x in self.varied if len(x)]
         if differing and robots != differing[0]:
-            raise ValueError(
-                f"q has rows for {robots} robots, but vary() had another number of robots: call vary() without arguments first"
-            )
+            if any((x != x[:1]).any() for x in self.varied):
+                raise ValueError(
+                    f"q has rows for {robots} robots, but vary() had another number of robots, which differ: call vary() "
+                    "without arguments first"
+                )
+            self.varied = VariedArrays(*(np.repeat(x[:1], robots, axis=0) for x in self.varied))
         own, none = self.layout.arrays(block, robots), np.zeros((0, 0))
         nothing: dict[str, Any] = dict.fromkeys(("before_q", "before_v", "before_act", "before_control"), none)
         nothing |= dict.fromkeys(("kept_q", "kept_v", "before_external"), np.zeros((0, 0, 0)))

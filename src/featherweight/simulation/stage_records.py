@@ -334,6 +334,7 @@ class VariedArrays(NamedTuple):
     """Parameters of robots that differ; arrays of shared parameters have no rows."""
 
     friction: Matrix  # (robots, candidates)
+    springs: Tensor  # (robots, candidates, 2) stiffness and damping of compliant contacts
     damping: Matrix  # (robots, n)
     stiffness: Matrix
     poly: Tensor  # (robots, 4, m)
@@ -348,7 +349,7 @@ class VariedArrays(NamedTuple):
     @classmethod
     def none(cls) -> VariedArrays:
         """Return arrays without rows."""
-        rows: list[Any] = [np.zeros((0,) * (3 if name in ("poly", "drives", "parameters") else 2)) for name in cls._fields]
+        rows: list[Any] = [np.zeros((0,) * (3 if name in ("springs", "poly", "drives", "parameters") else 2)) for name in cls._fields]
         return cls(*rows)
 
 
