@@ -26,7 +26,8 @@ GAIN, DRIVE, OFFSET, DELAY, LATENCY = "gain", "drive", "offset", "delay", "laten
 INPUTS = "tau", "control"
 FIELD = {DAMPING: "damping", DRY: "dry_friction", STIFFNESS: "stiffness"}  # of `MovingJoint`
 OF_JOINTS, OF_BODIES = (ARMATURE, *FIELD, OFFSET, DRIVE), (MASS, CENTER, INERTIA)
-OF_CONTACTS = FRICTION, TIME_CONSTANT, DAMPING_RATIO  # arguments of `Simulation.vary`
+SOLREF = TIME_CONSTANT, DAMPING_RATIO
+OF_CONTACTS = FRICTION, *SOLREF
 KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, *OF_CONTACTS, GAIN, DELAY, LATENCY)
 MEASURED = OFFSET, DELAY  # kinds that change measurements, not the motion
 OF_INPUTS = DRIVE, LATENCY  # kinds that change the inputs of steps
@@ -320,12 +321,19 @@ class Unknowns:
             found["gains"] = np.ones((len(X), len(self.simulation.forces.actuators)))
             for drive, k in self._gains:
                 found["gains"][:, drive] = X[:, k]
-        return found | {name: X[:, k].copy() for name, k in self._contacts.items()}
+        if FRICTION in self._contacts:
+            found["friction"] = X[:, self._contacts[FRICTION]].copy()
+        if any(kind in self._contacts for kind in SOLREF):
+            places = [self._contacts.get(kind) for kind in SOLREF]
+            found["solref"] = np.column_stack([np.ones(len(X)) if k is None else X[:, k] for k in places])
+        return found
 
     @property
     def as_forces(self) -> Array:
         """Flags (p,) of unknowns that change the motion as joint forces do (`force_slopes`); none with loops."""
-        by_kind = [u.moves and u.kind not in (*OF_CONTACTS, GAIN, STIFFNESS, LATENCY) and not self._robot.closed for u in self.list]
+        by_kind = [
+            u.moves and u.kind not in (*OF_CONTACTS, GAIN, STIFFNESS, LATENCY) and not self._robot.closed for u in self.list
+        ]
         return np.array(by_kind)
 
     @property
@@ -378,7 +386,7 @@ class Unknowns:
     def of_simulation(self, x: Vector) -> dict[str, Array]:
         """Return the arguments of `Simulation.vary` for what `robot` lacks, for values (p,)."""
         every = self.arguments(x[None])
-        return {name: every[name] for name in (*OF_CONTACTS, "gains") if name in every}
+        return {name: every[name] for name in ("friction", "solref", "gains") if name in every}
 
     def physical(self, x: Vector) -> tuple[list[str], list[str], Vector]:
         """Return names, units and values of parameters in physical terms, in the order of the unknowns."""

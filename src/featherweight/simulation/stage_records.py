@@ -349,7 +349,9 @@ class VariedArrays(NamedTuple):
     @classmethod
     def none(cls) -> VariedArrays:
         """Return arrays without rows."""
-        rows: list[Any] = [np.zeros((0,) * (3 if name in ("springs", "poly", "drives", "parameters") else 2)) for name in cls._fields]
+        rows: list[Any] = [
+            np.zeros((0,) * (3 if name in ("springs", "poly", "drives", "parameters") else 2)) for name in cls._fields
+        ]
         return cls(*rows)
 
 
