@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike
 
 from ..array_types import Array
 from ..checks import argument, one_of
+from ..contact.joint_rows import JointRows
 from ..contact.laws import RIGID
 from ..model.types import JointType
 from .arguments import numbers
 from .smooth_motion import middle_armature
 from .state import State
 
-ROWS = "dry_friction", "damping", "stiffness"
+ROWS = "dry_friction", "damping", "stiffness", "limits"
 
 
 def varied_arrays(
@@ -41,6 +42,8 @@ def varied_arrays(
         scale = np.where(rubs, factor["dry_friction"][:, rows.dof], 1.0)
         for name in ("lower", "upper"):
             varied[name] = np.where(rubs, scale * np.where(rubs, getattr(rows, name), 0.0), getattr(rows, name))
+    if "limits" in factor:
+        varied["bound"] = _bounds(contacts.rows, factor["limits"])
     passive = fleet.model.passive
     for name in ("damping", "stiffness"):
         if name in factor and passive:
@@ -80,6 +83,18 @@ def _factors(name: str, given: ArrayLike, robots: int, size: int, forces: Any) -
     if name == "solref" and (x == 0.0).any():
         raise ValueError(f"vary: {name} must be positive")
     return np.broadcast_to(x if x.ndim == 2 else x[:, None], (robots, size))
+
+
+def _bounds(rows: JointRows, factors: Array) -> Array:
+    """Return limits (robots, rows) of which ranges are multiplied by factors (robots, n), about their middle."""
+    bounds = np.tile(rows.bound, (len(factors), 1))
+    limits = np.flatnonzero(~rows.friction)
+    for dof in np.unique(rows.dof[limits]):
+        both = limits[rows.dof[limits] == dof]
+        if len(both) == 2:
+            middle = rows.bound[both].mean()
+            bounds[:, both] = middle + factors[:, dof, None] * (rows.bound[both] - middle)
+    return bounds
 
 
 def _springs(contacts: Any, h: float, time: Array, ratio: Array) -> Array:
