@@ -57,6 +57,7 @@ CALLED_BY_KEYWORDS = {
     "RobotVectorEnv",
     "excite",
     "rollout",
+    "vary",
     "with_joint",
 }  # public functions, constructors of public classes
 

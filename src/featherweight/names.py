@@ -454,8 +454,9 @@ ADVICE = {
 """What to write in place of an argument that a function does not take."""
 
 _OF_DESCRIPTIONS = {
-    *("attached", "locked", "mirrored", "renamed", "save", "subtree", "with_closure", "with_coupling", "with_friction"),
-    *("with_inertias", "with_joint", "with_joint_type", "with_loop", "with_payload", "with_shape", "without"),
+    *("attached", "locked", "mirrored", "renamed", "save", "subtree", "with_backlash", "with_closure", "with_coupling"),
+    *("with_friction", "with_inertias", "with_joint", "with_joint_type", "with_loop", "with_payload", "with_shape"),
+    "without",
 }
 """Methods of descriptions, which users look for at robots."""
 

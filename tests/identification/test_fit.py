@@ -16,6 +16,7 @@ from featherweight.identification.logs import checked_log, source_of, windows_of
 from featherweight.identification.shooting import Shooting, Starts
 from featherweight.identification.unknowns import INPUTS, Unknowns
 
+mujoco = pytest.importorskip("mujoco")
 Floats = NDArray[np.float64]
 STEP = 5e-3
 NOISE = 1e-3  # [rad] of encoders
@@ -201,6 +202,65 @@ def test_friction_of_a_box_that_is_pushed(turns: bool) -> None:
     assert found.converged
     assert abs(found.values[0] - 0.55) < max(3.5 * found.deviations[0], 1e-3)
     assert found.deviations[0] < 1e-3
+
+
+GEARED = """<mujoco><option timestep="{step}"/><worldbody>{drive}<body name="link"><joint name="hinge" axis="0 1 0" {own}/>
+<geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.03" mass="1.5"/></body></worldbody>{tendon}
+<actuator><motor joint="{joint}" name="motor"/></actuator></mujoco>"""
+DRIVE = """<body name="hinge_drive"><joint name="hinge_drive" axis="0 1 0" damping="0.1" armature="0.03"/>
+<inertial pos="0 0 0" mass="1e-12" diaginertia="1e-12 1e-12 1e-12"/></body>"""
+TEETH = """<tendon><fixed limited="true" range="-0.015 0.015" solreflimit="0.005 1"><joint joint="hinge_drive" coef="1"/>
+<joint joint="hinge" coef="-1"/></fixed></tendon>"""
+
+
+@pytest.mark.parametrize("encoders", [["hinge_drive", "hinge"], ["hinge_drive"]])
+def test_backlash_from_a_log_of_mujoco(encoders: list[str]) -> None:
+    """Encoders of the drive, with or without one of the link, determine the gap; MuJoCo's steps are four times shorter."""
+    step, fine = 1e-3, 4
+    text = GEARED.format(step=step / fine, drive=DRIVE, own="", tendon=TEETH, joint="hinge_drive")
+    model = mujoco.MjModel.from_xml_string(text)
+    data, time = mujoco.MjData(model), step * np.arange(4000)
+    u, q = 1.2 * np.sin(6.0 * time) + 0.8 * np.sin(17.0 * time + 1.0) + 0.5 * np.sin(41.0 * time), np.empty((len(time), 2))
+    for k in range(len(time)):
+        q[k], data.ctrl[0] = data.qpos, u[k]
+        mujoco.mj_step(model, data, fine)
+    y = noisy(q, 3, 5e-4)
+    plain = GEARED.format(step=step, drive="", own='damping="0.1" armature="0.03"', tendon="", joint="hinge")
+    robot = fw.build(fw.read(plain).with_backlash("hinge", 0.06, solref=(0.005, 1.0)))
+    log = Log(time, {name: y[:, k : k + 1] for k, name in enumerate(encoders)}, control=u[:, None])
+    found = fit(fw.Simulation(robot), log, ["backlash"], window=0.25)
+    assert found.converged and found.names == ("hinge.backlash",) and found.units == ("rad",)
+    assert abs(found.values[0] - 0.03) < 3.5 * found.deviations[0] + 3e-4  # 1 % for the step
+    assert found.deviations[0] < 5e-4
+
+
+BOUNCING = """<mujoco><option timestep="{step}"/><default><geom solref="{time} {ratio}"/></default><worldbody>
+<geom type="plane" size="5 5 1"/><body pos="0 0 0.3"><freejoint name="ball"/><geom size="0.05" mass="0.7"/></body>
+<body pos="1 0 0.1"><freejoint name="box"/><geom type="box" size="0.15 0.1 0.03" mass="2"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(("fine", "most"), [(1, 0.0), (4, 0.06)])
+def test_softness_of_contacts_from_a_log_of_mujoco(fine: int, most: float) -> None:
+    """A ball and a box bounce: with MuJoCo's steps of the same length the truth is within the errors, else within 6 %."""
+    step, time, ratio = 1e-3, 0.04, 0.4
+    model = mujoco.MjModel.from_xml_string(BOUNCING.format(step=step / fine, time=time, ratio=ratio))
+    data, q = mujoco.MjData(model), np.empty((1000, 14))
+    data.qvel[:2] = 0.3, -0.2
+    for k in range(len(q)):
+        q[k] = data.qpos
+        mujoco.mj_step(model, data, fine)
+    for turn in (q[:, 3:7], q[:, 10:]):
+        turn[:] = np.roll(turn, -1, axis=1)  # (x, y, z, w)
+    log = Log(step * np.arange(len(q)), {"q": noisy(q, 3, 1e-4)})
+    found = fit(
+        fw.Simulation(fw.load(BOUNCING.format(step=step, time=0.03, ratio=0.7))), log, ["time_constant", "damping_ratio"]
+    )
+    assert found.converged
+    for value, deviation, x in zip(found.values, found.deviations, (time / 0.03, ratio / 0.7), strict=True):
+        assert abs(value - x) < 3.5 * deviation + most * x
+        assert deviation < 0.05 * x
+    two = np.tile(found.simulation.q, (2, 1))
+    assert found.simulation.rollout(two, steps=3).q.shape == (2, 4, 14)
 
 
 @pytest.mark.parametrize("kind", [fw.JointType.FLOATING, fw.JointType.SPHERICAL, fw.JointType.PLANAR])

@@ -69,6 +69,37 @@ def test_varied_friction_is_that_of_a_file(cone: str) -> None:
     assert np.abs(rough.q - smooth.q).max() > 1e-2
 
 
+@pytest.mark.parametrize("nominal", ["0.05 0.7", "0.003 1", "-1000 -20"])
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_varied_softness_is_that_of_a_file(cone: str, nominal: str) -> None:
+    """Compare robots of a fleet with those of files; time constants of two are less than two steps.
+
+    Stiffness k and damping b of a file have the time constant 2 / b and the damping ratio b / (2 sqrt(k)).
+    """
+    own, factors, alone = [float(x) for x in nominal.split()], ((1.0, 0.5), (0.05, 1.5), (2.0, 1.2)), []
+    v = np.array([1.0, 0.5, 0.0, 1.0, 2.0, 3.0, -1.0, 0.3, 0.0, 4.0, 5.0, 1.0, 0.0, 0.0])
+    text = SCENE.format(cone=cone, option="", geom='solref="{ref}" solimp="0.5 0.9 0.01 0.3 3.5"', joint="")
+    for time, ratio in factors:
+        x, y = (own[0] * time, own[1] * ratio) if own[0] > 0.0 else (own[0] / (time * ratio) ** 2, own[1] / time)
+        alone.append(fw.Simulation(fw.load(text.replace("{ref}", f"{x!r} {y!r}")), v=v))
+    robot = fw.load(text.replace("{ref}", nominal))
+    fleet = fw.Simulation(robot, q=np.tile(robot.start(), (3, 1)), v=np.tile(v, (3, 1)))
+    fleet.vary(solref=factors)
+    for sim in (fleet, *alone):
+        sim.run(0.3)
+    for q, sim in zip(fleet.q, alone, strict=True):
+        np.testing.assert_allclose(q, sim.q, atol=1e-9)
+    assert np.abs(fleet.q[0] - fleet.q[2]).max() > 1e-3
+
+
+def test_softness_varies_where_contacts_yield() -> None:
+    robot = fw.load(SCENE.format(cone="elliptic", option="", geom="", joint=""))
+    with pytest.raises(ValueError, match="needs compliant contacts"):
+        fw.Simulation(robot, contact="rigid").vary(solref=2.0)
+    with pytest.raises(ValueError, match="solref must be positive"):
+        fw.Simulation(robot).vary(solref=[[1.0, 0.0]])
+
+
 def test_sliding_contacts_obey_coulomb() -> None:
     """Check that sliding bodies decelerate by mu g and stay on the ground; in MuJoCo they lift off."""
     text = SCENE.format(cone="elliptic", option="", geom='friction="0.3"', joint="")

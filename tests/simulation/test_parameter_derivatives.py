@@ -10,6 +10,7 @@ import pytest
 import featherweight as fw
 from simulation.test_derivatives_by_file import walker
 
+mujoco = pytest.importorskip("mujoco")
 pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
 
 ARM = """<mujoco><option timestep=".01" gravity="0 0 -9"/><worldbody>
@@ -61,6 +62,37 @@ def test_many_robots_have_those_of_each(contact: str) -> None:
             ends.append(sim.advance(state, tau=tau, control=control))
         change = np.hstack([robot.difference(ends[1].q, ends[0].q), ends[0].v - ends[1].v]) / 2e-6
         np.testing.assert_allclose(slopes[name].sum(axis=2), change, rtol=1e-5, atol=1e-6 * max(1.0, np.abs(change).max()))
+
+
+BALL_AND_BOX = """<mujoco><option timestep=".001" cone="{cone}"/><default><geom solref="{time} {ratio}"/></default><worldbody>
+<geom type="plane" size="5 5 1"/><body pos="0 0 .0495"><freejoint/><geom size=".05" mass=".7"/></body>
+<body pos=".5 0 .0295"><freejoint/><geom type="box" size=".15 .1 .03" mass="2"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_derivatives_by_softness_are_differences_of_mujoco(cone: str) -> None:
+    """Compare with central differences of MuJoCo's steps; its solver stops at rounding, 1e-10 of velocities over 2e-5."""
+    time, ratio, small = 0.03, 0.8, 1e-5
+    v = 0.1 * np.random.default_rng(0).standard_normal(12)
+    v[3:6] = v[9:] = 0.0  # MuJoCo's linear velocities are in the axes of the world
+    sim = fw.Simulation(fw.load(BALL_AND_BOX.format(cone=cone, time=time, ratio=ratio)), v=v)
+    order = fw.MujocoOrder(sim.robot, mujoco.MjModel.from_xml_string(BALL_AND_BOX.format(cone=cone, time=time, ratio=ratio)))
+
+    def after(time: float, ratio: float) -> Any:
+        model = mujoco.MjModel.from_xml_string(BALL_AND_BOX.format(cone=cone, time=repr(time), ratio=repr(ratio)))
+        model.opt.tolerance, model.opt.iterations, model.opt.ls_tolerance = 0.0, 200, 1e-10
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = order.state(sim.q, v)
+        mujoco.mj_step(model, data)
+        return data.qvel.copy()
+
+    slopes = sim.parameter_derivatives("solref")["solref"]
+    a, b = 1.0 + small, 1.0 - small
+    expected = after(a * time, ratio) - after(b * time, ratio), after(time, a * ratio) - after(time, b * ratio)
+    for column, change in zip(slopes[12:].T, expected, strict=True):
+        size = np.abs(change / (2.0 * small)).max()
+        assert size > 1e-3
+        np.testing.assert_allclose(column, change / (2.0 * small), rtol=0.0, atol=1e-3 * size)
 
 
 def test_factors_of_zero_have_derivatives_of_one_side() -> None:

@@ -373,6 +373,17 @@ def test_robots_that_vary_keep_their_number() -> None:
     assert three.state.q.shape == (3, 7)
 
 
+def test_robots_that_vary_alike_may_be_any_number() -> None:
+    one, three = boxes([0.3]), boxes([0.3, 0.3, 0.3])
+    one.vary(friction=0.5)
+    three.vary(friction=0.5)
+    q, _ = three.rollout(three.q, 0.5 + three.v, steps=50)
+    np.testing.assert_array_equal(one.rollout(three.q, 0.5 + three.v, steps=50).q, q)
+    slopes = one.parameter_derivatives("friction")["friction"]
+    one.reset(three.q)
+    np.testing.assert_array_equal(one.parameter_derivatives("friction")["friction"], np.tile(slopes, (3, 1, 1)))
+
+
 SLIDERS = """<robot name="sliders"><link name="base"><collision><geometry><sphere radius=".1"/></geometry></collision></link>
   <link name="a"><inertial><mass value="1"/><inertia ixx=".01" iyy=".01" izz=".01" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <link name="b"><inertial><mass value="1"/><inertia ixx=".01" iyy=".01" izz=".01" ixy="0" ixz="0" iyz="0"/></inertial>

@@ -131,6 +131,59 @@ def test_rigid_limits_of_tendons_hold() -> None:
     assert (sim.limit_forces[robot.nv :] != 0.0).any()
 
 
+GEARED = """<mujoco><option timestep="0.001"/><compiler angle="radian"/><worldbody>{drive}<body name="link">
+<joint name="hinge" axis="0 1 0" range="-1 1" stiffness="0.3" {own}/>
+<geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.03" mass="1.5"/></body></worldbody>{tendon}
+<actuator><position joint="{joint}" name="servo" kp="8" kv="0.1"/></actuator></mujoco>"""
+OF_DRIVE = 'damping="0.1" armature="0.03" frictionloss="0.05"'
+DRIVE = f"""<body name="hinge_drive"><joint name="hinge_drive" axis="0 1 0" {OF_DRIVE}/>
+<inertial pos="0 0 0" mass="1e-12" diaginertia="1e-12 1e-12 1e-12"/></body>"""
+TEETH = """<tendon><fixed name="teeth" limited="true" range="{least} {most}" solreflimit="0.005 0.8">
+<joint joint="hinge_drive" coef="1"/><joint joint="hinge" coef="-1"/></fixed></tendon>"""
+
+
+def geared(gap: float) -> fw.Robot:
+    plain = GEARED.format(drive="", own=OF_DRIVE, tendon="", joint="hinge")
+    return fw.build(fw.read(plain).with_backlash("hinge", gap, solref=(0.005, 0.8)))
+
+
+def test_backlash_is_that_of_mujoco() -> None:
+    """Compare with a drive of its own in MuJoCo, which needs a little mass, between the limits of a tendon."""
+    teeth = TEETH.format(least=-0.02, most=0.02)
+    model = mujoco.MjModel.from_xml_string(GEARED.format(drive=DRIVE, own="", tendon=teeth, joint="hinge_drive"))
+    pair, gaps = BesideMujoco(geared(0.04), model), []
+    for k in range(2000):
+        pair.step(np.array([0.5 * np.sin(4e-3 * k)]))
+        gaps.append(pair.sim.q[0] - pair.sim.q[1])
+    assert pair.away < 1e-7
+    assert min(gaps) < -0.02 and max(gaps) > 0.02
+    rigid = fw.Simulation(geared(0.04), contact="rigid")
+    rigid.run(0.3, control=[1.0])
+    assert rigid.q[0] - rigid.q[1] == pytest.approx(0.02, abs=1e-4)
+
+
+def test_varied_limits_are_those_of_files() -> None:
+    """Compare robots of a fleet, in vectors, with robots of their own, whose gaps differ."""
+    factors = np.ones((4, 3))
+    factors[:, 2] = 0.5, 1.0, 2.0, 0.25
+    fleet = fw.Simulation(geared(0.04), q=np.zeros((4, 2)))
+    fleet.vary(limits=factors)
+    alone = [fw.Simulation(geared(0.04 * x)) for x in factors[:, 2]]
+    for k in range(500):
+        u = [0.5 * np.sin(8e-3 * k)]
+        for sim in (fleet, *alone):
+            sim.step(control=u)
+    for q, sim in zip(fleet.q, alone, strict=True):
+        np.testing.assert_allclose(q, sim.q, atol=1e-12)
+    assert np.ptp(fleet.q[:, 0] - fleet.q[:, 1]) > 0.01
+
+
+def test_drives_without_inertia_have_no_backlash() -> None:
+    description = fw.read(GEARED.format(drive="", own="", tendon="", joint="hinge"))
+    with pytest.raises(fw.ModelError, match=r"backlash of joint 'hinge': its drive has no inertia"):
+        description.with_backlash("hinge", 0.01)
+
+
 def test_energy_of_tendon_springs_is_kept() -> None:
     """Check that the midpoint rule conserves energy to rounding."""
     file = text("Euler", springs='stiffness="30" springlength=".3"', slack='stiffness="3" springlength="-.1 .2"').replace(

@@ -25,7 +25,7 @@ class JointRows(NamedTuple):
     joint: Shared[Integers]  # (rows,) index among the degrees of freedom with limits or friction
     dof: Shared[Integers]  # (rows,) index among the velocities of all joints
     at: Shared[Integers]  # (rows,) index of its coordinate in q
-    bound: Shared[Vector]  # (rows,) [rad, m] limits
+    bound: Vector  # (rows,) [rad, m] limits
     sign: Shared[Vector]  # (rows,) 1.0, or -1.0 for an upper limit
     friction: Shared[Booleans]  # (rows,) whether the row is always active: friction and equalities
     lower: Vector  # (rows,) [N s, N m s], least impulse

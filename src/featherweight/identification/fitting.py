@@ -43,6 +43,7 @@ SMALL_STEP = 5e-2  # square of the last step of each unknown, in its deviations:
 NEARLY = 1e-3  # decrease relative to the objective at the last step
 RISE = 1.1  # factor of the loss of a window above which its start moves less
 SHORTER_STEPS = 1e-1, 1e1, 1e3  # damping of such starts
+POOR = 2.0  # loss of a window for each measurement, relative to the median of all windows
 ROUGH = 0.1  # decrease relative to the objective, at which a first fit with short windows has converged
 FEW, FOR_EACH = 60, 100  # least number of such windows, and of measurements for each unknown
 MANY = 3  # times as many windows have a fit of some of them first
@@ -264,6 +265,7 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, ro
     damping, converged, taken, was_near = FIRST_DAMPING, False, 0, False
     while taken < iterations:
         taken += 1
+        point = _continued(problem, point, noise)
         grams = _grams(problem, point, noise)
         noise, before = _noise(problem, point, (grams, noise)), noise
         N = normal_equations(grams, noise, problem.terms.prior, point.x)
@@ -294,6 +296,37 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, ro
         if found is None and not small:
             break
     return _Found(point, grams, noise, converged, taken)
+
+
+def _continued(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) -> _Point:
+    """Return the point with starts of poor windows where the windows before end, if that reduces their losses.
+
+    In contact, starts have local minima. An exact model continues the motion of a window from the window before.
+    """
+    shooting, windows = problem.shooting, problem.shooting.windows
+    losses = _losses(problem, point.residuals, noise)
+    counts = sum(shooting.measured(name, at).sum(axis=(1, 2)) for name, at in point.places.items())
+    mean = losses / np.maximum(counts, 1)
+    later, step = mean > POOR * np.median(mean), np.diff(windows.first, prepend=windows.first[:1])
+    later[1:] &= windows.log[1:] == windows.log[:-1]
+    later &= (step > 0) & (step <= windows.steps)
+    w = np.flatnonzero(later)
+    if not len(w):
+        return point
+    q, v = (x.copy() for x in point.starts)
+    q[w], v[w] = point.motion.q[w - 1, step[w]], point.motion.v[w - 1, step[w]]
+    starts = Starts(q, v)
+    residuals, motion = shooting.predicted(point.x, starts, point.places, point.x)
+    better = ~motion.failed & (_losses(problem, residuals, noise) < losses)
+
+    def chosen(a: Array, b: Array) -> Array:
+        return np.where(better.reshape(-1, *[1] * (a.ndim - 1)), a, b)
+
+    return _Point(
+        point.x, Starts(*map(chosen, starts, point.starts)),
+        {name: chosen(r, point.residuals[name]) for name, r in residuals.items()}, Motion(*map(chosen, motion, point.motion)),
+        point.places,
+    )  # fmt: skip
 
 
 def _trial(problem: _Problem, point: _Point, N: Normal, step: Step, noise: Mapping[str, Vector]) -> _Point:

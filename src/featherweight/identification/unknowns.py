@@ -22,17 +22,18 @@ from .consistent_fit import measure
 ARMATURE, DAMPING, DRY, STIFFNESS = "armature", "damping", "dry_friction", "stiffness"
 MASS, CENTER, INERTIA, PAYLOAD = "mass", "center", "inertia", "payload"
 FRICTION, TIME_CONSTANT, DAMPING_RATIO = "friction", "time_constant", "damping_ratio"
-GAIN, DRIVE, OFFSET, DELAY, LATENCY = "gain", "drive", "offset", "delay", "latency"
+BACKLASH, GAIN, DRIVE, OFFSET, DELAY, LATENCY = "backlash", "gain", "drive", "offset", "delay", "latency"
 INPUTS = "tau", "control"
 FIELD = {DAMPING: "damping", DRY: "dry_friction", STIFFNESS: "stiffness"}  # of `MovingJoint`
-OF_JOINTS, OF_BODIES = (ARMATURE, *FIELD, OFFSET, DRIVE), (MASS, CENTER, INERTIA)
-OF_CONTACTS = FRICTION, TIME_CONSTANT, DAMPING_RATIO  # arguments of `Simulation.vary`
+OF_JOINTS, OF_BODIES = (ARMATURE, *FIELD, BACKLASH, OFFSET, DRIVE), (MASS, CENTER, INERTIA)
+SOLREF = TIME_CONSTANT, DAMPING_RATIO
+OF_CONTACTS = FRICTION, *SOLREF
 KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, *OF_CONTACTS, GAIN, DELAY, LATENCY)
 MEASURED = OFFSET, DELAY  # kinds that change measurements, not the motion
 OF_INPUTS = DRIVE, LATENCY  # kinds that change the inputs of steps
 TYPICAL = {
     ARMATURE: 0.05, DAMPING: 0.2, DRY: 0.2, STIFFNESS: 1.0, CENTER: 0.02, INERTIA: 0.3, PAYLOAD: 0.5, FRICTION: 0.5,
-    TIME_CONSTANT: 0.5, DAMPING_RATIO: 0.5, GAIN: 0.5, DRIVE: 0.5, OFFSET: 0.02, DELAY: 5e-3, LATENCY: 5e-3,
+    TIME_CONSTANT: 0.5, DAMPING_RATIO: 0.5, BACKLASH: 1e-2, GAIN: 0.5, DRIVE: 0.5, OFFSET: 0.02, DELAY: 5e-3, LATENCY: 5e-3,
 }  # fmt: skip
 """Typical magnitudes: larger errors leave a parameter undetermined."""
 SPREAD = 1.0  # prior deviation of entries of log-Cholesky factors
@@ -55,6 +56,7 @@ class Parameter:
     | "damping" | joints | viscous friction [N m s/rad, N s/m] |
     | "dry_friction" | joints | dry friction [N m, N] |
     | "stiffness" | joints | stiffness of the joint's spring [N m/rad, N/m] |
+    | "backlash" | joints | gap [rad, m] between drive and link (`Description.with_backlash`) |
     | "drive" | joints | factor of the log's tau, such as a motor constant |
     | "offset" | joints | measured position minus position [rad, m] |
     | "gain" | actuators | factor of gain and bias |
@@ -120,6 +122,7 @@ class Unknowns:
             raise ValueError("fit: parameters must name at least one kind, such as 'damping'")
         self.channels = channels
         self._robot, self.list = sim.robot, list[Unknown]()
+        self._tendons = {t.name: t for t in sim.forces.tendons}
         self._rows: dict[str, list[tuple[Array, float, int]]] = {}  # of FIELD: rows, value of a factor of one, unknown
         self._armature: list[tuple[int, int]] = []
         self._gains: list[tuple[int, int]] = []
@@ -127,6 +130,7 @@ class Unknowns:
         self.offsets: list[tuple[int, int]] = []  # (coordinate, unknown)
         self.delays: dict[str, int] = {}
         self.latencies: dict[str, int] = {}
+        self._backlash: list[tuple[int, float, int]] = []  # row of the tendon, gap of the file, unknown
         self._contacts: dict[str, int] = {}  # by kind
         self._inertial: dict[int, Inertial] = {}
         self.simulation, self._nominal = _with_acting_joints(sim, self.given)
@@ -159,6 +163,8 @@ class Unknowns:
         if x.kind in OF_JOINTS:
             joints = {j.name: j for j in (robot.joints if x.kind in (OFFSET, DRIVE) else robot.model.joints)}
             default = [n for n, j in joints.items() if j.type is not JointType.FLOATING and _has(x.kind, j)]
+            if x.kind == BACKLASH:
+                default = [n for n in default if f"{n}_backlash" in self._tendons]
             self._each(x, list(joints), default, lambda name, k: self._of_joint(x, joints[name], k))
         elif x.kind in OF_BODIES:
             bodies = [b.name for b in robot.bodies]
@@ -221,8 +227,8 @@ class Unknowns:
         if kind in (DELAY, LATENCY):
             return "s"
         slides = self._robot.model.joints[[j.name for j in self._robot.model.joints].index(name)].type is JointType.PRISMATIC
-        turning = {ARMATURE: "kg m²", DAMPING: "N m s/rad", DRY: "N m", STIFFNESS: "N m/rad", OFFSET: "rad"}
-        sliding = {ARMATURE: "kg", DAMPING: "N s/m", DRY: "N", STIFFNESS: "N/m", OFFSET: "m"}
+        turning = {ARMATURE: "kg m²", DAMPING: "N m s/rad", DRY: "N m", STIFFNESS: "N m/rad", OFFSET: "rad", BACKLASH: "rad"}
+        sliding = {ARMATURE: "kg", DAMPING: "N s/m", DRY: "N", STIFFNESS: "N/m", OFFSET: "m", BACKLASH: "m"}
         return (sliding if slides else turning)[kind]
 
     def _of_joint(self, x: Parameter, joint: Any, k: int) -> float:
@@ -233,6 +239,13 @@ class Unknowns:
         if x.kind == ARMATURE:
             self._armature.append(([j.name for j in _with_armature(self._robot)].index(joint.name), k))
             return float(joint.armature)
+        if x.kind == BACKLASH:
+            name = f"{joint.name}_backlash"
+            gap = self._tendons[name].upper - self._tendons[name].lower if name in self._tendons else 0.0
+            if not 0.0 < gap < np.inf:
+                raise ValueError(f"fit: joint {joint.name!r} has no backlash; give it a gap with Description.with_backlash")
+            self._backlash.append((self.simulation.forces.joint_rows + [*self._tendons].index(name), gap, k))
+            return float(gap)
         if not _has(x.kind, joint):
             raise ValueError(f"fit: joint {joint.name!r} has no {x.kind}, because it has not one coordinate of its own")
         if x.kind == OFFSET:
@@ -316,16 +329,28 @@ class Unknowns:
             for rows, nominal, k in entries:
                 factors[:, rows] = X[:, k, None] / nominal
             found[kind] = factors
+        if self._backlash:
+            found["limits"] = np.ones((len(X), self.simulation.forces.rows))
+            for row, gap, k in self._backlash:
+                found["limits"][:, row] = X[:, k] / gap
         if self._gains:
             found["gains"] = np.ones((len(X), len(self.simulation.forces.actuators)))
             for drive, k in self._gains:
                 found["gains"][:, drive] = X[:, k]
-        return found | {name: X[:, k].copy() for name, k in self._contacts.items()}
+        if FRICTION in self._contacts:
+            found["friction"] = X[:, self._contacts[FRICTION]].copy()
+        if any(kind in self._contacts for kind in SOLREF):
+            places = [self._contacts.get(kind) for kind in SOLREF]
+            found["solref"] = np.column_stack([np.ones(len(X)) if k is None else X[:, k] for k in places])
+        return found
 
     @property
     def as_forces(self) -> Array:
         """Flags (p,) of unknowns that change the motion as joint forces do (`force_slopes`); none with loops."""
-        by_kind = [u.moves and u.kind not in (*OF_CONTACTS, GAIN, STIFFNESS, LATENCY) and not self._robot.closed for u in self.list]
+        by_kind = [
+            u.moves and u.kind not in (*OF_CONTACTS, BACKLASH, GAIN, STIFFNESS, LATENCY) and not self._robot.closed
+            for u in self.list
+        ]
         return np.array(by_kind)
 
     @property
@@ -378,7 +403,7 @@ class Unknowns:
     def of_simulation(self, x: Vector) -> dict[str, Array]:
         """Return the arguments of `Simulation.vary` for what `robot` lacks, for values (p,)."""
         every = self.arguments(x[None])
-        return {name: every[name] for name in (*OF_CONTACTS, "gains") if name in every}
+        return {name: every[name] for name in ("friction", "solref", "limits", "gains") if name in every}
 
     def physical(self, x: Vector) -> tuple[list[str], list[str], Vector]:
         """Return names, units and values of parameters in physical terms, in the order of the unknowns."""

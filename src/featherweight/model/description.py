@@ -13,6 +13,7 @@ from ..checks import (
     NUMBER,
     POSITIVE,
     Kind,
+    Positive,
     Refused,
     argument,
     checked,
@@ -25,6 +26,7 @@ from ..checks import (
 from ..names import Named, missing_attribute
 from ..providers import provided
 from . import editing
+from .contact_rules import Softness
 from .decomposition import Decomposition
 from .formats.saving import save_description
 from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, PoseLike, Shape, VectorLike
@@ -142,6 +144,21 @@ class Description(Contents):
     def with_closure(self, closure: Closure) -> Description:
         """Return the description with an additional user-defined constraint."""
         return editing.adding.with_closure(self, closure)
+
+    @checked
+    def with_backlash(self, joint: str, gap: Positive, *, solref: tuple[float, float] = (0.02, 1.0)) -> Description:
+        """Return the description with backlash between the drive of a joint and its link.
+
+        The drive becomes a joint of its own, `<joint>_drive`, between the same bodies, with the armature, damping, dry
+        friction, effort and actuators of the joint. It moves freely in a `gap` [rad, m], at whose ends it meets the link: a
+        tendon with limits, `<joint>_backlash`, whose length is the drive's coordinate minus the joint's, at most gap / 2 of
+        either sign. Limits, springs and sensors remain those of the joint. Where limits yield, `solref` are the time constant
+        [s] and the damping ratio of the teeth. Raises ModelError for a joint without armature, which is the inertia of the
+        drive, and for joints with several coordinates.
+
+            featherweight.read("arm.urdf").with_joint("elbow", armature=0.05).with_backlash("elbow", 0.01)
+        """
+        return editing.adding.with_backlash(self, joint, gap, Softness(solref))
 
     @checked
     def with_payload(self, on: str, inertia: Annotated[Inertia | float, PAYLOAD]) -> Description:

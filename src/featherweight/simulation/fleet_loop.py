@@ -217,6 +217,8 @@ def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     if len(own.lower) > 0:
         copy(own.lower[i], one.touching.model.rows.lower)
         copy(own.upper[i], one.touching.model.rows.upper)
+    if len(own.bound) > 0:
+        copy(own.bound[i], one.touching.model.rows.bound)
     if len(own.parameters) > 0:
         copy_rows(own.parameters[i], one.inertias.parameters)
         copy(own.armature[i], one.inertias.base_armature)

@@ -27,7 +27,7 @@ WRITTEN = (
 )  # fmt: skip
 """Inputs and results of the computation of one robot's impulses."""
 
-OF_VARIED = tuple(f"touching.model.{x}" for x in ("friction", "springs", "rows.lower", "rows.upper"))
+OF_VARIED = tuple(f"touching.model.{x}" for x in ("friction", "springs", "rows.lower", "rows.upper", "rows.bound"))
 IN_PASSES = "contact_factor", "contact_response", "contact_matrix", "contact_loads", "contact_motions"
 ALONE = "body_delassus", "delassus_with_rows", "jacobian", *IN_PASSES
 """Calls that each robot makes separately: for impulses, or with so many results that vectors gain nothing."""

@@ -416,35 +416,37 @@ class Simulation(SuggestsNames):
         parameters: ArrayLike | None = None,
         armature: ArrayLike | None = None,
         friction: ArrayLike | None = None,
-        time_constant: ArrayLike | None = None,
-        damping_ratio: ArrayLike | None = None,
+        solref: ArrayLike | None = None,
         dry_friction: ArrayLike | None = None,
         damping: ArrayLike | None = None,
         stiffness: ArrayLike | None = None,
+        limits: ArrayLike | None = None,
         gains: ArrayLike | None = None,
     ) -> None:
         """Give each robot its own parameters (domain randomization), from the next step on, without recompilation.
 
         `parameters` (robots, nbodies, 10) are inertial parameters, as `identification.random_parameters` draws them. `armature`
         (robots, k) is the armature as in `robot.armature`. All other arguments are factors, of shape (robots,), or with one
-        factor for each element: `friction`, and `time_constant` and `damping_ratio` (`solref`) of compliant contacts;
-        `dry_friction`, `damping` and `stiffness` (robots, n) of degrees of freedom of all joints; `gains` (robots, nu) of
-        actuators. A number is the same factor for all robots and elements, or the armature of all joints; parameters and
-        armatures without the axis of robots are those of all. A parameter that is not given returns to the robot's own value.
+        factor for each element: `friction` of contacts; `solref` (robots, 2), time constant and damping ratio of compliant
+        contacts; `dry_friction`, `damping`, `stiffness` and `limits` (robots, n) of degrees of freedom of all joints, or of
+        these and tendons, where factors of limits are those of ranges, about their middle; `gains` (robots, nu) of actuators.
+        A number is the same factor for all robots and elements, or the armature of all joints; parameters and armatures
+        without the axis of robots are those of all. A parameter that is not given returns to the robot's own value.
 
-        Raises ValueError for wrong shapes, non-finite numbers and negative factors, for time constants and damping ratios of
-        rigid contacts, and for inertias of robots whose functions are too large to be traced. Raises NotImplementedError for inertial parameters with gravity compensation.
+        Raises ValueError for wrong shapes, non-finite numbers and negative factors, for `solref` of rigid contacts, and for
+        inertias of robots whose functions are too large to be traced. Raises NotImplementedError for inertial parameters with
+        gravity compensation.
 
             fleet = featherweight.Simulation(robot, q=np.tile(q, (3, 1)))
             fleet.vary(damping=np.array([0.5, 1.0, 2.0]))
         """
         given = {
             "friction": friction,
-            "time_constant": time_constant,
-            "damping_ratio": damping_ratio,
+            "solref": solref,
             "dry_friction": dry_friction,
             "damping": damping,
             "stiffness": stiffness,
+            "limits": limits,
             "gains": gains,
         }
         if parameters is not None and self.robot.model.weight_compensated:
@@ -560,9 +562,9 @@ class Simulation(SuggestsNames):
         """Return the derivatives of the state after the step that `step` would take by parameters of the robot, by name.
 
         Parameters are the arguments of `vary`: "parameters" (inertial parameters), "armature", and the factors "friction",
-        "time_constant", "damping_ratio", "dry_friction", "damping", "stiffness" and "gains", at their values in the last
-        `vary`, or else the robot's own. Each array is (..., 2 nv + na, k), for k numbers of the argument: 10 for each body, one
-        for each joint, degree of freedom or actuator, and one for all contacts. The state is that of `derivatives`.
+        "solref", "dry_friction", "damping", "stiffness", "limits" and "gains", at their values in the last `vary`, or else the
+        robot's own. Each array is (..., 2 nv + na, k), for k numbers of the argument: 10 for each body, one for each joint,
+        degree of freedom or actuator, one friction factor, and two of `solref`. The state is that of `derivatives`.
 
         They are central differences over 1e-6 of the parameter (forward differences at zero, which factors and armatures cannot
         pass) of whole steps, which a fleet of 2 k robots takes on threads. Raises as `step` and `vary` do.

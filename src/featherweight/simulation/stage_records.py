@@ -339,8 +339,9 @@ class VariedArrays(NamedTuple):
     stiffness: Matrix
     poly: Tensor  # (robots, 4, m)
     drives: Tensor  # (robots, 9, nu)
-    lower: Matrix  # (robots, rows) lower bounds of joint rows
+    lower: Matrix  # (robots, rows) lower bounds of impulses of joint rows
     upper: Matrix
+    bound: Matrix  # (robots, rows) limits of joints and lengths
     parameters: Tensor  # (robots, bodies, 10)
     armature: Matrix  # (robots, k) including that of damping and springs
     own_armature: Matrix  # (robots, k) armature of the joints alone
@@ -349,7 +350,9 @@ class VariedArrays(NamedTuple):
     @classmethod
     def none(cls) -> VariedArrays:
         """Return arrays without rows."""
-        rows: list[Any] = [np.zeros((0,) * (3 if name in ("springs", "poly", "drives", "parameters") else 2)) for name in cls._fields]
+        rows: list[Any] = [
+            np.zeros((0,) * (3 if name in ("springs", "poly", "drives", "parameters") else 2)) for name in cls._fields
+        ]
         return cls(*rows)
 
 

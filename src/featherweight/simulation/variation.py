@@ -10,15 +10,14 @@ from numpy.typing import ArrayLike
 
 from ..array_types import Array
 from ..checks import argument, one_of
+from ..contact.joint_rows import JointRows
 from ..contact.laws import RIGID
 from ..model.types import JointType
 from .arguments import numbers
 from .smooth_motion import middle_armature
 from .state import State
 
-ROWS = "dry_friction", "damping", "stiffness"
-SPRINGS = "time_constant", "damping_ratio"
-OF_CONTACTS = "friction", *SPRINGS
+ROWS = "dry_friction", "damping", "stiffness", "limits"
 
 
 def varied_arrays(
@@ -30,20 +29,21 @@ def varied_arrays(
     """
     forces, contacts, robots = fleet.model.forces, fleet.contacts, len(fleet.q)
     n = len(forces.springs.damping)
-    sizes = dict.fromkeys(OF_CONTACTS, 1) | dict.fromkeys(ROWS, n) | {"gains": len(forces.actuators)}
+    sizes = {"friction": 1, "solref": 2, **dict.fromkeys(ROWS, n), "gains": len(forces.actuators)}
     factor = {name: _factors(name, x, robots, sizes[name], forces) for name, x in given.items() if x is not None}
     varied: dict[str, Array] = {}
     if "friction" in factor:
         varied["friction"] = factor["friction"] * contacts.model.friction
-    if "time_constant" in factor or "damping_ratio" in factor:
-        time, ratio = (factor.get(name, np.ones((robots, 1))) for name in ("time_constant", "damping_ratio"))
-        varied["springs"] = _springs(contacts, fleet.model.h, time, ratio)
+    if "solref" in factor:
+        varied["springs"] = _springs(contacts, fleet.model.h, *np.split(factor["solref"], 2, axis=1))
     if "dry_friction" in factor:
         rows = contacts.rows
         rubs = rows.friction & (rows.holds == 0)
         scale = np.where(rubs, factor["dry_friction"][:, rows.dof], 1.0)
         for name in ("lower", "upper"):
             varied[name] = np.where(rubs, scale * np.where(rubs, getattr(rows, name), 0.0), getattr(rows, name))
+    if "limits" in factor:
+        varied["bound"] = _bounds(contacts.rows, factor["limits"])
     passive = fleet.model.passive
     for name in ("damping", "stiffness"):
         if name in factor and passive:
@@ -80,19 +80,31 @@ def _factors(name: str, given: ArrayLike, robots: int, size: int, forces: Any) -
     if not (np.isfinite(x).all() and (x >= 0.0).all()):
         worst = x[~(np.isfinite(x) & (x >= 0.0))][0]
         raise ValueError(f"vary: {name} must be finite factors, zero or more; got {worst}")
-    if name in SPRINGS and (x == 0.0).any():
+    if name == "solref" and (x == 0.0).any():
         raise ValueError(f"vary: {name} must be positive")
     return np.broadcast_to(x if x.ndim == 2 else x[:, None], (robots, size))
 
 
+def _bounds(rows: JointRows, factors: Array) -> Array:
+    """Return limits (robots, rows) of which ranges are multiplied by factors (robots, n), about their middle."""
+    bounds = np.tile(rows.bound, (len(factors), 1))
+    limits = np.flatnonzero(~rows.friction)
+    for dof in np.unique(rows.dof[limits]):
+        both = limits[rows.dof[limits] == dof]
+        if len(both) == 2:
+            middle = rows.bound[both].mean()
+            bounds[:, both] = middle + factors[:, dof, None] * (rows.bound[both] - middle)
+    return bounds
+
+
 def _springs(contacts: Any, h: float, time: Array, ratio: Array) -> Array:
-    """Return stiffness and damping (robots, candidates, 2) of contacts for factors (robots, 1).
+    """Return stiffness and damping (robots, candidates, 2) of contacts for factors (robots, 1) of time and damping ratio.
 
     Time constants are at least two steps, as in MuJoCo, except those that stiffness and damping of a file give.
     """
     nominal = contacts.model.springs
     if contacts.settings.law == RIGID:
-        raise ValueError("vary: time_constant and damping_ratio need compliant contacts, such as contact='compliant'")
+        raise ValueError("vary: solref needs compliant contacts, such as contact='compliant'")
     own = np.array([s.solref[0] for s in contacts.touching.softness])
     slower = np.where(own > 0.0, np.maximum(own * time, 2.0 * h) / np.maximum(own, 2.0 * h), time)
     return np.stack([nominal[:, 0] / (slower * ratio) ** 2, nominal[:, 1] / slower], axis=-1)
@@ -136,7 +148,7 @@ def _of_each(name: str, x: ArrayLike, shape: tuple[int, ...], robots: int) -> Ar
 
 SMALL = 1e-6  # step of differences, relative to the parameter
 FLOOR = 1e-3  # magnitude of a small inertial parameter relative to the greatest of its body
-FACTORS = *OF_CONTACTS, *ROWS, "gains"
+FACTORS = "friction", "solref", *ROWS, "gains"
 VARIED = "parameters", "armature", *FACTORS
 
 
@@ -144,7 +156,7 @@ def present_values(simulation: Any, given: Mapping[str, Any], robots: int) -> di
     """Return the values (robots, numbers of each parameter) of all parameters, from those given to `vary`."""
     robot, forces = simulation.robot, simulation.forces
     n = len(forces.springs.damping)
-    sizes = dict.fromkeys(OF_CONTACTS, 1) | dict.fromkeys(ROWS, n) | {"gains": len(forces.actuators)}
+    sizes = {"friction": 1, "solref": 2, **dict.fromkeys(ROWS, n), "gains": len(forces.actuators)}
     values = {name: np.ones((robots, size)) for name, size in sizes.items()}
     values |= {"parameters": robot.inertial_parameters[None], "armature": robot.armature[None]}
     for name, x in given.items():
@@ -202,7 +214,7 @@ def _as_given(name: str, x: Array, bodies: tuple[int, ...]) -> Array:
     """Return parameters (robots, numbers) as `vary` takes them."""
     if name == "parameters":
         return x.reshape(len(x), *bodies)
-    return x[:, 0] if name in OF_CONTACTS else x  # those of all contacts
+    return x[:, 0] if name == "friction" else x  # that of all contacts
 
 
 def _of_all(x: Any, axes: int, robots: int) -> Any:

@@ -1,14 +1,31 @@
-"""Additions to a description: loops, couplings, closures, shapes and payloads."""
+"""Additions to a description: loops, couplings, closures, backlash, shapes and payloads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from ...names import choose_from
 from ...spatial import Mat3, RigidInertia, Sym3, Vec3
-from ..types import WORLD, Closure, Contents, Coupling, Inertia, Loop, ModelError, Pose, Shape, add, scale
+from ..contact_rules import Softness
+from ..types import (
+    WORLD,
+    Body,
+    Closure,
+    Contents,
+    Coupling,
+    Inertia,
+    Joint,
+    JointType,
+    Loop,
+    ModelError,
+    Pose,
+    Shape,
+    Tendon,
+    add,
+    scale,
+)
 from .kept_sensors import without_sensors_across_loops
 from .references import D, grounded, joint_of, place, supports
 
@@ -43,6 +60,41 @@ def with_closure(d: D, closure: Closure) -> D:
     _require_new(d, "closure", closure.name, (c.name for c in d.closures))
     _require_coordinates(d, closure.joints, where)
     return replace(d, closures=(*d.closures, closure))
+
+
+DRIVE = ("armature", "damping", "damping_poly", "dry_friction", "dry_friction_softness", "effort", "effort_range", "velocity")
+"""Fields of a joint that are those of its drive."""
+
+
+def with_backlash(d: D, joint: str, gap: float, softness: Softness) -> D:
+    """Return the description with the drive of a joint as a joint of its own, in a gap."""
+    d, where = grounded(d), f"backlash of joint {joint!r}"
+    _require_coordinates(d, (joint,), where)
+    link = joint_of(d, joint, where)
+    if not link.armature > 0.0:
+        raise ModelError(f"{d.source}: {where}: its drive has no inertia; give it one, with_joint({joint!r}, armature=...)")
+    drive, tendon = f"{joint}_drive", f"{joint}_backlash"
+    for kind, name, taken in (("joint", drive, d.joints), ("body", drive, d.bodies), ("tendon", tendon, d.tendons)):
+        _require_new(d, kind, name, (x.name for x in taken))
+    kind = JointType.PRISMATIC if link.type is JointType.PRISMATIC else JointType.CONTINUOUS
+    own: dict[str, Any] = {name: getattr(link, name) for name in DRIVE}
+    none: dict[str, Any] = {f.name: f.default for f in fields(Joint) if f.name in DRIVE}
+    turns = Joint(drive, kind, link.parent, drive, link.placement, link.axis, link.anchor, link.zero, **own)
+    at = d.joints.index(link)
+    return replace(
+        d,
+        bodies=(*d.bodies, Body(drive)),
+        joints=(*d.joints[:at], turns, replace(link, **none), *d.joints[at + 1 :]),
+        tendons=(
+            *d.tendons,
+            Tendon(tendon, ((drive, 1.0), (joint, -1.0)), lower=-0.5 * gap, upper=0.5 * gap, limit_softness=softness),
+        ),
+        actuators=tuple(replace(a, joint=drive) if a.joint == joint else a for a in d.actuators),
+        configurations=tuple(
+            replace(c, coordinates=(*c.coordinates, *((drive, x) for name, x in c.coordinates if name == joint)))
+            for c in d.configurations
+        ),
+    )  # fmt: skip
 
 
 def with_shape(d: D, shape: Shape) -> D:
