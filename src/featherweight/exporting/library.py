@@ -74,13 +74,13 @@ def export(
     bitwise the same results as the functions do for one state; the source agrees to rounding, and so do objects of functions
     that check their arguments in Python, such as `se3.rpy_from_matrix`.
 
-    A controller is an `InverseKinematics` (its `velocity`), a `WholeBodyControl`, a `Controller` of an `OptimalControl`, or a
-    `Simulation` (a step). Its library has one object, NAME.o, whose functions begin with NAME. They reset a workspace of the
-    caller, run ticks from a record of inputs to one of results, and describe a status; the header says how. Objects call no
-    library and contain all constants. By default, only the static library is written. Results have the bits of Python on this
-    machine, and on other processors with fused multiplication and addition. The source has sine and cosine itself, and calls
-    `sqrt` and `fabs`, which compilers with -fno-math-errno replace by instructions; it agrees to rounding, and to the bit with
-    -DFW_FMA -ffp-contract=off.
+    A controller is an `InverseKinematics` (its `velocity`), the `solver()` of one, a `WholeBodyControl`, a `Controller` of an
+    `OptimalControl`, or a `Simulation` (a step). Its library has one object, NAME.o, whose functions begin with NAME. They
+    reset a workspace of the caller, run ticks from a record of inputs to one of results, and describe a status; the header says
+    how. Objects call no library and contain all constants. By default, only the static library is written. Results have the
+    bits of Python on this machine, and on other processors with fused multiplication and addition. The source has sine and
+    cosine itself, and calls `sqrt` and `fabs`, which compilers with -fno-math-errno replace by instructions; it agrees to
+    rounding, and to the bit with -DFW_FMA -ffp-contract=off.
 
     `interface="casadi"` writes code for `casadi.external` instead of plain C, with Jacobians: see `casadi_code`.
 

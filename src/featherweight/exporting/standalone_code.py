@@ -29,7 +29,6 @@ STATUS_OF_ALL = (
 UNKNOWN = "no such status"
 MARK = 0x5F7265_6164795F  # in the first word of a workspace after a reset
 REAL = Type("double", 1)
-GAP = 4  # words of zeros that are stored with their neighbours
 HELPERS = ("__aeabi_", "__udivdi3", "__divdi3", "__umoddi3", "__moddi3")  # of the compiler's own runtime on 32-bit processors
 
 
@@ -174,14 +173,9 @@ def _library(target: ExportTarget) -> Iterator[str]:
 
 def _data(name: str, exported: StandaloneLoop, image: Image) -> Iterator[str]:
     """Yield constants: the content of the workspace, addresses in it, and arrays for callers."""
-    runs = list(_runs(image.content))
-    yield _words_constant("image.words", chain.from_iterable(words for _, words in runs))
-    places: list[int] = []
-    begin = 0
-    for at, words in runs:
-        places += [at, begin, len(words)]
-        begin += len(words)
-    yield _integers("image.runs", places)
+    yield _words_constant("image.words", image.packed.words)
+    yield _integers("image.constants", [*chain.from_iterable(image.packed.constants)])
+    yield _integers("image.repeats", [*chain.from_iterable(image.packed.repeats)])
     yield _integers("image.pointers", [x for at, to in image.pointers.items() for x in (at, _target(image, to))])
     yield _words_constant("input.defaults", [w for port in exported.inputs for w in _words_of(port.defaults)])
     yield _texts("status.words", _words_of_status(exported))
@@ -199,21 +193,6 @@ def _data(name: str, exported: StandaloneLoop, image: Image) -> Iterator[str]:
 
 def _target(image: Image, to: int) -> int:
     return len(image.content) if to == image.scratch else to
-
-
-def _runs(content: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield the offsets of words that are not zero, and these words, with short gaps."""
-    words = struct.unpack(f"<{len(content) // 8}q", content)
-    begin = end = -1
-    for k, word in enumerate(words):
-        if word == 0:
-            continue
-        if begin >= 0 and k - end > GAP:
-            yield 8 * begin, words[begin:end]
-            begin = -1
-        begin, end = k if begin < 0 else begin, k + 1
-    if begin >= 0:
-        yield 8 * begin, words[begin:end]
 
 
 def _words_of(numbers: Array) -> list[int]:
@@ -270,12 +249,14 @@ def _reset(name: str, image: Image, names: dict[tuple[int, bool], str]) -> Funct
     base = f.aligned("%workspace")
     with f.loop(len(image.content) // 8) as i:
         f.store("i64", 0, base, i)
-    runs = sum(1 for _ in _runs(image.content))
-    with f.loop(runs) as r:
-        at, first, count = (_loaded32(f, "@image.runs", f.add(f.mul(r, 3), k)) for k in range(3))
-        to, source = f.at("i8", base, at), f.at("i64", "@image.words", first)
-        with f.loop(count) as i:
-            f.store("i64", f.load("i64", source, i), to, i)
+    for table, copies, source in (
+        ("@image.constants", image.packed.constants, "@image.words"),
+        ("@image.repeats", image.packed.repeats, base),
+    ):
+        with f.loop(len(copies)) as k:
+            to, first, count = (_loaded32(f, table, f.add(f.mul(k, 3), j)) for j in range(3))
+            with f.loop(count) as i:
+                f.store("i64", f.load("i64", source, f.add(first, i)), base, f.add(to, i))
     number = f.cast("ptrtoint", "ptr", base, "i64")
     with f.loop(len(image.pointers)) as k:
         at, target = (_loaded32(f, "@image.pointers", f.add(f.mul(k, 2), j)) for j in range(2))

@@ -14,6 +14,7 @@ from ..engine.loops.kernel_tables import Layout, LayoutList, Table, arrays_of
 from ..engine.loops.machine_calls import CodeAddress, MachineCall
 from ..engine.loops.memory_spans import MemorySpans, padded
 from ..engine.loops.standalone import StandaloneLoop
+from .packed_words import packed_words
 
 LINE = 64  # bytes: the alignment of arrays
 HEAD = LINE  # bytes before the tables: the mark of a workspace that is ready
@@ -27,7 +28,7 @@ class Code(NamedTuple):
 
 
 class Image:
-    """The block: `content` in bytes; `pointers` by the offsets of words, and `codes` by the offsets of words.
+    """The block: `content` in bytes, and `packed`; `pointers` by the offsets of words, and `codes` by the offsets of words.
 
     A pointer is an offset in the block; `scratch` stands for memory that functions share, at the end of the block.
     """
@@ -48,12 +49,14 @@ class Image:
         self._stale: list[Array] = []  # arrays of addresses that nobody reads
         for at, table in zip(self.tables, tables, strict=True):
             words = table.words
-            for _, _, word in table.layout.arrays():
-                words[word] = self._point(at + 8 * word, int(words[word]), bool(_length(words, word, table.layout)))
+            for _, (_, axes), word in table.layout.arrays():
+                size = int(np.prod(words[word + 1 : word + 1 + axes]))
+                words[word] = self._point(at + 8 * word, int(words[word]), size > 0)
             for begin, call in calls_of(table.layout, table.content):
                 self._relocate(at + 8 * begin, words[begin:], call)
             self._blocks.append((at, words))
         self.content = self._written()
+        self.packed = packed_words(np.frombuffer(self.content, np.int64))
 
     def place(self, array: Array) -> int:
         """Return the offset of an array."""
@@ -143,12 +146,6 @@ def _compiled(address: int) -> Sequence[Any]:
     if not all(hasattr(f, "program") for f in functions):
         raise NotImplementedError("export: a function that runs in Python cannot leave it")
     return functions
-
-
-def _length(words: Array, word: int, layout: Layout) -> int:
-    """Return the number of elements of the array whose address is a word."""
-    [axes] = [kind[1] for _, kind, at in layout.arrays() if at == word]
-    return int(np.prod(words[word + 1 : word + 1 + axes]))
 
 
 def calls_of(layout: Layout, content: Any, begin: int = 0) -> Iterator[tuple[int, Any]]:

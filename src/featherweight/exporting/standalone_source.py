@@ -325,22 +325,24 @@ class _Writer:
     def _constants(self) -> tuple[list[str], list[str]]:
         """Return arrays of constants, and the statements that copy them to the workspace."""
         texts, copies = [], []
+        names: dict[tuple[str, bytes], str] = {}  # of constants, which several arrays may share
         for kind in self.memory.kinds:
             begins = self._begins(kind)
             content = self.memory.content(kind, self.stale)
             member, type = self.memory.member(kind), GROUPS[kind][1] if kind in GROUPS else (FLOAT if "float" in kind else INT)
             for begin, end in _runs(content, [*begins]):
-                values = [literal(type, x).text for x in content[begin:end].tolist()]
-                owner = max((x for x in begins if x <= begin), default=None)
-                wish = begins[owner] if owner is not None else "memory"
-                if end - begin <= FEW:
-                    copies += [f"{member}[{begin + k}] = {x};" for k, x in enumerate(values)]
+                part, size = content[begin:end], end - begin
+                if size <= FEW:
+                    copies += [f"{member}[{begin + k}] = {literal(type, x).text};" for k, x in enumerate(part.tolist())]
                     continue
-                name = self.names.new(wish)
-                texts.append(_array_of_numbers(f"static const {ITEMS[kind]} {name}[{end - begin}]", values))
-                copies.append(f"for (int k = 0; k < {end - begin}; k++) {{")
-                copies.append(f"    {member}[{begin} + k] = {name}[k];" if begin else f"    {member}[k] = {name}[k];")
-                copies.append("}")
+                key = kind, part.tobytes()
+                if key not in names:
+                    owner = max((x for x in begins if x <= begin), default=None)
+                    names[key] = self.names.new(begins[owner] if owner is not None else "memory")
+                    values = [literal(type, x).text for x in part.tolist()]
+                    texts.append(_array_of_numbers(f"static const {ITEMS[kind]} {names[key]}[{size}]", values))
+                place = f"{begin} + k" if begin else "k"
+                copies += [f"for (int k = 0; k < {size}; k++) {{", f"    {member}[{place}] = {names[key]}[k];", "}"]
         return texts, copies
 
     def _begins(self, kind: str) -> dict[int, str]:

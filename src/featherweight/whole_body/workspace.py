@@ -183,6 +183,7 @@ def terms_of(
         errors = machine_call(error, arrays["placement"], memory.target, arrays["error"])
         kept.append(error)
     begin = np.broadcast_to(arrays["q"], (postures, robot.nq))
-    calls, more = batch_calls([robot.difference], [[begin, kept[0], arrays["posture_error"]]])
+    differences = [begin, kept[0], arrays["posture_error"]]
+    calls, more = batch_calls([robot.difference], [differences]) if postures else batch_calls([], [])
     per_mass = 1.0 / robot.mass if "center" in named else 0.0
     return Terms(call, errors, calls, per_mass, **arrays), [*kept, *more]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...array_types import Array
-from ...engine.function import CompiledFunction
 from ...engine.progress import Progress
 
 Iteration = Callable[..., tuple[Array, Array, Array, Array, Array]]  # see InverseKinematics.iteration
@@ -53,27 +52,6 @@ class Outcome(NamedTuple):
     solved: Array
     iterations: Array
     attempts: Array
-
-
-def attempt(iterate: CompiledFunction[Any], q: Array, target: Array, limits: AttemptLimits) -> tuple[Array, int, float | None]:
-    """Run one attempt at one problem: return its last q, its iterations, and the squared errors there, or None if solved."""
-    ahead, spare = np.empty_like(q), np.empty_like(q)
-    miss, left, cost, step = (np.empty(()) for _ in range(4))
-    caution = Caution(1) if limits.rest < math.inf else None
-    count = 0
-    while True:
-        iterate(q, target, caution.values[0] if caution else 1.0, out=(ahead, miss, left, cost, step))
-        count += 1
-        if caution and count >= HASTY:
-            caution.see(q[None], ahead[None], miss <= 1.0)
-        if miss <= 1.0:
-            if step <= limits.rest:
-                return q, count, None
-        elif count >= YOUNG and not step >= STALLED * left:
-            return q, count, float(cost)
-        if count >= limits.longest:
-            return q, count, float(cost)
-        q, ahead = ahead, spare if count == 1 else q  # the initial q is not overwritten
 
 
 class Caution:

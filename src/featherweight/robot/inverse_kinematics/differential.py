@@ -24,8 +24,8 @@ from ...quadratic_programs.program import SOLVED, STEPS, Sizes, quadratic_progra
 from ..closed import ClosedRobot
 from ..robot import Robot
 from ..standalone_facts import limits_of, names_of
-from .targets import ROTATIONS
-from .tasks import FrameTask, PostureTask, TargetSlot
+from .targets import target_ports
+from .tasks import FrameTask, TargetSlot
 from .velocity_step import DAMPING, DT, GAIN, VelocityStep, velocity_step
 
 STEP = CompiledLoop(velocity_step, 1, what="differential inverse kinematics")
@@ -85,15 +85,6 @@ class Differential:
         w = self._step
         w.q[:], w.speed[:] = robot.neutral(), math.inf
         w.settings[:] = 1e-3, 1.0, 1e-6
-        targets = []
-        for slot in slots:
-            part = w.targets[slot.begin : slot.end]
-            if slot.shape in ROTATIONS:
-                part[:] = np.eye(slot.shape[0]).reshape(-1)[slot.order]
-            elif isinstance(slot.task, PostureTask):
-                part[:] = robot.neutral()[slot.order]
-            what = f"target of {type(slot.task).__name__} {slot.task.called!r}"
-            targets.append(Port(f"target_{slot.task.called}", part, what, slot.shape, slot.picked))
         scalars = (("dt", DT, "[s] time of a step"), ("gain", GAIN, "fraction of the errors that a step removes"))
         settings = [Port(name, w.settings[k : k + 1], doc, (), (0,), POSITIVE) for name, k, doc in scalars]
 
@@ -104,7 +95,7 @@ class Differential:
             (0,),
             (
                 Port("q", w.q, "configuration"),
-                *targets,
+                *target_ports(robot, slots, w.targets),
                 *settings,
                 Port("damping", w.settings[DAMPING : DAMPING + 1], "weight of the squared velocity", (), (0,), POSITIVE),
                 Port("speed", w.speed, "[rad/s, m/s] velocity limits, which may be infinite", allowed=POSITIVE),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from ...algorithms.inverse_kinematics import iteration
 from ...algorithms.inverse_kinematics.iteration import StepSettings
 from ...algorithms.mechanisms.cluster_tree import constraint_count
-from ...array_types import Array, Vector
+from ...array_types import Array, Integers, Matrix, Vector
 from ...checks import CHECKED_LATER, POSITIVE, argument, checked, real_array, whole
 from ...engine.function import CompiledFunction
 from ...engine.loops.standalone import StandaloneLoop
@@ -25,15 +26,15 @@ from ..arguments import Q
 from ..checked_states import require_finite, require_rotations
 from ..closed import ClosedRobot
 from ..robot import Robot
-from .attempts import AttemptLimits, Search, attempt, polished
+from .attempts import AttemptLimits, Search
 from .differential import Differential, VelocityProblem
 from .gaps import spare_distances, with_gaps
 from .limits import Draws, Seed, generator_of
+from .one_problem import CONVERGED, ITERATIONS, MEASURES, RESTARTS, UNFINISHED, OneSearch
 from .targets import Targets, packed
 from .tasks import ClearanceTask, IkTask, checked_tasks, error_names, slots_of, task_list
 
 SHARE, ADDED = 0.03, 1e-6  # damping: fraction of squared errors, and a constant term
-MEASURES = ("miss", "left", "cost", "step")
 AT_REST = 1e-8  # [rad, m] largest step of an attempt at rest
 
 
@@ -79,6 +80,7 @@ class InverseKinematics(SuggestsNames):
         self._slots = slots_of(robot, self.tasks)
         self._task_list = task_list(robot, self._slots)
         self._draws = Draws(robot)
+        self._searches: list[OneSearch] = []  # without a thread that uses them
         self._nq, self._nv = robot.nq, robot.nv
 
     def __repr__(self) -> str:
@@ -153,32 +155,53 @@ class InverseKinematics(SuggestsNames):
         """
         flat = self.flat_targets(targets)
         start = None if q0 is None else self._start(q0)
-        most: int = argument("InverseKinematics: iterations", iterations, whole(1))
-        further: int = argument("InverseKinematics: restarts", restarts, whole(0))
-        limits = AttemptLimits(most, 1 + further, self._rest)
+        limits = self._attempt_limits(iterations, restarts)
         if flat.ndim == 1 and (start is None or start.ndim == 1):
             return self._solve_one(flat, start, rng, limits)
         return self._solve_many(flat, start, rng, limits)
 
+    def _attempt_limits(self, iterations: int, restarts: int) -> AttemptLimits:
+        most: int = argument("InverseKinematics: iterations", iterations, whole(1))
+        further: int = argument("InverseKinematics: restarts", restarts, whole(0))
+        return AttemptLimits(most, 1 + further, self._rest)
+
+    def solver(self, *, rng: int = 0, iterations: int = 20, restarts: int = 100) -> IkSolver:
+        """Return `solve` of one problem from a given q0, with these settings, for `featherweight.export` and `Standalone`.
+
+        Attempts after the first start from the configurations that the seed `rng` gives, which are the same in each call.
+        """
+        limits = self._attempt_limits(iterations, restarts)
+        return IkSolver(self, argument("InverseKinematics: rng", rng, whole(0)), limits)
+
     def _solve_one(self, target: Array, start: Array | None, seed: Seed, limits: AttemptLimits) -> Reached:
         """Solve one problem, one attempt after the other."""
         rng: np.random.Generator | None = None  # created on demand: it takes longer than a few iterations
-        best, least, total = start, math.inf, 0
+        search = self._free_search()
+        search.begin(target, limits)
+        work = search.work
         with Progress(f"attempts at inverse kinematics of {self.robot.name!r}", limits.attempts) as progress:
-            for restarts in progress.counting(range(limits.attempts)):
+            for k in progress.counting(range(limits.attempts)):
                 q = start
-                if q is None or restarts:
+                if q is None or k:
                     rng = rng or generator_of(seed)
                     q = self._draws(rng, 1, None if start is None else start[None])[0]
-                q, count, cost = attempt(self.iteration, q, target, limits)
-                total += count
-                if cost is None:
-                    return Reached(self._draws.within(q), True, self.errors(q, target), total, restarts)
-                if best is None or cost < least:
-                    best, least = q, cost
-        assert best is not None
-        best = self._draws.within(polished(self.iteration, best[None], target[None])[0])
-        return Reached(best, False, self.errors(best, target), total, restarts)
+                status = search.attempt(k, q)
+                if status != UNFINISHED:
+                    break
+        iterations, restarts = (int(work.counts[k]) for k in (ITERATIONS, RESTARTS))
+        found = Reached(work.best.copy(), status == CONVERGED, work.errors.copy(), iterations, restarts)
+        self._searches.append(search)
+        return found
+
+    def _free_search(self) -> OneSearch:
+        try:
+            return self._searches.pop()
+        except IndexError:
+            return self._new_search(np.zeros((1, self._nq)), np.zeros(0, np.int64))
+
+    def _new_search(self, initial: Matrix, free: Integers) -> OneSearch:
+        limits = self._draws.lower, self._draws.upper
+        return OneSearch((self.iteration, self.errors), limits, self._rest, initial, free)
 
     def _solve_many(self, targets: Array, start: Array | None, seed: Seed, limits: AttemptLimits) -> Reached:
         batch = targets.shape[:-1]
@@ -251,8 +274,15 @@ class InverseKinematics(SuggestsNames):
         return Differential(self.robot, self._task_list, self._program, spare_distances(self.robot, self._slots))
 
     def standalone(self) -> StandaloneLoop:
-        """Return the kernel of `velocity` for `featherweight.export`."""
+        """Return the kernel of `velocity` for `featherweight.export`; `solver` has that of `solve`."""
         return self._new_differential().standalone(self.robot, self._slots)
+
+    def standalone_search(self, seed: int, limits: AttemptLimits) -> StandaloneLoop:
+        """Return the kernel of `solve` for one problem from a given q0, with the initial configurations of a seed."""
+        rng, initial = generator_of(seed), np.zeros((limits.attempts, self._nq))
+        for k in range(1, limits.attempts):
+            initial[k] = self._draws(rng, 1)[0]
+        return self._new_search(initial, self._draws.free).standalone(self.robot, self._slots, limits)
 
     def _start(self, q0: npt.ArrayLike) -> Array:
         q = real_array("InverseKinematics: q0", q0)
@@ -273,3 +303,21 @@ class InverseKinematics(SuggestsNames):
         """The squared step at rest; infinite if no task is minimized."""
         keeps_all = all(math.isfinite(x) for task in self._task_list.every for x in task.tolerance)
         return math.inf if keeps_all else AT_REST**2
+
+
+@dataclass(frozen=True)
+class IkSolver:
+    """`InverseKinematics.solve` of one problem as `InverseKinematics.solver` returns it, for programs without Python."""
+
+    ik: InverseKinematics
+    seed: int
+    limits: AttemptLimits
+
+    @property
+    def robot(self) -> Robot:
+        """The robot of the tasks."""
+        return self.ik.robot
+
+    def standalone(self) -> StandaloneLoop:
+        """Return the kernel for `featherweight.export`."""
+        return self.ik.standalone_search(self.seed, self.limits)

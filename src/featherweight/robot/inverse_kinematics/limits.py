@@ -31,7 +31,8 @@ class Draws:
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self.lower, self.upper = robot.lower, robot.upper
-        self._anywhere = [j.q_slice for j in robot.joints if j.type in (JointType.FLOATING, JointType.PLANAR)]
+        unlimited = [j.q_slice for j in robot.joints if j.type in (JointType.FLOATING, JointType.PLANAR)]
+        self.free = np.array([k for s in unlimited for k in range(s.start, s.stop)], np.int64)
 
     def within(self, q: Array) -> Array:
         """Return q with its coordinates clipped to their limits."""
@@ -45,8 +46,7 @@ class Draws:
         else:
             q = self.within(System.random_configuration(self.robot, rng=rng, size=count))
         if like is not None:
-            for place in self._anywhere:
-                q[:, place] = like[:, place]
+            q[:, self.free] = like[:, self.free]
         return q
 
     @cached_property

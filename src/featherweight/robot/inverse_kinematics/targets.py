@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 
 from ...array_types import Array
 from ...checks import real_array
+from ...engine.loops.standalone import Port
 from ...model.types import Pose, rotation_defect
-from .tasks import TargetSlot
+from ..robot import Robot
+from .tasks import PostureTask, TargetSlot
 
 Targets = ArrayLike | Sequence[Any] | Mapping[str, Any]  # of the only task, of each task, or by name
 
@@ -53,6 +55,20 @@ def packed(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: st
         whole = x.reshape(*x.shape[: x.ndim - len(slot.shape)], math.prod(slot.shape))
         flat[..., slot.begin : slot.end] = whole[..., slot.order]
     return flat
+
+
+def target_ports(robot: Robot, slots: Sequence[TargetSlot], flat: Array) -> list[Port]:
+    """Return the targets in a flat array as inputs of a kernel without Python; rotations are the identity, postures neutral."""
+    ports = []
+    for slot in slots:
+        part = flat[slot.begin : slot.end]
+        if slot.shape in ROTATIONS:
+            part[:] = np.eye(slot.shape[0]).reshape(-1)[slot.order]
+        elif isinstance(slot.task, PostureTask):
+            part[:] = robot.neutral()[slot.order]
+        what = f"target of {type(slot.task).__name__} {slot.task.called!r}"
+        ports.append(Port(f"target_{slot.task.called}", part, what, slot.shape, slot.picked))
+    return ports
 
 
 def _by_task(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: str) -> Sequence[Any]:
