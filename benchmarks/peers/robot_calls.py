@@ -75,8 +75,17 @@ def call_of(member: Any, given: dict[str, Any], prefix: str = "") -> Call | None
         if any(x not in given for x in names):
             return None
         state = [given[x] for x in names]
-        return lambda: member(*places)(*state)
-    return lambda: member(*places)
+        return written_out(member, places, state)
+    return written_out(member, places)
+
+
+def written_out(f: Any, places: list[Any], state: list[Any] | None = None) -> Call:
+    """Return the call f(*places), or f(*places)(*state), with arguments written out as users do, which takes less time."""
+    names = [f"x{k}" for k in range(len(places) + len(state or ()))]
+    first, then = ", ".join(names[: len(places)]), ", ".join(names[len(places) :])
+    known = dict(zip(names, [*places, *(state or ())], strict=True)) | {"f": f}
+    call: Call = eval(f"lambda: f({first})" + ("" if state is None else f"({then})"), known)
+    return call
 
 
 def peers(pair: Pair, frame: str, given: dict[str, Any]) -> dict[str, Call]:
@@ -162,12 +171,12 @@ def peers(pair: Pair, frame: str, given: dict[str, Any]) -> dict[str, Call]:
         "se3.log3": lambda: pin.log3(R),
         "se3.Jexp3": lambda: pin.Jexp3(w),
         "se3.Jlog3": lambda: pin.Jlog3(R),
-        "se3.inverse": M.inverse,
+        "se3.inverse": lambda: M.inverse(),
         "se3.compose": lambda: M * M,
         "se3.adjoint": lambda: M.action,
         "se3.interpolate": lambda: pin.SE3.Interpolate(M, M, 0.3),
         "se3.homogeneous": lambda: pin.SE3(R, w),
-        "se3.matrix_from_quaternion": quaternion.toRotationMatrix,
+        "se3.matrix_from_quaternion": lambda: quaternion.toRotationMatrix(),
         "se3.quaternion_from_matrix": lambda: pin.Quaternion(R),
         "se3.matrix_from_rpy": lambda: pin.rpy.rpyToMatrix(w),
         "se3.rpy_from_matrix": lambda: pin.rpy.matrixToRpy(R),

@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     from .viewer import Window
     from .whole_body.contacts import UnilateralContact
     from .whole_body.control import WholeBodyControl
-    from .whole_body.result import WholeBodyResult
+    from .whole_body.result import WholeBodyBatch, WholeBodyResult
     from .whole_body.tasks import AngularMomentumTask
 
 __all__ = [
@@ -191,6 +191,7 @@ __all__ = [
     "TendonWrap",
     "Trajectory",
     "UnilateralContact",
+    "WholeBodyBatch",
     "WholeBodyControl",
     "WholeBodyResult",
     "Winding",
@@ -232,6 +233,7 @@ _LATER = {
     "Trajectory": ".robot.trajectory",
     "AngularMomentumTask": ".whole_body.tasks",
     "UnilateralContact": ".whole_body.contacts",
+    "WholeBodyBatch": ".whole_body.result",
     "WholeBodyControl": ".whole_body.control",
     "WholeBodyResult": ".whole_body.result",
     "export": ".exporting.library",

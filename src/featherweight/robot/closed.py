@@ -214,7 +214,7 @@ class ClosedRobot(Robot):
 
         It is the same in every call. Raises ValueError if there is none.
         """
-        return self._copy_of_neutral()
+        return self._neutral.copy()
 
     @cached_property
     def _neutral(self) -> Vector:

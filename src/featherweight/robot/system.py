@@ -403,11 +403,7 @@ class System(SuggestsNames):
 
             q = robot.neutral()
         """
-        return self._copy_of_neutral()
-
-    @cached_property
-    def _copy_of_neutral(self) -> Callable[[], Vector]:
-        return self._neutral.copy
+        return self._neutral.copy()
 
     @cached_property
     def _neutral(self) -> Vector:

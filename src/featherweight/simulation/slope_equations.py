@@ -152,8 +152,9 @@ def substitute(x: Vector, n: int, at: Places, R: int) -> None:
                 subtract_multiples(x, R + i * width, R + j * width, width, solved, factors)
         for j in range(i // BLOCK * BLOCK, i):
             subtract_multiples(x, R + i * width, R + j * width, width, solved, (x[row + j],))
+        unit = x[row + i]
         for j in range(solved):
-            x[R + i * width + j] *= x[row + i]
+            x[R + i * width + j] *= unit
 
 
 def gain_of(x: Vector, row: int, i: int, j: int) -> float:

@@ -13,13 +13,13 @@ import numpy as np
 
 from ..array_types import Matrix, Vector
 from ..contact.branches import padded
-from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, subtract_multiples
+from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, subtract_multiples, subtract_product
 from ..model.tree import FLOATING
 from .acceleration_slopes import write_acceleration_slopes
 from .contact_stage import ContactStage
 from .fleet_loop import judge_inputs, load_inputs, load_robot, note_status
 from .robot_tables import StagesTable
-from .slope_records import AccelerationSlopes, RobotSlopes, begin_doubtful, multiply, note_doubtful
+from .slope_records import AccelerationSlopes, RobotSlopes, begin_doubtful, note_doubtful
 from .smooth_motion import (
     RUNGE_KUTTA_ROUNDS,
     clear,
@@ -46,21 +46,24 @@ class RatePlaces(NamedTuple):
     columns: int
     x: int  # rates of the stage's configuration
     v: int  # of its velocity
-    start: int  # of the velocity at the start
     u: int  # of the increment from the start
     k: int  # of the rate of the increment
+    rates: int  # sums of k over stages
     a: int  # of the acceleration
-    rates: int  # sums over stages, of k
-    accelerations: int  # of a
+    accelerations: int  # sums of a over stages
+    factors: int  # (n, 2 n) negative derivatives of the acceleration by x and v, or (2 n,) a negative cotangent
+    product: int  # (1, columns) of a cotangent and the derivatives
     size: int
 
 
 def rate_places(n: int, columns: int) -> RatePlaces:
     """Return the places of matrices of these sizes."""
     stride = padded(columns)
-    names = RatePlaces._fields[2:-1]
-    at = {name: i * n * stride for i, name in enumerate(names)}
-    return RatePlaces(stride, columns, **at, size=len(names) * n * stride)
+    matrices = RatePlaces._fields[2:-3]
+    at = {name: i * n * stride for i, name in enumerate(matrices)}
+    factors = len(matrices) * n * stride
+    product = factors + padded(2 * n * n)
+    return RatePlaces(stride, columns, **at, factors=factors, product=product, size=product + stride)
 
 
 class StagedSlopes(NamedTuple):
@@ -69,7 +72,6 @@ class StagedSlopes(NamedTuple):
     of: AccelerationSlopes
     numbers: Vector
     at: RatePlaces
-    ends: Matrix  # (2 n, columns) derivatives of the state after the step, for products with cotangents
     increment: Vector  # (n,) of the stage
     acceleration: Vector  # (n,) of the stage, with impulses
     probe: Matrix  # (3, n) arguments and results of differences
@@ -80,8 +82,8 @@ def staged_slopes_of(stages: StagesTable, model: StepModel, contacts: ContactSta
     of, s = stages.made_once(slopes_of, model, contacts), stages.content
     n = len(s.state.v)
     columns = 3 * n + len(s.state.act) + len(s.state.control)
-    at, ends, probe = rate_places(n, columns), np.zeros((2 * n, columns)), np.zeros((3, n))
-    table = Table(StagedSlopes(of.content.of, aligned_numbers(at.size), at, ends, np.zeros(n), np.zeros(n), probe))
+    at, probe = rate_places(n, columns), np.zeros((3, n))
+    table = Table(StagedSlopes(of.content.of, aligned_numbers(at.size), at, np.zeros(n), np.zeros(n), probe))
     table.kept = of
     return table
 
@@ -100,10 +102,10 @@ def differentiate_staged_robots(
             status = differentiate_stages(one, y, x, i)
         note_status(one, many, i, status)
         if status == TAKEN:
-            ends = x.ends[i] if len(x.cotangents) == 0 else y.ends
-            write_staged_ends(y, ends)
             if len(x.cotangents) > 0:
-                multiply(ends, x.cotangents[i], x.products[i])
+                write_staged_product(y, x.cotangents[i], x.products[i])
+            else:
+                write_staged_ends(y, x.ends[i])
             done += 1
     return done
 
@@ -142,7 +144,6 @@ def begin_rates(y: StagedSlopes) -> None:
     for i in range(n):
         y.numbers[at.x + i * at.stride + i] = 1.0
         y.numbers[at.v + i * at.stride + n + i] = 1.0
-        y.numbers[at.start + i * at.stride + n + i] = 1.0
 
 
 def row_of_rates(y: StagedSlopes, place: int, i: int) -> Vector:
@@ -156,12 +157,14 @@ def write_acceleration_rates(y: StagedSlopes) -> None:
     """Write the rates of the acceleration of a stage, from those of its state, and of joint forces and controls."""
     n, at, of, x = len(y.increment), y.at, y.of.at, y.of.numbers
     for i in range(n):
-        a, row = at.a + i * at.stride, of.rates + i * of.width
-        for c in range(at.stride):
-            y.numbers[a + c] = 0.0
+        row, factors = of.rates + i * of.width, at.factors + 2 * n * i
         for j in range(n):
-            subtract_multiples(y.numbers, a, at.x + j * at.stride, 0, at.stride, (-x[row + j],))
-            subtract_multiples(y.numbers, a, at.v + j * at.stride, 0, at.stride, (-x[row + of.stride + j],))
+            y.numbers[factors + j], y.numbers[factors + n + j] = -x[row + j], -x[row + of.stride + j]
+    sizes = n, at.stride, 2 * n
+    subtract_product(y.numbers, (at.a, at.stride), (at.x, at.stride), (at.factors, 2 * n, 1), sizes, True)
+    for i in range(n):
+        a, row = at.a + i * at.stride, of.rates + i * of.width
+        for j in range(n):
             y.numbers[a + 2 * n + j] += x[row + 2 * of.stride + j]
         for k in range(at.columns - 3 * n):
             y.numbers[a + 3 * n + k] += x[row + 3 * of.stride + k]
@@ -170,8 +173,7 @@ def write_acceleration_rates(y: StagedSlopes) -> None:
 def write_rates_of_increment(s: RobotStages, y: StagedSlopes) -> None:
     """Write the rates of the increment's rate."""
     joints, n, at, r = s.joints.curved, len(y.increment), y.at, s.rounds
-    for i in range(n):
-        copy(row_of_rates(y, at.v, i), row_of_rates(y, at.k, i))
+    subtract_multiples(y.numbers, at.k, at.v, 0, n * at.stride, (-1.0,), True)
     for joint in range(len(joints)):
         first = joints[joint, 1]
         size = 6 if joints[joint, 0] == FLOATING else 3
@@ -201,12 +203,14 @@ def take_stage(s: RobotStages, y: StagedSlopes, k: int) -> None:
     runge_kutta_round(
         r.start_v, y.acceleration, r.rate, r.rates, r.accelerations, numbers, (p.w, y.increment, r.rates, r.accelerations)
     )
+    along, of_sum, weight = numbers
+    x, size = y.numbers, n * at.stride
+    subtract_multiples(x, at.rates, at.k, 0, size, (-weight,))
+    subtract_multiples(x, at.accelerations, at.a, 0, size, (-weight,))
+    subtract_multiples(x, at.u, at.k, size, size, (-along, -of_sum), True)  # sums follow their terms
+    subtract_multiples(x, at.v, at.a, size, size, (-along, -of_sum), True)
     for i in range(n):
-        sums = row_of_rates(y, at.rates, i), row_of_rates(y, at.accelerations, i)
-        runge_kutta_round(
-            row_of_rates(y, at.start, i), row_of_rates(y, at.a, i), row_of_rates(y, at.k, i), sums[0], sums[1], numbers,
-            (row_of_rates(y, at.v, i), row_of_rates(y, at.u, i), sums[0], sums[1]),
-        )  # fmt: skip
+        x[at.v + i * at.stride + n + i] += 1.0
     copy(p.w, s.state.v)
     copy(r.start_q, s.state.q)
     write_rates_of_configuration(s, y)
@@ -215,8 +219,8 @@ def take_stage(s: RobotStages, y: StagedSlopes, k: int) -> None:
 def write_rates_of_configuration(s: RobotStages, y: StagedSlopes) -> None:
     """Write the rates of q exp(u) at the increment u from the start: exp(-ad) dq + (1 - exp(-ad))/ad du with ad = [u, .]."""
     joints, n, at = s.joints.curved, len(y.increment), y.at
+    subtract_multiples(y.numbers, at.x, at.u, 0, n * at.stride, (-1.0,), True)
     for i in range(n):
-        copy(row_of_rates(y, at.u, i), row_of_rates(y, at.x, i))
         y.numbers[at.x + i * at.stride + i] += 1.0
     for joint in range(len(joints)):
         first = joints[joint, 1]
@@ -225,26 +229,26 @@ def write_rates_of_configuration(s: RobotStages, y: StagedSlopes) -> None:
             for c in range(at.stride):
                 y.numbers[at.x + i * at.stride + c] = 0.0
         for e in range(first, first + size):
-            write_column_of_exponential(s, y, e)
+            write_column_of_exponential(s, y, first, first + size, e)
             for i in range(first, first + size):
                 row = at.x + i * at.stride
                 subtract_multiples(y.numbers, row, at.u + e * at.stride, 0, at.stride, (-y.probe[0, i],))
                 y.numbers[row + e] += (1.0 if i == e else 0.0) - y.probe[1, i]
 
 
-def write_column_of_exponential(s: RobotStages, y: StagedSlopes, e: int) -> None:
-    """Write column e of J = (1 - exp(-ad))/ad, by its series, and of ad J."""
+def write_column_of_exponential(s: RobotStages, y: StagedSlopes, first: int, stop: int, e: int) -> None:
+    """Write column e of J = (1 - exp(-ad))/ad, by its series, and of ad J, for a joint with the rows from `first` to `stop`."""
     joints, term, bracket, k, greatest = s.joints.curved, y.probe[2], y.probe[1], 1, 1.0
     clear(y.probe[0])
     clear(term)
     term[e] = 1.0
     while greatest > LEAST_TERM:
         greatest = 0.0
-        for i in range(len(term)):
+        for i in range(first, stop):
             y.probe[0, i] += term[i]
         write_brackets(joints, y.increment, term, bracket)
         k += 1
-        for i in range(len(term)):
+        for i in range(first, stop):
             term[i] = -bracket[i] / k
             greatest = max(greatest, abs(term[i]))
     write_brackets(joints, y.increment, y.probe[0], bracket)
@@ -256,6 +260,16 @@ def write_staged_ends(y: StagedSlopes, ends: Matrix) -> None:
     for i in range(n):
         copy(row_of_rates(y, at.x, i), ends[i])
         copy(row_of_rates(y, at.v, i), ends[n + i])
+
+
+def write_staged_product(y: StagedSlopes, cotangent: Vector, product: Vector) -> None:
+    """Write the product of a cotangent of the state after the step and its derivatives."""
+    n, at = len(y.increment), y.at
+    for i in range(2 * n):
+        y.numbers[at.factors + i] = -cotangent[i]
+    sizes = 1, at.stride, 2 * n
+    subtract_product(y.numbers, (at.product, at.stride), (at.x, at.stride), (at.factors, 0, 1), sizes, True)
+    copy(row_of_rates(y, at.product, 0), product)
 
 
 DIFFERENTIATE_STAGES = CompiledLoop(differentiate_staged_robots, numbers=2, what="the derivatives of steps in stages")

@@ -75,7 +75,9 @@ def quaternion_of_matrix(R: Any) -> Quaternion:
     by_z = Quaternion(Vec3(c + g, f + h, 1.0 + i - a - e), z)
     by_s = Quaternion(Vec3(x, y, z), 1.0 + a + e + i)
     lower, first, last = at_least(i, ASIDE), at_least(a - e, 2.0 * ASIDE), at_least(a + e, -3.0 * ASIDE)
-    return chosen(lower, chosen(last, by_s, by_z), chosen(first, by_x, by_y)).normalized().upright()
+    row = chosen(lower, chosen(last, by_s, by_z), chosen(first, by_x, by_y))
+    q, sign = row.normalized(), side(row.s)  # the sign does not wait for the length
+    return Quaternion(sign * q.u, sign * q.s)
 
 
 def chosen(first: Scalar, a: Quaternion, b: Quaternion) -> Quaternion:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..array_types import Array, Vector
+from ..array_types import Array, Booleans, Vector
 from ..checks import CHECKED_LATER, NonNegative, Positive, checked, real_array
 from ..engine.exclusive import Use, exclusive
 from ..engine.loops.standalone import StandaloneLoop
+from ..engine.threads import check_threads, processors
 from ..model.types import Pose
 from ..names import choose_from
 from ..quadratic_programs.program import BLOCKING_INDEX, BLOCKING_KIND, CONE, INFEASIBLE, ROW, STEPS, ActiveSet
-from ..robot.checked_states import one_state, require_finite
+from ..robot.checked_states import one_state, require_finite, require_rotations
 from ..robot.inverse_kinematics.targets import checked_target
 from ..robot.inverse_kinematics.tasks import IkTask
 from ..robot.robot import Robot
+from .batch import Argument, batch_shape, reference_rows, run_batch
 from .contacts import UnilateralContact
 from .controller import Reference, WholeBodyController
-from .result import WholeBodyResult
+from .result import WholeBodyBatch, WholeBodyResult
 from .standalone import STATUSES, standalone_tick
-from .tasks import AngularMomentumTask, check_names, checked_tasks, target_shape, write_target
+from .tasks import AngularMomentumTask, check_names, checked_tasks, target_part, target_shape
 from .workspace import Settings, Workspace
 
 if TYPE_CHECKING:
@@ -87,6 +91,7 @@ class WholeBodyControl:
     def _make(self) -> None:
         self._use = Use(f"the controller of {self.robot.name!r}", "make one for each thread, such as copy.copy(controller)")
         self._work = Workspace(self.robot, self.tasks, self.contacts, self._settings)
+        self._copies: list[Workspace] = []  # for batches, one for each thread
         self._numbers = {task.called: k for k, task in enumerate(self.tasks)}
         self._missing = {t.called for t in self.tasks if not isinstance(t, AngularMomentumTask)}
         self._names = [c.called for c in self.contacts]
@@ -156,18 +161,13 @@ class WholeBodyControl:
                 (k := self._number(n), self._target(n, x, target_shape(self.robot, self.tasks[k]))) for n, x in targets.items()
             ]
             for k, target in found:  # all of them are right
-                write_target(self.tasks[k], target, work.target_of(self.tasks[k], k))
+                self._target_memory(k, work)[...] = target
             self._missing -= targets.keys()
         if self._missing:
             raise ValueError(f"{OWNER}: give targets for {', '.join(sorted(self._missing))}")
         self._write_references("velocity", tasks.velocity, velocities)
         self._write_references("acceleration", tasks.acceleration, accelerations)
-        if contacts is None:
-            work.contacts.closed[:] = True
-        else:
-            work.contacts.closed[:] = False
-            for name in contacts:
-                work.contacts.closed[self._contact(name)] = True
+        self._write_closed(work.contacts.closed, contacts)
         status = work.run()
         result, counts = work.tick.result, work.tick.program.counts
         return WholeBodyResult(
@@ -180,6 +180,49 @@ class WholeBodyControl:
             self._opened(measured, distances) if measured or distances else (),
             int(counts[STEPS]),
         )
+
+    @exclusive
+    def batch(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        targets: Mapping[str, Target] | None = None,
+        *,
+        velocities: Mapping[str, npt.ArrayLike] | None = None,
+        accelerations: Mapping[str, npt.ArrayLike] | None = None,
+        contacts: Iterable[str] | npt.NDArray[np.bool_] | None = None,
+        threads: int | None = None,
+    ) -> WholeBodyBatch:
+        """Return joint forces for many states q (..., nq) and v (..., nv), on `threads` threads (default: all processors).
+
+            result = wbc.batch(q, v, {"center of mass": c})  # c (3) for all states, or (..., 3)
+
+        Leading axes of all arguments broadcast. Targets that are not given are those of the controller, which do not change.
+        `contacts` are the names of the contacts that are closed in all states, or an array of booleans (..., contacts) in the
+        order of the controller's contacts. Each tick begins without active limits, so a state has the same result in every
+        batch.
+
+        Raises the errors of a tick, and ValueError for leading axes that do not broadcast.
+        """
+        check_threads(OWNER, threads)
+        arguments = [
+            Argument("q", self._states("q", q, self.robot.nq), lambda w: w.terms.q),
+            Argument("v", self._states("v", v, self.robot.nv), lambda w: w.terms.v),
+            Argument("contacts", self._closed(contacts), lambda w: w.contacts.closed),
+        ]
+        require_rotations(self.robot, arguments[0].values)
+        for name, x in (targets or {}).items():
+            k = self._number(name)
+            target = self._target(name, x, target_shape(self.robot, self.tasks[k]), batches=True)
+            arguments.append(Argument(f"target of {name!r}", target, partial(self._target_memory, k)))
+        if missing := self._missing - {*(targets or ())}:
+            raise ValueError(f"{OWNER}: give targets for {', '.join(sorted(missing))}")
+        for what, references in (("velocity", velocities), ("acceleration", accelerations)):
+            for rows, x in self._references(what, references, batches=True):
+                arguments.append(Argument(what, x, partial(reference_rows, what, rows)))
+        shape = batch_shape(OWNER, arguments, self._work)
+        workspaces = self._copied_workspaces(max(1, min(math.prod(shape), threads or processors())))
+        return run_batch(workspaces, arguments, shape, STATUS, f"whole-body control of {self.robot.name!r}")
 
     def controller(self, reference: Reference, simulation: Simulation | None = None) -> WholeBodyController:
         """Return a function of time, q and v that `Simulation.run` takes as its controller.
@@ -208,22 +251,67 @@ class WholeBodyControl:
             raise ValueError(f"{OWNER}: there is no contact {choose_from(name, self._names)}")
         return self._names.index(name)
 
-    def _target(self, name: str, x: Target, shape: tuple[int, ...]) -> Array:
+    def _target(self, name: str, x: Target, shape: tuple[int, ...], batches: bool = False) -> Array:
         if not shape[0]:
             raise ValueError(f"{OWNER}: {name!r} has no target; its references are velocities= and accelerations=")
-        return checked_target(OWNER, name, shape, x, batches=False)
+        return checked_target(OWNER, name, shape, x, batches)
+
+    def _target_memory(self, number: int, work: Workspace) -> Array:
+        return target_part(self.tasks[number], work.target_of(self.tasks[number], number))
 
     def _write_references(self, what: str, into: Vector, references: Mapping[str, npt.ArrayLike] | None) -> None:
         into[:] = 0.0
-        if references:
-            begin = self._work.tasks.begin
-            for name, x in references.items():
-                k = self._number(name)
-                rows, given = into[begin[k] : begin[k + 1]], real_array(f"{OWNER}: the {what} of {name!r}", x)
-                if given.shape not in ((), rows.shape):
-                    raise ValueError(f"{OWNER}: the {what} of {name!r} must have shape {rows.shape}; got {given.shape}")
-                require_finite(OWNER, f"the {what} of {name!r}", given.reshape(-1))
-                rows[:] = given
+        for rows, x in self._references(what, references):
+            into[rows] = x
+
+    def _references(
+        self, what: str, references: Mapping[str, npt.ArrayLike] | None, batches: bool = False
+    ) -> Iterator[tuple[slice, Array]]:
+        """Yield the rows of tasks and their references (rows,), or with `batches` (..., rows)."""
+        begin = self._work.tasks.begin
+        for name, x in (references or {}).items():
+            k = self._number(name)
+            size, given = int(begin[k + 1] - begin[k]), real_array(f"{OWNER}: the {what} of {name!r}", x)
+            if given.ndim == 0:
+                given = np.full(size, given)
+            if given.shape != (size,) and not (batches and given.shape[-1] == size):
+                wanted = f"(..., {size})" if batches else f"({size},)"
+                raise ValueError(f"{OWNER}: the {what} of {name!r} must have shape {wanted}; got {given.shape}")
+            require_finite(OWNER, f"the {what} of {name!r}", given.reshape(-1))
+            yield slice(int(begin[k]), int(begin[k + 1])), given
+
+    def _write_closed(self, into: Booleans, contacts: Iterable[str] | None) -> None:
+        into[:] = contacts is None
+        for name in contacts or ():
+            into[self._contact(name)] = True
+
+    def _closed(self, contacts: Iterable[str] | npt.NDArray[np.bool_] | None) -> Array:
+        """Return whether contacts are closed (..., contacts)."""
+        count = len(self._names)
+        if isinstance(contacts, np.ndarray) and contacts.dtype == bool:
+            if contacts.shape[-1:] != (count,):
+                raise ValueError(f"{OWNER}: contacts must have shape (..., {count}); got {contacts.shape}")
+            return contacts
+        closed = np.empty(count, bool)
+        self._write_closed(closed, contacts)
+        return closed
+
+    def _states(self, name: str, x: npt.ArrayLike, size: int) -> Array:
+        given = real_array(f"{OWNER}: {name}", x)
+        if given.shape[-1:] != (size,):
+            raise ValueError(f"{OWNER}: {name} must have shape (..., {size}); got {given.shape}")
+        require_finite(OWNER, name, given.reshape(-1))
+        return given
+
+    def _copied_workspaces(self, count: int) -> list[Workspace]:
+        """Return workspaces with the targets of this controller, and references of zero."""
+        while len(self._copies) < count:
+            self._copies.append(Workspace(self.robot, self.tasks, self.contacts, self._settings))
+        own = self._work
+        for work in self._copies[:count]:
+            work.tasks.target[:], work.tasks.center[:], work.postures[:] = own.tasks.target, own.tasks.center, own.postures
+            work.tasks.velocity[:] = work.tasks.acceleration[:] = 0.0
+        return self._copies[:count]
 
     def _blocking(self) -> tuple[str, ...]:
         """Return the names of limits that exclude each other: the one that was tried, and those that it would have to pass.

@@ -1,10 +1,13 @@
-"""The result of one tick of whole-body control."""
+"""Results of ticks of whole-body control."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..array_types import Matrix, Vector
+import numpy as np
+import numpy.typing as npt
+
+from ..array_types import Array, Matrix, Vector
 from ..summaries import summarized
 
 
@@ -28,3 +31,21 @@ class WholeBodyResult(NamedTuple):
     """Names of planned contacts that measurements show open."""
     steps: int
     """Steps of the active-set method."""
+
+
+@summarized
+class WholeBodyBatch(NamedTuple):
+    """The results of one tick for each of many states, by WholeBodyControl.batch."""
+
+    tau: Array
+    """Joint forces (..., nv) [N m, N]."""
+    acceleration: Array
+    """Joint accelerations (..., nv) that they cause."""
+    forces: Array
+    """Forces (..., k, 3) at the points of all contacts [N], in the axes of the contacts' frames."""
+    wrenches: Array
+    """Force and moment (..., contacts, 6) of each contact at the origin of its frame, in its axes [N, N m]."""
+    status: npt.NDArray[np.str_]
+    """"solved", "infeasible" or "inconsistent" (...), as in WholeBodyResult."""
+    steps: npt.NDArray[np.int64]
+    """Steps (...) of the active-set method."""

@@ -10,7 +10,7 @@ from ..quadratic_programs.program import statuses
 from ..robot.inverse_kinematics.tasks import FrameTask
 from ..robot.robot import Robot
 from ..robot.standalone_facts import limits_of, names_of
-from .tasks import AngularMomentumTask, WholeBodyTask, target_shape, write_target
+from .tasks import AngularMomentumTask, WholeBodyTask, target_part, target_shape
 from .workspace import TICK, Workspace
 
 STATUSES = statuses("limits exclude each other", "the equations of motion and the contacts contradict each other")
@@ -25,7 +25,7 @@ def standalone_tick(work: Workspace, robot: Robot, tasks: tuple[WholeBodyTask, .
             shape = target_shape(robot, task)
             into = work.target_of(task, k)
             numbers = np.full(into.shape, -1.0)
-            write_target(task, np.arange(np.prod(shape), dtype=float).reshape(shape), numbers)
+            target_part(task, numbers)[...] = np.arange(np.prod(shape), dtype=float).reshape(shape)
             picked = tuple(map(int, numbers.reshape(-1)))
             inputs.append(Port(f"target_{task.called}", into, f"target of {task.called!r}", shape, picked))
     for k, task in enumerate(tasks):

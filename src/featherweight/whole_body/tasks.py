@@ -103,10 +103,8 @@ def target_shape(robot: Robot, task: WholeBodyTask) -> tuple[int, ...]:
     return (robot.nq,) if isinstance(task, PostureTask) else (3,) if isinstance(task, CenterOfMassTask) else (0,)
 
 
-def write_target(task: WholeBodyTask, target: Array, into: Array) -> None:
-    """Write a target of its own shape to the memory of the task: a placement (4, 4), a point (3,) or q (nq,)."""
+def target_part(task: WholeBodyTask, memory: Array) -> Array:
+    """Return the part of a task's memory that has its target: a placement (4, 4), a rotation (3, 3), a point or q (nq,)."""
     if isinstance(task, FrameTask) and task.kind != "pose":
-        part = (slice(0, 3), 3) if task.kind == "position" else (slice(0, 3), slice(0, 3))
-        into[part] = target
-    else:
-        into[...] = target
+        return memory[:3, 3] if task.kind == "position" else memory[:3, :3]
+    return memory
