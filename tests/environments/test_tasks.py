@@ -142,7 +142,7 @@ def test_contact_forces_are_theirs(pair: Pair) -> None:
     run.feel(env)
     now = run.robots.snapshot(forces=True)
     np.testing.assert_allclose(now.cfrc_ext[0], env.data.cfrc_ext[1:], rtol=1e-8, atol=1e-8)
-    moved = run.episodes.arrive(np.zeros(1, bool))
+    moved = run.episodes.arrive()
     np.testing.assert_allclose(moved.observation[0], env._get_obs(), rtol=1e-8, atol=1e-8)
     if "reward_contact" in pair.task.terms:
         cost = -moved.info.of(0)["reward_contact"]
@@ -159,7 +159,7 @@ def test_rewards_and_ends_are_theirs(pair: Pair) -> None:
     run.put(*start)
     run.episodes.act(actions)
     run.put(*stop)
-    moved = run.episodes.arrive(np.zeros(40, bool))
+    moved = run.episodes.arrive()
     rewards, ends, told = moved.reward, moved.terminated, moved.info.arrays()
     for i, action in enumerate(actions):
         env.set_state(start[0][i], start[1][i])

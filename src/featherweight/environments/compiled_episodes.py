@@ -45,7 +45,7 @@ class CompiledEpisodes:
             which=np.zeros(n, np.int64), action=np.zeros((n, len(now.action))), control=robots.control,
             memory=np.zeros((n, len(now.memory))), drawn=np.zeros((n, 2), np.int64),
             seen=np.zeros((n, task.seen(robots.links))), facts=np.zeros((n, len(self._facts))), entries=len(task.info),
-            reward=np.zeros(n), ended=np.zeros(n, bool),
+            reward=np.zeros(n), ended=np.zeros(n, bool), failed=np.zeros(n, bool),
         )  # fmt: skip
         self._bound: _Bound | None = None
 
@@ -71,7 +71,10 @@ class CompiledEpisodes:
 
     def advance(self, action: Array) -> Moved | None:
         """Take a step of the environment under actions (robots, actions), or none if an action is not finite."""
-        return self.arrive(self.robots.advance(self.task.frame_skip)) if self.act(action) else None
+        if not self.act(action):
+            return None
+        self.robots.advance(self.task.frame_skip)
+        return self.arrive()
 
     def act(self, action: Array) -> bool:
         """Compute the controls (robots, nu) for actions (robots, actions); return whether all actions are finite."""
@@ -79,13 +82,13 @@ class CompiledEpisodes:
         self._prepare()
         return self._act() == self._size
 
-    def arrive(self, failed: Array) -> Moved:
-        """Evaluate the result of a step in which some robots, `failed` (robots,), failed."""
+    def arrive(self) -> Moved:
+        """Evaluate the result of a step."""
         self._prepare()
         self._arrive()
         a = self.arrays
-        info = StepInfo(self._facts, a.facts, {"simulation_failed": failed})
-        return Moved(a.seen.copy(), a.reward.copy(), a.ended | failed, info)
+        info = StepInfo(self._facts, a.facts, {"simulation_failed": a.failed.copy()})
+        return Moved(a.seen.copy(), a.reward.copy(), a.ended.copy(), info)
 
     def _work_on(self, which: Array, work: int) -> None:
         """Work on robots (k,)."""

@@ -23,6 +23,7 @@ from ..robot.qpos_qvel import OrderArrays, write_qpos, write_qvel
 from ..simulation.robot_stages import all_finite
 from ..simulation.smooth_motion import clear, copy, copy_rows
 from ..simulation.stage_records import FleetArrays
+from ..simulation.step_status import TAKEN
 
 ACT, ARRIVE, BEGIN, OBSERVE = range(4)
 
@@ -63,6 +64,7 @@ class Episodes(NamedTuple):
     entries: int  # count of the entries of `info`
     reward: Vector
     ended: Booleans
+    failed: Booleans  # robots whose step failed
 
 
 def work_on_episodes(one: Episode, many: Episodes, fleet: FleetArrays, first: int, stop: int, work: int) -> int:
@@ -90,7 +92,8 @@ def work_on_episodes(one: Episode, many: Episodes, fleet: FleetArrays, first: in
             if work == ARRIVE:
                 one.task.reward(one.now, terms)
                 many.reward[i] = one.task.total(terms)
-                many.ended[i] = one.task.ended(one.now)
+                many.failed[i] = fleet.states.status[i] != TAKEN
+                many.ended[i] = one.task.ended(one.now) or many.failed[i]
                 one.task.remember(one.now)
         if work != OBSERVE:
             copy(one.now.memory, many.memory[i])

@@ -72,10 +72,9 @@ class ParallelRobots:
         self.simulation.reset(*self.links.order.back(qpos, qvel), which=which)
         self.control[which] = 0.0
 
-    def advance(self, steps: int) -> Array:
-        """Take steps under `control`. Return which robots (robots,) failed and stopped."""
+    def advance(self, steps: int) -> None:
+        """Take steps under `control`. Robots whose step fails stop."""
         self.simulation.step(None, self.control, steps=steps)
-        return self.simulation.failed
 
     def snapshot(self, which: Array | slice = EVERY, forces: bool = False) -> Snapshot:
         """Return the current state of all robots, or some, with or without the forces of the last step."""

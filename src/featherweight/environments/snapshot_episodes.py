@@ -34,7 +34,8 @@ class SnapshotEpisodes:
             return None
         task, before, action = self.task, self._before(), np.asarray(action, np.float64)
         self.robots.control[...] = action
-        failed = self.robots.advance(task.frame_skip)
+        self.robots.advance(task.frame_skip)
+        failed = self.robots.simulation.failed
         after = self.robots.snapshot(forces=task.asks_for_forces)
         self._last = after, self.robots.simulation.revision
         terms = task.rewards(before, after, action)

@@ -64,7 +64,7 @@ OF_WORK = (  # fields of `FleetStates` that describe the work on steps
 )  # fmt: skip
 OF_ADDRESSES = {  # attributes made by `_settle` and `_compile`, and loops on devices
     "device_loops", "slopes", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
-    "block", "_own_inputs", "q", "v", "first_q", "first_v", "_energy", "_spread", "_restarts",
+    "block", "_own_inputs", "q", "v", "seen", "_first_contacts", "_first_wrench", "_energy", "_spread", "_restarts",
 }  # fmt: skip
 
 
@@ -104,6 +104,8 @@ class Fleet:
         self.plant, self.threads, self.on_failure = plant, threads, on_failure
         self.first_inputs = FirstInputs(plant.forces, root_forces)
         self.model, self.contacts = model, contacts = plant.model, plant.contacts
+        self.h = np.array(model.h)
+        """The length of a step [s]; NumPy divides by an array twice as fast as by a number of Python."""
         self._external = model.in_fluid or bool(model.forces.sticky)  # whether forces on bodies are possible
         self._tables: deque[StagesTable] = deque()
         self.device_loops: dict[Any, Any] = {}  # kernels of rollouts on devices, see `device_rollout`
@@ -116,6 +118,7 @@ class Fleet:
         self._drawn = bool(contacts.touching.drawn.any())  # whether a reset may exclude pairs of shapes that overlap
         self._remembers = any(s.kind in OF_LAST_STEP for s in model.robot.sensors)
         self.layout = self._layout(CAPACITY * (2 if contacts.settings.turning else 1))
+        self.single = True
         self.warned = self._ready = False  # whether warnings about the start were issued, and the steps are prepared
         self._started = False  # whether the start of the last reset was checked
         self._pointed: dict[str, Array] = {}  # see `_point`
@@ -188,7 +191,7 @@ class Fleet:
         try:
             if not kept or robots != len(self.q):
                 self._use(self.layout.block(robots), robots)
-            self.single = single
+            self._show(single)
             self.block.fill(0.0)
             self.start, self.failed, states = (q.copy(), v.copy()), np.zeros(robots, bool), self.arrays.states
             states.q[:], states.v[:], states.set_time[:], states.deepest[:] = q, v, time, self.model.deepest_start
@@ -238,11 +241,6 @@ class Fleet:
         if self._drawn:
             self.reset(self.model.robot.start(), np.zeros(self.model.robot.nv))
             self._enabled = self.contacts.scene.enabled.copy()
-
-    @property
-    def seen(self) -> tuple[Array, Array]:
-        """Configurations and velocities as users see them: those of a single robot have no axis of robots."""
-        return (self.first_q, self.first_v) if self.single else (self.q, self.v)
 
     @property
     def tau(self) -> Array:
@@ -347,13 +345,19 @@ class Fleet:
         vars(self).pop("_restarts", None)
         self.arrays, inputs = arrays, arrays.inputs
         self.q, self.v = arrays.states.q, arrays.states.v
-        self.first_q, self.first_v = self.q[0], self.v[0]
-        """The configuration (nq,) and the velocity (nv,) of the first robot."""
-        robots = len(self.q)
+        self._show(self.single)
+        robots, c = len(self.q), arrays.contacts
+        self._first_contacts, self._first_wrench = (c.candidate[0], c.point[0], c.force[0]), c.wrench[0]
         self._own_inputs = [(x[0, 0] if len(x) == 1 else x[:, 0], (x.shape[2:], (robots, *x.shape[2:]))) for x in inputs[:3]]
         """The inputs of a step, with the shapes of arrays that fit."""
         self._given = inputs.given
         self._lone, self._one_thread = robots == 1, robots < 2 * GRAIN or self.threads == 1
+
+    def _show(self, single: bool) -> None:
+        """Set whether users see a single robot, whose arrays have no axis of robots."""
+        self.single = single
+        self.seen: tuple[Array, Array] = (self.q[0], self.v[0]) if single else (self.q, self.v)
+        """Configurations and velocities as users see them."""
 
     def _begin(self, idle: bool) -> None:
         """Prepare the first steps, and warn about problematic starts."""
@@ -467,8 +471,9 @@ class Fleet:
         """Return candidates, points and impulses of the contacts of robot i, spread to those left out of their patches."""
         c = self.arrays.contacts
         k = c.counts.item(i)
-        impulses = c.force[i, :k] if c.solved.item(i) >= k else self._spread.of(i, i + 1)[0, :k]
-        return c.candidate[i, :k], c.point[i, :k], impulses
+        candidate, point, force = self._first_contacts if i == 0 else (c.candidate[i], c.point[i], c.force[i])
+        impulses = force[:k] if c.solved.item(i) >= k else self._spread.of(i, i + 1)[0, :k]
+        return candidate[:k], point[:k], impulses
 
     @cached_property
     def _spread(self) -> SpreadImpulses:
@@ -492,17 +497,19 @@ class Fleet:
             impulse[i] = self._spread.of(i, i + 1)[0]
         return raw._replace(impulse=impulse)
 
-    def contact_forces(self) -> Tensor:
-        """Return mean forces (robots, nbodies, 6) of contacts on bodies in the last step."""
-        forces, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self.arrays.contacts
-        if not self._lone:
-            forces[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0) / self.model.h
-        elif c.counts.item(0):
-            places = self.contacts.places
+    def contact_forces(self) -> Array:
+        """Return mean forces (nbodies, 6) of contacts on the bodies of a single robot, or (robots, nbodies, 6)."""
+        c, places, bodies = self.arrays.contacts, self.contacts.places, len(self.model.robot.bodies)
+        if not self.single:
+            forces = np.zeros((len(self.q), bodies, 6))
+            forces[:, places] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0) / self.h
+            return forces
+        forces = np.zeros((bodies, 6))
+        if c.counts.item(0):
             if type(places) is slice:
-                np.divide(c.wrench, self.model.h, out=forces[:, places])
+                np.divide(self._first_wrench, self.h, forces[places])
             else:
-                forces[:, places] = c.wrench / self.model.h
+                forces[places] = self._first_wrench / self.h
         return forces
 
     def row_impulses(self) -> Matrix:
@@ -687,7 +694,8 @@ class Fleet:
         else:
             self._use(state.block.copy(), len(state))
             self.start, self.failed = (self.q.copy(), self.v.copy()), np.zeros(len(state), bool)
-        self.single = state.single
+        if state.single is not self.single:
+            self._show(state.single)
         if state.enabled is not None:
             self.contacts.scene.enabled[:] = state.enabled
 

@@ -50,8 +50,9 @@ class Recording:
         if kept is None or kept.count == MOST_KEPT or kept.layout is not fleet.layout:
             self._read_kept()
             kept = self._kept = _KeptStates(fleet)
-        kept.blocks[kept.count], kept.tau[kept.count] = fleet.block, fleet.tau
-        kept.forced |= tau is not None
+        kept.blocks[kept.count] = fleet.block
+        if tau is not None or kept.forced:
+            kept.tau[kept.count], kept.forced = fleet.tau, True
         kept.count += 1
 
     def trajectory(self) -> Trajectory:
@@ -91,15 +92,18 @@ class _KeptStates:
 
     def __init__(self, fleet: Fleet) -> None:
         self.layout, self.forced, self.count = fleet.layout, False, 0
-        self.blocks, self.tau = np.empty((MOST_KEPT, fleet.layout.size)), np.empty((MOST_KEPT, len(fleet.tau)))
+        self.blocks, self.tau = np.empty((MOST_KEPT, fleet.layout.size)), np.zeros((MOST_KEPT, len(fleet.tau)))
 
 
 def controlled(fleet: Fleet, controller: Controller, control: Any) -> tuple[Any, Any]:
     """Return the joint forces of a controller, and its controls, or `control` if it returns none."""
-    single, robots, (q, v) = fleet.single, len(fleet.q), fleet.seen
-    forces = given_forces(controller(fleet.time, read_only(q), read_only(v)))
-    if single is not fleet.single or robots != len(fleet.q):
+    q, v = seen = fleet.seen
+    answer = controller(fleet.time, read_only(q), read_only(v))
+    if fleet.seen is not seen and fleet.seen[0].shape != q.shape:
         raise ValueError("the controller changed the number of robots of a simulation that runs")
+    if type(answer) is np.ndarray:
+        return answer, control
+    forces = given_forces(answer)
     return forces if len(forces) == 2 else (*forces, control)
 
 

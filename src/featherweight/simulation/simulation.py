@@ -332,8 +332,9 @@ class Simulation(SuggestsNames):
     @property
     def q(self) -> Array:
         """The configuration, (nq,) or (robots, nq), read-only. You may assign a new one, as in `reset`."""
-        fleet = self._fleet
-        return read_only(fleet.first_q if fleet.single else fleet.q)
+        q = self._fleet.seen[0].copy()
+        q.setflags(False)  # type: ignore[call-arg]  # as `read_only`, without its call
+        return q
 
     @q.setter
     @exclusive
@@ -344,8 +345,9 @@ class Simulation(SuggestsNames):
     @property
     def v(self) -> Array:
         """The velocity, (nv,) or (robots, nv), read-only. You may assign a new one."""
-        fleet = self._fleet
-        return read_only(fleet.first_v if fleet.single else fleet.v)
+        v = self._fleet.seen[1].copy()
+        v.setflags(False)  # type: ignore[call-arg]
+        return v
 
     @v.setter
     @exclusive
@@ -798,9 +800,9 @@ class Simulation(SuggestsNames):
             points, forces, names = sim.contacts()
         """
         self._require_robot(robot)
-        candidates, points, impulses = self._fleet.contacts_of(robot)
-        every = self._plant.contacts.names
-        return ContactsOfRobot(points.copy(), impulses / self.dt, [every[c] for c in candidates.tolist()])
+        fleet, every = self._fleet, self._plant.contacts.names
+        candidates, points, impulses = fleet.contacts_of(robot)
+        return ContactsOfRobot(points.copy(), impulses / fleet.h, [every[c] for c in candidates.tolist()])
 
     def _require_robot(self, robot: int) -> None:
         """Raise an error for a number that is none of a robot."""
@@ -847,8 +849,7 @@ class Simulation(SuggestsNames):
 
         A row is force [N], and torque [N m] about the origin of the body's frame in the file, in that frame.
         """
-        forces = self._fleet.contact_forces()
-        return forces[0] if self._fleet.single else forces
+        return self._fleet.contact_forces()
 
     @property
     @exclusive

@@ -7,7 +7,8 @@ import functools
 import inspect
 import linecache
 import textwrap
-from types import FunctionType
+import weakref
+from types import CodeType, FunctionType
 from typing import Any
 
 Tree = ast.FunctionDef | ast.Lambda
@@ -27,35 +28,58 @@ def tree_of(function: FunctionType) -> Tree:
     """Return the syntax tree of a function, with the lines of its file. Raises KernelError."""
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
-    found = _functions_near("".join(lines), code.co_firstlineno).get((code.co_name, code.co_firstlineno), []) if lines else []
+    known = _trees.get(function)
+    if known is not None and known[0] is lines:
+        return known[1]
+    found = _functions_near("".join(lines), code) if lines else []
     named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)]
     found = [tree for tree in found if parameters_of(tree) == named]
     if len(found) != 1:
         why = "there are several such functions on this line; put each on its own" if found else "its source was not found"
         raise error(function, code.co_firstlineno, f"{why}; a kernel needs the file it was defined in, unchanged")
+    _trees[function] = lines, found[0]
     return found[0]
 
 
-def _functions_near(source: str, line: int) -> dict[tuple[str, int], list[Tree]]:
-    """Return the functions of a file, or of the code block that starts at a line if the file is a page with code."""
+_trees: weakref.WeakKeyDictionary[FunctionType, tuple[list[str], Tree]] = weakref.WeakKeyDictionary()
+"""The trees of functions, with the lines of their files."""
+
+
+def _functions_near(source: str, code: CodeType) -> list[Tree]:
+    """Return the functions of a code's name and first line in a file, or in its block if the file is a page with code."""
+    line = code.co_firstlineno
     try:
-        return _functions(source)
+        tree = _parsed(source)
     except SyntaxError:
         block = inspect.getblock(source.splitlines(keepends=True)[line - 1 :])
-        return _functions("\n" * (line - 1) + textwrap.dedent("".join(block)))
+        tree = _parsed("\n" * (line - 1) + textwrap.dedent("".join(block)))
+    return _functions_at(tree, code.co_name, line)
 
 
-@functools.lru_cache(maxsize=256)
-def _functions(source: str) -> dict[tuple[str, int], list[Tree]]:
-    """Return the functions of a file by their names and first lines, decorators included."""
-    functions: dict[tuple[str, int], list[Tree]] = {}
-    for node in ast.walk(ast.parse(source)):
+_parsed = functools.lru_cache(maxsize=256)(ast.parse)
+
+
+def _functions_at(tree: ast.AST, name: str, line: int) -> list[Tree]:
+    """Return the functions in a tree with a name that begin at a line, decorators included."""
+    found: list[Tree] = []
+    pending = [tree]
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.FunctionDef):
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            functions.setdefault((node.name, first), []).append(node)
-        elif isinstance(node, ast.Lambda):
-            functions.setdefault(("<lambda>", node.lineno), []).append(node)
-    return functions
+            if node.name == name and _first_line(node) == line:
+                found.append(node)
+        elif isinstance(node, ast.Lambda) and name == "<lambda>" and node.lineno == line:
+            found.append(node)
+        pending += [x for x in ast.iter_child_nodes(node) if not hasattr(x, "lineno") or _has_line(x, line)]
+    return found
+
+
+def _has_line(node: Any, line: int) -> bool:
+    return _first_line(node) <= line <= node.end_lineno  # type: ignore[no-any-return]
+
+
+def _first_line(node: Any) -> int:
+    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])  # type: ignore[no-any-return]
 
 
 def parameters_of(tree: Tree) -> tuple[str, ...]:

@@ -89,7 +89,6 @@ class Planned:
         self.names: Names | None = {}  # None in unreachable code
         self.versions: dict[str, list[Variable[Type]]] = {}
         self.closure = named_values(function)
-        self.local = local_names(self.tree)
         self.result = known.result
         self.loops: list[PlannedLoop] = []
         self.count = 0
@@ -115,7 +114,8 @@ class Planned:
             return found
         if name in self.closure:
             return Static(self.closure[name])
-        if name in self.local:
+        code = self.function.__code__
+        if (name in code.co_varnames or name in code.co_cellvars) and name in local_names(self.tree):
             self.fail(f"{name!r} may have no value here; set it on all ways to this line")
         if name in self.function.__globals__:
             return Static(self.function.__globals__[name])

@@ -39,7 +39,8 @@ def scopes_of(plan: FunctionPlan) -> Scopes:
             use(x.variable, path, False)
         elif isinstance(x, tuple) and not isinstance(x, FunctionPlan):
             for y in x:
-                read(y, path)
+                if isinstance(y, tuple):
+                    read(y, path)
 
     def walk(statements: list[Statement], path: Path) -> None:
         path = (*path, id(statements))

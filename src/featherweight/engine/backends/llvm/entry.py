@@ -10,9 +10,9 @@ kernel. `docs/how_it_works/calls.md` explains it. The arguments determine the pa
     batch      contiguous rows of few states, for one thread: the loop of the ufunc, without the ufunc
 
 All other calls, above all those with invalid arguments, go to the general call. So do calls of a guarded program, once they
-have been computed, if the strain of a state, the last result, exceeds the limit. All functions share one code for each
-precision. Each function has a table, an array that Python passes to the entry as `self`: shapes, names, and the addresses of
-the machine code, once it exists. Until then, the general call computes the results.
+have been computed, if the strain of a state, the last result, exceeds the limit. All functions of a precision
+share one code. Each function has a table, an array that Python passes to the entry as `self`: shapes, names, and the addresses
+of the machine code, once it exists. Until then, the general call computes the results.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from .entry_arguments import (
     kind_of_argument,
     number_of_object,
     of_record,
-    other_precision,
     record_of,
     word,
 )
@@ -51,25 +50,23 @@ from .python_objects import (
 )
 
 
-def emit_entries() -> str:
-    """Return a module with `ptr @entry.PRECISION(ptr self, ptr args, i64 nargs, ptr kwnames)` for both, and `@interfaces`.
+def emit_entry(precision: str) -> str:
+    """Return a module with `ptr @entry(ptr self, ptr args, i64 nargs, ptr kwnames)` of a precision, and `@interfaces`.
 
-    `@called.PRECISION` are vectorcallfuncs of objects that are called directly (`direct_calls`).
+    `@called` is the vectorcallfunc of objects that are called directly (`direct_calls`).
     """
-    texts = [f"@interfaces = global [{len(Interfaces._fields)} x ptr] zeroinitializer"]
-    for precision in ("double", "float"):
-        type = Type(precision, 1)
-        arguments = kind_of_argument(type), number_of_object(type), gather(type)
-        texts += map(str, (*arguments, _Entry(type).written(), _called(type)))
-    return "\n".join([*texts, "attributes #0 = { nounwind }"])
+    type = Type(precision, 1)
+    functions = kind_of_argument(type), number_of_object(type), gather(type), _Entry(type).written(), _called()
+    addresses = f"@interfaces = global [{len(Interfaces._fields)} x ptr] zeroinitializer"
+    return "\n".join([addresses, *map(str, functions), "attributes #0 = { nounwind }"])
 
 
-def _called(type: Type) -> Function:
+def _called() -> Function:
     """Call the entry with the table of an object; the highest bit of the number of arguments is a flag."""
-    f = Function("ptr", f"called.{type.precision}", ["ptr %object", "ptr %args", "i64 %n", "ptr %names"], linkage="external")
+    f = Function("ptr", "called", ["ptr %object", "ptr %args", "i64 %n", "ptr %names"], linkage="external")
     table, nargs = f.field("ptr", "%object", DATA_OF_CALLED), f.value(f"and i64 %n, {(1 << 63) - 1}")
     rest = ("ptr %args", f"i64 {nargs}", "ptr %names")
-    f.line(f"ret ptr {f.call('ptr', f'@entry.{type.precision}', f'ptr {table}', *rest)}")
+    f.line(f"ret ptr {f.call('ptr', '@entry', f'ptr {table}', *rest)}")
     return f
 
 
@@ -78,8 +75,7 @@ class _Entry:
 
     def __init__(self, type: Type) -> None:
         self.type = type
-        arguments = ["ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames"]
-        self.f = Function("ptr", f"entry.{type.precision}", arguments, linkage="external")
+        self.f = Function("ptr", "entry", ["ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames"], linkage="external")
 
     def written(self) -> Function:
         f = self.f
@@ -108,7 +104,7 @@ class _Entry:
         other = word(f, "other", "ptr")
         f.require(f.value(f"icmp ne ptr {other}, null"), "general")
         rest = ("ptr %args", "i64 %nargs", "ptr %kwnames")
-        f.line(f"ret ptr {f.call('ptr', f'@entry.{other_precision(self.type)}', f'ptr {other}', *rest)}")
+        f.line(f"ret ptr {f.call('ptr', word(f, 'entry_of_other', 'ptr'), f'ptr {other}', *rest)}")
         f.label("general")
         general = word(f, "general", "ptr")
         f.line(f"ret ptr {f.call('ptr', interface(f, 'vectorcall'), f'ptr {general}', *rest)}")

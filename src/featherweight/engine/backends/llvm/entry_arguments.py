@@ -31,7 +31,7 @@ STACK_BYTES = 16_384  # greatest size of gathered arguments
 
 # The table of a function: words, then a record for each argument and result, then the names of arguments and "out".
 WORDS = (
-    *("general", "descr", "result_class", "single", "loop", "most_states", "other"),
+    *("general", "descr", "result_class", "single", "loop", "most_states", "other", "entry_of_other"),
     *("inputs", "outputs", "gathers", "records", "names", "watched", "limit", "hidden", "brief"),
 )
 RECORD = ("rank", "bytes", "offset", *(f"dim{d}" for d in range(MOST_RANK)))  # bytes of one state; offset of gathered elements

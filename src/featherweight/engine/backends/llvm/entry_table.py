@@ -15,7 +15,7 @@ from ... import cache
 from ...direct_calls import DirectCall
 from ...program import Program
 from ..protocol import Watch
-from .entry import emit_entries
+from .entry import emit_entry
 from .entry_arguments import MOST_RANK, RECORD, ROOM, STACK_BYTES, WORDS
 from .jit import Code, compile_optimized, host, load_object
 from .python_objects import interfaces, layout, layouts_known
@@ -27,10 +27,10 @@ PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float":
 
 
 @functools.cache
-def _entries() -> Code:
-    """Return the entries for all precisions, which stay loaded."""
-    kept = cache.kept(lambda: compile_optimized(emit_entries()), "entries", host(), layout())
-    code = load_object(kept, "interfaces", *(f"{kind}.{x}" for kind in ("entry", "called") for x in PRECISIONS))
+def _entry_of(precision: str) -> Code:
+    """Return the entry of a precision, which stays loaded."""
+    kept = cache.kept(lambda: compile_optimized(emit_entry(precision)), "entry", precision, host(), layout())
+    code = load_object(kept, "interfaces", "entry", "called")
     words = interfaces()
     ctypes.memmove(code.address("interfaces"), (ctypes.c_void_p * len(words))(*words), 8 * len(words))
     return code
@@ -57,7 +57,7 @@ class Entry:
         result_class: type | None,
         watch: Watch | None = None,
     ) -> None:
-        dtype, shapes = PRECISIONS[precision], program.shapes
+        dtype, shapes, self._code = PRECISIONS[precision], program.shapes, _entry_of(precision)
         names = [sys.intern(a.name) for a in program.inputs] + [sys.intern("out")]
         first_name = len(WORDS) + len(RECORD) * len(shapes)
         definition, title = first_name + len(names), program.name.encode() + b"\0"
@@ -85,11 +85,11 @@ class Entry:
         self._set("names", self._table.ctypes.data + 8 * first_name)
         at = self._table.ctypes.data + 8 * definition
         self._table[definition : definition + len(DEFINITION)] = (
-            at + 8 * len(DEFINITION), _entries().address(f"entry.{precision}"), FASTCALL_WITH_KEYWORDS, 0,
+            at + 8 * len(DEFINITION), self._code.address("entry"), FASTCALL_WITH_KEYWORDS, 0,
         )  # fmt: skip
         ctypes.memmove(at + 8 * len(DEFINITION), title, len(title))
         self.call = _new_function(at, self._table, self)
-        self.direct_call = DirectCall(_entries().address(f"called.{precision}"), id(self._table), self)
+        self.direct_call = DirectCall(self._code.address("called"), id(self._table), self)
 
     def _set(self, word: str, value: int) -> None:
         self._table[WORDS.index(word)] = value
@@ -109,6 +109,7 @@ class Entry:
     def hands_on(self, other: Entry) -> None:
         """Register the entry for calls with all arguments in the other precision; it lives as long as this one."""
         self._refers_to.append(other)
+        self._set("entry_of_other", other._code.address("entry"))
         self._set("other", id(other._table))
 
 
