@@ -22,7 +22,7 @@ def checked(thing: T) -> T:
     """
     made: Any = thing
     if not isinstance(made, type):
-        return _checking(made, None)  # type: ignore[no-any-return]
+        return _checking(made, None)
     entry = "__new__" if issubclass(made, tuple) else "__init__"
     methods = {entry: _checking(getattr(made, entry), made)} | ({"_replace": _replaced} if entry == "__new__" else {})
     for name, method in methods.items():

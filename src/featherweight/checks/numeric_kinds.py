@@ -95,7 +95,7 @@ def _one_or_several(x: Any) -> tuple[float, ...]:
     try:
         return (_number(x),)
     except Refused:
-        return NUMBERS.convert(x)  # type: ignore[no-any-return]
+        return NUMBERS.convert(x)
 
 
 ONE_OR_SEVERAL = Kind("a number or a list of numbers", _one_or_several, several="numbers")

@@ -16,7 +16,7 @@ SKEW = 1e-4  # least sine of the angle between edges that define an axis
 def half_width(P: Vector, H: Vector, n: TripleLike) -> float:
     """Return half the width of a box along n."""
     a, b, c = inner(axis_of(P, 0), n), inner(axis_of(P, 1), n), inner(axis_of(P, 2), n)
-    return H[0] * abs(a) + H[1] * abs(b) + H[2] * abs(c)  # type: ignore[no-any-return]
+    return H[0] * abs(a) + H[1] * abs(b) + H[2] * abs(c)
 
 
 def best_axis(PA: Vector, HA: Vector, PB: Vector, HB: Vector, apart: TripleLike, reach: float) -> tuple[int, float]:

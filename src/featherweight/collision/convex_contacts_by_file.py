@@ -224,7 +224,7 @@ def edges_at(shape: ConvexShape, places: Matrix, count: int) -> int:
     if shape.kind == BOX:
         return 3
     vertex = vertex_at(shape, places[0])
-    return shape.hull[1][vertex + 1] - shape.hull[1][vertex]  # type: ignore[no-any-return]
+    return shape.hull[1][vertex + 1] - shape.hull[1][vertex]
 
 
 def edge_of(shape: ConvexShape, places: Matrix, count: int, e: int, facing: TripleLike) -> tuple[Triple, Triple]:

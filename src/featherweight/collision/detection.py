@@ -63,7 +63,7 @@ class ContactPoints(NamedTuple):
 
 def body_of(contacts: ContactPoints, c: int, side: int) -> int:
     """Return the body on one side of a contact, -1 for the world."""
-    return contacts.a[c] if side == 0 else contacts.b[c]  # type: ignore[no-any-return]
+    return contacts.a[c] if side == 0 else contacts.b[c]
 
 
 def find_contacts(
@@ -163,7 +163,7 @@ def place_shapes(scene: CollisionScene, placement: Tensor, velocity: Matrix, ste
 def are_far(PA: Vector, PB: Vector, reach: float) -> bool:
     """Return whether the centres of two placed shapes are at least `reach` [m] apart."""
     x, y, z = PA[9] - PB[9], PA[10] - PB[10], PA[11] - PB[11]
-    return x * x + y * y + z * z >= reach * reach  # type: ignore[no-any-return]
+    return x * x + y * y + z * z >= reach * reach
 
 
 def write_velocity(T: Matrix, v: Vector, x: TripleLike, out: Vector) -> None:
@@ -181,9 +181,9 @@ def way_in_step(scene: CollisionScene, a: int, b: int, step: float, work: Collis
     """Return an upper bound of the decrease of two shapes' distance in a step [m]."""
     way = step * length_of(minus(work.velocity[a], work.velocity[b])) + work.turning[a] * scene.radius[a]
     if scene.kind[b] < PLANE:
-        return way + work.turning[b] * scene.radius[b]  # type: ignore[no-any-return]
+        return way + work.turning[b] * scene.radius[b]
     between = length_of(minus(position_of(work.placement[a]), position_of(work.placement[b])))
-    return way + work.turning[b] * (between + scene.radius[a])  # type: ignore[no-any-return]
+    return way + work.turning[b] * (between + scene.radius[a])
 
 
 def is_near(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork) -> bool:
@@ -192,11 +192,11 @@ def is_near(scene: CollisionScene, a: int, b: int, reach: float, work: Collision
     apart = minus(position_of(PA), position_of(PB))
     most = reach + scene.radius[a]
     if scene.kind[b] == PLANE:
-        return inner(axis_of(PB, 2), apart) < most  # type: ignore[no-any-return]
+        return inner(axis_of(PB, 2), apart) < most
     if scene.kind[b] == HEIGHTS:
-        return inner(axis_of(PB, 2), apart) < most + scene.fields.edges[scene.data[b, 0], 4]  # type: ignore[no-any-return]
+        return inner(axis_of(PB, 2), apart) < most + scene.fields.edges[scene.data[b, 0], 4]
     most += scene.radius[b]
-    return inner(apart, apart) < most * most  # type: ignore[no-any-return]
+    return inner(apart, apart) < most * most
 
 
 def contacts_of_pair(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork, apart: Vector) -> int:

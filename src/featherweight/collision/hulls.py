@@ -159,7 +159,7 @@ def farthest_vertex(hull: SearchedHull, direction: TripleLike) -> int:
                 best, most = linked[n], far
         if best == here:
             break
-    return best  # type: ignore[no-any-return]
+    return best
 
 
 def cell_of(d: TripleLike) -> int:

@@ -67,7 +67,7 @@ def gap_of_row(row: Vector, work: QueryWork) -> float:
     """Return the gap of a contact (see `round_contacts`), whose point is midway between both surfaces."""
     n, half = (row[3], row[4], row[5]), 0.5 * row[6]
     write_nearest(work.nearest, along(row, half, n), along(row, -half, n), n)
-    return row[6]  # type: ignore[no-any-return]
+    return row[6]
 
 
 def gap_of_capsules(table: PairTable, a: int, b: int, work: QueryWork) -> float:
@@ -85,4 +85,4 @@ def gap_of_capsules(table: PairTable, a: int, b: int, work: QueryWork) -> float:
         n = outer(u, (1.0, 0.0, 0.0) if abs(u[0]) < 0.7 else (0.0, 1.0, 0.0))
     n = times(1.0 / sqrt(inner(n, n)), n)
     write_nearest(work.nearest, along(c, -SA[0], n), along(d, SB[0], n), n)
-    return -SA[0] - SB[0]  # type: ignore[no-any-return]
+    return -SA[0] - SB[0]

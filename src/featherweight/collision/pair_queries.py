@@ -111,7 +111,7 @@ def place(query: TouchingQuery | EachTouchingQuery | DistanceQuery, s: int, work
         work.q[i] = q[i]
     call_machine(work.machine)
     x = work.placement[0, 9]
-    return x - x == 0.0  # type: ignore[no-any-return]  # NaN where memory ended
+    return x - x == 0.0  # NaN where memory ended
 
 
 def any_pair_touches(shapes: PairTable, reach: float, work: QueryWork) -> int:

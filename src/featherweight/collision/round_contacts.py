@@ -190,14 +190,14 @@ def capsule_capsule(PA: Vector, SA: Vector, PB: Vector, SB: Vector, found: Matri
 def gap_of_capsules(PA: Vector, SA: Vector, PB: Vector, SB: Vector) -> float:
     """Return the gap of two capsules."""
     c = along(position_of(PA), nearest_place(PA, SA[1], PB, SB[1]), axis_of(PA, 2))
-    return length_of(minus(c, nearest_on_segment(c, PB, SB[1]))) - SA[0] - SB[0]  # type: ignore[no-any-return]
+    return length_of(minus(c, nearest_on_segment(c, PB, SB[1]))) - SA[0] - SB[0]
 
 
 def gap_of_capsule_and_box(PA: Vector, SA: Vector, PB: Vector, H: Vector) -> float:
     """Return the gap of a capsule and a box, at least minus its radius."""
     x = seen_from(PB, along(position_of(PA), -SA[1], axis_of(PA, 2)))
     d = minus(seen_from(PB, along(position_of(PA), SA[1], axis_of(PA, 2))), x)
-    return distance_from_box(along(x, nearest_part(x, d, H), d), H) - SA[0]  # type: ignore[no-any-return]
+    return distance_from_box(along(x, nearest_part(x, d, H), d), H) - SA[0]
 
 
 def segment_slope(x: TripleLike, d: TripleLike, H: Vector, t: float) -> float:

@@ -148,7 +148,7 @@ def place_of_branch(plan: EliminationPlan, a: int, b: int) -> int:
     x = plan.begin[plan.position[a]]
     while plan.later[x] != b:
         x += 1
-    return plan.place[x]  # type: ignore[no-any-return]
+    return plan.place[x]
 
 
 def multiplications(plan: EliminationPlan) -> int:

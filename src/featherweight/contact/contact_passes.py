@@ -359,4 +359,4 @@ def solve_by_factor(passes: PassWork) -> None:
 
 def gain_of(H: Vector, stride: int, i: int, j: int) -> float:
     """Return an entry of a row times the inverse of its pivot."""
-    return H[i * stride + j] * H[i * stride + i]  # type: ignore[no-any-return]
+    return H[i * stride + j] * H[i * stride + i]

@@ -90,7 +90,7 @@ def stepped_contact(
 def stepped_row(problem: Problem, i: int, f: float, u: float, work: NewtonWork) -> float:
     """Return the new impulse of row i."""
     j = i - 3 * len(problem.mu)
-    return min(max(f - u / work.rho[i], problem.lower[j]), problem.upper[j])  # type: ignore[no-any-return]
+    return min(max(f - u / work.rho[i], problem.lower[j]), problem.upper[j])
 
 
 # ---- with a factor
@@ -134,7 +134,7 @@ def product_of_ends(B: RowFactor, g: int, c: int, a: int, b: int) -> float:
     """Return an entry of E (Y Yᵀ) Eᵀ of a contact."""
     values, ends, rows, at, square = B.values, B.ends, B.rows[g], B.at[c], squares_of(B, g)
     if at < 0:
-        return values[square + (a - 1 - at) * MOST_ROWS + b - 1 - at]  # type: ignore[no-any-return]
+        return values[square + (a - 1 - at) * MOST_ROWS + b - 1 - at]
     total = 0.0
     for i in range(rows):
         for j in range(rows):

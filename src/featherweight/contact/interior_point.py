@@ -400,8 +400,8 @@ def write_direction(
 def aim_of(problem: Problem, point: InsidePoint, c: int, t: int) -> float:
     """Return the tangential velocity of a contact, by its cone or by the multipliers of its pyramid."""
     if problem.pyramid:
-        return point.friction[c, 2 * t] - point.friction[c, 2 * t + 1]  # type: ignore[no-any-return]
-    return point.friction[c, 1 + t]  # type: ignore[no-any-return]
+        return point.friction[c, 2 * t] - point.friction[c, 2 * t + 1]
+    return point.friction[c, 1 + t]
 
 
 def write_aims(problem: Problem, s: float, friction: float, second: float, way: InsidePoint, work: InteriorWork) -> None:
@@ -442,7 +442,7 @@ def write_aims(problem: Problem, s: float, friction: float, second: float, way: 
 def left_at_side(mu: float, f: Vector, i: int, side: int) -> float:
     """Return the remaining friction of the contact at row i at one of the four sides of its pyramid."""
     sign = 1.0 - 2.0 * (side % 2)
-    return mu * f[i] + sign * f[i + 1 + side // 2]  # type: ignore[no-any-return]
+    return mu * f[i] + sign * f[i + 1 + side // 2]
 
 
 def write_aim_of_cone(mu: float, s: float, second: float, c: int, way: InsidePoint, work: InteriorWork) -> None:

@@ -153,7 +153,7 @@ def write_runs(g: int, a: int, b: int, count: int, branches: BranchPaths, work: 
 def is_shared(branches: BranchPaths, a: int, step: int, branch: int) -> bool:
     """Return whether a path has this branch at this position."""
     x = branches.begin[a] + step
-    return x < branches.begin[a + 1] and branches.path[x] == branch  # type: ignore[no-any-return]
+    return x < branches.begin[a + 1] and branches.path[x] == branch
 
 
 def shared_width(branches: BranchPaths, a: int, b: int) -> int:

@@ -191,7 +191,7 @@ def write_yielding_row(y: Yielding, motion: RowMotion, law: ContactLaw, i: int, 
     d = impedance(y, distance)
     law.compliance[i] = (1.0 - d) / d * y.inverse
     law.bias[i] = motion.approach[i] - motion.before[i] + h * (y.damping * motion.before[i] + y.stiffness * d * gap)
-    return y.stiffness * d / law.compliance[i]  # type: ignore[no-any-return]
+    return y.stiffness * d / law.compliance[i]
 
 
 def stored_energy(law: ContactLaw, gap: Vector) -> float:

@@ -86,7 +86,7 @@ def residual_of(problem: Problem, f: Vector, i: int) -> float:
     total, row = problem.b[i] - problem.R[i] * f[i], problem.A[i]
     for j in range(len(f)):
         total += row[j] * f[j]
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def shift(problem: Problem, f: Vector, i: int, bounds: tuple[float, float]) -> None:

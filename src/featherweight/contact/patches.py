@@ -104,7 +104,7 @@ def are_alike(contacts: ContactPoints, friction: Vector, c: int, d: int) -> bool
     for i in range(3):
         if not abs(contacts.normal[c, i] - contacts.normal[d, i]) <= SAME_NORMAL:
             return False
-    return friction[contacts.candidate[c]] == friction[contacts.candidate[d]]  # type: ignore[no-any-return]
+    return friction[contacts.candidate[c]] == friction[contacts.candidate[d]]
 
 
 def reduce_patch(contacts: ContactPoints, p: int, tolerance: float, work: PatchWork) -> int:
@@ -126,7 +126,7 @@ def reduce_patch(contacts: ContactPoints, p: int, tolerance: float, work: PatchW
         if FEWEST <= closed < count:
             inner, out = leave_out_inner(closed, near, tolerance, work)
             left += out
-    return left  # type: ignore[no-any-return]
+    return left
 
 
 def project_patch(contacts: ContactPoints, p: int, work: PatchWork) -> float:
@@ -165,9 +165,9 @@ def sort_patch(count: int, near: float, work: PatchWork) -> None:
 def precedes(c: int, d: int, near: float, work: PatchWork) -> bool:
     dx, dy = work.x[c] - work.x[d], work.y[c] - work.y[d]
     if abs(dx) > near:
-        return dx < 0.0  # type: ignore[no-any-return]
+        return dx < 0.0
     if abs(dy) > near:
-        return dy < 0.0  # type: ignore[no-any-return]
+        return dy < 0.0
     return c < d
 
 
@@ -233,7 +233,7 @@ def find_corners(count: int, near: float, work: PatchWork) -> int:
 def cross(c: int, d: int, e: int, work: PatchWork) -> float:
     """Return twice the area of a triangle of contacts, positive if it is counter-clockwise."""
     x, y = work.x, work.y
-    return (x[d] - x[c]) * (y[e] - y[c]) - (y[d] - y[c]) * (x[e] - x[c])  # type: ignore[no-any-return]
+    return (x[d] - x[c]) * (y[e] - y[c]) - (y[d] - y[c]) * (x[e] - x[c])
 
 
 def turns_left(c: int, d: int, e: int, near: float, work: PatchWork) -> bool:
@@ -284,7 +284,7 @@ def has_gap_of_mean(c: int, corners: tuple[int, int, int], weights: Triple, tole
     for i in range(3):
         mean += weights[i] * gap[corners[i]]
         opening += weights[i] * max(gap[corners[i]], 0.0)
-    return gap[c] >= mean - tolerance and max(gap[c], 0.0) >= opening - tolerance  # type: ignore[no-any-return]
+    return gap[c] >= mean - tolerance and max(gap[c], 0.0) >= opening - tolerance
 
 
 def move_behind(contacts: ContactPoints, work: PatchWork) -> None:

@@ -119,4 +119,4 @@ def end_of(B: RowFactor, rows: int, row: int, k: int, i: int) -> float:
     c, l = place_of(row, k)
     if B.at[c] < 0:
         return 1.0 if i == l - 1 - B.at[c] else 0.0
-    return B.ends[B.at[c] + l * rows + i]  # type: ignore[no-any-return]
+    return B.ends[B.at[c] + l * rows + i]

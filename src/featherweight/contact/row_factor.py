@@ -280,7 +280,7 @@ def velocity_of(B: RowFactor, g: int, c: int, l: int) -> float:
     """Return a row of E y of a block of group g, for the y of `write_velocities`."""
     at, scratch, rows = B.at[c], B.scratch, B.rows[g]
     if at < 0:
-        return B.values[scratch - 1 - at + l]  # type: ignore[no-any-return]
+        return B.values[scratch - 1 - at + l]
     total = 0.0
     for r in range(rows):
         total += B.ends[at + l * rows + r] * B.values[scratch + r]
@@ -318,7 +318,7 @@ def write_kept_columns(B: RowFactor, c: int, l: int) -> int:
     g, values, ends, scratch = B.group[c], B.values, B.ends, B.scratch
     at, rows, width = B.at[c], B.rows[g], B.width[g]
     if at < 0:
-        return B.begin[g] + (l - 1 - at) * width  # type: ignore[no-any-return]
+        return B.begin[g] + (l - 1 - at) * width
     local = scratch + MOST_ROWS
     for r in range(rows):
         values[scratch + r] = -ends[at + l * rows + r]

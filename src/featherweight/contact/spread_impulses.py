@@ -282,4 +282,4 @@ def first_crossing(distance: float, change: float) -> float:
 
 def product(x: Vector, y: Vector) -> float:
     """Return the scalar product of vectors (3,)."""
-    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]  # type: ignore[no-any-return]
+    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]

@@ -81,7 +81,7 @@ class HumanoidRules(NamedTuple):
     def phase(self, text: JoystickText, now: Now, f: int) -> float:
         """Return the phase of a foot, between -π and π."""
         x = text.of_rules(now)[PHASE] + pi * f
-        return x - 2.0 * pi if x > pi else x  # type: ignore[no-any-return]
+        return x - 2.0 * pi if x > pi else x
 
     def observe(self, text: JoystickText, now: Now, seen: Vector) -> None:
         """Write velocities of the unit, downward direction, command, joints, last action, and cosine and sine of the gait."""
@@ -130,7 +130,7 @@ class HumanoidRules(NamedTuple):
 
     def away(self, text: JoystickText, now: Now, k: int) -> float:
         """Return the distance of a joint from the pose."""
-        return abs(joint(now, k) - text.robot.pose[k])  # type: ignore[no-any-return]
+        return abs(joint(now, k) - text.robot.pose[k])
 
     def reward_feet(self, text: JoystickText, now: Now, terms: Vector) -> None:
         """Write the terms of swings, slip and forces, and advance the time in the air."""

@@ -180,7 +180,7 @@ class JoystickText(NamedTuple):
 
     def total(self, terms: Vector) -> float:
         """Return the sum of the terms, times the length of a step."""
-        return self.rules.total(self, terms)  # type: ignore[no-any-return]
+        return self.rules.total(self, terms)
 
     def write_info(self, now: Now, info: Vector) -> None:
         """Write the command, and how well the robot follows it."""
@@ -190,7 +190,7 @@ class JoystickText(NamedTuple):
 
     def ended(self, now: Now) -> bool:
         """Return whether the episode terminates."""
-        return self.rules.ended(self, now)  # type: ignore[no-any-return]
+        return self.rules.ended(self, now)
 
     def remember(self, now: Now) -> None:
         """Store the action and contacts, and advance the rules."""
@@ -206,7 +206,7 @@ class JoystickText(NamedTuple):
 
 def joint(now: Now, k: int) -> float:
     """Return the coordinate of joint k, after those of the free root joint."""
-    return now.q[7 + k]  # type: ignore[no-any-return]
+    return now.q[7 + k]
 
 
 def write_unit(now: Now, r: LeggedRobot) -> None:

@@ -67,9 +67,9 @@ def cost_of_row(laws: Laws, i: int, r: float, penalty: float) -> float:
     if laws.constraint[i]:
         p = penalty * w
         e = outside(r + laws.multiplier[i] / p, laws.low[i], laws.high[i])
-        return 0.5 * (p * e) * e  # type: ignore[no-any-return]
+        return 0.5 * (p * e) * e
     size = abs(r)
-    return 0.5 * (w * r) * r if size <= width else w * width * (size - 0.5 * width)  # type: ignore[no-any-return]
+    return 0.5 * (w * r) * r if size <= width else w * width * (size - 0.5 * width)
 
 
 def slope_of_row(laws: Laws, i: int, r: float, penalty: float) -> tuple[float, float]:

@@ -124,8 +124,8 @@ def stored(p: QuadraticProgram, some: ActiveSet, k: int) -> Inequality:
 def bound_of(p: QuadraticProgram, kind: int, i: int, side: float) -> float:
     """Return the bound of a variable or a row."""
     if kind == BOUND:
-        return p.lower[i] if side > 0.0 else p.upper[i]  # type: ignore[no-any-return]
-    return p.least[i] if side > 0.0 else p.most[i]  # type: ignore[no-any-return]
+        return p.lower[i] if side > 0.0 else p.upper[i]
+    return p.least[i] if side > 0.0 else p.most[i]
 
 
 def most_violated(p: QuadraticProgram) -> Inequality:

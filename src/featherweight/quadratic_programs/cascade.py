@@ -22,7 +22,7 @@ def next_equality(p: QuadraticProgram, right: float) -> int:
     write_zeros(p, at)
     p.right[p.counts[EQUALITIES]], p.scale[p.counts[EQUALITIES]] = right, 0.0
     p.counts[EQUALITIES] += 1
-    return at  # type: ignore[no-any-return]
+    return at
 
 
 def next_limit(p: QuadraticProgram, least: float, most: float) -> int:
@@ -31,14 +31,14 @@ def next_limit(p: QuadraticProgram, least: float, most: float) -> int:
     write_zeros(p, at)
     p.least[p.counts[LIMITS]], p.most[p.counts[LIMITS]] = least, most
     p.counts[LIMITS] += 1
-    return at  # type: ignore[no-any-return]
+    return at
 
 
 def next_cost(p: QuadraticProgram) -> int:
     """Return the place of the next row of A, which is zero; the row counts when its caller has written it."""
     at = p.costs + p.counts[COSTS] * p.wide
     write_zeros(p, at)
-    return at  # type: ignore[no-any-return]
+    return at
 
 
 def write_zeros(p: QuadraticProgram, at: int) -> None:

@@ -220,7 +220,7 @@ def bounded_input(x: Controllers, c: int, i: int, control: Vector) -> float:
     """Return an input clipped to its range; 0 for a missing input."""
     if x.inputs[c, i] < 0:
         return 0.0
-    return min(max(control[x.inputs[c, i]], x.bounds[c, 2 * i]), x.bounds[c, 2 * i + 1])  # type: ignore[no-any-return]
+    return min(max(control[x.inputs[c, i]], x.bounds[c, 2 * i]), x.bounds[c, 2 * i + 1])
 
 
 def whole_turns(x: float, circle: float) -> float:
@@ -264,13 +264,13 @@ def integral_of(x: Controllers, c: int, error: float, now: DrivesNow) -> float:
     error -= whole_turns(error, x.values[c, 2])
     error = min(error, 0.0) if z >= limit else max(error, 0.0) if z <= -limit else error
     now.act_rate[j] = error
-    return z + h * error if x.values[c, 8] > 0.0 and x.kind[c] == SERVO else z  # type: ignore[no-any-return]
+    return z + h * error if x.values[c, 8] > 0.0 and x.kind[c] == SERVO else z
 
 
 def servo_force(x: Controllers, c: int, u: tuple[float, float, float], motion: tuple[float, float, float]) -> float:
     """Return kp (u_p - l) + kv (u_v - l') + ki z + u_f, for l, l' and z."""
     v, (position, speed, force), (length, velocity, z) = x.values[c], u, motion
-    return v[3] * (position - length) + v[4] * (speed - velocity) + v[5] * z + force  # type: ignore[no-any-return]
+    return v[3] * (position - length) + v[4] * (speed - velocity) + v[5] * z + force
 
 
 def write_motor(
@@ -301,7 +301,7 @@ def current_of(x: Controllers, c: int, steady: float, now: DrivesNow) -> float:
     j, T, most = x.states[c, CURRENT], x.motor[c, 6], x.motor[c, 7]
     rate = min(max((steady - now.act[j]) / T, -most), most)
     now.act_rate[j] = rate
-    return now.act[j] + (rate * x.motor[c, 20] if x.values[c, 8] > 0.0 else 0.0)  # type: ignore[no-any-return]
+    return now.act[j] + (rate * x.motor[c, 20] if x.values[c, 8] > 0.0 else 0.0)
 
 
 def decay_of(x: float) -> float:
@@ -330,7 +330,7 @@ def friction_of(x: Controllers, c: int, v: float, now: DrivesNow) -> float:
     decay = m[10] * abs(v) / max(m[12] + (m[13] - m[12]) * decay_of(ratio * ratio), TINY)
     lasts = (1.0 - decay_of(decay * h)) / (decay * h) if decay > TINY and h > 0.0 else 1.0
     now.act_rate[j] = lasts * (v - decay * z)
-    return m[10] * z - m[11] * decay * z  # type: ignore[no-any-return]
+    return m[10] * z - m[11] * decay * z
 
 
 def write_turning(x: Controllers, c: int, at: Integers, row: Integers, now: DrivesNow) -> None:

@@ -193,15 +193,15 @@ def activation_rate(x: Activations, j: int, u: float, a: float) -> float:
     if kind == INTEGRATOR:
         return u
     if kind != MUSCLE:
-        return (u - a) / T  # type: ignore[no-any-return]
+        return (u - a) / T
     u, within = min(max(u, 0.0), 1.0), min(max(a, 0.0), 1.0)
     slower = 0.5 + 1.5 * within
     up, down, smoothing = x.values[j, 0] * slower, x.values[j, 1] / slower, x.values[j, 2]
     more = u - a
     if smoothing < TINY:
-        return more / max(up if more > 0.0 else down, TINY)  # type: ignore[no-any-return]
+        return more / max(up if more > 0.0 else down, TINY)
     time = down + (up - down) * smooth_step(more / smoothing + 0.5)
-    return more / max(time, TINY)  # type: ignore[no-any-return]
+    return more / max(time, TINY)
 
 
 def smooth_step(x: float) -> float:
@@ -213,7 +213,7 @@ def smooth_step(x: float) -> float:
 def next_activation(x: Activations, j: int, a: float, rate: float) -> float:
     """Return the activation after a step with this rate at its start."""
     following = a + x.values[j, 7] * rate
-    return min(max(following, x.values[j, 3]), x.values[j, 4])  # type: ignore[no-any-return]
+    return min(max(following, x.values[j, 3]), x.values[j, 4])
 
 
 def shift_delayed(laws: DriveLaws, before: Vector, control: Vector, act: Vector) -> None:
@@ -250,11 +250,11 @@ def curved_force(y: Curves, j: int, u: float, length: float, velocity: float) ->
         u = min(max(u, v[7]), v[8])
         u -= whole_turns(u - length, v[9])
         gain = v[1] + v[2] * length + v[3] * velocity
-        return gain * u + v[4] + v[5] * length + v[6] * velocity  # type: ignore[no-any-return]
+        return gain * u + v[4] + v[5] * length + v[6] * velocity
     L, V = (length - v[3]) / v[2], velocity / max(v[2] * v[6], TINY)
     active = v[1] * u * active_length(L, v[4], v[5]) * active_velocity(V, v[7])
     passive = v[8] * passive_force((length - v[10]) / v[9], v[11], v[12])
-    return -(active + passive)  # type: ignore[no-any-return]
+    return -(active + passive)
 
 
 def active_length(L: float, least: float, most: float) -> float:

@@ -49,7 +49,7 @@ def take_steps(s: FleetSteps, many: FleetArrays, i: int, count: int) -> bool:
     """Take steps of robot i under the inputs in the arrays; return whether all succeed."""
     many.states.taken[i], many.states.plan[UNTIL] = 0, count
     run(s.one, many, i)
-    return many.states.status[i] == TAKEN  # type: ignore[no-any-return]
+    return many.states.status[i] == TAKEN
 
 
 def differentiate(s: FleetSteps) -> Matrix:

@@ -49,7 +49,7 @@ def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
     """
     i = springs.quaternion[r]
     if i < 0:
-        return q[springs.at[r]]  # type: ignore[no-any-return]
+        return q[springs.at[r]]
     if len(springs.rest_turn) == 0:
         return rotation_vector(q, i)[springs.axis[r]]
     return rotation_vector(turn_from(springs.rest_turn[r], q, i), 0)[springs.axis[r]]
@@ -57,7 +57,7 @@ def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
 
 def stretch_of_row(springs: Springs, r: int, x: float) -> float:
     """Return the distance of a row's coordinate from the rest position of its spring."""
-    return x - min(max(x, springs.rest[r]), springs.rest[r] + springs.slack[r])  # type: ignore[no-any-return]
+    return x - min(max(x, springs.rest[r]), springs.rest[r] + springs.slack[r])
 
 
 def extent_of_row(springs: Springs, q: Vector, r: int) -> float:
@@ -178,7 +178,7 @@ def spring_force(spring: Numbers, x: Number, v: Number, ahead: Number) -> Number
 def force_of_spring(springs: Springs, r: int, x: float, v: float, ahead: float) -> float:
     rest = min(max(x, springs.rest[r]), springs.rest[r] + springs.slack[r])
     spring = springs.damping[r], springs.stiffness[r], rest
-    return spring_force(spring, x, v, ahead * springs.ahead[r])  # type: ignore[no-any-return]
+    return spring_force(spring, x, v, ahead * springs.ahead[r])
 
 
 def nonlinear_spring_force(poly: Numbers, x: Number, extent: Number) -> Number:

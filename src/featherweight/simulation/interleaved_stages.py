@@ -72,7 +72,7 @@ class _Weaver:
 
 def interleaved_stages(content: RobotStages, lanes: int) -> RobotStages:
     """Return the stages of `lanes` robots, each a copy of the given one."""
-    return _Weaver(lanes).record(content)  # type: ignore[no-any-return]
+    return _Weaver(lanes).record(content)
 
 
 def interleaved_table(

@@ -221,7 +221,7 @@ def impulses_with_drives(s: RobotStages) -> int:
     if s.calls.contact_factor.address == 0 and way_to_impulses(s) == BY_INVERSE:
         call_machine(s.calls.inverse_factor)
     call_machine(s.calls.impulses_alone)
-    return s.touching.counts[RESULT]  # type: ignore[no-any-return]
+    return s.touching.counts[RESULT]
 
 
 def write_guess(t: TouchingRecord) -> None:

@@ -132,7 +132,7 @@ class SensedRobots:
         """Return a quantity that several sensors need, computed once for a measurement."""
         if key not in self._kept:
             self._kept[key] = compute()
-        return self._kept[key]  # type: ignore[no-any-return]
+        return self._kept[key]
 
     @property
     def rested(self) -> Array:

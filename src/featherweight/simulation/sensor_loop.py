@@ -130,7 +130,7 @@ def write_drive_forces(x: SensedFleet, many: FleetArrays, i: int) -> None:
 def rate_of_row(S: Tensor, i: int, r: int, v: Vector) -> float:
     """Return the velocity of a row for independent velocities."""
     if len(S) == 0:
-        return v[r]  # type: ignore[no-any-return]
+        return v[r]
     total = 0.0
     for j in range(len(v)):
         total += S[i, r, j] * v[j]
@@ -142,7 +142,7 @@ def sum_of_terms(s: SensorRecords, k: int, channel: Vector, S: Tensor, i: int) -
     for t in range(s.sums.first[k], s.sums.stop[k]):
         term = terms.factor[t] * channel[terms.channel[t]]
         total += term if terms.row[t] == NONE else S[i, terms.row[t], terms.dof[t]] * term
-    return min(max(total, s.sums.lower[k]), s.sums.upper[k])  # type: ignore[no-any-return]
+    return min(max(total, s.sums.lower[k]), s.sums.upper[k])
 
 
 def beyond_limits(limits: records.LimitSensors, k: int, channel: Vector) -> float:
@@ -152,9 +152,9 @@ def beyond_limits(limits: records.LimitSensors, k: int, channel: Vector) -> floa
     if min(below, above) >= 0.0:
         return 0.0
     if limits.rate[k] == NONE:
-        return min(below, above)  # type: ignore[no-any-return]
+        return min(below, above)
     velocity = channel[limits.rate[k]]
-    return velocity if below <= above else -velocity  # type: ignore[no-any-return]
+    return velocity if below <= above else -velocity
 
 
 # frames

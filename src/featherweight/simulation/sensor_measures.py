@@ -71,7 +71,7 @@ def _rays(plan: SensorPlan) -> Rays:
             any(SensorField.NORMAL in s.sensor.data for s in sensors),
             {s.index: slice(*first[k : k + 2]) for k, s in enumerate(sensors)},
         )  # fmt: skip
-    return plan.queries["sensed rays"]  # type: ignore[no-any-return]
+    return plan.queries["sensed rays"]
 
 
 def _data_of_rays(robots: SensedRobots) -> dict[SensorField, Array]:
@@ -108,7 +108,7 @@ def _shapes_in_sight(plan: SensorPlan) -> ShapeRays:
             part = ground_part(plan.ground)
             parts.append(RayPart(part.kind, None, None, Pose.of(part.placement, "the ground"), field=part.field))
         plan.queries["rays"] = ShapeRays(plan.robot, parts)
-    return plan.queries["rays"]  # type: ignore[no-any-return]
+    return plan.queries["rays"]
 
 
 # distances between shapes

@@ -159,7 +159,7 @@ def substitute(x: Vector, n: int, at: Places, R: int) -> None:
 
 def gain_of(x: Vector, row: int, i: int, j: int) -> float:
     """Return number j of row i, which starts at a place, times the inverse of its pivot."""
-    return x[row + j] * x[row + i]  # type: ignore[no-any-return]
+    return x[row + j] * x[row + i]
 
 
 def eliminate(x: Vector, n: int, at: Places) -> None:

@@ -35,7 +35,7 @@ def take_one_step(one: RobotStages, many: FleetArrays, put: Put) -> int:
         many.states.deepest[0] = put.deepest[0]
     many.states.taken[0] = 0
     run(one, many, 0)
-    return many.states.status[0]  # type: ignore[no-any-return]
+    return many.states.status[0]
 
 
 STEP = CompiledLoop(take_one_step, 0, what="the time step of a simulation that runs without Python")

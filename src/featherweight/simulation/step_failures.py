@@ -50,10 +50,10 @@ def note_failure(s: RobotStages, status: int, symptoms: Vector) -> int:
         for c in range(t.counts[FOUND]):
             deepest = c if t.contacts.gap[c] < t.contacts.gap[deepest] else deepest
         symptoms[0] = -t.contacts.gap[deepest]
-        return t.contacts.candidate[deepest]  # type: ignore[no-any-return]
+        return t.contacts.candidate[deepest]
     if status == step_status.UNSOLVED:
         symptoms[0], symptoms[1] = t.report[RESIDUAL], t.report[ALLOWED]
-        return t.counts[FOUND]  # type: ignore[no-any-return]
+        return t.counts[FOUND]
     if status == step_status.LIMIT:
         row = farthest_beyond(t.model.rows, t.kinematics.gap)
         symptoms[0], symptoms[1] = s.point.coordinates[t.model.rows.at[row]], t.counts[FOUND]

@@ -64,7 +64,7 @@ class Workspace:
         """Return the memory of the target of a task."""
         source = self.tasks.source[number]
         if isinstance(task, FrameTask):
-            return self.tasks.target[source]  # type: ignore[no-any-return]
+            return self.tasks.target[source]
         return self.postures[source] if isinstance(task, PostureTask) else self.tasks.center
 
     @property
@@ -75,7 +75,7 @@ class Workspace:
     @property
     def postures(self) -> Array:
         """The targets of posture tasks (postures, nq)."""
-        return self._kept[0]  # type: ignore[no-any-return]
+        return self._kept[0]
 
 
 def joints_of(robot: Robot, names: Sequence[str] | None) -> Joints:

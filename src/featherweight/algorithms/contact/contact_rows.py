@@ -59,7 +59,7 @@ def wrench(contacts: ContactRows, r: int) -> Force:
 
 def product(branches: Branches, r: int, s: int) -> int:
     """Return the index of the product of columns r and s <= r in the list."""
-    return branches.begin[r] + s - branches.earliest[r]  # type: ignore[no-any-return]
+    return branches.begin[r] + s - branches.earliest[r]
 
 
 def propagate_force(tree: Tree, X, W: Force, j: int, u, Y: Force) -> Force:

@@ -59,7 +59,7 @@ class CompiledKernel(Generic[P, R]):
             ready = self._ready[tuple(key)]
         except KeyError:
             ready = self._made(tuple(key), args)
-        return ready(flat)  # type: ignore[no-any-return]
+        return ready(flat)
 
     def _all_of(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments, with defaults for missing ones."""

@@ -75,11 +75,11 @@ def _functions_at(tree: ast.AST, name: str, line: int) -> list[Tree]:
 
 
 def _has_line(node: Any, line: int) -> bool:
-    return _first_line(node) <= line <= node.end_lineno  # type: ignore[no-any-return]
+    return _first_line(node) <= line <= node.end_lineno
 
 
 def _first_line(node: Any) -> int:
-    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])  # type: ignore[no-any-return]
+    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
 
 
 def parameters_of(tree: Tree) -> tuple[str, ...]:

@@ -24,12 +24,12 @@ def prepared_call(run: Any, *arguments: int, kept: object = None) -> Callable[[]
     if not hasattr(run, "argtypes"):  # a checked kernel, called through Python
         call = functools.partial(run, *arguments)
         call.kept = kept
-        return call  # type: ignore[no-any-return]
+        return call
     prepared, own = call_of_loop(run, *arguments)
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(prepared.address)
     call = functools.partial(function, int(prepared.pointers.ctypes.data))
     call.kept = own, prepared, kept
-    return call  # type: ignore[no-any-return]
+    return call
 
 
 def call_of_loop(run: Any, *arguments: int) -> Kept:

@@ -198,7 +198,7 @@ class ShapeQueries:
         """The memory of this thread."""
         if not hasattr(self._own, "work"):
             self._own.work = query_work(self._table, self._robot.nq, self._address)
-        return self._own.work  # type: ignore[no-any-return]
+        return self._own.work
 
     def _ask(self, kind: _Kind, n: int, arrays: dict[str, Array]) -> None:
         """Run a query for n states on as many threads as pay off. Raises ValueError for a q that is not finite."""

@@ -180,7 +180,7 @@ def add_place(x: Lengths, i: int, k: int, coordinates: Vector, S: Matrix) -> flo
         component, leader = axis[m], S[first + m]
         for j in range(len(row)):
             row[j] += component * leader[j]
-    return coordinates[at + k]  # type: ignore[no-any-return]
+    return coordinates[at + k]
 
 
 # strings
@@ -369,7 +369,7 @@ def add_turn(x: Lengths, i: int, k: int, row: Vector) -> float:
     nothing = 0.0, 0.0, 0.0
     add_wrench(x, body, nothing, torque, row)
     add_wrench(x, other, nothing, times(-1.0, torque), row)
-    return scale * inner(half, u)  # type: ignore[no-any-return]
+    return scale * inner(half, u)
 
 
 def half_turn_between(x: Lengths, i: int) -> tuple[float, Triple]:
@@ -419,7 +419,7 @@ def drift_of_points(x: Lengths, i: int, v: Vector) -> float:
     w = x.wrench[i]
     a, b = bias_of_point(x, x.frame[i, 0], w[0:3], v), bias_of_point(x, x.frame[i, 3], w[12:15], v)
     d = minus(a, b)
-    return w[24] * d[0] + w[25] * d[1] + w[26] * d[2]  # type: ignore[no-any-return]
+    return w[24] * d[0] + w[25] * d[1] + w[26] * d[2]
 
 
 def bias_of_point(x: Lengths, body: int, p: TripleLike, v: Vector) -> Triple:
@@ -460,4 +460,4 @@ def drift_of_turn(x: Lengths, i: int, v: Vector) -> float:
     change = minus(minus(angular_bias(x, body), angular_bias(x, other)), outer(turn, delta))
     rate = times(0.5, along(outer(delta, half), cosine, delta))
     total = along(along(outer(change, half), cosine, change), 1.0, outer(delta, rate))
-    return x.wrench[i, 29] * 0.5 * (inner(u, total) - 0.5 * inner(delta, half) * inner(u, delta))  # type: ignore[no-any-return]
+    return x.wrench[i, 29] * 0.5 * (inner(u, total) - 0.5 * inner(delta, half) * inner(u, delta))

@@ -99,7 +99,7 @@ def propagators(tree: Tree, contacts: ContactRows, branches: Branches, X, W, d):
 
 def is_on_base(tree: Tree, i: int) -> bool:
     """Return whether row i belongs to a joint on the ground."""
-    return tree.parent[tree.first[i]] < 0  # type: ignore[no-any-return]
+    return tree.parent[tree.first[i]] < 0
 
 
 def write_base_accelerations(tree: Tree, W, i: int, Y: Force, u) -> None:
