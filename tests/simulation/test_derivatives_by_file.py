@@ -52,6 +52,17 @@ def test_a_walker_on_its_feet(cone: str, integrator: str) -> None:
     assert len(watched(walker(cone, integrator))) == 5
 
 
+def test_two_bodies_on_balls_in_stages() -> None:
+    """Check joints that turn about three axes, at different rows, in stages that are differentiated one after the other."""
+    leg = '<body pos="{} 0 -.1"><joint type="ball" damping=".05"/><geom type="capsule" size=".04 .1" pos="0 .02 -.16"/></body>'
+    xml = (
+        '<option integrator="RK4" timestep=".004"/><worldbody>'
+        f'{FLOOR}<body pos="0 0 .38"><freejoint/><geom type="box" size=".2 .1 .05"/>{leg.format(0.15)}{leg.format(-0.15)}'
+        "</body></worldbody>"
+    )
+    assert len(watched(xml)) == 5
+
+
 @pytest.mark.parametrize("integrator", ["implicitfast", "RK4"])
 def test_a_walker_with_loops(integrator: str) -> None:
     """Check joints that follow others, which are solved for by the factor of the contact problem."""
