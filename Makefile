@@ -46,15 +46,16 @@ coverage:
 trial: $(VENV)/.test
 	TRIAL_MINUTES=$(or $(MINUTES),20) TRIAL_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/pytest -n 2 --dist worksteal tests/trial
 
-# On AArch64, emulated on Debian (.ci/make_aarch64): tests of what makes code; exported functions and controllers; then what is
-# compiled from robots of all formats, and results, which must be those of this processor. MuJoCo's compiler computes numbers of its
-# files, and the control is NumPy's own.
+# On AArch64, emulated on Debian (.ci/make_aarch64): the shorter tests of what makes code; exported functions and controllers; then
+# what is compiled from robots of all formats, and results, which must be those of this processor. MuJoCo's compiler computes numbers of its
+# files, and the control is NumPy's own. ALL=1 runs the longer tests, too: they take a quarter of an hour. REST=1 leaves out
+# what `make check` runs.
 AARCH64_TESTS := tests/spatial tests/algorithms $(addprefix tests/engine/test_, calls.py several_results.py operations.py trace.py differentiation.py derivative_program.py)
 EMULATED := PYTHONPATH=src:tests $(VENV)-aarch64/bin/python
 
 aarch64: $(VENV)/.test $(VENV)-aarch64/.made
-	$(EMULATED) -m pytest -n 2 --installed $(AARCH64_TESTS)
-	$(BIN)/pytest tests/bridges/export -k "aarch64 or other_processors"
+	$(EMULATED) -m pytest -n 2 --installed $(if $(ALL),,--quick) $(AARCH64_TESTS)
+	$(if $(REST),,$(BIN)/pytest tests/bridges/export -k "aarch64 or other_processors")
 	mkdir -p build/aarch64
 	for script in "model/trace_hashes.py --short" robot/result_digests.py; do \
 	  PYTHONPATH=tests $(BIN)/python tests/$$script >build/aarch64/here && \
