@@ -46,10 +46,10 @@ coverage:
 trial: $(VENV)/.test
 	TRIAL_MINUTES=$(or $(MINUTES),20) TRIAL_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/pytest -n 2 --dist worksteal tests/trial
 
-# On AArch64, emulated on Debian (.ci/make_aarch64): the shorter tests of what makes code; exported functions and controllers; then
-# what is compiled from robots of all formats, and results, which must be those of this processor. MuJoCo's compiler computes numbers of its
-# files, and the control is NumPy's own. ALL=1 runs the longer tests, too: they take a quarter of an hour. REST=1 leaves out
-# what `make check` runs.
+# On AArch64, emulated on Debian (.ci/make_aarch64): the shorter tests of what makes code (with ALL=1 all, a quarter of an hour);
+# exported functions and controllers (REST=1 leaves them out: `make check` runs them); then what is compiled from robots of all
+# formats, and results, which must be those of this processor. MuJoCo's compiler computes numbers of its files, and the control
+# is NumPy's own.
 AARCH64_TESTS := tests/spatial tests/algorithms $(addprefix tests/engine/test_, calls.py several_results.py operations.py trace.py differentiation.py derivative_program.py)
 EMULATED := PYTHONPATH=src:tests $(VENV)-aarch64/bin/python
 
