@@ -144,7 +144,10 @@ def functions_of(calls: BatchCalls) -> Sequence[Any]:
 def _compiled(address: int) -> Sequence[Any]:
     functions = address.functions if isinstance(address, CodeAddress) else [None]
     if not all(hasattr(f, "program") for f in functions):
-        raise NotImplementedError("export: a function that runs in Python cannot leave it")
+        raise NotImplementedError(
+            "export: a function that runs in Python cannot leave it: functions of a robot with execution='interpreted' (build "
+            "it with 'auto'), contacts of a robot with execution='rolled', and a function as delassus of ContactOptions"
+        )
     return functions
 
 

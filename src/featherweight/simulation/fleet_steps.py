@@ -73,7 +73,7 @@ def fleet_steps(simulation: Simulation, robots: Sequence[int], with_controls: bo
     """Return the steps of fleets of so many robots, under joint forces or controls, and objects to keep alive."""
     fleet = simulation._fleet
     model, contacts = fleet.model, fleet.contacts
-    stages = self_contained_stages(model, contacts, fleet.capacity)
+    stages = self_contained_stages(model, contacts, fleet._new_stages())
     fleets = []
     for count in robots:
         arrays = fleet.new_arrays(fleet.layout.block(count), count)

@@ -134,9 +134,9 @@ def with_solver_compiled_in(stages: RobotStages) -> RobotStages:
     return stages._replace(calls=stages.calls._replace(solver=None))
 
 
-def self_contained_stages(model: StepModel, contacts: ContactStage, capacity: int) -> StagesTable:
+def self_contained_stages(model: StepModel, contacts: ContactStage, stages: RobotStages) -> StagesTable:
     """Return the stages of one robot with all functions and the contact solvers compiled in, for loops that leave Python."""
-    own = with_solver_compiled_in(new_stages(model, contacts, capacity, False))
+    own = with_solver_compiled_in(stages)
     return stages_table(model, contacts, own, model.in_fluid or bool(model.forces.sticky))
 
 

@@ -739,8 +739,10 @@ class Simulation(SuggestsNames):
 
         Raises NotImplementedError for a simulation of many robots, and for one that calls Python functions in its steps.
         """
-        if len(self._fleet.q) != 1 or self._fleet.differ:
-            raise NotImplementedError("export: a simulation that leaves Python has one robot, and none that `vary` changed")
+        if len(self._fleet.q) != 1:
+            raise NotImplementedError(
+                "export: a simulation that leaves Python has one robot; make one of a state of this robot"
+            )
         return standalone_step(copy.copy(self)._fleet)
 
     def __repr__(self) -> str:

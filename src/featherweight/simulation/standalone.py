@@ -44,7 +44,7 @@ STEP = CompiledLoop(take_one_step, 0, what="the time step of a simulation that r
 def standalone_step(fleet: Fleet) -> StandaloneLoop:
     """Return the step of the only robot of a fleet from its state; nothing else uses this fleet."""
     model, arrays, robot = fleet.model, fleet.arrays, fleet.model.robot
-    stages = self_contained_stages(model, fleet.contacts, fleet.capacity)
+    stages = self_contained_stages(model, fleet.contacts, fleet._new_stages())
     arrays = arrays._replace(states=arrays.states._replace(block=np.zeros(0)))  # which has no state over time to copy
     states, contacts, inputs = arrays.states, arrays.contacts, arrays.inputs
     inputs.given[WITH_CONTROL], inputs.given[WITH_FORCES] = model.forces.nu > 0, False

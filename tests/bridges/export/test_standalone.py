@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,10 +11,11 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from bridges.export.standalone_cases import CASES, check, inverse_kinematics, pushed
+from bridges.export.standalone_cases import CASES, HAND, check, inverse_kinematics, pushed
 from bridges.export.standalone_programs import built, emulated, emulated_arm, emulated_microcontroller, records
 from featherweight.engine.backends.llvm.jit import host
 from featherweight.exporting.elf import Elf
+from featherweight.identification import random_parameters
 from featherweight.model.generators import from_parents
 
 needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
@@ -125,6 +127,33 @@ def test_attempts_keep_the_position_of_a_base() -> None:
     assert len(restarts) > 2
 
 
+def test_parameters_that_vary_leave_python() -> None:
+    """Check a chain that falls on a plane, with inertias, armature, damping and friction of its own."""
+    robot = fw.build(from_parents([-1, 0, 1], rng=3, joint_types=["floating", "revolute", "revolute"]))
+    spheres = [fw.ContactSphere(f"body{k}", 0.1) for k in range(3)]
+    ground = fw.Plane((0.0, 0.0, -3.0))
+    sim = fw.Simulation(robot, 0.002, spheres=spheres, ground=ground, shapes=False)
+    plain, touched = copy.copy(sim), 0
+    sim.vary(parameters=random_parameters(robot, rng=0), armature=0.02, damping=1.3, friction=0.7)
+    alone = fw.Standalone(sim)
+    for _ in range(500):
+        plain.step()
+        sim.step()
+        result = alone()
+        np.testing.assert_array_equal(result.q, sim.q)
+        touched += result.contacts
+    assert touched > 0 and np.abs(plain.q - sim.q).max() > 1e-3
+
+
+def test_whole_body_control_of_a_hand_alone_gives_the_bits_of_python(tmp_path: Path) -> None:
+    robot = fw.load(fw.example("panda"))
+    control, q, v = fw.WholeBodyControl(robot, [fw.FrameTask(HAND)]), robot.random_configuration(rng=0), np.full(robot.nv, 0.1)
+    target = robot.frame_placement(HAND)(robot.random_configuration(rng=1))
+    expected = control(q, v, {HAND: target})
+    np.testing.assert_array_equal(fw.Standalone(control)(q=q, v=v, target_panda_hand=target).tau, expected.tau)
+    assert [p.suffix for p in fw.export(control, tmp_path, files="source")] == [".h", ".c"]
+
+
 def test_inputs_are_checked() -> None:
     alone = fw.Standalone(inverse_kinematics().controller)
     with pytest.raises(ValueError, match="no input 'p'"):
@@ -157,5 +186,7 @@ def test_what_cannot_leave_says_so(tmp_path: Path) -> None:
     sim.reset(np.tile(sim.q, (2, 1)))
     with pytest.raises(NotImplementedError, match="has one robot"):
         fw.export(sim, tmp_path)
+    with pytest.raises(NotImplementedError, match="interpreted"):
+        fw.export(fw.Simulation(fw.build(from_parents([-1], rng=0), execution="interpreted")), tmp_path)
     with pytest.raises(ValueError, match="double precision"):
         fw.export(inverse_kinematics().controller, tmp_path, precision="float")
