@@ -49,8 +49,7 @@ Kept = tuple[MachineCall, list[Any]]  # a call, and objects to keep alive
 
 def machine_call(function: MachineFunction | None, *arrays: Array) -> MachineCall:
     """Return a call of a `CompiledFunction`, or of None. Keep the arrays and the function alive."""
-    address = 0 if function is None else function.address
-    assert address is not None
+    address = 0 if function is None else _required(function.address)
     known = CodeAddress(address, () if function is None else (function,))
     return MachineCall(known, np.array([a.ctypes.data for a in arrays], np.int64))
 
@@ -64,9 +63,13 @@ def interleaved_call(function: MachineFunction | None, lanes: int, *arrays: Arra
         return MachineCall(0, np.zeros(1, np.int64)), []
     interleaved = [a if isinstance(a, Interleaved) else Interleaved.of(np.asarray(a), lanes) for a in arrays]
     pointers = np.array([a.array.ctypes.data for a in interleaved], np.int64)
-    address = function.interleaved_address(lanes)
-    assert address is not None
-    return MachineCall(address, pointers), [function, interleaved]
+    return MachineCall(_required(function.interleaved_address(lanes)), pointers), [function, interleaved]
+
+
+def _required(address: int | None) -> int:
+    if address is None:
+        raise ValueError("functions with execution='interpreted' have no machine code; load the robot with execution='auto'")
+    return address
 
 
 def call_machine(call: MachineCall) -> None:
