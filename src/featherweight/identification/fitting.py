@@ -100,7 +100,7 @@ class LogFit(SuggestsNames):
 
     @cached_property
     def robot(self) -> Robot:
-        """The robot with the fitted inertias and joints. It lacks contact friction and gains, which simulations have."""
+        """The robot with the fitted inertias and joints. Parameters of contacts, gaps and gains are those of `simulation`."""
         return self._unknowns.robot(self._x)
 
     @cached_property
