@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 import featherweight as fw
-from featherweight.identification import Channel, Log, LogFit, Parameter, fit
+from featherweight.identification import Channel, Log, LogFit, Parameter, fit, fitting
 from featherweight.identification.first_states import first_states
 from featherweight.identification.logs import checked_log, source_of, windows_of
 from featherweight.identification.shooting import Shooting, Starts
@@ -173,6 +174,22 @@ def test_agrees_with_least_squares_of_scipy() -> None:
     cov = np.linalg.inv(best.jac.T @ best.jac)[:3, :3]
     assert np.abs((best.x[:3] - found.values) / found.deviations).max() < 0.1  # the fit stops a tenth of a deviation away
     np.testing.assert_allclose(found.deviations, np.sqrt(np.diagonal(cov)), rtol=0.02)  # of forward differences
+
+
+def test_a_window_that_starts_far_away_continues_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One start is so fast that its window turns over, a local minimum of its velocity."""
+    time, tau, q, _ = driven(pendulum(0.08, 0.03), 4.0, 0.4)
+
+    def far(*given: Any) -> Starts:
+        starts = first_states(*given)
+        starts.v[3] += 60.0
+        return starts
+
+    monkeypatch.setattr(fitting, "first_states", far)
+    log = Log(time, {"hinge": noisy(q[:-1])}, tau=tau)
+    found = fit(fw.Simulation(pendulum()), log, ["damping", "armature"])
+    assert found.noise["hinge"] == pytest.approx(NOISE, rel=0.1)
+    assert_within(found, {"hinge.damping": 0.08, "hinge.armature": 0.03})
 
 
 BOX = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 1" friction="1"/><body name="box"

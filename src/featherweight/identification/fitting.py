@@ -43,7 +43,7 @@ SMALL_STEP = 5e-2  # square of the last step of each unknown, in its deviations:
 NEARLY = 1e-3  # decrease relative to the objective at the last step
 RISE = 1.1  # factor of the loss of a window above which its start moves less
 SHORTER_STEPS = 1e-1, 1e1, 1e3  # damping of such starts
-POOR = 2.0  # loss of a window for each measurement, relative to the median of all windows
+POOR = 1.3  # loss of a window for each measurement, relative to the median of all windows
 ROUGH = 0.1  # decrease relative to the objective, at which a first fit with short windows has converged
 FEW, FOR_EACH = 60, 100  # least number of such windows, and of measurements for each unknown
 MANY = 3  # times as many windows have a fit of some of them first
@@ -100,7 +100,7 @@ class LogFit(SuggestsNames):
 
     @cached_property
     def robot(self) -> Robot:
-        """The robot with the fitted inertias and joints. It lacks contact friction and gains, which simulations have."""
+        """The robot with the fitted inertias and joints. Parameters of contacts, gaps and gains are those of `simulation`."""
         return self._unknowns.robot(self._x)
 
     @cached_property

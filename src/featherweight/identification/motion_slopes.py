@@ -50,11 +50,13 @@ def step_slopes(
     sim.reset(*before)
     found = sim.derivatives(**inputs)
     as_forces = unknowns.as_forces
+    by_differences = np.flatnonzero(unknowns.field("moves") * ~as_forces).tolist()
+    ends = after
+    if by_differences or unknowns.rub:
+        ends = _ends(sim, before, inputs)  # without impulses of earlier steps, as all steps below
     D = np.zeros((n, 2 * nv, len(x)))
     if as_forces.any():
         D = _product(found.B, _force_slopes(sim, unknowns, x, before, after, inputs))
-    by_differences = np.flatnonzero(unknowns.field("moves") * ~as_forces).tolist()
-    ends = _ends(sim, before, inputs) if by_differences else after  # without impulses of earlier steps, as all steps below
     for k in by_differences:
         small = DIFFERENCE * max(unknowns.list[k].scale, abs(x[k]))
         small = -small if x[k] + small > unknowns.list[k].upper else small
@@ -78,11 +80,12 @@ def _force_slopes(
     sim: Simulation, unknowns: Unknowns, x: Vector, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix],
     inputs: Mapping[str, Any],
 ) -> Array:  # fmt: skip
-    """Return the joint forces (n, nv, p) that a change of the unknowns replaces; zero for unknowns that are no forces."""
-    robot, (n, nv), dry = sim.robot, before[1].shape, np.zeros(before[1].shape)
-    if unknowns.rub:
-        sim.step(**inputs)
-        dry = np.atleast_2d(sim.limit_forces)
+    """Return the joint forces (n, nv, p) that a change of the unknowns replaces; zero for unknowns that are no forces.
+
+    `sim` has taken the steps, if dry friction is unknown.
+    """
+    robot, (n, nv) = sim.robot, before[1].shape
+    dry = np.atleast_2d(sim.limit_forces) if unknowns.rub else np.zeros((n, nv))
     u = velocity_of_step(robot, before, after, sim.dt)
     a = (u - before[1]) / sim.dt
     F = unknowns.force_slopes(x, u, a, dry)

@@ -386,7 +386,7 @@ class Unknowns:
         return found
 
     def robot(self, x: Vector) -> Robot:
-        """Return the robot with values (p,); contact friction, gains, and what concerns the log are not the robot's."""
+        """Return the robot with values (p,), without parameters of contacts, gaps, gains, and what concerns the log."""
         robot = self._robot
         if self._inertial:
             robot = robot.with_inertial_parameters(self.inertial_parameters(x[None])[0])

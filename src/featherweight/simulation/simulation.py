@@ -360,9 +360,9 @@ class Simulation(SuggestsNames):
         """The state as a value, which later steps do not change (see `State`). You may assign one, to continue from there.
 
         It may come from another simulation of the same robot and scene with the same step length, and from another number of
-        robots. Raises ValueError for other states, and for another number of robots than `vary` was given. Robots that had
-        stopped (`on_failure="stop"`) go on. Robots restart (`on_failure="reset"`) where the last reset put them or, if a state
-        changes their number, at that state.
+        robots. Raises ValueError for other states, and for another number of robots than `vary` was given, if these differ.
+        Robots that had stopped (`on_failure="stop"`) go on. Robots restart (`on_failure="reset"`) where the last reset put them
+        or, if a state changes their number, at that state.
         """
         history = self._sensors.history
         return self._fleet.state(history and history.copy())
