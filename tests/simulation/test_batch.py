@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
 import featherweight as fw
 from featherweight.robots.linkages import four_bar
+from featherweight.simulation import stage_records
 from oracles.states import Array
 from oracles.trees import tree
 from simulation.scenes import NOTHING, corners, free_bodies, on_feet, pendulum, solid_box, two_legged
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
 
+ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
 COUNT, STEPS, H = 100, 40, 1e-3
 SIDES = (0.2, 0.3, 0.1)
 INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
@@ -260,3 +264,28 @@ def test_time_counts_steps() -> None:
     sim.reset(time=2.0)
     sim.step()
     assert sim.time == pytest.approx(2.0001, abs=1e-15)
+
+
+def test_gaps_that_fleets_remember_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check robots that fall on the floor and on their own limbs, step by step, one of which jumps to the place of another."""
+
+    def fallen() -> tuple[fw.Simulation, list[Array]]:
+        q, v = np.tile(robot.start(), (3, 1)), np.random.default_rng(2).standard_normal((3, robot.nv))
+        sim = fw.Simulation(robot, q=q, v=v, on_failure="stop")
+        moved = []
+        for k in range(300):
+            sim.step(control=np.zeros(len(robot.controls)))
+            moved.append(np.concatenate([sim.q, sim.v], axis=1))
+            if k in (100, 200):
+                state = sim.state
+                state[0] = state[k // 100]
+                sim.state = state
+        return sim, moved
+
+    robot = fw.load(ASSETS / "humanoid.xml")
+    remembers, expected = fallen()
+    monkeypatch.setattr(stage_records, "MOST_GAPS", 0)
+    forgets, found = fallen()
+    assert len(remembers.fleet_arrays.gaps.travel) == 3 and not len(forgets.fleet_arrays.gaps.travel)
+    assert {0, 1, 2} == set(forgets.contacts_of_many().robot)
+    np.testing.assert_array_equal(found, expected)

@@ -113,7 +113,7 @@ def test_steps_solve_the_equations_of_the_rule(number: int) -> None:
         after, g = x[:-1], x[-1]
         w = 0.5 * (v + after)
         middle = robot.integrate(q, 0.5 * h * w)
-        driven = forces.limited(forces.of_drives(middle, w, m.control[0]))
+        driven = np.clip(forces.of_drives(middle, w, m.control[0]), *robot.effort_bounds)
         passive = spring_forces(forces, middle, w)
         a = robot.forward_dynamics(middle, w, driven + passive)
         return float(w @ (driven - forces.springs.damping * w)), after - v - h * a - g * w, w

@@ -158,7 +158,7 @@ def check_step(scene: Scene, sim: fw.Simulation, before: tuple[Array, Array, flo
     pushed = FASTEST_PARTING * h
     q, v, energy = before
     kinetic = float(robot.kinetic_energy(q, v)), float(robot.kinetic_energy(sim.q, sim.v))
-    tau = sim.forces.limited(scene.tau)
+    tau = np.clip(scene.tau, *robot.effort_bounds)
     work = h * np.maximum(np.maximum(tau * v, tau * sim.v), 0.0).sum()
     weight = robot.mass * float(np.linalg.norm(robot.gravity))
     s = sim.forces.springs

@@ -22,7 +22,7 @@ from .arguments import check_inputs, numbers
 from .fleet import Fleet
 from .fleet_loop import keep, run
 from .robot_tables import calls_of_robot, with_solver_compiled_in
-from .stage_records import CallsOfRobot, FleetArrays, FleetInputs, RobotStages, VariedArrays
+from .stage_records import CallsOfRobot, FleetArrays, FleetGaps, FleetInputs, RobotStages, VariedArrays
 from .step_failures import Failure
 from .step_status import TAKEN, TOO_MANY_CONTACTS
 
@@ -128,7 +128,7 @@ class RolloutOnDevice:
         device, stream = where
         robot, some = self.fleet.plant.robot, slice(self.done, self.done + count)
         part = _copy_of(fleet, VariedArrays(*(x[some] for x in fleet.varied)))
-        arrays = part.new_arrays(part.layout.block(count), count)
+        arrays = part.new_arrays(part.layout.block(count), count)._replace(gaps=FleetGaps.of(1, 0, 0))
         arrays.states.deepest[:] = part.model.deepest_start
         given = dict(zip((x.name for x in self.program.inputs), rows, strict=False))
         elsewhere: list[tuple[Array, int]] = []

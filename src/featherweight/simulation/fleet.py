@@ -41,6 +41,7 @@ from .stage_records import (
     WITH_FORCES,
     FleetArrays,
     FleetContacts,
+    FleetGaps,
     FleetInputs,
     FleetStates,
     RobotStages,
@@ -309,7 +310,7 @@ class Fleet:
         self._settle(made)
 
     def new_arrays(self, block: Array, robots: int) -> FleetArrays:
-        model = self.model
+        model, scene = self.model, self.contacts.scene
         differing = [len(x) for x in self.varied if len(x)]
         if differing and robots != differing[0]:
             if any((x != x[:1]).any() for x in self.varied):
@@ -335,6 +336,7 @@ class Fleet:
                 np.zeros((robots, 1, len(model.robot.bodies), 6)), np.zeros(2, bool),
             ),
             FleetContacts(**{name: own[name] for name in FleetContacts._fields}),
+            FleetGaps.of(robots, len(scene.kind), len(scene.pair)),
             self.varied,
         )  # fmt: skip
 

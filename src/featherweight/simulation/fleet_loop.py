@@ -59,7 +59,7 @@ def run_vectors(one: RobotStages, many: FleetArrays, first: int, stop: int) -> i
     return done
 
 
-SEVERAL = 4  # steps of one robot in a row from which gaps of its shapes are remembered
+SEVERAL = 4  # steps of one robot in a row from which gaps of its shapes are remembered without memory for each robot
 
 
 def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
@@ -70,7 +70,7 @@ def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
     states = many.states
     load_robot(one, many, i)
     fine, inexact, first = True, 0, states.plan[SINCE]
-    one.touching.collisions.remembers[0] = states.plan[UNTIL] - first >= SEVERAL
+    load_gaps(one, many, i, states.plan[UNTIL] - first)
     for k in range(first, states.plan[UNTIL]):
         if k + 1 == states.plan[UNTIL]:
             remember(one, many, i, k)
@@ -86,6 +86,7 @@ def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
     states.steps[i] += states.plan[UNTIL] - first
     states.taken[i], states.status[i] = states.plan[UNTIL], TAKEN
     store_robot(one, many, i)
+    store_gaps(one, many, i)
     return 1
 
 
@@ -94,7 +95,7 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
     states = many.states
     load_robot(one, many, i)
     status, k, steps = TAKEN, states.taken[i], states.plan[UNTIL]
-    one.touching.collisions.remembers[0] = len(states.q) == 1 or steps - k >= SEVERAL
+    load_gaps(one, many, i, steps - k)
     while k < steps:
         remember(one, many, i, k)
         status = take_step_of(one, many, i, k)
@@ -111,6 +112,7 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
     states.taken[i] = k
     note_status(one, many, i, status)
     store_robot(one, many, i)
+    store_gaps(one, many, i)
     return 1 if k == steps else 0
 
 
@@ -291,6 +293,24 @@ def store_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     copy(one.touching.impulses.last_row, states.last_row[i])
     copy(one.touching.report, states.report[i])
     states.opened[i], states.deepest[i] = one.loops.opened[0], one.touching.deepest[0]
+
+
+def load_gaps(one: RobotStages, many: FleetArrays, i: int, steps: int) -> None:
+    """Load the gaps of robot i before so many steps, and set whether they are remembered."""
+    gaps, work = many.gaps, one.touching.collisions
+    work.remembers[0] = len(many.states.q) == 1 or len(gaps.travel) > 0 or steps >= SEVERAL
+    if len(gaps.travel) > 0:
+        copy_rows(gaps.placement[i], work.placement)
+        copy(gaps.travel[i], work.travel)
+        copy(gaps.apart_until[i], work.apart_until)
+
+
+def store_gaps(one: RobotStages, many: FleetArrays, i: int) -> None:
+    gaps, work = many.gaps, one.touching.collisions
+    if len(gaps.travel) > 0:
+        copy_rows(work.placement, gaps.placement[i])
+        copy(work.travel, gaps.travel[i])
+        copy(work.apart_until, gaps.apart_until[i])
 
 
 RUN_VECTORS = {

@@ -110,11 +110,6 @@ class ForcesAtJoints(ForceRows):
         write_drive_forces(self.laws, self.drives, numbers, self.drive_rows, S, now, work, force)
         return force.reshape(*batch, nv)
 
-    def limited(self, tau: Array) -> Array:
-        """Return tau (..., nv) clipped to the efforts of independent joints."""
-        least, most = self.robot.effort_bounds
-        return np.minimum(np.maximum(tau, least), most)
-
     def implicit_armature(self, step: float, springs: bool = True) -> dict[str, float]:
         """Return the armature that represents damping, and springs, at the end of a step: + h d + h² k."""
         more = step * self.springs.damping + step * step * self.springs.stiffness * springs

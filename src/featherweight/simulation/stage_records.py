@@ -330,6 +330,23 @@ class FleetContacts(NamedTuple):
     wrench: Tensor  # (robots, bodies, 6) impulses on bodies that may touch
 
 
+MOST_GAPS = 1 << 17  # numbers of `FleetGaps` that fit into a processor's cache; reading more would take longer than it saves
+
+
+class FleetGaps(NamedTuple):
+    """Gaps of shapes that collision detection remembers for each of several robots (see `CollisionWork`), or no rows."""
+
+    placement: Tensor  # (robots, shapes, 12)
+    travel: Matrix  # (robots, shapes)
+    apart_until: Matrix  # (robots, pairs)
+
+    @classmethod
+    def of(cls, robots: int, shapes: int, pairs: int) -> FleetGaps:
+        """Return the memory of some robots, without rows for a single robot or too many."""
+        robots = robots if robots > 1 and robots * (13 * shapes + pairs) <= MOST_GAPS else 0
+        return cls(np.zeros((robots, shapes, 12)), np.zeros((robots, shapes)), np.full((robots, pairs), -np.inf))
+
+
 class VariedArrays(NamedTuple):
     """Parameters of robots that differ; arrays of shared parameters have no rows."""
 
@@ -363,4 +380,5 @@ class FleetArrays(NamedTuple):
     states: FleetStates
     inputs: FleetInputs
     contacts: FleetContacts
+    gaps: FleetGaps
     varied: VariedArrays
