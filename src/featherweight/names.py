@@ -178,7 +178,8 @@ def misfit(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> str:
     places, by_keyword = every[: code.co_argcount], every[code.co_argcount :]
     if len(args) > len(places):
         how = f"; write {', '.join(f'{x}=...' for x in by_keyword)}" if by_keyword else ""
-        return f"got {len(args) - len(every) + len(own)} arguments by position{how}"
+        count = len(args) - len(every) + len(own)
+        return f"got {count} argument{'s' * (count != 1)} by position{how}"
     if twice := [x for x in places[: len(args)] if x in named]:
         return f"got {', '.join(twice)} by position and by keyword"
     needed = [*places[len(args) : len(places) - len(function.__defaults__ or ())]]
