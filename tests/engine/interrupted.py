@@ -5,6 +5,7 @@ Its delay in a batch is the number of states that are computed afterwards, becau
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import threading
@@ -56,8 +57,18 @@ def _compute_for_ever(f: Any, x: np.ndarray[Any, Any], count: int) -> None:
 def computed_after_ctrl_c(f: Any, x: np.ndarray[Any, Any], count: int, pieces: int, monkeypatch: pytest.MonkeyPatch) -> int:
     """Return the number of states that this thread computes after the signal, including those of the current piece.
 
-    Another thread sends the signal after this one has begun `pieces` pieces and one more. `f` runs on `count` threads.
+    Another thread sends the signal after this one has begun `pieces` pieces and one more. `f` runs on `count` threads. No
+    cycles are collected meanwhile: a finalizer of an object of other tests, as of machine code, would swallow the exception.
     """
+    gc.collect()
+    gc.disable()
+    try:
+        return _computed_after_ctrl_c(f, x, count, pieces, monkeypatch)
+    finally:
+        gc.enable()
+
+
+def _computed_after_ctrl_c(f: Any, x: np.ndarray[Any, Any], count: int, pieces: int, monkeypatch: pytest.MonkeyPatch) -> int:
     here, taken = threading.get_ident(), threads._Pieces._taken
     begun, sent = threading.Event(), threading.Event()
     sizes: list[int] = []  # of the piece before the signal, and of all after it
