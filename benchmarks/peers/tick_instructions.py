@@ -1,12 +1,13 @@
-"""Instructions of single ticks of exported controllers, which other programs on the machine do not change.
+"""Instructions of single ticks of exported controllers, which other programs on the machine do not change; or their times.
 
-    python benchmarks/peers/tick_instructions.py [--ticks 3000]
+    python benchmarks/peers/tick_instructions.py [--ticks 3000] [--clock REPEATS]
 
 valgrind (callgrind) counts the instructions of each tick in a program in C, for x86-64-v3. The hand of Panda follows a circle,
 which jumps by up to 10 cm each half second, by inverse kinematics with a limit of 1 rad/s, and by model predictive control of
 30 knots with a tick of one iteration at each knot. The velocity is disturbed before each tick. The first ticks, in which a plan
 begins, are not counted. The table has the least, the median, the 99.9th percentile and the greatest number of instructions, and
-the last two by the median.
+the last two by the median. With `--clock`, the ticks run so many times on one processor, and the table has times [µs] by the
+wall, and the median times of the repetitions of each tick, which other programs change less.
 """
 
 from __future__ import annotations
@@ -46,6 +47,33 @@ int main(void)
         CALLGRIND_DUMP_STATS;
     }
     return 0;
+}
+"""
+
+CLOCK = """
+#include "tick.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static unsigned char workspace[TICK_WORKSPACE_BYTES];
+int main(int count, char **arguments)
+{
+    size_t n = strtoul(arguments[1], NULL, 10), repeats = strtoul(arguments[count - 1], NULL, 10);
+    tick_input *input = malloc(n * sizeof *input);
+    double *spent = malloc(n * repeats * sizeof *spent);
+    tick_output output;
+    if (fread(input, sizeof *input, n, stdin) != n) return 1;
+    for (size_t r = 0; r < repeats; r++) {
+        tick_reset(workspace);
+        for (size_t k = 0; k < n; k++) {
+            struct timespec begin, end;
+            clock_gettime(CLOCK_MONOTONIC, &begin);
+            tick_tick(workspace, &input[k], &output);
+            clock_gettime(CLOCK_MONOTONIC, &end);
+            spent[r * n + k] = 1e6 * (double)(end.tv_sec - begin.tv_sec) + 1e-3 * (double)(end.tv_nsec - begin.tv_nsec);
+        }
+    }
+    return fwrite(spent, sizeof *spent, n * repeats, stdout) != n * repeats;
 }
 """
 
@@ -111,18 +139,35 @@ def instructions(ticks: Ticks, folder: Path) -> Iterator[int]:
         yield next(int(line.split()[1]) for line in lines if line.startswith(("totals:", "summary:")))
 
 
+def times(ticks: Ticks, folder: Path, repeats: int) -> Array:
+    """Return the times (repeats, ticks) [µs] of each tick."""
+    fw.export(ticks.controller, folder, name="tick")
+    (folder / "main.c").write_text(CLOCK)
+    subprocess.run(["gcc", "-O2", "main.c", "libtick.a", "-o", "main"], cwd=folder, check=True)
+    command = ["taskset", "--cpu-list", "0", "./main", f"{len(ticks.records)}", f"{repeats}"]
+    done = subprocess.run(command, cwd=folder, input=b"".join(ticks.records), check=True, capture_output=True)
+    return np.frombuffer(done.stdout).reshape(repeats, -1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ticks", type=int, default=3000)
-    count = parser.parse_args().ticks + WARM
-    robot, rows = fw.load(fw.example("panda")), []
+    parser.add_argument("--clock", type=int, metavar="REPEATS")
+    given = parser.parse_args()
+    robot, found, digits = fw.load(fw.example("panda")), dict[str, Array](), 1 if given.clock else 0
     for made in (inverse_kinematics, predictive):
-        ticks = made(robot, count)
+        ticks = made(robot, given.ticks + WARM)
         with tempfile.TemporaryDirectory() as folder:
-            found = np.array([*instructions(ticks, Path(folder))][WARM:])
-        middle, high = np.percentile(found, [50, 99.9])
-        numbers = [found.min(), middle, high, found.max()]
-        rows.append([ticks.name, *(f"{x:,.0f}" for x in numbers), f"{high / middle:.3f}", f"{found.max() / middle:.3f}"])
+            if given.clock:
+                measured = times(ticks, Path(folder), given.clock)[:, WARM:]
+                found |= {ticks.name: measured, f"{ticks.name}, medians": np.median(measured, axis=0)}
+            else:
+                found[ticks.name] = np.array([*instructions(ticks, Path(folder))][WARM:])
+    rows = []
+    for name, x in found.items():
+        middle, high = np.percentile(x, [50, 99.9])
+        written = [f"{y:,.{digits}f}" for y in (x.min(), middle, high, x.max())]
+        rows.append([name, *written, f"{high / middle:.3f}", f"{x.max() / middle:.3f}"])
     print(markdown(["tick", "least", "median", "99.9 %", "most", "99.9 % / median", "most / median"], rows))
 
 
