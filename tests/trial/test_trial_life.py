@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from children import holds, started_child
 from engine.interrupted import computed_after_ctrl_c
 from engine.kernels import expected, swinging
 from patience import PATIENCE
@@ -178,19 +179,16 @@ def test_children_of_a_process_at_work_compute_too(rounds: Rounds) -> None:
         threads = [threading.Thread(target=work) for _ in range(2)]
         for thread in threads:
             thread.start()
-        children = []
-        for _ in range(3):
-            child = os.fork()
-            if child == 0:
-                signal.alarm(int(PATIENCE))
-                fine = np.allclose(f(x, x, threads=3), wanted, atol=1e-12)
-                os._exit(0 if fine else 1)
-            children.append(child)
-        statuses = [os.waitpid(child, 0)[1] for child in children]
+
+        def computes(f: Any = f, x: Any = x, wanted: Any = wanted) -> bool:
+            return np.allclose(f(x, x, threads=3), wanted, atol=1e-12)
+
+        children = [started_child(computes, int(PATIENCE)) for _ in range(3)]
+        fine = [holds(child) for child in children]
         ended.set()
         for thread in threads:
             thread.join()
-        assert statuses == [0, 0, 0]
+        assert all(fine)
 
 
 def test_spawned_processes_compute_the_same_bits(rounds: Rounds) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Vector
 from ..checks import NAME, NOTHING, Positive, checked, either, list_of, one_of
+from ..model.editing.adding import backlash_tendon
 from ..model.inertial_parameters import NAMES
 from ..model.types import JointType
 from ..names import UnknownNameError, choose_from
@@ -164,7 +165,7 @@ class Unknowns:
             joints = {j.name: j for j in (robot.joints if x.kind in (OFFSET, DRIVE) else robot.model.joints)}
             default = [n for n, j in joints.items() if j.type is not JointType.FLOATING and _has(x.kind, j)]
             if x.kind == BACKLASH:
-                default = [n for n in default if f"{n}_backlash" in self._tendons]
+                default = [n for n in default if backlash_tendon(n) in self._tendons]
             self._each(x, list(joints), default, lambda name, k: self._of_joint(x, joints[name], k))
         elif x.kind in OF_BODIES:
             bodies = [b.name for b in robot.bodies]
@@ -240,7 +241,7 @@ class Unknowns:
             self._armature.append(([j.name for j in _with_armature(self._robot)].index(joint.name), k))
             return float(joint.armature)
         if x.kind == BACKLASH:
-            name = f"{joint.name}_backlash"
+            name = backlash_tendon(joint.name)
             gap = self._tendons[name].upper - self._tendons[name].lower if name in self._tendons else 0.0
             if not 0.0 < gap < np.inf:
                 raise ValueError(f"fit: joint {joint.name!r} has no backlash; give it a gap with Description.with_backlash")

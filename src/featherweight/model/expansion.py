@@ -260,7 +260,7 @@ class _Expansion:
                     first=v + max(x for x in starts if x <= k),
                     last=v + min((x for x in starts if x > k), default=len(kinds)) - 1,
                     kind=kind,
-                    q_index=self.nq + sum(x < k for x in starts[:-1]) if kind != INNER else self.nq,
+                    q_index=self.nq + sum(x <= k for x in starts[1:]),
                     rotation=at.R,
                     translation=at.p,
                     base=screws.base,

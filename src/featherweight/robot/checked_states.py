@@ -75,6 +75,15 @@ def _one(owner: str, name: str, x: npt.ArrayLike, size: int, turning: System | N
     return given
 
 
+def many_states(owner: str, name: str, x: npt.ArrayLike, size: int) -> Array:
+    """Return configurations or velocities (..., size) as an array. Raises ValueError, which begins with `owner`, for others."""
+    given = real_array(f"{owner}: {name}", x)
+    if given.shape[-1:] != (size,):
+        raise ValueError(f"{owner}: {name} must have shape (..., {size}); got {given.shape}")
+    require_finite(owner, name, given.reshape(-1))
+    return given
+
+
 def require_finite(owner: str, name: str, x: Vector) -> None:
     """Raise ValueError for numbers (n,) that are not finite."""
     if not math.isfinite(sum(x.tolist())) and not np.isfinite(x).all():  # large numbers overflow; NumPy is slow for a few

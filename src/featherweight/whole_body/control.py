@@ -18,7 +18,7 @@ from ..engine.threads import check_threads, processors
 from ..model.types import Pose
 from ..names import choose_from
 from ..quadratic_programs.program import BLOCKING_INDEX, BLOCKING_KIND, CONE, INFEASIBLE, ROW, STEPS, ActiveSet
-from ..robot.checked_states import one_state, require_finite, require_rotations
+from ..robot.checked_states import many_states, one_state, require_finite, require_rotations
 from ..robot.inverse_kinematics.targets import checked_target
 from ..robot.inverse_kinematics.tasks import IkTask
 from ..robot.robot import Robot
@@ -206,8 +206,8 @@ class WholeBodyControl:
         """
         check_threads(OWNER, threads)
         arguments = [
-            Argument("q", self._states("q", q, self.robot.nq), lambda w: w.terms.q),
-            Argument("v", self._states("v", v, self.robot.nv), lambda w: w.terms.v),
+            Argument("q", many_states(OWNER, "q", q, self.robot.nq), lambda w: w.terms.q),
+            Argument("v", many_states(OWNER, "v", v, self.robot.nv), lambda w: w.terms.v),
             Argument("contacts", self._closed(contacts), lambda w: w.contacts.closed),
         ]
         require_rotations(self.robot, arguments[0].values)
@@ -295,13 +295,6 @@ class WholeBodyControl:
         closed = np.empty(count, bool)
         self._write_closed(closed, contacts)
         return closed
-
-    def _states(self, name: str, x: npt.ArrayLike, size: int) -> Array:
-        given = real_array(f"{OWNER}: {name}", x)
-        if given.shape[-1:] != (size,):
-            raise ValueError(f"{OWNER}: {name} must have shape (..., {size}); got {given.shape}")
-        require_finite(OWNER, name, given.reshape(-1))
-        return given
 
     def _copied_workspaces(self, count: int) -> list[Workspace]:
         """Return workspaces with the targets of this controller, and references of zero."""

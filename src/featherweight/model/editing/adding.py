@@ -66,6 +66,11 @@ DRIVE = ("armature", "damping", "damping_poly", "dry_friction", "dry_friction_so
 """Fields of a joint that are those of its drive."""
 
 
+def backlash_tendon(joint: str) -> str:
+    """Return the name of the tendon whose limits are the gap between the drive of a joint and its link."""
+    return f"{joint}_backlash"
+
+
 def with_backlash(d: D, joint: str, gap: float, softness: Softness) -> D:
     """Return the description with the drive of a joint as a joint of its own, in a gap."""
     d, where = grounded(d), f"backlash of joint {joint!r}"
@@ -73,7 +78,7 @@ def with_backlash(d: D, joint: str, gap: float, softness: Softness) -> D:
     link = joint_of(d, joint, where)
     if not link.armature > 0.0:
         raise ModelError(f"{d.source}: {where}: its drive has no inertia; give it one, with_joint({joint!r}, armature=...)")
-    drive, tendon = f"{joint}_drive", f"{joint}_backlash"
+    drive, tendon = f"{joint}_drive", backlash_tendon(joint)
     for kind, name, taken in (("joint", drive, d.joints), ("body", drive, d.bodies), ("tendon", tendon, d.tendons)):
         _require_new(d, kind, name, (x.name for x in taken))
     kind = JointType.PRISMATIC if link.type is JointType.PRISMATIC else JointType.CONTINUOUS

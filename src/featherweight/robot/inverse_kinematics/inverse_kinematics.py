@@ -23,7 +23,7 @@ from ...engine.progress import Progress
 from ...names import SuggestsNames, knows_keywords
 from ...summaries import summarized
 from ..arguments import Q
-from ..checked_states import require_finite, require_rotations
+from ..checked_states import many_states, require_finite, require_rotations
 from ..closed import ClosedRobot
 from ..robot import Robot
 from .attempts import AttemptLimits, Search
@@ -285,10 +285,7 @@ class InverseKinematics(SuggestsNames):
         return self._new_search(initial, self._draws.free).standalone(self.robot, self._slots, limits)
 
     def _start(self, q0: npt.ArrayLike) -> Array:
-        q = real_array("InverseKinematics: q0", q0)
-        if q.ndim < 1 or q.shape[-1] != self._nq:
-            raise ValueError(f"InverseKinematics: q0 must have shape (..., {self._nq}); got {q.shape}")
-        require_finite("InverseKinematics", "q0", q.ravel())
+        q = many_states("InverseKinematics", "q0", q0, self._nq)
         require_rotations(self.robot, q)
         return self._draws.within(q)
 
