@@ -25,6 +25,7 @@ from .adhesion import Adhesion
 from .drag import DragParts
 from .drive_inputs import DriveLaws
 from .forces import Drives, Springs
+from .free_bodies import FreeBodies
 from .implicit_drives import DriveWork
 
 KEPT_STEPS = 20
@@ -93,6 +94,7 @@ class StagePoint(NamedTuple):
     law: Vector  # (drives,) forces before their limits and gears
     act: Vector  # (na,) activations
     act_rate: Vector  # (na,)
+    slopes: Vector  # (drives,) derivatives of inputs by velocities, if dampers act after impulses; or (0,)
 
 
 class RungeKuttaArrays(NamedTuple):
@@ -134,6 +136,7 @@ class StepArrays(NamedTuple):
     displacement: Vector  # (nv,) displacement that separates overlapping bodies
     pushed_load: Vector  # (nv,) load with impulses at joints
     pushed: Vector  # (nv,) acceleration with impulses
+    settled: Vector  # (nv,) the same without late forces of free bodies, if dampers act after impulses
     ahead: Vector  # (nq,) configuration after the step
     end: Vector  # (nv,) velocity, in the axes of the end
     none: Vector  # (nv,) zero displacement
@@ -158,6 +161,20 @@ class JointForces(NamedTuple):
     curved: Shared[IntegerMatrix]  # (k, 2) floating, spherical and planar joints: kind and first row
     laws: Shared[DriveLaws]
     compensation: Vector  # (nv,) gravity compensation, or (0,) without any
+    damped: DampedLengths
+    free: FreeBodies
+
+
+class DampedLengths(NamedTuple):
+    """Tendons and frames whose dampers and drives act after impulses (see `smooth_motion.damp_lengths`)."""
+
+    row: Shared[Integers]  # (k,)
+    of_drive: Shared[Integers]  # (drives,) number of the length of each drive, -1 for none
+    damping: Vector  # (k,) [N s/m, N m s] of a damper and of drives within their limits
+    response: Matrix  # (k, nv) acceleration by a unit force along each length
+    share: Vector  # (k,) force along the length, as a share of its acceleration
+    load: Vector  # (nv,) forces of the step
+    acceleration: Vector  # (nv,) acceleration under these
 
 
 class InertiaArguments(NamedTuple):
