@@ -138,11 +138,10 @@ def write_dynamics_with_dampers(s: RobotStages, y: AccelerationSlopes, touched: 
     write_forces_on_bodies(s, y, touched)
     call_machine(y.calls.settled)
     for k in range(len(damped.row)):
-        S = s.point.S[damped.row[k]]
         for i in range(n):
-            late = s.numbers.step * damped.damping[k] * S[i]
+            late = s.numbers.step * damped.damping[k] * damped.direction[k, i]
             for j in range(n if late != 0.0 else 0):
-                y.numbers[y.at.mass + i * n + j] += late * S[j]
+                y.numbers[y.at.mass + i * n + j] += late * damped.direction[k, j]
 
 
 def write_spanning(y: AccelerationSlopes) -> None:
@@ -389,10 +388,9 @@ def add_inertia_of_dampers(s: RobotStages, y: AccelerationSlopes, place: int, we
         if len(s.inertias.armature) > 0 and y.paths.joint[i] >= 0:
             x[at.late + i * at.width + place] += weight * s.inertias.armature[y.paths.joint[i]] * a[i]
     for k in range(len(damped.row)):
-        S = s.point.S[damped.row[k]]
-        force = weight * s.numbers.step * damped.damping[k] * ordered_product(S, a)
+        force = weight * s.numbers.step * damped.damping[k] * ordered_product(damped.direction[k], a)
         for i in range(n):
-            x[at.late + i * at.width + place] += force * S[i]
+            x[at.late + i * at.width + place] += force * damped.direction[k, i]
 
 
 # ---- dampers that act after impulses

@@ -25,6 +25,7 @@ from ..robot.robot import Robot
 from ..robot.tendons.lengths import no_lengths
 from .adhesion import adhesion_of
 from .contact_stage import ContactStage
+from .damped_lengths import damped_lengths
 from .drag import drag_parts
 from .drive_inputs import DriveLaws
 from .forces import Springs
@@ -37,7 +38,6 @@ from .stage_records import (
     KEPT_STEPS,
     CallsOfRobot,
     ContactInertiaRecord,
-    DampedLengths,
     InertiaArguments,
     JointForces,
     LoopArrays,
@@ -118,7 +118,7 @@ def new_stages(model: StepModel, contacts: ContactStage, capacity: int, inertias
             _copies(springs), _copies(forces.drives), drive_work(robot, forces),
             np.array(robot.effort_bounds), forces.drive_rows.efforts.copy(), model.forces.compensating.copy(),
             model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2), _laws(forces),
-            np.zeros(nv if robot.model.weight_compensated else 0), _damped_lengths(model),
+            np.zeros(nv if robot.model.weight_compensated else 0), damped_lengths(robot, forces, model.damped_lengths),
             model.free_bodies._replace(slopes=model.free_bodies.slopes.copy()),
         ),
         inertias=InertiaArguments(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
@@ -276,15 +276,6 @@ def _laws(forces: ForcesAtJoints) -> DriveLaws:
     x = forces.laws
     activations, curves, controllers, delays = (_copies(y) for y in (x.activations, x.curves, x.controllers, x.delays))
     return DriveLaws(x.control.copy(), activations, curves, controllers, delays, x.row.copy(), x.at.copy())
-
-
-def _damped_lengths(model: StepModel) -> DampedLengths:
-    rows = model.damped_lengths
-    of_drive = np.array([rows.index(r) if r in rows else -1 for r in model.forces.drives.row], np.int64)
-    k, n = len(rows), model.robot.nv if rows else 0
-    return zeros_of(DampedLengths, n, damping=k, share=k, response=(k, n))._replace(
-        row=np.array(rows, np.int64), of_drive=of_drive
-    )
 
 
 def _joint_map(forces: ForcesAtJoints) -> Array:

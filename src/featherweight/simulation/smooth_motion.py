@@ -32,6 +32,7 @@ from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, SPHERICAL
 from ..robot.tendons.lengths import write_lengths
 from .controllers import DrivesNow
+from .damped_lengths import subtract_response, write_directions
 from .drag import add_drag
 from .drive_inputs import next_activation, reanchor, shift_delayed, write_drive_inputs
 from .forces import (
@@ -280,12 +281,16 @@ def write_late_damping(s: RobotStages) -> None:
     """Write what represents dampers at the end of a step: armature of drives on joints, and damping along lengths."""
     p, springs, damped = s.point, s.joints.springs, s.joints.damped
     for k in range(len(damped.row)):
-        r = damped.row[k]
-        damped.damping[k] = springs.damping[r] if len(springs.damping) > 0 else 0.0
+        r, d = damped.row[k], 0.0
+        if len(springs.damping) > 0:
+            d += springs.damping[r]
         for m in range(len(springs.nonlinear)):
             if springs.nonlinear[m] == r:
                 speed = abs(p.row_velocity[r])
-                damped.damping[k] += speed * (2.0 * springs.poly[2, m] + 3.0 * speed * springs.poly[3, m])
+                d += speed * (2.0 * springs.poly[2, m] + 3.0 * speed * springs.poly[3, m])
+        damped.damping[k] = damped.sign[k] * d
+    if len(damped.row) > 0:
+        write_directions(damped, p.S)
     if s.state.given[WITH_CONTROL]:
         add_damping_of_drives(s)
 
@@ -303,9 +308,11 @@ def add_damping_of_drives(s: RobotStages) -> None:
             continue
         damping = -d.values[GEAR, k] * (d.values[GEAR, k] * d.values[BY_VELOCITY, k] + p.slopes[k])
         joint, r = work.joint[k], d.row[k]
-        if damped.of_drive[k] >= 0:
-            damped.damping[damped.of_drive[k]] += damping
-        elif joint != OF_LENGTH and s.numbers.drives_damp and j.within[0, r] < work.row_force[r] < j.within[1, r]:
+        if joint == OF_LENGTH:
+            for m in range(len(damped.row)):
+                if damped.row[m] == r:
+                    damped.damping[m] += damped.sign[m] * damping
+        elif s.numbers.drives_damp and j.within[0, r] < work.row_force[r] < j.within[1, r]:
             s.inertias.armature[joint] += s.numbers.step * damping
 
 
@@ -323,10 +330,10 @@ def is_bounded(d: Drives, law: Vector, k: int) -> bool:
 
 
 def damp_lengths(s: RobotStages) -> None:
-    """Let dampers along lengths act on the acceleration a with impulses: a' solves (A + h sum of d S' S) a' = A a.
+    """Let dampers along lengths act on the acceleration a with impulses: a' solves (A + sum of h d Pᵀ P) a' = A a.
 
-    The responses to forces along the lengths are differences of accelerations. Each length changes those of the next ones
-    (Sherman and Morrison 1950).
+    The responses to forces along P are differences of accelerations. Each term changes those of the next ones (Sherman and
+    Morrison 1950).
     """
     step, x = s.step, s.joints.damped
     if len(x.row) == 0:
@@ -334,30 +341,22 @@ def damp_lengths(s: RobotStages) -> None:
     copy(step.pushed_load, x.load)
     copy(step.pushed, x.acceleration)
     for k in range(len(x.row)):
-        S, response, d = s.point.S[x.row[k]], x.response[k], s.numbers.step * x.damping[k]
+        P, response, d = x.direction[k], x.response[k], s.numbers.step * x.damping[k]
         x.share[k] = 0.0
         if d == 0.0:
             continue
-        for i in range(len(S)):
-            step.pushed_load[i] = x.load[i] + S[i]
+        for i in range(len(P)):
+            step.pushed_load[i] = x.load[i] + P[i]
         call_machine(s.calls.dynamics_pushed)
-        for i in range(len(S)):
+        for i in range(len(P)):
             response[i] = step.pushed[i] - x.acceleration[i]
         for j in range(k):
-            subtract_response(s, j, response)
-        x.share[k] = d / (1.0 + d * ordered_product(S, response))
+            subtract_response(x, j, response)
+        x.share[k] = d / (1.0 + d * ordered_product(P, response))
     copy(x.load, step.pushed_load)
     copy(x.acceleration, step.pushed)
     for k in range(len(x.row)):
-        subtract_response(s, k, step.pushed)
-
-
-def subtract_response(s: RobotStages, k: int, acceleration: Vector) -> None:
-    """Subtract the response to the force of a length's dampers at an acceleration."""
-    x = s.joints.damped
-    force = x.share[k] * ordered_product(s.point.S[x.row[k]], acceleration)
-    for i in range(len(acceleration)):
-        acceleration[i] -= force * x.response[k, i]
+        subtract_response(x, k, step.pushed)
 
 
 def accelerate_driven(s: RobotStages) -> None:

@@ -22,6 +22,7 @@ from ..engine.loops.kernels import MachineCall
 from ..robot.tendons.lengths import Lengths
 from ..summaries import summarized
 from .adhesion import Adhesion
+from .damped_lengths import DampedLengths
 from .drag import DragParts
 from .drive_inputs import DriveLaws
 from .forces import Drives, Springs
@@ -163,18 +164,6 @@ class JointForces(NamedTuple):
     compensation: Vector  # (nv,) gravity compensation, or (0,) without any
     damped: DampedLengths
     free: FreeBodies
-
-
-class DampedLengths(NamedTuple):
-    """Tendons and frames whose dampers and drives act after impulses (see `smooth_motion.damp_lengths`)."""
-
-    row: Shared[Integers]  # (k,)
-    of_drive: Shared[Integers]  # (drives,) number of the length of each drive, -1 for none
-    damping: Vector  # (k,) [N s/m, N m s] of a damper and of drives within their limits
-    response: Matrix  # (k, nv) acceleration by a unit force along each length
-    share: Vector  # (k,) force along the length, as a share of its acceleration
-    load: Vector  # (nv,) forces of the step
-    acceleration: Vector  # (nv,) acceleration under these
 
 
 class InertiaArguments(NamedTuple):
