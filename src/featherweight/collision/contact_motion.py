@@ -344,17 +344,18 @@ def add_radius(work: SurfacesWork, side: int, e: Triple, r: float) -> None:
     R[1, 1] += r * w * w
 
 
-def set_face(work: SurfacesWork, side: int, m: Triple, n: Triple) -> None:
-    """Make the surface a plane with the normal m, which may differ slightly from the contact's normal n."""
+def set_face(work: SurfacesWork, side: int, m: Triple) -> None:
+    """Make the surface a plane with the normal m, which may differ from the contact's."""
+    n = row(work.axes, 0)
     work.flats[side], work.off[side], rate = 2, length_of(outer(m, n)), -1.0 / inner(m, n)
     u, w = along_tangents(m, work)
     work.rise[side, 0], work.rise[side, 1] = rate * u, rate * w
 
 
-def set_edge(work: SurfacesWork, side: int, e: Triple, n: Triple) -> None:
-    """Make the surface straight along e, which may be slightly inclined to the plane perpendicular to n."""
+def set_edge(work: SurfacesWork, side: int, e: Triple) -> None:
+    """Make the surface straight along e, which may be slightly inclined to the plane perpendicular to the contact's normal."""
     u, w = along_tangents(e, work)
-    size, up = sqrt(u * u + w * w), inner(e, n)
+    size, up = sqrt(u * u + w * w), inner(e, row(work.axes, 0))
     work.flats[side], work.off[side] = 1, abs(up) / size
     work.edge[side, 0], work.edge[side, 1] = u / size, w / size
     work.rise[side, 0], work.rise[side, 1] = u / size * up / size, w / size * up / size
@@ -399,7 +400,7 @@ def describe_heights(scene: CollisionScene, g: int, P: Vector, y: Triple, k: Tri
     low_i, low_j = max(low_i, 0), max(low_j, 0)
     high_i, high_j = min(low_i + int(u), grid[1] - 1), min(low_j + int(w), grid[2] - 1)
     edge = minus(vertex_of(field, high_i, high_j), vertex_of(field, low_i, low_j))
-    set_edge(work, side, turned(P, edge), turned(P, k))
+    set_edge(work, side, turned(P, edge))
 
 
 def round_to(x: float) -> int:
@@ -416,7 +417,7 @@ def describe_capsule(P: Vector, size: Vector, y: Triple, m: Triple, work: Surfac
     away = length_of((y[0], y[1], y[2] - along_axis))
     work.known[side] = abs(away - size[0]) < ON_SURFACE * (size[0] + size[1])
     if abs(y[2]) < size[1] * (1.0 - NEAR) and abs(inner(axis, m)) < PARALLEL:
-        set_edge(work, side, axis, m)
+        set_edge(work, side, axis)
         add_radius(work, side, outer(m, axis), size[0])
     else:
         add_round(work, side, size[0])
@@ -433,13 +434,13 @@ def describe_box(P: Vector, size: Vector, y: Triple, k: Triple, work: SurfacesWo
             flats += 1
             bounds += 0 if inside else 1
             straight = i if inside or flats == 1 else straight
-    e, n = (P[straight], P[3 + straight], P[6 + straight]), turned(P, k)
+    e = P[straight], P[3 + straight], P[6 + straight]
     if flats == 2:
         m = times(1.0 if component(k, face) > 0.0 else -1.0, (P[face], P[3 + face], P[6 + face]))
-        set_face(work, side, m, n)
+        set_face(work, side, m)
         set_bound(work, side, bounds, e)
     elif flats == 1:
-        set_edge(work, side, e, n)
+        set_edge(work, side, e)
         work.bounds[side] = bounds
 
 
@@ -448,13 +449,13 @@ def describe_cylinder(P: Vector, size: Vector, y: Triple, k: Triple, work: Surfa
     axis, sine = (P[2], P[5], P[8]), sqrt(k[0] * k[0] + k[1] * k[1])
     on_rim = abs(sqrt(y[0] * y[0] + y[1] * y[1]) - size[0]) < NEAR * size[0]
     if sine < PARALLEL or (sine < abs(k[2]) and not on_rim):
-        set_face(work, side, times(1.0 if k[2] > 0.0 else -1.0, axis), turned(P, k))
+        set_face(work, side, times(1.0 if k[2] > 0.0 else -1.0, axis))
         work.bounds[side] = 2 if on_rim else 0
         return
     if abs(k[2]) < PARALLEL and abs(y[2]) < size[1] * (1.0 - NEAR):
-        set_edge(work, side, axis, turned(P, k))
+        set_edge(work, side, axis)
     if on_rim and sine < abs(k[2]):  # MuJoCo's other points at this angle from the farthest one turn with it
-        set_face(work, side, times(1.0 if k[2] > 0.0 else -1.0, axis), turned(P, k))
+        set_face(work, side, times(1.0 if k[2] > 0.0 else -1.0, axis))
         work.flats[side] = 0
     around = along_tangents(turned(P, (-k[1] / sine, k[0] / sine, 0.0)), work)
     way = size[0] * around[0], size[0] * around[1]
@@ -478,7 +479,7 @@ def describe_ellipsoid(P: Vector, size: Vector, k: Triple, work: SurfacesWork, s
 def describe_hull(scene: CollisionScene, g: int, P: Vector, y: Triple, k: Triple, work: SurfacesWork, side: int) -> None:
     """Write a face, an edge or a corner of a convex hull, by the normal and by the place of the point."""
     first, stop, vertices, near = scene.data[g, 3], scene.data[g, 4], scene.hulls.vertices, NEAR * scene.radius[g]
-    normals, n, touched, face = scene.hulls.normals, turned(P, k), 0, -1
+    normals, touched, face = scene.hulls.normals, 0, -1
     one, other, highest = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), -scene.radius[g]  # normals of faces at the point
     for f in range(scene.data[g, 5], scene.data[g, 6]):
         m = normals[f, 0], normals[f, 1], normals[f, 2]
@@ -495,12 +496,12 @@ def describe_hull(scene: CollisionScene, g: int, P: Vector, y: Triple, k: Triple
     work.known[side] = abs(highest) < ON_SURFACE * scene.radius[g]
     edge = outer(one, other)
     if face >= 0:
-        set_face(work, side, turned(P, (normals[face, 0], normals[face, 1], normals[face, 2])), n)
+        set_face(work, side, turned(P, (normals[face, 0], normals[face, 1], normals[face, 2])))
         set_bound(work, side, max(touched - 1, 0), turned(P, edge))
     elif touched == 1:
-        set_face(work, side, turned(P, one), n)
+        set_face(work, side, turned(P, one))
     elif touched == 2:
-        set_edge(work, side, turned(P, edge), n)
+        set_edge(work, side, turned(P, edge))
     else:
         most, count, start, end = inner(vertices[first], k), 0, first, first
         for i in range(first + 1, stop):
@@ -509,5 +510,5 @@ def describe_hull(scene: CollisionScene, g: int, P: Vector, y: Triple, k: Triple
             if inner(vertices[i], k) > most - near:
                 start, end, count = end if count > 0 else i, i, count + 1
         if count == 2:  # one end of an edge
-            set_edge(work, side, turned(P, minus(vertices[end], vertices[start])), n)
+            set_edge(work, side, turned(P, minus(vertices[end], vertices[start])))
             work.bounds[side] = 1
