@@ -88,14 +88,13 @@ def sections(report: Report) -> None:
 
 
 TEXTS = {
-    INVERSE: """The table has differences from C-RNEA in per cent. Our C-RNEA is the recursion on the spanning tree and the
-        product of each cluster's block of Gᵀ with its joint forces. The paper calls this algorithm projected RNEA; ours omits
-        the zeros of G. The two differ only in the size of this product. Projected RNEA is therefore counted with all entries of
-        G, the worst case in the paper, and not timed.""",
-    FORWARD: """The table has differences from C-ABA in per cent. Projection is (Gᵀ H G)⁻¹ Gᵀ (τ − c − H g) with a dense
+    INVERSE: """Differences from C-RNEA in per cent. Our C-RNEA is the recursion on the spanning tree and the product of each
+        cluster's block of Gᵀ with its joint forces, without the zeros of G. The paper calls this algorithm projected RNEA,
+        which is counted here with all entries of G, the worst case in the paper, and not timed.""",
+    FORWARD: """Differences from C-ABA in per cent. Projection is (Gᵀ H G)⁻¹ Gᵀ (τ − c − H g) with a dense
         factorization, without operations on entries that are always zero in H and G. Multipliers use the sparse factors of H.
         C-CRBA with sparse factors is ours and not in the paper.""",
-    OSIM: """The table has differences from C-EFPA in per cent, for six rows on the end-effector that the paper's repository
+    OSIM: """Differences from C-EFPA in per cent, for six rows on the end-effector that the paper's repository
         marks: the tip of a chain, or one foot. "Approximate" is EFPA on the tree. Sparse factors are those of the inertia
         matrix by C-CRBA; the paper's projected EFPA computes this matrix from that of the spanning tree. PV-OSIM and PV-OSIMr
         on clusters are ours and not in the paper; for one end-effector they are the same.""",

@@ -176,9 +176,9 @@ def _small_loops() -> str:
     aba, multipliers = ([f"{g[k]:.2f}" for g in growth] for k in (0, 1))
     return f"""From the smallest to the largest loop at a depth of {deepest}, C-ABA grows by a factor of {aba[0]} (explicit) and
         {aba[1]} (implicit), multipliers by {multipliers[0]} and {multipliers[1]}: C-ABA factorizes the matrix of a whole
-        cluster, which is dense, while multipliers grow with the depth. Multipliers, which the library does not offer, need
-        fewer operations than C-ABA and C-CRBA if most of a mechanism is one loop. Here they do for these depths and loops:
-        {where}."""
+        cluster, which is dense, while multipliers grow with the depth. Multipliers need fewer operations than C-ABA and C-CRBA
+        if most of a mechanism is one loop, for which the library offers "aba-multipliers". Here they do for these depths and
+        loops: {where}."""
 
 
 def _times(report: Report) -> None:

@@ -262,7 +262,7 @@ def _walk_times(report: Report, walks: Walks, best: dict[int, str]) -> None:
     slower = [f"{n}" for n, ways in walks.items() if ways["global"]["seconds"] > ways["lapack"]["seconds"]]
     report.text(
         f"""A star marks times scaled from fewer steps; LAPACK took {min(ways["lapack"]["steps"] for ways in walks.values())}
-        steps or more. In the paper, Cholesky factorization is always slower than the inverse in this experiment; here it is
+        steps or more. In the paper, Cholesky factorization is slower than the inverse in this experiment; here it is
         faster for these numbers of segments: {", ".join(slower) or "none"}."""
     )
 

@@ -163,11 +163,11 @@ def _figure4b(report: Report) -> None:
         n for n in range(CHAINS[0], 1000) if all(found["kjr"](k) < found[a](k) for a in others for k in range(n, 1000))
     )
     report.text(
-        f"""PV-OSIMr is not the cheapest here, which the paper says too: from n = {from_kjr} on, our KJR needs the fewest
-        operations, at n = 30 {found["kjr"](30):,} against {found["pv-osimr"](30):,}. KJR has no path to pass, because two
-        constraints meet at the upper link of the two, and our tracer shares the propagation of a row to all links below.
-        Without sharing (`execution="rolled"`), KJR grows as n³, the order of table I. `delassus(contacts)` takes the cheapest:
-        LTL for n < {from_kjr}, then KJR, and PV-OSIMr with loops if the chain is too long to be unrolled."""
+        f"""PV-OSIMr is not the cheapest in this chain, which the paper calls undesirable for it: from n = {from_kjr} on, our
+        KJR needs the fewest operations, at n = 30 {found["kjr"](30):,} against {found["pv-osimr"](30):,}. KJR has no path to
+        pass, because two constraints meet at the upper link of the two, and our tracer shares the propagation of a row to all
+        links below. Without sharing (`execution="rolled"`), KJR grows as n³, the order of table I. `delassus(contacts)` takes
+        the cheapest: LTL for n < {from_kjr}, then KJR, and PV-OSIMr with loops if the chain is too long to be unrolled."""
     )
 
 
