@@ -98,7 +98,8 @@ IMPLICIT = """<mujoco><option timestep="{step}" integrator="{integrator}"/><comp
   <general tendon="grip" biastype="affine" gainprm="100" biasprm="0 -100 -10" ctrlrange="-1 1"/>
   <general tendon="bounded" biastype="affine" gainprm="2" biasprm="0 0 -3" ctrlrange="-1 1"/>
   <damper joint="bend" kv=".3" ctrlrange="0 1"/><muscle joint="left" lengthrange="-.2 .2" force="5"/>
-  <position joint="bend" kp="2" kv=".2"/><general site="tip" refsite="palm" gear="0 0 1 0 0 0" biastype="affine" biasprm="0 0 -1"/>
+  <position joint="bend" kp="2" kv=".2"/>
+  <general site="tip" refsite="palm" gear="0 0 1 0 0 0" biastype="affine" biasprm="0 0 -1"/>
 </actuator></mujoco>"""
 
 
@@ -106,7 +107,8 @@ IMPLICIT = """<mujoco><option timestep="{step}" integrator="{integrator}"/><comp
 def test_what_acts_at_the_end_of_a_step_is_what_acts_there_in_mujoco(integrator: str, step: float) -> None:
     """Check lengths of one and of two branches, of which MuJoCo leaves out pairs, forces at bounds, and a body that spins."""
     pair = pair_of(IMPLICIT.format(integrator=integrator, step=step))
-    pair.data.qvel[-6:], rng, bounded, free = (1.0, 2.0, -1.0, 9.0, -4.0, 6.0), np.random.default_rng(0), set(), set()
+    pair.data.qvel[-6:], rng = (1.0, 2.0, -1.0, 9.0, -4.0, 6.0), np.random.default_rng(0)
+    bounded, free = set[str](), set[str]()
     for k in range(100):
         if k % 10 == 0:
             control = rng.uniform(-1.0, 1.0, 6)

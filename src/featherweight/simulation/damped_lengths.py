@@ -47,10 +47,10 @@ def damped_lengths(robot: Robot, forces: ForcesAtJoints, rows: list[int]) -> Dam
     on_path = np.zeros((k, n))
     for term, (_, _, path) in enumerate(terms):
         on_path[term, path] = 1.0
-    row, sign = np.array([row for _, row, _ in terms], np.int64), np.array([sign for sign, _, _ in terms])
-    of_terms, of_velocities = (np.zeros(k) for _ in range(2)), (np.zeros(n) for _ in range(2))
-    damping, share = of_terms
-    return DampedLengths(row, on_path, sign, damping, np.zeros((k, n)), np.zeros((k, n)), share, *of_velocities)
+    rows_of_terms, signs = np.array([row for _, row, _ in terms], np.int64), np.array([sign for sign, _, _ in terms])
+    damping, share, load, acceleration = np.zeros(k), np.zeros(k), np.zeros(n), np.zeros(n)
+    work = np.zeros((k, n)), np.zeros((k, n))
+    return DampedLengths(rows_of_terms, on_path, signs, damping, *work, share, load, acceleration)
 
 
 def path_of(robot: Robot, row: int) -> list[int]:
