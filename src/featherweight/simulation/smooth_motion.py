@@ -291,7 +291,7 @@ def write_late_damping(s: RobotStages) -> None:
         damped.damping[k] = damped.sign[k] * d
     if len(damped.row) > 0:
         write_directions(damped, p.S)
-    if s.state.given[WITH_CONTROL]:
+    if s.state.given[WITH_CONTROL] and (s.numbers.drives_damp or len(damped.row) > 0):
         add_damping_of_drives(s)
 
 
