@@ -105,6 +105,12 @@ def write_contact_motion(
     unique = choose_equations(work)
     unique = solve_equations(work.equations) and unique
     write_rates(work, on_ground, motion)
+    for side in range(2):
+        p, g = (p_b if side == 0 else p_a), shapes[side]
+        if work.flats[1 - side] == 2 and not work.known[side] and is_on_axis(scene, g, placement[g], p):
+            P = placement[g]
+            write_rates_on_axis(work, side, (P[2], P[5], P[8]), motion)
+            unique, work.known[side] = True, True
     return bool(unique and work.known[0] and work.known[1])
 
 
@@ -410,16 +416,49 @@ def round_to(x: float) -> int:
 def describe_capsule(P: Vector, size: Vector, y: Triple, m: Triple, work: SurfacesWork, side: int) -> None:
     """Write the side of a capsule, or one of its ends.
 
-    Where the axis meets the other surface, MuJoCo puts a point on the axis, which follows that surface; it is not known.
+    A capsule that lies on a plane has a point for each of its ends, even if it is inclined and one of the points is inside it.
     """
-    axis, along_axis = (P[2], P[5], P[8]), min(max(y[2], -size[1]), size[1])
-    away = length_of((y[0], y[1], y[2] - along_axis))
-    work.known[side] = abs(away - size[0]) < ON_SURFACE * (size[0] + size[1])
-    if abs(y[2]) < size[1] * (1.0 - NEAR) and abs(inner(axis, m)) < PARALLEL:
+    axis, tolerance, end = (P[2], P[5], P[8]), ON_SURFACE * (size[0] + size[1]), size[1] if y[2] > 0.0 else -size[1]
+    at_end = abs(length_of((y[0], y[1], y[2] - end)) - size[0]) < tolerance
+    aside = abs(y[2]) < size[1] * (1.0 - NEAR) and abs(length_of((y[0], y[1], 0.0)) - size[0]) < tolerance
+    if aside and abs(inner(axis, m)) < (PARALLEL if at_end else ON_SURFACE):
         set_edge(work, side, axis, m)
         add_radius(work, side, outer(m, axis), size[0])
     else:
         add_round(work, side, size[0])
+        work.known[side] = at_end
+
+
+def is_on_axis(scene: CollisionScene, g: int, P: Vector, x: Triple) -> bool:
+    """Return whether shape g is a capsule with a point on its axis."""
+    size, y = scene.size[g], seen_from(P, x)
+    if scene.kind[g] != CAPSULE or abs(y[2]) > size[1]:
+        return False
+    return bool(length_of((y[0], y[1], 0.0)) < ON_SURFACE * size[0])
+
+
+def write_rates_on_axis(work: SurfacesWork, side: int, axis: Triple, motion: Matrix) -> None:
+    """Write the rates of a contact where the axis of a capsule meets a face of the other shape.
+
+    MuJoCo's contact is that of a ball of the capsule's radius whose center is there. The center moves with the face along the
+    normal, and slides along the axis; the gap does not change.
+    """
+    gap, ahead, (u, w) = work.heights[0], work.heights[1], along_tangents(axis, work)
+    rise = inner(axis, row(work.axes, 0))
+    center = ahead - gap if side == 0 else ahead  # distance along the normal from the point to the center
+    for i in range(RATES):
+        for j in range(6):
+            motion[i, j] = 0.0
+    motion[2, 0] = 1.0
+    if side == 0:  # the face is at rest: the axis moves
+        motion[2, 0] = 0.0
+        motion[3, 0], motion[4, 0] = -u / rise, -w / rise
+        motion[3, 1] = motion[4, 2] = 1.0
+        motion[3, 5], motion[4, 4] = center, -center
+    else:
+        motion[3, 0], motion[4, 0] = u / rise, w / rise
+        motion[0, 5], motion[1, 4] = 1.0, -1.0
+        motion[3, 5], motion[4, 4] = -center, center
 
 
 def describe_box(P: Vector, size: Vector, y: Triple, k: Triple, work: SurfacesWork, side: int) -> None:

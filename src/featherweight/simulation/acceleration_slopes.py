@@ -23,7 +23,9 @@ from __future__ import annotations
 
 from ..array_types import Vector
 from ..collision.detection import body_of
+from ..collision.triples import inner, minus, outer
 from ..contact.contact_problem import find_active_rows
+from ..contact.contact_slopes import axis_of_body, origin_of, triple
 from ..contact.impulses import greatest_of
 from ..engine.loops.kernels import call_machine, subtract_multiples
 from ..robot.tendons.lengths import write_drift
@@ -150,13 +152,38 @@ def write_mapped_impulses(s: RobotStages, y: AccelerationSlopes) -> None:
 
 
 def mark_gaps_of_zero(s: RobotStages, y: AccelerationSlopes) -> None:
-    """Mark the contacts and limits that begin here as doubtful, and no others."""
+    """Mark the contacts and limits that begin here as doubtful, and no others.
+
+    A contact along whose normal no joint moves the bodies does not begin.
+    """
     t, capacity = s.touching, len(s.touching.contacts.gap)
     for c in range(capacity):
-        y.doubtful[c] = not y.is_rigid and c < t.counts[FOUND] and abs(t.contacts.gap[c]) < ROUNDED
+        begins = not y.is_rigid and c < t.counts[FOUND] and abs(t.contacts.gap[c]) < ROUNDED
+        y.doubtful[c] = begins and moves_along_normal(s, y, c)
     for r in range(len(t.model.rows.joint)):
         limits = not y.is_rigid and not t.model.rows.friction[r] and t.model.rows.holds[r] == 0
         y.doubtful[capacity + r] = limits and abs(t.kinematics.gap[r]) < ROUNDED
+
+
+def moves_along_normal(s: RobotStages, y: AccelerationSlopes, c: int) -> bool:
+    """Return whether a joint moves the bodies of a contact relative to each other along its normal."""
+    t, x, n, most, every = s.touching, y.numbers, len(y.after), 0.0, 0.0
+    point, normal = triple(t.contacts.point[c], 0), triple(t.contacts.normal[c], 0)
+    call_machine(y.calls.jacobian)
+    for j in range(n):
+        speed = 0.0
+        for side in range(2):
+            body = body_of(t.contacts, c, side)
+            if body >= 0:
+                T, J = t.kinematics.placement[body], y.at.jacobian + 6 * n * body + j
+                about = outer(minus(point, origin_of(T)), normal)
+                for i in range(3):
+                    e = axis_of_body(T, i)
+                    u, w = inner(e, normal) * x[J + i * n], inner(e, about) * x[J + (3 + i) * n]
+                    speed += u + w if side == 0 else -u - w
+                    every = max(every, abs(x[J + i * n]), abs(x[J + (3 + i) * n]))
+        most = max(most, abs(speed))
+    return bool(most > ROUNDED * every)
 
 
 def write_forces_on_bodies(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:

@@ -269,7 +269,8 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
         note_doubtful_contact(y, p, c, unique)
         add_to_block(t.contacts, at, y.rigid.G[c], 0.0, block, slopes)
         return
-    y.doubtful[c] = y.doubtful[c] or not unique or is_between(own, y.responding, c)
+    pushes = slopes.impulse[0] != 0.0
+    y.doubtful[c] = (pushes and (y.doubtful[c] or not unique)) or is_between(own, y.responding, c)
     yields = yielding_of_contact(t.model, candidate)
     d, slope = impedance(yields, gap), impedance_slope(yields, gap)
     subtract_multiples(x, normal, opening, 0, length, (-h * yields.stiffness * (d + slope * gap),))
@@ -420,7 +421,7 @@ def add_joint_row(
         G = y.rigid.G[sliding + i, 0, 0]
     else:
         _, G = answer_of_row(own, at_row, y.responding[at_row])
-        y.doubtful[at_gap] = y.doubtful[at_gap] or is_row_between(p, at_row, y.responding)
+        y.doubtful[at_gap] = (y.doubtful[at_gap] and f != 0.0) or is_row_between(p, at_row, y.responding)
     if y.is_rigid:
         if not rows.friction[r] and closes(s, gap):
             subtract_multiples(x, seen, J, 0, at.stride, (-1.0 / h,))
