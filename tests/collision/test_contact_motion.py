@@ -237,7 +237,7 @@ def compare(sim: fw.Simulation, T: Array) -> None:
     """Check that the motion of all contacts is unique, and compare it with differences."""
     found = detected(sim, T)
     assert found[0] >= 1
-    for c in np.flatnonzero(found[1].gap[: found[0]] < 0.0):
+    for c in np.flatnonzero(found[1].gap[: found[0]] < 0.0).tolist():
         motion, unique = rates_of(sim, T, found, c)
         assert unique
         for k, expected in differences(sim, T, found, c, STEP).items():

@@ -185,7 +185,7 @@ def test_contacts_between_two_states_are_doubtful_and_others_are_not() -> None:
 
 @pytest.mark.parametrize(("joints", "known"), [("x", True), ("xz", True), ("xr", False)])
 def test_where_the_axis_of_a_capsule_pierces_a_face(joints: str, known: bool) -> None:
-    """Check a contact that follows the axis and the face. If the box can rotate, it may jump to another face: it is doubtful."""
+    """Check a contact that follows the axis and the face. If the box can rotate, it may jump to another face."""
     made = {"x": '<joint type="slide" axis="1 0 0"/>', "z": '<joint type="slide" axis="0 0 1"/>', "r": '<joint axis="0 0 1"/>'}
     rail = '<geom name="rail" type="capsule" size=".02 2" zaxis="1 0 0"/>'
     cart = f'<body>{"".join(made[j] for j in joints)}<geom name="cart" type="box" size=".2 .15 .1"/></body>'
