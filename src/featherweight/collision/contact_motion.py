@@ -601,15 +601,16 @@ def describe_hull(scene: CollisionScene, g: int, P: Vector, y: Triple, k: Triple
         m = normals[f, 0], normals[f, 1], normals[f, 2]
         height, aligned = inner(m, minus(y, vertices[scene.hulls.corners[scene.hulls.faces[f]]])), inner(m, k)
         highest = max(highest, height)
-        if aligned > 0.0 and length_of(outer(m, k)) < PARALLEL:
-            aligned = 2.0
-        if aligned > nearest and (aligned == 2.0 or abs(height) < 4.0 * near):
+        sine = length_of(outer(m, k))
+        if aligned > 0.0 and sine < PARALLEL:
+            aligned = 2.0 - sine
+        if aligned > nearest and (aligned > 1.5 or abs(height) < 4.0 * near):
             nearest, face = aligned, f
     work.known[side] = abs(highest) < ON_SURFACE * scene.radius[g]
     bounds, edge = edges_at(scene, face, y, 4.0 * near) if face >= 0 else (2, (0.0, 0.0, 0.0))
     if face >= 0:
         set_opposed(work, side, turned(P, row(normals, face)))
-    if nearest == 2.0 or bounds == 0:
+    if nearest > 1.5 or bounds == 0:
         set_face(work, side, turned(P, row(normals, face)))
         set_bound(work, side, bounds, turned(P, edge))
     elif bounds == 1:

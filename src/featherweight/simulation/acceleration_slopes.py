@@ -330,7 +330,7 @@ def write_inputs_of_differences(s: RobotStages, y: AccelerationSlopes, column: i
         move_along(s, y, column, -step)
     here, ahead, behind = y.probes[2], y.probes[0], y.probes[1]
     for i in range(len(here)):
-        kink = max(kink, abs(ahead[i] - 2.0 * here[i] + behind[i]))
+        kink = max(kink, bend_beyond_rounding(ahead[i], here[i], behind[i]))
         sides = max(sides[0], abs(ahead[i] - here[i])), max(sides[1], abs(behind[i] - here[i]))
     y.nonsmooth[column - 2 * n] = kink > NONSMOOTH * (sides[0] + sides[1])
     place = 3 * at.stride + column - 2 * n
@@ -340,6 +340,12 @@ def write_inputs_of_differences(s: RobotStages, y: AccelerationSlopes, column: i
             slope = ahead[i] - here[i] if sides[0] > sides[1] else here[i] - behind[i]
         row = at.differences + i * at.width if i < n else at.acts + (i - n) * at.width
         y.numbers[row + place] = slope / SMALL_STEP
+
+
+def bend_beyond_rounding(ahead: float, here: float, behind: float) -> float:
+    """Return the difference of the changes on both sides, or 0 if it may be due to rounding."""
+    bend = abs(ahead - 2.0 * here + behind)
+    return bend if bend > ROUNDED * max(1.0, abs(here)) else 0.0
 
 
 def note_acceleration(s: RobotStages, target: Vector) -> None:
