@@ -24,6 +24,7 @@ SHAPES = {
     "cylinder": 'type="cylinder" size=".1 .12"',
     "ellipsoid": 'type="ellipsoid" size=".1 .14 .18"',
     "mesh": 'type="mesh" mesh="hull"',
+    "brick": 'type="mesh" mesh="brick"',
     "plane": 'type="plane" size="0 0 1"',
     "heights": 'type="hfield" hfield="hills"',
 }
@@ -42,7 +43,8 @@ Found = tuple[int, ContactPoints, Array]
 
 def scene_of(a: str, b: str) -> fw.Simulation:
     ground = f"<geom {SHAPES[b]}/>" if b in GROUND else f'<body name="b"><freejoint/><geom {SHAPES[b]}/></body>'
-    assets = f'<asset><mesh name="hull" vertex="{CORNERS}"/>{HILLS}</asset>'
+    brick = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.12, 0.12) for z in (-0.15, 0.15))
+    assets = f'<asset><mesh name="hull" vertex="{CORNERS}"/><mesh name="brick" vertex="{brick}"/>{HILLS}</asset>'
     body = f'<body name="a"><freejoint/><geom {SHAPES[a]}/></body>'
     return fw.Simulation(fw.load(f"<mujoco>{assets}<worldbody>{ground}{body}</worldbody></mujoco>"), contact="file")
 
@@ -126,7 +128,7 @@ def differences(sim: fw.Simulation, T: Array, found: Found, c: int, step: float)
 
 
 def pairs() -> list[Any]:
-    moving = [s for s in SHAPES if s not in GROUND]
+    moving = [s for s in SHAPES if s not in (*GROUND, "brick")]
     return [*itertools.combinations_with_replacement(moving, 2), *itertools.product(moving, ["plane"]), ("sphere", "heights")]
 
 
@@ -208,6 +210,38 @@ def test_a_box_lying_on_a_box_slides_over_edges_of_both() -> None:
         for k, expected in differences(sim, T, found, c, STEP).items():
             if k % 6 not in (3, 4):  # faces that tilt leave other points
                 np.testing.assert_allclose(motion[k], expected, rtol=0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize(("a", "b"), [("capsule", "box"), ("box", "capsule")])
+@pytest.mark.parametrize("turn", [[0.0, 1.6, 0.0], [0.05, 1.65, 0.1]])
+def test_an_end_of_a_capsule_that_has_passed_through_a_face_moves_as_a_ball(a: str, b: str, turn: list[float]) -> None:
+    """Check a capsule that pierces a box, in both orders of the bodies."""
+    sim = scene_of(a, b)
+    T = np.tile(np.eye(4), (2, 1, 1))
+    capsule = sim._plant.contacts.bodies.index("a" if b == "box" else "b")
+    T[capsule, :3, :3], T[capsule, :3, 3] = Rotation.from_rotvec(turn).as_matrix(), (0.01, 0.02, 0.03)
+    compare(sim, T)
+
+
+def test_corners_and_edges_of_meshes_move_over_faces_that_are_slightly_inclined() -> None:
+    """Check two meshes with almost opposed faces, which MuJoCo clips along the normal that the contact does not have."""
+    sim, rng = scene_of("brick", "brick"), np.random.default_rng(0)
+    for trial in range(20):
+        T = np.tile(np.eye(4), (2, 1, 1))
+        turn = np.append(0.01 * rng.standard_normal(2), rng.uniform(-1.0, 1.0))
+        T[trial % 2, :3, :3], T[-1, :3, 3] = Rotation.from_rotvec(turn).as_matrix(), (0.05, 0.03, 0.299)
+        compare(sim, T)
+
+
+def compare(sim: fw.Simulation, T: Array) -> None:
+    """Check that the motion of all contacts is unique, and compare it with differences."""
+    found = detected(sim, T)
+    assert found[0] >= 1
+    for c in np.flatnonzero(found[1].gap[: found[0]] < 0.0).tolist():
+        motion, unique = rates_of(sim, T, found, c)
+        assert unique
+        for k, expected in differences(sim, T, found, c, STEP).items():
+            np.testing.assert_allclose(motion[k], expected, rtol=0.0, atol=1e-6)
 
 
 def test_where_surfaces_leave_the_point_open_the_motion_is_not_unique() -> None:

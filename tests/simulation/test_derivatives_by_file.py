@@ -191,13 +191,29 @@ def test_contacts_between_two_states_are_doubtful_and_others_are_not() -> None:
     assert "edge" in name
 
 
-def test_a_capsule_whose_axis_pierces_a_face_is_doubtful() -> None:
-    """Check a point on the axis, which follows the face that the axis pierces."""
+@pytest.mark.parametrize(("joints", "known"), [("x", True), ("xz", True), ("xr", False)])
+def test_where_the_axis_of_a_capsule_pierces_a_face(joints: str, known: bool) -> None:
+    """Check a contact that follows the axis and the face. If the box can rotate, it may jump to another face."""
+    made = {"x": '<joint type="slide" axis="1 0 0"/>', "z": '<joint type="slide" axis="0 0 1"/>', "r": '<joint axis="0 0 1"/>'}
     rail = '<geom name="rail" type="capsule" size=".02 2" zaxis="1 0 0"/>'
-    cart = '<body><joint name="slide" type="slide" axis="1 0 0"/><geom name="cart" type="box" size=".2 .15 .1"/></body>'
-    sim = fw.Simulation(fw.load(f"<mujoco><worldbody>{rail}{cart}</worldbody></mujoco>"), contact="file")
-    sim.step(0.1 * np.ones(1), steps=5)
-    assert any("rail" in name for name in sim.derivatives().doubtful)
+    cart = f'<body>{"".join(made[j] for j in joints)}<geom name="cart" type="box" size=".2 .15 .1"/></body>'
+    xml = f"<worldbody>{rail}{cart}</worldbody>"
+    if known:
+        assert len(watched(xml, steps=40, every=10)) > 2
+    else:
+        sim = fw.Simulation(fw.load(f"<mujoco>{xml}</mujoco>"), contact="file")
+        sim.step([0.1, 0.1], steps=5)
+        assert any("rail" in name for name in sim.derivatives().doubtful)
+
+
+def test_a_contact_that_no_joint_moves_along_its_normal_does_not_begin() -> None:
+    """Check a ball that slides on the floor at a gap of exactly zero."""
+    ball = '<joint type="slide" axis="1 0 0"/><joint type="hinge" axis="0 0 1"/><geom type="sphere" size=".1"/>'
+    text = f'<mujoco><worldbody>{FLOOR}<body pos="0 0 .1">{ball}</body></worldbody></mujoco>'
+    sim = fw.Simulation(fw.load(text), contact="file")
+    sim.step([0.1, 0.2], steps=5)
+    assert len(sim.contacts().names) == 1
+    assert sim.derivatives().doubtful == ()
 
 
 def test_rigid_contacts_at_rest_and_without_motion_are_not_doubtful() -> None:

@@ -15,6 +15,10 @@ corner of one shape, or the crossing of an edge of each, and the point does not 
 Both bodies may move as one, so the motion of the contact relative to b depends on the velocity of a relative to b only: with
 U = V_a - V_b, w = w_a - w_b and b at rest, s_b = s_a - g n' + U(p_a) along the tangents. The unknowns n' and s_a have two
 components each, and four linear equations. They depend on U along both tangents, and on d = w x n.
+
+MuJoCo clips two almost opposed faces along the normal m of one of them, while the contact has the normal of the other. With m
+along n + k, a corner x of the latter, or a point x of its edge, has the contact point p_a = x - g k, or p_b = x + g k. Then k,
+which turns with the first face, and g' enter the equation of the edge, and with them the components of U and w along n.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ import numpy as np
 
 from ..array_types import Booleans, Integers, Matrix, Tensor, Vector
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, SPHERE, CollisionScene
+from .convex_contacts_by_file import OPPOSED
 from .height_fields import FieldArrays, normal_and_height, vertex_of
 from .triples import (
     Triple,
@@ -45,6 +50,7 @@ from .triples import (
 PARALLEL = 1e-6  # sine of the angle between directions below which they count as parallel
 NEAR = 1e-6  # distance from a vertex or edge, relative to the size of the shape, below which a point is on it
 UNKNOWNS = 4
+GIVEN = 6  # U along both tangents, d along both, and U and w along the normal
 RATES = 6  # those of the normal along both tangents, of the point along the axes, and of the gap
 NEAR_LINE = 1e-6  # distance from a line of a height field's grid, in cells, below which a point is on it
 ON_SURFACE = 1e-3  # distance from a surface, relative to the size of the shape, below which a point is on it
@@ -66,8 +72,10 @@ class SurfacesWork(NamedTuple):
     rise: Matrix  # (2, 2) rate at which a point that slips on the surface moves along the normal, if they are not perpendicular
     known: Booleans  # (2,) whether the point is on the surface; several points of MuJoCo for two meshes are not
     off: Vector  # (2,) sine of the angle between the normal and that of a face
+    tilt: Matrix  # (2, 2) the vector k of the face of each shape that is nearest to the normal
+    opposed: Booleans  # (2,) whether there is such a face, and it is almost perpendicular to the normal
     axes: Matrix  # (3, 3) normal and tangents
-    equations: Matrix  # (4, 8) of n' and s_a, and their right-hand sides by U and d along both tangents
+    equations: Matrix  # (4, 10) of n' and s_a, and their right-hand sides
     chosen: Integers  # (1,) number of equations
     heights: Vector  # (2,) gap, and distance from the point to p_a
 
@@ -75,11 +83,11 @@ class SurfacesWork(NamedTuple):
 def surfaces_work() -> SurfacesWork:
     """Return workspace for one contact."""
     flats, bounds, chosen = np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(1, np.int64)
-    edge, bound, rise = np.zeros((3, 2, 2))
-    equations, off, heights = np.zeros((UNKNOWNS, 2 * UNKNOWNS)), np.zeros(2), np.zeros(2)
-    known, axes = np.ones(2, bool), np.zeros((3, 3))
+    edge, bound, rise, tilt = np.zeros((4, 2, 2))
+    equations, off, heights = np.zeros((UNKNOWNS, UNKNOWNS + GIVEN)), np.zeros(2), np.zeros(2)
+    known, opposed, axes = np.ones(2, bool), np.zeros(2, bool), np.zeros((3, 3))
     return SurfacesWork(
-        flats, edge, np.zeros((2, 2, 2)), bounds, bound, rise, known, off, axes, equations, chosen, heights
+        flats, edge, np.zeros((2, 2, 2)), bounds, bound, rise, known, off, tilt, opposed, axes, equations, chosen, heights
     )  # fmt: skip
 
 
@@ -102,10 +110,29 @@ def write_contact_motion(
     p_a, p_b = along(x, aside + 0.5 * gap, n), along(x, aside - 0.5 * gap, n)
     describe(scene, shapes[0], placement[shapes[0]], p_a, times(-1.0, n), work, 0)
     describe(scene, shapes[1], placement[shapes[1]], p_b, n, work, 1)
-    unique = choose_equations(work)
+    clipped = are_clipped(scene, shapes, work)
+    if clipped:
+        lead = 0 if leads(work) else 1
+        x, m, g = (p_a, times(-1.0, n), shapes[0]) if lead == 0 else (p_b, n, shapes[1])
+        away, (u, w) = (gap if lead == 0 else -gap), pair(work.tilt, 1 - lead)
+        corner = along(along(x, away * u, row(work.axes, 1)), away * w, row(work.axes, 2))
+        describe(scene, g, placement[g], corner, m, work, lead)
+    unique = choose_equations(work, clipped)
     unique = solve_equations(work.equations) and unique
     write_rates(work, on_ground, motion)
+    for side in range(2):
+        p, g = (p_b if side == 0 else p_a), shapes[side]
+        if work.flats[1 - side] == 2 and not work.known[side] and is_on_axis(scene, g, placement[g], p):
+            P = placement[g]
+            write_rates_on_axis(work, side, (P[2], P[5], P[8]), motion)
     return bool(unique and work.known[0] and work.known[1])
+
+
+def are_clipped(scene: CollisionScene, shapes: tuple[int, int], work: SurfacesWork) -> bool:
+    """Return whether the contact is one of MuJoCo's for two almost opposed faces, which are not both of boxes."""
+    if not (scene.by_file and work.opposed[0] and work.opposed[1]):
+        return False
+    return scene.kind[shapes[0]] != BOX or scene.kind[shapes[1]] != BOX
 
 
 def write_rates(work: SurfacesWork, on_ground: bool, motion: Matrix) -> None:
@@ -114,24 +141,27 @@ def write_rates(work: SurfacesWork, on_ground: bool, motion: Matrix) -> None:
     for i in range(RATES):
         for j in range(6):
             motion[i, j] = 0.0
-    motion[2, 0], motion[5, 0] = 0.0 if on_ground else 0.5, 1.0
-    for k in range(UNKNOWNS):
-        column, sign = k + 1, 1.0
+    for k in range(GIVEN):
+        column, sign, opens = k + 1, 1.0, 0.0
         if k == 2:  # d = w x n has the components of w along the second tangent, and against the first
             column = 5
         elif k == 3:
             column, sign = 4, -1.0
+        elif k == 4:
+            column, opens = 0, 1.0
+        elif k == 5:
+            column = 3
         turn, slip = solution(work, 0, k, sign), solution(work, 2, k, sign)
         moved = sign * direct(0, k, ahead), sign * direct(1, k, ahead)  # U(p_a)
         slip_b = slip[0] - gap * turn[0] + moved[0], slip[1] - gap * turn[1] + moved[1]
         up_a, up_b = rise[0, 0] * slip[0] + rise[0, 1] * slip[1], rise[1, 0] * slip_b[0] + rise[1, 1] * slip_b[1]
-        motion[0, column], motion[1, column], motion[5, column] = turn[0], turn[1], up_a - up_b
+        motion[0, column], motion[1, column], motion[5, column] = turn[0], turn[1], opens + up_a - up_b
         if on_ground:
             farther = gap - ahead
             motion[2, column] = up_b
             motion[3, column], motion[4, column] = slip_b[0] + farther * turn[0], slip_b[1] + farther * turn[1]
         else:
-            motion[2, column] = 0.5 * (up_a + up_b)
+            motion[2, column] = 0.5 * (opens + up_a + up_b)
             motion[3, column] = 0.5 * (moved[0] + slip[0] + slip_b[0])
             motion[4, column] = 0.5 * (moved[1] + slip[1] + slip_b[1])
 
@@ -149,8 +179,11 @@ def direct(i: int, k: int, ahead: float) -> float:
 # ---- equations
 
 
-def choose_equations(work: SurfacesWork) -> bool:
-    """Write the equations; return whether edges of the shapes determine the point in all directions."""
+def choose_equations(work: SurfacesWork, clipped: bool) -> bool:
+    """Write the equations; return whether edges of the shapes determine the point in all directions.
+
+    Edges of the first surface bound the point in the directions that are left, and have other equations if faces are clipped.
+    """
     work.chosen[0] = 0
     first = 0 if leads(work) else 1
     second = 1 - first
@@ -177,7 +210,9 @@ def choose_equations(work: SurfacesWork) -> bool:
         add_equations_of(work, second)
         return True
     if work.chosen[0] < UNKNOWNS and work.bounds[first] > 0:  # an edge of the first surface bounds the point as well
-        if work.flats[first] == 1 or work.bounds[first] == 2:
+        if clipped:
+            add_clipped_equations(work, first)
+        elif work.flats[first] == 1 or work.bounds[first] == 2:
             add_missing(work, first)
         else:
             add_slip_equation(work, first, across(pair(work.bound, first)))
@@ -227,6 +262,41 @@ def add_missing(work: SurfacesWork, side: int) -> None:
             add_slip_equation(work, side, (1.0 - k, 1.0 * k))
 
 
+def add_clipped_equations(work: SurfacesWork, side: int) -> None:
+    """Add the equation of the edge on which the point x of a face is, or, at a corner, those of both tangents."""
+    if work.bounds[side] == 1:
+        add_clipped_equation(work, side, across(pair(work.bound, side)))
+    for k in range(2 if work.bounds[side] == 2 else 0):
+        if work.chosen[0] < UNKNOWNS:
+            add_clipped_equation(work, side, (1.0 - k, 1.0 * k))
+
+
+def add_clipped_equation(work: SurfacesWork, side: int, e: Pair) -> None:
+    """Add e . s_a + (g e . k)' = 0, or e . s_b - (g e . k)' = 0, where k turns with the other face.
+
+    With e . k = t and the slope r of the other surface, g' = n . U - r . s_b or n . U + r . s_a, and (e . k)' is
+    -(e . d + t k . d + (k x e) . n (w . n)) for a, and the opposite for b.
+    """
+    gap, ahead, k, r = work.heights[0], work.heights[1], pair(work.tilt, 1 - side), pair(work.rise, 1 - side)
+    t, spin = e[0] * k[0] + e[1] * k[1], k[0] * e[1] - k[1] * e[0]
+    u, w = gap * (e[0] + t * k[0]), gap * (e[1] + t * k[1])
+    p, q = t * r[0], t * r[1]
+    if side == 0:
+        turned = ahead * p + u, ahead * q + w
+        add_equation(work, (gap * p, gap * q, e[0] - p, e[1] - q), (p, q, turned[0], turned[1]))
+        set_along_normal(work, -t, gap * spin)
+    else:
+        turned = u - ahead * e[0], w - ahead * e[1]
+        add_equation(work, (-gap * e[0], -gap * e[1], e[0] - p, e[1] - q), (-e[0], -e[1], turned[0], turned[1]))
+        set_along_normal(work, t, gap * spin)
+
+
+def set_along_normal(work: SurfacesWork, opening: float, spin: float) -> None:
+    """Write the right-hand sides of the last equation by U and w along the normal."""
+    i, first = work.chosen[0] - 1, 2 * UNKNOWNS
+    work.equations[i, first], work.equations[i, first + 1] = opening, spin
+
+
 def add_equations_of(work: SurfacesWork, side: int) -> None:
     """Add both equations of a surface."""
     if work.flats[side] == 2:
@@ -267,6 +337,7 @@ def add_equation(
     E = work.equations
     E[i, 0], E[i, 1], E[i, 2], E[i, 3] = left
     E[i, 4], E[i, 5], E[i, 6], E[i, 7] = right
+    E[i, 8] = E[i, 9] = 0.0
 
 
 def solve_equations(E: Matrix) -> bool:
@@ -274,7 +345,7 @@ def solve_equations(E: Matrix) -> bool:
 
     A repeated equation gives zero for its unknown.
     """
-    unique, stop = True, 2 * UNKNOWNS
+    unique, stop = True, UNKNOWNS + GIVEN
     for j in range(UNKNOWNS):
         best = j
         for i in range(j + 1, UNKNOWNS):
@@ -305,7 +376,7 @@ def describe(scene: CollisionScene, g: int, P: Vector, x: Triple, m: Triple, wor
     """Write the surface of shape g at a point with outward normal m, in the world frame."""
     kind, size = scene.kind[g], scene.size[g]
     y, k = seen_from(P, x), turned_back(P, m)
-    work.flats[side], work.bounds[side], work.off[side], work.known[side] = 0, 0, 0.0, True
+    work.flats[side], work.bounds[side], work.off[side], work.known[side], work.opposed[side] = 0, 0, 0.0, True, False
     for i in range(2):
         work.edge[side, i] = work.bound[side, i] = work.rise[side, i] = 0.0
         for j in range(2):
@@ -345,11 +416,18 @@ def add_radius(work: SurfacesWork, side: int, e: Triple, r: float) -> None:
 
 
 def set_face(work: SurfacesWork, side: int, m: Triple) -> None:
-    """Make the surface a plane with the normal m, which may differ from the contact's."""
+    """Make the surface a plane with the normal m, which may differ slightly from the contact's normal."""
     n = row(work.axes, 0)
     work.flats[side], work.off[side], rate = 2, length_of(outer(m, n)), -1.0 / inner(m, n)
     u, w = along_tangents(m, work)
     work.rise[side, 0], work.rise[side, 1] = rate * u, rate * w
+
+
+def set_opposed(work: SurfacesWork, side: int, m: Triple) -> None:
+    """Note the normal of the face that is nearest to the contact's normal."""
+    along_n, (u, w) = inner(m, row(work.axes, 0)), along_tangents(m, work)
+    work.opposed[side] = abs(along_n) > OPPOSED
+    work.tilt[side, 0], work.tilt[side, 1] = u / along_n, w / along_n
 
 
 def set_edge(work: SurfacesWork, side: int, e: Triple) -> None:
@@ -411,16 +489,49 @@ def round_to(x: float) -> int:
 def describe_capsule(P: Vector, size: Vector, y: Triple, m: Triple, work: SurfacesWork, side: int) -> None:
     """Write the side of a capsule, or one of its ends.
 
-    Where the axis meets the other surface, MuJoCo puts a point on the axis, which follows that surface; it is not known.
+    A capsule that lies on a plane has a point for each of its ends, even if it is inclined and one of the points is inside it.
     """
-    axis, along_axis = (P[2], P[5], P[8]), min(max(y[2], -size[1]), size[1])
-    away = length_of((y[0], y[1], y[2] - along_axis))
-    work.known[side] = abs(away - size[0]) < ON_SURFACE * (size[0] + size[1])
-    if abs(y[2]) < size[1] * (1.0 - NEAR) and abs(inner(axis, m)) < PARALLEL:
+    axis, tolerance, end = (P[2], P[5], P[8]), ON_SURFACE * (size[0] + size[1]), size[1] if y[2] > 0.0 else -size[1]
+    at_end = abs(length_of((y[0], y[1], y[2] - end)) - size[0]) < tolerance
+    aside = abs(y[2]) < size[1] * (1.0 - NEAR) and abs(length_of((y[0], y[1], 0.0)) - size[0]) < tolerance
+    if aside and abs(inner(axis, m)) < (PARALLEL if at_end else ON_SURFACE):
         set_edge(work, side, axis)
         add_radius(work, side, outer(m, axis), size[0])
     else:
         add_round(work, side, size[0])
+        work.known[side] = at_end
+
+
+def is_on_axis(scene: CollisionScene, g: int, P: Vector, x: Triple) -> bool:
+    """Return whether shape g is a capsule with a point on its axis."""
+    size, y = scene.size[g], seen_from(P, x)
+    if scene.kind[g] != CAPSULE or abs(y[2]) > size[1]:
+        return False
+    return bool(length_of((y[0], y[1], 0.0)) < ON_SURFACE * size[0])
+
+
+def write_rates_on_axis(work: SurfacesWork, side: int, axis: Triple, motion: Matrix) -> None:
+    """Write the rates of a contact where the axis of a capsule meets a face of the other shape.
+
+    MuJoCo's contact is that of a ball of the capsule's radius whose center is there. The center moves with the face along the
+    normal, and slides along the axis; the gap does not change. As the capsule turns, the contact may jump to another face.
+    """
+    gap, ahead, (u, w) = work.heights[0], work.heights[1], along_tangents(axis, work)
+    rise = inner(axis, row(work.axes, 0))
+    center = ahead - gap if side == 0 else ahead  # distance along the normal from the point to the center
+    for i in range(RATES):
+        for j in range(6):
+            motion[i, j] = 0.0
+    motion[2, 0] = 1.0
+    if side == 0:  # the face is at rest: the axis moves
+        motion[2, 0] = 0.0
+        motion[3, 0], motion[4, 0] = -u / rise, -w / rise
+        motion[3, 1] = motion[4, 2] = 1.0
+        motion[3, 5], motion[4, 4] = center, -center
+    else:
+        motion[3, 0], motion[4, 0] = u / rise, w / rise
+        motion[0, 5], motion[1, 4] = 1.0, -1.0
+        motion[3, 5], motion[4, 4] = -center, center
 
 
 def describe_box(P: Vector, size: Vector, y: Triple, k: Triple, work: SurfacesWork, side: int) -> None:
@@ -435,8 +546,9 @@ def describe_box(P: Vector, size: Vector, y: Triple, k: Triple, work: SurfacesWo
             bounds += 0 if inside else 1
             straight = i if inside or flats == 1 else straight
     e = P[straight], P[3 + straight], P[6 + straight]
+    m = times(1.0 if component(k, face) > 0.0 else -1.0, (P[face], P[3 + face], P[6 + face]))
+    set_opposed(work, side, m)
     if flats == 2:
-        m = times(1.0 if component(k, face) > 0.0 else -1.0, (P[face], P[3 + face], P[6 + face]))
         set_face(work, side, m)
         set_bound(work, side, bounds, e)
     elif flats == 1:
@@ -448,6 +560,8 @@ def describe_cylinder(P: Vector, size: Vector, y: Triple, k: Triple, work: Surfa
     """Write the side, an end or a rim of a cylinder."""
     axis, sine = (P[2], P[5], P[8]), sqrt(k[0] * k[0] + k[1] * k[1])
     on_rim = abs(sqrt(y[0] * y[0] + y[1] * y[1]) - size[0]) < NEAR * size[0]
+    if abs(k[2]) > sine:
+        set_opposed(work, side, axis)
     if sine < PARALLEL or (sine < abs(k[2]) and not on_rim):
         set_face(work, side, times(1.0 if k[2] > 0.0 else -1.0, axis))
         work.bounds[side] = 2 if on_rim else 0
@@ -477,30 +591,29 @@ def describe_ellipsoid(P: Vector, size: Vector, k: Triple, work: SurfacesWork, s
 
 
 def describe_hull(scene: CollisionScene, g: int, P: Vector, y: Triple, k: Triple, work: SurfacesWork, side: int) -> None:
-    """Write a face, an edge or a corner of a convex hull, by the normal and by the place of the point."""
+    """Write a face, an edge or a corner of a convex hull, by the normal and by the place of the point.
+
+    Of the faces at the point, which may be almost in one plane, that nearest to the normal counts, and its edges.
+    """
     first, stop, vertices, near = scene.data[g, 3], scene.data[g, 4], scene.hulls.vertices, NEAR * scene.radius[g]
-    normals, touched, face = scene.hulls.normals, 0, -1
-    one, other, highest = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), -scene.radius[g]  # normals of faces at the point
+    normals, face, nearest, highest = scene.hulls.normals, -1, -1.0, -scene.radius[g]
     for f in range(scene.data[g, 5], scene.data[g, 6]):
         m = normals[f, 0], normals[f, 1], normals[f, 2]
-        height = inner(m, minus(y, vertices[scene.hulls.corners[scene.hulls.faces[f]]]))
+        height, aligned = inner(m, minus(y, vertices[scene.hulls.corners[scene.hulls.faces[f]]])), inner(m, k)
         highest = max(highest, height)
-        if inner(m, k) > 0.0 and length_of(outer(m, k)) < PARALLEL:
-            face = f
-        if abs(height) < 4.0 * near:
-            if touched == 0:
-                one = m
-            elif touched == 1:
-                other = m
-            touched += 1
+        sine = length_of(outer(m, k))
+        if aligned > 0.0 and sine < PARALLEL:
+            aligned = 2.0 - sine
+        if aligned > nearest and (aligned > 1.5 or abs(height) < 4.0 * near):
+            nearest, face = aligned, f
     work.known[side] = abs(highest) < ON_SURFACE * scene.radius[g]
-    edge = outer(one, other)
+    bounds, edge = edges_at(scene, face, y, 4.0 * near) if face >= 0 else (2, (0.0, 0.0, 0.0))
     if face >= 0:
-        set_face(work, side, turned(P, (normals[face, 0], normals[face, 1], normals[face, 2])))
-        set_bound(work, side, max(touched - 1, 0), turned(P, edge))
-    elif touched == 1:
-        set_face(work, side, turned(P, one))
-    elif touched == 2:
+        set_opposed(work, side, turned(P, row(normals, face)))
+    if nearest > 1.5 or bounds == 0:
+        set_face(work, side, turned(P, row(normals, face)))
+        set_bound(work, side, bounds, turned(P, edge))
+    elif bounds == 1:
         set_edge(work, side, turned(P, edge))
     else:
         most, count, start, end = inner(vertices[first], k), 0, first, first
@@ -512,3 +625,16 @@ def describe_hull(scene: CollisionScene, g: int, P: Vector, y: Triple, k: Triple
         if count == 2:  # one end of an edge
             set_edge(work, side, turned(P, minus(vertices[end], vertices[start])))
             work.bounds[side] = 1
+
+
+def edges_at(scene: CollisionScene, f: int, y: Triple, near: float) -> tuple[int, Triple]:
+    """Return the number of edges of a face of a hull at a point, and the direction of one of them."""
+    hulls, count, found = scene.hulls, 0, (0.0, 0.0, 0.0)
+    m, last = row(hulls.normals, f), row(hulls.vertices, hulls.corners[hulls.faces[f + 1] - 1])
+    for i in range(hulls.faces[f], hulls.faces[f + 1]):
+        corner = row(hulls.vertices, hulls.corners[i])
+        edge = minus(corner, last)
+        if abs(inner(outer(edge, m), minus(y, last))) < near * length_of(edge):
+            count, found = count + 1, edge
+        last = corner
+    return count, found

@@ -16,15 +16,19 @@ which corrections remove (`rigid_slopes`).
 
 Where dampers act after impulses, the acceleration a' solves (M + h D) a' = M a at the same state. Forces at joints are linear
 within limits (`load_slopes`). Those of tendons, muscles, drives with activations, drag, springs of ball joints, and of all
-joints of a robot with loops, have derivatives by differences of the acceleration without impulses.
+joints of a robot with loops, have derivatives by differences: of the load at joints, or, where this is not all that depends on
+the state (drag, gravity compensation, implicit drives, dampers that vary), of the acceleration without impulses.
 """
 
 from __future__ import annotations
 
 from ..array_types import Vector
 from ..collision.detection import body_of
+from ..collision.triples import inner, minus, outer
 from ..contact.contact_problem import find_active_rows
+from ..contact.contact_slopes import axis_of_body, origin_of, triple
 from ..contact.impulses import greatest_of
+from ..contact.joint_rows import is_active
 from ..engine.loops.kernels import call_machine, subtract_multiples
 from ..robot.tendons.lengths import write_drift
 from .free_bodies import free_body, turn_cotangent, turn_rates, write_slopes_of_body
@@ -42,7 +46,10 @@ from .smooth_motion import (
     copy_rows,
     ordered_product,
     write_body_forces,
+    write_late_damping,
+    write_load_at_rows,
     write_next_activations,
+    write_rows,
 )
 from .stage_records import FOUND, NEAR, SOLVED, WITH_CONTROL, WITH_FORCES, RobotStages
 from .touching_slopes import ROUNDED, add_touching, pull_back_touching, weight_before
@@ -103,11 +110,17 @@ def write_forces_of_step(s: RobotStages, y: AccelerationSlopes) -> int:
         return write_load_slopes(s, y.load)
     at_limits = write_tau_slopes(s, y.load)
     copy(s.step.acceleration, y.acceleration)
-    write_forces_on_bodies(s, y, False)
-    call_machine(y.calls.dynamics)
-    for i in range(n * n):
-        x[at.by_q_free + i] = x[at.by_q + i]
+    if not are_loads(s, y):
+        write_forces_on_bodies(s, y, False)
+        call_machine(y.calls.dynamics)
+        for i in range(n * n):
+            x[at.by_q_free + i] = x[at.by_q + i]
     return at_limits
+
+
+def are_loads(s: RobotStages, y: AccelerationSlopes) -> bool:
+    """Return whether differences are those of the load, instead of the acceleration without impulses."""
+    return y.by_loads and not (s.numbers.driven and s.state.given[WITH_CONTROL])
 
 
 def write_dynamics(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
@@ -160,13 +173,38 @@ def write_mapped_impulses(s: RobotStages, y: AccelerationSlopes) -> None:
 
 
 def mark_gaps_of_zero(s: RobotStages, y: AccelerationSlopes) -> None:
-    """Mark the contacts and limits that begin here as doubtful, and no others."""
+    """Mark the contacts and limits that begin here as doubtful, and no others.
+
+    A contact along whose normal no joint moves the bodies does not begin.
+    """
     t, capacity = s.touching, len(s.touching.contacts.gap)
     for c in range(capacity):
-        y.doubtful[c] = not y.is_rigid and c < t.counts[FOUND] and abs(t.contacts.gap[c]) < ROUNDED
+        begins = not y.is_rigid and c < t.counts[FOUND] and abs(t.contacts.gap[c]) < ROUNDED
+        y.doubtful[c] = begins and moves_along_normal(s, y, c)
     for r in range(len(t.model.rows.joint)):
         limits = not y.is_rigid and not t.model.rows.friction[r] and t.model.rows.holds[r] == 0
         y.doubtful[capacity + r] = limits and abs(t.kinematics.gap[r]) < ROUNDED
+
+
+def moves_along_normal(s: RobotStages, y: AccelerationSlopes, c: int) -> bool:
+    """Return whether a joint moves the bodies of a contact relative to each other along its normal."""
+    t, x, n, most, every = s.touching, y.numbers, len(y.after), 0.0, 0.0
+    point, normal = triple(t.contacts.point[c], 0), triple(t.contacts.normal[c], 0)
+    call_machine(y.calls.jacobian)
+    for j in range(n):
+        speed = 0.0
+        for side in range(2):
+            body = body_of(t.contacts, c, side)
+            if body >= 0:
+                T, J = t.kinematics.placement[body], y.at.jacobian + 6 * n * body + j
+                about = outer(minus(point, origin_of(T)), normal)
+                for i in range(3):
+                    e = axis_of_body(T, i)
+                    u, w = inner(e, normal) * x[J + i * n], inner(e, about) * x[J + (3 + i) * n]
+                    speed += u + w if side == 0 else -u - w
+                    every = max(every, abs(x[J + i * n]), abs(x[J + (3 + i) * n]))
+        most = max(most, abs(speed))
+    return bool(most > ROUNDED * every)
 
 
 def write_forces_on_bodies(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
@@ -197,7 +235,9 @@ def write_right_hand_sides(s: RobotStages, y: AccelerationSlopes, touched: bool)
             x[row + j] = 0.0
         add_row_of_forces(s, y, i, row, 1.0, touched)
         x[row + 2 * at.stride + i] = y.load.tau[i] if at.solved == at.width else 1.0
-        if y.by_differences:
+        if y.by_differences and are_loads(s, y):
+            subtract_multiples(x, row, at.differences + i * at.width, 0, at.width, (-1.0,))
+        elif y.by_differences:
             add_product(x, row, (at.mass + i * n, n), (at.differences, at.width), at.width)
         if at.solved == at.width:
             add_controls_of_row(s, y, i, row, 1.0)
@@ -211,9 +251,12 @@ def add_row_of_forces(s: RobotStages, y: AccelerationSlopes, i: int, target: int
     n, at, x = len(y.after), y.at, y.numbers
     by_v = target + at.stride
     subtract_multiples(x, target, at.by_q + i * n, 0, at.stride, (factor,))
-    if y.by_differences:  # the acceleration has rates that contain those of inverse dynamics without impulses
-        subtract_multiples(x, target, at.by_q_free + i * n, 0, at.stride, (-factor,))
+    if y.by_differences:
         subtract_multiples(x, target, at.pulls + i * at.stride, 0, at.stride, (-factor,))
+        if are_loads(s, y):
+            subtract_multiples(x, by_v, at.by_v + i * n, 0, at.stride, (factor,))
+        else:  # the acceleration has rates that contain those of inverse dynamics without impulses
+            subtract_multiples(x, target, at.by_q_free + i * n, 0, at.stride, (-factor,))
         return
     subtract_multiples(x, by_v, at.by_v + i * n, 0, at.stride, (factor,))
     if touched and y.calls.spanning_after.address != 0 and s.touching.counts[NEAR] > 0:
@@ -262,18 +305,18 @@ def write_matrix(y: AccelerationSlopes) -> None:
 
 
 def write_differences(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
-    """Write the derivatives of the acceleration a without impulses, by central differences.
+    """Write the derivatives of the load, or of the acceleration a without impulses, by central differences.
 
-    It solves M a + c = F, so that the derivatives of F are M times those of a and those of inverse dynamics.
+    The acceleration solves M a + c = F, so that the derivatives of F are M times those of a and those of inverse dynamics.
     """
     n, nu, na = len(y.after), len(s.state.control), len(s.state.act)
     clear_parts(y)
-    copy(s.step.acceleration, y.probes[2, :n])
-    copy(s.step.act, y.probes[2, n:])
     for column in range(2 * n):
+        if column == n:
+            write_forces_here(s, y)
         for side in range(2):
             step = SMALL_STEP if side == 0 else -SMALL_STEP
-            accelerate_along(s, y, column, step)
+            evaluate_along(s, y, column, step)
             add_differences(s, y, column, 0.5 / step, touched)
             if column >= n:
                 move_along(s, y, column, -step)
@@ -284,6 +327,34 @@ def write_differences(s: RobotStages, y: AccelerationSlopes, touched: bool) -> N
     accelerate_at_start(s)
 
 
+def write_forces_here(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Write the load or acceleration at the state, with S and lengths, and note it."""
+    copy(s.step.acceleration, y.probes[2, : len(y.after)])
+    copy(s.step.act, y.probes[2, len(y.after) :])
+    if are_loads(s, y):
+        be_at(s, s.state.q, s.state.v)
+        copy(s.state.act, s.point.act)
+        write_forces(s, y, True)
+        copy(s.point.acceleration, y.probes[2, : len(y.after)])
+
+
+def write_forces(s: RobotStages, y: AccelerationSlopes, moves: bool) -> None:
+    """Write the load to the place of the acceleration, or the acceleration without impulses.
+
+    S and lengths are those of the last call if the configuration does not move.
+    """
+    if are_loads(s, y):
+        copy(s.inertias.base_armature, s.inertias.armature)
+        if moves:
+            write_rows(s)
+        write_load_at_rows(s, s.numbers.ahead)
+        copy(s.point.load, s.point.acceleration)
+        if s.numbers.settles:
+            write_late_damping(s)
+    else:
+        accelerate_at_start(s)
+
+
 def clear_parts(y: AccelerationSlopes) -> None:
     """Set all differences to zero."""
     for i in range(y.at.differences, y.at.spread):
@@ -292,10 +363,10 @@ def clear_parts(y: AccelerationSlopes) -> None:
         y.nonsmooth[k] = False
 
 
-def accelerate_along(s: RobotStages, y: AccelerationSlopes, column: int, step: float) -> None:
-    """Write the acceleration without impulses, and the activations after the step, at a small distance along a direction."""
+def evaluate_along(s: RobotStages, y: AccelerationSlopes, column: int, step: float) -> None:
+    """Write the load or acceleration, and the activations after the step, at a small distance along a direction."""
     move_along(s, y, column, step)
-    accelerate_at_start(s)
+    write_forces(s, y, column < len(y.after))
     write_next_activations(s)
 
 
@@ -308,14 +379,14 @@ def write_inputs_of_differences(s: RobotStages, y: AccelerationSlopes, column: i
     n, at, kink, sides = len(y.after), y.at, 0.0, (0.0, 0.0)
     for side in range(2):
         step = SMALL_STEP if side == 0 else -SMALL_STEP
-        accelerate_along(s, y, column, step)
+        evaluate_along(s, y, column, step)
         if s.numbers.settles:
             add_inertia_of_dampers(s, y, 3 * y.at.stride + column - 2 * n, 0.5 / step)
         note_acceleration(s, y.probes[side])
         move_along(s, y, column, -step)
     here, ahead, behind = y.probes[2], y.probes[0], y.probes[1]
     for i in range(len(here)):
-        kink = max(kink, abs(ahead[i] - 2.0 * here[i] + behind[i]))
+        kink = max(kink, bend_beyond_rounding(ahead[i], here[i], behind[i]))
         sides = max(sides[0], abs(ahead[i] - here[i])), max(sides[1], abs(behind[i] - here[i]))
     y.nonsmooth[column - 2 * n] = kink > NONSMOOTH * (sides[0] + sides[1])
     place = 3 * at.stride + column - 2 * n
@@ -325,6 +396,12 @@ def write_inputs_of_differences(s: RobotStages, y: AccelerationSlopes, column: i
             slope = ahead[i] - here[i] if sides[0] > sides[1] else here[i] - behind[i]
         row = at.differences + i * at.width if i < n else at.acts + (i - n) * at.width
         y.numbers[row + place] = slope / SMALL_STEP
+
+
+def bend_beyond_rounding(ahead: float, here: float, behind: float) -> float:
+    """Return the difference of the changes on both sides, or 0 if it may be due to rounding."""
+    bend = abs(ahead - 2.0 * here + behind)
+    return bend if bend > ROUNDED * max(1.0, abs(here)) else 0.0
 
 
 def note_acceleration(s: RobotStages, target: Vector) -> None:
@@ -369,16 +446,17 @@ def add_differences(s: RobotStages, y: AccelerationSlopes, column: int, weight: 
         call_machine(s.calls.length_bias)
         write_drift(s.lengths, s.state.v)
     for r in range(len(rows.joint)):
-        dof, f = t.dofs[rows.joint[r]], t.impulses.next_row[r]
-        if dof >= s.joints.driving.alike:
+        dof = t.dofs[rows.joint[r]]
+        if dof >= s.joints.driving.alike and is_active(rows, r, t.kinematics.gap[r], t.kinematics.speed[r], t.model.settings):
             if rows.holds[r] > 0 and len(s.lengths.drift) > 0:
                 x[at.drifts + 2 * r * at.stride + place] += weight * s.lengths.drift[dof]
             if column < n:
-                before = weight_before(y, h, t.model.yielding_rows, r)
+                before, speed = weight_before(y, h, t.model.yielding_rows, r), 0.0
+                force = weight * rows.sign[r] * t.impulses.next_row[r] / h
                 for i in range(n):
-                    seen = y.after[i] + before * s.state.v[i]
-                    x[at.arms + r * n + column] += weight * p.S[dof, i] * seen
-                    x[at.pulls + i * at.stride + column] += weight * p.S[dof, i] * rows.sign[r] * f / h
+                    speed += p.S[dof, i] * (y.after[i] + before * s.state.v[i])
+                    x[at.pulls + i * at.stride + column] += force * p.S[dof, i]
+                x[at.arms + r * n + column] += weight * speed
 
 
 def add_inertia_of_dampers(s: RobotStages, y: AccelerationSlopes, place: int, weight: float) -> None:
@@ -509,9 +587,11 @@ def pull_back_right_hand_sides(s: RobotStages, y: AccelerationSlopes, touched: b
     for k in range(len(drives.row) if not y.by_differences and y.calls.spanning.address == 0 else 0):
         x[controls + k] += x[w + drives.row[k]] * y.load.control[k]
     if y.by_differences:
-        write_product_with_mass(y)
+        loads = are_loads(s, y)
+        if not loads:
+            write_product_with_mass(y)
         for i in range(n):
-            factor = x[y.one.rates + i * y.one.width]
+            factor = x[w + i] if loads else x[y.one.rates + i * y.one.width]
             subtract_multiples(x, product, at.differences + i * at.width, 0, at.width, (-factor,))
 
 

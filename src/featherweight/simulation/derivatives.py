@@ -37,7 +37,7 @@ class StepDerivatives(NamedTuple):
     each):
 
     - contacts, joint limits and dry friction between sticking and sliding, or without force;
-    - contacts whose point is not determined by the surfaces;
+    - contacts that push at a point that the surfaces do not determine, if a joint rotates one of the bodies;
     - redundant contacts that cannot all keep their state, or whose impulses are not unique and matter (a box that slides and
       turns);
     - efforts, controls and actuators at their limits;

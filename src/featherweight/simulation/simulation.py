@@ -526,7 +526,7 @@ class Simulation(SuggestsNames):
 
         Raises ValueError and SimulationError as `step` does, and NotImplementedError for joints that loops determine in part.
         """
-        return step_derivatives(self._fleet, self._fleet.inputs(tau, control, external_forces))
+        return step_derivatives(self._fleet, Inputs(tau, control, external_forces))
 
     @property
     def has_equations(self) -> bool:
@@ -547,9 +547,10 @@ class Simulation(SuggestsNames):
         and controls, in this order (see `derivatives`). This is the reverse mode that learning needs: the Jacobians are not
         stored. Raises as `derivatives` does.
         """
-        inputs = self._fleet.inputs(tau, control, external_forces)
+        inputs = Inputs(tau, control, external_forces)
         size, robots = 2 * self.robot.nv + self._plant.forces.states, len(self._fleet.q)
-        given = np.broadcast_to(of_robots("cotangents", cotangents, (size,), robots), (robots, size))
+        given = of_robots("cotangents", cotangents, (size,), robots)
+        given = given.reshape(1, size) if robots == 1 else np.broadcast_to(given, (robots, size))
         found = compiled_slopes(self._fleet, inputs).products(inputs, np.ascontiguousarray(given, np.float64))
         return found[0] if self._fleet.single else found
 

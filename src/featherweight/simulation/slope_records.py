@@ -79,10 +79,13 @@ class AccelerationSlopes(NamedTuple):
     rigid: RigidAnswers  # of rigid contacts
     is_rigid: bool  # whether contacts are rigid; otherwise their law is convex
     by_differences: bool  # whether the forces are differentiated by differences
+    by_loads: bool  # whether differences of the load are enough, without drives that a step evaluates at its end
     calls: SlopeCalls
 
 
-def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: bool, is_rigid: bool) -> AccelerationSlopes:
+def acceleration_slopes(
+    s: RobotStages, paths: Paths, loop_rows: int, plain: bool, is_rigid: bool, by_loads: bool
+) -> AccelerationSlopes:  # fmt: skip
     """Return arrays for the stages of one robot, without functions."""
     n, bodies, nu, na = len(s.state.v), len(s.touching.bodies), len(s.state.control), len(s.state.act)
     lengths = -1 if plain else len(s.touching.model.rows.joint)
@@ -101,7 +104,7 @@ def acceleration_slopes(s: RobotStages, paths: Paths, loop_rows: int, plain: boo
         velocity=np.zeros((bodies, 6)), velocity_seen=np.zeros((bodies, 6)), contact=contact_slopes(contacts, rigid),
         bundles=bundles, doubtful=np.zeros(capacity, bool), nonsmooth=np.zeros(nu + na, bool), increment=np.zeros(n),
         start=np.zeros((n, DIRECTIONS)),
-        pushes=np.zeros(loop_rows), probes=np.zeros((3, n + na)), by_differences=not plain,
+        pushes=np.zeros(loop_rows), probes=np.zeros((3, n + na)), by_differences=not plain, by_loads=by_loads,
         impulses=np.zeros(m), responding=np.zeros(m), spare=np.zeros(m), slope=np.zeros((DIRECTIONS, DIRECTIONS)),
         rigid=rigid_answers(rigid, rows if is_rigid else 0), is_rigid=is_rigid,
         calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),

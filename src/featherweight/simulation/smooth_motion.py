@@ -242,6 +242,11 @@ def add_springs(s: RobotStages, ahead: float) -> None:
 def write_load(s: RobotStages, ahead: float) -> None:
     """Write all forces at joints at x and w; springs act where w leads in `ahead` seconds."""
     write_rows(s)
+    write_load_at_rows(s, ahead)
+
+
+def write_load_at_rows(s: RobotStages, ahead: float) -> None:
+    """Write all forces at joints at x and w, with the current S and lengths."""
     write_given(s)
     copy(s.point.given, s.point.load)
     add_springs(s, ahead)

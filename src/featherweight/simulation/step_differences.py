@@ -11,7 +11,7 @@ import numpy as np
 
 from ..array_types import Matrix, Vector
 from ..engine.loops.kernels import CompiledLoop, MachineCall, Table, call_machine
-from .acceleration_slopes import NONSMOOTH, SMALL_STEP
+from .acceleration_slopes import NONSMOOTH, SMALL_STEP, bend_beyond_rounding
 from .contact_stage import ContactStage
 from .fleet_loop import judge_inputs, load_inputs, load_robot, note_status
 from .robot_tables import StagesTable, bound_call
@@ -25,7 +25,6 @@ from .step_status import TAKEN
 AHEAD, BEHIND, HERE = range(3)
 FINER = 0.1  # factor of the step of differences that tell a kink from a curve
 TINY = 1e-300
-ROUNDED = 1e-13  # difference of numbers that counts as rounding, relative to them or to one
 
 
 class StepDifferences(NamedTuple):
@@ -147,8 +146,7 @@ def relative_kink(d: StepDifferences) -> float:
     kink = forward = backward = 0.0
     for row in range(d.after.shape[1]):
         here, ahead, behind = d.after[HERE, row], d.after[AHEAD, row], d.after[BEHIND, row]
-        if abs(ahead - 2.0 * here + behind) > ROUNDED * max(1.0, abs(here)):
-            kink = max(kink, abs(ahead - 2.0 * here + behind))
+        kink = max(kink, bend_beyond_rounding(ahead, here, behind))
         forward, backward = max(forward, abs(ahead - here)), max(backward, abs(here - behind))
     return kink / max(forward + backward, TINY)
 

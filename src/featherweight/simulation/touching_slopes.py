@@ -259,7 +259,7 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
     at = ContactAt(c, shapes, t.scene.margin[pair], count, tangents, on_ground)
     unique = write_contact_slopes(
         t.scene, t.collisions.placement, t.contacts, t.kinematics.placement, at, y.velocity_seen, slopes
-    )  # fmt: skip
+    ) or not (turns_body(y, y.bundles.bodies[bundle, 0]) or turns_body(y, y.bundles.bodies[bundle, 1]))  # fmt: skip
     first, length = range_of(t.contacts, c)
     x, normal, opening = slopes.numbers, SEEN + first, GAP + first
     if y.is_rigid:
@@ -269,11 +269,20 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
         note_doubtful_contact(y, p, c, unique)
         add_to_block(t.contacts, at, y.rigid.G[c], 0.0, block, slopes)
         return
-    y.doubtful[c] = y.doubtful[c] or not unique or is_between(own, y.responding, c)
+    pushes = slopes.impulse[0] != 0.0
+    y.doubtful[c] = (pushes and (y.doubtful[c] or not unique)) or is_between(own, y.responding, c)
     yields = yielding_of_contact(t.model, candidate)
     d, slope = impedance(yields, gap), impedance_slope(yields, gap)
     subtract_multiples(x, normal, opening, 0, length, (-h * yields.stiffness * (d + slope * gap),))
     add_to_block(t.contacts, at, y.slope, slope / (d * (1.0 - d)), block, slopes)  # R'/R = -d' / (d (1 - d))
+
+
+def turns_body(y: AccelerationSlopes, body: int) -> bool:
+    """Return whether a joint rotates a body; otherwise it does not matter at which of its points a contact is."""
+    n, turns_it = len(y.after), False
+    for i in range(3 * n if body >= 0 else 0):
+        turns_it = turns_it or y.numbers[y.at.jacobian + (6 * body + 3) * n + i] != 0.0
+    return turns_it
 
 
 def place_of_rigid(y: AccelerationSlopes, c: int) -> int:
@@ -420,7 +429,7 @@ def add_joint_row(
         G = y.rigid.G[sliding + i, 0, 0]
     else:
         _, G = answer_of_row(own, at_row, y.responding[at_row])
-        y.doubtful[at_gap] = y.doubtful[at_gap] or is_row_between(p, at_row, y.responding)
+        y.doubtful[at_gap] = (y.doubtful[at_gap] and f != 0.0) or is_row_between(p, at_row, y.responding)
     if y.is_rigid:
         if not rows.friction[r] and closes(s, gap):
             subtract_multiples(x, seen, J, 0, at.stride, (-1.0 / h,))
