@@ -52,7 +52,7 @@ def step_slopes(
     as_forces = unknowns.as_forces
     by_differences = np.flatnonzero(unknowns.field("moves") * ~as_forces).tolist()
     ends = after
-    if by_differences or unknowns.rub:
+    if by_differences or unknowns.rub or unknowns.scale_friction:
         ends = _ends(sim, before, inputs)  # without impulses of earlier steps, as all steps below
     D = np.zeros((n, 2 * nv, len(x)))
     if as_forces.any():
@@ -82,21 +82,30 @@ def _force_slopes(
 ) -> Array:  # fmt: skip
     """Return the joint forces (n, nv, p) that a change of the unknowns replaces; zero for unknowns that are no forces.
 
-    `sim` has taken the steps, if dry friction is unknown.
+    `sim` has taken the steps, if dry friction is unknown, or inertias that scale its compliance.
     """
     robot, (n, nv) = sim.robot, before[1].shape
-    dry = np.atleast_2d(sim.limit_forces) if unknowns.rub else np.zeros((n, nv))
+    dry, limits = _row_forces(sim) if unknowns.rub or unknowns.scale_friction else np.zeros((2, n, nv))
     u = velocity_of_step(robot, before, after, sim.dt)
     a = (u - before[1]) / sim.dt
-    F = unknowns.force_slopes(x, u, a, dry)
+    F = unknowns.force_slopes(x, u, a, dry, limits)
     columns = unknowns.inertial
     if len(columns):
         by_parameters = np.ascontiguousarray(unknowns.inertial_slopes(x)[:, columns])
         Y = np.asarray(robot.inverse_dynamics_regressor(*before, a))
-        F[..., columns] = -(Y.reshape(n * nv, -1) @ by_parameters).reshape(n, nv, -1)
+        F[..., columns] -= (Y.reshape(n * nv, -1) @ by_parameters).reshape(n, nv, -1)
     for velocity, k in unknowns.drives:
         F[:, velocity, k] = inputs["tau"][:, velocity] / x[k] if "tau" in inputs else 0.0
     return F
+
+
+def _row_forces(sim: Simulation) -> tuple[Matrix, Matrix]:
+    """Return the forces (n, nv) of dry friction and of limits of joints in the last steps."""
+    rows, forces = sim.joint_rows, np.zeros((2, len(np.atleast_2d(sim.v)), sim.robot.nv))
+    last = sim.fleet_arrays.states.last_row * rows.sign / sim.dt
+    for r in np.flatnonzero(rows.dof < sim.robot.nv):
+        forces[0 if rows.friction[r] else 1, :, rows.dof[r]] += last[:, r]
+    return forces[0], forces[1]
 
 
 def velocity_of_step(robot: Robot, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix], h: float) -> Matrix:

@@ -347,11 +347,15 @@ class FleetGaps(NamedTuple):
         return cls(np.zeros((robots, shapes, 12)), np.zeros((robots, shapes)), np.full((robots, pairs), -np.inf))
 
 
+OF_TENSORS = "yielding", "yielding_rows", "poly", "drives", "parameters"
+
+
 class VariedArrays(NamedTuple):
     """Parameters of robots that differ; arrays of shared parameters have no rows."""
 
     friction: Matrix  # (robots, candidates)
-    springs: Tensor  # (robots, candidates, 2) stiffness and damping of compliant contacts
+    yielding: Tensor  # (robots, candidates, 12) fields of `Yielding` of contacts
+    yielding_rows: Tensor  # (robots, rows, 12)
     damping: Matrix  # (robots, n)
     stiffness: Matrix
     poly: Tensor  # (robots, 4, m)
@@ -367,9 +371,7 @@ class VariedArrays(NamedTuple):
     @classmethod
     def none(cls) -> VariedArrays:
         """Return arrays without rows."""
-        rows: list[Any] = [
-            np.zeros((0,) * (3 if name in ("springs", "poly", "drives", "parameters") else 2)) for name in cls._fields
-        ]
+        rows: list[Any] = [np.zeros((0,) * (3 if name in OF_TENSORS else 2)) for name in cls._fields]
         return cls(*rows)
 
 
