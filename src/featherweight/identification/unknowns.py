@@ -367,6 +367,12 @@ class Unknowns:
                     found["solimp"][:, i] = X[:, self._contacts[kind]]
         return found
 
+    def arguments_of(self, X: Matrix, robots: int) -> dict[str, Array]:
+        """Return the arguments of `Simulation.vary` for so many robots, those with values (rows, p) one after the other."""
+        given = self.arguments(X)
+        same = {name: given.pop(name)[0] for name in ("parameters", "armature") if len(X) == 1 and name in given}
+        return same | {name: np.tile(x, (robots // len(X), *[1] * (x.ndim - 1))) for name, x in given.items()}
+
     @property
     def as_forces(self) -> Array:
         """Flags (p,) of unknowns that change the motion as joint forces do (`force_slopes`); none with loops.
@@ -425,11 +431,12 @@ class Unknowns:
         that sticks does not depend on its greatest value. Forces of limits and of dry friction that sticks are inversely
         proportional to their compliance at the same velocity.
         """
-        found = np.zeros((*v.shape, len(x)))
         most = self._greatest_friction(x)
         slides = np.abs(dry) > (1.0 - 1e-6) * most
         if self.scale_friction:
-            found -= (limits + np.where(slides, 0.0, dry))[..., None] * self.weight_slopes(x)
+            found = np.multiply(-(limits + np.where(slides, 0.0, dry))[..., None], self.weight_slopes(x))
+        else:
+            found = np.zeros((*v.shape, len(x)))
         joints = _with_armature(self._robot)
         for j, k in self._armature:
             found[:, joints[j].v_slice, k] -= a[:, joints[j].v_slice]

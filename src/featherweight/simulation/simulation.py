@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..array_types import Array, Booleans
+from ..array_types import Array, Booleans, Matrix
 from ..checks import FINITE, NOTHING, SWITCH, WHOLE, PositiveCount, argument, checked, either
 from ..contact.joint_rows import JointRows
 from ..engine.backends.host_arrays import TYPES
@@ -844,8 +844,14 @@ class Simulation(SuggestsNames):
 
     @property
     def joint_rows(self) -> JointRows:
-        """The limits and dry friction of joints. `fleet_arrays.states.last_row` (robots, rows) has their last impulses."""
+        """The limits and dry friction of joints."""
         return self._plant.contacts.rows
+
+    @property
+    def differentiated_row_impulses(self) -> Matrix:
+        """Impulses (robots, rows) of `joint_rows` in the steps of the last `derivatives`, if these are from equations."""
+        found: Matrix = compiled_slopes(self._fleet, Inputs()).found.impulses
+        return found
 
     @cached_property
     def touching_links(self) -> list[tuple[str | None, str | None]]:
