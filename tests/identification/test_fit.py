@@ -280,6 +280,35 @@ def test_softness_of_contacts_from_a_log_of_mujoco(fine: int, most: float) -> No
     assert found.simulation.rollout(two, steps=3).q.shape == (2, 4, 14)
 
 
+FOOT = """<mujoco><option timestep=".002"/><default><geom solref=".1 1"/></default><worldbody><geom type="plane" size="5 5 1"/>
+<body name="trunk" pos="0 0 .52">
+<joint name="x" type="slide" axis="1 0 0" damping="9"/><joint name="z" type="slide" axis="0 0 1" damping="9"/>
+<inertial pos="0 0 0" mass="2" diaginertia=".02 .02 .02"/>
+<body name="leg"><joint name="hip" axis="0 1 0" damping="2" stiffness="40" armature=".02"/>
+<inertial pos="0 0 -.2" mass="1" diaginertia=".02 .02 .01"/><geom name="foot" size=".03" pos="{} 0 {}"/></body></body>
+</worldbody></mujoco>"""
+
+
+def test_the_position_of_a_foot_from_a_log_of_mujoco() -> None:
+    """A leg lands and slides on a foot that is elsewhere than in the file. Its coordinate along the hinge has no effect."""
+    true = 0.03, -0.47
+    model = mujoco.MjModel.from_xml_string(FOOT.format(*true))
+    data, time, q = mujoco.MjData(model), 2e-3 * np.arange(1000), np.empty((1000, 3))
+    tau = np.sin(np.outer(time, [5.0, 7.0, 9.0])) * [6.0, 12.0, 4.0]
+    for k in range(len(time)):
+        q[k], data.qfrc_applied[:] = data.qpos, tau[k]
+        mujoco.mj_step(model, data)
+    log = Log(time, {"q": noisy(q, 3, 1e-4)}, tau=tau)
+    found = fit(fw.Simulation(fw.load(FOOT.format(0.02, -0.475))), log, [Parameter("position", "foot")], window=0.2)
+    assert found.converged and found.names == tuple(f"foot.position.{axis}" for axis in "xyz")
+    assert found.undetermined == ("foot.position.y",) and found.units == ("m",) * 3
+    assert_within(found, {"foot.position.x": true[0], "foot.position.z": true[1]})
+    assert found.deviations[[0, 2]].max() < 1e-3
+    offsets = found.simulation.varied("shapes")
+    assert offsets is not None
+    np.testing.assert_allclose(offsets[0, 1], found.values - np.array([0.02, 0.0, -0.475]))
+
+
 @pytest.mark.parametrize("kind", [fw.JointType.FLOATING, fw.JointType.SPHERICAL, fw.JointType.PLANAR])
 def test_states_from_noisy_turns_are_valid(kind: fw.JointType) -> None:
     """Starts of windows have unit quaternions, cosines and sines, although noise changes the length of measured ones."""

@@ -138,6 +138,60 @@ def test_other_inertias_scale_the_compliance_as_in_mujoco(cone: str, robots: int
         np.testing.assert_allclose(reached[1], data.qvel, rtol=0.0, atol=1e-11)  # rounding over 40 steps
 
 
+STANDING = """<mujoco><option timestep=".002"/><worldbody><geom name="floor" type="plane" size="5 5 1" pos="0 0 {floor}"/>
+<body pos="0 0 .2"><freejoint/><inertial pos="0 0 0" mass="3" diaginertia=".03 .03 .03"/>
+<geom name="left" type="sphere" size=".03" pos="{left} .1 -.17"/>
+<geom name="right" type="capsule" size=".03 .05" pos=".02 -.1 {right}"/>
+<body pos=".2 0 0"><joint axis="0 1 0" damping=".2"/><inertial pos="0 0 -.1" mass=".5" diaginertia=".01 .01 .01"/>
+<geom name="foot" type="box" size=".03 .02 .02" pos="{foot} 0 -.18"/></body></body></worldbody></mujoco>"""
+PLACES = {"floor": -0.001, "left": 0.0, "right": -0.12, "foot": 0.01}
+MOVES = {"floor": ("floor", 2), "left": ("left", 0), "right": ("right", 2), "foot": ("foot", 0)}  # shape and axis
+
+
+def test_shapes_with_offsets_touch_as_those_of_mujoco() -> None:
+    """A robot moves as MuJoCo's of a file with other positions, alone and among others, for many steps."""
+    others = {"floor": 0.001, "left": -0.04, "right": -0.115, "foot": 0.03}
+    robot = fw.load(STANDING.format(**PLACES))
+    offsets = np.zeros((len(robot.shapes), 3))
+    for name, (shape, axis) in MOVES.items():
+        offsets[[s.name for s in robot.shapes].index(shape), axis] = others[name] - PLACES[name]
+    fleet = fw.Simulation(robot, q=np.tile(robot.start(), (11, 1)))
+    fleet.vary(shape_offsets=offsets * (np.arange(11) % 2 == 0)[:, None, None])
+    fleet.step(steps=100)
+    alone = fw.Simulation(robot)
+    alone.vary(shape_offsets=offsets)
+    alone.step(steps=100)
+    for places, reached in ((others, alone.v), (others, fleet.v[0]), (PLACES, fleet.v[1]), (others, fleet.v[10])):
+        model = exact_model(STANDING.format(**places))
+        data = mujoco.MjData(model)
+        mujoco.mj_step(model, data, 100)
+        assert data.ncon > 0
+        expected = fw.MujocoOrder(robot, model).robot_state(data.qpos, data.qvel)[1]
+        np.testing.assert_allclose(reached, expected, rtol=0.0, atol=1e-9)
+
+
+def test_derivatives_by_positions_of_shapes_are_differences_of_mujoco() -> None:
+    """Compare with central differences of MuJoCo's steps over 1e-6 m, beside overlaps of 1 mm, whose curvature is 1e-5."""
+    robot, small = fw.load(STANDING.format(**PLACES)), 1e-6
+    sim = fw.Simulation(robot)
+    sim.step(steps=30)
+    slopes = sim.parameter_derivatives("shape_offsets")["shape_offsets"][robot.nv :].reshape(robot.nv, -1, 3)
+    largest = 0.0
+    for name, (shape, axis) in MOVES.items():
+        ends = []
+        for sign in (1.0, -1.0):
+            model = exact_model(STANDING.format(**PLACES | {name: repr(PLACES[name] + sign * small)}))
+            order, data = fw.MujocoOrder(robot, model), mujoco.MjData(model)
+            data.qpos[:], data.qvel[:] = order.state(sim.q, sim.v)
+            mujoco.mj_step(model, data)
+            ends.append(np.asarray(order.robot_state(data.qpos, data.qvel)[1]))
+        expected = (ends[0] - ends[1]) / (2.0 * small)
+        largest = max(largest, float(np.abs(expected).max()))
+        found = slopes[:, [s.name for s in robot.shapes].index(shape), axis]
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-3 * max(1.0, np.abs(expected).max()), err_msg=name)
+    assert largest > 1.0
+
+
 def test_factors_of_zero_have_derivatives_of_one_side() -> None:
     sim = fw.Simulation(fw.load(ARM), q=[0.4], v=[1.5])
     sim.vary(damping=0.0)
@@ -150,5 +204,5 @@ def test_factors_of_zero_have_derivatives_of_one_side() -> None:
 
 def test_unknown_parameters_are_refused_by_name() -> None:
     sim = fw.Simulation(fw.load(ARM))
-    with pytest.raises(ValueError, match=r"parameters must be one of parameters, armature, friction, .*; got 'mass'"):
+    with pytest.raises(ValueError, match=r"parameters must be one of parameters, armature, shape_offsets, .*; got 'mass'"):
         sim.parameter_derivatives("mass")

@@ -24,7 +24,7 @@ from .consistency import parameters_of, pseudo_inertia
 from .consistent_fit import measure
 
 ARMATURE, DAMPING, DRY, STIFFNESS = "armature", "damping", "dry_friction", "stiffness"
-MASS, CENTER, INERTIA, PAYLOAD = "mass", "center", "inertia", "payload"
+MASS, CENTER, INERTIA, PAYLOAD, POSITION = "mass", "center", "inertia", "payload", "position"
 FRICTION, TIME_CONSTANT, DAMPING_RATIO = "friction", "time_constant", "damping_ratio"
 LEAST_IMPEDANCE, GREATEST_IMPEDANCE, IMPEDANCE_WIDTH = "least_impedance", "greatest_impedance", "impedance_width"
 BACKLASH, GAIN, DRIVE, OFFSET, DELAY, LATENCY = "backlash", "gain", "drive", "offset", "delay", "latency"
@@ -34,12 +34,13 @@ OF_JOINTS, OF_BODIES = (ARMATURE, *FIELD, BACKLASH, OFFSET, DRIVE), (MASS, CENTE
 SOLREF = TIME_CONSTANT, DAMPING_RATIO
 SOLIMP = LEAST_IMPEDANCE, GREATEST_IMPEDANCE, IMPEDANCE_WIDTH  # the first of five
 OF_CONTACTS = FRICTION, *SOLREF, *SOLIMP
-KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, *OF_CONTACTS, GAIN, DELAY, LATENCY)
+KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, POSITION, *OF_CONTACTS, GAIN, DELAY, LATENCY)
 OF_INERTIA = ARMATURE, *OF_BODIES, PAYLOAD  # kinds that change inverse inertias
 MEASURED = OFFSET, DELAY  # kinds that change measurements, not the motion
 OF_INPUTS = DRIVE, LATENCY  # kinds that change the inputs of steps
 TYPICAL = {
-    ARMATURE: 0.05, DAMPING: 0.2, DRY: 0.2, STIFFNESS: 1.0, CENTER: 0.02, INERTIA: 0.3, PAYLOAD: 0.5, FRICTION: 0.5,
+    ARMATURE: 0.05, DAMPING: 0.2, DRY: 0.2, STIFFNESS: 1.0, CENTER: 0.02, POSITION: 0.02, INERTIA: 0.3, PAYLOAD: 0.5,
+    FRICTION: 0.5,
     TIME_CONSTANT: 0.5, DAMPING_RATIO: 0.5, LEAST_IMPEDANCE: 0.1, GREATEST_IMPEDANCE: 0.02, IMPEDANCE_WIDTH: 0.5,
     BACKLASH: 1e-2, GAIN: 0.5, DRIVE: 0.5, OFFSET: 0.02, DELAY: 5e-3, LATENCY: 5e-3,
 }  # fmt: skip
@@ -72,6 +73,7 @@ class Parameter:
     | "center" | bodies | centre of mass (3) [m], with the same inertia about it |
     | "inertia" | bodies | all ten inertial parameters, physically consistent |
     | "payload" | frames or bodies | mass [kg] of a point at the frame's origin |
+    | "position" | shapes | position (3) [m] of a shape in the frame of its body, for contacts |
     | "friction" | nothing | factor of the friction of all contacts |
     | "time_constant" | nothing | factor of the time constants of all compliant contacts (`solref`) |
     | "damping_ratio" | nothing | factor of the damping ratios of all compliant contacts |
@@ -143,6 +145,7 @@ class Unknowns:
         self.latencies: dict[str, int] = {}
         self._backlash: list[tuple[int, float, int]] = []  # row of the tendon, gap of the file, unknown
         self._contacts: dict[str, int] = {}  # by kind
+        self._shapes: list[tuple[int, int]] = []  # (shape, the first of three unknowns)
         self._inertial: dict[int, Inertial] = {}
         self.simulation, self._nominal = _with_acting_joints(sim, self.given)
         self._factors = np.array([])
@@ -183,6 +186,9 @@ class Unknowns:
         elif x.kind == PAYLOAD:
             frames = {f.name: f for f in robot.frames if f.body is not None}
             self._each(x, list(frames), [], lambda name, k: self._of_frame(frames[name], k))
+        elif x.kind == POSITION:
+            shapes = [s.name for s in robot.shapes]
+            self._each(x, shapes, [], lambda name, k: self._of_shape(shapes.index(name), k))
         elif x.kind == GAIN:
             drives = [a.name for a in self.simulation.forces.actuators]
             self._each(x, drives, drives, lambda name, k: self._of_drive(drives.index(name), k))
@@ -209,6 +215,9 @@ class Unknowns:
             if x.kind == CENTER:
                 for i, axis in enumerate("xyz"):
                     self._new(x, f"{label}.{axis}", "m", self._center(group[0])[i], x.kind)
+            elif x.kind == POSITION:
+                for axis, p in zip("xyz", self._robot.shapes[group[0]].placement.p, strict=True):
+                    self._new(x, f"{label}.position.{axis}", "m", float(p), x.kind)
             elif x.kind == INERTIA:
                 for i, j in LOWER:
                     self._new(x, f"{label}.log[{i}{j}]", "", 0.0, x.kind)
@@ -217,7 +226,7 @@ class Unknowns:
 
     def _new(self, x: Parameter, name: str, unit: str, own: float, kind: str, most: float = np.inf) -> int:
         initial = own if x.initial is None else x.initial
-        least = -np.inf if kind in (CENTER, INERTIA, OFFSET, DELAY, DRIVE) else LEAST.get(kind, 0.0) * own
+        least = -np.inf if kind in (CENTER, POSITION, INERTIA, OFFSET, DELAY, DRIVE) else LEAST.get(kind, 0.0) * own
         lower = least if x.lower is None else max(least, x.lower)
         upper = most if x.upper is None else min(most, x.upper)
         if not lower <= initial <= upper:
@@ -298,6 +307,10 @@ class Unknowns:
         self._inertial[body] = present._replace(payloads=(*present.payloads, (k, tuple(frame.placement.p))))
         return 0.0
 
+    def _of_shape(self, shape: int, k: int) -> float:
+        self._shapes.append((shape, k))
+        return 0.0
+
     def _of_drive(self, drive: int, k: int) -> float:
         self._gains.append((drive, k))
         return 1.0
@@ -355,6 +368,11 @@ class Unknowns:
             found["gains"] = np.ones((len(X), len(self.simulation.forces.actuators)))
             for drive, k in self._gains:
                 found["gains"][:, drive] = X[:, k]
+        if self._shapes:
+            found["shape_offsets"] = np.zeros((len(X), len(self._robot.shapes), 3))
+            first = {k: shape for shape, k in reversed(self._shapes)}
+            for shape, k in self._shapes:
+                found["shape_offsets"][:, shape] = X[:, k : k + 3] - self._robot.shapes[first[k]].placement.p
         if FRICTION in self._contacts:
             found["friction"] = X[:, self._contacts[FRICTION]].copy()
         if any(kind in self._contacts for kind in SOLREF):
@@ -369,8 +387,8 @@ class Unknowns:
 
     def arguments_of(self, X: Matrix, robots: int) -> dict[str, Array]:
         """Return the arguments of `Simulation.vary` for so many robots, those with values (rows, p) one after the other."""
-        given = self.arguments(X)
-        same = {name: given.pop(name)[0] for name in ("parameters", "armature") if len(X) == 1 and name in given}
+        given, alike = self.arguments(X), ("parameters", "armature", "shape_offsets") if len(X) == 1 else ()
+        same = {name: given.pop(name)[0] for name in alike if name in given}
         return same | {name: np.tile(x, (robots // len(X), *[1] * (x.ndim - 1))) for name, x in given.items()}
 
     @property
@@ -381,7 +399,7 @@ class Unknowns:
         """
         if self._robot.closed:
             return np.zeros(len(self), bool)
-        others = {*OF_CONTACTS, BACKLASH, GAIN, STIFFNESS, LATENCY, *(OF_INERTIA if self._scale_contacts else ())}
+        others = {*OF_CONTACTS, POSITION, BACKLASH, GAIN, STIFFNESS, LATENCY, *(OF_INERTIA if self._scale_contacts else ())}
         return np.array([u.moves and u.kind not in others for u in self.list])
 
     @cached_property
@@ -454,7 +472,7 @@ class Unknowns:
         return most
 
     def robot(self, x: Vector) -> Robot:
-        """Return the robot with values (p,), without parameters of contacts, gaps, gains, and what concerns the log."""
+        """Return the robot with values (p,), without those of contacts, shapes, gaps and gains, and what concerns the log."""
         robot = self._robot
         if self._inertial:
             robot = robot.with_inertial_parameters(self.inertial_parameters(x[None])[0])
@@ -470,8 +488,8 @@ class Unknowns:
 
     def of_simulation(self, x: Vector) -> dict[str, Array]:
         """Return the arguments of `Simulation.vary` for what `robot` lacks, for values (p,)."""
-        every = self.arguments(x[None])
-        return {name: every[name] for name in ("friction", "solref", "solimp", "limits", "gains") if name in every}
+        every, names = self.arguments(x[None]), ("shape_offsets", "friction", "solref", "solimp", "limits", "gains")
+        return {name: every[name] for name in names if name in every}
 
     def physical(self, x: Vector) -> tuple[list[str], list[str], Vector]:
         """Return names, units and values of parameters in physical terms, in the order of the unknowns."""

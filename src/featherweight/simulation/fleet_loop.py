@@ -209,6 +209,8 @@ def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     if len(own.yielding) > 0:
         copy_rows(own.yielding[i], one.touching.model.yielding)
         copy_rows(own.yielding_rows[i], one.touching.model.yielding_rows)
+    if len(own.shapes) > 0:
+        copy_rows(own.shapes[i], one.touching.collisions.offset)
     if len(own.damping) > 0:
         copy(own.damping[i], one.joints.springs.damping)
     if len(own.stiffness) > 0:

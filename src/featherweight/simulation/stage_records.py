@@ -347,7 +347,7 @@ class FleetGaps(NamedTuple):
         return cls(np.zeros((robots, shapes, 12)), np.zeros((robots, shapes)), np.full((robots, pairs), -np.inf))
 
 
-OF_TENSORS = "yielding", "yielding_rows", "poly", "drives", "parameters"
+OF_TENSORS = "yielding", "yielding_rows", "poly", "drives", "shapes", "parameters"
 
 
 class VariedArrays(NamedTuple):
@@ -363,6 +363,7 @@ class VariedArrays(NamedTuple):
     lower: Matrix  # (robots, rows) lower bounds of impulses of joint rows
     upper: Matrix
     bound: Matrix  # (robots, rows) limits of joints and lengths
+    shapes: Tensor  # (robots, shapes, 3) [m] displacements of the shapes of the scene
     parameters: Tensor  # (robots, bodies, 10)
     armature: Matrix  # (robots, k) including that of damping and springs
     own_armature: Matrix  # (robots, k) armature of the joints alone

@@ -12,6 +12,7 @@ from ..array_types import Array
 from ..checks import argument, one_of
 from ..contact.joint_rows import JointRows
 from ..model.types import JointType
+from ..robot.robot import Robot
 from .arguments import numbers
 from .inverse_weights import Inertias
 from .smooth_motion import middle_armature
@@ -22,9 +23,10 @@ COMPLIANCE = {"solref": 2, "solimp": 5}  # numbers of each
 
 
 def varied_arrays(
-    fleet: Any, given: Mapping[str, ArrayLike | None], parameters: ArrayLike | None, armature: ArrayLike | None
-) -> dict[str, Array]:
-    """Return fields of `VariedArrays` for factors by name, inertial parameters and armatures.
+    fleet: Any, given: Mapping[str, ArrayLike | None], parameters: ArrayLike | None, armature: ArrayLike | None,
+    offsets: ArrayLike | None,
+) -> dict[str, Array]:  # fmt: skip
+    """Return fields of `VariedArrays` for factors by name, inertial parameters, armatures and offsets of shapes.
 
     Raises as `Simulation.vary` does.
     """
@@ -34,6 +36,10 @@ def varied_arrays(
     varied: dict[str, Array] = {}
     if "friction" in factor:
         varied["friction"] = factor["friction"] * contacts.model.friction
+    if offsets is not None:
+        moved = _of_each("shape_offsets", offsets, (len(fleet.model.robot.shapes), 3), robots)
+        parts = contacts.touching.shapes
+        varied["shapes"] = np.where((parts >= 0)[:, None], moved[:, np.maximum(parts, 0)], 0.0)
     if "dry_friction" in factor:
         rows = contacts.rows
         rubs = rows.friction & (rows.holds == 0)
@@ -163,7 +169,9 @@ def _of_each(name: str, x: ArrayLike, shape: tuple[int, ...], robots: int) -> Ar
 SMALL = 1e-6  # step of differences, relative to the parameter
 FLOOR = 1e-3  # magnitude of a small inertial parameter relative to the greatest of its body
 FACTORS = "friction", *COMPLIANCE, *ROWS, "gains"
-VARIED = "parameters", "armature", *FACTORS
+VARIED = "parameters", "armature", "shape_offsets", *FACTORS
+SIGNED = "parameters", "shape_offsets"
+LENGTH = 0.1  # [m] scale of differences of positions
 
 
 def present_values(simulation: Any, given: Mapping[str, Any], robots: int) -> dict[str, Array]:
@@ -171,6 +179,7 @@ def present_values(simulation: Any, given: Mapping[str, Any], robots: int) -> di
     robot, forces = simulation.robot, simulation.forces
     values = {name: np.ones((robots, size)) for name, size in sizes_of_factors(forces).items()}
     values |= {"parameters": robot.inertial_parameters[None], "armature": robot.armature[None]}
+    values["shape_offsets"] = np.zeros((1, len(robot.shapes), 3))
     for name, x in given.items():
         numbers, own = np.asarray(x, float), values[name].shape[1:]
         if numbers.ndim == 1 and name in FACTORS:
@@ -197,14 +206,14 @@ def parameter_derivatives(
     for name, count in zip(asked, counts, strict=True):
         x, own = values[name], around[name].reshape(robots, columns, 2, count)
         small = SMALL * _magnitude(name, x)
-        low = x - small if name == "parameters" else np.maximum(x - small, 0.0)
+        low = x - small if name in SIGNED else np.maximum(x - small, 0.0)
         for k in range(count):
             own[:, first + k, 0, k], own[:, first + k, 1, k] = x[:, k] + small[:, k], low[:, k]
         distance[:, first : first + count] = x + small - low
         first += count
     simulation.vary()  # which allows another number of robots
     simulation.state = state[np.repeat(np.arange(robots), 2 * columns)]
-    simulation.vary(**{name: _as_given(name, x, simulation.robot.inertial_parameters.shape) for name, x in around.items()})
+    simulation.vary(**{name: _as_given(name, x, simulation.robot) for name, x in around.items()})
     simulation.step(**{name: _of_all(x, axes, 2 * columns) for name, (x, axes) in inputs.items()})
     ends: State = simulation.state
     q, v, act = (x.reshape(robots, columns, 2, -1) for x in (ends.arrays["q"], ends.arrays["v"], ends.arrays["act"]))
@@ -215,6 +224,8 @@ def parameter_derivatives(
 
 def _magnitude(name: str, x: Array) -> Array:
     """Return the scale of the differences of parameters (robots, numbers)."""
+    if name == "shape_offsets":
+        return np.full(x.shape, LENGTH)
     if name != "parameters":
         return np.maximum(np.abs(x), FLOOR if name == "armature" else 1.0)
     bodies = np.abs(x).reshape(len(x), -1, 10)
@@ -222,10 +233,10 @@ def _magnitude(name: str, x: Array) -> Array:
     return scale
 
 
-def _as_given(name: str, x: Array, bodies: tuple[int, ...]) -> Array:
+def _as_given(name: str, x: Array, robot: Robot) -> Array:
     """Return parameters (robots, numbers) as `vary` takes them."""
-    if name == "parameters":
-        return x.reshape(len(x), *bodies)
+    if name in SIGNED:
+        return x.reshape(len(x), *((len(robot.shapes), 3) if name == "shape_offsets" else robot.inertial_parameters.shape))
     return x[:, 0] if name == "friction" else x  # that of all contacts
 
 
