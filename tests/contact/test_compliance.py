@@ -8,6 +8,7 @@ import pytest
 from featherweight.contact.compliance import impedance, numbers_of, power, weights_of_cones, yielding_of
 from featherweight.engine.loops.kernels import compiled
 from featherweight.model.contact_rules import Softness
+from featherweight.simulation.inverse_weights import arrays_of
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -44,7 +45,7 @@ def test_numbers_are_mujocos(floor: str, ball: str, depth: float) -> None:
     np.testing.assert_allclose(softness.solref, contact.solref, rtol=1e-12)
     np.testing.assert_allclose(softness.solimp, contact.solimp, rtol=1e-12)
     k, b, d, _ = data.efc_KBIP[0]
-    numbers = yielding_of(numbers_of([softness], np.ones(1), np.ones(1), 0.01), 0)
+    numbers = yielding_of(numbers_of(*arrays_of([softness]), np.ones(1), np.ones(1), 0.01), 0)
     assert (numbers.stiffness, numbers.damping) == pytest.approx((k, b), rel=1e-12)
     assert impedance(numbers, -depth) == pytest.approx(d, rel=1e-8)
 

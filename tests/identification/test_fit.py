@@ -251,16 +251,17 @@ def test_backlash_from_a_log_of_mujoco(encoders: list[str]) -> None:
     assert found.deviations[0] < 5e-4
 
 
-BOUNCING = """<mujoco><option timestep="{step}"/><default><geom solref="{time} {ratio}"/></default><worldbody>
-<geom type="plane" size="5 5 1"/><body pos="0 0 0.3"><freejoint name="ball"/><geom size="0.05" mass="0.7"/></body>
+BOUNCING = """<mujoco><option timestep="{step}"/><default><geom solref="{time} {ratio}" solimp="{imp} .003"/></default>
+<worldbody><geom type="plane" size="5 5 1"/><body pos="0 0 0.3"><freejoint name="ball"/><geom size="0.05" mass="0.7"/></body>
 <body pos="1 0 0.1"><freejoint name="box"/><geom type="box" size="0.15 0.1 0.03" mass="2"/></body></worldbody></mujoco>"""
 
 
 @pytest.mark.parametrize(("fine", "most"), [(1, 0.0), (4, 0.06)])
 def test_softness_of_contacts_from_a_log_of_mujoco(fine: int, most: float) -> None:
     """A ball and a box bounce: with MuJoCo's steps of the same length the truth is within the errors, else within 6 %."""
-    step, time, ratio = 1e-3, 0.04, 0.4
-    model = mujoco.MjModel.from_xml_string(BOUNCING.format(step=step / fine, time=time, ratio=ratio))
+    step, time, ratio, d = 1e-3, 0.04, 0.4, (0.6, 0.95)
+    impedance = "{} {}".format(*d)
+    model = mujoco.MjModel.from_xml_string(BOUNCING.format(step=step / fine, time=time, ratio=ratio, imp=impedance))
     data, q = mujoco.MjData(model), np.empty((1000, 14))
     data.qvel[:2] = 0.3, -0.2
     for k in range(len(q)):
@@ -269,15 +270,43 @@ def test_softness_of_contacts_from_a_log_of_mujoco(fine: int, most: float) -> No
     for turn in (q[:, 3:7], q[:, 10:]):
         turn[:] = np.roll(turn, -1, axis=1)  # (x, y, z, w)
     log = Log(step * np.arange(len(q)), {"q": noisy(q, 3, 1e-4)})
-    found = fit(
-        fw.Simulation(fw.load(BOUNCING.format(step=step, time=0.03, ratio=0.7))), log, ["time_constant", "damping_ratio"]
-    )
+    kinds, truth = ["time_constant", "damping_ratio", "least_impedance"], (time / 0.03, ratio / 0.7, d[0] / 0.8)
+    found = fit(fw.Simulation(fw.load(BOUNCING.format(step=step, time=0.03, ratio=0.7, imp=f"0.8 {d[1]}"))), log, kinds)
     assert found.converged
-    for value, deviation, x in zip(found.values, found.deviations, (time / 0.03, ratio / 0.7), strict=True):
+    for value, deviation, x in zip(found.values, found.deviations, truth, strict=True):
         assert abs(value - x) < 3.5 * deviation + most * x
         assert deviation < 0.05 * x
     two = np.tile(found.simulation.q, (2, 1))
     assert found.simulation.rollout(two, steps=3).q.shape == (2, 4, 14)
+
+
+FOOT = """<mujoco><option timestep=".002"/><default><geom solref=".1 1"/></default><worldbody><geom type="plane" size="5 5 1"/>
+<body name="trunk" pos="0 0 .52">
+<joint name="x" type="slide" axis="1 0 0" damping="9"/><joint name="z" type="slide" axis="0 0 1" damping="9"/>
+<inertial pos="0 0 0" mass="2" diaginertia=".02 .02 .02"/>
+<body name="leg"><joint name="hip" axis="0 1 0" damping="2" stiffness="40" armature=".02"/>
+<inertial pos="0 0 -.2" mass="1" diaginertia=".02 .02 .01"/><geom name="foot" size=".03" pos="{} 0 {}"/></body></body>
+</worldbody></mujoco>"""
+
+
+def test_the_position_of_a_foot_from_a_log_of_mujoco() -> None:
+    """A leg lands and slides on a foot that is elsewhere than in the file. Its coordinate along the hinge has no effect."""
+    true = 0.03, -0.47
+    model = mujoco.MjModel.from_xml_string(FOOT.format(*true))
+    data, time, q = mujoco.MjData(model), 2e-3 * np.arange(1000), np.empty((1000, 3))
+    tau = np.sin(np.outer(time, [5.0, 7.0, 9.0])) * [6.0, 12.0, 4.0]
+    for k in range(len(time)):
+        q[k], data.qfrc_applied[:] = data.qpos, tau[k]
+        mujoco.mj_step(model, data)
+    log = Log(time, {"q": noisy(q, 3, 1e-4)}, tau=tau)
+    found = fit(fw.Simulation(fw.load(FOOT.format(0.02, -0.475))), log, [Parameter("position", "foot")], window=0.2)
+    assert found.converged and found.names == tuple(f"foot.position.{axis}" for axis in "xyz")
+    assert found.undetermined == ("foot.position.y",) and found.units == ("m",) * 3
+    assert_within(found, {"foot.position.x": true[0], "foot.position.z": true[1]})
+    assert found.deviations[[0, 2]].max() < 1e-3
+    offsets = found.simulation.varied("shapes")
+    assert offsets is not None
+    np.testing.assert_allclose(offsets[0, 1], found.values - np.array([0.02, 0.0, -0.475]))
 
 
 @pytest.mark.parametrize("kind", [fw.JointType.FLOATING, fw.JointType.SPHERICAL, fw.JointType.PLANAR])
@@ -362,16 +391,53 @@ def test_derivatives_of_motions_are_those_of_differences() -> None:
     unknowns = Unknowns(sim, kinds, list(sources))
     shooting = Shooting(unknowns, [checked_log(sim, log, sources)], sources, windows_of([checked_log(sim, log, sources)], 33))
     assert shooting.by_equations
-    x, first = unknowns.field("initial"), shooting.windows.first
-    starts, places = Starts(q[first], v[first] + 0.1), shooting.places(x)
+    assert_slopes_are_differences(shooting, q, v + 0.1)
+
+
+def assert_slopes_are_differences(shooting: Shooting, q: Floats, v: Floats) -> None:
+    """Compare the normal equations from slopes of steps with those of perturbed motions, for windows that start in a motion."""
+    x, first = shooting.unknowns.field("initial"), shooting.windows.first
+    starts, places = Starts(q[first], v[first]), shooting.places(x)
     _, motion = shooting.predicted(x, starts, places, x)
     exact = shooting.grams(x, starts, motion, places)
     shooting.by_equations = False
     near = shooting.grams(x, starts, motion, places)
-    for name in sources:
+    for name in shooting.sources:
         a, b = exact.sums[name].sum(axis=(0, 1)), near.sums[name].sum(axis=(0, 1))
         size = np.sqrt(np.diagonal(b)) + 1e-6
         assert np.abs((a - b) / np.outer(size, size)).max() < 2e-3  # of forward differences
+
+
+STICKY = """<mujoco><option timestep=".002"/><worldbody>{floor}<body><joint name="a" axis="0 1 0" frictionloss=".5"
+armature=".02" solimpfriction=".5 .6 .01"/><inertial pos="0 0 -.2" mass="1" diaginertia=".02 .02 .01"/>
+<body name="b" pos="0 0 -.4">
+<joint name="b" axis="0 1 0" frictionloss=".6" range="-20 20" solreflimit=".03 .6" damping=".05" armature=".01"/>
+<geom type="sphere" size=".03" pos="0 0 -.4" mass="0"/><inertial pos=".03 .01 -.2" mass=".5" diaginertia=".01 .01 .005"/></body>
+</body></worldbody></mujoco>"""
+FLOOR = '<geom type="plane" size="5 5 1" pos="0 0 -.79" solref=".1 1" solimp=".5 .6 .01"/>'
+
+
+@pytest.mark.parametrize(("floor", "effort"), [("", 0.6), ("", 6.0), (FLOOR, 0.6)])
+def test_derivatives_by_inertias_include_the_compliance(floor: str, effort: float) -> None:
+    """Dry friction sticks, or slides up to a limit, or a foot presses on a floor: their compliance depends on inertias."""
+    time = 2e-3 * np.arange(100)
+    sim = fw.Simulation(fw.load(STICKY.format(floor=floor)), q=[0.1, 0.3])
+    tau = effort * np.sin(np.outer(time, [9.0, 18.0]))
+    motion = sim.rollout(np.array([[0.1, 0.3]]), np.zeros((1, 2)), tau=tau[None])
+    q, v = (x[0, :-1] for x in (motion.q, motion.v))
+    log, sources = Log(time, {"q": q}, tau=tau), {"q": source_of(sim, "q")}
+    unknowns, read = Unknowns(sim, ["armature", "mass"], ["q"]), [checked_log(sim, log, sources)]
+    assert unknowns.as_forces.tolist() == [not floor] * 4
+    assert_slopes_are_differences(Shooting(unknowns, read, sources, windows_of(read, 33)), q, v + 0.01)
+
+
+def test_dry_friction_from_zero() -> None:
+    """A fit that starts without dry friction finds it: its slope at zero is that of friction against the velocity."""
+    time, tau, q, _ = driven(two_joints(f=0.2), 2.0, 0.8)
+    log = Log(time, {"q": noisy(q[:-1], 1, 1e-4)}, tau=tau)
+    found = fit(fw.Simulation(two_joints(f=0.0), dt=STEP), log, ["dry_friction"])
+    assert found.converged and not found.undetermined
+    np.testing.assert_allclose(found.values, 0.2, atol=0.01)
 
 
 def test_gains_stiffness_and_a_ball_joint() -> None:

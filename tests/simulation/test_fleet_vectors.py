@@ -170,6 +170,25 @@ def test_robots_that_differ_at_joint_limits(what: str) -> None:
     require_equal(make, 100)
 
 
+def test_contacts_that_differ() -> None:
+    """Check softness, inertias that scale the compliance, and positions of shapes of each robot."""
+    robot = fw.load(ASSETS / "hopper.xml")
+    rng, start = np.random.default_rng(3), np.tile(fw.Simulation(robot, 0.002).q, (ROBOTS, 1))
+    given: dict[str, Any] = {
+        "shape_offsets": 0.01 * rng.normal(size=(ROBOTS, len(robot.shapes), 3)),
+        "solref": rng.uniform(0.8, 2.0, (ROBOTS, 2)),
+        "solimp": rng.uniform(0.7, 1.0, (ROBOTS, 5)),
+        "parameters": random_parameters(robot, ROBOTS, mass=(0.5, 2.0), rng=0),
+    }
+
+    def make() -> fw.Simulation:
+        sim = fw.Simulation(robot, 0.002, q=start, shapes=True)
+        sim.vary(**given)
+        return sim
+
+    require_equal(make, 150)
+
+
 BENT = """<mujoco><option timestep="0.002"/><default><geom condim="6" friction="1 .01 .002"/></default><worldbody>
 <geom type="plane" size="1 1 1"/><body pos="0 0 .5"><freejoint/><geom size=".1"/>
 <body><joint name="a" type="slide" axis="0 0 1" springref="-.3" range="-.4 .1" limited="true" frictionloss=".2"

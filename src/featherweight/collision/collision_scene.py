@@ -65,6 +65,7 @@ class CollisionWork(NamedTuple):
     """Workspace of `find_contacts` for one thread."""
 
     placement: Matrix  # (shapes, 12) in the world
+    offset: Matrix  # (shapes, 3) [m] displacement of each shape from that of the scene, in its body's frame
     velocity: Matrix  # (shapes, 3) velocities of centres
     turning: Vector  # (shapes,) [rad] rotation in a step
     ball: Vector  # (shapes,) [m] radius of a ball that contains the shape and its motion in a step
@@ -106,6 +107,7 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
     balls = int((scene.data[:, 2] - scene.data[:, 1]).max(initial=0))
     return CollisionWork(
         placement=np.zeros((shapes, 12)),
+        offset=np.zeros((shapes, 3)),
         velocity=np.zeros((shapes, 3)),
         turning=np.zeros(shapes),
         ball=np.zeros(shapes),

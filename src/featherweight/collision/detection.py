@@ -136,21 +136,26 @@ def least_gap(scene: CollisionScene, a: int, b: int, found: int, wide: float, wo
 def place_shapes(scene: CollisionScene, placement: Tensor, velocity: Matrix, step: float, work: CollisionWork) -> None:
     """Compute placements of shapes in the world frame, velocities of their centres, and their rotation in a step."""
     for g in range(len(scene.kind)):
-        own, P, body = scene.placement[g], work.placement[g], scene.body[g]
+        own, P, body, moved = scene.placement[g], work.placement[g], scene.body[g], 0.0
+        a, b, c = own[9] + work.offset[g, 0], own[10] + work.offset[g, 1], own[11] + work.offset[g, 2]
         if body < 0:
-            for i in range(12):
+            x, y, z = a - P[9], b - P[10], c - P[11]
+            for i in range(9):
                 P[i] = own[i]
+            P[9], P[10], P[11] = a, b, c
             for i in range(3):
                 work.velocity[g, i] = 0.0
             work.turning[g], work.ball[g] = 0.0, scene.radius[g]
+            work.travel[g] += sqrt(x * x + y * y + z * z)
+            work.reach[g] = work.travel[g]
             continue
-        T, v, turned, moved = placement[body], velocity[body], 0.0, 0.0
+        T, v, turned = placement[body], velocity[body], 0.0
         for i in range(3):
             for j in range(3):
                 x = T[i, 0] * own[j] + T[i, 1] * own[3 + j] + T[i, 2] * own[6 + j]
                 turned += (x - P[3 * i + j]) * (x - P[3 * i + j])
                 P[3 * i + j] = x
-            x = T[i, 0] * own[9] + T[i, 1] * own[10] + T[i, 2] * own[11] + T[i, 3]
+            x = T[i, 0] * a + T[i, 1] * b + T[i, 2] * c + T[i, 3]
             moved += (x - P[9 + i]) * (x - P[9 + i])
             P[9 + i] = x
         write_velocity(T, v, position_of(P), work.velocity[g])

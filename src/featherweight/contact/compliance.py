@@ -18,26 +18,24 @@ are six or ten edges instead of four.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import floor, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from ..array_types import Matrix, Vector
-from ..model.contact_rules import Softness
+from ..array_types import Array, Matrix, Vector
 
 LEAST, MOST = 1e-4, 0.9999  # impedance
 FLAT = 1e-15  # [m, rad] width of the impedance curve below which the impedance is the mean of both ends
 IMMOVABLE = 1e-15  # [1/kg, 1/(kg m²)] least inverse inertia, for example of a point on the axis of a hinge
 BITS = 30  # bits of the fraction of an exponent
-NONE = np.zeros((0, 11))
+NONE = np.zeros((0, 12))
 
 
 class Yielding(NamedTuple):
     """Parameters of a contact or row: k [1/s²], b [1/s], the impedance curve, inverse inertia [1/kg], and R of friction.
 
-    With pyramids, the last two depend on the friction, which robots may vary; these are those of `own` friction.
+    With pyramids, `inverse` and `friction` depend on the friction, which robots may vary; these are those of `own` friction.
     """
 
     stiffness: float
@@ -51,40 +49,39 @@ class Yielding(NamedTuple):
     friction: float  # R of friction relative to that of the normal
     own: float  # friction
     square: float  # of the friction along the first tangent; zero if R does not depend on it
+    alone: float  # inverse inertia without friction: that of contacts that adhesion pulls across a gap
 
 
 def numbers_of(
-    softness: Sequence[Softness], inverse: Vector, friction: Vector, step: float, own: Vector | float = 0.0,
-    square: Vector | float = 0.0,
-) -> Matrix:  # fmt: skip
-    """Return the fields of `Yielding` as rows (n, 11).
+    solref: Array, solimp: Array, inverse: Array, friction: Array, step: float, own: Array | float = 0.0,
+    square: Array | float = 0.0, alone: Array | None = None,
+) -> Array:  # fmt: skip
+    """Return the fields of `Yielding` as rows (..., n, 12), for `solref` (..., n, 2) and `solimp` (..., n, 5) of a file.
 
-    `inverse`, `friction`, `own` and `square` (n,) are its last fields; `step` is the time step.
+    `inverse`, `friction`, `own`, `square` and `alone` (..., n), by default `inverse`, are the last fields; `step` is the time
+    step.
     """
-    rows = np.empty((len(softness), len(Yielding._fields)))
-    own, square = (np.broadcast_to(x, len(softness)) for x in (own, square))
-    for i, s in enumerate(softness):
-        least, greatest = (min(max(x, LEAST), MOST) for x in s.solimp[:2])
-        x, y = s.solref
-        if x > 0.0:  # time constant, at least two steps as in MuJoCo, and damping ratio
-            x = max(x, 2.0 * step)
-            k, b = 1.0 / (greatest * x * y) ** 2, 2.0 / (greatest * x)
-        else:
-            k, b = -x / greatest**2, -y / greatest
-        if s.solimp[2] <= FLAT:
-            least = greatest = 0.5 * (least + greatest)
-        width, midpoint, power = max(s.solimp[2], FLAT), min(max(s.solimp[3], LEAST), MOST), max(s.solimp[4], 1.0)
-        weights = max(float(inverse[i]), IMMOVABLE), float(friction[i]), float(own[i]), float(square[i])
-        rows[i] = Yielding(k, b, least, greatest, width, midpoint, power, *weights)
-    return rows
+    least, greatest = (np.clip(solimp[..., i], LEAST, MOST) for i in range(2))
+    x, y = solref[..., 0], solref[..., 1]
+    timed = x > 0.0  # time constant, at least two steps as in MuJoCo, and damping ratio; otherwise stiffness and damping
+    time, ratio = np.where(timed, np.maximum(x, 2.0 * step), 1.0), np.where(timed, y, 1.0)
+    k = np.where(timed, 1.0 / (greatest * time * ratio) ** 2, -x / greatest**2)
+    b = np.where(timed, 2.0 / (greatest * time), -y / greatest)
+    flat, mean = solimp[..., 2] <= FLAT, 0.5 * (least + greatest)
+    fields = (
+        k, b, np.where(flat, mean, least), np.where(flat, mean, greatest), np.maximum(solimp[..., 2], FLAT),
+        np.clip(solimp[..., 3], LEAST, MOST), np.maximum(solimp[..., 4], 1.0), np.maximum(inverse, IMMOVABLE), friction, own,
+        square, np.maximum(inverse if alone is None else alone, IMMOVABLE),
+    )  # fmt: skip
+    return np.stack(np.broadcast_arrays(*fields), axis=-1)
 
 
 def weights_of_cones(
-    inverse: Vector, mu: Vector, impratio: float, pyramidal: bool, edges: Vector | float = 4.0
-) -> tuple[Vector, Vector]:
-    """Return the inverse inertia (n,) for normal impulses of contacts, and R of friction relative to that of the normal."""
+    inverse: Array, mu: Vector, impratio: float, pyramidal: bool, edges: Vector | float = 4.0
+) -> tuple[Array, Vector]:
+    """Return the inverse inertia (..., n) for normal impulses of contacts, and R (n,) of friction relative to the normal's."""
     if not pyramidal:
-        return inverse, np.full(len(inverse), 1.0 / impratio)
+        return inverse, np.full(len(mu), 1.0 / impratio)
     square = mu * mu
     rough = square > 0.0
     normal = np.where(rough, 2.0 / edges * inverse * (1.0 + square) * square / impratio, inverse)
@@ -95,7 +92,7 @@ def yielding_of(rows: Matrix, i: int) -> Yielding:
     """Return the numbers of a row."""
     return Yielding(
         rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3], rows[i, 4], rows[i, 5], rows[i, 6], rows[i, 7], rows[i, 8], rows[i, 9],
-        rows[i, 10],
+        rows[i, 10], rows[i, 11],
     )  # fmt: skip
 
 

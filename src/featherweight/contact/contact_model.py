@@ -7,16 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Shared, Tensor, Vector
-from .compliance import NONE, Yielding, yielding_of
+from .compliance import NONE
 from .contact_settings import ContactSettings
 from .joint_rows import JointRows
 
 PRESSED = 1e-6  # impulse relative to the pull of adhesion below which it counts as a rounding error
 NO_TURNING = np.zeros((0, 3))
-NO_SPRINGS = np.zeros((0, 2))
 NO_SURFACES = np.zeros((0, 2, 6))
 NO_TANGENTS = np.zeros((0, 5))
-NO_ADHESION = np.zeros((0, 3))
+NO_ADHESION = np.zeros((0, 2))
 
 
 class ContactModel(NamedTuple):
@@ -30,9 +29,8 @@ class ContactModel(NamedTuple):
     branch: Shared[Integers]  # (bodies,) last branch that moves each body, see `branches`
     joint_branch: Shared[Integers]  # (joints with limits or friction,) the same for joints
     nv: int  # degrees of freedom, an upper bound of the rank of G
-    yielding: Shared[Matrix] = NONE  # (candidates, 11) fields of `compliance.Yielding`, or empty
-    yielding_rows: Shared[Matrix] = NONE  # (joint rows, 11)
-    springs: Matrix = NO_SPRINGS  # (candidates, 2) stiffness [1/s²] and damping [1/s] in place of those in `yielding`
+    yielding: Matrix = NONE  # (candidates, 12) fields of `compliance.Yielding`, or empty
+    yielding_rows: Matrix = NONE  # (joint rows, 12)
     turning: Shared[Matrix] = (
         NO_TURNING  # (candidates, 3) [m] friction against spinning, and rolling about both tangents, or empty
     )
@@ -43,14 +41,7 @@ class ContactModel(NamedTuple):
     """(candidates, 5) two sliding frictions relative to the greater one (`friction`), zero if they are equal, and the direction
     of the first tangent in the axes of body a, zero for MuJoCo's default; or empty."""
     adhesion: Shared[Matrix] = NO_ADHESION
-    """(candidates, 3) pull of adhesion [N], its greatest gap [m], and the inverse inertia [1/kg] that determines the compliance
-    of contacts with a gap; or empty."""
-
-
-def yielding_of_contact(model: ContactModel, candidate: int) -> Yielding:
-    """Return the numbers of a contact."""
-    numbers = yielding_of(model.yielding, candidate)
-    return numbers._replace(stiffness=model.springs[candidate, 0], damping=model.springs[candidate, 1])
+    """(candidates, 2) pull of adhesion [N] and its greatest gap [m]; or empty."""
 
 
 def pull_of(model: ContactModel, candidate: int, gap: float, last: float = 0.0) -> float:

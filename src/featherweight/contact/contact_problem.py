@@ -20,6 +20,7 @@ from ..engine.loops.kernels import LANES, aligned_numbers, as_matrix, subtract_p
 from .block_equations import place_of
 from .branch_elimination import multiplications
 from .branches import padded
+from .compliance import yielding_of
 from .contact_model import ContactModel, pull_of
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .inverse_factor import ContactGeometry, InverseFactors, InverseWork, factor_by_inverse
@@ -399,7 +400,7 @@ def write_turning_law(model: ContactModel, contacts: ContactPoints, p: ProblemRo
             if yields and most > 0.0:
                 ratio = law.friction[of] / most
                 law.compliance[r] = law.compliance[3 * of + 1] * ratio * ratio
-                law.bias[r] += (model.settings.step * model.springs[c, 1] - 1.0) * p.before[r]
+                law.bias[r] += (model.settings.step * yielding_of(model.yielding, c).damping - 1.0) * p.before[r]
 
 
 def problem_of_rows(

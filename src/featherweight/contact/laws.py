@@ -27,7 +27,7 @@ import numpy as np
 
 from ..array_types import Integers, Matrix, Vector
 from .compliance import Yielding, impedance, with_friction, yielding_of
-from .contact_model import ContactModel, yielding_of_contact
+from .contact_model import ContactModel
 from .contact_settings import ContactSettings
 from .row_factor import NO_ROWS, RowFactor
 
@@ -154,14 +154,14 @@ def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw)
         law.distance[i], law.stiffness[i] = np.inf, 0.0
     for c in range(k):
         candidate, i = motion.candidate[c], 3 * c
-        y = with_friction(yielding_of_contact(model, candidate), model.friction[candidate])
+        y = with_friction(yielding_of(model.yielding, candidate), model.friction[candidate])
         law.friction[c] = model.friction[candidate]
         law.elasticity[c] = law.restitution[c] = law.allowed[c] = 0.0
         if motion.gap[c] < 0.0:
             law.stiffness[c] = write_yielding_row(y, motion, law, i, motion.gap[c], motion.gap[c], h)
         else:
             law.friction[c] = 0.0
-            apart = y._replace(inverse=model.adhesion[candidate, 2])
+            apart = y._replace(inverse=y.alone)
             write_yielding_row(apart, motion, law, i, motion.gap[c], motion.gap[c], h)
         for l in range(1, 3):
             law.compliance[i + l] = law.compliance[i] * y.friction

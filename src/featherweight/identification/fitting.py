@@ -315,15 +315,16 @@ def _continued(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) ->
         return point
     q, v = (x.copy() for x in point.starts)
     q[w], v[w] = point.motion.q[w - 1, step[w]], point.motion.v[w - 1, step[w]]
-    starts = Starts(q, v)
-    residuals, motion = shooting.predicted(point.x, starts, point.places, point.x)
-    better = ~motion.failed & (_losses(problem, residuals, noise) < losses)
+    residuals, motion = shooting.predicted(point.x, Starts(q, v), point.places, point.x, w)
+    better = ~motion.failed & (_losses(problem, residuals, noise) < losses[w])
 
     def chosen(a: Array, b: Array) -> Array:
-        return np.where(better.reshape(-1, *[1] * (a.ndim - 1)), a, b)
+        found = b.copy()
+        found[w[better]] = a[better]
+        return found
 
     return _Point(
-        point.x, Starts(*map(chosen, starts, point.starts)),
+        point.x, Starts(*(chosen(a[w], b) for a, b in zip((q, v), point.starts, strict=True))),
         {name: chosen(r, point.residuals[name]) for name, r in residuals.items()}, Motion(*map(chosen, motion, point.motion)),
         point.places,
     )  # fmt: skip

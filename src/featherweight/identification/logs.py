@@ -194,7 +194,9 @@ def some_windows(windows: Windows, every: int) -> Windows:
     return Windows(log, first, begin, end, windows.steps)
 
 
-def window_inputs(windows: Windows, rows: slice, inputs: Sequence[Matrix | None], late: float = 0.0) -> Tensor | None:
+def window_inputs(
+    windows: Windows, rows: slice | Integers, inputs: Sequence[Matrix | None], late: float = 0.0
+) -> Tensor | None:
     """Return the inputs (W, steps, k) of some windows, `late` steps after those of the logs; None if no log has any.
 
     The input of a step is the mean over the step. Before the log, the first inputs act.

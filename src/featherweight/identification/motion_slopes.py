@@ -30,10 +30,14 @@ TURN = 1e-6  # [rad, m] difference of configurations
 
 
 class StepSlopes(NamedTuple):
-    """Derivatives of steps: by the state before, A (n, 2 nv, 2 nv), and by unknowns, D (n, 2 nv, p)."""
+    """Derivatives of steps: by the state before, A (n, 2 nv, 2 nv), and by unknowns, D (n, 2 nv, p).
+
+    With a step h > 0, only the rows of velocities v+ (n, nv, .) are there, and positions are q+ = q + h v+.
+    """
 
     A: Array
     D: Array
+    h: float = 0.0
 
 
 def step_slopes(
@@ -52,21 +56,25 @@ def step_slopes(
     as_forces = unknowns.as_forces
     by_differences = np.flatnonzero(unknowns.field("moves") * ~as_forces).tolist()
     ends = after
-    if by_differences or unknowns.rub:
+    if by_differences:
         ends = _ends(sim, before, inputs)  # without impulses of earlier steps, as all steps below
-    D = np.zeros((n, 2 * nv, len(x)))
+    straight = sim.contact_softness is not None and not sim.robot.closed and all(j.type.nq <= 1 for j in sim.robot.joints)
+    A, B = (x[:, nv:] if straight else x for x in (found.A, found.B))
     if as_forces.any():
-        D = _product(found.B, _force_slopes(sim, unknowns, x, before, after, inputs))
+        D = _product(B, _force_slopes(sim, unknowns, x, before, after, inputs))
+    else:
+        D = np.zeros((n, A.shape[1], len(x)))
     for k in by_differences:
         small = DIFFERENCE * max(unknowns.list[k].scale, abs(x[k]))
         small = -small if x[k] + small > unknowns.list[k].upper else small
         other = x.copy()
         other[k] += small
-        sim.vary(**{name: np.tile(y, (n, *[1] * (y.ndim - 1))) for name, y in unknowns.arguments(other[None]).items()})
+        sim.vary(**unknowns.arguments_of(other[None], n))
         moved = _ends(sim, before, inputs_of(other) if unknowns.list[k].kind in OF_INPUTS else inputs)
-        D[:, :nv, k] = sim.robot.difference(ends[0], moved[0]) / small
-        D[:, nv:, k] = (moved[1] - ends[1]) / small
-    return StepSlopes(found.A, D)
+        D[:, -nv:, k] = (moved[1] - ends[1]) / small
+        if not straight:
+            D[:, :nv, k] = sim.robot.difference(ends[0], moved[0]) / small
+    return StepSlopes(A, D, sim.dt if straight else 0.0)
 
 
 def _ends(sim: Simulation, before: tuple[Matrix, Matrix], inputs: Mapping[str, Any]) -> tuple[Matrix, Matrix]:
@@ -82,21 +90,33 @@ def _force_slopes(
 ) -> Array:  # fmt: skip
     """Return the joint forces (n, nv, p) that a change of the unknowns replaces; zero for unknowns that are no forces.
 
-    `sim` has taken the steps, if dry friction is unknown.
+    `sim` has differentiated the steps.
     """
     robot, (n, nv) = sim.robot, before[1].shape
-    dry = np.atleast_2d(sim.limit_forces) if unknowns.rub else np.zeros((n, nv))
+    dry, limits = _row_forces(sim) if unknowns.rub or unknowns.scale_friction else np.zeros((2, n, nv))
     u = velocity_of_step(robot, before, after, sim.dt)
     a = (u - before[1]) / sim.dt
-    F = unknowns.force_slopes(x, u, a, dry)
+    F = unknowns.force_slopes(x, u, a, dry, limits)
     columns = unknowns.inertial
     if len(columns):
         by_parameters = np.ascontiguousarray(unknowns.inertial_slopes(x)[:, columns])
         Y = np.asarray(robot.inverse_dynamics_regressor(*before, a))
-        F[..., columns] = -(Y.reshape(n * nv, -1) @ by_parameters).reshape(n, nv, -1)
+        first, stop = int(columns[0]), int(columns[-1]) + 1  # a slice is faster
+        F[..., columns if stop - first > len(columns) else slice(first, stop)] -= (
+            Y.reshape(n * nv, -1) @ by_parameters
+        ).reshape(n, nv, -1)
     for velocity, k in unknowns.drives:
         F[:, velocity, k] = inputs["tau"][:, velocity] / x[k] if "tau" in inputs else 0.0
     return F
+
+
+def _row_forces(sim: Simulation) -> tuple[Matrix, Matrix]:
+    """Return the forces (n, nv) of dry friction and of limits of joints in the steps that `sim` has differentiated."""
+    rows, forces = sim.joint_rows, np.zeros((2, len(np.atleast_2d(sim.v)), sim.robot.nv))
+    last = sim.differentiated_row_impulses * rows.sign / sim.dt
+    for r in np.flatnonzero(rows.dof < sim.robot.nv):
+        forces[0 if rows.friction[r] else 1, :, rows.dof[r]] += last[:, r]
+    return forces[0], forces[1]
 
 
 def velocity_of_step(robot: Robot, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix], h: float) -> Matrix:
@@ -130,15 +150,20 @@ def _axes(kind: JointType, q: Array) -> Array:
 
 def motion_slopes(slopes: StepSlopes, windows: int, columns: int) -> Array:
     """Return slopes (windows, steps + 1, 2 nv, columns) of states by (start, unknowns). Further columns are zero."""
-    A, D = (x.reshape(windows, -1, *x.shape[1:]) for x in slopes)
-    _, steps, s, p = D.shape
-    S = np.zeros((windows, steps + 1, s, columns))
-    S[:, 0, np.arange(s), np.arange(s)] = 1.0
+    A, D = (x.reshape(windows, -1, *x.shape[1:]) for x in slopes[:2])
+    _, steps, rows, s = A.shape
+    first, p = s - rows, D.shape[-1]
+    S = np.empty((windows, steps + 1, s, columns))
+    S[:, 0] = np.eye(s, columns)
 
     def some(begin: int, end: int) -> None:
         for n in range(steps):
-            after = np.matmul(A[begin:end, n], S[begin:end, n], out=S[begin:end, n + 1])
-            after[..., s : s + p] += D[begin:end, n]
+            now, after = S[begin:end, n], S[begin:end, n + 1]
+            found = np.matmul(A[begin:end, n], now, out=after[:, first:])
+            found[..., s : s + p] += D[begin:end, n]
+            if first:
+                np.multiply(found, slopes.h, out=after[:, :first])
+                after[:, :first] += now[:, :first]
 
     share_out(some, windows, processors(), windows)
     return S

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_types import Array, Matrix, Vector
+from ..array_types import Array, Integers, Matrix, Vector
 from ..engine.threads import processors, share_out
 from ..robot.robot import Robot
 from ..simulation.simulation import Simulation
@@ -30,6 +30,7 @@ OF_SPEEDS = 10.0  # of velocities at the start, relative to those of positions [
 BEYOND = 0.1  # [rad, m] of joint limits, in which starts may be
 MOST_SLOPES = 4_000_000  # greatest number of slopes that are kept at once
 ONE_THREAD = 250_000  # products of numbers up to which OpenBLAS multiplies on one thread: starting threads takes longer
+LEAST_FLEET = 32  # robots of the smallest fleet
 MOST_STATES = 400_000  # greatest number of states of robots in one rollout
 Weights = Callable[[str, Array], Array]  # weights of residuals (W, n, k) of a channel
 
@@ -90,7 +91,7 @@ class Shooting:
 
     # motions
 
-    def motion(self, which: slice, X: Matrix, q: Array, v: Array) -> Motion:
+    def motion(self, which: slice | Integers, X: Matrix, q: Array, v: Array) -> Motion:
         """Return the motions of robots with unknowns X (rows, p) from states (W, rows, .) of some windows."""
         windows, rows = q.shape[:2]
         sim, steps = self._fleet(windows * rows, X), self.windows.steps
@@ -103,14 +104,14 @@ class Shooting:
             Q, V, S, failed = *rolled, np.zeros((windows * rows, steps + 1, 0)), rolled.failed
         return Motion(*(x.reshape(windows, rows, *x.shape[1:]) for x in (Q, V, S, failed)))
 
-    def _inputs(self, which: slice, X: Matrix, rows: int) -> dict[str, Array]:
+    def _inputs(self, which: slice | Integers, X: Matrix, rows: int) -> dict[str, Array]:
         """Return the inputs (W * rows, steps, .) of some windows, for unknowns X (rows, p)."""
         inputs = {name: u for name in INPUTS if (u := self._late_inputs(name, which, X, rows)) is not None}
         for velocity, k in self.unknowns.drives if "tau" in inputs else ():
             inputs["tau"][..., velocity] *= X[:, k, None]
         return {name: u.reshape(-1, self.windows.steps, u.shape[-1]) for name, u in inputs.items()}
 
-    def _late_inputs(self, name: str, which: slice, X: Matrix, rows: int) -> Array | None:
+    def _late_inputs(self, name: str, which: slice | Integers, X: Matrix, rows: int) -> Array | None:
         """Return the inputs (W, rows, steps, .) of one kind with their latency; None if there are none."""
         given: list[Matrix | None] = [getattr(log, name) for log in self.logs]
         if all(x is None for x in given):
@@ -130,9 +131,7 @@ class Shooting:
             made.reset(q, v)
             self._simulations[robots] = made
         sim = self._simulations[robots]
-        sim.vary(
-            **{name: np.tile(x, (robots // len(X), *[1] * (x.ndim - 1))) for name, x in self.unknowns.arguments(X).items()}
-        )
+        sim.vary(**self.unknowns.arguments_of(X, robots))
         return sim
 
     def simulation(self, x: Vector) -> Simulation:
@@ -336,19 +335,22 @@ class Shooting:
                 J[..., first + k] = (self.residuals(name, at, base, x[None], -shift)[:, 0] - ahead) / self.step
 
     def predicted(
-        self, x: Vector, starts: Starts, places: Mapping[str, Placed], reference: Vector
+        self, x: Vector, starts: Starts, places: Mapping[str, Placed], reference: Vector, some: Integers | None = None
     ) -> tuple[dict[str, Array], Motion]:
-        """Return the residuals (W, n, k) of all channels, and the motions, at unknowns x and starts.
+        """Return the residuals (W, n, k) of all channels, and the motions, at unknowns x and starts, of all windows or some.
 
         The places are those for the unknowns `reference`. `Motion.failed` marks windows that fail.
         """
         found: dict[str, list[Array]] = {name: [] for name in self.sources}
-        motions = []
-        chunks = self.chunks(1)
-        for which in chunks:
-            full = chunks[0].stop
-            q, v = (_padded(a[which][:, None], full) for a in starts)
-            motion = Motion(*(a[: which.stop - which.start] for a in self.motion(_longer(which, full), x[None], q, v)))
+        motions, windows = [], np.arange(len(self.windows)) if some is None else some
+        full = self.chunks(1)[0].stop
+        if some is not None:
+            full = min(full, max(LEAST_FLEET, 1 << (len(some) - 1).bit_length()))  # few sizes of fleets
+        for begin in range(0, len(windows), full):
+            which = windows[begin : begin + full]
+            longer = _padded(which, full)
+            motion = self.motion(longer, x[None], *(a[longer][:, None] for a in starts))
+            motion = Motion(*(a[: len(which)] for a in motion))
             motions.append(motion)
             for name in self.sources:
                 k = self.unknowns.delays.get(name, -1)

@@ -5,41 +5,49 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Vector
 from ..checks import NAME, NOTHING, Positive, checked, either, list_of, one_of
+from ..contact.compliance import MOST
 from ..model.editing.adding import backlash_tendon
 from ..model.inertial_parameters import NAMES
 from ..model.types import JointType
 from ..names import UnknownNameError, choose_from
 from ..robot.robot import Robot
+from ..simulation.inverse_weights import Inertias, inverse_mass_matrix, weights_of_dofs
 from ..simulation.simulation import Simulation
 from .consistency import parameters_of, pseudo_inertia
 from .consistent_fit import measure
 
 ARMATURE, DAMPING, DRY, STIFFNESS = "armature", "damping", "dry_friction", "stiffness"
-MASS, CENTER, INERTIA, PAYLOAD = "mass", "center", "inertia", "payload"
+MASS, CENTER, INERTIA, PAYLOAD, POSITION = "mass", "center", "inertia", "payload", "position"
 FRICTION, TIME_CONSTANT, DAMPING_RATIO = "friction", "time_constant", "damping_ratio"
+LEAST_IMPEDANCE, GREATEST_IMPEDANCE, IMPEDANCE_WIDTH = "least_impedance", "greatest_impedance", "impedance_width"
 BACKLASH, GAIN, DRIVE, OFFSET, DELAY, LATENCY = "backlash", "gain", "drive", "offset", "delay", "latency"
 INPUTS = "tau", "control"
 FIELD = {DAMPING: "damping", DRY: "dry_friction", STIFFNESS: "stiffness"}  # of `MovingJoint`
 OF_JOINTS, OF_BODIES = (ARMATURE, *FIELD, BACKLASH, OFFSET, DRIVE), (MASS, CENTER, INERTIA)
 SOLREF = TIME_CONSTANT, DAMPING_RATIO
-OF_CONTACTS = FRICTION, *SOLREF
-KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, *OF_CONTACTS, GAIN, DELAY, LATENCY)
+SOLIMP = LEAST_IMPEDANCE, GREATEST_IMPEDANCE, IMPEDANCE_WIDTH  # the first of five
+OF_CONTACTS = FRICTION, *SOLREF, *SOLIMP
+KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, POSITION, *OF_CONTACTS, GAIN, DELAY, LATENCY)
+OF_INERTIA = ARMATURE, *OF_BODIES, PAYLOAD  # kinds that change inverse inertias
 MEASURED = OFFSET, DELAY  # kinds that change measurements, not the motion
 OF_INPUTS = DRIVE, LATENCY  # kinds that change the inputs of steps
 TYPICAL = {
-    ARMATURE: 0.05, DAMPING: 0.2, DRY: 0.2, STIFFNESS: 1.0, CENTER: 0.02, INERTIA: 0.3, PAYLOAD: 0.5, FRICTION: 0.5,
-    TIME_CONSTANT: 0.5, DAMPING_RATIO: 0.5, BACKLASH: 1e-2, GAIN: 0.5, DRIVE: 0.5, OFFSET: 0.02, DELAY: 5e-3, LATENCY: 5e-3,
+    ARMATURE: 0.05, DAMPING: 0.2, DRY: 0.2, STIFFNESS: 1.0, CENTER: 0.02, POSITION: 0.02, INERTIA: 0.3, PAYLOAD: 0.5,
+    FRICTION: 0.5,
+    TIME_CONSTANT: 0.5, DAMPING_RATIO: 0.5, LEAST_IMPEDANCE: 0.1, GREATEST_IMPEDANCE: 0.02, IMPEDANCE_WIDTH: 0.5,
+    BACKLASH: 1e-2, GAIN: 0.5, DRIVE: 0.5, OFFSET: 0.02, DELAY: 5e-3, LATENCY: 5e-3,
 }  # fmt: skip
 """Typical magnitudes: larger errors leave a parameter undetermined."""
 SPREAD = 1.0  # prior deviation of entries of log-Cholesky factors
 WEAK = 100.0  # deviation of the prior of parameters without one, relative to their scale
-LEAST = {MASS: 1e-3, TIME_CONSTANT: 1e-2, DAMPING_RATIO: 1e-2}  # relative to the value of the file
+LEAST = {MASS: 1e-3, **dict.fromkeys((*SOLREF, *SOLIMP), 1e-2)}  # relative to the value of the file
 LOWER = tuple((i, j) for i in range(4) for j in range(i + 1))  # entries of a Cholesky factor
 
 Names = Annotated[str | Iterable[str] | None, either([NOTHING, NAME, list_of(NAME)]).worded("a name, a list of names, or None")]
@@ -65,9 +73,13 @@ class Parameter:
     | "center" | bodies | centre of mass (3) [m], with the same inertia about it |
     | "inertia" | bodies | all ten inertial parameters, physically consistent |
     | "payload" | frames or bodies | mass [kg] of a point at the frame's origin |
+    | "position" | shapes | position (3) [m] of a shape in the frame of its body, for contacts |
     | "friction" | nothing | factor of the friction of all contacts |
     | "time_constant" | nothing | factor of the time constants of all compliant contacts (`solref`) |
     | "damping_ratio" | nothing | factor of the damping ratios of all compliant contacts |
+    | "least_impedance" | nothing | factor of the impedances of all compliant contacts at their surface (`solimp`) |
+    | "greatest_impedance" | nothing | factor of those at the width of their curve and beyond |
+    | "impedance_width" | nothing | factor of these widths |
     | "delay" | channels of the log | age of measurements [s] |
     | "latency" | "tau" or "control" | time [s] after which the drives follow the log's inputs |
 
@@ -133,6 +145,7 @@ class Unknowns:
         self.latencies: dict[str, int] = {}
         self._backlash: list[tuple[int, float, int]] = []  # row of the tendon, gap of the file, unknown
         self._contacts: dict[str, int] = {}  # by kind
+        self._shapes: list[tuple[int, int]] = []  # (shape, the first of three unknowns)
         self._inertial: dict[int, Inertial] = {}
         self.simulation, self._nominal = _with_acting_joints(sim, self.given)
         self._factors = np.array([])
@@ -173,6 +186,9 @@ class Unknowns:
         elif x.kind == PAYLOAD:
             frames = {f.name: f for f in robot.frames if f.body is not None}
             self._each(x, list(frames), [], lambda name, k: self._of_frame(frames[name], k))
+        elif x.kind == POSITION:
+            shapes = [s.name for s in robot.shapes]
+            self._each(x, shapes, [], lambda name, k: self._of_shape(shapes.index(name), k))
         elif x.kind == GAIN:
             drives = [a.name for a in self.simulation.forces.actuators]
             self._each(x, drives, drives, lambda name, k: self._of_drive(drives.index(name), k))
@@ -181,7 +197,7 @@ class Unknowns:
         elif x.kind == LATENCY:
             self._each(x, list(INPUTS), [], self._of_input)
         else:
-            self._contacts[x.kind] = self._new(x, x.kind, "", 1.0, x.kind)
+            self._contacts[x.kind] = self._new(x, x.kind, "", 1.0, x.kind, self._greatest_factor(x.kind))
 
     def _each(self, x: Parameter, known: list[str], default: list[str], bind: Callable[[str, int], float]) -> None:
         """Add the unknowns of the names of a parameter. `bind` notes the number of an unknown and returns its own value."""
@@ -199,17 +215,20 @@ class Unknowns:
             if x.kind == CENTER:
                 for i, axis in enumerate("xyz"):
                     self._new(x, f"{label}.{axis}", "m", self._center(group[0])[i], x.kind)
+            elif x.kind == POSITION:
+                for axis, p in zip("xyz", self._robot.shapes[group[0]].placement.p, strict=True):
+                    self._new(x, f"{label}.position.{axis}", "m", float(p), x.kind)
             elif x.kind == INERTIA:
                 for i, j in LOWER:
                     self._new(x, f"{label}.log[{i}{j}]", "", 0.0, x.kind)
             else:
                 self._new(x, f"{label}.{x.kind}", self._unit(x.kind, group[0]), float(np.mean(own)), x.kind)
 
-    def _new(self, x: Parameter, name: str, unit: str, own: float, kind: str) -> int:
+    def _new(self, x: Parameter, name: str, unit: str, own: float, kind: str, most: float = np.inf) -> int:
         initial = own if x.initial is None else x.initial
-        least = -np.inf if kind in (CENTER, INERTIA, OFFSET, DELAY, DRIVE) else LEAST.get(kind, 0.0) * own
+        least = -np.inf if kind in (CENTER, POSITION, INERTIA, OFFSET, DELAY, DRIVE) else LEAST.get(kind, 0.0) * own
         lower = least if x.lower is None else max(least, x.lower)
-        upper = np.inf if x.upper is None else x.upper
+        upper = most if x.upper is None else min(most, x.upper)
         if not lower <= initial <= upper:
             raise ValueError(f"fit: {name} starts at {initial:g}, outside of its bounds from {lower:g} to {upper:g}")
         deviation = x.deviation if x.deviation is not None else SPREAD if kind == INERTIA else np.inf
@@ -271,6 +290,13 @@ class Unknowns:
         self._inertial[body] = made
         return mass
 
+    def _greatest_factor(self, kind: str) -> float:
+        """Return the greatest factor of a parameter of contacts: impedances are at most MOST."""
+        softness = self.simulation.contact_softness
+        if kind not in SOLIMP[:2] or softness is None or not len(softness[1]):
+            return np.inf
+        return float(MOST / softness[1][:, SOLIMP.index(kind)].max())
+
     def _center(self, body: str) -> Array:
         parameters = self._robot.inertial_parameters[[b.name for b in self._robot.bodies].index(body)]
         return np.asarray(parameters[1:4] / parameters[0])
@@ -279,6 +305,10 @@ class Unknowns:
         body = [b.name for b in self._robot.bodies].index(frame.body)
         present = self._inertial.get(body, Inertial(body))
         self._inertial[body] = present._replace(payloads=(*present.payloads, (k, tuple(frame.placement.p))))
+        return 0.0
+
+    def _of_shape(self, shape: int, k: int) -> float:
+        self._shapes.append((shape, k))
         return 0.0
 
     def _of_drive(self, drive: int, k: int) -> float:
@@ -338,21 +368,63 @@ class Unknowns:
             found["gains"] = np.ones((len(X), len(self.simulation.forces.actuators)))
             for drive, k in self._gains:
                 found["gains"][:, drive] = X[:, k]
+        if self._shapes:
+            found["shape_offsets"] = np.zeros((len(X), len(self._robot.shapes), 3))
+            first = {k: shape for shape, k in reversed(self._shapes)}
+            for shape, k in self._shapes:
+                found["shape_offsets"][:, shape] = X[:, k : k + 3] - self._robot.shapes[first[k]].placement.p
         if FRICTION in self._contacts:
             found["friction"] = X[:, self._contacts[FRICTION]].copy()
         if any(kind in self._contacts for kind in SOLREF):
             places = [self._contacts.get(kind) for kind in SOLREF]
             found["solref"] = np.column_stack([np.ones(len(X)) if k is None else X[:, k] for k in places])
+        if any(kind in self._contacts for kind in SOLIMP):
+            found["solimp"] = np.ones((len(X), 5))
+            for i, kind in enumerate(SOLIMP):
+                if kind in self._contacts:
+                    found["solimp"][:, i] = X[:, self._contacts[kind]]
         return found
+
+    def arguments_of(self, X: Matrix, robots: int) -> dict[str, Array]:
+        """Return the arguments of `Simulation.vary` for so many robots, those with values (rows, p) one after the other."""
+        given, alike = self.arguments(X), ("parameters", "armature", "shape_offsets") if len(X) == 1 else ()
+        same = {name: given.pop(name)[0] for name in alike if name in given}
+        return same | {name: np.tile(x, (robots // len(X), *[1] * (x.ndim - 1))) for name, x in given.items()}
 
     @property
     def as_forces(self) -> Array:
-        """Flags (p,) of unknowns that change the motion as joint forces do (`force_slopes`); none with loops."""
-        by_kind = [
-            u.moves and u.kind not in (*OF_CONTACTS, BACKLASH, GAIN, STIFFNESS, LATENCY) and not self._robot.closed
-            for u in self.list
-        ]
-        return np.array(by_kind)
+        """Flags (p,) of unknowns that change the motion as joint forces do (`force_slopes`); none with loops.
+
+        Inertias that scale the compliance of contacts or tendons do not.
+        """
+        if self._robot.closed:
+            return np.zeros(len(self), bool)
+        others = {*OF_CONTACTS, POSITION, BACKLASH, GAIN, STIFFNESS, LATENCY, *(OF_INERTIA if self._scale_contacts else ())}
+        return np.array([u.moves and u.kind not in others for u in self.list])
+
+    @cached_property
+    def _scale_contacts(self) -> bool:
+        softness, forces = self.simulation.contact_softness, self.simulation.forces
+        return softness is not None and (len(softness[0]) > 0 or forces.rows > forces.joint_rows)
+
+    @cached_property
+    def scale_friction(self) -> bool:
+        """True if inertias are unknown that scale the compliance of limits and dry friction of joints."""
+        yields = self.simulation.contact_softness is not None and not self._scale_contacts
+        return yields and not self._robot.closed and any(u.kind in OF_INERTIA for u in self.list)
+
+    def weight_slopes(self, x: Vector) -> Matrix:
+        """Return the derivatives (nv, p) of the logarithms of the inverse inertias that scale the compliance at joints."""
+        robot, forces, q = self._robot, self.simulation.forces, self._robot.start(within_limits=False)
+        small = 1e-6 * np.maximum(self.field("scale"), np.abs(x))
+        logs = []
+        for sign in (1.0, -1.0):
+            given = self.arguments(x + sign * np.diag(small))
+            bodies = given.get("parameters", np.tile(robot.inertial_parameters, (len(x), 1, 1)))
+            armature = given.get("armature", np.tile(robot.armature, (len(x), 1)))
+            inverse = inverse_mass_matrix(robot, q, Inertias(bodies, armature))
+            logs.append(np.log(weights_of_dofs(robot, forces, q, inverse, bodies)))
+        return np.asarray(((logs[0] - logs[1]) / (2.0 * small[:, None])).T)
 
     @property
     def rub(self) -> bool:
@@ -370,24 +442,37 @@ class Unknowns:
         ahead, behind = (self.inertial_parameters(x + s * np.diag(small)).reshape(len(x), -1) for s in (1.0, -1.0))
         return np.asarray(((ahead - behind) / (2.0 * small[:, None])).T)
 
-    def force_slopes(self, x: Vector, v: Matrix, a: Matrix, dry: Matrix) -> Array:
+    def force_slopes(self, x: Vector, v: Matrix, a: Matrix, dry: Matrix, limits: Matrix) -> Array:
         """Return the derivatives (robots, nv, p) of joint forces by unknowns that act at joints.
 
-        `v` are velocities after a step, `a` accelerations and `dry` forces of dry friction (robots, nv) in it. Dry friction
-        that sticks does not depend on its greatest value.
+        `v` are velocities after a step, `a` accelerations, `dry` and `limits` forces (robots, nv) of both in it. Dry friction
+        that sticks does not depend on its greatest value. Forces of limits and of dry friction that sticks are inversely
+        proportional to their compliance at the same velocity.
         """
-        found = np.zeros((*v.shape, len(x)))
+        most = self._greatest_friction(x)
+        slides = np.abs(dry) > (1.0 - 1e-6) * most
+        if self.scale_friction:
+            found = np.multiply(-(limits + np.where(slides, 0.0, dry))[..., None], self.weight_slopes(x))
+        else:
+            found = np.zeros((*v.shape, len(x)))
         joints = _with_armature(self._robot)
         for j, k in self._armature:
-            found[:, joints[j].v_slice, k] = -a[:, joints[j].v_slice]
+            found[:, joints[j].v_slice, k] -= a[:, joints[j].v_slice]
         for rows, _, k in self._rows.get(DAMPING, ()):
             found[:, rows, k] = -v[:, rows]
         for rows, _, k in self._rows.get(DRY, ()):
-            found[:, rows, k] = np.sign(dry[:, rows]) * (np.abs(dry[:, rows]) > (1.0 - 1e-6) * x[k])
+            found[:, rows, k] = np.sign(dry[:, rows]) * slides[:, rows] if x[k] > 0.0 else -np.sign(v[:, rows])
         return found
 
+    def _greatest_friction(self, x: Vector) -> Vector:
+        """Return the greatest dry friction (nv,) of joints."""
+        most = self.simulation.forces.friction[: self._robot.nv].copy()
+        for rows, _, k in self._rows.get(DRY, ()):
+            most[rows] = x[k]
+        return most
+
     def robot(self, x: Vector) -> Robot:
-        """Return the robot with values (p,), without parameters of contacts, gaps, gains, and what concerns the log."""
+        """Return the robot with values (p,), without those of contacts, shapes, gaps and gains, and what concerns the log."""
         robot = self._robot
         if self._inertial:
             robot = robot.with_inertial_parameters(self.inertial_parameters(x[None])[0])
@@ -403,8 +488,8 @@ class Unknowns:
 
     def of_simulation(self, x: Vector) -> dict[str, Array]:
         """Return the arguments of `Simulation.vary` for what `robot` lacks, for values (p,)."""
-        every = self.arguments(x[None])
-        return {name: every[name] for name in ("friction", "solref", "limits", "gains") if name in every}
+        every, names = self.arguments(x[None]), ("shape_offsets", "friction", "solref", "solimp", "limits", "gains")
+        return {name: every[name] for name in names if name in every}
 
     def physical(self, x: Vector) -> tuple[list[str], list[str], Vector]:
         """Return names, units and values of parameters in physical terms, in the order of the unknowns."""

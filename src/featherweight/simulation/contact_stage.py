@@ -18,7 +18,7 @@ from ..engine.function import CompiledFunction
 from ..robot.constraints.contact import BilateralContact
 from ..robot.system import placements
 from .contact_inertia import ContactInertia, MappedRows, Method
-from .inverse_weights import yielding_numbers
+from .inverse_weights import Compliance
 from .scene import TouchingParts
 from .scene_building import OVERLAP, Links, make_scene
 from .step_model import StepModel
@@ -53,12 +53,11 @@ class ContactStage:
         directed = bool(len(touching.surfaces) or len(touching.tangents) or touching.adhesion.any())
         settings = settings._replace(turning=bool(touching.turning.any()), patches=settings.patches and not directed)
         more: dict[str, Any] = {"turning": touching.turning} if settings.turning else {}
-        apart = np.zeros(len(touching.friction))
-        if settings.law != RIGID:
-            contacts, rows, apart = yielding_numbers(model.robot, forces, touching, self.rows, settings.step)
-            more |= {"yielding": contacts, "yielding_rows": rows, "springs": contacts[:, :2].copy()}
+        self.compliance = Compliance(model.robot, forces, touching, self.rows, settings.step) if settings.law != RIGID else None
+        if self.compliance:
+            more["yielding"], more["yielding_rows"] = self.compliance.numbers()
         if touching.adhesion.any():
-            more["adhesion"] = np.column_stack([touching.adhesion, touching.scene.gap[touching.pairs], apart])
+            more["adhesion"] = np.column_stack([touching.adhesion, touching.scene.gap[touching.pairs]])
         width, branch_of_row = np.array([c.size for c in bodies], dtype=np.int64), self.inertia.branch_of_row
         self.settings, self.model = settings, ContactModel(
             width, touching.friction, touching.restitution, self.rows, settings,

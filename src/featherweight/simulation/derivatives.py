@@ -115,7 +115,7 @@ def new_slopes(fleet: Fleet, robots: int) -> RobotSlopes:
     return RobotSlopes(
         np.zeros((1, rows, columns)), np.zeros((0, rows)), np.zeros((0, columns)),
         np.zeros(robots, np.int64), np.full((robots, fleet.capacity), -1), np.zeros((robots, bounded), bool),
-        np.zeros((robots, len(fleet.model.limits))), np.zeros((robots, columns), bool),
+        np.zeros((robots, len(fleet.model.limits))), np.zeros((robots, columns), bool), np.zeros((robots, bounded)),
     )  # fmt: skip
 
 

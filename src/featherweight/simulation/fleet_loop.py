@@ -206,8 +206,11 @@ def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     one.touching.deepest[0] = many.states.deepest[i]
     if len(own.friction) > 0:
         copy(own.friction[i], one.touching.model.friction)
-    if len(own.springs) > 0:
-        copy_rows(own.springs[i], one.touching.model.springs)
+    if len(own.yielding) > 0:
+        copy_rows(own.yielding[i], one.touching.model.yielding)
+        copy_rows(own.yielding_rows[i], one.touching.model.yielding_rows)
+    if len(own.shapes) > 0:
+        copy_rows(own.shapes[i], one.touching.collisions.offset)
     if len(own.damping) > 0:
         copy(own.damping[i], one.joints.springs.damping)
     if len(own.stiffness) > 0:

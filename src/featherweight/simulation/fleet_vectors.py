@@ -86,8 +86,7 @@ class FleetVectors:
                 pass
             return found
         alone = [lone_stages(self.model, self.contacts, self.make(), external) for _ in range(self.lanes)]
-        varied = any(kind[2])
-        return kind, interleaved_table(self.model, self.contacts, alone, self.run, external, varied)
+        return kind, interleaved_table(self.model, self.contacts, alone, self.run, external, kind[2])
 
     def take_steps(self, arrays: FleetArrays, many: int, threads: int, what: str = "") -> int:
         """Take the steps of the active robots of a fleet at an address; return the number that took all steps.

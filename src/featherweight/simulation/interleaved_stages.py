@@ -13,7 +13,7 @@ from ..engine.loops.kernels import Interleaved, MachineCall, call_apart, interle
 from .contact_stage import ContactStage
 from .fleet_loop import IMPULSES
 from .robot_tables import StagesTable, calls_of_robot, stages_table
-from .stage_records import CallsOfRobot, RobotStages
+from .stage_records import CallsOfRobot, RobotStages, VariedArrays
 from .step_model import StepModel
 
 READ = (
@@ -27,7 +27,11 @@ WRITTEN = (
 )  # fmt: skip
 """Inputs and results of the computation of one robot's impulses."""
 
-OF_VARIED = tuple(f"touching.model.{x}" for x in ("friction", "springs", "rows.lower", "rows.upper", "rows.bound"))
+OF_VARIED = {
+    "friction": "friction", "yielding": "yielding", "yielding_rows": "yielding_rows", "lower": "rows.lower",
+    "upper": "rows.upper", "bound": "rows.bound",
+}  # fmt: skip
+"""Further inputs of robots that differ, fields of `ContactModel`, by field of `VariedArrays`."""
 IN_PASSES = "contact_factor", "contact_response", "contact_matrix", "contact_loads", "contact_motions"
 ALONE = "body_delassus", "delassus_with_rows", "jacobian", *IN_PASSES
 """Calls that each robot makes separately: for impulses, or with so many results that vectors gain nothing."""
@@ -77,11 +81,12 @@ def interleaved_stages(content: RobotStages, lanes: int) -> RobotStages:
 
 def interleaved_table(
     model: StepModel, contacts: ContactStage, alone: Sequence[StagesTable], run: Callable[..., int], external: bool,
-    varied: bool,
+    varied: Sequence[bool],
 ) -> StagesTable:  # fmt: skip
     """Return the stages of robots in vectors, with the robot's functions for all lanes.
 
-    Each lane has its own table for impulses, which `run`, the loop over robots, computes.
+    Each lane has its own table for impulses, which `run`, the loop over robots, computes. `varied` marks the fields of
+    `VariedArrays` that have rows.
     """
     lanes, contents = len(alone), [x.content for x in alone]
     stages = interleaved_stages(contents[0], lanes)
@@ -89,7 +94,9 @@ def interleaved_table(
     functions |= {name: (None, *functions[name][1:]) for name in ALONE}
     calls = {name: interleaved_call(function, lanes, *arrays) for name, (function, *arrays) in functions.items()}
     calls["delassus_of_touching"] = calls["solver"] = MachineCall(0, np.zeros(1, np.int64)), []
-    reads, writes = (list(_moves(stages, contents, "", names)) for names in (READ + OF_VARIED * varied, WRITTEN))
+    differing = {x for x, own in zip(VariedArrays._fields, varied, strict=True) if own}
+    read = (*READ, *(f"touching.model.{path}" for x, path in OF_VARIED.items() if x in differing))
+    reads, writes = (list(_moves(stages, contents, "", names)) for names in (read, WRITTEN))
     calls |= {name: (getattr(contents[0].calls, name), []) for name in ALONE}
     if functions["inverse_factor"][0] is not None:
         (made,) = _moves(stages, contents, "", (INVERSE,))

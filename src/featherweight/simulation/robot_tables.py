@@ -312,7 +312,7 @@ def _touching(step: StepModel, stage: ContactStage, capacity: int) -> TouchingRe
         scene=stage.scene, pair_of=stage.touching.pairs.astype(np.int64),
         model=model._replace(
             friction=model.friction.copy(), restitution=model.restitution.copy(), width=model.width.copy(),
-            rows=_copies(model.rows), springs=model.springs.copy(),
+            rows=_copies(model.rows), yielding=model.yielding.copy(), yielding_rows=model.yielding_rows.copy(),
         ),
         contacts=ContactPoints(
             candidate=np.zeros(capacity, np.int64), a=np.zeros(capacity, np.int64), b=np.zeros(capacity, np.int64),

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..array_types import Array, Booleans
+from ..array_types import Array, Booleans, Matrix
 from ..checks import FINITE, NOTHING, SWITCH, WHOLE, PositiveCount, argument, checked, either
+from ..contact.joint_rows import JointRows
 from ..engine.backends.host_arrays import TYPES
 from ..engine.exclusive import Use, exclusive
 from ..engine.function import CompiledFunction
@@ -417,8 +418,10 @@ class Simulation(SuggestsNames):
         *,
         parameters: ArrayLike | None = None,
         armature: ArrayLike | None = None,
+        shape_offsets: ArrayLike | None = None,
         friction: ArrayLike | None = None,
         solref: ArrayLike | None = None,
+        solimp: ArrayLike | None = None,
         dry_friction: ArrayLike | None = None,
         damping: ArrayLike | None = None,
         stiffness: ArrayLike | None = None,
@@ -428,14 +431,18 @@ class Simulation(SuggestsNames):
         """Give each robot its own parameters (domain randomization), from the next step on, without recompilation.
 
         `parameters` (robots, nbodies, 10) are inertial parameters, as `identification.random_parameters` draws them. `armature`
-        (robots, k) is the armature as in `robot.armature`. All other arguments are factors, of shape (robots,), or with one
-        factor for each element: `friction` of contacts; `solref` (robots, 2), time constant and damping ratio of compliant
-        contacts; `dry_friction`, `damping`, `stiffness` and `limits` (robots, n) of degrees of freedom of all joints, or of
-        these and tendons, where factors of limits are those of ranges, about their middle; `gains` (robots, nu) of actuators.
-        A number is the same factor for all robots and elements, or the armature of all joints; parameters and armatures
-        without the axis of robots are those of all. A parameter that is not given returns to the robot's own value.
+        (robots, k) is the armature as in `robot.armature`. `shape_offsets` (robots, nshapes, 3) [m] displace the shapes of
+        `robot.shapes` in the frames of their bodies, for contacts but not for rays and pictures. All other arguments are
+        factors, of shape (robots,), or with one factor for each element: `friction` of contacts; `solref` (robots, 2), time
+        constant and damping ratio of compliant contacts, and `solimp` (robots, 5), least and greatest impedance, width,
+        midpoint and power of their curve, within MuJoCo's bounds; `dry_friction`, `damping`, `stiffness` and `limits` (robots,
+        n) of degrees of freedom of all joints, or of these and tendons, where factors of limits are those of ranges, about
+        their middle; `gains` (robots, nu) of actuators. A number is the same factor for all robots and elements, or the
+        armature of all joints; parameters, armatures and offsets without the axis of robots are those of all. A parameter that
+        is not given returns to the robot's own value. Inertias scale the compliance of contacts, limits and dry friction that
+        yield (MuJoCo's `invweight0`).
 
-        Raises ValueError for wrong shapes, non-finite numbers and negative factors, for `solref` of rigid contacts, and for
+        Raises ValueError for wrong shapes, non-finite numbers and negative factors, for the softness of rigid contacts, and for
         inertias of robots whose functions are too large to be traced. Raises NotImplementedError for inertial parameters with
         gravity compensation.
 
@@ -445,6 +452,7 @@ class Simulation(SuggestsNames):
         given = {
             "friction": friction,
             "solref": solref,
+            "solimp": solimp,
             "dry_friction": dry_friction,
             "damping": damping,
             "stiffness": stiffness,
@@ -453,8 +461,8 @@ class Simulation(SuggestsNames):
         }
         if parameters is not None and self.robot.model.weight_compensated:
             raise NotImplementedError(f"inertial parameters of {self.robot.name}, with gravity compensation, cannot vary")
-        varied = varied_arrays(self._fleet, given, parameters, armature)
-        every = {"parameters": parameters, "armature": armature}
+        varied = varied_arrays(self._fleet, given, parameters, armature, shape_offsets)
+        every = {"parameters": parameters, "armature": armature, "shape_offsets": shape_offsets}
         copies: dict[int, Simulation] = vars(self).get("_copies", {})
         for kind, copied in list(copies.items()):
             if len(copied._fleet.q) != len(self._fleet.q):
@@ -564,10 +572,11 @@ class Simulation(SuggestsNames):
     ) -> dict[str, Array]:
         """Return the derivatives of the state after the step that `step` would take by parameters of the robot, by name.
 
-        Parameters are the arguments of `vary`: "parameters" (inertial parameters), "armature", and the factors "friction",
-        "solref", "dry_friction", "damping", "stiffness", "limits" and "gains", at their values in the last `vary`, or else the
-        robot's own. Each array is (..., 2 nv + na, k), for k numbers of the argument: 10 for each body, one for each joint,
-        degree of freedom or actuator, one friction factor, and two of `solref`. The state is that of `derivatives`.
+        Parameters are the arguments of `vary`: "parameters" (inertial parameters), "armature", "shape_offsets" (three numbers
+        for each shape), and the factors "friction", "solref", "solimp", "dry_friction", "damping", "stiffness", "limits" and
+        "gains", at their values in the last `vary`, or else the robot's own. Each array is (..., 2 nv + na, k), for k numbers
+        of the argument: 10 for each body, one for each joint, degree of freedom or actuator, one friction factor, two of
+        `solref` and five of `solimp`. The state is that of `derivatives`.
 
         They are central differences over 1e-6 of the parameter (forward differences at zero, which factors and armatures cannot
         pass) of whole steps, which a fleet of 2 k robots takes on threads. Raises as `step` and `vary` do.
@@ -837,6 +846,17 @@ class Simulation(SuggestsNames):
         """
         return self._fleet.arrays
 
+    @property
+    def joint_rows(self) -> JointRows:
+        """The limits and dry friction of joints."""
+        return self._plant.contacts.rows
+
+    @property
+    def differentiated_row_impulses(self) -> Matrix:
+        """Impulses (robots, rows) of `joint_rows` in the steps of the last `derivatives`, if these are from equations."""
+        found: Matrix = compiled_slopes(self._fleet, Inputs()).found.impulses
+        return found
+
     @cached_property
     def touching_links(self) -> list[tuple[str | None, str | None]]:
         """The two links, or frames of spheres, of each possible contact point; None is the world.
@@ -844,6 +864,15 @@ class Simulation(SuggestsNames):
         Contact forces act on the first link.
         """
         return SeveralListed(self._plant.contacts.touching.links)
+
+    @property
+    def contact_softness(self) -> tuple[Array, Array] | None:
+        """`solref` (n, 2) and `solimp` (n, 5) of each possible contact point as in the file; None for rigid contacts.
+
+        They are mixed from both surfaces, and do not include the factors of `vary`.
+        """
+        compliance = self._plant.contacts.compliance
+        return None if compliance is None else compliance.of_contacts
 
     @property
     @exclusive

@@ -130,6 +130,7 @@ class RobotSlopes(NamedTuple):
     rows: BooleanMatrix  # (robots, joint rows) whether a row is at the boundary between two states
     limits: Matrix  # (robots, values that limits bound) 1 at a limit, see `StepModel.limits`
     nonsmooth: BooleanMatrix  # (robots, 3 nv + na + nu) whether the step has a kink along a direction
+    impulses: Matrix  # (robots, joint rows) of limits and dry friction in the step, if its equations are differentiated
 
 
 def begin_doubtful(x: RobotSlopes, i: int) -> None:

@@ -353,11 +353,15 @@ class FleetGaps(NamedTuple):
         return cls(np.zeros((robots, shapes, 12)), np.zeros((robots, shapes)), np.full((robots, pairs), -np.inf))
 
 
+OF_TENSORS = "yielding", "yielding_rows", "poly", "drives", "shapes", "parameters"
+
+
 class VariedArrays(NamedTuple):
     """Parameters of robots that differ; arrays of shared parameters have no rows."""
 
     friction: Matrix  # (robots, candidates)
-    springs: Tensor  # (robots, candidates, 2) stiffness and damping of compliant contacts
+    yielding: Tensor  # (robots, candidates, 12) fields of `Yielding` of contacts
+    yielding_rows: Tensor  # (robots, rows, 12)
     damping: Matrix  # (robots, n)
     stiffness: Matrix
     poly: Tensor  # (robots, 4, m)
@@ -365,6 +369,7 @@ class VariedArrays(NamedTuple):
     lower: Matrix  # (robots, rows) lower bounds of impulses of joint rows
     upper: Matrix
     bound: Matrix  # (robots, rows) limits of joints and lengths
+    shapes: Tensor  # (robots, shapes, 3) [m] displacements of the shapes of the scene
     parameters: Tensor  # (robots, bodies, 10)
     armature: Matrix  # (robots, k) including that of damping and springs
     own_armature: Matrix  # (robots, k) armature of the joints alone
@@ -373,9 +378,7 @@ class VariedArrays(NamedTuple):
     @classmethod
     def none(cls) -> VariedArrays:
         """Return arrays without rows."""
-        rows: list[Any] = [
-            np.zeros((0,) * (3 if name in ("springs", "poly", "drives", "parameters") else 2)) for name in cls._fields
-        ]
+        rows: list[Any] = [np.zeros((0,) * (3 if name in OF_TENSORS else 2)) for name in cls._fields]
         return cls(*rows)
 
 

@@ -31,6 +31,7 @@ from .slope_records import (
     matrix_at,
     note_doubtful,
 )
+from .smooth_motion import copy
 from .stage_records import FleetArrays, RobotStages
 from .step_differences import StepDifferences, differences_of, differentiate_whole_step
 from .step_ends import write_step_product, write_step_slopes
@@ -56,6 +57,7 @@ def differentiate_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x: 
     for i in range(first, stop):
         if attempt(one, many, i) == 0:
             continue
+        copy(one.touching.impulses.next_row, x.impulses[i])
         if y.of.is_rigid and not are_covered(one):
             done += differentiate_whole_step(one, y.differences, many, x, i)
             continue

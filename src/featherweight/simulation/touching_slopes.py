@@ -26,7 +26,6 @@ from ..contact.compliant_answers import (
     row_of,
     write_answer,
 )
-from ..contact.contact_model import yielding_of_contact
 from ..contact.contact_problem import ProblemRows, RowWork, find_active_rows, rows_in
 from ..contact.contact_slopes import (
     BLOCK,
@@ -147,7 +146,7 @@ def is_in_bundle(s: RobotStages, y: AccelerationSlopes, c: int, bundle: int) -> 
 def weight_of_contact(s: RobotStages, y: AccelerationSlopes, c: int) -> float:
     """Return `weight_before` of a contact."""
     t = s.touching
-    return 0.0 if y.is_rigid else s.numbers.step * t.model.springs[t.contacts.candidate[c], 1] - 1.0
+    return 0.0 if y.is_rigid else s.numbers.step * yielding_of(t.model.yielding, t.contacts.candidate[c]).damping - 1.0
 
 
 def begin_bundle(s: RobotStages, y: AccelerationSlopes, c: int, bundle: int, whole: bool) -> None:
@@ -271,7 +270,7 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
         return
     pushes = slopes.impulse[0] != 0.0
     y.doubtful[c] = (pushes and (y.doubtful[c] or not unique)) or is_between(own, y.responding, c)
-    yields = yielding_of_contact(t.model, candidate)
+    yields = yielding_of(t.model.yielding, candidate)
     d, slope = impedance(yields, gap), impedance_slope(yields, gap)
     subtract_multiples(x, normal, opening, 0, length, (-h * yields.stiffness * (d + slope * gap),))
     add_to_block(t.contacts, at, y.slope, slope / (d * (1.0 - d)), block, slopes)  # R'/R = -d' / (d (1 - d))

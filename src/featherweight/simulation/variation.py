@@ -11,31 +11,35 @@ from numpy.typing import ArrayLike
 from ..array_types import Array
 from ..checks import argument, one_of
 from ..contact.joint_rows import JointRows
-from ..contact.laws import RIGID
 from ..model.types import JointType
+from ..robot.robot import Robot
 from .arguments import numbers
+from .inverse_weights import Inertias
 from .smooth_motion import middle_armature
 from .state import State
 
 ROWS = "dry_friction", "damping", "stiffness", "limits"
+COMPLIANCE = {"solref": 2, "solimp": 5}  # numbers of each
 
 
 def varied_arrays(
-    fleet: Any, given: Mapping[str, ArrayLike | None], parameters: ArrayLike | None, armature: ArrayLike | None
-) -> dict[str, Array]:
-    """Return fields of `VariedArrays` for factors by name, inertial parameters and armatures.
+    fleet: Any, given: Mapping[str, ArrayLike | None], parameters: ArrayLike | None, armature: ArrayLike | None,
+    offsets: ArrayLike | None,
+) -> dict[str, Array]:  # fmt: skip
+    """Return fields of `VariedArrays` for factors by name, inertial parameters, armatures and offsets of shapes.
 
     Raises as `Simulation.vary` does.
     """
     forces, contacts, robots = fleet.model.forces, fleet.contacts, len(fleet.q)
-    n = len(forces.springs.damping)
-    sizes = {"friction": 1, "solref": 2, **dict.fromkeys(ROWS, n), "gains": len(forces.actuators)}
+    sizes = sizes_of_factors(forces)
     factor = {name: _factors(name, x, robots, sizes[name], forces) for name, x in given.items() if x is not None}
     varied: dict[str, Array] = {}
     if "friction" in factor:
         varied["friction"] = factor["friction"] * contacts.model.friction
-    if "solref" in factor:
-        varied["springs"] = _springs(contacts, fleet.model.h, *np.split(factor["solref"], 2, axis=1))
+    if offsets is not None:
+        moved = _of_each("shape_offsets", offsets, (len(fleet.model.robot.shapes), 3), robots)
+        parts = contacts.touching.shapes
+        varied["shapes"] = np.where((parts >= 0)[:, None], moved[:, np.maximum(parts, 0)], 0.0)
     if "dry_friction" in factor:
         rows = contacts.rows
         rubs = rows.friction & (rows.holds == 0)
@@ -63,6 +67,7 @@ def varied_arrays(
         implicit = bool({"damping", "stiffness", "drives"} & set(varied))
     if parameters is not None or armature is not None or implicit:
         varied |= _inertias(fleet, parameters, armature, varied)
+    varied |= _compliance(fleet, factor, parameters, armature)
     return {name: np.ascontiguousarray(x) for name, x in varied.items()}
 
 
@@ -80,7 +85,7 @@ def _factors(name: str, given: ArrayLike, robots: int, size: int, forces: Any) -
     if not (np.isfinite(x).all() and (x >= 0.0).all()):
         worst = x[~(np.isfinite(x) & (x >= 0.0))][0]
         raise ValueError(f"vary: {name} must be finite factors, zero or more; got {worst}")
-    if name == "solref" and (x == 0.0).any():
+    if name in COMPLIANCE and (x == 0.0).any():
         raise ValueError(f"vary: {name} must be positive")
     return np.broadcast_to(x if x.ndim == 2 else x[:, None], (robots, size))
 
@@ -97,17 +102,32 @@ def _bounds(rows: JointRows, factors: Array) -> Array:
     return bounds
 
 
-def _springs(contacts: Any, h: float, time: Array, ratio: Array) -> Array:
-    """Return stiffness and damping (robots, candidates, 2) of contacts for factors (robots, 1) of time and damping ratio.
+def _compliance(
+    fleet: Any, factor: Mapping[str, Array], parameters: ArrayLike | None, armature: ArrayLike | None
+) -> dict[str, Array]:
+    """Return the numbers of compliant contacts and joint rows for factors of softness and for inertias, which scale them."""
+    compliance, robots, robot = fleet.contacts.compliance, len(fleet.q), fleet.model.robot
+    given = {name: factor[name] for name in COMPLIANCE if name in factor}
+    if compliance is None:
+        if given:
+            raise ValueError(f"vary: {next(iter(given))} needs compliant contacts, such as contact='compliant'")
+        return {}
+    inertias = None
+    if parameters is not None or armature is not None:
+        own = {"parameters": (parameters, robot.inertial_parameters), "armature": (armature, robot.armature)}
+        differ = any(x is not None and np.ndim(x) > nominal.ndim for x, nominal in own.values())
+        each = (_of_each(name, nominal if x is None else x, nominal.shape, robots) for name, (x, nominal) in own.items())
+        inertias = Inertias(*(x if differ else x[:1] for x in each))
+    elif not given:
+        return {}
+    contacts, rows = compliance.numbers(inertias, **given)
+    return {name: np.broadcast_to(x, (robots, *x.shape[-2:])) for name, x in (("yielding", contacts), ("yielding_rows", rows))}
 
-    Time constants are at least two steps, as in MuJoCo, except those that stiffness and damping of a file give.
-    """
-    nominal = contacts.model.springs
-    if contacts.settings.law == RIGID:
-        raise ValueError("vary: solref needs compliant contacts, such as contact='compliant'")
-    own = np.array([s.solref[0] for s in contacts.touching.softness])
-    slower = np.where(own > 0.0, np.maximum(own * time, 2.0 * h) / np.maximum(own, 2.0 * h), time)
-    return np.stack([nominal[:, 0] / (slower * ratio) ** 2, nominal[:, 1] / slower], axis=-1)
+
+def sizes_of_factors(forces: Any) -> dict[str, int]:
+    """Return how many factors each argument of `vary` has."""
+    n = len(forces.springs.damping)
+    return {"friction": 1, **COMPLIANCE, **dict.fromkeys(ROWS, n), "gains": len(forces.actuators)}
 
 
 def _inertias(
@@ -148,17 +168,18 @@ def _of_each(name: str, x: ArrayLike, shape: tuple[int, ...], robots: int) -> Ar
 
 SMALL = 1e-6  # step of differences, relative to the parameter
 FLOOR = 1e-3  # magnitude of a small inertial parameter relative to the greatest of its body
-FACTORS = "friction", "solref", *ROWS, "gains"
-VARIED = "parameters", "armature", *FACTORS
+FACTORS = "friction", *COMPLIANCE, *ROWS, "gains"
+VARIED = "parameters", "armature", "shape_offsets", *FACTORS
+SIGNED = "parameters", "shape_offsets"
+LENGTH = 0.1  # [m] scale of differences of positions
 
 
 def present_values(simulation: Any, given: Mapping[str, Any], robots: int) -> dict[str, Array]:
     """Return the values (robots, numbers of each parameter) of all parameters, from those given to `vary`."""
     robot, forces = simulation.robot, simulation.forces
-    n = len(forces.springs.damping)
-    sizes = {"friction": 1, "solref": 2, **dict.fromkeys(ROWS, n), "gains": len(forces.actuators)}
-    values = {name: np.ones((robots, size)) for name, size in sizes.items()}
+    values = {name: np.ones((robots, size)) for name, size in sizes_of_factors(forces).items()}
     values |= {"parameters": robot.inertial_parameters[None], "armature": robot.armature[None]}
+    values["shape_offsets"] = np.zeros((1, len(robot.shapes), 3))
     for name, x in given.items():
         numbers, own = np.asarray(x, float), values[name].shape[1:]
         if numbers.ndim == 1 and name in FACTORS:
@@ -185,14 +206,14 @@ def parameter_derivatives(
     for name, count in zip(asked, counts, strict=True):
         x, own = values[name], around[name].reshape(robots, columns, 2, count)
         small = SMALL * _magnitude(name, x)
-        low = x - small if name == "parameters" else np.maximum(x - small, 0.0)
+        low = x - small if name in SIGNED else np.maximum(x - small, 0.0)
         for k in range(count):
             own[:, first + k, 0, k], own[:, first + k, 1, k] = x[:, k] + small[:, k], low[:, k]
         distance[:, first : first + count] = x + small - low
         first += count
     simulation.vary()  # which allows another number of robots
     simulation.state = state[np.repeat(np.arange(robots), 2 * columns)]
-    simulation.vary(**{name: _as_given(name, x, simulation.robot.inertial_parameters.shape) for name, x in around.items()})
+    simulation.vary(**{name: _as_given(name, x, simulation.robot) for name, x in around.items()})
     simulation.step(**{name: _of_all(x, axes, 2 * columns) for name, (x, axes) in inputs.items()})
     ends: State = simulation.state
     q, v, act = (x.reshape(robots, columns, 2, -1) for x in (ends.arrays["q"], ends.arrays["v"], ends.arrays["act"]))
@@ -203,6 +224,8 @@ def parameter_derivatives(
 
 def _magnitude(name: str, x: Array) -> Array:
     """Return the scale of the differences of parameters (robots, numbers)."""
+    if name == "shape_offsets":
+        return np.full(x.shape, LENGTH)
     if name != "parameters":
         return np.maximum(np.abs(x), FLOOR if name == "armature" else 1.0)
     bodies = np.abs(x).reshape(len(x), -1, 10)
@@ -210,10 +233,10 @@ def _magnitude(name: str, x: Array) -> Array:
     return scale
 
 
-def _as_given(name: str, x: Array, bodies: tuple[int, ...]) -> Array:
+def _as_given(name: str, x: Array, robot: Robot) -> Array:
     """Return parameters (robots, numbers) as `vary` takes them."""
-    if name == "parameters":
-        return x.reshape(len(x), *bodies)
+    if name in SIGNED:
+        return x.reshape(len(x), *((len(robot.shapes), 3) if name == "shape_offsets" else robot.inertial_parameters.shape))
     return x[:, 0] if name == "friction" else x  # that of all contacts
 
 
