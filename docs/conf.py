@@ -13,7 +13,7 @@ project = "Featherweight"
 version = release = runpy.run_path(str(HERE.parent / "src" / "featherweight" / "version.py"))["__version__"]
 copyright = "the authors of Featherweight, Apache-2.0"
 
-extensions = ["stand_ins", "myst_parser", "api", "command_line", "mathml", "offline", "root_pages"]
+extensions = ["stand_ins", "myst_parser", "api", "command_line", "mathml", "notebooks", "offline", "root_pages"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4  # anchors as on GitHub, for links such as simulation.md#a-step
 smartquotes = False  # keep the quotes of code such as "local"

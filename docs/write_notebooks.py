@@ -1,9 +1,16 @@
-"""Write guides as Jupyter notebooks: `python docs/write_notebooks.py`, after a change of one of these pages."""
+"""Write guides as Jupyter notebooks and run them: `python docs/write_notebooks.py`, after a change of one of these pages.
+
+The outputs are what the cells print. The extension `notebooks` of the site shows both.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +46,27 @@ def _found(file: re.Match[str]) -> str:
     return f'"../files/{file[1]}"' if (DOCS / "files" / file[1]).exists() else file[0]
 
 
-def written(guide: str) -> str:
-    """Return the text of a guide's notebook."""
-    page = (DOCS / "guides" / f"{guide}.md").read_text(encoding="utf-8")
-    return json.dumps(notebook(page), indent=1, ensure_ascii=False) + "\n"
+def run(written: dict[str, Any], folder: Path) -> None:
+    """Run the code cells of a notebook in a folder, and store what they print."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    with contextlib.chdir(folder):
+        for count, cell in enumerate((c for c in written["cells"] if c["cell_type"] == "code"), 1):
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(compile("".join(cell["source"]), f"cell {count}", "exec"), names)
+            cell["execution_count"] = count
+            if text := printed.getvalue().splitlines(keepends=True):
+                cell["outputs"] = [{"name": "stdout", "output_type": "stream", "text": text}]
 
 
 def main() -> None:
     for guide in GUIDES:
-        (DOCS / "notebooks" / f"{guide}.ipynb").write_text(written(guide), encoding="utf-8")
+        written = notebook((DOCS / "guides" / f"{guide}.md").read_text(encoding="utf-8"))
+        with tempfile.TemporaryDirectory() as place:
+            shutil.copytree(DOCS / "files", Path(place) / "files")
+            (folder := Path(place) / "notebooks").mkdir()
+            run(written, folder)
+        text = json.dumps(written, indent=1, ensure_ascii=False) + "\n"
+        (DOCS / "notebooks" / f"{guide}.ipynb").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

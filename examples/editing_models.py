@@ -77,7 +77,7 @@ def main():
     for name, (mass, torque) in found.numbers.items():
         print(f"{name:16s}{mass:8.3f} kg   torque at the shoulder {torque:8.3f} N m")
     print(f"both arms: {found.both.nv} joints, {found.both.mass:.3f} kg")
-    figure, (front, bars) = panels(2, height=4.2)
+    figure, (front, bars) = panels(2, height=3.2, width_ratios=(1.4, 1.0))
     for side, color in (("right", BLUE), ("left", RED)):
         for ends in lines(found.both, found.q, side):
             front.plot(*ends[:, 1:].T, "-o", color=color, lw=1.8, ms=2.0)
@@ -86,9 +86,10 @@ def main():
     front.set_aspect("equal")
     front.invert_xaxis()
     front.set(title="Two arms with hands", xlabel="y [m]", ylabel="z [m]")
-    front.legend(frameon=False, fontsize=8.5)
+    front.legend(frameon=False, fontsize=8.5, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0))
     groups = {name: [abs(torque)] for name, (_, torque) in found.numbers.items()}
-    draw_bars(bars, groups, ["torque of shoulder_lift_joint"], "Torque at the shoulder", "torque [N m]", (BLUE, COLORS[2]))
+    draw_bars(bars, groups, ["torque"], "Torque at shoulder_lift_joint", "torque [N m]", (BLUE, COLORS[2]))
+    bars.get_legend().remove()
     save(figure, output / "editing_models.png")
 
 

@@ -69,7 +69,7 @@ def main():
     left.plot(time[:n:10], measured[:n:10, 1] - 0.01, ".", color="0.6", markersize=3, label="encoder, without its offset")
     left.plot(time[:n], nominal[:n, 1], "--", color="tab:orange", label="nominal arm")
     left.plot(time[:n], fitted[:n, 1], color="tab:blue", label="fitted arm")
-    left.set(xlabel="time [s]", ylabel="elbow [rad]")
+    left.set(title="Motion of the elbow", xlabel="time [s]", ylabel="angle [rad]")
     left.legend(frameon=False, fontsize=8.5)
     names, places = result.names[:7], np.arange(7)
     for values, shift, color in ((BEFORE, -0.18, "tab:orange"), (result.values[:7], 0.18, "tab:blue")):
@@ -77,7 +77,7 @@ def main():
     right.axvline(0.0, color="0.5", linewidth=0.8)
     right.set_yticks(places, names)
     right.invert_yaxis()
-    right.set(xlabel="error [%]")
+    right.set(title="Errors of the parameters", xlabel="error [%]")
     figure.tight_layout()
     save(figure, output / "fit_log.png")
 

@@ -49,7 +49,7 @@ def picture_of_balance(path, found, seen, corners):
     ground.set_aspect("equal")
     ground.invert_xaxis()
     ground.set(title="Feet from above", xlabel="y [m]", ylabel="x [m]")
-    ground.legend(frameon=False, fontsize=8.5, loc="lower center")
+    ground.legend(frameon=False, fontsize=8.5, loc="lower right", bbox_to_anchor=(1.0, 1.0))
     named = dict(zip(("left", "right"), seen.loads.T, strict=True))
     draw_curves(loads, seen.times[1:], named, "Upward force on the feet; dotted: planned", "force [N]")
     loads.plot(seen.times[1:], found.control.planned, color="black", lw=1.0, ls=":")

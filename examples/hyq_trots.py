@@ -115,7 +115,8 @@ def main():
     print(f"A tick takes {middle:.2f} ms (median), {slow:.2f} ms (99 % quantile).")
     print(f"The trunk moves {q[-1, 0] - q[0, 0]:.2f} m (reference {trot.forward(times[-1]):.2f} m) in {times[-1]:.1f} s.")
     print(f"Its height stays within {1e3 * np.ptp(q[:, 2]):.0f} mm; feet rise by {1e3 * (feet[..., 2].max() - RADIUS):.0f} mm.")
-    picture_of_trot(output / "hyq_trots.png", times, q, feet, trot.forward(times), FEET)
+    names = ["left front", "right front", "left hind", "right hind"]
+    picture_of_trot(output / "hyq_trots.png", times, q, feet, trot.forward(times), names)
     film(output / "hyq_trots.gif", robot, q[::3], beside, 50.0 / 3.0, (272, 192))
 
 

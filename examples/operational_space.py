@@ -83,6 +83,7 @@ def main():
         draw_curves(ax, found.times, dict(zip("xyz", 1e3 * x.T, strict=True)), name, "displacement [mm]")
     axes[0].axhline(1e3 * asked, color="black", lw=0.8, ls="--", label="force over stiffness")
     axes[0].legend(frameon=False, fontsize=8.5)
+    axes[1].get_legend().remove()
     save(figure, output / "operational_space.png")
 
 

@@ -398,7 +398,7 @@ def picture_of_trot(path, times, q, feet, forward, names):
     sideways.set(title="Displacement of the trunk", ylabel="[mm]")
     sideways.legend(frameon=False, ncols=2)
     for z, name, color in zip(feet[..., 2].T, names, COLORS, strict=True):
-        heights.plot(times, 1e3 * z, color=color, lw=1.0, label=name.removesuffix("_foot"))
+        heights.plot(times, 1e3 * z, color=color, lw=1.0, label=name)
     heights.set(title="Feet", ylabel="height [mm]", xlabel="time [s]", xlim=(times[0], times[-1]))
     heights.legend(frameon=False, ncols=4, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0)
     save(figure, path)

@@ -62,16 +62,15 @@ def sections(report: Report) -> None:
     report.heading("Chignoli, Adrian, Kim and Wensing (2023): robots with loops", 2)
     report.text(
         """The paper's C-RNEA is our `inverse_dynamics` of a robot with loops or couplings, its C-ABA our `forward_dynamics` by
-        "aba", its C-EFPA our `delassus` by "efpa". The paper gives times on an M1 Pro, and says that the times of its library
-        should be compared only with one another. Here operations are counted; a division or a root counts as eight. Chains have
-        general geometry here (random, one seed), as in the timing tables of the paper's repository; two additional chains are
-        planar. "Approximate" is the independent tree with the reflected inertia of the rotors; for Tello's differentials it has
-        no reflected inertia."""
+        "aba", its C-EFPA our `delassus` by "efpa". The paper gives times on an M1 Pro. Here operations are counted; a division
+        or a root counts as eight. Chains have general geometry (random, one seed), as in the timing tables of the paper's
+        repository; two more chains are planar. "Approximate" is the independent tree with the reflected inertia of the rotors;
+        for Tello's differentials it has none."""
     )
     report.text(
-        """Our tracer omits operations that are unnecessary because of zeros in the geometry and inertias of a robot. Each table
-        therefore has a second count, for the same joints and bodies with placements and inertias without zeros ("general
-        geometry"). C++ is generalized_rbda 1.1.0 on a similar machine, measured for this comparison."""
+        """Our tracer omits operations on the zeros of a robot's geometry and inertias. Each table therefore has a second count
+        for the same joints without zeros ("general geometry"). C++ is generalized_rbda 1.1.0, measured for this comparison on a
+        similar machine."""
     )
     measured = chignoli2023_times.relative() if report.times else None
     for what, text in TEXTS.items():
@@ -89,14 +88,13 @@ def sections(report: Report) -> None:
 
 
 TEXTS = {
-    INVERSE: """The table has differences from C-RNEA in per cent. Our C-RNEA is the recursion on the spanning tree and the
-        product of each cluster's block of Gᵀ with its joint forces. The paper calls this algorithm projected RNEA; ours omits
-        the zeros of G. The two differ only in the size of this product. Projected RNEA is therefore counted with all entries of
-        G, the worst case in the paper, and not timed.""",
-    FORWARD: """The table has differences from C-ABA in per cent. Projection is (Gᵀ H G)⁻¹ Gᵀ (τ − c − H g) with a dense
+    INVERSE: """Differences from C-RNEA in per cent. Our C-RNEA is the recursion on the spanning tree and the product of each
+        cluster's block of Gᵀ with its joint forces, without the zeros of G. The paper calls this algorithm projected RNEA,
+        which is counted here with all entries of G, the worst case in the paper, and not timed.""",
+    FORWARD: """Differences from C-ABA in per cent. Projection is (Gᵀ H G)⁻¹ Gᵀ (τ − c − H g) with a dense
         factorization, without operations on entries that are always zero in H and G. Multipliers use the sparse factors of H.
         C-CRBA with sparse factors is ours and not in the paper.""",
-    OSIM: """The table has differences from C-EFPA in per cent, for six rows on the end-effector that the paper's repository
+    OSIM: """Differences from C-EFPA in per cent, for six rows on the end-effector that the paper's repository
         marks: the tip of a chain, or one foot. "Approximate" is EFPA on the tree. Sparse factors are those of the inertia
         matrix by C-CRBA; the paper's projected EFPA computes this matrix from that of the spanning tree. PV-OSIM and PV-OSIMr
         on clusters are ours and not in the paper; for one end-effector they are the same.""",
@@ -119,16 +117,12 @@ def _table(report: Report, what: str, measured: dict[str, dict[str, float]] | No
         if native:
             lines["C++, timed"] = [percent(x, y) for x, y in zip(native, NATIVE[what][cluster], strict=True)]
         lines["counted"] = counted
-        if paper:
-            lines["— less the paper"] = [x - y for x, y in zip(counted, paper, strict=False)]
         lines["general geometry"] = general
-        if paper:
-            lines["— less the paper "] = [x - y for x, y in zip(general, paper, strict=True)]
         if measured and key in measured[COLUMNS[0]]:
             lines["timed"] = [measured[name][key] for name in COLUMNS]
         for k, (line, values) in enumerate(lines.items()):
             missing = ["—"] * (len(COLUMNS) - len(values))
-            rows.append([LABELS[key] if k == 0 else "", line.strip(), *map(signed, values), *missing])
+            rows.append([LABELS[key] if k == 0 else "", line, *map(signed, values), *missing])
     report.table(["", "%", *(SHORT[name] for name in COLUMNS)], rows)
     report.text(_signs(what, found, rest))
     means = []
@@ -139,8 +133,8 @@ def _table(report: Report, what: str, measured: dict[str, dict[str, float]] | No
         ]
         means.append(f"{key}: {off[0]:.0f} and {off[1]:.0f}")
     report.text(
-        f"""How far the counts are from the paper's percentages, in points, on the average of the six robots and without sign,
-        counted and with general geometry: {"; ".join(means)}."""
+        f"""Mean absolute difference from the paper's percentages in points, counted and with general geometry:
+        {"; ".join(means)}."""
     )
 
 
@@ -156,7 +150,7 @@ def _signs(what: str, found: dict[str, dict[str, int]], rest: dict[str, dict[str
             ]
             others += [f"{key}{suffix} on {_list(names)}"] if names else []
     if not others:
-        return "All counts of the six robots have the sign of the paper's percentage, also in general geometry."
+        return "All counts of the six robots have the sign of the paper's percentage."
     return f"Counts with another sign than the paper's percentage: {'; '.join(others)}."
 
 
@@ -174,22 +168,19 @@ def _sparse_factors(report: Report) -> None:
     percents = ", ".join(signed(percent(divided[name][key], divided[name][cluster])) for name in changed)
     report.text(
         f"""In the paper, C-EFPA takes less time than projected EFPA on all six robots. By our counts it needs fewer operations
-        than sparse factors on {_list([SHORT[name] for name in ahead])} only. One reason is that our factors need one reciprocal
-        for each row. With a division for each entry, as in the literature, C-EFPA also needs fewer operations on
-        {_list([SHORT[name] for name in changed])}, where sparse factors would be at {percents} %: the reciprocals change
-        {len(changed)} signs. The other reason is C-CRBA, which computes the matrix of the independent coordinates from cluster
-        to cluster, without the spanning tree's matrix H and the product Gᵀ H G. The C++ library itself, as timed for this
-        comparison, takes less time by projected EFPA than by C-EFPA on {len(native)} of the six robots. C-EFPA remains the
-        cheaper of the two in long chains (figure 13), where the cost of sparse factors has the third power of the length."""
+        than sparse factors on {_list([SHORT[name] for name in ahead])} only, for two reasons. Our factors need one reciprocal a
+        row: with a division for each entry, sparse factors would be at {percents} % on
+        {_list([SHORT[name] for name in changed])}. C-CRBA computes the matrix of the independent coordinates from cluster to
+        cluster, without H and Gᵀ H G. The C++ library itself is faster by projected EFPA than by C-EFPA on {len(native)} of the
+        six robots. In long chains C-EFPA is cheaper (figure 13), because sparse factors grow with the third power."""
     )
 
 
 def _osim_of_all_feet(report: Report) -> None:
     few = ", ".join(f"{without_rotors(name):,} ({SHORT[name]})" for name in FEET)
     report.text(
-        f"""On some robots, "approximate" needs about as many operations as C-EFPA: reflected inertia at a joint fills the
-        row and the column of the inertia beyond it that would otherwise be zero. Without reflected inertia, the tree needs
-        {few}."""
+        f"""On some robots "approximate" needs about as many operations as C-EFPA: reflected inertia at a joint fills the row
+        and column of the inertia beyond it. Without it, the tree needs {few}."""
     )
     report.text("Counts for six rows on each foot:")
     rows: list[list[object]] = []

@@ -98,10 +98,8 @@ def times(chain: Chain, algorithms: Sequence[str]) -> dict[str, dict[int, float]
 def sections(report: Report) -> None:
     report.heading("Figures 11 and 13: chains that grow")
     report.text(
-        f"""Geared (GT) and parallel-belt (PBT) chains of {LENGTHS[0]} to {LENGTHS[-1]} links; the paper ends at 24. A division
-        or a root counts as eight. Chains have general geometry (random, one seed), as in the timing tables of the paper's
-        repository; planar chains have many zeros, which our tracer omits. Exponents are slopes of the logarithm of the count
-        against the logarithm of the length."""
+        f"""Geared (GT) and parallel-belt (PBT) chains of {LENGTHS[0]} to {LENGTHS[-1]} links; the paper ends at 24. Chains have
+        general geometry; planar chains have many zeros, which our tracer omits. Exponents are slopes of logarithms."""
     )
     names = FORWARD | OSIM
     shown = [n for n in (2, 12, 24, 48) if n in LENGTHS]
@@ -148,8 +146,8 @@ def _goal(report: Report, ranges: Sequence[tuple[int, int]]) -> None:
     each = " or ".join(f"{x:g}" for x in sorted(steps))
     report.text(
         f"""Our goal for C-ABA's exponent is {GOAL} at most: {"; ".join(lines)}. In the plane, each additional geared link needs
-        {each} operations, from {LENGTHS[1]} links on: the count is linear in the length. The first links, on the ground, need
-        less than the others, so the slope of short chains is larger than one."""
+        {each} operations from {LENGTHS[1]} links on, so the count is linear in the length. The first links, on the ground, need
+        less, which makes the slope of short chains larger than one."""
     )
     cheaper = [
         f"{FORWARD.get(a) or OSIM[a]} {needs} than {what} from {first_cheaper(GEARED, a, others)} links (GT) and from "
@@ -160,7 +158,7 @@ def _goal(report: Report, ranges: Sequence[tuple[int, int]]) -> None:
             ("pv-osim", "fewer", ("ltl",), "sparse factors"),
         )
     ]
-    report.text(f"Among the counted lengths, with general geometry, {', '.join(cheaper[:-1])}, and {cheaper[-1]}.")
+    report.text(f"With general geometry, {', '.join(cheaper[:-1])}, and {cheaper[-1]}.")
 
 
 def first_cheaper(chain: Chain, recursion: str, others: Sequence[str]) -> int | None:
@@ -172,9 +170,7 @@ def first_cheaper(chain: Chain, recursion: str, others: Sequence[str]) -> int | 
 def _times(report: Report) -> None:
     measured = {chain.name: times(chain, tuple(FORWARD | OSIM)) for chain in (GEARED, BELT)}
     first, last = 8, TIMED[-1]
-    report.text(
-        f"""The next table has times of one state, in batches of {BATCH:,} on one thread, up to {last} links as in the paper."""
-    )
+    report.text(f"Times of one state in batches of {BATCH:,} on one thread:")
     header = ["chain", "algorithm", *(f"{n} links" for n in TIMED), f"exponent, {first} to {last}"]
     rows: list[list[object]] = []
     for name, found in measured.items():

@@ -55,9 +55,8 @@ def sections(report: Report) -> None:
         )
         return
     report.text(
-        """The files are those of generalized_rbda (commit 45fa7c4). The difference is that between the accelerations of C-ABA
-        and of projection at a random state, relative to the largest acceleration, in plain Python. Traces that are too large
-        are not counted (—)."""
+        """The files are those of generalized_rbda (commit 45fa7c4). The last column is the difference between C-ABA and
+        projection at a random state, relative to the largest acceleration. Traces that are too large are not counted (—)."""
     )
     found: list[tuple[str, Checked]] = [(name, checked(report.robots / name)) for name in FILES]
     for family, (what, depths) in FAMILIES.items():
@@ -71,9 +70,9 @@ def sections(report: Report) -> None:
     report.table(header, [_row(name, c) for name, c in found])
     worst = max(c.difference for _, c in found)
     report.text(
-        f"""For families, the difference is the largest among the files with depths
-        {"; ".join(f"{_list(depths)} ({what})" for what, depths in FAMILIES.values())}, and the counts are those of the deepest
-        file. The largest difference of all is {exponential(worst, 1)}."""
+        f"""Rows of families have the counts of the deepest file and the largest difference of the files with depths
+        {"; ".join(f"{_list(depths)} ({what})" for what, depths in FAMILIES.values())}. The largest difference of all is
+        {exponential(worst, 1)}."""
     )
 
 

@@ -89,11 +89,10 @@ READINGS = {
 def sections(report: Report) -> None:
     report.heading("Figure 14: torques of the MIT Humanoid's leg")
     report.text(
-        f"""A leg with its rotors and belts is attached to a fixed torso; a floating torso without acceleration yields the same
-        torques. All five joints move as {AMPLITUDE} sin(2π {OMEGA} t) rad for {DURATION:g} s in steps of {1e3 * STEP:g} ms.
-        "Exact" is C-RNEA, "unconstrained" the tree without rotors, and "approximate" the tree with the reflected inertia of the
-        rotors at the joints. The table has the root mean square of the difference from the exact torque and, in brackets, its
-        share of the largest exact torque of the same joint."""
+        f"""The leg with its rotors and belts is attached to a fixed torso. All five joints move as {AMPLITUDE} sin(2π {OMEGA}
+        t) rad for {DURATION:g} s in steps of {1e3 * STEP:g} ms. "Exact" is C-RNEA, "unconstrained" the tree without rotors,
+        "approximate" the tree with reflected inertias. The table has the root mean square of the difference from the exact
+        torque and, in brackets, its share of the largest exact torque of the same joint."""
     )
     header = ["reading", *PAPER, "largest torque"]
     rows: list[list[object]] = [["the paper", *(f"{rms} N·m ({part} %)" for rms, part in PAPER.values()), "—"]]
@@ -106,12 +105,11 @@ def sections(report: Report) -> None:
     largest = float(np.abs(torques(Motion())[1]["exact"][:, KNEE]).max())
     rms, part = PAPER["unconstrained"]
     report.text(
-        f"""The paper's root mean squares agree with those of the knee, {knee[0][0]:.4f} and {knee[1][0]:.4f} N·m here. Its text
-        names the ankle, whose torque differs by less, but by a larger share of its own maximum. Both joints belong to one
-        cluster. The results do not depend on the mass of the rotors, which is zero in the program of the repository. The
-        paper's percentages refer to a maximum of {100 * rms / part:.1f} N·m; the maximum of the knee is {largest:.1f} N·m here.
-        We do not know the reason for this difference. ω is 1.5 Hz, according to the formulae with 2πω, and not 1.5 rad/s. The
-        text read literally, with the ankle, does not yield the paper's numbers."""
+        f"""The paper's root mean squares are those of the knee, {knee[0][0]:.4f} and {knee[1][0]:.4f} N·m here, although
+        its text names the ankle; both joints belong to one cluster. Read literally, with the ankle, the text does not yield
+        the paper's numbers. The mass of the rotors does not matter. The paper's percentages refer to a maximum of
+        {100 * rms / part:.1f} N·m, the knee has {largest:.1f} N·m here; we do not know the reason. ω is 1.5 Hz, not 1.5
+        rad/s."""
     )
     with report.panels("chignoli2023_figure14", "Torques of the leg's knee and ankle", (1, 2), (7.6, 3.0)) as axes:
         for ax, joint in zip(axes, (KNEE, ANKLE), strict=True):

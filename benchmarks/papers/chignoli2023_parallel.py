@@ -146,13 +146,10 @@ def sections(report: Report) -> None:
     report.heading("Second version: two parallel chains with a loop")
     report.text(
         """The second version of the paper ("A Propagation Perspective on Recursive Forward Dynamics for Systems with Kinematic
-        Loops", arXiv 2311.13732v2) has a benchmark of two parallel chains with a constraint between them, by the depth of the
-        chains and the number of bodies in the loop. The sizes are those of the robot files in the paper's repository. The
-        geometry is our choice: all axes are parallel, and links have a length of 1 m. The explicit constraint gives the two
-        last links of the loop the same angle. The implicit constraint is a bar between their tips, one more body, with a
-        revolute loop joint. The cluster contains all bodies of the loop. C-CRBA is with sparse
-        factors. In a plane many operations are zero, and the tracer omits them. A division or a root counts as eight. The
-        tables have no numbers of the paper."""
+        Loops", arXiv 2311.13732v2) has two parallel chains with a constraint between them. Depths and bodies of the loop are
+        those of its repository. The geometry is our choice: parallel axes, links of 1 m. The explicit constraint gives the last
+        two links of the loop the same angle. The implicit constraint is a bar between their tips with a revolute loop joint.
+        The cluster contains all bodies of the loop. C-CRBA is with sparse factors. The table has no numbers of the paper."""
     )
     rows: list[list[object]] = []
     for depth, sizes in SIZES.items():
@@ -179,19 +176,19 @@ def _small_loops() -> str:
     aba, multipliers = ([f"{g[k]:.2f}" for g in growth] for k in (0, 1))
     return f"""From the smallest to the largest loop at a depth of {deepest}, C-ABA grows by a factor of {aba[0]} (explicit) and
         {aba[1]} (implicit), multipliers by {multipliers[0]} and {multipliers[1]}: C-ABA factorizes the matrix of a whole
-        cluster, which is dense, while multipliers grow with the depth. Multipliers, which the library does not offer, need
-        fewer operations than C-ABA and C-CRBA if most of a mechanism is one loop. Here they do for these depths and loops:
-        {where}."""
+        cluster, which is dense, while multipliers grow with the depth. Multipliers need fewer operations than C-ABA and C-CRBA
+        if most of a mechanism is one loop, for which the library offers "aba-multipliers". Here they do for these depths and
+        loops: {where}."""
 
 
 def _times(report: Report) -> None:
     report.text(
-        f"""Times of one state for implicit constraints, all measured in one run: our C-ABA in a single call from Python and in
-        batches of {BATCH:,} on one thread, beside Pinocchio {pin.__version__}'s `constraintDynamics` in single calls from
-        Python, with preallocated data, a regularization of {REGULARIZATION:g} and 1, 2 and 5 proximal iterations; its loop
-        joint is a point constraint. Ratios are Pinocchio's times to our single call. Errors are the largest differences from
-        our accelerations, relative to the largest acceleration. `constraintDynamics` takes constraints between frames, but none
-        between joint angles, so there are no times for explicit constraints."""
+        f"""Times of one state with implicit constraints: our C-ABA in a single call from Python and in batches of {BATCH:,}
+        on one thread, and Pinocchio {pin.__version__}'s `constraintDynamics` in single calls from Python with preallocated
+        data, a regularization of {REGULARIZATION:g} and 1, 2 and 5 proximal iterations. Its loop joint is a point
+        constraint. Ratios are Pinocchio's times to our single call. Errors are the largest differences from our
+        accelerations, relative to the largest. `constraintDynamics` has no constraints between joint angles, so there are
+        no times for explicit constraints."""
     )
     rows: list[list[object]] = []
     for made in every(IMPLICIT):

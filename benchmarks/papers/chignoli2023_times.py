@@ -110,12 +110,11 @@ def sections(report: Report) -> None:
         return
     factor = 1e6 * pinocchio() / TALOS
     report.text(
-        f"""The table has microseconds for one state: our functions, in single calls from Python and in batches of {BATCH:,} on
-        one thread, and generalized_rbda 1.1.0 in native C++, measured for this comparison on a similar machine. On that machine
-        `pin.aba` of talos_reduced took {TALOS} µs from Python, and on this one {1e6 * pinocchio():.1f} µs, so the C++ times are
-        multiplied by {factor:.2f}. The paper's figures have bars without numbers; its repository has the numbers, from an M1
-        Pro (last row of each). They are not scaled. The counterpart of the C++ library's projected EFPA is our algorithm with
-        sparse factors by C-CRBA. The inverse operational-space inertia is that of six rows on one foot or tip."""
+        f"""Microseconds for one state: our functions in single calls from Python and in batches of {BATCH:,} on one thread, and
+        generalized_rbda 1.1.0 in native C++ on a similar machine. There `pin.aba` of talos_reduced took {TALOS} µs from Python,
+        here {1e6 * pinocchio():.1f} µs, so the C++ times are multiplied by {factor:.2f}. The paper's times on an M1 Pro (from
+        its repository, not scaled) are the last row of each group. The C++ library's projected EFPA is compared with our sparse
+        factors by C-CRBA. The inverse operational-space inertia is that of six rows on one foot or tip."""
     )
     rows: list[list[object]] = []
     for what, algorithms in NATIVE.items():

@@ -151,8 +151,8 @@ def quadratics() -> tuple[Quadratic, Quadratic]:
 def sections(report: Report) -> None:
     report.heading("Drumwright (2012): the inverse of the inertia matrix in Θ(n²)", 2)
     report.text(
-        """The mechanisms are unbranched chains of n revolute joints on a fixed base, with general geometry and inertias. A
-        division counts as a multiplication. Sines and cosines are not counted."""
+        """The mechanisms are unbranched chains of n revolute joints on a fixed base with general geometry. A division counts as
+        a multiplication. Sines and cosines are not counted."""
     )
     _table1(report)
     _table2(report)
@@ -171,9 +171,8 @@ def _table1(report: Report) -> None:
     m, a = quadratics()
     report.heading("Table 1: operations of the inverse")
     report.text(
-        f"""Ours is `inverse_mass_matrix` with `algorithm="global"`. Up to n = {max(COUNTED)} the operations are counted. All
-        these counts agree with the polynomials {m} (multiplications and divisions) and {a} (additions). Rows with a star are
-        values of these polynomials."""
+        f"""Ours is `inverse_mass_matrix` with `algorithm="global"`. The counts up to n = {max(COUNTED)} agree exactly with {m}
+        multiplications and divisions and {a} additions. Rows with a star are values of these polynomials."""
     )
     rows: list[list[object]] = []
     for n in (*COUNTED, *EXTRAPOLATED):
@@ -181,7 +180,7 @@ def _table1(report: Report) -> None:
         columns = (paper.m, m(n), difference(m(n), paper.m), paper.a, a(n), difference(a(n), paper.a))
         rows.append([f"{n:,}{star}", *columns])
     report.table(["n", "m, the paper", "m, ours", "difference", "a, the paper", "a, ours", "difference"], rows)
-    report.text("All three of our algorithms, and the algorithm that the library selects for a chain of this length:")
+    report.text("Our three algorithms, and the one that the library selects:")
     rows = []
     for n in ALL_COUNTED:
         rows.append([n, total(TABLE1, n), *(inverse_cost(n, x) for x in ALGORITHMS), taken(n)])
@@ -191,10 +190,9 @@ def _table1(report: Report) -> None:
 def _table2(report: Report) -> None:
     report.heading("Table 2: forming and factorizing the inertia matrix")
     report.text(
-        """Ours is `mass_matrix` and the LTDL factors of `factorize`. The paper's Cholesky factorization is naive: it has n³/2
-        multiplications, although n³/6 are enough. The paper forms the matrix in a single frame for all bodies, with 3n²
-        multiplications for large n. We transform from frame to frame, with 10n² multiplications, which is more than in the
-        paper for long chains."""
+        """Ours is `mass_matrix` and the LTDL factors of `factorize`. The paper's Cholesky factorization has n³/2
+        multiplications, although n³/6 are enough. The paper forms the matrix in a single frame (3n² multiplications for large
+        n); we transform from frame to frame (10n²), which costs more in long chains."""
     )
     rows: list[list[object]] = []
     for n in ALL_COUNTED:
@@ -207,12 +205,9 @@ def _table2(report: Report) -> None:
 def _table3(report: Report) -> None:
     report.heading("Table 3: operations of each of n processors")
     report.text(
-        """Our count is that of one column of `solve_mass_matrix` for the unit matrix, up to the diagonal. It includes the
-        articulated inertias, which every processor computes itself. The table has the mean over all columns and the maximum. In
-        the paper, the processors share the axes and the isolated inertias (108m and 63a for each of the others). We use the
-        frames of the bodies, and every processor computes their transforms. The paper counts half of a column's velocity
-        updates for each processor, which is the mean. The last column needs all of them, and in long chains more
-        multiplications."""
+        """Our count is one column of `solve_mass_matrix` for the unit matrix, up to the diagonal, with the articulated inertias
+        and transforms that every processor computes itself. In the paper, the processors share axes and isolated inertias. The
+        paper counts the mean of the velocity updates; the last column needs all of them."""
     )
     rows: list[list[object]] = []
     for n in PROCESSORS:
@@ -229,8 +224,8 @@ def _figure1(report: Report) -> None:
     crossing = next(n for n in range(2, 1000) if total(TABLE1, n).m < total(TABLE2, n).m)
     ours = next(n for n in range(10, 1000) if quadratics()[0](n) < total(TABLE2, n).m)
     report.text(
-        f"""By the paper's formulae, the Θ(n²) inverse needs fewer multiplications than forming and factorizing the matrix from
-        n = {crossing} on. Our inverse needs fewer from n = {ours} on."""
+        f"""The Θ(n²) inverse needs fewer multiplications than forming and factorizing the matrix from n = {crossing} on by the
+        paper's formulae, from n = {ours} on by our counts."""
     )
 
 

@@ -85,12 +85,11 @@ def sections(report: Report) -> None:
     library = scipy.show_config(mode="dicts")["Build Dependencies"]["lapack"]
     report.heading("Figure 2: time of the inverse on one thread")
     report.text(
-        f"""LAPACK is `dpotrf` and `dpotri` from SciPy's wheel ({library["name"]} {library["version"]}), in place, in Fortran
-        order, without copies, with the kernels that OpenBLAS selects for this processor. Our composite-rigid-body algorithm
-        forms the matrix before. LAPACK computes one triangle of the inverse; our inverse has both. Our inverse is
-        `inverse_mass_matrix` without unrolling (`execution="rolled"`), as for robots with more than about a hundred joints; the
-        same holds for the matrix and the sparse factors (`algorithm="crba-ltdl"`). Our formation of the matrix is not the
-        cheapest for long chains (table 2), so the table also has times without it. The branched tree is that of the paper."""
+        f"""LAPACK is `dpotrf` and `dpotri` ({library["name"]} {library["version"]}), in place, after our composite-rigid-body
+        algorithm. Because that is not the cheapest formation for long chains (table 2), the table also has times without it.
+        LAPACK computes one triangle of the inverse, our inverse both. Our functions keep their loops (`execution="rolled"`), as
+        for robots with more than about a hundred joints. The sparse factors are `algorithm="crba-ltdl"`, the branched tree that
+        of the paper."""
     )
     with report.picture("drumwright2012_figure2", "Time of the inverse inertia matrix against n", (6.4, 4.2)) as ax:
         draw_figure2(ax, one)
@@ -125,7 +124,7 @@ def _summary(report: Report, chain: dict[int, dict[str, float]], given: Series, 
         ["— with the matrix given to LAPACK", "", "", f"{given[1000] / ours[1000]:.1f}"],
     ]
     report.table(["", "the paper", "goal", "measured"], rows)
-    report.text("Short chains, with all functions unrolled for the robot, which is the default:")
+    report.text("Short chains, unrolled for the robot, which is the default:")
     rows = [
         [n, *(format_duration(t[k]) for k in ("lapack", "factor", "ours")), t["algorithm"], f"{t['lapack'] / t['ours']:.2f}"]
         for n, t in small.items()
@@ -178,9 +177,8 @@ def figure3(report: Report, ours: dict[int, Series], lapack: dict[int, Series]) 
     missing = [n for n in GAINS if n not in ours]
     without = f" This machine has {processors()} processors: lines with {missing[0]} threads are left out." if missing else ""
     report.text(
-        f"""The threads share the columns of the inverse. In the paper, two threads gain {GAINS[2]} % over one thread, and four
-        threads {GAINS[4]} %, on two cores with two threads each.{without} The gain is the ratio of the speeds with several
-        threads and with one, minus one. LAPACK includes the formation of the matrix, which runs on one thread."""
+        f"""The threads share the columns of the inverse. In the paper, two threads gain {GAINS[2]} % and four gain {GAINS[4]}
+        %, on two cores with two threads each.{without} The formation of the matrix for LAPACK runs on one thread."""
     )
     lines = [
         (f"{label}, {n} {'thread' if n == 1 else 'threads'}", times, color, mark)
@@ -203,7 +201,7 @@ def figure3(report: Report, ours: dict[int, Series], lapack: dict[int, Series]) 
 
 def _residuals(report: Report, found: dict[int, dict[str, float]]) -> None:
     report.heading("Accuracy")
-    report.text("The Frobenius norm of M M⁻¹ − 1 for the inverses of a chain, with M as the library computes it:")
+    report.text("The Frobenius norm of M M⁻¹ − 1 for a chain:")
     rows = [[n, *(f"{r[k]:.1e}" for k in ("condition", "lapack", "ours"))] for n, r in found.items()]
     report.table(["n", "condition of M", "LAPACK", "ours"], rows)
 
@@ -224,20 +222,17 @@ def centipedes(report: Report) -> None:
     walks: Walks = {int(n): ways for n, ways in measure("drumwright2012_centipede.py", 1).items()}
     best = {n: min(OURS, key=lambda way: ways[way]["seconds"]) for n, ways in walks.items()}
     report.text(
-        """Centipedes (`featherweight.robots.centipede`) walk on a plane: 1,000 steps of 10 µs by semi-implicit Euler. The paper
-        gives the joints and the greatest number of segments. The sizes, masses, gait and the joints between segments are our
-        choice. The legs move in a wave from head to tail, driven by springs and dampers. Times are processor times of one
-        thread, as in the paper. They include control, dynamics, collision detection, the contact inertia J M⁻¹ Jᵀ, impulses,
-        and the updates when a foot lands or lifts. All robot functions keep their loops (`execution="rolled"`). The times do
-        not include compilation and the construction of the robot. LAPACK is `dpotrf`, `dtrtrs` and `dsyrk`, in place; the
+        """Centipedes (`featherweight.robots.centipede`) walk on a plane for 1,000 steps of 10 µs by semi-implicit Euler. The
+        paper gives the joints and the greatest number of segments; sizes, masses and gait are our choice. Times are processor
+        times of one thread. They include control, dynamics, collision detection, the contact inertia J M⁻¹ Jᵀ and impulses, and
+        exclude compilation. All functions keep their loops (`execution="rolled"`). LAPACK is `dpotrf`, `dtrtrs` and `dsyrk`;
         products with the Θ(n²) inverse use the zeros of J."""
     )
     with report.picture("drumwright2012_figure4", "Time of the simulation of a centipede against its segments") as ax:
         draw_figure4(ax, walks)
     report.text(
-        """The paper's figure 4 shows the first three of these lines. Its text has no numbers: it says that the Θ(n²) inverse is
-        competitive with LAPACK for fewer than 100 degrees of freedom, and that the advantage is evident quickly with more.
-        Seconds for 1,000 steps:"""
+        """The paper's figure 4 shows the first three lines. Its text has no numbers: the Θ(n²) inverse is competitive with
+        LAPACK below 100 degrees of freedom and clearly better above. Seconds for 1,000 steps:"""
     )
     _walk_times(report, walks, best)
     _walk_parts(report, walks, best)
@@ -266,18 +261,16 @@ def _walk_times(report: Report, walks: Walks, best: dict[int, str]) -> None:
     report.table([*header, "LAPACK to Θ(n²)", "LAPACK to the best"], rows)
     slower = [f"{n}" for n, ways in walks.items() if ways["global"]["seconds"] > ways["lapack"]["seconds"]]
     report.text(
-        f"""A star marks times that are scaled from fewer steps. The four algorithms run in turns, and all except PV-OSIMr stop
-        after some seconds; LAPACK took {min(ways["lapack"]["steps"] for ways in walks.values())} steps or more. In the paper,
-        Cholesky factorization is slower than the inverse in this experiment; here it is faster for these numbers of segments:
-        {", ".join(slower) or "none"}."""
+        f"""A star marks times scaled from fewer steps; LAPACK took {min(ways["lapack"]["steps"] for ways in walks.values())}
+        steps or more. In the paper, Cholesky factorization is slower than the inverse in this experiment; here it is
+        faster for these numbers of segments: {", ".join(slower) or "none"}."""
     )
 
 
 def _walk_parts(report: Report, walks: Walks, best: dict[int, str]) -> None:
     report.text(
-        """The next table splits the time, in seconds for 1,000 steps. The contact solver includes the conversion of its matrix
-        from that of the bodies. It does the same work for all four algorithms, and so does the rest, which for short centipedes
-        is mostly Python. With LAPACK, both have more cache misses."""
+        """The parts of the time in seconds for 1,000 steps. The contact solver and the rest do the same work for all
+        algorithms; the rest of a short centipede is mostly Python."""
     )
     rows: list[list[object]] = []
     for n, ways in walks.items():

@@ -186,11 +186,9 @@ def _table1(report: Report) -> None:
     trees = [family.parents(m) for family in FAMILIES for m in family.counted if m < 48]
     report.heading("Table 1: costs with sparse factors")
     report.text(
-        f"""Our counts are those of the public functions `ltl(H, parent)` and `ltdl(H, parent)` and of the methods of factors.
-        `ltl` divides each entry, as in the paper. `ltdl` computes one reciprocal for each of the p rows that have a parent and
-        multiplies by it: D1 divisions become D1 multiplications and p divisions. There are {len(trees)} trees of the four
-        families of table 2, the largest with {max(map(len, trees))} bodies. The table contains the difference between counts
-        and formulas, LTL as in the paper and LTDL as ours, summed over all trees and all kinds of operations."""
+        f"""`ltl` divides each entry, as the paper does. `ltdl` computes one reciprocal for each of the p rows that have a
+        parent: D1 divisions become D1 multiplications and p divisions. The table sums the differences between counts and
+        formulas over {len(trees)} trees of the families of table 2, the largest with {max(map(len, trees))} bodies."""
     )
     rows = []
     for operation in TABLE1:
@@ -202,9 +200,8 @@ def _table1(report: Report) -> None:
 def _table2(report: Report) -> None:
     report.heading("Table 2: D1 and D2 of four families of trees")
     report.text(
-        """The table has each number three times: from the paper's formula, from its definition as a sum over the depths of all
-        bodies (equations 8 and 9), and from the trace of our LTDL factorization (D2 is its number of subtractions, D1 that of
-        its other multiplications)."""
+        """Each number is given three times: by the paper's formula, as a sum over the depths of all bodies (equations 8 and 9),
+        and from the trace of our LTDL factorization."""
     )
     header = ["tree", "order", "n", "D1", "formula", "depths", "traced", "D2", "formula", "depths", "traced"]
     rows: list[list[object]] = []
@@ -216,10 +213,7 @@ def _table2(report: Report) -> None:
             traced = o.mul - o.add
             rows.append([family.name, order, len(parent), D1, family.D1(m), sums[0], traced, D2, family.D2(m), sums[1], o.add])
     report.table(header, rows)
-    report.text(
-        """With short side branches, n is 2m. In the balanced tree, n is 2ᵐ − 1, and the sums run from 1 to m − 1. In the grid,
-        n is m²."""
-    )
+    report.text("n is 2m with short side branches, 2ᵐ − 1 in the balanced tree (sums from 1 to m − 1), and m² in the grid.")
 
 
 def _figure5(report: Report) -> None:
@@ -227,8 +221,8 @@ def _figure5(report: Report) -> None:
     with report.picture("featherstone2005_figure5", "Cost of factorization against n for four families of trees") as ax:
         draw_figure5(ax)
     report.text(
-        """The reciprocals of our factorization, fewer than n, are left out of the traced numbers. Savings through branches,
-        compared with a dense factorization (section 4.2):"""
+        """Traced numbers omit the reciprocals of our factorization, fewer than n. Savings through branches against a dense
+        factorization (section 4.2):"""
     )
     rows = []
     for family, m, paper in RATIOS:
@@ -255,8 +249,8 @@ def draw_figure5(ax: Axes) -> None:
 
 def _limits(report: Report) -> None:
     report.text(
-        """For long chains with side branches, D1 tends to β times and D2 to β² times the value of an unbranched chain, where β
-        is the share of bodies in the main chain (sums over depths):"""
+        """In long chains with side branches, D1 tends to β times and D2 to β² times the value of an unbranched chain. β is the
+        share of bodies in the main chain."""
     )
     cases = (
         ("one body a branch", 2, lambda m: with_long_branches(m, 1)),

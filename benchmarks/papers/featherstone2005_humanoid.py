@@ -153,9 +153,8 @@ def sections(report: Report) -> None:
 def _section5(report: Report) -> None:
     report.heading("Section 5: cost of the composite-rigid-body algorithm")
     report.text(
-        """The table has the numbers of equation (19), computed from the parent arrays, and the cost by equation (21). The
-        mechanisms have general geometry and inertias: a torso with four limbs of six bodies, and a chain of 25 bodies, both on
-        a floating base."""
+        """The numbers of equation (19) come from the parent arrays, the cost from equation (21). Both mechanisms have a
+        floating base and general geometry: a torso with four limbs of six bodies, and a chain of 25 bodies."""
     )
     found = [crba_quantities(parent) for parent in MECHANISMS.values()]
     rows: list[list[object]] = [
@@ -174,19 +173,14 @@ def _section6(report: Report) -> None:
     D1, D2 = sum(d - 1 for d in tree.depth), sum(d * (d - 1) // 2 for d in tree.depth)
     branching, every = zeros("humanoid")
     report.text(
-        f"""The humanoid's expanded tree has D1 = {D1} (the paper: {EXPANDED["D1"]}) and D2 = {D2:,} ({EXPANDED["D2"]:,}). At a
-        random configuration, {branching:.0f} % of the entries of its inertia matrix are zero because of branching
-        ({EXPANDED["zeros"]:.0f} %). In total {every:.0f} % are zero, because the block of the base also contains zeros. The
-        matrix of the chain is dense."""
+        f"""The humanoid's expanded tree has D1 = {D1} (the paper: {EXPANDED["D1"]}) and D2 = {D2:,} ({EXPANDED["D2"]:,}).
+        Branching makes {branching:.0f} % of its inertia matrix zero ({EXPANDED["zeros"]:.0f} %). With the zeros inside the
+        block of the base, {every:.0f} % are zero. The matrix of the chain is dense."""
     )
     report.text(
-        """A division counts as a multiplication. The paper assumes that sines and cosines, and the rotation matrix of the
-        base, are given. Our functions compute this matrix from a quaternion, and sine and cosine of an angle with a constant
-        added from those of both. The last column has the cost of both, which the others leave out. Gravity needs only the
-        third row of the matrix, and the inertia matrix does not need it. `ltdl` replaces the paper's D1 divisions by as many
-        multiplications and one reciprocal for each row except the first. A division takes as long as about eight
-        multiplications on today's processors, but counts as one here: factorization therefore has the cost of the paper and
-        that of the reciprocals."""
+        """A division counts as a multiplication, although it takes as long as about eight. The paper assumes that sines,
+        cosines and the rotation matrix of the base are given. The last column has what our functions spend on them; the other
+        columns omit it. `ltdl` adds one reciprocal for each row except the first."""
     )
     header = ["", "m, the paper", "m, ours", "difference", "a, the paper", "a, ours", "difference", "given, not counted"]
     rows: list[list[object]] = []
@@ -213,7 +207,10 @@ def _ratios(report: Report) -> None:
         "ours": {name: ours(name) for name in MECHANISMS},
     }
     evaluated, us = (ratios(costs) for costs in both.values())
-    report.text("Ratios of costs; the first number counts an addition as a multiplication, the second ignores additions:")
+    report.text(
+        """Ratios of costs. In the first number of each pair an addition counts as a multiplication; the second ignores
+        additions."""
+    )
     rows = []
     for name in us:
         printed = RATIOS.get(name)

@@ -78,12 +78,10 @@ def breadth_first(parent: Parent) -> list[int]:
 def order(report: Report) -> None:
     report.heading("Section 3: the order of rows")
     report.text(
-        """LTL is Cholesky's factorization of the matrix whose rows and columns are reversed. The paper shows that the envelope
-        of the matrix contains no zeros if a depth-first numbering of the bodies is reversed, so that a standard Cholesky
-        factorization fills no zero in. Our rows are in depth-first order: each joint follows its parent, and its whole subtree
-        comes before its next sibling, in the order of the file. `ltdl` and `ltl` accept every order in which parents precede
-        children; in all of them the factors have the entries of the matrix. The table has entries on and below the diagonal; m
-        is the number of multiplications after the divisions, D2 for LTL."""
+        """LTL is Cholesky's factorization with rows and columns reversed. If a depth-first numbering is reversed, the envelope
+        of the matrix contains no zeros, and a standard Cholesky factorization has no fill-in. Our rows are in depth-first
+        order. `ltdl` and `ltl` accept every order in which parents precede children, without fill-in. The table counts entries
+        on and below the diagonal, and multiplications m after the divisions (D2 for LTL)."""
     )
     trees = {"figure 1": tuple(build(generators.from_parents(TREE1)).model.tree.parent)}
     trees |= {name: tuple(robot.model.tree.parent) for name, robot in robots().items()}
@@ -101,8 +99,8 @@ def order(report: Report) -> None:
     header = ["tree", "n", "of the matrix", "LTL", "Cholesky without reordering"]
     report.table([*header, "zeros in the envelope, ours reversed", "— by depth, reversed"], rows)
     report.text(
-        """Breadth-first order has zeros in the envelope, but LTL does not fill them in either: its elimination starts at the
-        leaves. In an unbranched chain, the order makes no difference to the number of operations."""
+        """Breadth-first order has zeros in the envelope, but LTL does not fill them in, because its elimination starts at the
+        leaves."""
     )
 
 
@@ -158,11 +156,10 @@ def errors(robot: Robot, configurations: int) -> Errors:
 def accuracy(report: Report) -> None:
     report.heading("Section 2: accuracy of the factors")
     report.text(
-        f"""The paper compares the accuracy with that of MATLAB's Cholesky factorization in words: on matrices with many zeros
-        the sparse factors tend to be slightly more accurate, and on matrices with few or none slightly less. The table has
-        medians for {CONFIGURATIONS} random configurations, in units of 2⁻⁵³: the error of a solution H⁻¹ b, relative to the
-        solution, and the residual H − Lᵀ L or H − Lᵀ D L of the factors, relative to H. Both are evaluated with more digits.
-        Cholesky is LAPACK's `dpotrf` and `dpotrs` from SciPy's wheel."""
+        f"""The paper compares with MATLAB's Cholesky factorization in words: sparse factors are slightly more accurate on
+        matrices with many zeros, slightly less on matrices with few. The table has medians for {CONFIGURATIONS} random
+        configurations, in units of 2⁻⁵³: the relative error of H⁻¹ b, and the residual of the factors relative to H. Cholesky
+        is LAPACK's `dpotrf` and `dpotrs`."""
     )
     rows: list[list[object]] = []
     better, smaller = [], 0
@@ -177,6 +174,6 @@ def accuracy(report: Report) -> None:
     header = ["matrix", "zeros by branches", *(f"{x}, solution" for x in METHODS), "LTDL to Cholesky"]
     report.table([*header, *(f"{x}, residual" for x in METHODS)], rows)
     report.text(
-        f"""Solutions by LTDL are more accurate than by Cholesky on {", ".join(better) or "none of these matrices"}. The
-        residuals of Cholesky's factors are smaller on {smaller} of {len(rows)} matrices."""
+        f"""LTDL solves more accurately than Cholesky on {", ".join(better) or "none of these matrices"}. Cholesky's factors
+        have the smaller residual on {smaller} of {len(rows)} matrices."""
     )

@@ -33,10 +33,9 @@ def write_report(folder: Path, times: bool, robots: Path | None = None) -> Path:
     report = Report(folder, times, robots)
     report.heading("The papers' tables and figures", 1)
     report.text(
-        """This page reproduces every table and figure of these papers that can be computed, and compares it with the paper's
-        numbers. `make papers` writes this file. Operations are counted in the traced functions that the library compiles, so
-        the counts are exact. In costs, *m* is a multiplication and *a* an addition or subtraction. Differences are our count
-        minus the paper's."""
+        """This page recomputes the tables and figures of five papers and compares them with the papers' numbers. `make papers`
+        writes it. Operations are counted in the traced functions that the library compiles, so the counts are exact. *m* is a
+        multiplication, *a* an addition or subtraction. Differences are our count minus the paper's."""
     )
     if times:
         cores = f"{processors()} cores" if processors() > 1 else "one core"

@@ -68,8 +68,8 @@ def sections(report: Report) -> None:
     report.heading("Sathya, Decré and Swevers (2023): the Delassus matrix by PV-OSIMr", 2)
     report.text(
         """Our function is `Robot.delassus(contacts, algorithm)`. All operations are counted: multiplications, additions,
-        divisions, sines and cosines. The paper gives its counts as curves and bars without numbers. The tables therefore
-        compare with the ratios in its text and the last label of each axis."""
+        divisions, sines and cosines. The paper's counts are curves and bars without numbers, so the tables compare with the
+        ratios in its text and the last label of each axis."""
     )
     _figure3(report)
     _figure4a(report)
@@ -81,11 +81,10 @@ def sections(report: Report) -> None:
 def _figure3(report: Report) -> None:
     report.heading("Figure 3: a stem with branches at both ends")
     report.text(
-        f"""Branches of {BRANCH} links are attached to both ends of a stem, with a 6-D constraint at the tip of each. The first
-        link of the stem is the floating base. Geometry and inertias are general: random, but the same for all links that are
-        the b-th child of their parents, so that longer stems repeat the same links. The counts for stems of {_listed(STEMS)}
-        links agree exactly with polynomials of the length. Columns with a star and the lines of the picture are values of these
-        polynomials; dots are counts."""
+        f"""Branches of {BRANCH} links with a 6-D constraint at each tip are attached to both ends of a stem, whose first link
+        is the floating base. Geometry is general, and equal for all links that are the b-th child of their parents. The counts
+        for stems of {_listed(STEMS)} links agree exactly with polynomials of the length. Columns with a star and lines are
+        values of these polynomials; dots are counts."""
     )
     with report.panels(
         "sathya2023_figure3", "Operations of the Delassus matrix against the stem's length", (2, 3), (8.6, 5.4)
@@ -109,9 +108,9 @@ def _figure3(report: Report) -> None:
     report.table(header, rows)
     one = [stem_counts(1, x)(LONGEST) for x in ("pv-osimr", "pv-osim")]
     report.text(
-        f"""With one branch, the paper finds no difference between PV-OSIMr and PV-OSIM. Our two algorithms need {one[0]:,} and
-        {one[1]:,} operations for {LONGEST} links. The floating base is a branching link, for which algorithm 3 forms an inverse
-        inertia. Our base is six rows with one motion axis each; both algorithms pass them one by one without this matrix."""
+        f"""With one branch, the paper finds no difference between PV-OSIMr and PV-OSIM; ours need {one[0]:,} and {one[1]:,}
+        operations for {LONGEST} links. The paper's algorithm 3 forms an inverse inertia for the floating base. Our base is six
+        rows with one motion axis each and needs no such matrix."""
     )
     report.text(_crossings())
 
@@ -130,9 +129,9 @@ def _crossings() -> str:
 def _figure4a(report: Report) -> None:
     report.heading("Figure 4a: a chain of k² links, every k-th constrained")
     report.text(
-        f"""The mechanism is a chain of equal links with general geometry on a fixed base, with 6-D constraints. Operations are
-        counted for k = {_listed(SQUARES)}. These counts agree exactly with the polynomials below, which yield the other values.
-        The paper's line {GUIDE} k² is not a count, but a line for the comparison of slopes."""
+        f"""A chain of equal links with general geometry on a fixed base, with 6-D constraints. The counts for k =
+        {_listed(SQUARES)} agree exactly with the polynomials below, which yield the other values. The paper's line {GUIDE} k²
+        only shows a slope."""
     )
     with report.picture("sathya2023_figure4a", "Operations against k for a chain of k² links") as ax:
         draw_chains(ax, chain_of_squares, SQUARES, 32, "k", "A chain of k² links, every k-th constrained")
@@ -145,9 +144,9 @@ def _figure4a(report: Report) -> None:
 def _figure4b(report: Report) -> None:
     report.heading("Figure 4b: a chain with every link constrained")
     report.text(
-        f"""The mechanism is the same chain with n links and a 6-D constraint on each link. Operations are counted for n =
-        {_listed(CHAINS)}. The polynomials through these counts yield the other values. In the paper, PV-OSIMr and EFPA have the
-        same slope, and PV-OSIMr is significantly cheaper. KJR and LTL are not in the paper's figure 4."""
+        f"""The same chain with a 6-D constraint on each of n links, counted for n = {_listed(CHAINS)}; polynomials yield the
+        other values. In the paper, PV-OSIMr and EFPA have the same slope and PV-OSIMr is significantly cheaper. The paper's
+        figure 4 does not have KJR and LTL."""
     )
     with report.picture("sathya2023_figure4b", "Operations against n for a chain with every link constrained") as ax:
         draw_chains(ax, constrained_chain, CHAINS, 100, "n", "A chain of n links, all constrained")
@@ -165,11 +164,10 @@ def _figure4b(report: Report) -> None:
     )
     report.text(
         f"""PV-OSIMr is not the cheapest in this chain, which the paper calls undesirable for it: from n = {from_kjr} on, our
-        KJR needs the fewest operations of all, at n = 30 {found["kjr"](30):,} beside {found["pv-osimr"](30):,}. Two constraints
-        meet at the upper link of the two, so KJR has no path to a common link to pass, and our tracer shares the propagation of
-        a row to all links below. Without sharing, as with loops kept (`execution="rolled"`), KJR has the order of table I,
-        here n³. `delassus(contacts)` takes the cheapest: LTL for n < {from_kjr}, then KJR, and PV-OSIMr with its loops if the
-        chain is too long to be unrolled."""
+        KJR needs the fewest operations, at n = 30 {found["kjr"](30):,} against {found["pv-osimr"](30):,}. KJR has no path to
+        pass, because two constraints meet at the upper link of the two, and our tracer shares the propagation of a row to all
+        links below. Without sharing (`execution="rolled"`), KJR grows as n³, the order of table I. `delassus(contacts)` takes
+        the cheapest: LTL for n < {from_kjr}, then KJR, and PV-OSIMr with loops if the chain is too long to be unrolled."""
     )
 
 

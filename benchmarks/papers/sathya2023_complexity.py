@@ -41,13 +41,11 @@ def inserted(terms: Sequence[tuple[int, int, int]], family: str) -> list[tuple[i
 
 def _terms(report: Report) -> None:
     report.text(
-        f"""Two families with two sizes each: a stem of s links with c constrained links on its end (n = s + c, m = 6c, d = s +
-        1), and c branches of s links on one link, constrained at the tips (n = s c + 1, m = 6c, d = s + 1). For s =
-        {LENGTHS[0]} to {LENGTHS[-1]} and c = {NUMBERS[0]} to {NUMBERS[-1]}, all counts agree exactly with a polynomial in s and
-        c. The table has its dominant terms, and the paper's complexity for these n, m and d. The paper's orders are bounds:
-        PV-OSIM reaches m²d if constraints share a long path, on the stem, and KJR if they have separate long paths, on the
-        branches. For five of seven tested seeds of the random geometry, the counts of KJR for single links differ by up to some
-        hundred operations, so they are near the polynomial but not on it."""
+        f"""Two families: a stem of s links with c constrained links on its end (n = s + c, m = 6c, d = s + 1), and c branches
+        of s links on one link, constrained at the tips (n = s c + 1, m = 6c, d = s + 1). For s = {LENGTHS[0]} to {LENGTHS[-1]}
+        and c = {NUMBERS[0]} to {NUMBERS[-1]}, all counts agree exactly with a polynomial in s and c, whose dominant terms the
+        table has. The paper's orders are bounds: PV-OSIM reaches m²d if constraints share a long path (the stem), KJR if their
+        long paths are separate (the branches)."""
     )
     rows: list[list[object]] = []
     for algorithm, terms in TABLE1.items():

@@ -128,11 +128,10 @@ def sections(report: Report) -> None:
         return
     made = cases(report.robots)
     report.text(
-        """The table has all operations of our functions. Atlas has 30 joints and a floating pelvis, and a hand has 24 joints.
-        Points are 3-D constraints. The paper gives neither the positions of the corners of the soles and of the fingertips,
-        which we estimated, nor the frames of the forearms, for which we use the frames of Atlas's hands. The rotor inertias in
-        the file of the hand are ignored. "Some" is PV-OSIMr without the branching links that do not save operations. The
-        paper's numbers are bars, of which only the last label of the axis can be read."""
+        """Atlas has 30 joints and a floating pelvis, a hand 24 joints. Points are 3-D constraints. The paper does not give the
+        corners of the soles and the fingertips, which we estimated, nor the frames of the forearms, for which we use those of
+        Atlas's hands. Rotor inertias of the hand are ignored. "Some" is PV-OSIMr without the branching links that save no
+        operations. The fewest operations are in bold."""
     )
     header = ["figure", "robot and constraints", "joints + base", "m"]
     header += [LABELS[name] for name in COUNTED] + ["the paper's axis ends near"]
@@ -142,7 +141,6 @@ def sections(report: Report) -> None:
         m = sum(c.size for c in case.contacts)
         rows.append([case.figure, case.what, case.robot.nv, m, *(_marked(counts, n) for n in COUNTED), case.axis or "—"])
     report.table(header, rows)
-    report.text("The fewest operations are in bold.")
     _pictures(report, made)
     _statements(report, made)
     _ratios(report, made)
@@ -161,7 +159,7 @@ def _statements(report: Report, made: Sequence[Case]) -> None:
     recursions = [f for f in ("5a", "5b") if max(found[f][a] for a in PAIR) < min(found[f][a] for a in ("efpa", "ltl"))]
     straight = [f for f in found if found[f]["pv-osim"] < found[f]["pv-osimr"]]
     kjr = [f for f in found if found[f]["kjr"] == min(found[f].values())]
-    report.text("Statements in the text of the paper, and the figures for which they hold in our counts:")
+    report.text("Statements of the paper, and the figures for which they hold in our counts:")
     rows = [
         ["PV-OSIMr and PV-OSIM need fewer operations than EFPA and LTL with feet alone", "5a, 5b", recursions],
         ["LTL needs fewer operations than EFPA for a hand alone only", "6a", sparse],
@@ -217,11 +215,10 @@ def column_steps() -> tuple[float, float]:
 
 def _ratios(report: Report, made: Sequence[Case]) -> None:
     report.text(
-        """The next table has the difference between the operations of PV-OSIMr and PV-OSIM. According to the text of the paper,
-        PV-OSIM needs 19.9 % more with four points on each foot, PV-OSIMr up to about 34 % less with hands (24 % in the paper's
-        conclusions), and PV-OSIM 1.5 % less with feet and hands welded. To explain the differences, the table also has counts
-        of both algorithms as the paper writes them, with 6 × 6 matrices and the inverse of the floating base's inertia (columns
-        "by matrices"), and all counts for the same topologies with general geometry."""
+        """The operations of PV-OSIMr relative to PV-OSIM. By the text of the paper, PV-OSIM needs 19.9 % more with four points
+        on each foot, PV-OSIMr up to about 34 % less with hands (24 % in its conclusions), and PV-OSIM 1.5 % less with feet and
+        hands welded. "By matrices" counts both algorithms as the paper writes them, with 6 × 6 matrices and the inverse of the
+        floating base's inertia. "General geometry" has the same topologies without zeros."""
     )
     header = ["figure", "robot and constraints", "the paper", "by matrices", "ours", "general geometry: by matrices", "ours"]
     rows: list[list[object]] = []
@@ -239,30 +236,26 @@ def _explanations(report: Report, made: Sequence[Case]) -> None:
     report.text("Reasons for the differences:")
     report.text(
         f"""- 6-D feet: by matrices, both algorithms need the same operations, as in the paper. Our PV-OSIM needs
-        {feet["pv-osim"]:,} and our PV-OSIMr {feet["pv-osimr"]:,}. Both pass the six axes of the base one by one, while the
-        paper's algorithms form the inverse inertia of the base, and multiply every constraint row by it."""
+        {feet["pv-osim"]:,} and our PV-OSIMr {feet["pv-osimr"]:,}: both pass the six axes of the base one by one."""
     )
     report.text(
-        f"""- Steps over joints: in general geometry, a constraint row needs {step:.0f} operations to pass a joint in our
-        functions and {step_by_matrices:.0f} by matrices. PV-OSIMr saves such steps, but adds products at branching links, which
-        cost the same in both. In our functions it therefore saves less. This explains our difference for welded
-        feet and hands, for which the counts by matrices agree with the paper's ratio."""
+        f"""- Steps over joints: a constraint row needs {step:.0f} operations to pass a joint of general geometry in our
+        functions, {step_by_matrices:.0f} by matrices. PV-OSIMr saves such steps and adds products at branching links, which
+        cost the same in both. It therefore saves less in our functions."""
     )
     saved = [100 * (1 - x) for x in (ratio(one.robot, one.contacts), ratio_by_matrices(one.robot, one.contacts))]
     report.text(
-        f"""- Hands on Atlas: for one hand, whose columns pass the whole arm, our PV-OSIMr saves most, {saved[0]:.0f} %, and
-        {saved[1]:.0f} % by matrices. The paper says 34 % in section IV-D and 24 % in its conclusions."""
+        f"""- Hands on Atlas: with one hand, whose columns pass the whole arm, our PV-OSIMr saves most, {saved[0]:.0f} %, and
+        {saved[1]:.0f} % by matrices."""
     )
     first = [100 / ratio_by_matrices(*x, "links first") - 100 for x in ((corners.robot, corners.contacts), general(corners))]
     report.text(
-        f"""- Four points on each foot: our functions propagate all 24 rows to the pelvis. Alternatively, the matrix for six
-        constraints on each foot could be computed first and then be multiplied by the rows of the points. PV-OSIM needs
-        {first[0]:.1f} % more than this by matrices, and {first[1]:.1f} % more in general geometry. The paper's 19.9 % is
-        between these numbers. The paper does not describe its frames and points."""
+        f"""- Four points on each foot: our functions propagate all 24 rows to the pelvis. The matrix for six constraints on
+        each foot could be computed first and then multiplied by the rows of the points. PV-OSIM needs {first[0]:.1f} % more
+        than this by matrices, {first[1]:.1f} % in general geometry; the paper's 19.9 % is between."""
     )
     report.text(
-        f"""- The hand alone: on a fixed forearm, only two joints carry all {sum(c.size for c in hand.contacts)} rows together,
-        and the paper's own caveat holds (section IV-E: three joints or fewer): PV-OSIM needs less, also by matrices. With a
-        floating forearm, PV-OSIMr needs less, as in the paper. The functions in the paper's repository always have a floating
-        base."""
+        f"""- The hand alone: on a fixed forearm, only two joints carry all {sum(c.size for c in hand.contacts)} rows, and
+        PV-OSIM needs less, as section IV-E says for three joints or fewer. With a floating forearm, as always in the paper's
+        repository, PV-OSIMr needs less."""
     )

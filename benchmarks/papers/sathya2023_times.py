@@ -108,9 +108,9 @@ def counted_slope(family: Family, algorithm: str) -> float:
 def sections(report: Report) -> None:
     measured = {x: {algorithm: measure(family, algorithm) for algorithm in ALGORITHMS} for x, family in FAMILIES.items()}
     report.text(
-        """The next table has times. Loops are kept (`execution="rolled"`), so that a single kernel serves every mechanism; one
-        state, one thread. Slopes are those of logarithms: for times by least squares over all sizes, for counts from the first
-        size to the last. A slope is less than the power as long as lower powers and the overhead of a call matter."""
+        """Times of one state on one thread, with loops (`execution="rolled"`), so that one kernel serves every mechanism.
+        Slopes of times are fitted over all sizes, slopes of counts are those from the first size to the last. Lower powers and
+        the overhead of a call make a slope less than the power."""
     )
     header = ["", "algorithm", "slope, table I", "counted", "timed", "shortest", "longest"]
     rows: list[list[object]] = []

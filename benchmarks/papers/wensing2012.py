@@ -79,11 +79,10 @@ def ratio(counted: dict[str, int], one: str, other: str) -> float:
 def sections(report: Report) -> None:
     report.heading("Wensing, Featherstone and Orin (2012): operational-space inertia by extended force propagators", 2)
     report.text(
-        """The paper's Λ⁻¹ is our Delassus matrix of contacts with six rows each, on frames with arbitrary placements in
-        their bodies. The paper's EFPA is our "efpa", its RJK our "kjr", and its SFA (sparse factors) our "ltl". The tables
-        also contain "pv-osim" and "pv-osimr", which are newer, and "dense", which ignores the branches. A flop is a
-        multiplication, a division or an addition. The paper's numbers are from its text; we did not have the values of the
-        bars in its figures."""
+        """The paper's Λ⁻¹ is our Delassus matrix of contacts with six rows each. Its EFPA is our "efpa", its RJK our "kjr", its
+        SFA (sparse factors) our "ltl". "pv-osim" and "pv-osimr" are newer than the paper; "dense" ignores the branches. A flop
+        is a multiplication, division or addition. The paper's numbers are those of its text: its figures have bars without
+        values."""
     )
     _mechanism(report)
     _figure5(report)
@@ -96,11 +95,10 @@ def sections(report: Report) -> None:
 def _mechanism(report: Report) -> None:
     report.heading("The humanoid of 35 bodies")
     report.text(
-        f"""The paper draws the connectivity of ASIMO Next-Generation, but does not list it. We identify it by its zeros: with
-        hands and feet, about {ZEROS[0]} % of J and {ZEROS[1]} % of H are zero, and with two additional arms and legs {ZEROS[2]}
-        % of H. There are {sum(1 for _ in distributions())} distributions of the joints of {BODIES} bodies (the base is the
-        torso or the pelvis, waist and neck have 0 to 3 joints, arms 4 to 8, legs 5 to 8, up to five fingers 1 to 4 joints, and
-        the additional arms have hands or not). These are within half a per cent of all three numbers:"""
+        f"""The paper draws the connectivity of ASIMO Next-Generation but does not list it. Its zeros identify it: with hands
+        and feet, about {ZEROS[0]} % of J and {ZEROS[1]} % of H are zero, with two additional arms and legs {ZEROS[2]} % of H.
+        These of {sum(1 for _ in distributions())} distributions of the joints of {BODIES} bodies are within half a per cent of
+        all three numbers:"""
     )
     rows: list[list[object]] = []
     for limbs, found in matching():
@@ -110,11 +108,9 @@ def _mechanism(report: Report) -> None:
     report.table(["base and joints", "new arms have hands", f"J: {ZEROS[0]}", f"H: {ZEROS[1]}", f"H: {ZEROS[2]}"], rows)
     J, H = measured_zeros()
     report.text(
-        f"""We use the distribution in bold. The paper mentions forefinger and thumb, so there are two fingers, and among the
-        remaining distributions only this one has arms of seven joints and legs of six. These numbers contain only the zeros due
-        to branches. In our matrices at a random configuration, {J:.1f} % of J and {H:.1f} % of H are zero, because the blocks
-        of a body's own six rows also contain zeros. The frame of the base is that of its privileged child, the waist, which
-        leads to the feet."""
+        f"""We use the distribution in bold: only it has two fingers, arms of seven joints and legs of six. The percentages
+        count zeros due to branches. At a random configuration {J:.1f} % of our J and {H:.1f} % of our H are zero. The frame of
+        the base is that of the waist, which leads to the feet."""
     )
 
 
@@ -123,9 +119,9 @@ def _figure5(report: Report) -> None:
     ends = m.hands + m.feet
     report.heading("Figure 5: steps, for hands and feet")
     report.text(
-        """Each operation of a traced function is assigned to the step that first computes it. "Inertias" are articulated
-        inertias, or the matrix H. "Inward" contains the propagators of EFPA and PV-OSIM, and the Jacobian of SFA. "Outward"
-        contains Λ⁻¹ᵢₖ (EFPA), Λ⁻¹ᵢᵢ (RJK) and Y = J L⁻¹ (SFA)."""
+        """Each operation belongs to the step that first computes it. "Inertias" are articulated inertias or H. "Inward"
+        contains the propagators of EFPA and PV-OSIM and the Jacobian of SFA. "Outward" contains Λ⁻¹ᵢₖ (EFPA), Λ⁻¹ᵢᵢ (RJK) and Y
+        = J L⁻¹ (SFA)."""
     )
     with report.picture("wensing2012_figure5", "Flops of the algorithms' steps for hands and feet", (6.4, 3.2)) as ax:
         draw_figure5(ax)
@@ -138,9 +134,9 @@ def _figure5(report: Report) -> None:
     kjr = merged(steps(m, ends, "kjr"))
     largest = max(kjr, key=lambda step: total({step: kjr[step]}))
     report.text(
-        f"""SFA needs {ratio(found, "ltl", "efpa"):.2f} times the flops of EFPA; in the paper, the ratio is {SFA_TO_EFPA}.
-        Without the Jacobian, it is {without_jacobian(m, ends) / found["efpa"]:.2f}. The most expensive step of RJK is
-        "{largest}", with {100 * total({largest: kjr[largest]}) / total(kjr):.0f} % of its flops; in the paper it is the
+        f"""SFA needs {ratio(found, "ltl", "efpa"):.2f} times the flops of EFPA ({SFA_TO_EFPA} in the paper), and
+        {without_jacobian(m, ends) / found["efpa"]:.2f} times without the Jacobian. The most expensive step of RJK is
+        "{largest}" with {100 * total({largest: kjr[largest]}) / total(kjr):.0f} % of its flops; in the paper it is the
         off-diagonal blocks."""
     )
 
@@ -173,10 +169,8 @@ def _appendix(report: Report) -> None:
     ends = m.hands + m.feet
     report.heading("Appendix: prices of single operations")
     report.text(
-        """Our prices are counts of our functions for vectors, inertias and transforms, traced on unknown numbers at the joint
-        of the privileged child. A wrench and a motion pass the joint after it, at the price of Featherstone (2005). A wrench
-        that has passed a revolute joint has no moment about the axis of this joint. The price of the base (its inverse and
-        Λ⁻¹₁ₖ for four end-effectors) is counted in the traced function. We eliminate its six rows one by one and do not form an
+        """Our prices are counts of our functions at the joint of the privileged child. A wrench and a motion pass the joint
+        after it at the price of Featherstone (2005). We eliminate the six rows of the base one by one and do not form an
         inverse."""
     )
     found, marks = appendix(m), {True: "EFPA", False: "RJK"}
@@ -189,19 +183,18 @@ def _appendix(report: Report) -> None:
     rows.append(["the base in total", "EFPA", price, ours_base, difference(ours_base, price)])
     report.table(["", "of", "the paper", "ours", "difference, flops"], rows)
     report.text(
-        f"""The paper's price of the base is {BASE_PRICE} for the inverse and four products, two of them with a row of zeros.
-        Our blocks in end-effector coordinates are more expensive, because each row is a constant wrench on its link instead of
-        a row that a transform moves there. No other algorithm has these two steps."""
+        f"""The paper's base costs {BASE_PRICE} for the inverse and four products. Our blocks in end-effector coordinates cost
+        more, because each row is a constant wrench on its link; only RJK has these two steps."""
     )
 
 
 def _figure6(report: Report) -> None:
     report.heading("Figure 6: other end-effectors and other mechanisms")
     report.text(
-        """HF means hands and feet, HFH hands, feet and head, FTF forefingers, thumbs and feet (six end-effectors). The text of
-        the paper does not give the number of joints of its longer limbs; here each has four additional joints. Four-fingered
-        hands have three joints per finger, and the end-effector is the hand. The additional arms have hands, and all eight
-        limbs have end-effectors. If the robot stands on one foot, this foot is the fixed base."""
+        """HF means hands and feet, HFH hands, feet and head, FTF forefingers, thumbs and feet (six end-effectors). The paper
+        does not give the number of joints of its longer limbs; here each has four more. Four-fingered hands have three joints a
+        finger, and the end-effector is the hand. All eight limbs have end-effectors if there are additional arms and legs. On
+        one foot, this foot is the fixed base."""
     )
     with report.picture("wensing2012_figure6", "Flops for other end-effectors and mechanisms", (6.4, 5.6)) as ax:
         draw_figure6(ax)
@@ -268,12 +261,11 @@ def _claims(report: Report) -> None:
     first = counts(*case)
     shared = [ratio(counts(*variants()[name]), "pv-osimr", "efpa") for name in ("HF", "FTF", "HF, standing on one foot")]
     report.text(
-        f"""Our RJK grows less than the paper's, because it propagates to an end-effector once for all later end-effectors whose
-        paths branch off at the same row. Its cost therefore depends on the order of contacts: on one foot it needs
-        {first["kjr"]:,} flops with the foot first and {last["kjr"]:,} with the foot last, while EFPA needs {first["efpa"]:,}
-        and {last["efpa"]:,}. According to the paper, EFPA does not use paths that end-effectors share, as in FTF and on one
-        foot. PV-OSIMr uses them. It needs {shared[0]:.2f} times the flops of EFPA for HF, {shared[1]:.2f} for FTF and
-        {shared[2]:.2f} on one foot."""
+        f"""Our RJK grows less than the paper's: it propagates to an end-effector once for all later end-effectors whose paths
+        branch off at the same row. Its cost depends on the order of contacts: on one foot {first["kjr"]:,} flops with the foot
+        first, {last["kjr"]:,} with the foot last (EFPA: {first["efpa"]:,} and {last["efpa"]:,}). PV-OSIMr uses paths that
+        end-effectors share, which EFPA does not. It needs {shared[0]:.2f} times the flops of EFPA for HF, {shared[1]:.2f} for
+        FTF and {shared[2]:.2f} on one foot."""
     )
 
 
@@ -308,7 +300,7 @@ def _limbs(report: Report) -> None:
     )
     report.text(
         f"""Longer limbs have longer paths, and their blocks of H have no zeros. {text} With two additional arms and legs,
-        {three_zeros(MORE_LIMBS)[2]:.0f} % of H are zero, and the ratio hardly changes (above)."""
+        {three_zeros(MORE_LIMBS)[2]:.0f} % of H are zero, and the ratio hardly changes."""
     )
 
 

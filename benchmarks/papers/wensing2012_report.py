@@ -33,18 +33,16 @@ def _prices(report: Report) -> None:
     counted = {step: total({step: c}) for step, c in ours.items() if not step.endswith("base")}
     counted["base"] = sum(total({s: c}) for s, c in ours.items() if s.endswith("base"))
     report.text(
-        """The table compares our EFPA with the paper's table I with full matrices, at the prices of its appendix and, for
-        vectors that pass a joint, of Featherstone (2005), for hands and feet. The paper does not give a price of articulated
-        inertias, so the table omits them:"""
+        """Our EFPA beside the paper's table I for hands and feet, with full matrices, at the prices of its appendix and of
+        Featherstone (2005). The paper gives no price of articulated inertias, so the table omits them."""
     )
     rows: list[list[object]] = [[s, p, counted[s], difference(counted[s], p)] for s, p in priced.items()]
     all_priced, all_ours = sum(priced.values()), sum(counted[s] for s in priced)
     rows.append(["sum", all_priced, all_ours, difference(all_ours, all_priced)])
     report.table(["step", "table I at the paper's prices", "ours", "difference"], rows)
     report.text(
-        """We compute only one triangle of a diagonal block, and half of its rows are couples, without a force. In blocks of a
-        hand and a foot, the side of the foot has a row of zeros. In the inward pass, wrenches have no moment about the axis
-        that they have passed. We eliminate the base row by row."""
+        """We compute one triangle of a diagonal block, half of whose rows are couples without a force. Blocks of a hand and a
+        foot have a row of zeros on the foot's side. Inward, wrenches have no moment about the axis that they have passed."""
     )
     terms = axis_terms(m, ends, "efpa")
     if terms:
@@ -79,16 +77,15 @@ def ratios() -> dict[str, tuple[float, float, float]]:
 
 def _ratios(report: Report) -> None:
     report.text(
-        f"""The paper's ratio of SFA to EFPA is {SFA_TO_EFPA}. This table has the ratio with and without the flops of the
-        Jacobian, from our counts and from the papers' prices: table I as above with our articulated inertias, and SFA by the
-        formulae of Featherstone (2005) for H and its factors, with one multiplication and one addition for each term of Y and Y
-        Yᵀ, and a division for each entry of Y."""
+        f"""The paper's ratio of SFA to EFPA is {SFA_TO_EFPA}. The table has the ratio with and without the Jacobian. "The
+        papers' prices" are table I with our articulated inertias, and the formulae of Featherstone (2005) for H, its factors, Y
+        and Y Yᵀ."""
     )
     rows = [[name, *(f"{x:.2f}" for x in values)] for name, values in ratios().items()]
     report.table(["", "HF", "two additional arms and legs", "growth"], rows)
     report.text(
-        """The ratio without the Jacobian is close to the paper's. The text of the paper does not say whether the flops of SFA
-        include the Jacobian. Our Jacobian propagates each row of each end-effector from link to link."""
+        """The ratio without the Jacobian is close to the paper's, whose text does not say whether it counts the Jacobian. Ours
+        propagates each row of each end-effector from link to link."""
     )
 
 
@@ -96,8 +93,8 @@ def _variants(report: Report) -> None:
     m = humanoid(ASIMO)
     ends = m.hands + m.feet
     report.text(
-        """Savings of the tracer, for hands and feet: the additional flops if equal expressions were computed each time, and if
-        x + (y − x) were not simplified to y:"""
+        """Savings of the tracer for hands and feet: the additional flops without the sharing of equal expressions, and without
+        the simplification of x + (y − x) to y."""
     )
     rows: list[list[object]] = []
     for algorithm in HOOKS:
@@ -111,12 +108,11 @@ def _variants(report: Report) -> None:
     most = max(plain, key=lambda s: total({s: unshared[s]}) - total({s: plain[s]}))
     gain = total({most: unshared[most]}) - total({most: plain[most]})
     report.text(
-        f"""Sharing of equal expressions reduces the flops of SFA, but hardly those of EFPA. Without it, our ratio of SFA to
-        EFPA is {_unshared_ratio():.2f}. SFA saves {gain:,} flops in the step "{most}": the forces of a contact along its axes
-        rotate from link to link like its couples about these axes, and the Jacobian would need {rows_apart():,} additional
-        flops for separate forces and couples. Force propagators mix the two."""
+        f"""Without sharing, the ratio of SFA to EFPA is {_unshared_ratio():.2f}. SFA saves {gain:,} flops in the step "{most}":
+        forces of a contact along its axes rotate from link to link like couples about these axes. The Jacobian would need
+        {rows_apart():,} more flops for separate forces and couples. Force propagators mix the two."""
     )
-    report.text("Effect of the frame of the base, for hands and feet:")
+    report.text("Effect of the frame of the base for hands and feet:")
     rows = [[where, efpa, ltl, f"{ltl / efpa:.2f}"] for where, (efpa, ltl) in base_frames().items()]
     report.table(["", "EFPA", "SFA", "SFA to EFPA"], rows)
 

@@ -21,7 +21,7 @@ from featherweight.robot.robot import Robot
 from featherweight.robot.trajectory import Trajectory
 from featherweight.simulation.standins import spheres_of
 
-FALLING, WALKING = 5, 3  # states of a simulation, 16 ms apart, between two pictures
+FALLING, WALKING = 5, 4  # states of a simulation, 16 ms apart, between two pictures
 Camera = tuple[Array, Array]  # its place and its target [m]
 
 
@@ -44,7 +44,7 @@ def walking_centipede() -> tuple[Robot, Trajectory]:
     q, v = gait.start()
     feet = [featherweight.ContactPoint(f"foot-{i}-{side}") for i in range(segments) for side in ("left", "right")]
     sim = featherweight.Simulation(robot, 2e-4, q=q, v=v, spheres=feet, shapes=False, ground=featherweight.Plane())
-    return robot, sim.run(1.2, gait.forces, every=80)
+    return robot, sim.run(4.0, gait.forces, every=80)
 
 
 def main() -> None:
@@ -59,11 +59,11 @@ def main() -> None:
     robot, motion = falling_humanoid()
     film(output / "talos_falls.gif", robot, motion.q[::FALLING], aside, 1.0 / (FALLING * 16e-3), (400, 320), ground=0.0)
 
-    def ahead(q: Array) -> Camera:
-        return np.array([q[0] + 0.2, q[1] - 0.85, 0.36]), np.array([q[0] - 0.36, q[1], 0.0])
+    def at_rest(_: Array) -> Camera:
+        return np.array([0.5, -1.1, 0.55]), np.array([-0.3, 0.0, 0.0])
 
     robot, motion = walking_centipede()
-    film(output / "centipede_walks.gif", robot, motion.q[::WALKING], ahead, 1.0 / (WALKING * 16e-3), (400, 320), ground=0.0)
+    film(output / "centipede_walks.gif", robot, motion.q[::WALKING], at_rest, 1.0 / (WALKING * 16e-3), (400, 320), ground=0.0)
 
 
 if __name__ == "__main__":

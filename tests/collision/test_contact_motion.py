@@ -254,3 +254,18 @@ def test_where_surfaces_leave_the_point_open_the_motion_is_not_unique() -> None:
     found = detected(sim, T)
     assert found[0] > 0
     assert not all(rates_of(sim, T, found, c)[1] for c in range(found[0]))
+
+
+@pytest.mark.parametrize("tilt", [0.05, 0.4, 0.7])
+def test_points_beside_the_lowest_one_of_a_cylinder_turn_with_it(tilt: float) -> None:
+    """Check MuJoCo's three points of a tilted end: the outer two go up and down as they move along the rim."""
+    sim = scene_of("cylinder", "plane")
+    T = np.eye(4)[None].copy()
+    T[0, :3, :3] = Rotation.from_rotvec([tilt, 0.0, 0.0]).as_matrix() @ Rotation.from_rotvec([0.0, 0.0, 1.0]).as_matrix()
+    found = detected(sim, T)
+    assert found[0] >= 3
+    for c in range(found[0]):
+        motion, unique = rates_of(sim, T, found, c)
+        assert unique
+        for k, expected in differences(sim, T, found, c, STEP).items():
+            np.testing.assert_allclose(motion[k], expected, rtol=0.0, atol=1e-7)

@@ -12,6 +12,7 @@ import featherweight as fw
 from featherweight.simulation.derivatives import StepDerivatives
 from simulation.step_differences import SMALL
 from simulation.step_differences import watched as steps_watched
+from simulation.test_steps_of_mujoco import IMPLICIT
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start", "ignore:.*not simulated")
 
@@ -83,6 +84,13 @@ def test_limits_of_a_robot_that_touches_nothing() -> None:
 @pytest.mark.parametrize("condim", [1, 4, 6])
 def test_friction_of_all_kinds(cone: str, condim: int) -> None:
     watched(walker(cone, condim=condim))
+
+
+@pytest.mark.parametrize(("integrator", "step"), [("Euler", 0.001), ("implicitfast", 0.01)])
+def test_dampers_along_lengths_and_free_bodies(integrator: str, step: float) -> None:
+    """Check what acts at the end of a step: also along strings, and of a body that spins and touches the floor."""
+    xml = IMPLICIT.format(integrator=integrator, step=step).removeprefix("<mujoco>").removesuffix("</mujoco>")
+    watched(xml.replace("<worldbody>", f"<worldbody>{FLOOR}"), steps=60, every=12)
 
 
 def test_bodies_that_touch_each_other() -> None:

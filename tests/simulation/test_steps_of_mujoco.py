@@ -81,6 +81,46 @@ def test_the_softness_of_bodies_that_only_slide_is_mujocos(joints: str, rest: st
     assert pair.data.ncon == 1
 
 
+# dampers and drives along lengths of one and of two branches, gains that depend on velocity, and free bodies
+IMPLICIT = """<mujoco><option timestep="{step}" integrator="{integrator}"/><compiler angle="radian"/><worldbody>
+<body pos="0 0 1"><joint name="lift" type="slide" axis="0 0 1" damping="1"/><geom size=".05" mass="1"/><site name="palm"/>
+  <body pos=".1 0 0"><joint name="left" type="slide" axis="1 0 0" armature=".01"/><geom size=".02" mass=".1"/>
+    <site name="tip" pos=".05 0 .1"/><body pos="0 0 .1"><joint name="bend" axis="0 1 0" actuatorfrcrange="-.5 .5"/>
+      <geom size=".03" pos=".1 0 .1" mass=".2"/><site name="end" pos=".2 0 .1"/></body></body>
+  <body pos="-.1 0 0"><joint name="right" type="slide" axis="1 0 0"/><geom size=".02" mass=".1"/></body></body>
+<body name="block" pos="1 0 1"><joint type="free" damping=".02"/><geom type="box" size=".05 .1 .15" pos=".03 .02 .01"/>
+  <body pos="0 .1 0"><geom size=".03"/></body></body>
+</worldbody><tendon>
+  <fixed name="grip" damping="4"><joint joint="left" coef="1"/><joint joint="right" coef="-1"/></fixed>
+  <fixed name="bounded" actuatorfrcrange="-1 1"><joint joint="lift" coef="1"/><joint joint="left" coef=".5"/></fixed>
+  <spatial name="string" damping="2 .5 .3" stiffness="20"><site site="palm"/><site site="end"/></spatial>
+</tendon><actuator>
+  <general tendon="grip" biastype="affine" gainprm="100" biasprm="0 -100 -10" ctrlrange="-1 1"/>
+  <general tendon="bounded" biastype="affine" gainprm="2" biasprm="0 0 -3" ctrlrange="-1 1"/>
+  <damper joint="bend" kv=".3" ctrlrange="0 1"/><muscle joint="left" lengthrange="-.2 .2" force="5"/>
+  <position joint="bend" kp="2" kv=".2"/>
+  <general site="tip" refsite="palm" gear="0 0 1 0 0 0" biastype="affine" biasprm="0 0 -1"/>
+</actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(("integrator", "step"), [("Euler", 0.001), ("implicitfast", 0.01)])
+def test_what_acts_at_the_end_of_a_step_is_what_acts_there_in_mujoco(integrator: str, step: float) -> None:
+    """Check lengths of one and of two branches, of which MuJoCo leaves out pairs, forces at bounds, and a body that spins."""
+    pair = pair_of(IMPLICIT.format(integrator=integrator, step=step))
+    pair.data.qvel[-6:], rng = (1.0, 2.0, -1.0, 9.0, -4.0, 6.0), np.random.default_rng(0)
+    bounded, free = set[str](), set[str]()
+    for k in range(100):
+        if k % 10 == 0:
+            control = rng.uniform(-1.0, 1.0, 6)
+        pair.sim.q, pair.sim.v = pair.order.robot_state(pair.data.qpos, pair.data.qvel)
+        pair.sim.activation = pair.data.act
+        pair.step(control)
+        assert pair.faster < 1e-11
+        for what, force, most in (("tendon", pair.data.actuator_force[1], 1.0), ("joint", pair.data.qfrc_actuator[2], 0.5)):
+            (bounded if abs(force) > most - 1e-9 else free).add(what)
+    assert bounded == free == {"tendon", "joint"}
+
+
 RUNGE_KUTTA = """<mujoco><option timestep="0.01" integrator="RK4"/><compiler angle="radian"/><worldbody>
 <geom type="plane" size="5 5 .1"/><body pos="0 0 .3"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>
   <joint axis="0 1 0" damping=".1"/><geom type="capsule" size=".05" fromto="-.2 0 0 .2 0 0" mass="1"/>

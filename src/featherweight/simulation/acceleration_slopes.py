@@ -31,6 +31,7 @@ from ..contact.impulses import greatest_of
 from ..contact.joint_rows import is_active
 from ..engine.loops.kernels import call_machine, subtract_multiples
 from ..robot.tendons.lengths import write_drift
+from .free_bodies import free_body, turn_cotangent, turn_rates, write_slopes_of_body
 from .load_slopes import write_load_slopes, write_tau_slopes
 from .rigid_slopes import pull_back_rigid_rates, solve_for_rigid_rates
 from .robot_stages import is_touched, write_bias_accelerations, write_pushed_acceleration
@@ -43,6 +44,7 @@ from .smooth_motion import (
     clear_rows,
     copy,
     copy_rows,
+    ordered_product,
     write_body_forces,
     write_load_at_rows,
     write_next_activations,
@@ -71,6 +73,7 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
         write_right_hand_sides(s, y, False)
         write_matrix(y)
         solve_for_rates(y.numbers, n, y.at)
+        turn_rates_of_free_bodies(s, y)
         write_controls(s, y)
         return at_limits
     write_dynamics(s, y, touched)
@@ -84,6 +87,7 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
         solve_for_rates(y.numbers, n, y.at)
     if s.numbers.settles:
         settle_rates(s, y, touched)
+        turn_rates_of_free_bodies(s, y)
     write_controls(s, y)
     for i in range(len(y.doubtful)):
         at_limits += 1 if y.doubtful[i] else 0
@@ -141,9 +145,15 @@ def write_dynamics(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None
 
 def write_dynamics_with_dampers(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
     """Write the derivatives of inverse dynamics at the acceleration after dampers act."""
-    copy(s.step.pushed, y.acceleration)
+    n, damped = len(y.after), s.joints.damped
+    copy(s.step.settled, y.acceleration)
     write_forces_on_bodies(s, y, touched)
     call_machine(y.calls.settled)
+    for k in range(len(damped.row)):
+        for i in range(n):
+            late = s.numbers.step * damped.damping[k] * damped.direction[k, i]
+            for j in range(n if late != 0.0 else 0):
+                y.numbers[y.at.mass + i * n + j] += late * damped.direction[k, j]
 
 
 def write_spanning(y: AccelerationSlopes) -> None:
@@ -367,6 +377,8 @@ def write_inputs_of_differences(s: RobotStages, y: AccelerationSlopes, column: i
     for side in range(2):
         step = SMALL_STEP if side == 0 else -SMALL_STEP
         evaluate_along(s, y, column, step)
+        if s.numbers.settles:
+            add_inertia_of_dampers(s, y, 3 * y.at.stride + column - 2 * n, 0.5 / step)
         note_acceleration(s, y.probes[side])
         move_along(s, y, column, -step)
     here, ahead, behind = y.probes[2], y.probes[0], y.probes[1]
@@ -419,10 +431,10 @@ def add_differences(s: RobotStages, y: AccelerationSlopes, column: int, weight: 
     place = column if column < n else at.stride + column - n
     for i in range(n):
         x[at.differences + i * at.width + place] += weight * p.acceleration[i]
-        if len(s.inertias.armature) > 0 and y.paths.joint[i] >= 0:
-            x[at.late + i * at.width + place] += weight * s.inertias.armature[y.paths.joint[i]]
     for j in range(len(s.step.act)):
         x[at.acts + j * at.width + place] += weight * s.step.act[j]
+    if s.numbers.settles:
+        add_inertia_of_dampers(s, y, place, weight)
     if not touched or not s.numbers.joined:
         return
     rows, t = s.touching.model.rows, s.touching
@@ -444,6 +456,18 @@ def add_differences(s: RobotStages, y: AccelerationSlopes, column: int, weight: 
                 x[at.arms + r * n + column] += weight * speed
 
 
+def add_inertia_of_dampers(s: RobotStages, y: AccelerationSlopes, place: int, weight: float) -> None:
+    """Add the forces h D a' of dampers that act after impulses, times a weight, to a column; a' is that of the step."""
+    n, at, x, damped, a = len(y.after), y.at, y.numbers, s.joints.damped, s.step.settled
+    for i in range(n):
+        if len(s.inertias.armature) > 0 and y.paths.joint[i] >= 0:
+            x[at.late + i * at.width + place] += weight * s.inertias.armature[y.paths.joint[i]] * a[i]
+    for k in range(len(damped.row)):
+        force = weight * s.numbers.step * damped.damping[k] * ordered_product(damped.direction[k], a)
+        for i in range(n):
+            x[at.late + i * at.width + place] += force * damped.direction[k, i]
+
+
 # ---- dampers that act after impulses
 
 
@@ -463,9 +487,23 @@ def settle_rates(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
         row = at.rates + i * at.width
         add_row_of_inverse_dynamics(y, i, row, -1.0)
         if y.by_differences:  # the inertia that represents dampers
-            subtract_multiples(x, row, at.late + i * at.width, 0, at.width, (y.acceleration[i],))
+            subtract_multiples(x, row, at.late + i * at.width, 0, at.width, (1.0,))
     write_matrix(y)
     solve_for_rates(x, n, at)
+
+
+def turn_rates_of_free_bodies(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Add the rates of what late forces of free bodies change."""
+    free, at = s.joints.free, y.at
+    for k in range(len(free.row)):
+        write_slopes_of_free_body(s, k)
+        turn_rates(free, free.row[k], y.numbers, at.rates, at.width, at.stride, at.struck)
+
+
+def write_slopes_of_free_body(s: RobotStages, k: int) -> None:
+    free, v = s.joints.free, s.state.v
+    body = free_body(free, k, s.inertias.parameters, s.joints.springs.damping, v, s.numbers.step)
+    write_slopes_of_body(free, body, free.row[k], v, s.step.pushed)
 
 
 def add_row_of_inverse_dynamics(y: AccelerationSlopes, i: int, target: int, factor: float) -> None:
@@ -484,6 +522,9 @@ def pull_back_acceleration(s: RobotStages, y: AccelerationSlopes) -> None:
     w = at.cotangent
     write_forces_of_step(s, y)
     if settles:
+        for k in range(len(s.joints.free.row)):
+            write_slopes_of_free_body(s, k)
+            turn_cotangent(s.joints.free, s.joints.free.row[k], x, y.one.rates, y.one.width, at.product + at.stride)
         write_dynamics_with_dampers(s, y, touched)
         write_matrix(y)
         solve_for_rates(x, n, y.one)
@@ -494,7 +535,7 @@ def pull_back_acceleration(s: RobotStages, y: AccelerationSlopes) -> None:
             return
         for i in range(n):
             add_row_of_inverse_dynamics(y, i, at.product, -x[w + i])
-            x[at.moved_column + i] = x[w + i] * y.acceleration[i]
+            x[at.moved_column + i] = x[w + i]
     write_dynamics(s, y, touched)
     if settles:
         for i in range(n):

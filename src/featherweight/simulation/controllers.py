@@ -47,6 +47,7 @@ class DrivesNow(NamedTuple):
     rates: Vector  # (rows,) velocities of all rows
     inputs: Vector  # (drives,) inputs of the linear laws, a result
     act_rate: Vector  # (na,) rates of activations, a result
+    slopes: Vector  # (drives,) derivatives of the inputs by the velocities of the drives, a result; or (0,)
 
 
 def stacked(kind: Any, rows: Sequence[Any]) -> Any:

@@ -183,6 +183,8 @@ def write_drive_inputs(laws: DriveLaws, now: DrivesNow) -> None:
     for j in range(len(y.drive)):
         k, gear = y.drive[j], y.values[j, 0]
         length, velocity = gear * now.coordinates[laws.at[k]], gear * now.rates[laws.row[k]]
+        if len(now.slopes) > 0:
+            now.slopes[k] = gear * curved_slope(y, j, inputs[k], length, velocity)
         inputs[k] = curved_force(y, j, inputs[k], length, velocity)
     write_controllers(laws.controllers, laws.at, laws.row, now)
 
@@ -247,14 +249,29 @@ def curved_force(y: Curves, j: int, u: float, length: float, velocity: float) ->
     """Return the force of a drive before limits and gear."""
     v = y.values[j]
     if y.kind[j] == AFFINE:
-        u = min(max(u, v[7]), v[8])
-        u -= whole_turns(u - length, v[9])
+        u = affine_control(y, j, u, length)
         gain = v[1] + v[2] * length + v[3] * velocity
         return gain * u + v[4] + v[5] * length + v[6] * velocity
     L, V = (length - v[3]) / v[2], velocity / max(v[2] * v[6], TINY)
     active = v[1] * u * active_length(L, v[4], v[5]) * active_velocity(V, v[7])
     passive = v[8] * passive_force((length - v[10]) / v[9], v[11], v[12])
     return -(active + passive)
+
+
+def affine_control(y: Curves, j: int, u: float, length: float) -> float:
+    """Return the control of a drive within its range; on a circle, the equivalent that is nearest to the length."""
+    u = min(max(u, y.values[j, 7]), y.values[j, 8])
+    return u - whole_turns(u - length, y.values[j, 9])
+
+
+def curved_slope(y: Curves, j: int, u: float, length: float, velocity: float) -> float:
+    """Return the derivative of `curved_force` by the velocity."""
+    v = y.values[j]
+    if y.kind[j] == AFFINE:
+        return v[3] * affine_control(y, j, u, length) + v[6]
+    fastest = max(v[2] * v[6], TINY)
+    active = v[1] * u * active_length((length - v[3]) / v[2], v[4], v[5])
+    return -active * active_velocity_slope(velocity / fastest, v[7]) / fastest
 
 
 def active_length(L: float, least: float, most: float) -> float:
@@ -279,6 +296,14 @@ def active_velocity(V: float, lengthening: float) -> float:
     if rise >= V:
         return lengthening - (rise - V) * (rise - V) / max(rise, TINY)
     return lengthening
+
+
+def active_velocity_slope(V: float, lengthening: float) -> float:
+    """Return the derivative of FV."""
+    rise = lengthening - 1.0
+    if V <= -1.0 or rise < V:
+        return 0.0
+    return 2.0 * (V + 1.0) if V <= 0.0 else 2.0 * (rise - V) / max(rise, TINY)
 
 
 def passive_force(L: float, most: float, passive: float) -> float:

@@ -248,7 +248,7 @@ def write_drive_forces(
     inputs, act_rate, law, row_force = work
     for i in range(len(q)):
         own = drives._replace(values=values[min(i, len(values) - 1)])
-        write_drive_inputs(laws, DrivesNow(control[i], act[i], q[i], rates[i], inputs, act_rate))
+        write_drive_inputs(laws, DrivesNow(control[i], act[i], q[i], rates[i], inputs, act_rate, inputs[:0]))
         for r in range(len(row_force)):
             row_force[r] = 0.0
         write_row_forces(own, inputs, q[i], rates[i], law, row_force)

@@ -16,9 +16,10 @@ from ..model.types import Actuator, JointType
 from ..robot.left_out_at_joints import OF_JOINTS
 from ..robot.robot import Robot
 from .controllers import parts_of
-from .drive_inputs import DriveLaws, is_curved, laws_of
+from .drive_inputs import OF_MUSCLE, DriveLaws, is_curved, laws_of
 from .force_rows import ForceRows, force_rows, independent_rows
 from .forces import (
+    BY_VELOCITY,
     NO_ARMATURE,
     NO_TURNS,
     DriveRows,
@@ -70,6 +71,21 @@ class ForcesAtJoints(ForceRows):
     def states(self) -> int:
         """Number of activations and states of delays."""
         return self.na + int(self.laws.delays.samples.sum())
+
+    @cached_property
+    def damps(self) -> Array:
+        """Return whether the force of each drive depends on its velocity."""
+        found, curves = self.drives.values[BY_VELOCITY] != 0.0, self.laws.curves
+        for drive, kind, values in zip(curves.drive, curves.kind, curves.values, strict=True):
+            found[drive] = kind == OF_MUSCLE or bool(values[3] or values[6])
+        return found
+
+    @cached_property
+    def damped_lengths(self) -> list[int]:
+        """Rows of tendons and frames with dampers, or with drives whose forces depend on velocities."""
+        dampers = np.concatenate([np.flatnonzero(self.springs.damping), self.springs.nonlinear])
+        rows = {*dampers.tolist(), *self.drives.row[self.damps].tolist()}
+        return sorted(int(r) for r in rows if r >= self.joint_rows)
 
     @property
     def left_out(self) -> list[str]:

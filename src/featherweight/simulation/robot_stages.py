@@ -31,6 +31,7 @@ from ..model.tree import FLOATING, PLANAR
 from ..robot.tendons.lengths import write_drift
 from . import step_status
 from .adhesion import add_adhesion
+from .free_bodies import settle_free_bodies
 from .implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (
     RK4,
@@ -43,6 +44,7 @@ from .smooth_motion import (
     close,
     copy,
     copy_rows,
+    damp_lengths,
     energies,
     integrate_smoothly,
     ordered_product,
@@ -441,6 +443,11 @@ def write_pushed_acceleration(s: RobotStages, wrench: Matrix, impulse: Vector) -
             for i in range(len(step.pushed_load)):
                 step.pushed_load[i] += s.point.S[dofs[k], i] * impulse[k] / h
     call_machine(s.calls.dynamics_pushed)
+    damp_lengths(s)
+    if s.numbers.settles:
+        copy(step.pushed, step.settled)
+        damping = s.joints.springs.damping
+        settle_free_bodies(s.joints.free, s.inertias.parameters, damping, s.state.v, h, step.pushed)
 
 
 def write_change(s: RobotStages, change: Vector) -> None:

@@ -25,6 +25,7 @@ from ..robot.robot import Robot
 from ..robot.tendons.lengths import no_lengths
 from .adhesion import adhesion_of
 from .contact_stage import ContactStage
+from .damped_lengths import damped_lengths
 from .drag import drag_parts
 from .drive_inputs import DriveLaws
 from .forces import Springs
@@ -104,6 +105,7 @@ def new_stages(model: StepModel, contacts: ContactStage, capacity: int, inertias
     springs = forces.springs if model.passive else Springs(*empty)
     state = zeros_of(StateAndInputs, nv, control=nu, external=(len(robot.bodies), 6), act=na)
     of_rows, of_drives = dict.fromkeys(("row_velocity", "row_force"), rows), dict.fromkeys(("inputs", "law"), len(forces.parts))
+    of_drives["slopes"] = len(forces.parts) if model.settles else 0
     point = zeros_of(StagePoint, nv, coordinates=nq + count, control=nu, act=na, act_rate=na, **of_rows, **of_drives)
     stages = RobotStages(
         numbers=_numbers(model, contacts),
@@ -116,7 +118,8 @@ def new_stages(model: StepModel, contacts: ContactStage, capacity: int, inertias
             _copies(springs), _copies(forces.drives), drive_work(robot, forces),
             np.array(robot.effort_bounds), forces.drive_rows.efforts.copy(), model.forces.compensating.copy(),
             model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2), _laws(forces),
-            np.zeros(nv if robot.model.weight_compensated else 0),
+            np.zeros(nv if robot.model.weight_compensated else 0), damped_lengths(robot, forces, model.damped_lengths),
+            model.free_bodies._replace(slopes=model.free_bodies.slopes.copy()),
         ),
         inertias=InertiaArguments(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
         loops=_loops(model),

@@ -118,7 +118,8 @@ def write_drive_forces(x: SensedFleet, many: FleetArrays, i: int) -> None:
     copy(states.before_control[i], d.control)
     for r in range(len(d.rates)):
         d.rates[r] = rate_of_row(d.S, i, r, then.v[i])
-    write_drive_inputs(d.laws, DrivesNow(d.control, states.before_act[i], coordinates, d.rates, d.inputs, d.act_rate))
+    now = DrivesNow(d.control, states.before_act[i], coordinates, d.rates, d.inputs, d.act_rate, d.inputs[:0])
+    write_drive_inputs(d.laws, now)
     begin_drives(d.drives, d.ahead, d.inputs, coordinates, d.rates, d.work)
     for k in range(len(force)):
         law, gear = d.work.law[k], values[GEAR, k]

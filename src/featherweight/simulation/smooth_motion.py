@@ -32,6 +32,7 @@ from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, SPHERICAL
 from ..robot.tendons.lengths import write_lengths
 from .controllers import DrivesNow
+from .damped_lengths import subtract_response, write_directions
 from .drag import add_drag
 from .drive_inputs import next_activation, reanchor, shift_delayed, write_drive_inputs
 from .forces import (
@@ -39,6 +40,7 @@ from .forces import (
     GEAR,
     HIGH,
     LOW,
+    Drives,
     Numbers,
     add_nonlinear_forces,
     coordinate_of_row,
@@ -168,7 +170,7 @@ def write_inputs(s: RobotStages) -> None:
     """Write the inputs of drives from the controls, and rates of activations, with the current velocities of rows."""
     p = s.point
     copy(s.state.control, p.control)
-    now = DrivesNow(p.control, p.act, p.coordinates, p.row_velocity, p.inputs, p.act_rate)
+    now = DrivesNow(p.control, p.act, p.coordinates, p.row_velocity, p.inputs, p.act_rate, p.slopes)
     write_drive_inputs(s.joints.laws, now)
 
 
@@ -280,12 +282,86 @@ def accelerate(s: RobotStages, ahead: float) -> None:
     call_dynamics(s)
 
 
+def write_late_damping(s: RobotStages) -> None:
+    """Write what represents dampers at the end of a step: armature of drives on joints, and damping along lengths."""
+    p, springs, damped = s.point, s.joints.springs, s.joints.damped
+    for k in range(len(damped.row)):
+        r, d = damped.row[k], 0.0
+        if len(springs.damping) > 0:
+            d += springs.damping[r]
+        for m in range(len(springs.nonlinear)):
+            if springs.nonlinear[m] == r:
+                speed = abs(p.row_velocity[r])
+                d += speed * (2.0 * springs.poly[2, m] + 3.0 * speed * springs.poly[3, m])
+        damped.damping[k] = damped.sign[k] * d
+    if len(damped.row) > 0:
+        write_directions(damped, p.S)
+    if s.state.given[WITH_CONTROL] and (s.numbers.drives_damp or len(damped.row) > 0):
+        add_damping_of_drives(s)
+
+
 def add_damping_of_drives(s: RobotStages) -> None:
-    """Add the armature that represents the damping of drives within their limits at the end of a step."""
-    d, joint, h = s.joints.drives, s.joints.driving.joint, s.numbers.step
+    """Add the damping of drives within their limits, and within those of their tendons and joints."""
+    p, j, damped = s.point, s.joints, s.joints.damped
+    d, work = j.drives, j.driving
+    clear(work.row_force)
     for k in range(len(d.row)):
-        if joint[k] != OF_LENGTH and d.values[LOW, k] < s.point.law[k] < d.values[HIGH, k]:
-            s.inertias.armature[joint[k]] += h * d.values[GEAR, k] * d.values[GEAR, k] * max(-d.values[BY_VELOCITY, k], 0.0)
+        work.row_force[d.row[k]] += d.values[GEAR, k] * min(max(p.law[k], d.values[LOW, k]), d.values[HIGH, k])
+    spread(work.rows, p.S, work.row_force)
+    for k in range(len(d.row)):
+        if not (d.values[LOW, k] < p.law[k] < d.values[HIGH, k]) or is_bounded(d, p.law, k):
+            continue
+        damping = -d.values[GEAR, k] * (d.values[GEAR, k] * d.values[BY_VELOCITY, k] + p.slopes[k])
+        joint, r = work.joint[k], d.row[k]
+        if joint == OF_LENGTH:
+            for m in range(len(damped.row)):
+                if damped.row[m] == r:
+                    damped.damping[m] += damped.sign[m] * damping
+        elif s.numbers.drives_damp and j.within[0, r] < work.row_force[r] < j.within[1, r]:
+            s.inertias.armature[joint] += s.numbers.step * damping
+
+
+def is_bounded(d: Drives, law: Vector, k: int) -> bool:
+    """Return whether the drive's tendon bounds the sum of its drives' forces (see `bound_laws`)."""
+    b = d.bound[k]
+    if b < 0:
+        return False
+    total = 0.0
+    for i in range(len(law)):
+        total += law[i] if d.bound[i] == b else 0.0
+    least, most = d.bounds[b, 0], d.bounds[b, 1]
+    slack = ROUNDING * max(abs(least), abs(most))
+    return total <= least + slack or total >= most - slack
+
+
+def damp_lengths(s: RobotStages) -> None:
+    """Let dampers along lengths act on the acceleration a with impulses: a' solves (A + sum of h d Pᵀ P) a' = A a.
+
+    The responses to forces along P are differences of accelerations. Each term changes those of the next ones (Sherman and
+    Morrison 1950).
+    """
+    step, x = s.step, s.joints.damped
+    if len(x.row) == 0:
+        return
+    copy(step.pushed_load, x.load)
+    copy(step.pushed, x.acceleration)
+    for k in range(len(x.row)):
+        P, response, d = x.direction[k], x.response[k], s.numbers.step * x.damping[k]
+        x.share[k] = 0.0
+        if d == 0.0:
+            continue
+        for i in range(len(P)):
+            step.pushed_load[i] = x.load[i] + P[i]
+        call_machine(s.calls.dynamics_pushed)
+        for i in range(len(P)):
+            response[i] = step.pushed[i] - x.acceleration[i]
+        for j in range(k):
+            subtract_response(x, j, response)
+        x.share[k] = d / (1.0 + d * ordered_product(P, response))
+    copy(x.load, step.pushed_load)
+    copy(x.acceleration, step.pushed)
+    for k in range(len(x.row)):
+        subtract_response(x, k, step.pushed)
 
 
 def accelerate_driven(s: RobotStages) -> None:
@@ -322,8 +398,8 @@ def accelerate_at_start(s: RobotStages) -> None:
     else:
         copy(s.inertias.base_armature, s.inertias.armature)
         accelerate(s, s.numbers.ahead)
-    if s.numbers.drives_damp and s.state.given[WITH_CONTROL]:
-        add_damping_of_drives(s)
+    if s.numbers.settles:
+        write_late_damping(s)
 
 
 # energies

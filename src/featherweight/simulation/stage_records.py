@@ -22,9 +22,11 @@ from ..engine.loops.kernels import MachineCall
 from ..robot.tendons.lengths import Lengths
 from ..summaries import summarized
 from .adhesion import Adhesion
+from .damped_lengths import DampedLengths
 from .drag import DragParts
 from .drive_inputs import DriveLaws
 from .forces import Drives, Springs
+from .free_bodies import FreeBodies
 from .implicit_drives import DriveWork
 
 KEPT_STEPS = 20
@@ -93,6 +95,7 @@ class StagePoint(NamedTuple):
     law: Vector  # (drives,) forces before their limits and gears
     act: Vector  # (na,) activations
     act_rate: Vector  # (na,)
+    slopes: Vector  # (drives,) derivatives of inputs by velocities, if dampers act after impulses; or (0,)
 
 
 class RungeKuttaArrays(NamedTuple):
@@ -134,6 +137,7 @@ class StepArrays(NamedTuple):
     displacement: Vector  # (nv,) displacement that separates overlapping bodies
     pushed_load: Vector  # (nv,) load with impulses at joints
     pushed: Vector  # (nv,) acceleration with impulses
+    settled: Vector  # (nv,) the same without late forces of free bodies, if dampers act after impulses
     ahead: Vector  # (nq,) configuration after the step
     end: Vector  # (nv,) velocity, in the axes of the end
     none: Vector  # (nv,) zero displacement
@@ -158,6 +162,8 @@ class JointForces(NamedTuple):
     curved: Shared[IntegerMatrix]  # (k, 2) floating, spherical and planar joints: kind and first row
     laws: Shared[DriveLaws]
     compensation: Vector  # (nv,) gravity compensation, or (0,) without any
+    damped: DampedLengths
+    free: FreeBodies
 
 
 class InertiaArguments(NamedTuple):

@@ -12,13 +12,17 @@ from ..engine.compilation_messages import Wait
 from ..model.expansion import CURVED
 from ..model.types import EXPLICIT_EULER, JointType, controls_of
 from ..robot.robot import Robot
-from .forces import BY_VELOCITY, NO_ARMATURE
+from .forces import NO_ARMATURE
 from .forces_at_joints import ForcesAtJoints
+from .free_bodies import free_bodies
 from .implicit_drives import has_implicit_drives
 from .simulation_options import PART, ContactOptions, law_of
 from .smooth_motion import middle_armature
 
-IMPLICIT = "implicit", "implicitfast"  # integrators of files that evaluate the damping of drives at the end of a step
+IMPLICIT = (
+    "implicit",
+    "implicitfast",
+)  # integrators of files by which drives and tendons damp at the end of a step
 WHOLE = 5.0  # total compilation time over that of planning the time step, or of comparing algorithms for contacts
 WITH_SOLVER = 8.0  # the same for robots with contacts or limits, whose solver is compiled apart
 
@@ -33,7 +37,8 @@ class StepModel:
 
     With the contact law of an MJCF file, a semi-implicit step is that of MuJoCo (`by_file`): springs and drives act as at its
     start, impulses see the inertia of `struck` without damping, and only then dampers act as at its end; those of drives
-    (`drives_damp`) only with "implicitfast". Contacts then act in each stage of "rk4" (`staged`).
+    (`drives_damp`) and along lengths (rows `damped_lengths`) only with "implicitfast". Contacts then act in each stage of "rk4"
+    (`staged`).
     """
 
     def __init__(
@@ -64,7 +69,11 @@ class StepModel:
         self.struck = robot if of_mujoco else self.moving
         self.has_drives = integrator == "semi-implicit" and has_implicit_drives(forces, h) and not self.by_file
         nonlinear = late and bool((forces.springs.nonlinear_joint != NO_ARMATURE).any())
-        damps = self.by_file and robot.model.integrator in IMPLICIT and bool((forces.drives.values[BY_VELOCITY] < 0.0).any())
+        implicit = self.by_file and robot.model.integrator in IMPLICIT
+        self.damped_lengths = forces.damped_lengths if implicit else []
+        damping = forces.springs.damping if late and self.by_file else np.zeros(forces.rows)
+        self.free_bodies = free_bodies(robot, damping, implicit)
+        damps = implicit and bool(forces.damps[forces.drives.row < forces.joint_rows].any())
         traced = isinstance(contact.delassus, str) and (self.has_drives or nonlinear or damps)
         traced = traced and robot.forward_dynamics.execution == "traced"
         self.driven, self.nonlinear, self.drives_damp = self.has_drives and traced, nonlinear and traced, damps and traced
@@ -84,7 +93,8 @@ class StepModel:
     @property
     def settles(self) -> bool:
         """Return whether dampers act after impulses, so that each step has to evaluate the acceleration twice."""
-        return self.by_file and (self.moving is not self.robot or self.nonlinear or self.drives_damp)
+        more = self.nonlinear or self.drives_damp or bool(self.damped_lengths) or len(self.free_bodies.row) > 0
+        return self.by_file and (self.moving is not self.robot or more)
 
     @cached_property
     def curved(self) -> tuple[tuple[int, int], ...]:
