@@ -88,6 +88,7 @@ def slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> 
     plain = model.has_linear_forces and not (robot.closed and contacts.convex)
     rows = model.forces.rows if robot.closed and plain else 0
     varies = model.in_fluid or robot.model.weight_compensated or model.drives_damp or model.nonlinear
+    varies = varies or bool(model.damped_lengths)
     y = acceleration_slopes(s, Paths(joint, first, moves), rows, plain, rigid, not varies)
     by_q, by_v, mass, mapped = (matrix_at(y, place, n, n) for place in (y.at.by_q, y.at.by_v, y.at.mass, y.at.mapped))
     late = rows if rigid else 0
