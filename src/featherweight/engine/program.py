@@ -226,8 +226,10 @@ class KernelProgram(Program):
         graph = next((x.graph for own in flat for x in own if isinstance(x, Expression)), None) if self.columns else None
         begin = len(graph) if graph else 0
         self.kernel(*self.constants, *arrays, results[0] if len(results) == 1 else tuple(results))
-        for own in self.columns if graph else ():
-            graph.note_columns([row for y, r in zip(self.results, results, strict=True) if y.name in own for row in r], begin)
+        for own in self.columns:
+            if graph:
+                rows = [row for y, r in zip(self.results, results, strict=True) if y.name in own for row in r]
+                graph.note_columns(rows, begin)
         return [x for r in results for x in flattened(r)]
 
     def shares(self, count: int) -> list[KernelProgram]:

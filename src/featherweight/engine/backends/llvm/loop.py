@@ -62,7 +62,9 @@ def _modules(
 ) -> tuple[list[str], int]:
     fused = fused_products(t, {i: t.graph.operands(i) for i in t.live}) if fma else {}
     parted = split(t, fused)
-    stages = [_stage(parted.before, parted.rolled, fused, type, fma, replace(style, name=f"{style.name}.first"))] if parted else []
+    stages = (
+        [_stage(parted.before, parted.rolled, fused, type, fma, replace(style, name=f"{style.name}.first"))] if parted else []
+    )
     last, own = parted.second(stages[0].results.slots) if parted else (t, fused)
     stages.append(_stage(last, roll(last, _columns(shapes[len(t.inputs) :]), own), own, type, fma, style))
     inputs = _inputs(t, shapes, type)
