@@ -12,6 +12,9 @@ A node belongs to a column if no other result depends on it. Columns are compare
     shared    places where all columns have the same node
     inputs    all other places: code before the loop computes them for each column
 
+Columns may also be inside a trace, noted by the kernel that computes them, such as derivatives on which a Hessian depends:
+`split` then makes two traces of one. For a knot of HyQ's trot this shortens the code by 17 %.
+
 Every node that is not an input keeps its operation, and its fused product if there is one, so the results do not change. Only a
 zero may have the other sign.
 """
