@@ -9,6 +9,7 @@ graph.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .operations import ADD, CONSTANT, COS, DIV, INPUT, MUL, OPERATIONS, SIN, SQRT, SUB
 
@@ -31,6 +32,7 @@ class Graph:
         self.op: list[int] = []
         self.a: list[float] = []  # node numbers; for a constant, its value
         self.b: list[int] = []
+        self.columns: list[tuple[int, tuple[tuple[int, bool], ...]]] = []  # see `note_columns`
         self.budget = budget if budget is not None else math.inf
         self._known: dict[tuple[int, float, int], int] = {}
 
@@ -46,6 +48,11 @@ class Graph:
 
     def input(self, argument: int, index: int) -> Expression:
         return Expression(self, self.node(INPUT, argument, index), False)
+
+    def note_columns(self, rows: Sequence[Sequence[Expression | Number]], begin: int) -> None:
+        """Note the columns of a matrix, which nodes from `begin` on compute one by one (`KernelProgram.columns`)."""
+        for column in zip(*rows, strict=True):
+            self.columns.append((begin, tuple((x.node, x.negative) for x in column if isinstance(x, Expression))))
 
     def operands(self, i: int) -> tuple[int, ...]:
         """Return the operands of node i."""

@@ -12,6 +12,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..summaries import summarized
+from .graph import Expression
 from .sources import digest
 
 if TYPE_CHECKING:
@@ -177,6 +178,7 @@ class KernelProgram(Program):
     chosen: frozenset[str] = frozenset()
     part: int | None = None  # index of the constant with the range of columns, (first, stop), that the kernel writes
     owner: str = ""  # the robot of the function, for messages
+    columns: tuple[tuple[str, ...], ...] = ()  # results that are computed column by column, together, by the same operations
 
     def __post_init__(self) -> None:
         optional = [a.optional for a in self.arguments]
@@ -213,6 +215,7 @@ class KernelProgram(Program):
             self.constants,
             arguments,
             tuple((r.shape, r.written) for r in self.results),
+            *([tuple(y.name in own for y in self.results) for own in self.columns]),
         )
 
     def flat(self, *inputs: list[Any]) -> list[Any]:
@@ -220,7 +223,13 @@ class KernelProgram(Program):
         flat = [list(next(given)) if self.takes(a) else [0.0] * a.size for a in self.arguments]
         arrays = [nested(x, a.shape) for x, a in zip(flat, self.arguments, strict=True)]
         results = [nested([0.0] * r.size, r.in_kernel) for r in self.results]
+        graph = next((x.graph for own in flat for x in own if isinstance(x, Expression)), None) if self.columns else None
+        begin = len(graph) if graph else 0
         self.kernel(*self.constants, *arrays, results[0] if len(results) == 1 else tuple(results))
+        for own in self.columns:
+            if graph:
+                rows = [row for y, r in zip(self.results, results, strict=True) if y.name in own for row in r]
+                graph.note_columns(rows, begin)
         return [x for r in results for x in flattened(r)]
 
     def shares(self, count: int) -> list[KernelProgram]:

@@ -129,7 +129,7 @@ static double fw_maximum(double a, double b)
     "fw_is_finite": """\
 static bool fw_is_finite(double x)
 {
-    return fabs(x) < INFINITY;
+    return fabs(x) < HUGE_VAL;
 }
 """,
     "fw_floor": """\

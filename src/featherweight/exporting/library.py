@@ -78,7 +78,8 @@ def export(
     `OptimalControl`, or a `Simulation` (a step). Its library has one object, NAME.o, whose functions begin with NAME. They
     reset a workspace of the caller, run ticks from a record of inputs to one of results, and describe a status; the header says
     how. Objects call no library and contain all constants. By default, only the static library is written. Results have the
-    bits of Python on this machine, and on other processors with fused multiplication and addition. The source has sine and
+    bits of Python on this machine, and on other processors with fused multiplication and addition; those of robots with
+    execution="rolled" agree to rounding, because functions leave Python as straight-line code. The source has sine and
     cosine itself, and calls `sqrt` and `fabs`, which compilers with -fno-math-errno replace by instructions; it agrees to
     rounding, and to the bit with -DFW_FMA -ffp-contract=off.
 

@@ -765,7 +765,7 @@ def literal(type: Number, value: Any) -> Code:
         return Code(text, OPERAND if number >= 0 else UNARY)
     if math.isnan(value):
         return Code("NAN")
-    text = "INFINITY" if math.isinf(value) else repr(abs(float(value)))
+    text = "HUGE_VAL" if math.isinf(value) else repr(abs(float(value)))
     return Code(f"-{text}", UNARY) if math.copysign(1.0, value) < 0 else Code(text)
 
 

@@ -19,6 +19,7 @@ from .elf import Elf
 from .export_targets import ExportTarget, this_machine
 from .header import Described
 from .object_code import emit_for_one_state
+from .packed_words import Copy
 from .standalone_image import Code, Image
 
 NOT_READY, BAD_INPUT = -1, -2
@@ -345,10 +346,26 @@ def _move(f: Function, port: Port, inner: str, outer: str, inward: bool) -> None
     if port.picked is None:
         with f.loop(port.array.size) as i:
             copy(i, i)
-    else:
-        for inside, outside in enumerate(port.picked):
-            if outside >= 0:
-                copy(inside, outside)
+        return
+    table, runs = f.fresh("picked"), _runs(port.picked)
+    f.declarations[_integers(table, [*chain.from_iterable(runs)])] = None
+    with f.loop(len(runs)) as k:
+        inside, outside, count = (_loaded32(f, f"@{table}", f.add(f.mul(k, 3), j)) for j in range(3))
+        with f.loop(count) as i:
+            copy(f.add(inside, i), f.add(outside, i))
+
+
+def _runs(picked: Sequence[int]) -> list[Copy]:
+    """Return the numbers that are picked, those next to each other together."""
+    runs: list[Copy] = []
+    for inside, outside in enumerate(picked):
+        if outside >= 0:
+            last = runs[-1] if runs else Copy(-1, -1, 0)
+            if (inside, outside) == (last.to + last.size, last.source + last.size):
+                runs[-1] = last._replace(size=last.size + 1)
+            else:
+                runs.append(Copy(inside, outside, 1))
+    return runs
 
 
 def _defaults(name: str, exported: StandaloneLoop) -> Function:

@@ -54,6 +54,17 @@ class StageFunctions:
     @cached_property
     def _dynamics(self) -> tuple[tuple[Program, ...], tuple[tuple[str, str], ...]]:
         """Programs that compute acceleration and force from q, v, u and h, and the names of their results."""
+        return self._dynamics_with(self._accelerating)
+
+    @cached_property
+    def _dynamics_by_factors(self) -> tuple[tuple[Program, ...], tuple[tuple[str, str], ...]]:
+        """The same programs, with the algorithm for the acceleration that its derivatives contain."""
+        if self.space is None:
+            return self._dynamics_with(self._loaded(self.system.robot.forward_dynamics.alternatives["crba-ltdl"].program))
+        own = self.space.constrained_dynamics.alternatives["ltl"].program
+        return self._dynamics_with(self._loaded(own.given("target")))
+
+    def _dynamics_with(self, accelerating: Program) -> tuple[tuple[Program, ...], tuple[tuple[str, str], ...]]:
         robot, drives = self.system.robot, self.system.drives
         if self.end or self.system.simulated:
             return (), ()
@@ -62,12 +73,12 @@ class StageFunctions:
             "drive", kernels.joint_forces, (drives,), (Input("u", (len(drives),)), *state), (Output("tau", (robot.nv,)),),
         )  # fmt: skip
         if self.space is None:
-            return (drive, *self._step, self._accelerating, *self._felt), ((self._accelerating.outputs[0].name, "a"),)
+            return (drive, *self._step, accelerating, *self._felt), ((accelerating.outputs[0].name, "a"),)
         if self.impact:
             inputs, n = (Input("after", (robot.nv,)), Input("v", (robot.nv,))), robot.nv
             jump = KernelProgram("jump", kernels.jump, (), inputs, (Output("a", (n,)),))
             return (drive, *self._hit, jump), ()
-        return (drive, *self._step, *self._target, self._accelerating, *self._felt), (("acceleration", "a"),)
+        return (drive, *self._step, *self._target, accelerating, *self._felt), (("acceleration", "a"),)
 
     @property
     def _step(self) -> tuple[Program, ...]:
@@ -249,7 +260,7 @@ class StageFunctions:
         parts, results = (*self._by_step, *self.of_terms.slopes, *self.of_terms.second, newton), ["gradient", "hessian"]
         if self.end or self.system.simulated:
             return self._compiled(ComposedProgram("end_slopes", parts, tuple(results), first=FIRST))
-        dynamics, also = self._dynamics
+        dynamics, also = self._dynamics_by_factors
         slopes = self._dynamics_slopes
         columns = [Input(x, (n,)) for x in BY_STEP[: 2 * self.free]]
         if self.steps and self.system.free:

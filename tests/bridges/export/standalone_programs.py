@@ -14,7 +14,7 @@ import pytest
 from bridges.export.c_programs import BARE, BARE_STDIO
 from patience import PATIENCE
 
-STRICT = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Wshadow", "-Werror", "-O1"]
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Wshadow", "-Wdouble-promotion", "-Werror", "-O1"]
 
 MAIN = """
 #include "{name}.h"
@@ -125,16 +125,20 @@ static inline void clear(void *memory, size_t size)
 """
 
 
-def emulated_microcontroller(folder: Path, name: str) -> list[str]:
-    """Return the command of the program for a Cortex-M7 with a double-precision unit, without an operating system."""
-    compiler = shutil.which("arm-none-eabi-gcc") or shutil.which("arm-linux-gnueabihf-gcc")
+def emulated_microcontroller(folder: Path, name: str, libgcc: bool) -> list[str]:
+    """Return the command of the program for a Cortex-M7 with a double-precision unit, without an operating system.
+
+    Only one of the compilers has a `libgcc` for this processor.
+    """
+    compilers = "arm-none-eabi-gcc", "arm-linux-gnueabihf-gcc"
+    compiler = next(filter(None, map(shutil.which, compilers[: 1 if libgcc else 2])), None)
     emulator = shutil.which("qemu-system-arm")
     if not compiler or not emulator:
-        pytest.skip("needs arm-none-eabi-gcc or arm-linux-gnueabihf-gcc, and qemu-system-arm")
+        pytest.skip(f"needs {compilers[0]}{'' if libgcc else f' or {compilers[1]}'}, and qemu-system-arm")
     text = MAIN.format(name=name, NAME=name.upper()).replace("<stdio.h>", '"stdio.h"').replace("<string.h>", '"string.h"')
     for file, content in (("main.c", text), ("stdio.h", BARE_STDIO), ("string.h", BARE_STRING)):
         (folder / file).write_text(content)
     flags = ["-mcpu=cortex-m7", "-mfpu=fpv5-d16", *BARE]
-    subprocess.run([compiler, *flags, "main.c", f"lib{name}.a", "-o", "main"], cwd=folder, check=True)
+    subprocess.run([compiler, *flags, "main.c", f"lib{name}.a", *["-lgcc"] * libgcc, "-o", "main"], cwd=folder, check=True)
     board = [emulator, "-M", "mps2-an500", "-nographic", "-monitor", "none", "-serial", "none", "-semihosting-config"]
     return [*board, "enable=on,target=native", "-kernel", str(folder / "main")]

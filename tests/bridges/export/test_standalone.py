@@ -68,13 +68,14 @@ def test_32_bit_arm_gives_the_bits_of_this_processor(kind: str, tmp_path: Path) 
     check(case, emulated_arm(tmp_path, "leg", "-O2", "-DFW_FMA", "-ffp-contract=off", "-fno-math-errno"))
 
 
-def test_a_microcontroller_gives_the_bits_of_this_processor(tmp_path: Path) -> None:
-    """Check inverse kinematics on a Cortex-M7 with a double-precision unit, without system and library."""
-    case = CASES["inverse kinematics"]()
+@pytest.mark.parametrize("kind", CASES)
+def test_a_microcontroller_gives_the_bits_of_this_processor(kind: str, tmp_path: Path) -> None:
+    """Check a Cortex-M7 with a double-precision unit, without an operating system."""
+    case = CASES[kind]()
     if not host().fma:
         pytest.skip("needs a processor with fma")
-    fw.export(case.controller, tmp_path, name="leg", target="cortex-m7")
-    check(case, emulated_microcontroller(tmp_path, "leg"))
+    fw.export(case.controller, tmp_path, name="leg", target="cortex-m7", files=("static", "object"))
+    check(case, emulated_microcontroller(tmp_path, "leg", bool(Elf((tmp_path / "leg.o").read_bytes()).undefined)))
 
 
 @pytest.mark.parametrize("kind", CASES)

@@ -10,13 +10,17 @@ import pytest
 
 import featherweight as fw
 from featherweight.engine.backends import repeated_columns
+from featherweight.engine.backends.llvm import loop as loop_module
 from featherweight.engine.backends.llvm.gufunc import Gufunc
 from featherweight.engine.backends.llvm.ir import Type
 from featherweight.engine.backends.llvm.jit import compile_object, host, load_object
 from featherweight.engine.backends.llvm.loop import emit_loop
-from featherweight.engine.backends.repeated_columns import Rolled, Value, roll
+from featherweight.engine.backends.repeated_columns import Rolled, Value, roll, split
 from featherweight.engine.backends.straight_plan import fused_products
+from featherweight.engine.function import CompiledFunction
+from featherweight.engine.program import ComposedProgram, Input, KernelProgram, Output
 from featherweight.engine.trace import Trace, evaluate, trace
+from featherweight.spatial import sqrt
 
 N = 16  # rows of a triangular matrix, whose solutions are columns of more than FEWEST_NODES nodes
 FACTORS = N * (N - 1) // 2
@@ -130,8 +134,39 @@ def test_loops_in_batches_give_the_bits_of_straight_code(monkeypatch: pytest.Mon
     for fewest in (60, 1 << 60):
         monkeypatch.setattr(repeated_columns, "FEWEST_NODES", fewest)
         modules = emit_loop(f.trace, f.program.shapes, Type("double", host().lanes("double")), host().fma)
-        assert any("fw.column0" in text for text in modules) == (fewest == 60)
-        loop = Gufunc(f.program, load_object(compile_object(*modules), "loop"), np.dtype(float))
-        results.append(loop(q, v, tau))
+        assert any("fw.kernel.column0" in text for text in modules) == (fewest == 60)
+        gufunc = Gufunc(f.program, load_object(compile_object(*modules), "loop"), np.dtype(float))
+        results.append(gufunc(q, v, tau))
     for looped, straight in zip(*results, strict=True):
         np.testing.assert_array_equal(looped, straight)
+
+
+def solve(L: Any, B: Any, X: Any) -> None:
+    """Write the columns of the solution of L X = B, the second one negative."""
+    for c in range(len(B[0])):
+        for i, x in enumerate(solved(L, [row[c] for row in B])):
+            X[i][c] = -x if c == 1 else x
+
+
+def gram(X: Any, G: Any) -> None:
+    """Write the products of columns, and the square roots of their squares."""
+    for i in range(len(G)):
+        for j in range(len(G)):
+            G[i][j] = sum((row[i] * row[j] for row in X), 0.0) if i != j else sqrt(X[0][i] * X[0][i]) - X[1][i]
+
+
+def test_columns_that_other_results_read_are_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check a batch: a loop over columns that a kernel notes, and straight code for both."""
+    columns = 5
+    X, inputs = Output("X", (N, columns)), (Input("L", (FACTORS,)), Input("B", (N, columns)))
+    own = KernelProgram("solve", solve, (), inputs, (X,), columns=(("X",),))
+    products = KernelProgram("gram", gram, (), (Input(*X[:2]),), (Output("G", (columns, columns)),))
+    f = CompiledFunction(ComposedProgram("products", (own, products), ("G",)), "traced")
+    L, B = (np.random.default_rng(0).standard_normal((53, *x.shape)) for x in inputs)
+    results, type = [], Type("double", host().lanes("double"))
+    for found in (split, lambda t, fused: None):
+        monkeypatch.setattr(loop_module, "split", found)
+        modules = emit_loop(f.trace, f.program.shapes, type, host().fma)
+        assert any("fw.kernel.first.column0" in text for text in modules) == (found is split)
+        results.append(Gufunc(f.program, load_object(compile_object(*modules), "loop"), np.dtype(float))(L, B))
+    np.testing.assert_array_equal(*results)

@@ -69,7 +69,9 @@ def _solved_by_factors(c: Constrained) -> tuple[Program, ...]:
     J = c.robot.bind("J", constraint_rows.row_jacobian, (Q,), (Output("J", (m, n)),), (c.kept,)).program
     inputs = (Input("dtau_da", (n, n)), *_given(n, m), DAMPING)
     solved = c.robot.bind(NAME, equations.solved_constraints, inputs, _outputs(c), (c.reduction,)).program
-    return *_slopes(c, c.kept, c.reduction), J, solved
+    assert isinstance(solved, KernelProgram)
+    by_columns = tuple(tuple(f"d{y}_d{x}" for y in RESULTS) for x in STATE[:2])
+    return *_slopes(c, c.kept, c.reduction), J, replace(solved, columns=by_columns)
 
 
 def _solved_by_orthogonal_factors(c: Constrained) -> tuple[Program, ...]:

@@ -201,9 +201,18 @@ def compile_together(
                 entry.name = name
                 _make_local(one, {name})
                 whole.link_in(one)
+            _merge(whole, machine)
             whole.link_in(read(further))
             _make_local(whole, exported)
             return emitted(machine, whole)
+
+
+def _merge(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    """Merge constants, and then functions, that are equal, such as those that move rows to lanes."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_constant_merge_pass()
+    passes.add_merge_functions_pass()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1)))
 
 
 def _is_visible(x: llvm.ValueRef) -> bool:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from ...operations import INPUT
 from ...program import CoreShape
 from ...trace import Trace, live_nodes
-from ..repeated_columns import ColumnLoop, Rolled, Value, roll
+from ..repeated_columns import ColumnLoop, Rolled, Value, roll, split
 from ..straight_plan import fused_products
 from .emit import HOST, Kernel, KernelStyle, emit_kernel
 from .ir import CACHE_LINE, Function, Type
@@ -62,22 +61,41 @@ def _modules(
     t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool, style: KernelStyle, in_workspace: bool
 ) -> tuple[list[str], int]:
     fused = fused_products(t, {i: t.graph.operands(i) for i in t.live}) if fma else {}
-    rolled = roll(t, _columns(shapes[len(t.inputs) :]), fused)
-    results = Results.of(t, rolled)
-    kernels = [emit_kernel(results.straight(t), type, fma, style=style, fused=fused)]
-    for k, columns in enumerate(rolled.loops):
-        kernels.append(emit_kernel(columns.body, type, fma, style=replace(style, name=f"fw.column{k}"), fused=columns.fused))
-    inputs, outputs = _inputs(t, shapes, type), _outputs(results, shapes[len(t.inputs) :], type, len(t.inputs))
+    parted = split(t, fused)
+    stages = (
+        [_stage(parted.before, parted.rolled, fused, type, fma, replace(style, name=f"{style.name}.first"))] if parted else []
+    )
+    last, own = parted.second(stages[0].results.slots) if parted else (t, fused)
+    stages.append(_stage(last, roll(last, _columns(shapes[len(t.inputs) :]), own), own, type, fma, style))
+    inputs = _inputs(t, shapes, type)
+    outputs = _outputs(stages[-1].results, shapes[len(t.inputs) :], type, len(t.inputs))
     movers: list[Mover] = [*inputs, *outputs]
-    loop = _Loop(kernels, results, inputs, outputs, type, in_workspace)
-    functions = [_fetch(), *(f for m in movers for f in m.functions())]
-    functions += [*(s.function() for s in loop.streams.values()), loop.part_on_all(), loop.written()]
+    loop = _Loop(stages, inputs, outputs, type, in_workspace)
+    functions = [*([] if in_workspace else [_fetch()]), *(f for m in movers for f in m.functions())]
+    functions += [*(s.function() for s in loop.streams.values()), *loop.parts_on_all(), loop.written()]
     declarations = [
-        *([PREFETCH] if in_workspace else DECLARATIONS),
+        *(() if in_workspace else DECLARATIONS),
         *(d for f in functions for d in f.declarations),
         *(t for m in movers for t in m.tables),
     ]
+    kernels = [kernel for stage in stages for kernel in (stage.straight, *stage.bodies)]
     return assemble(kernels, type, declarations, [str(f) for f in functions], fma), loop.workspace_bytes
+
+
+class _Stage(NamedTuple):
+    """Straight-line code and the loops over columns after it. A second stage reads the results of the first."""
+
+    straight: Kernel
+    bodies: tuple[Kernel, ...]
+    results: Results
+
+
+def _stage(t: Trace, rolled: Rolled, fused: Mapping[int, int], type: Type, fma: bool, style: KernelStyle) -> _Stage:
+    results = Results.of(t, rolled)
+    straight = emit_kernel(results.straight(t), type, fma, style=style, fused=fused)
+    styles = [replace(style, name=f"{style.name}.column{k}") for k in range(len(rolled.loops))]
+    bodies = [emit_kernel(x.body, type, fma, style=own, fused=x.fused) for x, own in zip(rolled.loops, styles, strict=True)]
+    return _Stage(straight, tuple(bodies), results)
 
 
 def _columns(shapes: Sequence[CoreShape]) -> list[range]:
@@ -195,6 +213,14 @@ def _outputs(results: Results, shapes: Sequence[CoreShape], type: Type, first: i
     return [out_of_lanes(type, shape, str(first + k), x, constants) for k, (shape, x) in pairs]
 
 
+class _Run(NamedTuple):
+    """A part of straight-line code, or a loop over columns with its body, of a stage."""
+
+    stage: int
+    part: str
+    loop: tuple[Kernel, PlacedLoop] | None
+
+
 class _Argument(NamedTuple):
     """An argument or a result of the gufunc: the location of its rows in the loop."""
 
@@ -212,18 +238,14 @@ class _Loop:
     """`void @loop(ptr args, ptr dims, ptr steps, ptr data)` under construction."""
 
     def __init__(
-        self,
-        kernels: Sequence[Kernel],
-        results: Results,
-        inputs: Sequence[Mover],
-        outputs: Sequence[Mover],
-        type: Type,
-        in_workspace: bool,
+        self, stages: Sequence[_Stage], inputs: Sequence[Mover], outputs: Sequence[Mover], type: Type, in_workspace: bool
     ) -> None:
-        self.kernels, self.results, self.type, self.in_workspace = kernels, results, type, in_workspace
-        self.streams = {m.tag: Stream(type, m.size, m.tag) for m in outputs if m.row_bytes >= STREAMED_ROW}
-        # numbers of vectors of a block in each array of lanes: of inputs, of all outputs, and of the kernel's workspace
-        self.vectors = [*(m.size for m in inputs), results.size, max(kernel.workspace for kernel in kernels)]
+        self.stages, self.results, self.type, self.in_workspace = stages, stages[-1].results, type, in_workspace
+        large = [] if in_workspace else [m for m in outputs if m.row_bytes >= STREAMED_ROW]
+        self.streams = {m.tag: Stream(type, m.size, m.tag) for m in large}
+        # numbers of vectors of a block in each array of lanes: of inputs, of the values of stages, and of a kernel's workspace
+        workspace = max(kernel.workspace for stage in stages for kernel in (stage.straight, *stage.bodies))
+        self.vectors = [*(m.size for m in inputs), *(stage.results.size for stage in stages), workspace]
         self.f = f = Function("void", "loop", ["ptr %args", "ptr %dims", "ptr %steps", "ptr %data"], linkage="external")
         self.states = f.load("i64", "%dims")
         arguments = self._arguments([*inputs, *outputs], len(inputs))
@@ -231,23 +253,26 @@ class _Loop:
 
     def written(self) -> Function:
         """Process a few blocks of W states at a time: rows to lanes, the parts of the kernel, lanes to rows."""
-        f, parts = self.f, self.kernels[0].parts
+        f = self.f
         heap = self._make_workspace()
-        stages = self._stages()
+        runs = self._runs()
         self._write_constants()
         with f.loop(self.states, step=f.mul(self.most, self.type.lanes)) as state:
             blocks = f.least(self._blocks(f.sub(self.states, state)), self.most)
-            ahead = self._rows_after(state, blocks, len(stages))
-            for k, run in enumerate(stages):  # each stage on all blocks, so that its code is fetched once
-                if 0 < k < len(parts) and k < len(stages) - 1:
-                    self._run_on_all(parts[k], blocks, ahead, k)
+            ahead = self._rows_after(state, blocks, len(runs))
+            for k, run in enumerate(runs):  # each run on all blocks, so that its code is fetched once
+                if run.part and 0 < k < len(runs) - 1:
+                    self._run_on_all(run, blocks, ahead, k)
                     continue
                 with f.rounds(blocks) as block:
                     if k == 0:
                         self._move_rows(self.inputs, state, block)
-                    run(block)
+                    if run.part:
+                        self._run(f, f"@{run.part}", self._arrays_of(run.stage), block)
+                    else:
+                        self._run_loop(run, block)
                     self._fetch_share(f, ahead, f.add(f.mul(blocks, k), block))
-                    if k == len(stages) - 1:
+                    if k == len(runs) - 1:
                         self._move_rows(self.outputs, state, block)
         if self.streams:
             f.line("fence seq_cst")  # makes writes that bypass the caches visible before the call returns
@@ -273,7 +298,7 @@ class _Loop:
                 expected *= length
             stream = self.streams.get(mover.tag)
             streamed = f.less(NEAR_BYTES, f.mul(self.states, mover.row_bytes)) if stream else "false"
-            array = min(k, inputs)  # all results come from one array
+            array = k if k < inputs else len(self.vectors) - 2  # all results come from the array of the last stage
             arguments.append(_Argument(mover, first, step, strides, adjacent, array, stream, streamed))
         return arguments
 
@@ -309,7 +334,7 @@ class _Loop:
         if not self.results.constants:
             return
         with f.loop(self.most) as block:
-            lanes = self._lanes(len(self.inputs), block)
+            lanes = self._lanes(len(self.vectors) - 2, block)
             for k, x in enumerate(self.results.constants):
                 f.store(self.type.ir, self.type.constant(x), lanes, first + k, self.type.bytes)
 
@@ -319,47 +344,56 @@ class _Loop:
         """Return the address of a block's lanes."""
         return self.f.at(self.type.precision, self.arrays[array], self.f.mul(block, self.vectors[array] * self.type.lanes))
 
+    def _arrays_of(self, stage: int) -> list[str]:
+        """Return the arrays that straight-line code of a stage reads and writes."""
+        return [*self.arrays[: len(self.inputs) + stage + 1], self.arrays[-1]]
+
     def _run(self, f: Function, part: str, arrays: Sequence[str], block: str) -> None:
-        """Call a part for the lanes of a block in the given arrays."""
-        sizes = (size * self.type.lanes for size in self.vectors)
+        """Call a part for the lanes of a block in the arrays of its stage."""
+        sizes = [size * self.type.lanes for size in (*self.vectors[: len(arrays) - 1], self.vectors[-1])]
         places = [f.at(self.type.precision, array, f.mul(block, size)) for array, size in zip(arrays, sizes, strict=True)]
         f.call("void", part, *[f"ptr {place}" for place in places])
 
-    def part_on_all(self) -> Function:
-        """Return a function that runs a part on all blocks.
+    def parts_on_all(self) -> Iterator[Function]:
+        """Yield, for each stage, a function that runs a part on all blocks.
 
         There is one function for all parts, because LLVM is slow on a loop for each.
         """
-        arrays = [f"%array{k}" for k in range(len(self.vectors))]
-        ahead = [(f"%from{k}", f"%share{k}") for k in range(len(self.inputs) + len(self.outputs))]
-        pointers = [f"ptr {x}" for x in (*arrays, *(begin for begin, _ in ahead))]
-        f = Function("void", "fw.all", ["ptr %part", "i64 %blocks", "i64 %number", *pointers, *(f"i64 {x}" for _, x in ahead)])
-        with f.rounds("%blocks") as block:
-            self._run(f, "%part", arrays, block)
-            self._fetch_share(f, ahead, f.add(f.mul("%blocks", "%number"), block))
-        f.ret()
-        return f
+        for stage in range(len(self.stages)):
+            arrays = [f"%array{k}" for k in range(len(self.inputs) + stage + 2)]
+            ahead = [(f"%from{k}", f"%share{k}") for k in range(self._fetched)]
+            pointers = [f"ptr {x}" for x in (*arrays, *(begin for begin, _ in ahead))]
+            shares = [f"i64 {x}" for _, x in ahead]
+            f = Function("void", f"fw.all{stage}", ["ptr %part", "i64 %blocks", "i64 %number", *pointers, *shares])
+            with f.rounds("%blocks") as block:
+                self._run(f, "%part", arrays, block)
+                self._fetch_share(f, ahead, f.add(f.mul("%blocks", "%number"), block))
+            f.ret()
+            yield f
 
-    def _run_on_all(self, part: str, blocks: str, ahead: Sequence[tuple[str, str]], number: int) -> None:
-        pointers = [f"ptr {x}" for x in (*self.arrays, *(begin for begin, _ in ahead))]
-        shares = [f"i64 {share}" for _, share in ahead]
-        self.f.call("void", "@fw.all", f"ptr @{part}", f"i64 {blocks}", f"i64 {number}", *pointers, *shares)
+    def _run_on_all(self, run: _Run, blocks: str, ahead: Sequence[tuple[str, str]], number: int) -> None:
+        pointers = [f"ptr {x}" for x in (*self._arrays_of(run.stage), *(begin for begin, _ in ahead))]
+        numbers = f"i64 {blocks}", f"i64 {number}"
+        self.f.call("void", f"@fw.all{run.stage}", f"ptr @{run.part}", *numbers, *pointers, *(f"i64 {x}" for _, x in ahead))
 
-    def _stages(self) -> list[Callable[[str], None]]:
-        """Return functions that run the parts of straight-line code on a block, and then each loop over columns."""
-        straight, *bodies = self.kernels
-        stages = [partial(self._run, self.f, f"@{part}", self.arrays) for part in straight.parts]
-        return [*stages, *(partial(self._run_loop, b, x) for b, x in zip(bodies, self.results.loops, strict=True))]
+    def _runs(self) -> list[_Run]:
+        """Return the parts of straight-line code and then the loops over columns, stage after stage."""
+        runs = []
+        for k, (straight, bodies, results) in enumerate(self.stages):
+            runs += [_Run(k, part, None) for part in straight.parts]
+            runs += [_Run(k, "", (body, placed)) for body, placed in zip(bodies, results.loops, strict=True)]
+        return runs
 
-    def _run_loop(self, body: Kernel, placed: PlacedLoop, block: str) -> None:
+    def _run_loop(self, run: _Run, block: str) -> None:
         """Compute column after column, each by the parts of the body."""
-        f, loop, n = self.f, placed.loop, len(self.inputs)
+        assert run.loop is not None
+        f, (body, placed), n = self.f, run.loop, len(self.inputs) + run.stage
         arguments = [self._lanes(a, block) for a in range(n)]
-        values, workspace = self._lanes(n, block), self._lanes(n + 1, block)
-        shared = f.at(self.type.ir, values, self.results.shared)
-        with f.rounds(len(loop.inputs)) as column:
-            inputs = f.at(self.type.ir, values, f.add(f.mul(column, len(loop.inputs[0])), placed.inputs))
-            results = f.at(self.type.ir, values, f.add(f.mul(column, len(loop.results[0])), placed.results))
+        values, workspace = self._lanes(n, block), self._lanes(len(self.vectors) - 1, block)
+        shared = f.at(self.type.ir, values, self.stages[run.stage].results.shared)
+        with f.rounds(len(placed.loop.inputs)) as column:
+            inputs = f.at(self.type.ir, values, f.add(f.mul(column, len(placed.loop.inputs[0])), placed.inputs))
+            results = f.at(self.type.ir, values, f.add(f.mul(column, len(placed.loop.results[0])), placed.results))
             for part in body.parts:
                 f.call("void", f"@{part}", *[f"ptr {x}" for x in (*arguments, shared, inputs, results, workspace)])
 
@@ -398,9 +432,11 @@ class _Loop:
     def _rows_after(self, state: str, blocks: str, stages: int) -> list[tuple[str, str]]:
         """Return the places of the rows after this group of blocks, and the bytes of them that each run of a stage prefetches.
 
-        There are none if rows are not contiguous, or if all are in a near cache anyway.
+        There are none if rows are not contiguous, or if all are in a near cache anyway, as those of a controller are.
         """
         f = self.f
+        if self.in_workspace:
+            return []
         calls, rows = f.mul(blocks, stages), f.mul(blocks, self.type.lanes)
         row = f.add(state, rows)
         left = f.sub(self.states, row)
@@ -414,6 +450,11 @@ class _Loop:
             bytes = f.select(f.both(dense, f.both(some, kept)), f.mul(next_rows, a.mover.row_bytes), 0)
             shares.append((f.at("i8", a.first, f.mul(row, a.step)), f.div(bytes, calls)))
         return shares
+
+    @property
+    def _fetched(self) -> int:
+        """The number of arrays of rows that are prefetched."""
+        return 0 if self.in_workspace else len(self.inputs) + len(self.outputs)
 
     def _fetch_share(self, f: Function, ahead: Sequence[tuple[str, str]], call: str) -> None:
         """Prefetch the share of one call."""
