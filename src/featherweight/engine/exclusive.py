@@ -7,11 +7,12 @@ follow each other in an accidental order.
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable
-from typing import Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 
-from ..names import keywords_of, keywords_of_today
+from ..names import ANY_KEYWORDS, keywords_of_today
 
 
 class Use:
@@ -59,22 +60,55 @@ def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
 
     A TypeError for a keyword that the method does not take says which one is meant, as with `knows_keywords`.
     """
-    known = keywords_of(method)
+    function: Any = method
+    names = {"method": method, "names_of_today": _names_of_today}
+    exec(_EXCLUSIVE.format(**_same_parameters(function)), names)
+    call: Any = names["call"]
+    if not hasattr(function, "__wrapped__"):
+        call.__defaults__, call.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    return functools.wraps(method)(call)
 
-    @functools.wraps(method)
-    def call(self: S, /, *args: P.args, **named: P.kwargs) -> R:
-        if named and known is not None and not named.keys() <= known:
-            return call(self, *args, **keywords_of_today(method, (self, *args), named))
-        use = self._use
-        lock = use.lock
-        try:
-            if not lock.acquire(False):
-                use.refuse()
-            return method(self, *args, **named)
-        finally:
-            try:  # noqa: SIM105  # faster than `suppress`, and Ctrl-C cannot strike before the lock is free
-                lock.release()
-            except RuntimeError:  # refused
-                pass
 
-    return call
+_EXCLUSIVE = """
+def call({parameters}):
+    {first}
+    lock = {owner}._use.lock
+    try:
+        if not lock.acquire(False):
+            {owner}._use.refuse()
+        return method({arguments})
+    finally:
+        try:  # faster than `suppress`, and Ctrl-C cannot strike before the lock is free
+            lock.release()
+        except RuntimeError:  # refused
+            pass
+"""
+"""A call with the parameters of a method. A tuple and a dictionary of arguments would take as long as a short method."""
+
+ANY_ARGUMENTS = 0x04  # the flag of code with *arguments
+
+
+def _same_parameters(function: Any) -> dict[str, str]:
+    """Return the parameters of a method as text, its arguments, and what happens to keywords that it does not take."""
+    code, defaults = function.__code__, function.__defaults__ or ()
+    if hasattr(function, "__wrapped__") or code.co_flags & ANY_KEYWORDS:  # it checks them itself
+        return {"owner": "self", "parameters": "self, /, *args, **named", "arguments": "self, *args, **named", "first": ""}
+    count, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    places, keywords = code.co_varnames[:count], code.co_varnames[count:end]
+    optional = {*places[count - len(defaults) :], *(function.__kwdefaults__ or {})}
+    more = [f"*{code.co_varnames[end]}"] if code.co_flags & ANY_ARGUMENTS else []
+    own = [[x + "=None" * (x in optional) for x in some] for some in (places, keywords)]  # the method's defaults replace None
+    given = ", ".join(f"{x!r}: {x}" for x in (*places[1:], *keywords))
+    owner = places[0]
+    return {
+        "owner": owner,
+        "parameters": ", ".join((*own[0], *(more or ["*"][: len(keywords)]), *own[1], "**other")),
+        "arguments": ", ".join((*places, *more, *(f"{x}={x}" for x in keywords))),
+        "first": f"if other: return call({owner}, **names_of_today(method, {owner}, {{{given}}}, other))",
+    }
+
+
+def _names_of_today(method: Any, owner: object, given: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call with keywords that have the names of the last version; see `keywords_of_today`."""
+    defaults = {name: x.default for name, x in inspect.signature(method).parameters.items()}
+    return keywords_of_today(method, (owner,), {name: x for name, x in given.items() if x is not defaults[name]} | other)

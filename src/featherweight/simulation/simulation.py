@@ -93,6 +93,9 @@ NOT_ASSIGNED = {
 }
 """Names that users may want to assign, where this would change nothing, and what to do."""
 
+REFUSED = frozenset((*NOT_ASSIGNED, *CALLED_HERE))
+_assign = object.__setattr__
+
 WHEN_NEEDED = {"_copies", "_differing", "touching_links"}  # copies that make rollouts and differences, and a list
 MOST_COPIES, FEW = 4, 256  # copies for different numbers of robots; greatest number that has a copy of its own
 
@@ -215,10 +218,10 @@ class Simulation(SuggestsNames):
     if not TYPE_CHECKING:
 
         def __setattr__(self, name: str, x: Any) -> None:
-            if name in NOT_ASSIGNED or name in CALLED_HERE:
+            if name in REFUSED:
                 how = NOT_ASSIGNED.get(name) or f"here it is {CALLED_HERE[name]}"
                 raise AttributeError(f"{name!r} of a Simulation cannot be assigned; {how}", name=name)
-            object.__setattr__(self, name, x)
+            _assign(self, name, x)
 
     # copies
 
@@ -332,9 +335,7 @@ class Simulation(SuggestsNames):
     @property
     def q(self) -> Array:
         """The configuration, (nq,) or (robots, nq), read-only. You may assign a new one, as in `reset`."""
-        q = self._fleet.seen[0].copy()
-        q.setflags(False)  # type: ignore[call-arg]  # as `read_only`, without its call
-        return q
+        return self._fleet.access.q()
 
     @q.setter
     @exclusive
@@ -345,9 +346,7 @@ class Simulation(SuggestsNames):
     @property
     def v(self) -> Array:
         """The velocity, (nv,) or (robots, nv), read-only. You may assign a new one."""
-        v = self._fleet.seen[1].copy()
-        v.setflags(False)  # type: ignore[call-arg]
-        return v
+        return self._fleet.access.v()
 
     @v.setter
     @exclusive
@@ -801,10 +800,9 @@ class Simulation(SuggestsNames):
 
             points, forces, names = sim.contacts()
         """
-        self._require_robot(robot)
-        fleet, every = self._fleet, self._plant.contacts.names
-        candidates, points, impulses = fleet.contacts_of(robot)
-        return ContactsOfRobot(points.copy(), impulses / fleet.h, [every[c] for c in candidates.tolist()])
+        if type(robot) is not int or robot:
+            self._require_robot(robot)
+        return self._fleet.contacts_of(robot)
 
     def _require_robot(self, robot: int) -> None:
         """Raise an error for a number that is none of a robot."""
