@@ -284,6 +284,11 @@ class Fleet:
         if len(states.before_q):
             states.before_q[which] = states.before_v[which] = np.nan
 
+    def use(self, state: State) -> None:
+        """Use the memory of a state, which may have another capacity for contacts."""
+        self.layout = state.layout
+        self._use(state.block, len(state))
+
     def _use(self, block: Array, robots: int) -> None:
         """Use a block of states, and other arrays for as many robots."""
         made = self.new_arrays(block, robots)
