@@ -72,11 +72,19 @@ class CompiledEpisodes:
 
     def advance(self, action: Array) -> Moved | None:
         """Take a step of the environment under actions (robots, actions), or none if an action is not finite."""
-        self.arrays.action[...] = action
-        self._prepare()
-        if self._act() != self._size:
+        if not self.act(action):
             return None
         self.robots.advance(self.task.frame_skip)
+        return self.arrive()
+
+    def act(self, action: Array) -> bool:
+        """Compute the controls (robots, nu) for actions (robots, actions); return whether all actions are finite."""
+        self.arrays.action[...] = action
+        self._prepare()
+        return self._act() == self._size
+
+    def arrive(self) -> Moved:
+        """Evaluate the result of a step."""
         self._prepare()
         self._arrive()
         return Moved(self._seen(), self._reward(), self._ended(), self._info)

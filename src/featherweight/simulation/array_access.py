@@ -19,18 +19,24 @@ from .stage_records import WITH_CONTROL, WITH_FORCES, FleetArrays, FleetContacts
 OF_ROBOT, ON_BODIES = range(2)
 
 
-def doubles(goal: Goal, x: Any) -> Any:
-    """Return an input as an array that a `writer` copies to a goal, or itself if it is none of real numbers."""
+def converted(goal: Goal, x: Any) -> Any:
+    """Return an input as the array of a goal with its numbers, if NumPy converts it to real numbers that fit; else itself."""
+    given = x
     if type(x) is list or type(x) is tuple:
         try:
             x = np.array(x)
         except ValueError:  # of lists of different lengths
-            return x
-    if type(x) is not np.ndarray or x.dtype.kind not in "fiu":
-        return x
-    if goal.of_robots and x.shape == goal.array.shape[1:]:
-        x = np.broadcast_to(x, goal.array.shape)
-    return np.ascontiguousarray(x, float)
+            return given
+    array = goal.array
+    if type(x) is not np.ndarray or x.dtype.kind not in "fiu" or not fits(x.shape, array.shape, goal.of_robots):
+        return given
+    array[...] = x
+    return array
+
+
+def fits(shape: tuple[int, ...], goal: tuple[int, ...], of_robots: bool) -> bool:
+    """Return whether an array has the shape of a goal, or its shape for one robot."""
+    return shape == goal or (of_robots and shape == goal[1:])
 
 
 class ContactReport(NamedTuple):
@@ -83,7 +89,7 @@ class ArrayAccess:
 
     def give(self, tau: Any, control: Any, external: Any) -> bool:
         """Write the inputs of the next step, None for none; return False for shapes and types that need a conversion."""
-        return self._write(tau, control, external) or self._write(*map(doubles, self._inputs, (tau, control, external)))
+        return self._write(tau, control, external) or self._write(*map(converted, self._inputs, (tau, control, external)))
 
     @cached_property
     def _inputs(self) -> tuple[Goal, ...]:

@@ -11,7 +11,7 @@ from ..engine.loops.kernels import CompiledLoop, MachineCall, Table, call_machin
 from ..engine.loops.prepared_calls import Goal, prepared_call, writer
 from ..robot.checked_states import rotations_of
 from .arguments import EXACT
-from .array_access import doubles
+from .array_access import converted
 from .plant import CLOSED, Plant
 from .robot_stages import all_finite
 from .smooth_motion import clear, copy
@@ -106,4 +106,4 @@ class Restarts:
     def give(self, q: Any, v: Any) -> bool:
         """Write a state of any types, the default start and zero for None; return whether it fits."""
         q = self._default if q is None else q
-        return self._write(q, v) or self._write(*map(doubles, self._goals, (q, v)))
+        return self._write(q, v) or self._write(*map(converted, self._goals, (q, v)))
