@@ -10,7 +10,7 @@ import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Tensor
 from ..engine.loops.kernels import CompiledLoop, Table
-from ..engine.loops.prepared_calls import Goal, Result, prepared_call, reader, writer
+from ..engine.loops.prepared_calls import Goal, Result, reader, writer
 from .contact_arrays import ContactsOfRobot
 from .contact_stage import ContactStage
 from .smooth_motion import copy_rows
@@ -89,7 +89,10 @@ class ArrayAccess:
 
     def give(self, tau: Any, control: Any, external: Any) -> bool:
         """Write the inputs of the next step, None for none; return False for shapes and types that need a conversion."""
-        return self._write(tau, control, external) or self._write(*map(converted, self._inputs, (tau, control, external)))
+        if self._write(tau, control, external):
+            return True
+        given = zip(self._inputs, (tau, control, external), strict=True)
+        return self._write(*[x if x is None else converted(goal, x) for goal, x in given])
 
     @cached_property
     def _inputs(self) -> tuple[Goal, ...]:
@@ -126,7 +129,11 @@ class ArrayAccess:
 
 
 class ContactAccess:
-    """The contacts of a fleet in the last step: `of_robot` for those in the report, `on_bodies` for forces on bodies."""
+    """The contacts of a fleet in the last step: `on_bodies` for the forces on all bodies, `of_robot` for those of one robot.
+
+    `of_robot` returns None for impulses that must be spread over patches. Then write them to the report, and call
+    `spread_of_robot`.
+    """
 
     def __init__(self, stage: ContactStage, contacts: FleetContacts, single: bool) -> None:
         places, bodies, step = stage.numbers, len(stage.robot.bodies), stage.settings.step
@@ -136,11 +143,12 @@ class ContactAccess:
             contacts, places, step, np.zeros(1, np.int64), np.zeros(1, np.int64), whole, real[0], real[1],
             np.zeros((robots, bodies, 6)),
         )  # fmt: skip
-        table = Table(x)
+        self._table = table = Table(x)
         run: Any = REPORT.for_tables(table)
-        self.look, self.sum_up = (
-            prepared_call(run, table.address, work, kept=table, brief=robots == 1) for work in (OF_ROBOT, ON_BODIES)
-        )
         chosen = Result(x.point, x.used), Result(x.force, x.used), Result(x.candidate, x.used, names=stage.names)
-        self.of_robot: Callable[[], ContactsOfRobot] = reader(*chosen, result_class=ContactsOfRobot)
-        self.on_bodies = reader(Result(x.on_bodies[0] if single else x.on_bodies))
+        self.of_robot: Callable[[], ContactsOfRobot | None] = reader(
+            *chosen, result_class=ContactsOfRobot, run=run, arguments=(table.address, OF_ROBOT)
+        )
+        self.spread_of_robot: Callable[[], ContactsOfRobot] = reader(*chosen, result_class=ContactsOfRobot)
+        forces = Result(x.on_bodies[0] if single else x.on_bodies)
+        self.on_bodies = reader(forces, run=run, arguments=(table.address, ON_BODIES))

@@ -468,10 +468,12 @@ class Fleet:
         report = access.report
         if i or not self._lone:
             report.robot[0] = i = i % len(self.q)
-        if not access.look():
+        found = access.of_robot()
+        if found is None:
             k = report.used.item(0)
             report.force[:k] = self._spread.of(i, i + 1)[0, :k] / self.model.h
-        return access.of_robot()
+            found = access.spread_of_robot()
+        return found
 
     @cached_property
     def _spread(self) -> SpreadImpulses:
@@ -497,9 +499,8 @@ class Fleet:
 
     def contact_forces(self) -> Array:
         """Return mean forces (nbodies, 6) of contacts on the bodies of a single robot, or (robots, nbodies, 6)."""
-        access = self.contact_access
-        access.sum_up()
-        return access.on_bodies()
+        forces: Array = self.contact_access.on_bodies()
+        return forces
 
     def row_impulses(self) -> Matrix:
         impulses: Matrix = self.arrays.states.last_row @ self.contacts.signs

@@ -487,10 +487,10 @@ class Simulation(SuggestsNames):
         if other:
             self.step(tau, control, external_forces, steps=steps, **keywords_of_today(type(self).step, (self,), other))
             return
-        lock = self._use.lock
-        try:  # as `exclusive`, which would take three times as long
-            if not lock.acquire(False):
-                self._use.refuse()
+        use = self._use
+        try:  # as `exclusive`, whose call would take time
+            if not use.enter():
+                use.refuse()
             if type(steps) is not int or steps < 1:
                 check_count("steps", steps, 1)
             if self._sensors.history is None:
@@ -498,10 +498,7 @@ class Simulation(SuggestsNames):
             else:
                 self._sensors.sample(tau, control, external_forces, steps)
         finally:
-            try:  # noqa: SIM105
-                lock.release()
-            except RuntimeError:  # refused
-                pass
+            use.leave()
 
     @exclusive
     def derivatives(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,15 +131,27 @@ class Result(NamedTuple):
         return copied
 
 
-def reader(*results: Result, result_class: Any = None) -> Callable[[], Any]:
-    """Return a function that returns copies of arrays as they are then: of one, or of several in a named tuple."""
-    if not layouts_known():
-        return lambda: results[0].read() if result_class is None else result_class(*(x.read() for x in results))
-    words = [id(result_class) if result_class else 0, len(results)]
+def reader(*results: Result, result_class: Any = None, run: Any = None, arguments: Sequence[int] = ()) -> Callable[[], Any]:
+    """Return a function that returns copies of arrays as they are then: of one, or of several in a named tuple.
+
+    A loop, which must be brief, writes the arrays first: `run` with arguments. The function returns None if the loop returns 0.
+    """
+    checked = run is not None and not hasattr(run, "argtypes")  # called through Python
+    if checked or not layouts_known():
+        call = prepared_call(run, *arguments) if run is not None else lambda: 1
+
+        def read() -> Any:
+            if call() == 0:
+                return None
+            return results[0].read() if result_class is None else result_class(*(x.read() for x in results))
+
+        return read
+    loop, own = (MachineCall(0, np.zeros(1, np.int64)), []) if run is None else call_of_loop(run, *arguments)
+    words = [id(result_class) if result_class else 0, len(results), loop.address, int(loop.pointers.ctypes.data)]
     for x, used, read_only, names in results:
         assert x.flags.c_contiguous and 0 < x.ndim <= MOST_AXES and not x.dtype.hasobject
         row = math.prod(x.shape[1:]) * x.itemsize
         at = 0 if used is None else used.ctypes.data
         words += [x.ctypes.data, id(names) if names is not None else 0, at, id(x.dtype), row, int(read_only)]
         words += [x.ndim, *x.shape, *[0] * (MOST_AXES - x.ndim)]
-    return built_in("read_arrays", words, results, result_class, [x.array.dtype for x in results])
+    return built_in("read_arrays", words, results, result_class, loop, own, [x.array.dtype for x in results])

@@ -17,12 +17,11 @@ import numpy as np
 from ... import cache
 from .entry_arguments import has, interface
 from .ir import Function
-from .jit import Code, compile_optimized, host, load_object
+from .jit import compile_optimized, host, load_object
 from .python_objects import (
     ALIGNED,
     CONTIGUOUS,
     DATA,
-    DEFINITION,
     DESCR,
     DIMS,
     FLAGS,
@@ -43,34 +42,49 @@ GOAL = ("to", "bytes", "given", "robots", "rank", *(f"dim{d}" for d in range(MOS
 """An array that arguments overwrite. `robots` is the length of its axis of robots, which `rank` does not count, or 0."""
 
 RESULT = ("source", "names", "used", "descr", "row", "read_only", "rank", *(f"dim{d}" for d in range(MOST_AXES)))
+READING = ("result_class", "results", "code", "words")  # of a function that copies results, after a call unless `code` is 0
 NO_ARGUMENTS, FASTCALL = 0x04, 0x80  # METH_...
-FUNCTIONS = {"call_loop": NO_ARGUMENTS, "write_arrays": FASTCALL, "read_arrays": NO_ARGUMENTS}
+FUNCTIONS = {
+    "call_loop": NO_ARGUMENTS, "write_arrays": FASTCALL, "read_arrays": NO_ARGUMENTS, "enter_use": NO_ARGUMENTS,
+    "leave_use": NO_ARGUMENTS,
+}  # fmt: skip
 
 
 def built_in(function: str, table: Sequence[int], *keeps: Any) -> Callable[..., Any]:
     """Return one of FUNCTIONS with a table. It keeps objects alive, which own the memory that the words refer to."""
-    code, end = _code(), len(table)
-    words = np.zeros(end + len(DEFINITION), np.int64)
-    words[:end] = table
-    title = ctypes.create_string_buffer(function.encode())
-    definition = (ctypes.addressof(title), code.address(function), FUNCTIONS[function], 0)
-    words[end:] = definition
-    made: Callable[..., Any] = new_function(words.ctypes.data + 8 * end, words, (code, title, keeps))
+    made: Callable[..., Any] = new_function(_definitions()[function], np.array(table, np.int64), keeps)
     return made
 
 
+def entrance() -> tuple[Callable[[], bool], Callable[[], bool]]:
+    """Return functions that enter and leave a use by one thread, which may nest; they return whether they did.
+
+    A lock of Python takes three times as long.
+    """
+    state = np.zeros(2, np.int64)
+    at = (int(state.ctypes.data),)
+    return built_in("enter_use", at, state), built_in("leave_use", at, state)
+
+
 @functools.cache
-def _code() -> Code:
-    """Return the code of all functions, which stays loaded."""
+def _definitions() -> dict[str, int]:
+    """Return the addresses of the definitions of all functions, whose code stays loaded."""
     kept = cache.kept(lambda: compile_optimized(emit_built_ins()), "built-in functions", host(), layout())
     code = load_object(kept, "interfaces", *FUNCTIONS)
     provide_interfaces(code)
-    return code
+    titles = [ctypes.create_string_buffer(name.encode()) for name in FUNCTIONS]
+    rows = [(ctypes.addressof(x), code.address(name), FUNCTIONS[name], 0) for x, name in zip(titles, FUNCTIONS, strict=True)]
+    words = np.array(rows, np.int64)
+    _loaded.append((code, titles, words))
+    return {name: words[k].ctypes.data for k, name in enumerate(FUNCTIONS)}
+
+
+_loaded: list[Any] = []  # Python refers to definitions by their addresses
 
 
 def emit_built_ins() -> str:
     """Return a module with FUNCTIONS and `@interfaces`."""
-    functions = _call(), _write(), _copied(), _chosen(), _read()
+    functions = _call(), _write(), _copied(), _chosen(), _read(), _enter(), _leave()
     addresses = f"@interfaces = global [{len(Interfaces._fields)} x ptr] zeroinitializer"
     declared = dict.fromkeys(line for f in functions for line in f.declarations)
     return "\n".join([addresses, *declared, *map(str, functions), "attributes #0 = { nounwind }"])
@@ -108,7 +122,7 @@ def _write() -> Function:
     """
     f = Function("ptr", "write_arrays", ["ptr %self", "ptr %args", "i64 %nargs"], linkage="external")
     table, ignored = _table(f), f.slot("i8")
-    f.require(f.equal(f.load("i64", table), "%nargs"), "other")
+    f.require(f.equal(f.load("i64", table), "%nargs"), "refused")
     with f.loop("%nargs") as k:
         goal, x = f.at("i64", table, f.add(f.mul(k, len(GOAL)), 1)), f.load("ptr", "%args", k)
         to, given = (_word(f, goal, GOAL, name, "ptr") for name in ("to", "given"))
@@ -120,28 +134,25 @@ def _write() -> Function:
                 _require_fit(f, goal, x)
                 f.copy_bytes(to, f.field("ptr", x, DATA), bytes)
                 f.store("i8", 1, f.select(flagged, given, ignored, "ptr"))
-    f.ret("ptr", f.call("ptr", interface(f, "bool_of_number"), "i64 1"))
-    f.label("other")
-    f.ret("ptr", f.call("ptr", interface(f, "bool_of_number"), "i64 0"))
-    return f
+    return _with_answers(f)
 
 
 def _require_fit(f: Function, goal: str, x: str) -> None:
     """Go to `other` unless an argument is an array of doubles with the shape of a goal."""
-    f.require(f.equal(f.field("ptr", x, TYPE), interface(f, "array_class"), "ptr"), "other")
-    f.require(f.equal(f.field("ptr", x, DESCR), interface(f, "double"), "ptr"), "other")
-    f.require(has(f, f.field("i32", x, FLAGS), CONTIGUOUS | ALIGNED), "other")
+    f.require(f.equal(f.field("ptr", x, TYPE), interface(f, "array_class"), "ptr"), "refused")
+    f.require(f.equal(f.field("ptr", x, DESCR), interface(f, "double"), "ptr"), "refused")
+    f.require(has(f, f.field("i32", x, FLAGS), CONTIGUOUS | ALIGNED), "refused")
     rank, robots, axes = _word(f, goal, GOAL, "rank"), _word(f, goal, GOAL, "robots"), f.field("i32", x, NDIM)
     extra, dims = f.sub(f.cast("sext", "i32", axes, "i64"), rank), f.field("ptr", x, DIMS)
     with f.choice(f.equal(extra, 0)) as (without, other):
         with without:
-            f.require(f.less(robots, 2), "other")
+            f.require(f.less(robots, 2), "refused")
         with other:
-            f.require(f.both(f.equal(extra, 1), f.less(0, robots)), "other")
-            f.require(f.equal(f.load("i64", dims), robots), "other")
+            f.require(f.both(f.equal(extra, 1), f.less(0, robots)), "refused")
+            f.require(f.equal(f.load("i64", dims), robots), "refused")
     core = f.at("i64", goal, GOAL.index("dim0"))
     with f.loop(rank) as d:
-        f.require(f.equal(f.load("i64", dims, f.add(extra, d)), f.load("i64", core, d)), "other")
+        f.require(f.equal(f.load("i64", dims, f.add(extra, d)), f.load("i64", core, d)), "refused")
 
 
 def _rows(f: Function, result: str) -> str:
@@ -194,8 +205,19 @@ def _read() -> Function:
     """Return copies of results: one, or a named tuple of several."""
     f = Function("ptr", "read_arrays", ["ptr %self", "ptr %none"], linkage="external")
     table = _table(f)
-    kind, count = f.load("ptr", table), f.load("i64", table, 1)
-    results = f.at("i64", table, 2)
+    kind, count, code, words = (
+        _word(f, table, READING, name, kind)
+        for name, kind in (("result_class", "ptr"), ("results", "i64"), ("code", "ptr"), ("words", "i64"))
+    )
+    results = f.at("i64", table, len(READING))
+    f.branch(f.equal(code, "null", "ptr"), "read", "call")
+    f.label("call")
+    f.branch(f.equal(f.call("i64", code, f"i64 {words}"), 0), "nothing", "read")
+    f.label("nothing")
+    none = interface(f, "none")
+    f.call("void", interface(f, "increment"), f"ptr {none}")
+    f.ret("ptr", none)
+    f.label("read")
     f.branch(f.equal(kind, "null", "ptr"), "alone", "several")
     f.label("alone")
     f.ret("ptr", f.call("ptr", "@copied", f"ptr {results}"))
@@ -219,4 +241,34 @@ def _read() -> Function:
     f.jump("failed")
     f.label("failed")
     f.ret("ptr", "null")
+    return f
+
+
+def _enter() -> Function:
+    """Note one more use by this thread; return whether no other thread has one."""
+    f = Function("ptr", "enter_use", ["ptr %self", "ptr %none"], linkage="external")
+    use, thread = f.load("ptr", _table(f)), f.call("ptr", interface(f, "thread_state"))
+    depth = f.load("i64", use, 1)
+    allowed = f.either(f.equal(depth, 0), f.equal(f.load("ptr", use), thread, "ptr"))
+    f.require(allowed, "refused")
+    f.store("ptr", thread, use)
+    f.store("i64", f.add(depth, 1), use, 1)
+    return _with_answers(f)
+
+
+def _leave() -> Function:
+    """End a use by this thread; return whether there was one."""
+    f = Function("ptr", "leave_use", ["ptr %self", "ptr %none"], linkage="external")
+    use, thread = f.load("ptr", _table(f)), f.call("ptr", interface(f, "thread_state"))
+    depth = f.load("i64", use, 1)
+    f.require(f.both(f.less(0, depth), f.equal(f.load("ptr", use), thread, "ptr")), "refused")
+    f.store("i64", f.sub(depth, 1), use, 1)
+    return _with_answers(f)
+
+
+def _with_answers(f: Function) -> Function:
+    """Return True here, and False at the label `refused`."""
+    f.ret("ptr", f.call("ptr", interface(f, "bool_of_number"), "i64 1"))
+    f.label("refused")
+    f.ret("ptr", f.call("ptr", interface(f, "bool_of_number"), "i64 0"))
     return f

@@ -145,6 +145,7 @@ class Interfaces(NamedTuple):
     new_list: int  # PyList_New
     int_of_number: int  # PyLong_FromLongLong
     bool_of_number: int  # PyBool_FromLong
+    thread_state: int  # PyThreadState_Get
 
 
 @functools.cache
@@ -161,7 +162,7 @@ def interfaces() -> Interfaces:
         python("PyLong_AsDouble"), python("PyErr_Occurred"), python("PyErr_Clear"), python("PyErr_NoMemory"),
         python("PyType_GenericAlloc"),
         python("Py_IncRef"), python("Py_DecRef"), id(None), id(np.dtype(np.float64)),
-        python("PyList_New"), python("PyLong_FromLongLong"), python("PyBool_FromLong"),
+        python("PyList_New"), python("PyLong_FromLongLong"), python("PyBool_FromLong"), python("PyThreadState_Get"),
     )  # fmt: skip
 
 
