@@ -21,22 +21,21 @@ OF_ROBOT, ON_BODIES = range(2)
 
 def converted(goal: Goal, x: Any) -> Any:
     """Return an input as the array of a goal with its numbers, if NumPy converts it to real numbers that fit; else itself."""
-    given = x
-    if type(x) is list or type(x) is tuple:
+    given, (array, _, of_robots) = x, goal
+    if x is None:
+        return None
+    if type(x) is not np.ndarray:
+        if type(x) is not list and type(x) is not tuple:
+            return given
         try:
             x = np.array(x)
         except ValueError:  # of lists of different lengths
             return given
-    array = goal.array
-    if type(x) is not np.ndarray or x.dtype.kind not in "fiu" or not fits(x.shape, array.shape, goal.of_robots):
+    shape, goal_shape = x.shape, array.shape
+    if x.dtype.kind not in "fiu" or not (shape == goal_shape or (of_robots and shape == goal_shape[1:])):
         return given
     array[...] = x
     return array
-
-
-def fits(shape: tuple[int, ...], goal: tuple[int, ...], of_robots: bool) -> bool:
-    """Return whether an array has the shape of a goal, or its shape for one robot."""
-    return shape == goal or (of_robots and shape == goal[1:])
 
 
 class ContactReport(NamedTuple):
@@ -91,8 +90,8 @@ class ArrayAccess:
         """Write the inputs of the next step, None for none; return False for shapes and types that need a conversion."""
         if self._write(tau, control, external):
             return True
-        given = zip(self._inputs, (tau, control, external), strict=True)
-        return self._write(*[x if x is None else converted(goal, x) for goal, x in given])
+        of_tau, of_control, of_external = self._inputs
+        return self._write(converted(of_tau, tau), converted(of_control, control), converted(of_external, external))
 
     @cached_property
     def _inputs(self) -> tuple[Goal, ...]:
