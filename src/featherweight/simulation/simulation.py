@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from ..engine.progress import Progress
 from ..engine.threads import check_threads
 from ..model.position_drives import PD
 from ..model.types import Actuator
-from ..names import CALLED_HERE, SuggestsNames, keywords_of_today, knows_keywords
+from ..names import CALLED_HERE, SuggestsNames, knows_keywords
 from ..providers import provided
 from ..robot.checked_states import warn_of_scalar_first
 from ..robot.mujoco_order import RobotState
@@ -464,6 +464,7 @@ class Simulation(SuggestsNames):
 
     # moving
 
+    @exclusive
     def step(
         self,
         tau: ArrayLike | None = None,
@@ -471,7 +472,6 @@ class Simulation(SuggestsNames):
         external_forces: ArrayLike | None = None,
         *,
         steps: int = 1,
-        **other: Never,
     ) -> None:
         """Take `steps` steps under joint forces, controls and external forces.
 
@@ -484,21 +484,12 @@ class Simulation(SuggestsNames):
 
             sim.step(tau, steps=10)
         """
-        if other:
-            self.step(tau, control, external_forces, steps=steps, **keywords_of_today(type(self).step, (self,), other))
-            return
-        use = self._use
-        try:  # as `exclusive`, whose call would take time
-            if not use.enter():
-                use.refuse()
-            if type(steps) is not int or steps < 1:
-                check_count("steps", steps, 1)
-            if self._sensors.history is None:
-                self._fleet.step(tau, control, external_forces, steps)
-            else:
-                self._sensors.sample(tau, control, external_forces, steps)
-        finally:
-            use.leave()
+        if type(steps) is not int or steps < 1:
+            check_count("steps", steps, 1)
+        if self._sensors.history is None:
+            self._fleet.step(tau, control, external_forces, steps)
+        else:
+            self._sensors.sample(tau, control, external_forces, steps)
 
     @exclusive
     def derivatives(
