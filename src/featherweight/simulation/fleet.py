@@ -66,7 +66,7 @@ OF_WORK = (  # fields of `FleetStates` that describe the work on steps
 OF_ARRAYS = "access", "contact_access", "_spread", "_restarts"  # attributes made for the current arrays
 OF_ADDRESSES = {  # attributes made by `_settle` and `_compile`, and loops on devices
     "device_loops", "slopes", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
-    "block", "q", "v", "seen", "_energy", *OF_ARRAYS,
+    "block", "q", "v", "seen", "_energy", "first_contacts", *OF_ARRAYS,
 }  # fmt: skip
 
 
@@ -341,6 +341,8 @@ class Fleet:
         self.single = single
         self.seen: tuple[Array, Array] = (self.q[0], self.v[0]) if single else (self.q, self.v)
         """Configurations and velocities as users see them."""
+        self.first_contacts: Callable[[], ContactsOfRobot | None] | None = None
+        """The quickest way to the contacts of a single robot, once `contacts_of` was called; see `ContactAccess.of_robot`."""
         vars(self).pop("access", None)
         vars(self).pop("contact_access", None)
 
@@ -473,6 +475,7 @@ class Fleet:
             k = report.used.item(0)
             report.force[:k] = self._spread.of(i, i + 1)[0, :k] / self.model.h
             found = access.spread_of_robot()
+        self.first_contacts = access.of_robot if self.single else None
         return found
 
     @cached_property

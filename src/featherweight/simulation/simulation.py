@@ -788,14 +788,13 @@ class Simulation(SuggestsNames):
 
             points, forces, names = sim.contacts()
         """
-        fleet = self._fleet
-        if type(robot) is int and not robot and fleet.single:  # without further calls, which would double the time
-            found = fleet.contact_access.of_robot()
+        quickly = self._fleet.first_contacts
+        if quickly and type(robot) is int and not robot:
+            found = quickly()
             if found is not None:
                 return found
-        else:
-            self._require_robot(robot)
-        return fleet.contacts_of(robot)
+        self._require_robot(robot)
+        return self._fleet.contacts_of(robot)
 
     def _require_robot(self, robot: int) -> None:
         """Raise an error for a number that is none of a robot."""
