@@ -201,9 +201,7 @@ def measured(name: str, seconds: float, contact: str) -> dict[str, tuple[float, 
         warnings.simplefilter("ignore", fw.ModelWarning)
         scene = SCENES[name](contact)
         found = pairs(scene) if scene else {}
-        times = {
-            what: (median_times(calls, seconds, clock=time.thread_time), count) for what, (*calls, count) in found.items()
-        }
+        times = {what: (median_times(calls, seconds, clock=time.thread_time), count) for what, (*calls, count) in found.items()}
     return {what: (ours / count, theirs / count) for what, ((ours, theirs), count) in times.items()}
 
 
