@@ -7,8 +7,8 @@ Each of our calls alternates with MuJoCo's way to the same end, with arrays made
 Robots are those of Gymnasium, Go1 and G1 of mjlab without motors, the Panda of example-robot-data with position drives and
 without shapes, and a four-bar linkage, whose loop is an equality constraint in MuJoCo. Steps are those of the files, 5 ms for
 mjlab's and 1 ms for the last two, with semi-implicit integration in both. Robots have fallen and lie still. Fleets run
-on one thread in both; each robot begins where the single one lies. Times are processor time, on which other programs of the
-machine have less effect.
+on one thread in both; each robot begins where the single one lies. Times are processor time of the calling thread, on which
+other programs, and compilers in the background, have less effect.
 """
 
 from __future__ import annotations
@@ -201,9 +201,7 @@ def measured(name: str, seconds: float, contact: str) -> dict[str, tuple[float, 
         warnings.simplefilter("ignore", fw.ModelWarning)
         scene = SCENES[name](contact)
         found = pairs(scene) if scene else {}
-        times = {
-            what: (median_times(calls, seconds, clock=time.process_time), count) for what, (*calls, count) in found.items()
-        }
+        times = {what: (median_times(calls, seconds, clock=time.thread_time), count) for what, (*calls, count) in found.items()}
     return {what: (ours / count, theirs / count) for what, ((ours, theirs), count) in times.items()}
 
 

@@ -154,13 +154,6 @@ def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def keywords_of(function: Any) -> frozenset[str] | None:
-    """The names of a function's arguments; None if it takes any, or checks them itself."""
-    code = function.__code__
-    any_keywords = hasattr(function, "__wrapped__") or code.co_flags & ANY_KEYWORDS
-    return None if any_keywords else frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-
-
 def keywords_of_today(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """Keywords with the names of the last version replaced. Raises TypeError, which says what is wrong, for other arguments."""
     name, own = public_signature(function, args)

@@ -19,11 +19,11 @@ def used_by_another_thread(*objects: Used) -> Iterator[None]:
 
     def use() -> None:
         for x in objects:
-            assert x._use.lock.acquire(False)
+            assert x._use.enter()
         begun.set()
         end.wait(PATIENCE)
         for x in objects:
-            x._use.lock.release()
+            assert x._use.leave()
 
     thread = threading.Thread(target=use)
     thread.start()

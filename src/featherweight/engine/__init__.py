@@ -42,7 +42,7 @@ Other packages use these modules:
     loops.memory_spans          the memory of arrays as one block
     loops.plan                  the plan of a kernel's code
     loops.planning_state        values that are the same wherever they are evaluated
-    loops.prepared_calls        calls with fixed arguments
+    loops.prepared_calls        calls with fixed arguments, and copies to and from their arrays
     loops.standalone            kernels without Python: their inputs, results and words
     loops.variable_scopes       the scopes of a plan's variables
     loops.workspaces            the parts of a plan

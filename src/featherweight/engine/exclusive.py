@@ -9,29 +9,31 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 
-from ..names import keywords_of, keywords_of_today
+from ..names import ANY_KEYWORDS, keywords_of_today
+from .backends.llvm.built_ins import entrance
+from .backends.llvm.python_objects import layouts_known
 
 
 class Use:
     """The use of an object by one thread, which may nest its calls. `what` names the object, and `remedy` says what to do.
 
-    A call begins and ends its use in this way, which Ctrl-C cannot interrupt between `acquire` and `release`:
+    A call begins and ends its use in this way, which Ctrl-C cannot interrupt between `enter` and `leave`:
 
         try:
-            if not use.lock.acquire(False):
+            if not use.enter():
                 use.refuse()
             ...
         finally:
-            with suppress(RuntimeError):  # a refused call has acquired nothing
-                use.lock.release()
+            use.leave()  # does nothing for a refused call
     """
 
-    __slots__ = "lock", "remedy", "what"
+    __slots__ = "enter", "leave", "remedy", "what"
 
     def __init__(self, what: str, remedy: str) -> None:
-        self.what, self.remedy, self.lock = what, remedy, threading.RLock()
+        self.what, self.remedy = what, remedy
+        self.enter, self.leave = entrance() if layouts_known() else _entrance_by_lock()
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return the use of a copy of the object, which no thread uses yet."""
@@ -41,6 +43,20 @@ class Use:
         """Raise RuntimeError."""
         more = "or hold a lock of your own during its calls"
         raise RuntimeError(f"{self.what} is in use by another thread; {self.remedy}, {more}")
+
+
+def _entrance_by_lock() -> tuple[Callable[[], bool], Callable[[], bool]]:
+    """Return what `entrance` returns, for other versions of Python."""
+    lock = threading.RLock()
+
+    def leave() -> bool:
+        try:
+            lock.release()
+        except RuntimeError:
+            return False
+        return True
+
+    return functools.partial(lock.acquire, False), leave
 
 
 class Used(Protocol):
@@ -59,22 +75,57 @@ def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
 
     A TypeError for a keyword that the method does not take says which one is meant, as with `knows_keywords`.
     """
-    known = keywords_of(method)
+    function: Any = method
+    names = {"method": method, "names_of_today": _names_of_today, "defaults": _defaults(function)}
+    exec(_EXCLUSIVE.format(**_same_parameters(function)), names)
+    call: Any = names["call"]
+    return functools.wraps(method)(call)
 
-    @functools.wraps(method)
-    def call(self: S, /, *args: P.args, **named: P.kwargs) -> R:
-        if named and known is not None and not named.keys() <= known:
-            return call(self, *args, **keywords_of_today(method, (self, *args), named))
-        use = self._use
-        lock = use.lock
-        try:
-            if not lock.acquire(False):
-                use.refuse()
-            return method(self, *args, **named)
-        finally:
-            try:  # noqa: SIM105  # faster than `suppress`, and Ctrl-C cannot strike before the lock is free
-                lock.release()
-            except RuntimeError:  # refused
-                pass
 
-    return call
+_EXCLUSIVE = """
+def call({parameters}):
+    {first}
+    use = {owner}._use
+    try:
+        if not use.enter():
+            use.refuse()
+        return method({arguments})
+    finally:
+        use.leave()
+"""
+"""A call with the parameters of a method. A tuple and a dictionary of arguments would take as long as a short method."""
+
+ANY_ARGUMENTS = 0x04  # the flag of code with *arguments
+
+
+def _same_parameters(function: Any) -> dict[str, str]:
+    """Return the parameters of a method as text, its arguments, and what happens to keywords that it does not take."""
+    code, defaults = function.__code__, _defaults(function)
+    if hasattr(function, "__wrapped__") or code.co_flags & ANY_KEYWORDS:  # it checks them itself
+        return {"owner": "self", "parameters": "self, /, *args, **named", "arguments": "self, *args, **named", "first": ""}
+    count, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    places, keywords = code.co_varnames[:count], code.co_varnames[count:end]
+    more = [f"*{code.co_varnames[end]}"] if code.co_flags & ANY_ARGUMENTS else []
+    own = [[x + f"=defaults[{x!r}]" * (x in defaults) for x in some] for some in (places, keywords)]
+    given = ", ".join(f"{x!r}: {x}" for x in (*places[1:], *keywords))
+    owner = places[0]
+    return {
+        "owner": owner,
+        "parameters": ", ".join((*own[0], *(more or ["*"][: len(keywords)]), *own[1], "**other")),
+        "arguments": ", ".join((*places, *more, *(f"{x}={x}" for x in keywords))),
+        "first": f"if other: return call({owner}, **names_of_today(method, {owner}, {{{given}}}, other))",
+    }
+
+
+def _names_of_today(method: Any, owner: object, given: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call with keywords that have the names of the last version; see `keywords_of_today`."""
+    defaults = _defaults(method)
+    return keywords_of_today(
+        method, (owner,), {x: y for x, y in given.items() if x not in defaults or y is not defaults[x]} | other
+    )
+
+
+def _defaults(function: Any) -> dict[str, Any]:
+    """Return the defaults of a function's parameters by name."""
+    places, values = function.__code__.co_varnames[: function.__code__.co_argcount], function.__defaults__ or ()
+    return dict(zip(places[len(places) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..array_types import Array
 from ..engine.loops.kernels import Table
-from ..engine.loops.prepared_calls import prepared_call
+from ..engine.loops.prepared_calls import Result, prepared_call, reader
 from ..engine.threads import processors, share_out
 from ..simulation.stage_records import FleetArrays
 from .compiled_task import CompiledTask
@@ -22,7 +22,7 @@ from .task import Moved, StepInfo, Terms
 
 FEW = 16  # robots for each thread
 GRAIN = 8
-OF_ADDRESSES = "_bound", "_act", "_arrive", "_run", "_ones"
+OF_ADDRESSES = "_bound", "_act", "_arrive", "_run", "_ones", "_seen", "_reward", "_ended"
 
 
 class _Bound(NamedTuple):
@@ -38,15 +38,16 @@ class CompiledEpisodes:
 
     def __init__(self, task: CompiledTask, robots: ParallelRobots) -> None:
         self.task, self.robots = task, robots
-        self._size, self._facts = len(robots.simulation.q), (*task.info, *task.terms)
+        self._size, facts = len(robots.simulation.q), (*task.info, *task.terms)
         one = self._episode()
         n, now = self._size, one.now
         self.arrays = Episodes(
             which=np.zeros(n, np.int64), action=np.zeros((n, len(now.action))), control=robots.control,
             memory=np.zeros((n, len(now.memory))), drawn=np.zeros((n, 2), np.int64),
-            seen=np.zeros((n, task.seen(robots.links))), facts=np.zeros((n, len(self._facts))), entries=len(task.info),
+            seen=np.zeros((n, task.seen(robots.links))), facts=np.zeros((n, len(facts))), entries=len(task.info),
             reward=np.zeros(n), ended=np.zeros(n, bool), failed=np.zeros(n, bool),
         )  # fmt: skip
+        self._info = StepInfo(facts, self.arrays.facts, {"simulation_failed": self.arrays.failed})
         self._bound: _Bound | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,9 +87,7 @@ class CompiledEpisodes:
         """Evaluate the result of a step."""
         self._prepare()
         self._arrive()
-        a = self.arrays
-        info = StepInfo(self._facts, a.facts, {"simulation_failed": a.failed.copy()})
-        return Moved(a.seen.copy(), a.reward.copy(), a.ended.copy(), info)
+        return Moved(self._seen(), self._reward(), self._ended(), self._info)
 
     def _work_on(self, which: Array, work: int) -> None:
         """Work on robots (k,)."""
@@ -108,6 +107,8 @@ class CompiledEpisodes:
         self._ones = deque([one])
         self._run = WORK_ON_EPISODES.for_tables(one, bound.many, bound.robots)
         self._act, self._arrive = self._whole(ACT), self._whole(ARRIVE)
+        results = self.arrays.seen, self.arrays.reward, self.arrays.ended
+        self._seen, self._reward, self._ended = (reader(Result(x)) for x in results)
 
     def _whole(self, work: int) -> Callable[[], int]:
         """Return the call that works on all robots."""
@@ -115,7 +116,7 @@ class CompiledEpisodes:
             return partial(self._share, work, self._size)
         assert self._bound is not None
         tables = self._ones[0], self._bound.many, self._bound.robots
-        return prepared_call(self._run, *(t.address for t in tables), 0, self._size, work, kept=tables)
+        return prepared_call(self._run, *(t.address for t in tables), 0, self._size, work, kept=tables, brief=True)
 
     def _share(self, work: int, count: int) -> int:
         """Work on the first `count` robots, or on the robots in `which`, with as many threads as pay off; return the sum."""

@@ -36,7 +36,7 @@ class StepInfo(NamedTuple):
 
     def of(self, i: int) -> dict[str, Any]:
         """Return the entries of robot i."""
-        entries: dict[str, Any] = dict(zip(self.names, self.numbers[i].tolist(), strict=True))
+        entries: dict[str, Any] = dict(zip(self.names, self.numbers[i].tolist()))  # noqa: B905  # takes half the time
         for name, x in self.others.items():
             entries[name] = x[i]
         return entries

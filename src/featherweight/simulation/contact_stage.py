@@ -40,9 +40,6 @@ class ContactStage:
         self.robot, self.forces, self.touching = robot, forces, touching
         self.scene, self.bodies, self.names = touching.scene, touching.bodies, touching.names
         self.numbers = np.array([[b.name for b in robot.bodies].index(name) for name in self.bodies], dtype=np.int64)
-        first, count = self.numbers[:1].sum(), len(self.numbers)
-        in_row = np.array_equal(self.numbers, np.arange(first, first + count))
-        self.places: slice | Array = slice(first, first + count) if in_row else self.numbers  # a slice is faster
         bodies = self._contacts_of_bodies()
         dry = forces.friction if parts.joint_friction else np.zeros_like(forces.friction)
         self.joint_dofs = contact_model.limited_rows(parts.lower, parts.upper, dry, forces.equality_of_row)

@@ -115,8 +115,7 @@ class RolloutOnDevice:
                 count = min(states - begin, max(device.free_bytes() // 2 // loop.own_bytes, 1))
                 some = [(address + 8 * step * begin, step) for address, step in rows]
                 if not self._launch_some(loop, fleet, (device, stream), count, some):
-                    larger = fleet.state().with_capacity(2 * fleet.capacity)
-                    fleet.layout, fleet.block = larger.layout, larger.block
+                    fleet.use(fleet.state().with_capacity(2 * fleet.capacity))
                     continue
                 begin += count
                 self.done += count

@@ -22,7 +22,8 @@ from ..engine.progress import Progress
 from ..engine.threads import processors, share_out
 from ..model.model_sensors import OF_LAST_STEP
 from .arguments import of_robots
-from .contact_arrays import ContactArrays, SpreadImpulses
+from .array_access import ArrayAccess, ContactAccess
+from .contact_arrays import ContactArrays, ContactsOfRobot, SpreadImpulses
 from .fleet_loop import ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
 from .fleet_vectors import FleetVectors
@@ -57,15 +58,15 @@ CAPACITY = 16  # initial capacity for contacts of a robot
 GRAIN = 4  # least number of robots in a thread's piece
 MOST_STEPS = 1000  # greatest number of steps in one call
 MANY_STEPS = 20  # whose progress is reported if they take long
-FLOAT = np.dtype(float)
 KEPT_Q, KEPT_V, KEPT_BLOCKS = "states.kept_q", "states.kept_v", "states.kept_blocks"  # names of arrays of states over time
 INPUTS = "inputs.tau", "inputs.control", "inputs.external"  # names of arrays of `Inputs`
 OF_WORK = (  # fields of `FleetStates` that describe the work on steps
     "active", "taken", "status", "culprit", "symptoms", "plan", "order", "energy",
 )  # fmt: skip
+OF_ARRAYS = "access", "contact_access", "_spread", "_restarts"  # attributes made for the current arrays
 OF_ADDRESSES = {  # attributes made by `_settle` and `_compile`, and loops on devices
     "device_loops", "slopes", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
-    "block", "_own_inputs", "q", "v", "seen", "_first_contacts", "_first_wrench", "_energy", "_spread", "_restarts",
+    "block", "q", "v", "seen", "_energy", "first_contacts", *OF_ARRAYS,
 }  # fmt: skip
 
 
@@ -80,21 +81,6 @@ class Inputs(NamedTuple):
 NO_INPUTS = Inputs()
 
 
-def fill(goal: Array, shapes: tuple[tuple[int, ...], ...], x: Any) -> bool:
-    """Write an input, of any type that NumPy converts; return whether it has one of the shapes, and real numbers."""
-    if type(x) is not np.ndarray:
-        if type(x) is not list and type(x) is not tuple:
-            return False
-        try:
-            x = np.array(x)
-        except ValueError:  # of lists of different lengths
-            return False
-    if x.shape not in shapes or not (x.dtype is FLOAT or x.dtype.kind in "fiu"):
-        return False
-    goal[...] = x
-    return True
-
-
 class Fleet:
     """States q (robots, nq) and v (robots, nv), with compiled steps.
 
@@ -105,8 +91,6 @@ class Fleet:
         self.plant, self.threads, self.on_failure = plant, threads, on_failure
         self.first_inputs = FirstInputs(plant.forces, root_forces)
         self.model, self.contacts = model, contacts = plant.model, plant.contacts
-        self.h = np.array(model.h)
-        """The length of a step [s]; NumPy divides by an array twice as fast as by a number of Python."""
         self._external = model.in_fluid or bool(model.forces.sticky)  # whether forces on bodies are possible
         self._tables: deque[StagesTable] = deque()
         self.device_loops: dict[Any, Any] = {}  # kernels of rollouts on devices, see `device_rollout`
@@ -117,6 +101,7 @@ class Fleet:
         self.revision = 0
         self._enabled = contacts.scene.enabled.copy()
         self._drawn = bool(contacts.touching.drawn.any())  # whether a reset may exclude pairs of shapes that overlap
+        self._compensated = model.robot.model.weight_compensated
         self._remembers = any(s.kind in OF_LAST_STEP for s in model.robot.sensors)
         self.layout = self._layout(CAPACITY * (2 if contacts.settings.turning else 1))
         self.single = True
@@ -218,19 +203,14 @@ class Fleet:
         if not (self._ready and self._lone and self.single and self.plant.starts_freely and not self._drawn):
             return False
         restarts = self._restarts
-        x, (of_q, of_v) = restarts.x, restarts.shapes
-        if not fill(x.q, of_q, restarts.default if q is None else q):
+        if not restarts.give(q, v):
             return False
-        if v is None:
-            x.v.fill(0.0)
-        elif not fill(x.v, of_v, v):
-            return False
-        x.time[0] = time
+        restarts.x.time[0] = time
         if not restarts.run():
             return False
         self.revision += 1
         self.start, self._started = restarts.start, False
-        self.failed.fill(False)
+        self.failed[0] = False
         return True
 
     @cached_property
@@ -246,7 +226,8 @@ class Fleet:
     @property
     def tau(self) -> Array:
         """The joint forces of the last step, (nv,) of a single robot or (robots, nv)."""
-        return self._own_inputs[0][0]
+        tau = self.arrays.inputs.tau
+        return tau[0, 0] if len(tau) == 1 else tau[:, 0]
 
     @property
     def steps(self) -> int:
@@ -303,6 +284,11 @@ class Fleet:
         if len(states.before_q):
             states.before_q[which] = states.before_v[which] = np.nan
 
+    def use(self, state: State) -> None:
+        """Use the memory of a state, which may have another capacity for contacts."""
+        self.layout = state.layout
+        self._use(state.block, len(state))
+
     def _use(self, block: Array, robots: int) -> None:
         """Use a block of states, and other arrays for as many robots."""
         made = self.new_arrays(block, robots)
@@ -343,16 +329,11 @@ class Fleet:
     def _settle(self, arrays: FleetArrays) -> None:
         """Use these arrays of all robots."""
         self._ready, self._pointed = False, {}
-        vars(self).pop("_spread", None)
-        vars(self).pop("_restarts", None)
-        self.arrays, inputs = arrays, arrays.inputs
+        for made in OF_ARRAYS:
+            vars(self).pop(made, None)
+        self.arrays, robots = arrays, len(arrays.states.q)
         self.q, self.v = arrays.states.q, arrays.states.v
         self._show(self.single)
-        robots, c = len(self.q), arrays.contacts
-        self._first_contacts, self._first_wrench = (c.candidate[0], c.point[0], c.force[0]), c.wrench[0]
-        self._own_inputs = [(x[0, 0] if len(x) == 1 else x[:, 0], (x.shape[2:], (robots, *x.shape[2:]))) for x in inputs[:3]]
-        """The inputs of a step, with the shapes of arrays that fit."""
-        self._given = inputs.given
         self._lone, self._one_thread = robots == 1, robots < 2 * GRAIN or self.threads == 1
 
     def _show(self, single: bool) -> None:
@@ -360,6 +341,20 @@ class Fleet:
         self.single = single
         self.seen: tuple[Array, Array] = (self.q[0], self.v[0]) if single else (self.q, self.v)
         """Configurations and velocities as users see them."""
+        self.first_contacts: Callable[[], ContactsOfRobot | None] | None = None
+        """The quickest way to the contacts of a single robot, once `contacts_of` was called; see `ContactAccess.of_robot`."""
+        vars(self).pop("access", None)
+        vars(self).pop("contact_access", None)
+
+    @cached_property
+    def access(self) -> ArrayAccess:
+        """Copies of states, and inputs of steps, by built-in functions."""
+        return ArrayAccess(self.arrays, self.block, self.single)
+
+    @cached_property
+    def contact_access(self) -> ContactAccess:
+        """The contacts of the last step, by built-in functions."""
+        return ContactAccess(self.contacts, self.arrays.contacts, self.single)
 
     def _begin(self, idle: bool) -> None:
         """Prepare the first steps, and warn about problematic starts."""
@@ -393,8 +388,8 @@ class Fleet:
         self.vectors.run, self.vectors.kind = self._run, (self.capacity, self._external, [len(x) > 0 for x in self.varied])
         self._one = one  # Ctrl-C can take it away from the others
         tables, arguments = (one, self._many), (one.address, self._many.address, 0, len(self.q))
-        works = RUN, STEP, ENERGY
-        self._at_once, self._one_step, self._energy = (prepared_call(self._run, *arguments, x, kept=tables) for x in works)
+        self._at_once, self._one_step = (prepared_call(self._run, *arguments, work, kept=tables) for work in (RUN, STEP))
+        self._energy = prepared_call(self._run, *arguments, ENERGY, kept=tables, brief=self._lone)
         self._ready = True
 
     def _table(self) -> StagesTable:
@@ -426,14 +421,14 @@ class Fleet:
 
         It is a number for a single robot, or (robots,).
         """
-        robot, q, v = self.model.robot, self.q, self.v
-        if not robot.model.weight_compensated:  # steps know the energy without that of gravity compensation only
+        if not self._compensated:  # steps know the energy without that of gravity compensation only
             if not self._ready:
                 self._compile()
-            done = self._energy() if self._one_thread else self._work(ENERGY, 0, len(q))
-            if done == len(q):
+            done = self._energy() if self._one_thread else self._work(ENERGY, 0, len(self.q))
+            if done == len(self.q):
                 energy = self.arrays.states.energy
                 return energy.item(0) if self.single else energy.copy()
+        robot, q, v = self.model.robot, self.q, self.v
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
         total = total + self.with_own_inertias(robot.potential_energy, q)
         if self.model.passive:
@@ -469,13 +464,19 @@ class Fleet:
         c = self.arrays.contacts
         return ContactArrays(c.counts, c.candidate, c.point, c.force)
 
-    def contacts_of(self, i: int) -> tuple[Integers, Matrix, Matrix]:
-        """Return candidates, points and impulses of the contacts of robot i, spread to those left out of their patches."""
-        c = self.arrays.contacts
-        k = c.counts.item(i)
-        candidate, point, force = self._first_contacts if i == 0 else (c.candidate[i], c.point[i], c.force[i])
-        impulses = force[:k] if c.solved.item(i) >= k else self._spread.of(i, i + 1)[0, :k]
-        return candidate[:k], point[:k], impulses
+    def contacts_of(self, i: int) -> ContactsOfRobot:
+        """Return the contacts of robot i, with impulses spread to those left out of their patches."""
+        access = self.contact_access
+        report = access.report
+        if i or not self._lone:
+            report.robot[0] = i = i % len(self.q)
+        found = access.of_robot()
+        if found is None:
+            k = report.used.item(0)
+            report.force[:k] = self._spread.of(i, i + 1)[0, :k] / self.model.h
+            found = access.spread_of_robot()
+        self.first_contacts = access.of_robot if self.single else None
+        return found
 
     @cached_property
     def _spread(self) -> SpreadImpulses:
@@ -501,17 +502,7 @@ class Fleet:
 
     def contact_forces(self) -> Array:
         """Return mean forces (nbodies, 6) of contacts on the bodies of a single robot, or (robots, nbodies, 6)."""
-        c, places, bodies = self.arrays.contacts, self.contacts.places, len(self.model.robot.bodies)
-        if not self.single:
-            forces = np.zeros((len(self.q), bodies, 6))
-            forces[:, places] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0) / self.h
-            return forces
-        forces = np.zeros((bodies, 6))
-        if c.counts.item(0):
-            if type(places) is slice:
-                np.divide(self._first_wrench, self.h, forces[places])
-            else:
-                forces[places] = self._first_wrench / self.h
+        forces: Array = self.contact_access.on_bodies()
         return forces
 
     def row_impulses(self) -> Matrix:
@@ -537,8 +528,7 @@ class Fleet:
     def step(self, tau: Any, control: Any, external: Any, steps: int = 1) -> None:
         """Take steps under joint forces, controls and forces on bodies of all robots. Raises ValueError for unfit inputs."""
         self.revision += 1
-        if not self._give(tau, control, external):
-            self._give(*self.inputs(tau, control, external))
+        self._give(tau, control, external)
         if not (self._ready and self._started):
             self._begin(tau is None and control is None)
         if self._lone and steps <= MOST_STEPS and not (self.on_failure == "stop" and self.failed.item(0)):
@@ -549,22 +539,14 @@ class Fleet:
             steps -= states.taken.item(0)
         self._run_all(steps)
 
-    def _give(self, tau: Any, control: Any, external: Any) -> bool:
-        """Set the inputs of steps, None for none; return False for shapes and types that need conversion, or a message."""
+    def _give(self, tau: Any, control: Any, external: Any) -> None:
+        """Set the inputs of steps, None for none. Raises ValueError for unfit ones."""
         if external is not None and not self._external:
             self._allow_external()
-        (own_tau, shapes), (own_control, of_control), (own_external, of_external) = self._own_inputs
-        fit = (
-            (tau is None or fill(own_tau, shapes, tau))
-            and (control is None or fill(own_control, of_control, control))
-            and (external is None or fill(own_external, of_external, external))
-        )
-        if tau is None:
-            own_tau.fill(0.0)
-        elif self.first_inputs.looks:
-            self.first_inputs.look(own_tau)
-        self._given[WITH_CONTROL], self._given[WITH_FORCES] = control is not None, external is not None
-        return fit
+        if not self.access.give(tau, control, external):
+            self.access.give(*self.inputs(tau, control, external))
+        if tau is not None and self.first_inputs.looks:
+            self.first_inputs.look(self.tau)
 
     def _allow_external(self) -> None:
         self._external, self._ready = True, False
@@ -666,7 +648,7 @@ class Fleet:
 
     def state(self, history: SensorHistory | None = None) -> State:
         return State(
-            self.layout, self.block.copy(), self.single, history, self.contacts.scene.enabled.copy() if self._drawn else None
+            self.layout, self.access.block(), self.single, history, self.contacts.scene.enabled.copy() if self._drawn else None
         )
 
     def take_activations(self, other: Fleet) -> None:
@@ -689,7 +671,8 @@ class Fleet:
             state = state.with_capacity(self.capacity)
         self.revision += 1
         if len(state.block) == len(self.block):
-            self.block[:] = state.block
+            if not self.access.put_block(state.block):
+                self.block[:] = state.block
             self.failed.fill(False)
         elif not len(state):
             raise ValueError("a state of no robots cannot continue")

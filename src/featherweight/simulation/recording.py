@@ -63,9 +63,9 @@ class Recording:
 
     def _now(self) -> Recorded:
         fleet, (q, v) = self.fleet, self.fleet.seen
-        candidates, points, impulses = fleet.contacts_of(0)
-        contacts = points.copy(), impulses / fleet.model.h, self._internal[candidates]
-        return Recorded.of_one(fleet.time, q.copy(), v.copy(), contacts)
+        points, forces, _ = fleet.contacts_of(0)
+        internal = self._internal[fleet.contact_access.report.candidate[: len(points)]]
+        return Recorded.of_one(fleet.time, q.copy(), v.copy(), (points, forces, internal))
 
     def _read_kept(self) -> None:
         kept, self._kept = self._kept, None
@@ -97,9 +97,9 @@ class _KeptStates:
 
 def controlled(fleet: Fleet, controller: Controller, control: Any) -> tuple[Any, Any]:
     """Return the joint forces of a controller, and its controls, or `control` if it returns none."""
-    q, v = seen = fleet.seen
-    answer = controller(fleet.time, read_only(q), read_only(v))
-    if fleet.seen is not seen and fleet.seen[0].shape != q.shape:
+    q, v = fleet.access.q(), fleet.access.v()
+    answer = controller(fleet.time, q, v)
+    if fleet.seen[0].shape != q.shape:
         raise ValueError("the controller changed the number of robots of a simulation that runs")
     if type(answer) is np.ndarray:
         return answer, control

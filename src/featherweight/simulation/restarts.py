@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..array_types import Integers, Matrix, Vector
 from ..engine.loops.kernels import CompiledLoop, MachineCall, Table, call_machine, machine_call
-from ..engine.loops.prepared_calls import prepared_call
+from ..engine.loops.prepared_calls import Goal, prepared_call, writer
 from ..robot.checked_states import rotations_of
 from .arguments import EXACT
+from .array_access import converted
 from .plant import CLOSED, Plant
 from .robot_stages import all_finite
 from .smooth_motion import clear, copy
@@ -98,6 +98,12 @@ class Restarts:
         )  # fmt: skip
         table = Table(x)
         run: Any = RESTART.for_tables(table, many)
-        self.run: Callable[[], int] = prepared_call(run, table.address, many.address, kept=(table, many))
-        self.default, self.shapes = plant.start, (((robot.nq,),), ((robot.nv,),))
-        self.start = x.start_q, x.start_v
+        self.run = prepared_call(run, table.address, many.address, kept=(table, many), brief=True)
+        self._goals = Goal(x.q), Goal(x.v)
+        self._write = writer(*self._goals)
+        self._default, self.start = plant.start, (x.start_q, x.start_v)
+
+    def give(self, q: Any, v: Any) -> bool:
+        """Write a state of any types, the default start and zero for None; return whether it fits."""
+        q = self._default if q is None else q
+        return self._write(q, v) or self._write(*map(converted, self._goals, (q, v)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,7 @@ from ..engine.progress import Progress
 from ..engine.threads import check_threads
 from ..model.position_drives import PD
 from ..model.types import Actuator
-from ..names import CALLED_HERE, SuggestsNames, keywords_of_today, knows_keywords
+from ..names import CALLED_HERE, SuggestsNames, knows_keywords
 from ..providers import provided
 from ..robot.checked_states import warn_of_scalar_first
 from ..robot.mujoco_order import RobotState
@@ -93,6 +93,9 @@ NOT_ASSIGNED = {
     "friction": "give vary(friction=...) a factor, or contact=featherweight.ContactOptions(friction=...) to a new one",
 }
 """Names that users may want to assign, where this would change nothing, and what to do."""
+
+REFUSED = frozenset((*NOT_ASSIGNED, *CALLED_HERE))
+_assign = object.__setattr__
 
 WHEN_NEEDED = {"_copies", "_differing", "touching_links"}  # copies that make rollouts and differences, and a list
 MOST_COPIES, FEW = 4, 256  # copies for different numbers of robots; greatest number that has a copy of its own
@@ -216,10 +219,10 @@ class Simulation(SuggestsNames):
     if not TYPE_CHECKING:
 
         def __setattr__(self, name: str, x: Any) -> None:
-            if name in NOT_ASSIGNED or name in CALLED_HERE:
+            if name in REFUSED:
                 how = NOT_ASSIGNED.get(name) or f"here it is {CALLED_HERE[name]}"
                 raise AttributeError(f"{name!r} of a Simulation cannot be assigned; {how}", name=name)
-            object.__setattr__(self, name, x)
+            _assign(self, name, x)
 
     # copies
 
@@ -333,9 +336,7 @@ class Simulation(SuggestsNames):
     @property
     def q(self) -> Array:
         """The configuration, (nq,) or (robots, nq), read-only. You may assign a new one, as in `reset`."""
-        q = self._fleet.seen[0].copy()
-        q.setflags(False)  # type: ignore[call-arg]  # as `read_only`, without its call
-        return q
+        return self._fleet.access.q()
 
     @q.setter
     @exclusive
@@ -346,9 +347,7 @@ class Simulation(SuggestsNames):
     @property
     def v(self) -> Array:
         """The velocity, (nv,) or (robots, nv), read-only. You may assign a new one."""
-        v = self._fleet.seen[1].copy()
-        v.setflags(False)  # type: ignore[call-arg]
-        return v
+        return self._fleet.access.v()
 
     @v.setter
     @exclusive
@@ -473,6 +472,7 @@ class Simulation(SuggestsNames):
 
     # moving
 
+    @exclusive
     def step(
         self,
         tau: ArrayLike | None = None,
@@ -480,7 +480,6 @@ class Simulation(SuggestsNames):
         external_forces: ArrayLike | None = None,
         *,
         steps: int = 1,
-        **other: Never,
     ) -> None:
         """Take `steps` steps under joint forces, controls and external forces.
 
@@ -493,24 +492,12 @@ class Simulation(SuggestsNames):
 
             sim.step(tau, steps=10)
         """
-        if other:
-            self.step(tau, control, external_forces, steps=steps, **keywords_of_today(type(self).step, (self,), other))
-            return
-        lock = self._use.lock
-        try:  # as `exclusive`, which would take three times as long
-            if not lock.acquire(False):
-                self._use.refuse()
-            if type(steps) is not int or steps < 1:
-                check_count("steps", steps, 1)
-            if self._sensors.history is None:
-                self._fleet.step(tau, control, external_forces, steps)
-            else:
-                self._sensors.sample(tau, control, external_forces, steps)
-        finally:
-            try:  # noqa: SIM105
-                lock.release()
-            except RuntimeError:  # refused
-                pass
+        if type(steps) is not int or steps < 1:
+            check_count("steps", steps, 1)
+        if self._sensors.history is None:
+            self._fleet.step(tau, control, external_forces, steps)
+        else:
+            self._sensors.sample(tau, control, external_forces, steps)
 
     @exclusive
     def derivatives(
@@ -811,10 +798,13 @@ class Simulation(SuggestsNames):
 
             points, forces, names = sim.contacts()
         """
+        quickly = self._fleet.first_contacts
+        if quickly and type(robot) is int and not robot:
+            found = quickly()
+            if found is not None:
+                return found
         self._require_robot(robot)
-        fleet, every = self._fleet, self._plant.contacts.names
-        candidates, points, impulses = fleet.contacts_of(robot)
-        return ContactsOfRobot(points.copy(), impulses / fleet.h, [every[c] for c in candidates.tolist()])
+        return self._fleet.contacts_of(robot)
 
     def _require_robot(self, robot: int) -> None:
         """Raise an error for a number that is none of a robot."""

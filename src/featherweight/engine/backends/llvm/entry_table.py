@@ -18,10 +18,9 @@ from ..protocol import Watch
 from .entry import emit_entry
 from .entry_arguments import MOST_RANK, RECORD, ROOM, STACK_BYTES, WORDS
 from .jit import Code, compile_optimized, host, load_object
-from .python_objects import interfaces, layout, layouts_known
+from .python_objects import DEFINITION, layout, layouts_known, new_function, provide_interfaces
 
 BRIEF = 8192  # bytes of machine code that runs within about the time in which the GIL is released and taken again
-DEFINITION = ("name", "function", "flags", "doc")  # PyMethodDef, in words
 FASTCALL_WITH_KEYWORDS = 0x82
 PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float": np.dtype(np.float32)}
 
@@ -31,8 +30,7 @@ def _entry_of(precision: str) -> Code:
     """Return the entry of a precision, which stays loaded."""
     kept = cache.kept(lambda: compile_optimized(emit_entry(precision)), "entry", precision, host(), layout())
     code = load_object(kept, "interfaces", "entry", "called")
-    words = interfaces()
-    ctypes.memmove(code.address("interfaces"), (ctypes.c_void_p * len(words))(*words), 8 * len(words))
+    provide_interfaces(code)
     return code
 
 
@@ -88,7 +86,7 @@ class Entry:
             at + 8 * len(DEFINITION), self._code.address("entry"), FASTCALL_WITH_KEYWORDS, 0,
         )  # fmt: skip
         ctypes.memmove(at + 8 * len(DEFINITION), title, len(title))
-        self.call = _new_function(at, self._table, self)
+        self.call = new_function(at, self._table, self)
         self.direct_call = DirectCall(self._code.address("called"), id(self._table), self)
 
     def _set(self, word: str, value: int) -> None:
@@ -111,7 +109,3 @@ class Entry:
         self._refers_to.append(other)
         self._set("entry_of_other", other._code.address("entry"))
         self._set("other", id(other._table))
-
-
-_new_function = ctypes.pythonapi.PyCFunction_NewEx  # of the address of a definition, `self`, and another object to keep
-_new_function.restype, _new_function.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]

@@ -140,6 +140,12 @@ class Interfaces(NamedTuple):
     allocate: int  # PyType_GenericAlloc
     increment: int  # Py_IncRef
     decrement: int  # Py_DecRef
+    none: int
+    double: int  # NumPy's float64
+    new_list: int  # PyList_New
+    int_of_number: int  # PyLong_FromLongLong
+    bool_of_number: int  # PyBool_FromLong
+    thread_state: int  # PyThreadState_Get
 
 
 @functools.cache
@@ -155,8 +161,21 @@ def interfaces() -> Interfaces:
         python("PyObject_Vectorcall"), python("PyEval_SaveThread"), python("PyEval_RestoreThread"),
         python("PyLong_AsDouble"), python("PyErr_Occurred"), python("PyErr_Clear"), python("PyErr_NoMemory"),
         python("PyType_GenericAlloc"),
-        python("Py_IncRef"), python("Py_DecRef"),
+        python("Py_IncRef"), python("Py_DecRef"), id(None), id(np.dtype(np.float64)),
+        python("PyList_New"), python("PyLong_FromLongLong"), python("PyBool_FromLong"), python("PyThreadState_Get"),
     )  # fmt: skip
+
+
+def provide_interfaces(code: Any) -> None:
+    """Write the interfaces of this process to the symbol `interfaces` of loaded machine code."""
+    words = interfaces()
+    ctypes.memmove(code.address("interfaces"), (ctypes.c_void_p * len(words))(*words), 8 * len(words))
+
+
+DEFINITION = ("name", "function", "flags", "doc")  # PyMethodDef, in words
+
+new_function = ctypes.pythonapi.PyCFunction_NewEx  # of the address of a definition, `self`, and another object to keep
+new_function.restype, new_function.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
 
 
 def layout() -> tuple[Any, ...]:
