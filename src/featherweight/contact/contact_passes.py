@@ -155,15 +155,12 @@ def write_moved(scene: Scene) -> None:
 
 def clear_wrenches(passes: PassWork) -> None:
     """Set wrenches to zero."""
-    for body in range(len(passes.wrench)):
-        for j in range(6):
-            passes.wrench[body, j] = 0.0
+    passes.wrench[:] = 0.0
 
 
 def clear_force(passes: PassWork) -> None:
     """Set joint forces to zero."""
-    for i in range(len(passes.force)):
-        passes.force[i] = 0.0
+    passes.force[:] = 0.0
 
 
 def add_impulses(scene: Scene, c: int, f: tuple[float, float, float]) -> None:
@@ -226,15 +223,14 @@ def write_stiffness(scene: Scene) -> None:
     x, k = passes.numbers, len(p.law.friction)
     clear_stiffness(passes)
     for c in range(k):
-        a, b = body_of(scene.contacts, c, 0), body_of(scene.contacts, c, 1)
-        if a < 0 or b < 0:
-            s, K, G, t = 0 if a >= 0 else 1, passes.stiffness[max(a, b)], x.slope[c], k
-            add_stiffness(p.rows[c, s], G, 0, 0, p.rows[c, s], K)
+        if scene.contacts.b[c] < 0 and x.slope[c, 0, 0] > 0.0:
+            K, G, rows = passes.stiffness[scene.contacts.a[c]], x.slope[c], p.rows[c, 0]
+            add_stiffness(rows, G, 0, 0, rows, K)
             if directions_of(c, scene.rows.own) > 3:
-                t += scene.rows.own.group[c]
-                add_stiffness(p.rows[c, s], G, 0, 3, p.rows[t, s], K)
-                add_stiffness(p.rows[t, s], G, 3, 0, p.rows[c, s], K)
-                add_stiffness(p.rows[t, s], G, 3, 3, p.rows[t, s], K)
+                turning = p.rows[k + scene.rows.own.group[c], 0]
+                add_stiffness(rows, G, 0, 3, turning, K)
+                add_stiffness(turning, G, 3, 0, rows, K)
+                add_stiffness(turning, G, 3, 3, turning, K)
     for i in range(3 * len(p.axes), len(p.start)):
         if joint[p.active[i - 3 * k]] < len(passes.stiffening):
             passes.stiffening[joint[p.active[i - 3 * k]]] += x.stiffness[i]
@@ -242,12 +238,7 @@ def write_stiffness(scene: Scene) -> None:
 
 def clear_stiffness(passes: PassWork) -> None:
     """Set K and D to zero."""
-    for body in range(len(passes.stiffness)):
-        for j in range(6):
-            for i in range(j + 1):
-                passes.stiffness[body, i, j] = 0.0
-    for i in range(len(passes.stiffening)):
-        passes.stiffening[i] = 0.0
+    passes.stiffness[:], passes.stiffening[:] = 0.0, 0.0
 
 
 def add_stiffness(A: Matrix, G: Matrix, row: int, column: int, B: Matrix, K: Matrix) -> None:
