@@ -59,7 +59,7 @@ def solve_by_factor(
     rows = PrimalRows(answering(problem, work), f, work.pull, work.numbers)
     scene = FactorScene(problem.B, rows, equations)
     copy_numbers(problem.b, rows.x.first[: len(f)])
-    return solve_primal(write_moved, write_response, scene, rows, tolerance)
+    return solve_primal(write_moved, add_moved, write_response, scene, rows, True, tolerance)
 
 
 def answering(problem: Problem, work: PrimalWork) -> Answering:
@@ -83,6 +83,10 @@ def write_moved(scene: FactorScene) -> None:
     write_transposed_product(B, k, x.right, w)
     solve_system(B, w, scene.equations)
     write_product_of_factor(B, k, w, x.moved)
+
+
+def add_moved(scene: FactorScene, part: float) -> None:
+    """Do nothing: impulses alone determine the change of velocities."""
 
 
 def write_inner_of_answers(scene: FactorScene, g: int) -> bool:

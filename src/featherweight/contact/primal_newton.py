@@ -90,14 +90,15 @@ class PrimalRows(NamedTuple):
 
 
 def solve_primal(
-    write_moved: Callable[[Robot], None], write_response: Callable[[Robot], None], robot: Robot, rows: PrimalRows,
-    tolerance: float,
+    write_moved: Callable[[Robot], None], add_moved: Callable[[Robot, float], None], write_response: Callable[[Robot], None],
+    robot: Robot, rows: PrimalRows, stiff: bool, tolerance: float,
 ) -> tuple[float, int]:  # fmt: skip
     """Replace the impulses of the last time step by the solution; return the residual as a velocity, and the steps.
 
-    `write_moved` writes `moved` for G and r, and `write_response` the velocities J M⁻¹ Jᵀ f of the impulses. Stiff contacts may
-    hide the inertia of a robot in rounding errors, so these are computed once more. The residual is the greatest change of a
-    velocity by this or the last step, or by S and the change of impulses in the last round.
+    `write_moved` writes `moved` for G and r, `add_moved` adds a part of d to x, and `write_response` writes x and the
+    velocities J M⁻¹ Jᵀ f of the impulses. `stiff` contacts may hide the inertia of a robot in rounding errors, so these are
+    computed once more. The residual is the greatest change of a velocity by this or the last step, or by S and the change of
+    impulses in the last round.
     """
     x, R, soft, steps, residual, lost = rows.x, rows.own.R, 1.0, 0, np.inf, np.inf
     rows = rows._replace(own=rows.own._replace(R=x.R[: len(R)]))
@@ -105,7 +106,10 @@ def solve_primal(
         x.R[i], x.shift[i] = R[i], 0.0
     write_first_guess(rows)
     for _ in range(ROUNDS):
-        least, more = take_steps(write_moved, robot, rows, steps == 0, tolerance)
+        least, more = take_steps(write_moved, add_moved, robot, rows, steps == 0, tolerance)
+        if steps == 0 and least <= tolerance and not stiff:
+            residual, steps = least, more
+            break
         write_response(robot)
         last, lost = lost, take_velocities(rows)
         residual, steps = max(least, lost), steps + more
@@ -135,8 +139,9 @@ def solve_primal(
 
 
 def take_steps(
-    write_moved: Callable[[Robot], None], robot: Robot, rows: PrimalRows, first: bool, tolerance: float
-) -> tuple[float, int]:
+    write_moved: Callable[[Robot], None], add_moved: Callable[[Robot, float], None], robot: Robot, rows: PrimalRows,
+    first: bool, tolerance: float,
+) -> tuple[float, int]:  # fmt: skip
     """Take Newton steps until velocities change by less than the tolerance, or impulses are the answers up to rounding.
 
     Return the last change, or zero, and the number of steps.
@@ -148,6 +153,7 @@ def take_steps(
         write_step(rows)
         residual = np.inf if first and steps == 0 else greatest_change(x.moved[:m])
         part, known = part_of_step(rows) if tolerance < residual < np.inf else (1.0, False)
+        add_moved(robot, part)
         for i in range(m):
             f[i] += part * x.step[i]
             x.velocity[i] += part * x.moved[i]
