@@ -331,7 +331,7 @@ def add_rows_of_pair(passes: PassWork, J: int, G: Matrix, count: int) -> None:
 def solve_by_factor(passes: PassWork) -> None:
     """Write the solution `direction` for `load`; the matrix becomes its factor Lᵀ D L (Featherstone 2008, section 6.5).
 
-    Rows are eliminated in blocks of four. Entries above the diagonal change, too, but are not read.
+    Rows are eliminated in blocks of four. Entries above the diagonal change, too, but are not read. Pivots become their inverses.
     """
     H, x, n, stride = passes.matrix, passes.direction, len(passes.load), padded(len(passes.load))
     copy_numbers(passes.load, x)
@@ -342,19 +342,27 @@ def solve_by_factor(passes: PassWork) -> None:
             for j in range(first, i):
                 subtract_multiples(H, j * stride, i * stride, stride, padded(j + 1), (unit * H[i * stride + j],))
                 x[j] -= unit * H[i * stride + j] * x[i]
-        for i in range(first, block):
-            H[i * stride + i] = 1.0 / H[i * stride + i]
+            H[i * stride + i] = unit
         for j in range(first):  # all blocks below others are whole
             a, b = gain_of(H, stride, first, j), gain_of(H, stride, first + 1, j)
             c, d = gain_of(H, stride, first + 2, j), gain_of(H, stride, first + 3, j)
             if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
                 subtract_multiples(H, j * stride, first * stride, stride, padded(j + 1), (a, b, c, d))
                 x[j] -= a * x[first] + b * x[first + 1] + c * x[first + 2] + d * x[first + 3]
-    for i in range(n):
-        rest = x[i]
-        for j in range(i):
-            rest -= H[i * stride + j] * x[j]
-        x[i] = rest * H[i * stride + i]
+    for first in range(0, n, BLOCK):
+        a = b = c = d = 0.0
+        at = first * stride
+        for j in range(first):
+            a += H[at + j] * x[j]
+            b += H[at + stride + j] * x[j]
+            c += H[at + 2 * stride + j] * x[j]
+            d += H[at + 3 * stride + j] * x[j]
+        sums = a, b, c, d
+        for i in range(first, min(first + BLOCK, n)):
+            rest = x[i] - sums[i - first]
+            for j in range(first, i):
+                rest -= H[i * stride + j] * x[j]
+            x[i] = rest * H[i * stride + i]
 
 
 def gain_of(H: Vector, stride: int, i: int, j: int) -> float:

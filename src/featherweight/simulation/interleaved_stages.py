@@ -20,12 +20,15 @@ READ = (
     "state.q", "touching.contacts", "touching.counts", "touching.kinematics", "touching.impulses.force",
     "touching.impulses.turn", "touching.impulses.last_row", "point.S", "inertias",
 )  # fmt: skip
-IMPULSES_FOUND = "force", "turn", "wrench", "joint", "correction", "joint_correction", "impact", "joint_impact", "next_row"
 WRITTEN = (
-    "touching.contacts", "touching.counts", "touching.report", "touching.passes.change",
-    *(f"touching.impulses.{x}" for x in IMPULSES_FOUND),
+    "touching.contacts", "touching.counts", "touching.report",
+    *(f"touching.impulses.{x}" for x in ("force", "turn", "wrench", "joint", "next_row")),
 )  # fmt: skip
 """Inputs and results of the computation of one robot's impulses."""
+
+BY_PASSES = ("touching.passes.change",)
+BY_DELASSUS = tuple(f"touching.impulses.{x}" for x in ("correction", "joint_correction", "impact", "joint_impact"))
+"""Results of only one of both ways to impulses."""
 
 OF_VARIED = tuple(f"touching.model.{x}" for x in ("friction", "springs", "rows.lower", "rows.upper", "rows.bound"))
 IN_PASSES = "contact_factor", "contact_response", "contact_matrix", "contact_loads", "contact_motions"
@@ -89,7 +92,8 @@ def interleaved_table(
     functions |= {name: (None, *functions[name][1:]) for name in ALONE}
     calls = {name: interleaved_call(function, lanes, *arrays) for name, (function, *arrays) in functions.items()}
     calls["delassus_of_touching"] = calls["solver"] = MachineCall(0, np.zeros(1, np.int64)), []
-    reads, writes = (list(_moves(stages, contents, "", names)) for names in (READ + OF_VARIED * varied, WRITTEN))
+    results = WRITTEN + (BY_PASSES if contacts.in_passes else BY_DELASSUS)
+    reads, writes = (list(_moves(stages, contents, "", names)) for names in (READ + OF_VARIED * varied, results))
     calls |= {name: (getattr(contents[0].calls, name), []) for name in ALONE}
     if functions["inverse_factor"][0] is not None:
         (made,) = _moves(stages, contents, "", (INVERSE,))
