@@ -331,7 +331,8 @@ def add_rows_of_pair(passes: PassWork, J: int, G: Matrix, count: int) -> None:
 def solve_by_factor(passes: PassWork) -> None:
     """Write the solution `direction` for `load`; the matrix becomes its factor Lᵀ D L (Featherstone 2008, section 6.5).
 
-    Rows are eliminated in blocks of four. Entries above the diagonal change, too, but are not read. Pivots become their inverses.
+    Rows are eliminated in blocks of four. Entries above the diagonal change, too, but are not read. Pivots become their
+    inverses.
     """
     H, x, n, stride = passes.matrix, passes.direction, len(passes.load), padded(len(passes.load))
     copy_numbers(passes.load, x)

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from ..array_types import SHARED, Array
-from ..engine.loops.kernels import Interleaved, MachineCall, call_apart, interleaved_call, machine_call, then_separated
+from ..engine.loops.kernels import Counted, Interleaved, MachineCall, call_apart, interleaved_call, machine_call, then_separated
 from .contact_stage import ContactStage
 from .fleet_loop import IMPULSES
 from .robot_tables import StagesTable, calls_of_robot, stages_table
@@ -26,6 +26,7 @@ WRITTEN = (
 )  # fmt: skip
 """Inputs and results of the computation of one robot's impulses."""
 
+OF_CONTACTS = "touching.contacts", "touching.impulses.force", "touching.impulses.turn"
 BY_PASSES = ("touching.passes.change",)
 BY_DELASSUS = tuple(f"touching.impulses.{x}" for x in ("correction", "joint_correction", "impact", "joint_impact"))
 """Results of only one of both ways to impulses."""
@@ -99,7 +100,8 @@ def interleaved_table(
         (made,) = _moves(stages, contents, "", (INVERSE,))
         calls["inverse_factor"] = then_separated(*calls["inverse_factor"], made)
     tables = [x.address for x in alone]
-    calls["impulses_alone"] = call_apart(run, (0, 0, 1, IMPULSES), tables, reads, writes)
+    counted = Counted(stages.touching.counts, [x for x, _ in _moves(stages, contents, "", OF_CONTACTS)])  # type: ignore[arg-type]
+    calls["impulses_alone"] = call_apart(run, (0, 0, 1, IMPULSES), tables, reads, writes, counted)
     interleaved = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
     return StagesTable(stages._replace(calls=interleaved), {"alone": alone, **calls}, [])
 
