@@ -18,14 +18,13 @@ from ..collision.detection import ContactPoints
 from ..engine.loops.kernels import MachineCall, aligned_numbers, call_machine, subtract_multiples
 from .block_equations import copy_numbers
 from .branches import padded
-from .compliance import with_friction, yielding_of
 from .compliant_answers import DIRECTIONS, answering_of, directions_of
-from .contact_model import ContactModel, yielding_of_contact
+from .contact_model import ContactModel
 from .contact_problem import ProblemRows, RowWork, row_work
+from .laws import is_stiff
 from .primal_newton import PrimalNumbers, PrimalRows, primal_numbers, solve_primal
 
 BLOCK = 4  # rows of the matrix
-STIFF = 1e4  # least ratio of the inverse inertia to the compliance from which rounding errors count
 
 
 class PassWork(NamedTuple):
@@ -116,20 +115,8 @@ def solve_in_passes(scene: Scene, tolerance: float) -> tuple[float, int]:
     """
     scene = write_coupled_rows(scene)
     scene.passes.change[:] = 0.0
-    return solve_primal(write_moved, add_moved, write_response, scene, scene.rows, is_stiff(scene), tolerance)
-
-
-def is_stiff(scene: Scene) -> bool:
-    """Return whether any contact or joint row yields by less than a small part of its inverse inertia in the file."""
-    p, model, k, stiff = scene.p, scene.model, len(scene.p.law.friction), False
-    for c in range(k):
-        candidate = scene.contacts.candidate[c]
-        y = with_friction(yielding_of_contact(model, candidate), model.friction[candidate])
-        edges = 0.5 * y.square * (1.0 + y.square) if y.square > 0.0 else 1.0  # of pyramids, see `weights_of_cones`
-        stiff = stiff or STIFF * edges * min(y.friction, 1.0) * p.law.compliance[3 * c] < y.inverse
-    for i in range(3 * len(p.axes), len(p.start)):
-        stiff = stiff or STIFF * p.law.compliance[i] < yielding_of(model.yielding_rows, p.active[i - 3 * k]).inverse
-    return stiff
+    stiff = is_stiff(scene.model, scene.contacts.candidate, scene.p.active, scene.p.law)
+    return solve_primal(write_moved, add_moved, write_response, scene, scene.rows, stiff, tolerance)
 
 
 def add_moved(scene: Scene, part: float) -> None:
