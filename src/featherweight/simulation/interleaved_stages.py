@@ -32,8 +32,8 @@ BY_DELASSUS = tuple(f"touching.impulses.{x}" for x in ("correction", "joint_corr
 """Results of only one of both ways to impulses."""
 
 OF_VARIED = tuple(f"touching.model.{x}" for x in ("friction", "springs", "rows.lower", "rows.upper", "rows.bound"))
-IN_PASSES = "contact_factor", "contact_response", "contact_matrix", "contact_loads", "contact_motions"
-ALONE = "body_delassus", "delassus_with_rows", "jacobian", *IN_PASSES
+OF_DELASSUS = "body_delassus", "delassus_with_rows", "jacobian"
+ALONE = *OF_DELASSUS, "contact_matrix", "contact_loads", "contact_motions"
 """Calls that each robot makes separately: for impulses, or with so many results that vectors gain nothing."""
 INVERSE = "touching.inertia.by_inverse.factors.C"
 """The factor of M⁻¹, which all lanes compute before the impulses of each robot."""
@@ -85,23 +85,26 @@ def interleaved_table(
 ) -> StagesTable:  # fmt: skip
     """Return the stages of robots in vectors, with the robot's functions for all lanes.
 
-    Each lane has its own table for impulses, which `run`, the loop over robots, computes.
+    Each lane has its own table for impulses, which `run`, the loop over robots, computes if contacts couple bodies, or not by
+    passes.
     """
     lanes, contents = len(alone), [x.content for x in alone]
     stages = interleaved_stages(contents[0], lanes)
     functions = calls_of_robot(model, contacts, stages, external)
     functions |= {name: (None, *functions[name][1:]) for name in ALONE}
     calls = {name: interleaved_call(function, lanes, *arrays) for name, (function, *arrays) in functions.items()}
-    calls["delassus_of_touching"] = calls["solver"] = MachineCall(0, np.zeros(1, np.int64)), []
+    for name in ("delassus_of_touching", "solver", "impulses_alone"):
+        calls[name] = MachineCall(0, np.zeros(1, np.int64)), []
     results = WRITTEN + (BY_PASSES if contacts.in_passes else BY_DELASSUS)
     reads, writes = (list(_moves(stages, contents, "", names)) for names in (READ + OF_VARIED * varied, results))
-    calls |= {name: (getattr(contents[0].calls, name), []) for name in ALONE}
+    calls |= {name: (getattr(contents[0].calls, name), []) for name in OF_DELASSUS}
     if functions["inverse_factor"][0] is not None:
         (made,) = _moves(stages, contents, "", (INVERSE,))
         calls["inverse_factor"] = then_separated(*calls["inverse_factor"], made)
     tables = [x.address for x in alone]
     counted = Counted(stages.touching.counts, [x for x, _ in _moves(stages, contents, "", OF_CONTACTS)])  # type: ignore[arg-type]
-    calls["impulses_alone"] = call_apart(run, (0, 0, 1, IMPULSES), tables, reads, writes, counted)
+    if contacts.coupling or not contacts.in_passes:
+        calls["impulses_alone"] = call_apart(run, (0, 0, 1, IMPULSES), tables, reads, writes, counted)
     interleaved = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
     return StagesTable(stages._replace(calls=interleaved), {"alone": alone, **calls}, [])
 

@@ -332,6 +332,7 @@ def _touching(step: StepModel, stage: ContactStage, capacity: int) -> TouchingRe
         passes=_passes(stage, step.robot.nv, capacity) if stage.in_passes else pass_work(0, NO_ROWS, 0, 0, 0, False),
         bodies=stage.numbers, dofs=stage.joint_dofs.astype(np.int64), forces=np.zeros((len(step.robot.bodies), 6)),
         patches=patch_work(capacity),
+        alone=np.zeros(1, bool),
     )  # fmt: skip
 
 
