@@ -120,7 +120,8 @@ def test_robots_of_gymnasium(name: str, contact: str) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-BALLS = """<mujoco><option cone="{cone}" timestep="0.004"/><default><geom condim="{condim}" friction="0.8 0.01 0.003"/></default>
+BALLS = """<mujoco><option cone="{cone}" timestep="0.004"/>
+<default><geom condim="{condim}" friction="0.8 0.01 0.003"/></default>
 <worldbody><geom type="plane" size="0 0 1"/>
   <body pos="0 0 0.1"><freejoint/><geom type="capsule" size="0.05 0.1"/></body>
   <body pos="0.02 0.05 0.3"><freejoint/><geom type="sphere" size="0.08"/></body>
