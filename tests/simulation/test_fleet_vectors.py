@@ -120,6 +120,30 @@ def test_robots_of_gymnasium(name: str, contact: str) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+BALLS = """<mujoco><option cone="{cone}" timestep="0.004"/>
+<default><geom condim="{condim}" friction="0.8 0.01 0.003"/></default>
+<worldbody><geom type="plane" size="0 0 1"/>
+  <body pos="0 0 0.1"><freejoint/><geom type="capsule" size="0.05 0.1"/></body>
+  <body pos="0.02 0.05 0.3"><freejoint/><geom type="sphere" size="0.08"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize("condim", [3, 6])
+@pytest.mark.parametrize("portion", [1, 5])
+def test_contacts_that_couple_bodies_of_some_robots(cone: str, condim: int, portion: int) -> None:
+    """Check robots whose bodies touch the ground, each other, or nothing, however often vectors are made anew."""
+    robot = fw.load(BALLS.format(cone=cone, condim=condim))
+    q = np.tile(robot.start(), (ROBOTS, 1))
+    q[:, 7] += np.linspace(0.0, 0.3, ROBOTS)
+    q[:, 9] += 0.02 * np.arange(ROBOTS) % 0.13
+    with patch("featherweight.simulation.fleet.VECTOR_STEPS", portion):
+        sim = require_equal(lambda: fw.Simulation(robot, q=q, contact="file"), 60)
+    arrays = sim.contacts_of_many(slice(None))
+    coupled = {*arrays.robot[(np.asarray(sim._fleet.contacts.internal)[arrays.candidate])]}
+    assert 0 < len(coupled) < ROBOTS
+
+
 def test_robots_that_differ() -> None:
     """Check that vectors have friction, inertias and forces of each robot."""
     rng = np.random.default_rng(2)

@@ -75,7 +75,6 @@ class CollisionWork(NamedTuple):
     apart_until: Vector  # (pairs,) [m] gap of an earlier call, and the travel of both shapes then
     apart: Matrix  # (pairs, 3) separating directions of earlier steps; zero if unknown
     found: Matrix  # (n, 8) point, normal, gap, and number among the pair's candidates
-    ends: Matrix  # (2, 3)
     polygons: Tensor  # (3, n, 3)
     supports: Matrix  # (n, 9) points of the difference of two shapes, and the points of both shapes
     planes: Matrix  # (n, 4) planes of faces: normal, and distance from the origin
@@ -117,7 +116,6 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         apart_until=np.full(len(scene.pair), -np.inf),
         apart=np.zeros((len(scene.pair), 3)),
         found=np.zeros((max(MOST_PATCHES * balls, 2 * MOST_POINTS), 8)),
-        ends=np.zeros((2, 3)),
         polygons=np.zeros((3, 2 * corners + 4, 3)),
         **search_arrays(),
         corners=np.zeros((2, 3, 3)),

@@ -48,6 +48,7 @@ from .round_contacts import (
 from .triples import Triple, TripleLike, axis_of, inner, length_of, minus, position_of
 
 ROUNDED = 1e-9  # [m] rounding errors of gaps and paths
+AT_REST = 0.0, 0.0, 0.0
 
 
 class ContactPoints(NamedTuple):
@@ -158,7 +159,7 @@ def place_shapes(scene: CollisionScene, placement: Tensor, velocity: Matrix, ste
             x = T[i, 0] * a + T[i, 1] * b + T[i, 2] * c + T[i, 3]
             moved += (x - P[9 + i]) * (x - P[9 + i])
             P[9 + i] = x
-        write_velocity(T, v, position_of(P), work.velocity[g])
+        work.velocity[g, 0], work.velocity[g, 1], work.velocity[g, 2] = velocity_of(T, v, position_of(P))
         work.turning[g] = step * sqrt(v[3] * v[3] + v[4] * v[4] + v[5] * v[5])
         work.ball[g] = scene.radius[g] * (1.0 + work.turning[g]) + step * length_of(work.velocity[g])
         work.travel[g] += sqrt(moved) + scene.radius[g] * sqrt(turned)
@@ -171,15 +172,17 @@ def are_far(PA: Vector, PB: Vector, reach: float) -> bool:
     return x * x + y * y + z * z >= reach * reach
 
 
-def write_velocity(T: Matrix, v: Vector, x: TripleLike, out: Vector) -> None:
-    """Write the velocity of a world point x on a body at T that moves at v (linear, angular), in the body's axes."""
+def velocity_of(T: Matrix, v: Vector, x: TripleLike) -> Triple:
+    """Return the velocity of a world point x on a body at T that moves at v (linear, angular), in the body's axes."""
     d = x[0] - T[0, 3], x[1] - T[1, 3], x[2] - T[2, 3]
     wx = T[0, 0] * v[3] + T[0, 1] * v[4] + T[0, 2] * v[5]
     wy = T[1, 0] * v[3] + T[1, 1] * v[4] + T[1, 2] * v[5]
     wz = T[2, 0] * v[3] + T[2, 1] * v[4] + T[2, 2] * v[5]
-    out[0] = T[0, 0] * v[0] + T[0, 1] * v[1] + T[0, 2] * v[2] + wy * d[2] - wz * d[1]
-    out[1] = T[1, 0] * v[0] + T[1, 1] * v[1] + T[1, 2] * v[2] + wz * d[0] - wx * d[2]
-    out[2] = T[2, 0] * v[0] + T[2, 1] * v[1] + T[2, 2] * v[2] + wx * d[1] - wy * d[0]
+    return (
+        T[0, 0] * v[0] + T[0, 1] * v[1] + T[0, 2] * v[2] + wy * d[2] - wz * d[1],
+        T[1, 0] * v[0] + T[1, 1] * v[1] + T[1, 2] * v[2] + wz * d[0] - wx * d[2],
+        T[2, 0] * v[0] + T[2, 1] * v[1] + T[2, 2] * v[2] + wx * d[1] - wy * d[0],
+    )
 
 
 def way_in_step(scene: CollisionScene, a: int, b: int, step: float, work: CollisionWork) -> float:
@@ -308,17 +311,12 @@ def keep(
     reach, step, margin = bounds
     a, b = scene.body[scene.pair[p, 0]], scene.body[scene.pair[p, 1]]
     flip = a < 0  # the world comes second
-    u, w = work.ends[0], work.ends[1]
     for i in range(found):
         row = work.found[i]
         gap = row[6] - margin
         if not gap < reach:
-            for x in range(3):
-                u[x], w[x] = 0.0, 0.0
-            if a >= 0:
-                write_velocity(placement[a], velocity[a], row, u)
-            if b >= 0:
-                write_velocity(placement[b], velocity[b], row, w)
+            u = velocity_of(placement[a], velocity[a], row) if a >= 0 else AT_REST
+            w = velocity_of(placement[b], velocity[b], row) if b >= 0 else AT_REST
             opening = row[3] * (u[0] - w[0]) + row[4] * (u[1] - w[1]) + row[5] * (u[2] - w[2])
             if not gap + step * opening < reach:
                 continue

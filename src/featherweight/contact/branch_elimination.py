@@ -91,14 +91,20 @@ def planned(count: int, start: int, work: PlanWork) -> EliminationPlan:
             if b != a and coupled[a * count + b]:
                 degree[a] += size[b]
     written = 0
+    for a in range(count):
+        work.order[a] = a  # those that are left come after the chosen ones, in ascending order
     for turn in range(count):
-        chosen = -1
-        for a in range(count):
-            if position[a] < 0 and (chosen < 0 or degree[a] <= degree[chosen]):
-                chosen = a
+        place = turn
+        for x in range(turn + 1, count):
+            if degree[work.order[x]] <= degree[work.order[place]]:
+                place = x
+        chosen = work.order[place]
+        for x in range(place, turn, -1):
+            work.order[x] = work.order[x - 1]
         position[chosen], work.order[turn], work.begin[turn] = turn, chosen, written
-        for a in range(count):
-            if position[a] < 0 and coupled[chosen * count + a]:
+        for x in range(turn + 1, count):
+            a = work.order[x]
+            if coupled[chosen * count + a]:
                 work.later[written] = a
                 written += 1
                 degree[a] -= size[chosen]

@@ -76,26 +76,36 @@ def write_answer(x: Answering, v: Vector, c: int, f: Vector, G: Matrix) -> None:
 
 def write_answer_of_pyramid(x: Answering, v: Vector, c: int, f: Vector, G: Matrix) -> None:
     """Write the impulses along the edges of a pyramid."""
-    count, unit, normal = directions_of(c, x), 1.0 / (edges_of(c, x) * x.R[3 * c]), v[3 * c]
-    clear(G, count)
-    f[3 * c] = 0.0
-    for l in range(1, count):
-        mu, row = friction_of(c, l, x), row_of(c, l, x)
-        f[row] = 0.0
-        if l < 3 or mu > 0.0:
-            aside = mu * v[row]
-            first, second = max(-unit * (normal + aside), 0.0), max(-unit * (normal - aside), 0.0)
-            f[3 * c] += first + second
-            f[row] = mu * (first - second)
-            write_edges(G, l, mu, (unit if first > 0.0 else 0.0, unit if second > 0.0 else 0.0))
+    r, mu, normal, total, pushing = 3 * c, x.mu[c], v[3 * c], 0.0, 0.0
+    unit = 1.0 / (edges_of(c, x) * x.R[r])
+    G[1, 2] = G[2, 1] = 0.0
+    for l in (1, 2):
+        push, count, f[r + l] = write_answer_of_edges(unit, normal, mu, v[r + l], l, G)
+        total, pushing = total + push, pushing + count
+    if directions_of(c, x) > 3:
+        clear_turning(G)
+        for l in range(3, DIRECTIONS):
+            row, friction = row_of(c, l, x), friction_of(c, l, x)
+            f[row] = 0.0
+            if friction > 0.0:
+                push, count, f[row] = write_answer_of_edges(unit, normal, friction, v[row], l, G)
+                total, pushing = total + push, pushing + count
+    f[r], G[0, 0] = total, pushing
 
 
-def write_edges(G: Matrix, l: int, mu: float, units: tuple[float, float]) -> None:
-    """Add two edges of a pyramid to G, with 1 / R' of those that push."""
+def write_answer_of_edges(unit: float, normal: float, mu: float, v: float, l: int, G: Matrix) -> tuple[float, float, float]:
+    """Return the impulses of two opposite edges along the normal, their part of G there, and the impulse aside."""
+    first, second = max(-unit * (normal + mu * v), 0.0), max(-unit * (normal - mu * v), 0.0)
+    both = write_edges(G, l, mu, (unit if first > 0.0 else 0.0, unit if second > 0.0 else 0.0))
+    return first + second, both, mu * (first - second)
+
+
+def write_edges(G: Matrix, l: int, mu: float, units: tuple[float, float]) -> float:
+    """Write two edges of a pyramid to G, with 1 / R' of those that push; return their part of the first entry."""
     both = units[0] + units[1]
-    G[0, 0] += both
     G[l, l] = mu * mu * both
     G[0, l] = G[l, 0] = mu * (units[0] - units[1])
+    return both
 
 
 def write_answer_of_cone(x: Answering, v: Vector, c: int, f: Vector, G: Matrix) -> None:
@@ -157,6 +167,38 @@ def clear(G: Matrix, count: int) -> None:
     for i in range(count):
         for j in range(count):
             G[i, j] = 0.0
+
+
+def clear_turning(G: Matrix) -> None:
+    """Set the rows and columns of spinning and rolling to zero."""
+    for i in range(3, DIRECTIONS):
+        for j in range(i + 1):
+            G[i, j] = G[j, i] = 0.0
+
+
+def subtract_product(x: Answering, G: Matrix, c: int, v: Vector, result: Vector) -> None:
+    """Subtract G v of a contact from the numbers of its rows."""
+    r = 3 * c
+    a, b, d = v[r], v[r + 1], v[r + 2]
+    for i in (0, 1, 2):
+        result[r + i] -= G[i, 0] * a + G[i, 1] * b + G[i, 2] * d
+    if directions_of(c, x) > 3:
+        for i in range(DIRECTIONS):
+            for j in range(3 if i < 3 else 0, DIRECTIONS):
+                result[row_of(c, i, x)] -= G[i, j] * v[row_of(c, j, x)]
+
+
+def square(x: Answering, G: Matrix, c: int, v: Vector) -> float:
+    """Return vᵀ G v of a contact."""
+    r, total = 3 * c, 0.0
+    a, b, d = v[r], v[r + 1], v[r + 2]
+    for i in (0, 1, 2):
+        total += v[r + i] * (G[i, 0] * a + G[i, 1] * b + G[i, 2] * d)
+    if directions_of(c, x) > 3:
+        for i in range(DIRECTIONS):
+            for j in range(3 if i < 3 else 0, DIRECTIONS):
+                total += G[i, j] * v[row_of(c, i, x)] * v[row_of(c, j, x)]
+    return total
 
 
 def answer_of_row(x: Answering, i: int, v: float) -> tuple[float, float]:

@@ -14,13 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Tensor, Vector
-from ..collision.detection import ContactPoints, body_of
+from ..collision.detection import ContactPoints
 from ..engine.loops.kernels import MachineCall, aligned_numbers, call_machine, subtract_multiples
 from .block_equations import copy_numbers
 from .branches import padded
 from .compliant_answers import DIRECTIONS, answering_of, directions_of
 from .contact_model import ContactModel
 from .contact_problem import ProblemRows, RowWork, row_work
+from .laws import is_stiff
 from .primal_newton import PrimalNumbers, PrimalRows, primal_numbers, solve_primal
 
 BLOCK = 4  # rows of the matrix
@@ -38,7 +39,8 @@ class PassWork(NamedTuple):
     coupled: Integers  # (contacts,) contacts between two moving bodies
     matrix: Vector  # (n, padded n) M + Jᵀ G J, then its factor; J of tendons; J and -G J (6, padded n) of each coupled contact
     load: Vector  # (n,) Jᵀ r
-    change: Vector  # (n,) d
+    change: Vector  # (n,) x
+    direction: Vector  # (n,) d
     dof: Integers  # (joints,) velocities of joints, and after these the rows of tendons, with limits or dry friction
     numbers: PrimalNumbers
     rows: RowWork
@@ -46,14 +48,14 @@ class PassWork(NamedTuple):
 
 def pass_work(bodies: int, dof: Integers, n: int, contacts: int, rows: int, coupling: bool) -> PassWork:
     """Return workspace for a robot with n joint velocities, and `rows` of the joints and tendons `dof`."""
-    force, load, change = np.zeros((3, n))
+    force, load, change, direction = np.zeros((4, n))
     stiffening, (wrench, motion) = np.zeros(int((dof < n).sum())), np.zeros((2, bodies, 6))
     m, stride, coupled = 3 * contacts + rows, padded(n), contacts if coupling else 0
     numbers = primal_numbers(contacts, m)
     matrix = aligned_numbers((n + len(dof) + 2 * DIRECTIONS * coupled) * stride if coupling else 0)
     return PassWork(
         np.zeros((bodies, 6, 6)), stiffening, np.zeros((n, 7)), wrench, force, motion, np.zeros(coupled, np.int64), matrix,
-        load, change, dof, numbers,
+        load, change, direction, dof, numbers,
         row_work(contacts, rows),
     )  # fmt: skip
 
@@ -62,10 +64,10 @@ class PassCalls(NamedTuple):
     """The functions of the robot; the last three only if contacts between two moving bodies are possible."""
 
     factor: MachineCall  # q, stiffness, stiffening -> factor
-    response: MachineCall  # q, factor, wrench, force -> motion, change
+    response: MachineCall  # q, factor, wrench, force -> motion, direction
     matrix: MachineCall  # q, stiffness, stiffening -> matrix
     loads: MachineCall  # q, wrench, force -> load
-    motions: MachineCall  # q, change -> motion
+    motions: MachineCall  # q, direction -> motion
 
 
 class RobotInPasses(NamedTuple):
@@ -112,20 +114,28 @@ def solve_in_passes(scene: Scene, tolerance: float) -> tuple[float, int]:
     The change x of the robot's velocities becomes `change`.
     """
     scene = write_coupled_rows(scene)
-    return solve_primal(write_moved, write_response, scene, scene.rows, tolerance)
+    scene.passes.change[:] = 0.0
+    stiff = is_stiff(scene.model, scene.contacts.candidate, scene.p.active, scene.p.law)
+    return solve_primal(write_moved, add_moved, write_response, scene, scene.rows, stiff, tolerance)
+
+
+def add_moved(scene: Scene, part: float) -> None:
+    """Add a part of d to x."""
+    passes = scene.passes
+    for i in range(len(passes.change)):
+        passes.change[i] += part * passes.direction[i]
 
 
 def write_response(scene: Scene) -> None:
     """Write x and the velocities J x of the impulses."""
     p, f, passes, k = scene.p, scene.p.start, scene.passes, len(scene.p.law.friction)
-    clear_stiffness(passes)
-    clear_wrenches(passes)
-    clear_force(passes)
+    passes.stiffness[:], passes.stiffening[:], passes.wrench[:], passes.force[:] = 0.0, 0.0, 0.0, 0.0
     for c in range(len(p.axes)):
         add_impulses(scene, c, (f[3 * c] - (p.pull[c] if c < k else 0.0), f[3 * c + 1], f[3 * c + 2]))
     add_forces(scene, f)
     call_machine(scene.calls.factor)
     call_machine(scene.calls.response)
+    copy_numbers(scene.passes.direction, scene.passes.change)
     write_velocities(scene)
 
 
@@ -136,8 +146,7 @@ def write_moved(scene: Scene) -> None:
     """Write J d to `moved`."""
     p, calls, passes, x = scene.p, scene.calls, scene.passes, scene.rows.x
     write_stiffness(scene)
-    clear_wrenches(passes)
-    clear_force(passes)
+    passes.wrench[:], passes.force[:] = 0.0, 0.0
     for c in range(len(p.axes)):
         add_impulses(scene, c, (x.right[3 * c], x.right[3 * c + 1], x.right[3 * c + 2]))
     add_forces(scene, x.right)
@@ -153,27 +162,13 @@ def write_moved(scene: Scene) -> None:
     write_velocities(scene)
 
 
-def clear_wrenches(passes: PassWork) -> None:
-    """Set wrenches to zero."""
-    for body in range(len(passes.wrench)):
-        for j in range(6):
-            passes.wrench[body, j] = 0.0
-
-
-def clear_force(passes: PassWork) -> None:
-    """Set joint forces to zero."""
-    for i in range(len(passes.force)):
-        passes.force[i] = 0.0
-
-
 def add_impulses(scene: Scene, c: int, f: tuple[float, float, float]) -> None:
     """Add the wrenches on its bodies of a contact's impulses, or of the rotational ones of a contact that turns."""
-    rows, wrench = scene.p.rows, scene.passes.wrench
-    for s in range(2):
-        body = body_of(scene.contacts, c, s)
-        if body >= 0:
-            for j in range(6):
-                wrench[body, j] += rows[c, s, 0, j] * f[0] + rows[c, s, 1, j] * f[1] + rows[c, s, 2, j] * f[2]
+    rows, wrench, a, b = scene.p.rows, scene.passes.wrench, scene.contacts.a[c], scene.contacts.b[c]
+    for j in range(6):
+        wrench[a, j] += rows[c, 0, 0, j] * f[0] + rows[c, 0, 1, j] * f[1] + rows[c, 0, 2, j] * f[2]
+    for j in range(6 if b >= 0 else 0):
+        wrench[b, j] += rows[c, 1, 0, j] * f[0] + rows[c, 1, 1, j] * f[1] + rows[c, 1, 2, j] * f[2]
 
 
 def add_forces(scene: Scene, f: Vector) -> None:
@@ -197,26 +192,29 @@ def write_velocities(scene: Scene) -> None:
     for i in range(3 * len(p.axes), len(p.start)):
         r = p.active[i - 3 * k]
         dof, speed = passes.dof[rows.joint[r]], 0.0
-        if dof < len(passes.change):
-            speed = passes.change[dof]
+        if dof < len(passes.direction):
+            speed = passes.direction[dof]
         else:
-            for j in range(len(passes.change)):
-                speed += scene.S[dof, j] * passes.change[j]
+            for j in range(len(passes.direction)):
+                speed += scene.S[dof, j] * passes.direction[j]
         passes.numbers.moved[i] = rows.sign[r] * speed
 
 
 def write_velocity(scene: Scene, c: int) -> None:
     """Write the velocity at a contact for the motions of bodies."""
     rows, motion, moved = scene.p.rows, scene.passes.motion, scene.passes.numbers.moved
+    a, b = scene.contacts.a[c], scene.contacts.b[c]
     u = v = w = 0.0
-    for s in range(2):
-        body = body_of(scene.contacts, c, s)
-        if body >= 0:
-            for j in range(6):
-                x = motion[body, j]
-                u += rows[c, s, 0, j] * x
-                v += rows[c, s, 1, j] * x
-                w += rows[c, s, 2, j] * x
+    for j in range(6):
+        x = motion[a, j]
+        u += rows[c, 0, 0, j] * x
+        v += rows[c, 0, 1, j] * x
+        w += rows[c, 0, 2, j] * x
+    for j in range(6 if b >= 0 else 0):
+        x = motion[b, j]
+        u += rows[c, 1, 0, j] * x
+        v += rows[c, 1, 1, j] * x
+        w += rows[c, 1, 2, j] * x
     moved[3 * c], moved[3 * c + 1], moved[3 * c + 2] = u, v, w
 
 
@@ -224,30 +222,19 @@ def write_stiffness(scene: Scene) -> None:
     """Write K of bodies and D of joints, of contacts with the ground and of joint rows."""
     p, passes, joint = scene.p, scene.passes, scene.model.rows.joint
     x, k = passes.numbers, len(p.law.friction)
-    clear_stiffness(passes)
+    passes.stiffness[:], passes.stiffening[:] = 0.0, 0.0
     for c in range(k):
-        a, b = body_of(scene.contacts, c, 0), body_of(scene.contacts, c, 1)
-        if a < 0 or b < 0:
-            s, K, G, t = 0 if a >= 0 else 1, passes.stiffness[max(a, b)], x.slope[c], k
-            add_stiffness(p.rows[c, s], G, 0, 0, p.rows[c, s], K)
+        if scene.contacts.b[c] < 0 and x.slope[c, 0, 0] > 0.0:
+            K, G, rows = passes.stiffness[scene.contacts.a[c]], x.slope[c], p.rows[c, 0]
+            add_stiffness(rows, G, 0, 0, rows, K)
             if directions_of(c, scene.rows.own) > 3:
-                t += scene.rows.own.group[c]
-                add_stiffness(p.rows[c, s], G, 0, 3, p.rows[t, s], K)
-                add_stiffness(p.rows[t, s], G, 3, 0, p.rows[c, s], K)
-                add_stiffness(p.rows[t, s], G, 3, 3, p.rows[t, s], K)
+                turning = p.rows[k + scene.rows.own.group[c], 0]
+                add_stiffness(rows, G, 0, 3, turning, K)
+                add_stiffness(turning, G, 3, 0, rows, K)
+                add_stiffness(turning, G, 3, 3, turning, K)
     for i in range(3 * len(p.axes), len(p.start)):
         if joint[p.active[i - 3 * k]] < len(passes.stiffening):
             passes.stiffening[joint[p.active[i - 3 * k]]] += x.stiffness[i]
-
-
-def clear_stiffness(passes: PassWork) -> None:
-    """Set K and D to zero."""
-    for body in range(len(passes.stiffness)):
-        for j in range(6):
-            for i in range(j + 1):
-                passes.stiffness[body, i, j] = 0.0
-    for i in range(len(passes.stiffening)):
-        passes.stiffening[i] = 0.0
 
 
 def add_stiffness(A: Matrix, G: Matrix, row: int, column: int, B: Matrix, K: Matrix) -> None:
@@ -269,14 +256,14 @@ def write_coupled_rows(scene: Scene) -> Scene:
     p, passes, k = scene.p, scene.passes, len(scene.p.law.friction)
     n, stride, pairs, tendons = len(passes.load), padded(len(passes.load)), 0, 0
     for c in range(k):
-        if body_of(scene.contacts, c, 0) >= 0 and body_of(scene.contacts, c, 1) >= 0:
+        if scene.contacts.b[c] >= 0:
             passes.coupled[pairs] = c
             pairs += 1
     for x in range(pairs):
         c = passes.coupled[x]
-        clear_force(passes)
+        passes.force[:] = 0.0
         for l in range(directions_of(c, scene.rows.own)):
-            clear_wrenches(passes)
+            passes.wrench[:] = 0.0
             unit = 1.0 if l % 3 == 0 else 0.0, 1.0 if l % 3 == 1 else 0.0, 1.0 if l % 3 == 2 else 0.0
             add_impulses(scene, c if l < 3 else k + scene.rows.own.group[c], unit)
             call_machine(scene.calls.loads)
@@ -329,11 +316,12 @@ def add_rows_of_pair(passes: PassWork, J: int, G: Matrix, count: int) -> None:
 
 
 def solve_by_factor(passes: PassWork) -> None:
-    """Write the solution `change` for `load`; the matrix becomes its factor Lᵀ D L (Featherstone 2008, section 6.5).
+    """Write the solution `direction` for `load`; the matrix becomes its factor Lᵀ D L (Featherstone 2008, section 6.5).
 
-    Rows are eliminated in blocks of four. Entries above the diagonal change, too, but are not read.
+    Rows are eliminated in blocks of four. Entries above the diagonal change, too, but are not read. Pivots become their
+    inverses.
     """
-    H, x, n, stride = passes.matrix, passes.change, len(passes.load), padded(len(passes.load))
+    H, x, n, stride = passes.matrix, passes.direction, len(passes.load), padded(len(passes.load))
     copy_numbers(passes.load, x)
     for block in range(n, 0, -BLOCK):
         first = max(block - BLOCK, 0)
@@ -342,19 +330,27 @@ def solve_by_factor(passes: PassWork) -> None:
             for j in range(first, i):
                 subtract_multiples(H, j * stride, i * stride, stride, padded(j + 1), (unit * H[i * stride + j],))
                 x[j] -= unit * H[i * stride + j] * x[i]
-        for i in range(first, block):
-            H[i * stride + i] = 1.0 / H[i * stride + i]
+            H[i * stride + i] = unit
         for j in range(first):  # all blocks below others are whole
             a, b = gain_of(H, stride, first, j), gain_of(H, stride, first + 1, j)
             c, d = gain_of(H, stride, first + 2, j), gain_of(H, stride, first + 3, j)
             if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
                 subtract_multiples(H, j * stride, first * stride, stride, padded(j + 1), (a, b, c, d))
                 x[j] -= a * x[first] + b * x[first + 1] + c * x[first + 2] + d * x[first + 3]
-    for i in range(n):
-        rest = x[i]
-        for j in range(i):
-            rest -= H[i * stride + j] * x[j]
-        x[i] = rest * H[i * stride + i]
+    for first in range(0, n, BLOCK):
+        a = b = c = d = 0.0
+        at = first * stride
+        for j in range(first):
+            a += H[at + j] * x[j]
+            b += H[at + stride + j] * x[j]
+            c += H[at + 2 * stride + j] * x[j]
+            d += H[at + 3 * stride + j] * x[j]
+        sums = a, b, c, d
+        for i in range(first, min(first + BLOCK, n)):
+            rest = x[i] - sums[i - first]
+            for j in range(first, i):
+                rest -= H[i * stride + j] * x[j]
+            x[i] = rest * H[i * stride + i]
 
 
 def gain_of(H: Vector, stride: int, i: int, j: int) -> float:

@@ -335,12 +335,11 @@ def rows_of_contacts(
         elliptic = len(model.tangents) > 0 and model.tangents[contacts.candidate[c], 0] > 0.0
         if elliptic:
             write_file_axes(model.tangents[contacts.candidate[c]], contacts, c, kinematics.placement, c < k, axes[c])
+        x, y, z = last_impulse(impulses, contacts.candidate[c], c < k)
         for i in range(3):
             at = 3 * c + i
-            approach[at] = before[at] = start[at] = 0.0
-            last = impulses.last_force if c < k else impulses.last_turn
-            for j in range(3):
-                start[at] += axes[c, i, j] * last[contacts.candidate[c], j]
+            approach[at] = before[at] = 0.0
+            start[at] = 0.0 + axes[c, i, 0] * x + axes[c, i, 1] * y + axes[c, i, 2] * z
         for i in range(2 if elliptic and c < k else 0):
             part = model.tangents[contacts.candidate[c], i]
             start[3 * c + 1 + i] /= part * part
@@ -351,13 +350,8 @@ def rows_of_contacts(
                     write_rows(axes[c], contacts.point[c], kinematics.placement[body], 1.0 - 2.0 * s, rows[c, s])
                 else:
                     write_turning_rows(axes[c], kinematics.placement[body], 1.0 - 2.0 * s, rows[c, s])
-                for i in range(3):
-                    now = then = 0.0
-                    for j in range(6):
-                        now += rows[c, s, i, j] * kinematics.velocity[body, j]
-                        then += rows[c, s, i, j] * kinematics.velocity_before[body, j]
-                    approach[3 * c + i] += now
-                    before[3 * c + i] += then
+                add_velocity(rows[c, s], kinematics.velocity[body], 3 * c, approach)
+                add_velocity(rows[c, s], kinematics.velocity_before[body], 3 * c, before)
         if len(model.surfaces) > 0:
             add_surface_velocities(model, contacts, c, p)
         if c < k:
@@ -373,6 +367,26 @@ def rows_of_contacts(
     write_law(model, RowMotion(contacts.candidate, active, gap, approach, before), law)
     write_turning_law(model, contacts, p, turning, work)
     return p
+
+
+def last_impulse(impulses: ContactImpulses, candidate: int, sliding: bool) -> tuple[float, float, float]:
+    """Return the force of the last step at a candidate, or its impulse against spinning and rolling."""
+    if sliding:
+        return impulses.last_force[candidate, 0], impulses.last_force[candidate, 1], impulses.last_force[candidate, 2]
+    return impulses.last_turn[candidate, 0], impulses.last_turn[candidate, 1], impulses.last_turn[candidate, 2]
+
+
+def add_velocity(rows: Matrix, motion: Vector, row: int, velocity: Vector) -> None:
+    """Add the velocity of a body along three rows."""
+    u = v = w = 0.0
+    for j in range(6):
+        x = motion[j]
+        u += rows[0, j] * x
+        v += rows[1, j] * x
+        w += rows[2, j] * x
+    velocity[row] += u
+    velocity[row + 1] += v
+    velocity[row + 2] += w
 
 
 def write_turning_law(model: ContactModel, contacts: ContactPoints, p: ProblemRows, turning: int, work: RowWork) -> None:

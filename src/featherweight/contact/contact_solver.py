@@ -37,6 +37,7 @@ from .laws import (
     RETURN_SPEED,
     Problem,
     bounces,
+    is_stiff,
     part_of_restitution,
     stored_energy,
     write_bounce,
@@ -429,6 +430,7 @@ def resolve(
     if len(model.adhesion) > 0:
         translate(p, work)
     if p.problem.cones != COULOMB:
+        p = p._replace(problem=p.problem._replace(stiff=is_stiff(model, contacts.candidate, p.active, p.law)))
         write_turning(len(p.law.friction), turning, workspace.assembly.of_rows, work.solver.primal)
     tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
     allowed = ACCEPTED * tolerance

@@ -123,9 +123,9 @@ def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution
 
 def of_arrays(problem: Problem) -> Problem:
     """Return the problem with arrays in the form that compiled functions accept."""
-    A, b, mu, lower, upper, pyramid, B, R, pair, cones, turning, rounds = problem
+    A, b, mu, lower, upper, pyramid, B, R, pair, cones, turning, rounds, stiff = problem
     A, b, mu, lower, upper, R = (np.ascontiguousarray(x, float) for x in (A, b, mu, lower, upper, R))
-    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), cones, turning, rounds)
+    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), cones, turning, rounds, stiff)
 
 
 def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:

@@ -35,6 +35,7 @@ COULOMB, CONES, PYRAMIDS = range(3)  # kinds of friction, for `Problem.cones`
 RIGID, COMPLIANT = range(2)  # numbers of laws, for `ContactSettings.law`
 
 MOST_LATE = 0.04  # [m] greatest overlap at which a contact may bounce
+STIFF = 1e4  # least ratio of the inverse inertia to the compliance from which rounding errors count
 PARTING_SPEED = 1.0  # [m/s] speed at which overlapping bodies separate
 RETURN_SPEED = 1.0
 """[rad/s, m/s] speed at which a joint beyond its limit moves back; no other joint moves faster because of it. At 1 rad/s, the
@@ -60,6 +61,7 @@ class Problem(NamedTuple):
     cones: int = 0  # COULOMB, or a convex problem: CONES or PYRAMIDS
     turning: int = 0  # number of contacts with rows of spinning and rolling, which are in their cones
     rounds: int = 0  # number of rounds that remove slip from friction, see `no_slip`
+    stiff: bool = True  # whether R may be so small that rounding errors of convex problems count
 
     @property
     def factored(self) -> bool:
@@ -181,6 +183,19 @@ def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw)
             write_yielding_row(y, motion, law, j, 0.0, 0.0, h)
         else:
             law.stiffness[k + i] = write_yielding_row(y, motion, law, j, gap, gap, h)
+
+
+def is_stiff(model: ContactModel, candidate: Integers, active: Integers, law: ContactLaw) -> bool:
+    """Return whether a contact or joint row yields by less than a small part of its inverse inertia in the file."""
+    k, stiff = len(law.friction), False
+    for c in range(k):
+        y = with_friction(yielding_of_contact(model, candidate[c]), model.friction[candidate[c]])
+        edges = 0.5 * y.square * (1.0 + y.square) if y.square > 0.0 else 1.0  # of pyramids, see `weights_of_cones`
+        stiff = stiff or STIFF * edges * min(y.friction, 1.0) * law.compliance[3 * c] < y.inverse
+    for i in range(len(law.lower)):
+        if active[i] >= 0:
+            stiff = stiff or STIFF * law.compliance[3 * k + i] < yielding_of(model.yielding_rows, active[i]).inverse
+    return stiff
 
 
 def write_yielding_row(y: Yielding, motion: RowMotion, law: ContactLaw, i: int, gap: float, distance: float, h: float) -> float:

@@ -22,6 +22,7 @@ from .block_equations import (
     factor_system,
     place_of,
     solve_system,
+    times,
     write_system,
 )
 from .compliant_answers import Answering, directions_of, row_of
@@ -59,7 +60,7 @@ def solve_by_factor(
     rows = PrimalRows(answering(problem, work), f, work.pull, work.numbers)
     scene = FactorScene(problem.B, rows, equations)
     copy_numbers(problem.b, rows.x.first[: len(f)])
-    return solve_primal(write_moved, write_response, scene, rows, tolerance)
+    return solve_primal(write_moved, add_moved, write_response, scene, rows, problem.stiff, tolerance)
 
 
 def answering(problem: Problem, work: PrimalWork) -> Answering:
@@ -85,6 +86,10 @@ def write_moved(scene: FactorScene) -> None:
     write_product_of_factor(B, k, w, x.moved)
 
 
+def add_moved(scene: FactorScene, part: float) -> None:
+    """Do nothing: impulses alone determine the change of velocities."""
+
+
 def write_inner_of_answers(scene: FactorScene, g: int) -> bool:
     """Write Eᵀ G E of a group to the workspace for products; return whether any G is nonzero."""
     B, own, x, k, there = scene.B, scene.rows.own, scene.rows.x, len(scene.rows.own.mu), False
@@ -93,14 +98,31 @@ def write_inner_of_answers(scene: FactorScene, g: int) -> bool:
         c = B.members[y]
         if c < k and x.slope[c, 0, 0] > 0.0:
             there = True
-            add_inner(B, g, c, 3, x.slope[c])
+            if B.at[c] < 0:
+                add_inner(B, g, c, 3, x.slope[c])
+            else:
+                add_upper_inner(B, B.at[c], B.rows[g], x.slope[c])
             for l in range(3, directions_of(c, own)):
                 for j in range(l + 1):
                     add_inner_of_rows(B, g, row_of(c, l, own), row_of(c, j, own), k, x.slope[c, l, j])
         elif c >= k and 2 * k + c >= scene.rows.bounded and x.stiffness[2 * k + c] > 0.0:
             there = True
             add_inner_of_rows(B, g, 2 * k + c, 2 * k + c, k, x.stiffness[2 * k + c])
+    for j in range(B.rows[g]):
+        for i in range(j):
+            B.values[B.scratch + j * B.rows[g] + i] = B.values[B.scratch + i * B.rows[g] + j]
     return there
+
+
+def add_upper_inner(B: RowFactor, at: int, rows: int, G: Matrix) -> None:
+    """Add the upper triangle of Eᵀ G E of a contact."""
+    values, ends, scratch = B.values, B.ends, B.scratch
+    for j in range(rows):
+        first, second, third = times(G, (ends[at + j], ends[at + rows + j], ends[at + 2 * rows + j]))
+        for i in range(j + 1):
+            values[scratch + i * rows + j] += (
+                ends[at + i] * first + ends[at + rows + i] * second + ends[at + 2 * rows + i] * third
+            )
 
 
 def add_inner_of_rows(B: RowFactor, g: int, first: int, second: int, k: int, G: float) -> None:

@@ -36,6 +36,8 @@ from .compliant_answers import (
     edges_of,
     friction_of,
     row_of,
+    square,
+    subtract_product,
     write_answer,
     write_edges,
 )  # fmt: skip
@@ -88,14 +90,15 @@ class PrimalRows(NamedTuple):
 
 
 def solve_primal(
-    write_moved: Callable[[Robot], None], write_response: Callable[[Robot], None], robot: Robot, rows: PrimalRows,
-    tolerance: float,
+    write_moved: Callable[[Robot], None], add_moved: Callable[[Robot, float], None], write_response: Callable[[Robot], None],
+    robot: Robot, rows: PrimalRows, stiff: bool, tolerance: float,
 ) -> tuple[float, int]:  # fmt: skip
     """Replace the impulses of the last time step by the solution; return the residual as a velocity, and the steps.
 
-    `write_moved` writes `moved` for G and r, and `write_response` the velocities J M⁻¹ Jᵀ f of the impulses. Stiff contacts may
-    hide the inertia of a robot in rounding errors, so these are computed once more. The residual is the greatest change of a
-    velocity by this or the last step, or by S and the change of impulses in the last round.
+    `write_moved` writes `moved` for G and r, `add_moved` adds a part of d to x, and `write_response` writes x and the
+    velocities J M⁻¹ Jᵀ f of the impulses. `stiff` contacts may hide the inertia of a robot in rounding errors, so these are
+    computed once more. The residual is the greatest change of a velocity by this or the last step, or by S and the change of
+    impulses in the last round.
     """
     x, R, soft, steps, residual, lost = rows.x, rows.own.R, 1.0, 0, np.inf, np.inf
     rows = rows._replace(own=rows.own._replace(R=x.R[: len(R)]))
@@ -103,7 +106,10 @@ def solve_primal(
         x.R[i], x.shift[i] = R[i], 0.0
     write_first_guess(rows)
     for _ in range(ROUNDS):
-        least, more = take_steps(write_moved, robot, rows, steps == 0, tolerance)
+        least, more = take_steps(write_moved, add_moved, robot, rows, steps == 0, tolerance)
+        if steps == 0 and least <= tolerance and not stiff:
+            residual, steps = least, more
+            break
         write_response(robot)
         last, lost = lost, take_velocities(rows)
         residual, steps = max(least, lost), steps + more
@@ -120,19 +126,22 @@ def solve_primal(
             x.velocity[i] += x.shift[i]
             x.shift[i] = (x.R[i] - R[i]) * rows.f[i]
             x.velocity[i] -= x.shift[i]
+        write_answers(rows, x.velocity)
         write_missing(rows)
     take_bounds(rows)
     if soft > 1.0:
         for i in range(len(R)):
             x.R[i] = R[i]
             x.velocity[i] += x.shift[i]
+        write_answers(rows, x.velocity)
         write_missing(rows)
     return residual, steps
 
 
 def take_steps(
-    write_moved: Callable[[Robot], None], robot: Robot, rows: PrimalRows, first: bool, tolerance: float
-) -> tuple[float, int]:
+    write_moved: Callable[[Robot], None], add_moved: Callable[[Robot, float], None], robot: Robot, rows: PrimalRows,
+    first: bool, tolerance: float,
+) -> tuple[float, int]:  # fmt: skip
     """Take Newton steps until velocities change by less than the tolerance, or impulses are the answers up to rounding.
 
     Return the last change, or zero, and the number of steps.
@@ -143,10 +152,13 @@ def take_steps(
         write_moved(robot)
         write_step(rows)
         residual = np.inf if first and steps == 0 else greatest_change(x.moved[:m])
-        part = part_of_step(rows) if tolerance < residual < np.inf else 1.0
+        part, known = part_of_step(rows) if tolerance < residual < np.inf else (1.0, False)
+        add_moved(robot, part)
         for i in range(m):
             f[i] += part * x.step[i]
             x.velocity[i] += part * x.moved[i]
+        if not known:
+            write_answers(rows, x.velocity)
         if write_missing(rows) <= ROUNDING:
             residual = 0.0
         steps, stalled = steps + 1, stalled + 1
@@ -159,12 +171,10 @@ def take_steps(
 def write_step(rows: PrimalRows) -> None:
     """Write the change of impulses r - G J d to `step`."""
     own, x = rows.own, rows.x
+    for i in range(rows.bounded):
+        x.step[i] = x.right[i]
     for c in range(len(own.mu)):
-        for i in range(directions_of(c, own)):
-            row = row_of(c, i, own)
-            x.step[row] = x.right[row]
-            for j in range(directions_of(c, own)):
-                x.step[row] -= x.slope[c, i, j] * x.moved[row_of(c, j, own)]
+        subtract_product(own, x.slope[c], c, x.moved, x.step)
     for i in range(rows.bounded, len(rows.f)):
         x.step[i] = x.right[i] - x.stiffness[i] * x.moved[i]
 
@@ -207,10 +217,9 @@ def write_first_guess(rows: PrimalRows) -> None:
             write_answer(own, x.there, c, x.answer, G)
         for i in range(directions_of(c, own)):
             row = row_of(c, i, own)
-            x.right[row], f[row] = 0.0, rows.pull[c] if i == 0 else 0.0
-            x.right[row] -= f[row]
-            for j in range(directions_of(c, own)):
-                x.right[row] -= G[i, j] * x.velocity[row_of(c, j, own)]
+            x.right[row] = f[row] = 0.0
+        f[3 * c], x.right[3 * c] = rows.pull[c], -rows.pull[c]
+        subtract_product(own, G, c, x.velocity, x.right)
     for i in range(rows.bounded, len(f)):
         lower, upper = own.lower[i - 3 * k], own.upper[i - 3 * k]
         if f[i] == 0.0:
@@ -233,9 +242,9 @@ def write_pushing_edges(own: Answering, f: Vector, c: int, G: Matrix) -> None:
         if l < 3 or mu > 0.0:
             aside = f[row_of(c, l, own)] / mu if mu > 0.0 else 0.0
             if 0.5 * abs(aside) > level * (1.0 - ROUNDED):
-                write_edges(G, l, mu, (unit if aside > 0.0 else 0.0, unit if aside < 0.0 else 0.0))
+                G[0, 0] += write_edges(G, l, mu, (unit if aside > 0.0 else 0.0, unit if aside < 0.0 else 0.0))
             else:
-                write_edges(G, l, mu, (both, both))
+                G[0, 0] += write_edges(G, l, mu, (both, both))
 
 
 def level_of_edges(own: Answering, f: Vector, c: int) -> float:
@@ -259,9 +268,8 @@ def level_of_edges(own: Answering, f: Vector, c: int) -> float:
 
 
 def write_missing(rows: PrimalRows) -> float:
-    """Write r and G at the velocities; return the greatest entry of r relative to that of the answers."""
+    """Write r for the answers; return the greatest entry of r relative to that of the answers."""
     x, worst, most = rows.x, 0.0, 0.0
-    write_answers(rows, x.velocity)
     for i in range(len(rows.f)):
         x.right[i] = x.answer[i] - rows.f[i]
         worst, most = max(worst, abs(x.right[i])), max(most, abs(x.answer[i]))
@@ -294,18 +302,18 @@ def take_bounds(rows: PrimalRows) -> None:
 # ---- line search
 
 
-def part_of_step(rows: PrimalRows) -> float:
-    """Return the part of a step at whose end the function has nearly zero slope."""
+def part_of_step(rows: PrimalRows) -> tuple[float, bool]:
+    """Return the part of a step at whose end the function has nearly zero slope, and whether answers are those there."""
     x, downhill = rows.x, 0.0
     for i in range(len(rows.f)):
         downhill += x.right[i] * x.moved[i]
     if not downhill > 0.0:  # a rounding error
-        return 1.0
+        return 1.0, False
     part, low, high = 1.0, 0.0, np.inf
     for _ in range(TRIALS):
         slope, curvature = slope_after(rows, part)
         if abs(slope) <= FLAT * downhill:
-            break
+            return part, True
         if slope < 0.0:
             low = part
         else:
@@ -314,7 +322,7 @@ def part_of_step(rows: PrimalRows) -> float:
         if not low < following < high:
             following = sqrt(max(low, LITTLE * high) * high) if high < np.inf else 2.0 * part
         part = following
-    return part
+    return part, False
 
 
 def slope_after(rows: PrimalRows, part: float) -> tuple[float, float]:
@@ -327,10 +335,7 @@ def slope_after(rows: PrimalRows, part: float) -> tuple[float, float]:
         slope += x.moved[i] * (rows.f[i] + part * x.step[i] - x.answer[i])
         curvature += x.moved[i] * x.step[i]
     for c in range(len(own.mu)):
-        for i in range(directions_of(c, own)):
-            for j in range(directions_of(c, own)):
-                both = x.moved[row_of(c, i, own)] * x.moved[row_of(c, j, own)]
-                curvature += x.slope[c, i, j] * both
+        curvature += square(own, x.slope[c], c, x.moved)
     for i in range(rows.bounded, len(rows.f)):
         curvature += x.stiffness[i] * x.moved[i] * x.moved[i]
     return slope, curvature

@@ -237,16 +237,23 @@ def add_ends(B: RowFactor, g: int, k: int, f: Vector) -> bool:
         values[scratch + r] = 0.0
     for x in range(B.member_begin[g], B.member_begin[g + 1]):
         c = B.members[x]
-        at = B.at[c]
-        for l in range(3 if c < k else 1):
-            factor = f[3 * c + l if c < k else 2 * k + c]
+        at, row, lines = B.at[c], 3 * c if c < k else 2 * k + c, 3 if c < k else 1
+        if at >= 0 and lines == 3:
+            a, b, d = f[row], f[row + 1], f[row + 2]
+            if a != 0.0 or b != 0.0 or d != 0.0:
+                there = True
+                for r in range(rows):
+                    values[scratch + r] -= a * ends[at + r] + b * ends[at + rows + r] + d * ends[at + 2 * rows + r]
+            continue
+        for l in range(lines):
+            factor = f[row + l]
             if factor != 0.0:
                 there = True
                 if at < 0:
                     values[scratch - 1 - at + l] = -factor
                 else:
                     for r in range(rows):
-                        values[scratch + r] -= factor * ends[at + l * rows + r]
+                        values[scratch + r] -= factor * ends[at + r]
     return there
 
 

@@ -701,7 +701,10 @@ class Fleet:
         """Take some steps from the step `stop` on; return the step that is reached."""
         states, robots, capacity, begun = self.arrays.states, len(self.q), self.capacity, time_now()
         in_vectors, since = self.vectors.ready(robots), stop
-        stop = min(stop + (VECTOR_STEPS if in_vectors else MOST_STEPS), steps)
+        portion = VECTOR_STEPS if in_vectors else MOST_STEPS
+        if in_vectors and stop == 0 and not self.arrays.contacts.counts.any():
+            portion = 1  # which finds the contacts by which robots are grouped
+        stop = min(stop + portion, steps)
         states.plan[SINCE], states.plan[UNTIL] = since, stop
         if self.on_failure == "reset":
             states.active.fill(True)

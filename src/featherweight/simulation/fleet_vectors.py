@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..array_types import Booleans, Integers
 from ..engine.backends.llvm.jit import host
 from ..engine.cache_folder import log
 from ..engine.loops.kernels import Layout
@@ -18,7 +19,7 @@ from .contact_stage import ContactStage
 from .fleet_loop import RUN_VECTORS
 from .interleaved_stages import interleaved_table, lone_stages, may_be_interleaved
 from .robot_tables import StagesTable
-from .stage_records import FleetArrays, RobotStages
+from .stage_records import FleetArrays, FleetContacts, RobotStages
 from .step_model import StepModel
 
 LEAST_LANES = 4  # least number of lanes: with two, the scalar part of the work outweighs the gain
@@ -88,19 +89,35 @@ class FleetVectors:
         alone = [lone_stages(self.model, self.contacts, self.make(), external) for _ in range(self.lanes)]
         return kind, interleaved_table(self.model, self.contacts, alone, self.run, external, kind[2])
 
+    def _are_coupled(self, contacts: FleetContacts, active: Integers) -> Booleans:
+        """Return which active robots likely compute their impulses alone: those with contacts between two moving bodies.
+
+        Robots without contacts in the last step are included, because nothing is known about their next contacts.
+        """
+        if not (self.contacts.in_passes and self.contacts.coupling):
+            return np.full(len(active), not self.contacts.in_passes)
+        counts = contacts.counts[active]
+        there = np.arange(contacts.candidate.shape[1]) < counts[:, None]
+        return np.asarray((there & (contacts.bodies[active, :, 1] >= 0)).any(axis=1) | (counts == 0))
+
     def take_steps(self, arrays: FleetArrays, many: int, threads: int, what: str = "") -> int:
         """Take the steps of the active robots of a fleet at an address; return the number that took all steps.
 
-        One call takes those of all robots if there are no `threads` to share them.
+        One call takes those of all robots if there are no `threads` to share them. Robots with coupled contacts come last, and
+        compute their impulses one after the other.
         """
         states = arrays.states
         active, done = np.flatnonzero(states.active), list[int]()
-        robots = len(active)
-        states.order[:robots] = active[arrays.contacts.counts[active].argsort(kind="stable")]
+        robots, coupled = len(active), self._are_coupled(arrays.contacts, active)
+        states.order[:robots] = active[np.lexsort((arrays.contacts.counts[active], coupled))]
+        in_lanes = -(-int(np.count_nonzero(~coupled)) // self.lanes)
 
         def piece(i: int, j: int) -> None:
             kind, one = self._table()
-            done.append(self._compiled(one.address, many, i * self.lanes, min(j * self.lanes, robots)))
+            for alone, first, stop in ((False, i, min(j, in_lanes)), (True, max(i, in_lanes), j)):
+                if first < stop:
+                    one.content.touching.alone[0] = alone
+                    done.append(self._compiled(one.address, many, first * self.lanes, min(stop * self.lanes, robots)))
             self.tables.append((kind, one))
 
         vectors = -(-robots // self.lanes)

@@ -216,14 +216,27 @@ def find_impulses(s: RobotStages) -> int:
 
 
 def impulses_with_drives(s: RobotStages) -> int:
-    """Find the impulses with drives in their current state; vectors of robots compute them one robot after the other."""
-    if lanes() == 1:
+    """Find the impulses with drives in their current state.
+
+    Vectors of robots compute them in lanes by passes, if no contact couples two bodies, or one robot after the other.
+    """
+    if lanes() == 1 or (s.calls.contact_factor.address != 0 and not s.touching.alone[0] and not is_coupled(s)):
         return solve_for_impulses(s)
     write_guess(s.touching)
     if s.calls.contact_factor.address == 0 and way_to_impulses(s) == BY_INVERSE:
         call_machine(s.calls.inverse_factor)
     call_machine(s.calls.impulses_alone)
     return s.touching.counts[RESULT]
+
+
+def is_coupled(s: RobotStages) -> bool:
+    """Return whether contacts of two moving bodies, or active rows of tendons, couple branches of the robot."""
+    t, coupled = s.touching, False
+    for dof in t.dofs:
+        coupled = coupled or bool(dof >= s.joints.driving.alike and t.counts[NEAR] > 0)
+    for c in range(t.counts[FOUND]):
+        coupled = coupled or bool(t.contacts.b[c] >= 0 and (t.contacts.gap[c] < 0.0 or len(t.model.adhesion) > 0))
+    return coupled
 
 
 def write_guess(t: TouchingRecord) -> None:
@@ -242,7 +255,7 @@ def solve_in_lane(s: RobotStages) -> int:
 
 
 def solve_for_impulses(s: RobotStages) -> int:
-    """Find the impulses of one robot with drives in their current state."""
+    """Find the impulses of one robot, or those of a vector in passes, with drives in their current state."""
     t, calls = s.touching, s.calls
     if t.counts[SOLVED] == UNKNOWN:
         leave_out_redundant(t, s.numbers.gravity)
@@ -252,9 +265,9 @@ def solve_for_impulses(s: RobotStages) -> int:
         clear(t.impulses.turn[c])
     turning = add_turning(t, sliding) if t.model.settings.turning else 0
     t.counts[TURNING] = turning
-    if calls.solver is not None:
+    if lanes() == 1 and calls.solver is not None:
         call_machine(calls.solver)
-    elif calls.contact_factor.address != 0:
+    elif lanes() > 1 or calls.contact_factor.address != 0:
         solve_by_passes(s)
     else:
         solve_by_delassus(s)
@@ -277,7 +290,7 @@ def leave_out_redundant(t: TouchingRecord, gravity: float) -> None:
     t.counts[SOLVED] = len(contacts.gap)
     if settings.law != RIGID:
         t.counts[SOLVED] = leave_out_open(t.model, contacts, t.patches)
-    elif settings.patches:
+    elif lanes() == 1 and settings.patches:
         t.counts[SOLVED] = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
 
 

@@ -335,6 +335,7 @@ def _touching(step: StepModel, stage: ContactStage, capacity: int) -> TouchingRe
         passes=_passes(stage, step.robot.nv, capacity) if stage.in_passes else pass_work(0, NO_ROWS, 0, 0, 0, False),
         bodies=stage.numbers, dofs=stage.joint_dofs.astype(np.int64), forces=np.zeros((len(step.robot.bodies), 6)),
         patches=patch_work(capacity),
+        alone=np.zeros(1, bool),
     )  # fmt: skip
 
 
@@ -409,8 +410,8 @@ def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) ->
         "jacobian": (inertia.jacobian_function if bodies and by_inverse else None, q, factors.J),
         "inverse_factor": (inverse, q, factors.C),
         "contact_factor": (factor, q, passes.stiffness, passes.stiffening, passes.factor),
-        "contact_response": (response, q, passes.factor, passes.wrench, passes.force, passes.motion, passes.change),
+        "contact_response": (response, q, passes.factor, passes.wrench, passes.force, passes.motion, passes.direction),
         "contact_matrix": (matrix, q, passes.stiffness, passes.stiffening, passes.matrix),
         "contact_loads": (loads, q, passes.wrench, passes.force, passes.load),
-        "contact_motions": (motions, q, passes.change, passes.motion),
+        "contact_motions": (motions, q, passes.direction, passes.motion),
     }

@@ -217,7 +217,8 @@ class TouchingRecord(NamedTuple):
     bodies: Shared[Integers]  # numbers of the bodies that may touch
     dofs: Shared[Integers]  # of joints with limits or friction
     forces: Matrix  # (bodies, 6) on all bodies
-    patches: Shared[PatchWork]
+    patches: PatchWork
+    alone: Shared[Booleans]  # (1,) whether vectors compute the impulses of one robot after the other
 
 
 class CallsOfRobot(NamedTuple):

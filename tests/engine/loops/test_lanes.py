@@ -17,6 +17,7 @@ from featherweight.array_types import Booleans, IntegerMatrix, Integers, Matrix,
 from featherweight.engine.loops.kernels import (
     LANES,
     CompiledLoop,
+    Counted,
     Interleaved,
     KernelError,
     MachineCall,
@@ -329,7 +330,9 @@ def double_some(one: Together, many: Rows, first: int, stop: int) -> int:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("size", [1, 4, 11])
-def test_lanes_one_after_the_other(width: int, size: int) -> None:
+@pytest.mark.parametrize("counted", [False, True])
+def test_lanes_one_after_the_other(width: int, size: int, counted: bool) -> None:
+    """Check that each lane works on its own arrays, of which whole vectors of rows are copied where their number is known."""
     rng = np.random.default_rng(4)
     numbers, k = rng.normal(size=(ROWS, size)), rng.integers(0, 10, (ROWS, 2))
     alone = [Lone(np.zeros(size), np.zeros(1, np.int64), np.zeros(1, bool)) for _ in range(width)]
@@ -337,11 +340,16 @@ def test_lanes_one_after_the_other(width: int, size: int) -> None:
     run = CompiledLoop(double, 4).for_tables(tables[0])
     room = interleaved(alone[0], width)
     moves = [(w, [x[j] for x in alone]) for j, w in enumerate(room)]
-    call, _ = call_apart(run, (0, 0, 1, 0), [t.address for t in tables], moves[:2], [moves[0], moves[2]])
+    some = Counted(room[1], [room[0]]) if counted else None
+    call, _ = call_apart(run, (0, 0, 1, 0), [t.address for t in tables], moves[:2], [moves[0], moves[2]], some)
     many = Rows(numbers.copy(), np.zeros((ROWS, 1, 1)), k, np.zeros((ROWS, 1)))
     worked(double_some, width, Together(call, *room), many)
     even = k[:, 0] % 2 == 0
-    np.testing.assert_array_equal(many.x, np.where(even[:, None], numbers * (2.0 + k[:, :1]), numbers))
+    expected = np.where(even[:, None], numbers * (2.0 + k[:, :1]), numbers)
+    for begin in range(0, ROWS if counted else 0, width):
+        most = max(-(-k[begin : begin + width, 0].max() // width), 1) * width
+        expected[begin : begin + width, most:] = numbers[begin : begin + width, most:]
+    np.testing.assert_array_equal(many.x, expected)
     np.testing.assert_array_equal(many.out[:, 0], even)
 
 

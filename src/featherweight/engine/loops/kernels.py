@@ -19,7 +19,7 @@ from .loop_writer import write_module, write_table_entry
 from .machine_calls import MachineCall, call_machine, interleaved_call, machine_call
 from .plan import Plan
 from .planner import Planner
-from .scalarized_calls import call_apart, then_separated
+from .scalarized_calls import Counted, call_apart, then_separated
 from .views import LANES, TILE, as_matrix, lane, lanes, subtract_multiples, subtract_product, sum_of_products
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "TILE",
     "CompiledKernel",
     "CompiledLoop",
+    "Counted",
     "Interleaved",
     "KernelError",
     "Layout",

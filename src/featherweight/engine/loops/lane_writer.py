@@ -59,6 +59,7 @@ from .views import LANES
 
 ALL = "splat (i1 true)"
 MANGLED = {"double": "f64", "float": "f32", "i64": "i64", "i32": "i32", "i16": "i16", "i8": "i8"}
+MASKED = 8  # number of lanes from which processors have instructions that scatter under a mask
 PLACE = "ptr", "i64"  # an array's address, and the number of its first element
 
 
@@ -248,7 +249,7 @@ class LaneWriter(KernelWriter):
             f.store(wide, self.merged(kind, x, old, bits), address, align=n * BYTES[kind])
             return
         places = self.addresses(kind, type.interleaved, data, at)
-        if type.interleaved and not vary(data):  # inactive lanes write their old number again
+        if type.interleaved and not vary(data) and n < MASKED:  # inactive lanes write their old number again
             x, bits = f.select(bits, x, self.gathered(kind, places, ALL), wide, f"<{n} x i1>"), ALL
         self.scattered(kind, x, places, bits)
 

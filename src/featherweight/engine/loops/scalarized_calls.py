@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,33 +18,49 @@ from .kernel_tables import Interleaved
 from .machine_calls import Kept, MachineCall
 
 Move = tuple[Interleaved, Sequence[Array]]  # an interleaved array, and the separate array of each robot
-BEFORE, KERNEL, FURTHER, COUNTS, TABLES = 0, 2, 3, 7, 11
-"""Words: a call for all lanes, a kernel's address, its last arguments, how many moves of each kind, and tables."""
+BEFORE, KERNEL, FURTHER, COUNTS, ROWS, TABLES = 0, 2, 3, 7, 11, 12
+"""Words: a call for all lanes, a kernel's address, its last arguments, how many moves of each kind, numbers of rows, tables."""
 
 
-def call_apart(run: Any, further: Sequence[int], tables: Sequence[int], reads: Sequence[Move], writes: Sequence[Move]) -> Kept:
+class Counted(NamedTuple):
+    """Interleaved arrays of which each robot uses the first rows."""
+
+    rows: Interleaved  # (1 or more,) the number of rows comes first
+    arrays: Sequence[Interleaved]
+
+
+def call_apart(
+    run: Any, further: Sequence[int], tables: Sequence[int], reads: Sequence[Move], writes: Sequence[Move],
+    counted: Counted | None = None,
+) -> Kept:  # fmt: skip
     """Return a call of `run(table, *further)` for each lane's own table and four numbers, and objects to keep alive.
 
-    It first copies the arrays `reads` to those of the lanes, and finally copies `writes` back for active lanes.
+    It first copies the arrays `reads` to those of the lanes, and finally copies `writes` back for active lanes. Of `counted`
+    arrays, it copies as many rows as any lane uses.
     """
     address = ctypes.cast(run, ctypes.c_void_p).value
-    return _call([0, 0, address, *further], tables, reads, writes), [run, reads, writes]
+    return _call([0, 0, address, *further], tables, reads, writes, counted), [run, reads, writes, counted]
 
 
 def then_separated(call: MachineCall, kept: object, result: Move) -> Kept:
     """Return a call for all lanes that copies a result to the arrays of each lane, and objects to keep alive."""
     words = [call.address, call.pointers.ctypes.data, 0, 0, 0, 0, 0]
-    return _call(words, [0] * len(result[1]), [result], []), [call, kept, result]
+    return _call(words, [0] * len(result[1]), [result], [], None), [call, kept, result]
 
 
-def _call(words: Sequence[int | None], tables: Sequence[int], reads: Sequence[Move], writes: Sequence[Move]) -> MachineCall:
+def _call(
+    words: Sequence[int | None], tables: Sequence[int], reads: Sequence[Move], writes: Sequence[Move], counted: Counted | None
+) -> MachineCall:  # fmt: skip
     lanes, kinds = len(tables), []
+    by_rows = [x.array.ctypes.data for x in counted.arrays] if counted else []
     for moves in (reads, writes):
         some = [m for m in moves if m[0].array.size]
         kinds += [[m for m in some if m[0].array.itemsize == size] for size in (8, 1)]
-    words = [*words, *map(len, kinds), *tables]
+    words = [*words, *map(len, kinds), counted.rows.array.ctypes.data if counted else 0, *tables]
     for interleaved, apart in (m for kind in kinds for m in kind):
-        words += [interleaved.array.ctypes.data, interleaved.array.size // lanes, *(a.ctypes.data for a in apart)]
+        x = interleaved.array
+        size = x.size // lanes
+        words += [x.ctypes.data, size, size // len(x) if x.ctypes.data in by_rows else size, *(a.ctypes.data for a in apart)]
     return MachineCall(_mover(lanes).address("apart"), np.array(words, np.int64))
 
 
@@ -59,7 +75,7 @@ def _written(lanes: int) -> str:
     masks, bits = f"<{lanes} x i64>", f"<{lanes} x i1>"
     taking = f.value(f"icmp slt {masks} {f.load(masks, '%lanes')}, zeroinitializer")
     buffer = f.slot(masks, lanes, 64)
-    counts = [f.load("i64", "%words", COUNTS + k) for k in range(4)]
+    counts, rows = [f.load("i64", "%words", COUNTS + k) for k in range(4)], _rows(f, lanes)
     before, pointers = (f.load("i64", "%words", BEFORE + k) for k in (0, 1))
     some, on = f.fresh("some"), f.fresh("on")
     f.branch(f.equal(before, 0), on, some)
@@ -68,11 +84,11 @@ def _written(lanes: int) -> str:
     f.call("i32", first, f"ptr {arguments}", "ptr %lanes")
     f.jump(on)
     f.label(on)
-    record = 2 + lanes
+    record = 3 + lanes
     place: str = f.at("i64", "%words", TABLES + lanes)
     for kind, count in zip(("i64", "i8"), counts[:2], strict=True):
         with f.loop(count) as k:
-            _unweave(f, f.at("i64", place, f.mul(k, record)), kind, lanes)
+            _unweave(f, f.at("i64", place, f.mul(k, record)), kind, lanes, rows)
         place = f.at("i64", place, f.mul(count, record))
     address, alone, done = f.load("i64", "%words", KERNEL), f.fresh("alone"), f.fresh("done")
     f.branch(f.equal(address, 0), done, alone)
@@ -88,7 +104,7 @@ def _written(lanes: int) -> str:
         f.label(after)
     for kind, count in zip(("i64", "i8"), counts[2:], strict=True):
         with f.loop(count) as k:
-            _weave(f, f.at("i64", place, f.mul(k, record)), kind, lanes, taking, buffer)
+            _weave(f, f.at("i64", place, f.mul(k, record)), kind, lanes, rows, taking, buffer)
         place = f.at("i64", place, f.mul(count, record))
     f.jump(done)
     f.label(done)
@@ -96,14 +112,36 @@ def _written(lanes: int) -> str:
     return "\n".join([*f.declarations, str(f)])
 
 
+def _rows(f: Function, lanes: int) -> str:
+    """Return a multiple of the number of lanes that is at least one, and at least the number of rows of any robot."""
+    many, known, counted, slot = f"<{lanes} x i64>", f.fresh("known"), f.fresh("counted"), f.slot("i64")
+    f.store("i64", lanes, slot)
+    address = f.load("i64", "%words", ROWS)
+    f.branch(f.equal(address, 0), known, counted)
+    f.label(counted)
+    reduce = f"@llvm.vector.reduce.smax.v{lanes}i64"
+    f.declarations[f"declare i64 {reduce}({many})"] = None
+    most = f.call("i64", reduce, f"{many} {f.load(many, f.cast('inttoptr', 'i64', address, 'ptr'))}")
+    rounded = f.binary("and", "i64", f.add(most, lanes - 1), -lanes)
+    f.store("i64", f.select(f.less(rounded, lanes), lanes, rounded), slot)
+    f.jump(known)
+    f.label(known)
+    return f.load("i64", slot)
+
+
+def _size(f: Function, record: str, rows: str) -> str:
+    """Return how many numbers of an array are copied."""
+    return f.least(f.load("i64", record, 1), f.mul(f.load("i64", record, 2), rows))
+
+
 def _pointers(f: Function, record: str, lanes: int) -> list[str]:
-    return [f.cast("inttoptr", "i64", f.load("i64", record, k), "ptr") for k in (0, *range(2, 2 + lanes))]
+    return [f.cast("inttoptr", "i64", f.load("i64", record, k), "ptr") for k in (0, *range(3, 3 + lanes))]
 
 
-def _unweave(f: Function, record: str, kind: str, lanes: int) -> None:
+def _unweave(f: Function, record: str, kind: str, lanes: int, rows: str) -> None:
     """Copy an interleaved array to those of the lanes."""
     wide, (interleaved, *apart) = f"<{lanes} x {kind}>", _pointers(f, record, lanes)
-    count = f.load("i64", record, 1)
+    count = _size(f, record, rows)
     with f.loop(tiled := _tiled(f, kind, count, lanes), step=lanes) as i:
         places = [f.at(wide, interleaved, f.add(i, k)) for k in range(lanes)]
         OutOfLanes(Type("double", lanes)).tile(f, [f.at("double", x, i) for x in apart], places)
@@ -113,10 +151,10 @@ def _unweave(f: Function, record: str, kind: str, lanes: int) -> None:
             f.store(kind, f.value(f"extractelement {wide} {vector}, i64 {lane}"), array, i)
 
 
-def _weave(f: Function, record: str, kind: str, lanes: int, taking: str, buffer: str) -> None:
+def _weave(f: Function, record: str, kind: str, lanes: int, rows: str, taking: str, buffer: str) -> None:
     """Copy the arrays of active lanes to an interleaved one."""
     wide, bits, (interleaved, *apart) = f"<{lanes} x {kind}>", f"<{lanes} x i1>", _pointers(f, record, lanes)
-    count = f.load("i64", record, 1)
+    count = _size(f, record, rows)
     with f.loop(tiled := _tiled(f, kind, count, lanes), step=lanes) as i:
         places = [f.at(wide, buffer, k) for k in range(lanes)]
         IntoLanes(Type("double", lanes)).tile(f, [f.at("double", x, i) for x in apart], places)
