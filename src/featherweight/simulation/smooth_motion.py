@@ -188,6 +188,8 @@ def write_given(s: RobotStages) -> None:
     write_row_forces(d, p.inputs, p.coordinates, p.row_velocity, p.law, p.row_force)
     spread(s.joints.driving.rows, p.S, p.row_force)
     for r in range(within.shape[1]):
+        if s.numbers.drives_damp:
+            s.joints.driving.at_effort[r] = 0.0 if within[0, r] < p.row_force[r] < within[1, r] else 1.0
         p.row_force[r] = min(max(p.row_force[r], within[0, r]), within[1, r])
     write_mapped_force(s, p.mapped_force)
     for i in range(len(p.given)):
@@ -276,10 +278,12 @@ def accelerate(s: RobotStages, ahead: float) -> None:
 
 
 def add_damping_of_drives(s: RobotStages) -> None:
-    """Add the armature that represents the damping of drives within their limits at the end of a step."""
+    """Add the armature that represents the damping of drives, within their limits and joints' efforts, at the end of a step."""
     d, joint, h = s.joints.drives, s.joints.driving.joint, s.numbers.step
     for k in range(len(d.row)):
-        if joint[k] != OF_LENGTH and d.values[LOW, k] < s.point.law[k] < d.values[HIGH, k]:
+        if joint[k] == OF_LENGTH or s.joints.driving.at_effort[d.row[k]] != 0.0:
+            continue
+        if d.values[LOW, k] < s.point.law[k] < d.values[HIGH, k]:
             s.inertias.armature[joint[k]] += h * d.values[GEAR, k] * d.values[GEAR, k] * max(-d.values[BY_VELOCITY, k], 0.0)
 
 
