@@ -6,13 +6,11 @@
 MuJoCo and two simulations start at qpos0 at rest and move for half a second, with the file's step and controls of zero, through
 all contacts, limits and equalities:
 
-    by the file's law    load(FILE, equalities="compliant") and Simulation(robot)
-    rigid                load(FILE) and Simulation(robot, contact="rigid"): exact equalities, rigid contacts and limits
+    by default    Simulation(FILE): contacts, limits and equalities by the file's law
+    rigid         Simulation(FILE, contact="rigid"): exact equalities, rigid contacts and limits
 
-With `--exact`, the first of them is load(FILE) and Simulation(robot), whose equalities are exact, without single steps.
-
-A motion agrees if all joint coordinates agree to 5 mm and 5e-3 rad after every step. In addition, single steps by the file's
-law start from the states of a motion of MuJoCo under random controls, within half of their ranges and constant for a tenth of
+A motion agrees if all joint coordinates agree to 5 mm and 5e-3 rad after every step. In addition, single steps by default
+start from the states of a motion of MuJoCo under random controls, within half of their ranges and constant for a tenth of
 a second, whose solver iterates until it has converged. A step agrees if its velocities do to 1e-4, relative to the greatest
 velocity if that is above 1: the law is then the same, and motions differ only because they are chaotic. A file's steps agree if
 99 % of them do.
@@ -20,9 +18,9 @@ velocity if that is above 1: the law is then the same, and motions differ only b
 | verdict | |
 |---|---|
 | not a model | MuJoCo does not load the file, or nothing in it moves; not counted |
-| agree | the motion by the file's law agrees |
+| agree | the motion by default agrees |
 | refused | `load` or `Simulation` raises, or a step fails |
-| differs | another motion by the file's law |
+| differs | another motion by default |
 | crashed | the process ends by an unexpected exception or a signal, or takes longer than `--time-limit` |
 
 Each file runs in a process of its own. `--json FILE` writes all numbers.
@@ -184,10 +182,10 @@ def refusals() -> Iterator[None]:
         raise RefusedError(shortened(error.what)) from error
 
 
-def moved(robot: fw.Robot, model: Any, **options: Any) -> Motion:
-    """Compare the motion of a simulation with these options with MuJoCo's."""
-    motion, data = Motion(), mujoco.MjData(model)
-    sim, order = fw.Simulation(robot, q="qpos0", **options), fw.MujocoOrder(robot, model)
+def moved(sim: fw.Simulation, model: Any) -> Motion:
+    """Compare the motion of a simulation with MuJoCo's."""
+    motion, data, robot = Motion(), mujoco.MjData(model), sim.robot
+    order = fw.MujocoOrder(robot, model)
     control = np.zeros(len(robot.controls)) if robot.controls else None
     for k in range(round(SECONDS / model.opt.timestep)):
         mujoco.mj_step(model, data)
@@ -203,13 +201,13 @@ def moved(robot: fw.Robot, model: Any, **options: Any) -> Motion:
     return motion
 
 
-def steps_that_agree(robot: fw.Robot, model: Any) -> float:
+def steps_that_agree(sim: fw.Simulation, model: Any) -> float:
     """Return the part of single steps that agree, from the states of a motion of MuJoCo under random controls."""
     model = copy.copy(model)
     model.opt.solver, model.opt.iterations, model.opt.ls_iterations = mujoco.mjtSolver.mjSOL_NEWTON, 200, 100
     model.opt.tolerance, model.opt.ls_tolerance = 0.0, 1e-10
-    data, rng, agree = mujoco.MjData(model), np.random.default_rng(0), 0.0
-    sim, order = fw.Simulation(robot, q="qpos0"), fw.MujocoOrder(robot, model)
+    data, rng, agree, robot = mujoco.MjData(model), np.random.default_rng(0), 0.0, sim.robot
+    order = fw.MujocoOrder(robot, model)
     limited, (low, high) = model.actuator_ctrllimited.astype(bool), model.actuator_ctrlrange.T
     low, high = np.where(limited, low, -1.0), np.where(limited, high, 1.0)
     control, held, count = None, max(1, round(HELD / model.opt.timestep)), round(SECONDS / model.opt.timestep)
@@ -250,7 +248,7 @@ def joint_errors(m: Any, ours: Array, theirs: Array) -> Array:
 # --- verdicts
 
 
-def examined(outcome: Outcome, path: Path, equalities: str) -> None:
+def examined(outcome: Outcome, path: Path) -> None:
     """Examine a file and fill in its outcome."""
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
@@ -265,18 +263,18 @@ def examined(outcome: Outcome, path: Path, equalities: str) -> None:
     warnings.simplefilter("ignore")
     try:
         with refusals():
-            robot = fw.load(str(path), equalities=equalities)
-            left_out = [f"{kind}: {text}" for kind, text in not_simulated(robot).items()]
-            outcome.motion = moved(robot, model)
-            if equalities == "compliant":  # MuJoCo's states open exact loops
-                outcome.steps = steps_that_agree(robot, model)
+            sim = fw.Simulation(str(path), q="qpos0")
+            left_out = [f"{kind}: {text}" for kind, text in not_simulated(sim.robot).items()]
+            outcome.motion = moved(sim, model)
+            sim.reset("qpos0")
+            outcome.steps = steps_that_agree(sim, model)
             outcome.verdict = AGREE if outcome.motion.agrees else DIFFERS
             outcome.told = "; ".join(left_out + ["MuJoCo diverges"] * outcome.motion.diverged)
     except RefusedError as error:
         outcome.verdict, outcome.told = REFUSED, str(error)
     try:
         with refusals():
-            outcome.rigid = moved(fw.load(str(path)), model, contact="rigid").agrees
+            outcome.rigid = moved(fw.Simulation(str(path), q="qpos0", contact="rigid"), model).agrees
     except RefusedError as error:
         outcome.told = f"{outcome.told} (rigid: {error})"
 
@@ -295,7 +293,7 @@ def in_own_process(entry: tuple[str, str, Path], options: argparse.Namespace) ->
     package, name, path = entry
     try:
         done = subprocess.run(
-            [sys.executable, __file__, "--one", package, name, str(path), *(["--exact"] if options.exact else [])],
+            [sys.executable, __file__, "--one", package, name, str(path)],
             capture_output=True, text=True, timeout=options.time_limit, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
@@ -326,14 +324,13 @@ def tables(outcomes: Sequence[Outcome], each: bool) -> str:
 def main() -> None:
     parser = parser_of_files(__doc__, 180.0)
     parser.add_argument("--jobs", type=int, default=1, help="number of files in parallel")
-    parser.add_argument("--exact", action="store_true", help="exact equalities, the default of `load`, also by the file's law")
     parser.add_argument("--totals", action="store_true", help="only the table by package")
     parser.add_argument("--json", type=Path, metavar="FILE", help="file for all outcomes")
     parser.add_argument("--one", nargs=3, metavar=("PACKAGE", "NAME", "PATH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         outcome = Outcome(*options.one[:2])
-        examined(outcome, Path(options.one[2]), "exact" if options.exact else "compliant")
+        examined(outcome, Path(options.one[2]))
         print(json.dumps(asdict(outcome)))
         return
     entries = files_by_package(options.files, options.only, options.limit)

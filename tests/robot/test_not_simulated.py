@@ -47,7 +47,7 @@ def test_kinds_of_forces_are_told_and_no_others(tmp_path: Path) -> None:
         kind for kind in CHANGING_MOTION if "actuatorgravcomp" in kind
     }  # tests/simulation/test_gravity_compensation.py
     elsewhere |= {"springs of joints with several degrees of freedom"}  # tests/simulation/test_forces_of_followers.py
-    elsewhere |= {"softness of equality constraints (solref, solimp)"}  # tests/model/formats/mjcf/test_reader.py
+    elsewhere |= {"equality constraints that yield in MuJoCo, taken as exact"}  # tests/model/formats/mjcf/test_reader.py
     elsewhere |= {"bodies with forces of plugins", "limits of joints with several degrees of freedom"}
     elsewhere |= {  # tests/model/formats/usd
         "limits, forces and drives of joints that close loops",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.model.contact_rules import SOFT_HOLDS
+from featherweight.model.contact_rules import TAKEN_AS_EXACT
 from featherweight.robot.not_simulated import not_simulated
 from featherweight.simulation.forces_at_joints import forces_at_joints
 from oracles.states import random_states
@@ -35,8 +35,8 @@ LINKAGE = """<mujoco><option><flag contact="disable"/></option><worldbody>
 
 def chain(degrees: float = 20.0, softness: str = "") -> tuple[fw.Robot, Any]:
     text = CHAIN.format(range=degrees, softness=softness)
-    robot = fw.load(text)
-    assert isinstance(robot, fw.Robot) and not_simulated(robot).keys() <= {SOFT_HOLDS}
+    robot = fw.load(text, equalities="exact")
+    assert isinstance(robot, fw.Robot) and not_simulated(robot).keys() <= {TAKEN_AS_EXACT}
     return robot, mujoco.MjModel.from_xml_string(text)
 
 
@@ -91,7 +91,7 @@ def test_plain_python_takes_the_same_steps() -> None:
 
 def test_moment_arms_are_rates_of_the_angle() -> None:
     """Check joints in a tree and in a loop; angles above π are measured the other way round."""
-    for robot in (chain()[0], fw.load(LINKAGE, execution="interpreted")):
+    for robot in (chain()[0], fw.load(LINKAGE, equalities="exact", execution="interpreted")):
         forces = forces_at_joints(robot, ())
         rows, h = forces.joint_rows + np.arange(len(forces.balls)), 1e-6
         for q in random_states(robot, 3).q:
@@ -103,7 +103,7 @@ def test_moment_arms_are_rates_of_the_angle() -> None:
 
 
 def test_a_limit_in_a_loop_holds() -> None:
-    robot = fw.load(LINKAGE)
+    robot = fw.load(LINKAGE, equalities="exact")
     assert isinstance(robot, fw.ClosedRobot) and not_simulated(robot) == {}
     sim, reached = fw.Simulation(robot, 1e-3, contact="rigid"), 0.0
     [row] = sim.forces.joint_rows + np.arange(1)

@@ -39,7 +39,7 @@ def xml(flags: str = "", body: str = BODIES, more: str = TENDONS + ACTUATORS, in
 
 
 def beside(text: str, **options: Any) -> tuple[fw.Robot, fw.MujocoOrder, Any]:
-    robot, model = fw.load(text, **options), mujoco.MjModel.from_xml_string(text)
+    robot, model = fw.load(text, equalities="exact", **options), mujoco.MjModel.from_xml_string(text)
     assert isinstance(robot, fw.Robot | fw.ClosedRobot) and not_simulated(robot) == {}
     return robot, fw.MujocoOrder(robot, model), mujoco.MjData(model)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.model.contact_rules import TAKEN_AS_EXACT
 from featherweight.robot.tendons.length_functions import LengthFunctions
 from featherweight.robot.tendons.tendon_table import length_table
 from simulation.beside_mujoco import BesideMujoco
@@ -81,6 +82,38 @@ def test_tendons_of_joints_that_follow_softly_act_on_all_their_joints() -> None:
     assert fw.build(fw.read(text, equalities="compliant"), equalities="compliant").nv == robot.nv
 
 
+MIMIC = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
+ixz="0" iyz="0"/></inertial></link><link name="c"/><joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>
+<joint name="k" type="continuous"><parent link="b"/><child link="c"/><mimic joint="j" multiplier="2"/></joint></robot>"""
+
+
+def test_the_simulation_of_a_file_takes_its_equalities() -> None:
+    """Check motions of a file by its text, and robots that are as the contact law needs them."""
+    file = f"<mujoco><option timestep='1e-3'/><worldbody>{BODIES}</worldbody>{LED}</mujoco>"
+    sim, model = fw.Simulation(file), mujoco.MjModel.from_xml_string(file)
+    assert (sim.robot.nq, sim.robot.nv) == (model.nq, model.nv) and TAKEN_AS_EXACT not in sim.robot.report()
+    robot = fw.load(file, equalities="file")
+    pair = BesideMujoco(robot, model)
+    for _ in range(100):
+        pair.step(np.array([3.0]))
+    np.testing.assert_array_equal(fw.Simulation(robot).run(0.1, control=[3.0]).q[-1], sim.run(0.1, control=[3.0]).q[-1])
+    assert pair.faster < 1e-5
+    assert fw.Simulation(file, contact="rigid").robot.nv == model.nv - 1
+    assert fw.Simulation(MIMIC).robot.nv == 1  # URDF has no law for joints that follow others
+
+
+def test_exact_equalities_of_a_file_are_reported_unless_asked_for() -> None:
+    file = text(EQUALITIES["connect"])
+    robot, exact = fw.load(file), fw.load(file, equalities="exact")
+    assert isinstance(robot, fw.ClosedRobot) and robot.report()[TAKEN_AS_EXACT] == "1"
+    assert exact.closed and TAKEN_AS_EXACT not in exact.report()
+    q = robot.close(robot.start())
+    with pytest.warns(fw.ModelWarning, match="are exact in this robot, and yield in MuJoCo"):
+        fw.Simulation(robot, q=q)
+    assert fw.Simulation(robot, q=q, contact="rigid").robot is robot
+    assert fw.Simulation(exact, q=q).robot is exact
+
+
 def test_rows_are_the_rates_of_their_lengths() -> None:
     """Check rows against central differences, for distant points and large rotations."""
     file = text(EQUALITIES["weld of sites"] + EQUALITIES["weld of a free body"] + EQUALITIES["joints"])
@@ -112,7 +145,7 @@ def test_what_is_held_exactly_only_is_refused_by_name() -> None:
         fw.Simulation(fw.load(text(EQUALITIES["connect"]), equalities="compliant"), contact="rigid")
     with pytest.raises(fw.ModelError, match=r"can only be exact: loop .*; build with equalities=\"exact\""):
         fw.build(fw.robots.four_bar(), equalities="compliant")
-    with pytest.raises(ValueError, match='equalities must be "exact" or "compliant"; got \'soft\''):
+    with pytest.raises(ValueError, match='equalities must be "exact", "compliant" or "file"; got \'soft\''):
         fw.build(fw.robots.four_bar(), equalities="soft")
 
 

@@ -41,10 +41,7 @@ LATER = tuple(map(int, mujoco.__version__.split(".")[:2])) >= (4, 0)
 @pytest.mark.parametrize("turn", [0.0, 1e-3, 0.03, 0.2, 0.8])
 @pytest.mark.parametrize("shapes", SHAPES.values(), ids=SHAPES)
 def test_contact_points_are_mujocos(shapes: tuple[str, str], turn: float) -> None:
-    """Check points, normals and gaps of shapes that overlap, at small and large angles between their faces and axes.
-
-    If several edges of a mesh nearly lie in a face, MuJoCo takes the first of its own order, which may be another.
-    """
+    """Check points, normals and gaps of shapes that overlap, at small and large angles between their faces and axes."""
     of_mesh = "mesh" in "".join(shapes)
     if of_mesh and not LATER:
         pytest.skip("older versions of MuJoCo have other points of meshes")
@@ -61,6 +58,32 @@ def test_contact_points_are_mujocos(shapes: tuple[str, str], turn: float) -> Non
         missed += pair.faster > (1e-5 if of_mesh else 1e-6) * max(1.0, float(np.abs(pair.data.qvel).max()))
         touched += pair.data.ncon > 0
     assert touched > 10 and missed <= of_mesh
+
+
+FINE = """<mujoco><asset><mesh name="one" vertex="{0}"/><mesh name="other" vertex="{1}"/></asset><option gravity="0 0 0"/>
+<worldbody><geom type="mesh" mesh="one"/><body><freejoint/><geom type="mesh" mesh="other"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.skipif(not LATER, reason="older versions of MuJoCo have other points of meshes")
+def test_fine_meshes_deep_inside_each_other_touch_where_mujoco_says() -> None:
+    """Check meshes of many faces with MuJoCo's tolerance and number of iterations, which end its search at some face."""
+    rng = np.random.default_rng(1)
+    clouds = [rng.standard_normal((n, 3)) for n in (400, 150)]
+    scaled = [
+        x / np.linalg.norm(x, axis=1)[:, None] * size
+        for x, size in zip(clouds, ((0.3, 0.2, 0.1), (0.2, 0.2, 0.3)), strict=True)
+    ]
+    text = FINE.format(*(" ".join(f"{x:.4f}" for x in cloud.ravel()) for cloud in scaled))
+    pair, deepest = BesideMujoco(fw.load(text), mujoco.MjModel.from_xml_string(text)), 0.0
+    for _ in range(30):
+        quaternion = rng.standard_normal(4)
+        pair.sim.q = np.concatenate([rng.uniform(-0.1, 0.1, 3), quaternion / np.linalg.norm(quaternion)])
+        pair.sim.v = np.zeros(6)
+        pair.data.qpos[:], pair.data.qvel[:] = pair.order.state(pair.sim.q, pair.sim.v)
+        pair.step()
+        assert pair.faster < 1e-9 * float(np.abs(pair.data.qvel).max())
+        deepest = min(deepest, pair.data.contact.dist.min())
+    assert deepest < -0.2
 
 
 def test_pairs_that_a_file_names_twice_touch_twice() -> None:

@@ -342,8 +342,8 @@ def test_all_arguments_that_moved_are_fields_of_options() -> None:
 def test_robots_of_another_kind_say_how_to_make_one() -> None:
     with pytest.raises(TypeError, match=r"robot must be a Robot, .* got Description .*; build it: featherweight\.build"):
         fw.Simulation(fw.generators.chain(2))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"robot must be a Robot, .* got 'robot.urdf'; load it"):
-        fw.Simulation("robot.urdf")  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError, match=r"'robot\.urdf'"):
+        fw.Simulation("robot.urdf")
 
 
 def test_the_ground_may_be_asked_for_by_true() -> None:

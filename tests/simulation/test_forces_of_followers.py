@@ -53,7 +53,10 @@ def require_mujocos_forces(forces: ForcesAtJoints, order: fw.MujocoOrder, data: 
 
 def test_springs_damping_armature_and_drives_of_followers_are_mujocos() -> None:
     """Check MuJoCo's passive and actuator forces at all joints, mapped to the independent joints, to rounding."""
-    robot, model = fw.load(IN_PROPORTION, execution="interpreted"), mujoco.MjModel.from_xml_string(IN_PROPORTION)
+    robot, model = (
+        fw.load(IN_PROPORTION, equalities="exact", execution="interpreted"),
+        mujoco.MjModel.from_xml_string(IN_PROPORTION),
+    )
     assert not_simulated(robot) == {}
     forces, order, data = forces_at_joints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
     x = random_states(robot, 3)
@@ -73,7 +76,7 @@ def test_springs_and_drives_of_joints_that_a_loop_determines_are_mujocos() -> No
     names = [j.name for j in fw.load(LINKAGE.format(driven="crank"), execution="interpreted").joints if not j.independent]
     assert len(names) == 2
     text = LINKAGE.format(driven=names[0])
-    robot, model = fw.load(text, execution="interpreted"), mujoco.MjModel.from_xml_string(text)
+    robot, model = fw.load(text, equalities="exact", execution="interpreted"), mujoco.MjModel.from_xml_string(text)
     assert not_simulated(robot) == {}
     forces, order, data = forces_at_joints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
     assert np.isfinite(forces.lower).all() and np.isfinite(forces.upper).all()
@@ -88,7 +91,7 @@ def test_springs_and_drives_of_joints_that_a_loop_determines_are_mujocos() -> No
 
 
 def test_spring_energy_of_followers_is_the_work_against_them() -> None:
-    robot = fw.load(IN_PROPORTION, execution="interpreted")
+    robot = fw.load(IN_PROPORTION, equalities="exact", execution="interpreted")
     forces, step = forces_at_joints(robot, ()), 1e-6
     q = random_states(robot, 1).q[0]
     for k in range(robot.nv):
@@ -141,7 +144,10 @@ def test_a_follower_in_proportion_of_one_that_follows_by_a_square_is_named() -> 
 
 
 def test_springs_limits_and_drives_of_a_follower_by_a_square_are_mujocos() -> None:
-    robot, model = fw.load(BY_A_SQUARE, execution="interpreted"), mujoco.MjModel.from_xml_string(BY_A_SQUARE)
+    robot, model = (
+        fw.load(BY_A_SQUARE, equalities="exact", execution="interpreted"),
+        mujoco.MjModel.from_xml_string(BY_A_SQUARE),
+    )
     assert robot.report() == {}
     forces, order, data = forces_at_joints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
     row = next(j.v_slice.start for j in robot.model.joints if j.name == "c")
@@ -166,7 +172,7 @@ def test_limits_of_a_follower_by_a_square_hold() -> None:
 
 
 def test_own_actuators_act_on_such_joints() -> None:
-    robot = fw.load(BY_A_SQUARE, execution="interpreted")
+    robot = fw.load(BY_A_SQUARE, equalities="exact", execution="interpreted")
     tau = forces_at_joints(robot, [fw.Actuator("mine", "c")]).of_drives(robot.neutral(), np.zeros(robot.nv), np.ones(1))
     assert tau[0] != 0.0
 
@@ -196,7 +202,7 @@ def test_efforts_bound_the_drives_of_each_joint_as_in_mujoco(text: str, bounded:
         text = text.replace(f'<joint name="{name}"', f'<joint name="{name}" actuatorfrcrange="{EFFORTS[name]}"')
     sensed = "".join(f'<jointactuatorfrc joint="{name}"/>' for name in "abc")
     text = text.replace("</actuator>", MORE).replace("</mujoco>", f"<sensor>{sensed}</sensor>{ALONG}")
-    robot, model = fw.load(text), mujoco.MjModel.from_xml_string(text)
+    robot, model = fw.load(text, equalities="exact"), mujoco.MjModel.from_xml_string(text)
     assert not_simulated(robot) == {}
     order, data, h = fw.MujocoOrder(robot, model), mujoco.MjData(model), 1e-6
     x = random_states(robot, 6)

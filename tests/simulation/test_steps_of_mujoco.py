@@ -11,6 +11,8 @@ import pytest
 import featherweight as fw
 from simulation.beside_mujoco import BesideMujoco
 
+LATER = tuple(map(int, mujoco.__version__.split(".")[:2])) >= (4, 0)
+
 # an arm with a spring, a strong damper and a servo pushes a ball about; both are far from the limit of short steps
 ARM = """<mujoco><option timestep="0.005" integrator="{integrator}"><flag {flag}/></option><compiler angle="radian"/><worldbody>
 <geom type="plane" size="5 5 .1"/>
@@ -138,6 +140,19 @@ def test_contacts_act_in_each_stage_of_runge_kutta() -> None:
         assert pair.away < 1e-6 and pair.faster < 1e-5
         assert pair.sim.activation[0] == pytest.approx(pair.data.act[0], abs=1e-12)
     assert pair.data.ncon > 0 and pair.data.nf > 0
+
+
+@pytest.mark.skipif(not LATER, reason="older versions of MuJoCo damp joints whose drives are at the joint's effort limit")
+@pytest.mark.parametrize("joint", ['actuatorfrcrange="-10 10"', ""])
+@pytest.mark.parametrize("drive", ['forcerange="-5 5"', ""])
+def test_drives_at_a_limit_do_not_damp_at_the_end_of_a_step(joint: str, drive: str) -> None:
+    text = f"""<mujoco><option integrator="implicitfast" timestep=".01" gravity="0 0 0"/><worldbody><body>
+    <joint name="j" type="slide" {joint}/><geom size=".1" mass="1"/></body></worldbody>
+    <actuator><position joint="j" kp="1000" kv="100" {drive}/><velocity joint="j" kv="50"/></actuator></mujoco>"""
+    pair = BesideMujoco(fw.load(text), mujoco.MjModel.from_xml_string(text))
+    for _ in range(30):
+        pair.step(np.array([1.0, 0.1]))
+        assert pair.faster < 1e-12
 
 
 def test_a_damped_arm_that_is_welded_to_a_mocap_body_moves_as_in_mujoco() -> None:

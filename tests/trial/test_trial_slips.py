@@ -99,10 +99,10 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a configuration": (lambda: arm().configurations["home"], KeyError, "arm has no configuration 'home'; it has none"),
     "a name for a contact": (lambda: arm().delassus("hand"), TypeError, "delassus takes featherweight.BilateralContact"),
     # simulations
-    "a path to simulate": (
-        lambda: fw.Simulation(str(ARM)),
+    "a description to simulate": (
+        lambda: fw.Simulation(fw.read(ARM)),
         TypeError,
-        "robot must be a Robot, as featherweight.load returns it; got '",
+        "build it: featherweight.build(description)",
     ),
     "timestep": (lambda: still(timestep=1e-3), TypeError, "Simulation has no argument 'timestep'; here it is dt"),
     "ground as a height": (lambda: still(ground=0.0), TypeError, "ground must be True (the plane z = 0)"),

@@ -23,6 +23,7 @@ from unisim.backend.base import (
 from unisim.scene import SceneCfg
 
 from ..array_types import Array, Matrix, Vector
+from ..model.compliant_equalities import OF_FILE
 from ..model.model import MovingJoint
 from ..model.types import JointType, controls_of
 from ..robot.build import load
@@ -376,7 +377,7 @@ def _robot_of(scene: SceneCfg) -> Robot:
             raise NotImplementedError(f"scenes with {name} are not implemented: compile the scene to one model_file")
     if not scene.model_file:
         raise ValueError("scene has no model_file: set it to a robot file, or pass a Robot in place of the scene")
-    return load(scene.model_file)
+    return load(scene.model_file, equalities=OF_FILE)
 
 
 def _array(name: str, x: object, shape: tuple[int, ...], dtype: str) -> Array:

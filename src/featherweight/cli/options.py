@@ -78,9 +78,9 @@ class RobotFile(NamedTuple):
         """Return the robot. Raises ModelError if the file is invalid."""
         return load(self._opened(), self.base.value, **self._keywords())
 
-    def read(self) -> Description:
+    def read(self, equalities: str | None = None) -> Description:
         """Return the description in the file. Raises ModelError if the file is invalid."""
-        return read(self._opened(), **self._keywords())
+        return read(self._opened(), equalities=equalities, **self._keywords())
 
     @property
     def stem(self) -> str:

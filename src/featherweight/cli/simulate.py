@@ -18,7 +18,7 @@ from ..robot.build import build
 from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.robot import Robot
 from ..simulation import ContactOptions, ContactSphere, Plane, Simulation, SimulationError, Trajectory
-from ..simulation.simulation_options import FILE, LAWS, shapes_have_something_to_touch
+from ..simulation.simulation_options import FILE, LAWS, equalities_for, shapes_have_something_to_touch
 from ..simulation.standins import spheres_of
 from .console import make_console, wait_for_interrupt
 from .options import Base, OutputOption, RobotFile, of_robot_file
@@ -46,8 +46,8 @@ def drop_robot(
     from .charts import save_energy  # imports matplotlib
 
     console = make_console()
-    description = file.read()
-    loaded = _built(with_springs(description, hold), base)
+    equalities = equalities_for(contact)
+    loaded = _built(with_springs(file.read(equalities), hold), base, equalities)
     try:
         options = ContactOptions(law=contact, friction=friction, restitution=restitution)
         sim, touching = _scene(loaded, dt, height, options)
@@ -73,14 +73,14 @@ def drop_robot(
         raise ModelError(f"{file.robot}: {failed}")
 
 
-def _built(description: Description, base: Base | None) -> Robot:
+def _built(description: Description, base: Base | None, equalities: str) -> Robot:
     """Build the robot with the given base. The default is floating, unless the root floats already or has no mass."""
     if base is not None or any(j.type is JointType.FLOATING for j in description.joints):
-        return build(description, (base or Base.FIXED).value)
+        return build(description, (base or Base.FIXED).value, equalities=equalities)
     try:
-        return build(description, "floating")
+        return build(description, "floating", equalities=equalities)
     except ModelError:
-        return build(description, "fixed")
+        return build(description, "fixed", equalities=equalities)
 
 
 def _scene(robot: Robot, dt: float, height: float, contact: ContactOptions) -> tuple[Simulation, str]:

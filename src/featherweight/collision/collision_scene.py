@@ -24,7 +24,7 @@ class CollisionScene(NamedTuple):
     kind: Integers  # (shapes,)
     body: Integers  # (shapes,) index among the bodies that may touch; -1 for the world
     placement: Matrix  # (shapes, 12) placement rows in the body's frame (see `triples`)
-    size: Matrix  # (shapes, 3) [m]: radius and half length, half lengths, or radii
+    size: Matrix  # (shapes, 3) [m]: radius and half length, half lengths, or radii; the centroid of a hull
     radius: Vector  # (shapes,) [m] radius of the bounding ball
     data: IntegerMatrix  # (shapes, 8) see `part_ranges`
     pair: IntegerMatrix  # (pairs, 2)
@@ -84,6 +84,12 @@ class CollisionWork(NamedTuple):
     nearest: Vector  # (10,) result of `gap_of_convex`
     corners: Tensor  # (2, 3, 3) points of two shapes of which a face of the polytope of their difference is made
     candidates: IntegerMatrix  # (2, n) numbers of faces of both shapes at these points
+    order: Integers  # (4,) see `penetration_by_file`, also below
+    middle: Vector  # (3,) a point inside the polytope
+    adjacent: IntegerMatrix  # (n, 3) numbers of faces
+    listed: Integers  # (n,)
+    places: Integers  # (n,)
+    stack: IntegerMatrix  # (n, 3)
     patches: Matrix  # (n, 11), see `height_fields`
 
 
@@ -120,5 +126,11 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         **search_arrays(),
         corners=np.zeros((2, 3, 3)),
         candidates=np.zeros((2, MOST_FACES), np.int64),
+        order=np.zeros(4, np.int64),
+        middle=np.zeros(3),
+        adjacent=np.zeros((MOST_FACES, 3), np.int64),
+        listed=np.zeros(MOST_FACES, np.int64),
+        places=np.zeros(MOST_FACES, np.int64),
+        stack=np.zeros((MOST_FACES, 3), np.int64),
         patches=np.zeros((MOST_PATCHES, 11)),
     )

@@ -83,10 +83,12 @@ def on_faces(
     j = edge_in_face(hulls, shapes, work, 0, (first, b), facing)
     if j >= 0:
         a = write_face(hulls, other, j, polygons[0])
+        lead_with_last(polygons[0], a)
         return put_face_points(polygons, a, 2, normal_of(hulls, other, j), 1.0, 0.0, found)
     i = edge_in_face(hulls, (other, one), work, 1, (second, a), times(-1.0, facing))
     if i >= 0:
         a = write_face(hulls, one, i, polygons[0])
+        lead_with_last(polygons[0], a)
         return put_face_points(polygons, a, 2, normal_of(hulls, one, i), -1.0, 0.0, found)
     return 0
 
@@ -195,27 +197,26 @@ def edge_in_face(
     hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], work: CollisionWork, side: int, counts: tuple[int, int],
     facing: TripleLike,
 ) -> int:  # fmt: skip
-    """Write an edge of the first shape that lies in a face of the second; return that face, or -1 for none.
+    """Write the first edge of the first shape that lies in a face of the second; return that face, or -1 for none.
 
     The first shape has counts[0] corners, of `side`, in the polytope's face, and the second counts[1] candidates.
     """
     shape, places, polygon = shapes[0], work.corners[side], work.polygons[1]
-    best, found = STRAIGHT, -1
-    for e in range(edges_at(shape, places, counts[0])):
-        x, y = edge_of(shape, places, counts[0], e, facing)
-        edge = minus(y, x)
-        length = length_of(edge)
-        for k in range(counts[1] if length > 0.0 else 0):
-            face = work.candidates[1 - side, k]
-            n = normal_of(hulls, shapes[1], face)
-            if abs(inner(edge, n)) < IN_FACE * length and -inner(n, facing) > best:
-                best, found = -inner(n, facing), face
+    for k in range(counts[1]):
+        face = work.candidates[1 - side, k]
+        n = normal_of(hulls, shapes[1], face)
+        for e in range(edges_at(hulls, shape, places, counts[0]) if -inner(n, facing) > STRAIGHT else 0):
+            x, y = edge_of(hulls, shape, places, counts[0], e, facing)
+            edge = minus(y, x)
+            length = length_of(edge)
+            if length > 0.0 and abs(inner(edge, n)) < IN_FACE * length:
                 write_corner(polygon, 0, x)
                 write_corner(polygon, 1, y)
-    return found
+                return face
+    return -1
 
 
-def edges_at(shape: ConvexShape, places: Matrix, count: int) -> int:
+def edges_at(hulls: Hulls, shape: ConvexShape, places: Matrix, count: int) -> int:
     """Return the number of edges at the corners of a shape."""
     if shape.kind == CYLINDER or shape.kind == CAPSULE:
         return 1
@@ -224,10 +225,12 @@ def edges_at(shape: ConvexShape, places: Matrix, count: int) -> int:
     if shape.kind == BOX:
         return 3
     vertex = vertex_at(shape, places[0])
-    return shape.hull[1][vertex + 1] - shape.hull[1][vertex]
+    return hulls.owners[vertex + 1] - hulls.owners[vertex]
 
 
-def edge_of(shape: ConvexShape, places: Matrix, count: int, e: int, facing: TripleLike) -> tuple[Triple, Triple]:
+def edge_of(
+    hulls: Hulls, shape: ConvexShape, places: Matrix, count: int, e: int, facing: TripleLike
+) -> tuple[Triple, Triple]:  # fmt: skip
     """Return both ends of edge e."""
     P, x = shape.P, (places[0, 0], places[0, 1], places[0, 2])
     if shape.kind == CYLINDER or shape.kind == CAPSULE:
@@ -240,16 +243,25 @@ def edge_of(shape: ConvexShape, places: Matrix, count: int, e: int, facing: Trip
     if shape.kind == BOX:
         axis = axis_of(P, e)
         return x, along(x, -2.0 * inner(axis, minus(x, position_of(P))), axis)
-    return x, placed(P, shape.hull[3][shape.hull[1][vertex_at(shape, x)] + e])
+    vertex = vertex_at(shape, x)
+    face = hulls.owned[hulls.owners[vertex] + e]
+    first, stop = hulls.faces[face], hulls.faces[face + 1]
+    before = hulls.corners[stop - 1]
+    for i in range(first + 1, stop):
+        before = hulls.corners[i - 1] if hulls.corners[i] == vertex else before
+    return x, placed(P, hulls.vertices[before])
 
 
 def put_patch(polygons: Tensor, corners: tuple[int, int], normals: tuple[Triple, Triple], found: Matrix) -> int:
     """Write contacts at the corners of the second of two faces that are behind the first and within its sides; at most four.
 
-    The points are midway between both faces, and the gaps along the normal of the second one.
+    The points are midway between both faces, and the gaps along the normal of the second one. MuJoCo has the corners clockwise
+    about the normals, on which the choice of four depends.
     """
     normal, towards = normals
-    source, count = clipped_faces(polygons, corners[0], corners[1], normal)
+    turn_around(polygons[0], corners[0])
+    turn_around(polygons[1], corners[1])
+    source, count = clipped_faces(polygons, corners[0], corners[1], times(-1.0, normal))
     start, deep = polygons[0, 0], 0
     for i in range(count):
         gap = inner(normal, minus(polygons[source, i], start))
@@ -257,7 +269,7 @@ def put_patch(polygons: Tensor, corners: tuple[int, int], normals: tuple[Triple,
             for x in range(3):
                 polygons[source, deep, x] = polygons[source, i, x]
             deep += 1
-    chosen = largest_part(polygons[source], deep)
+    chosen = wide_part(polygons[source], deep)
     k = 0
     for i in range(deep):
         if deep <= MOST or i == chosen[0] or i == chosen[1] or i == chosen[2] or i == chosen[3]:
@@ -265,6 +277,53 @@ def put_patch(polygons: Tensor, corners: tuple[int, int], normals: tuple[Triple,
             across = -gap * inner(normal, towards)
             k = put(found, k, along(along(polygons[source, i], -gap, normal), -0.5 * across, towards), towards, across)
     return k
+
+
+def lead_with_last(corners: Matrix, count: int) -> None:
+    """Begin the corners of a face with the last one, from which MuJoCo measures gaps of faces that are not quite plane."""
+    for x in range(3):
+        last = corners[count - 1, x]
+        for i in range(count - 1):
+            corners[count - 1 - i, x] = corners[count - 2 - i, x]
+        corners[0, x] = last
+
+
+def turn_around(corners: Matrix, count: int) -> None:
+    """Reverse the order of corners."""
+    for i in range(count // 2):
+        for x in range(3):
+            corners[i, x], corners[count - 1 - i, x] = corners[count - 1 - i, x], corners[i, x]
+
+
+def wide_part(points: Matrix, count: int) -> tuple[int, int, int, int]:
+    """Return the numbers of four points, of many in the order of a convex polygon, with a large area, as MuJoCo finds them.
+
+    From each point a in turn, the others advance while the area grows.
+    """
+    b, c, d, chosen = 1, 2, 3, (0, 1, 2, 3)
+    most = area_of(points, 0, 1, 2, 3) if count > MOST else 0.0
+    for a in range(count if count > MOST else 0):
+        while area_of(points, a, b, c, (d + 1) % count) > most:
+            d = (d + 1) % count
+            most = area_of(points, a, b, c, d)
+            while area_of(points, a, b, (c + 1) % count, d) > most:
+                c = (c + 1) % count
+                most = area_of(points, a, b, c, d)
+            while area_of(points, a, (b + 1) % count, c, d) > most:
+                b = (b + 1) % count
+                most = area_of(points, a, b, c, d)
+            chosen = a, b, c, d
+        if b == a:
+            b = (b + 1) % count
+            if c == b:
+                c = (c + 1) % count
+                d = (d + 1) % count if d == c else d
+    return chosen
+
+
+def area_of(points: Matrix, a: int, b: int, c: int, d: int) -> float:
+    """Return twice the area of a quadrilateral."""
+    return length_of(outer(minus(points[c], points[a]), minus(points[d], points[b])))
 
 
 def largest_part(points: Matrix, count: int) -> tuple[int, int, int, int]:

@@ -44,14 +44,14 @@ def clipped_faces(polygons: Tensor, m: int, count: int, normal: TripleLike) -> t
         for j in range(count):
             p, q = polygons[source, j], polygons[source, (j + 1) % count]
             a, b = inner(inward, minus(p, start)), inner(inward, minus(q, start))
-            if a >= least:
-                for x in range(3):
-                    polygons[target, kept, x] = p[x]
-                kept += 1
             if (a >= least) != (b >= least) and not (count == 2 and j == 1):
                 t = min(max(a / (a - b), 0.0), 1.0)
                 for x in range(3):
                     polygons[target, kept, x] = p[x] + t * (q[x] - p[x])
+                kept += 1
+            if b >= least:
+                for x in range(3):
+                    polygons[target, kept, x] = q[x]
                 kept += 1
         source, target, count = target, source, kept
         if count == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,6 +70,11 @@ def hull_of(points: Matrix) -> Hull:
         corners = np.unique(triangles[group])
         faces.append(_in_order(vertices, corners, normal))
         normals.append(normal)
+    return _linked_hull(vertices, triangles, faces, np.array(normals))
+
+
+def _linked_hull(vertices: Matrix, triangles: IntegerMatrix, faces: list[list[int]], normals: Matrix) -> Hull:
+    """Return the hull with these triangles, and faces of several of them."""
     linked: list[set[int]] = [set() for _ in vertices]
     owned: list[list[int]] = [[] for _ in vertices]
     for a, b, c in triangles.tolist():  # all edges: along edges of merged faces only, climbing could stop early
@@ -83,7 +89,7 @@ def hull_of(points: Matrix) -> Hull:
     owners, all_owned = _ranges(owned)
     first = (_middles_of_cells() @ vertices.T).argmax(axis=1)
     around = vertices[all_linked]
-    return Hull(vertices, links, all_linked, around, starts, corners, np.array(normals), owners, all_owned, first)
+    return Hull(vertices, links, all_linked, around, starts, corners, normals, owners, all_owned, first)
 
 
 def _middles_of_cells() -> Matrix:
@@ -222,27 +228,32 @@ CODE = digest_of_files(PACKAGE, (PACKAGE / "collision/hulls.py", PACKAGE / "mode
 SELF_CONTAINED = (".stl", ".obj", ".dae", ".ply", ".glb", ".msh")  # mesh files whose vertices are in no other file
 
 
-def hull_of_mesh(shape: Shape) -> Hull:
+def hull_of_mesh(shape: Shape, by_file: bool = False) -> Hull:
     """Return the convex hull of a collision mesh in its body's frame [m]. It is kept on disk, by the content of the mesh.
+
+    `by_file` asks for the hull that MuJoCo computes, in single precision, with the faces in its order, because contact points
+    of meshes depend on both. Without MuJoCo, and for meshes that it cannot read, the hull is Qhull's.
 
     Raises ValueError for a mesh without volume or an unreadable mesh, and ImportError if a package is missing.
     """
 
     def packed() -> bytes:
         file = io.BytesIO()
-        np.savez(file, *_made_hull(shape))
+        np.savez(file, *_made_hull(shape, by_file))
         return file.getvalue()
 
-    content = _content(shape)
-    if not content:
-        return _made_hull(shape)
+    content = (*_content(shape), *(("mujoco", _version("mujoco")) if by_file and find_spec("mujoco") else ()))
+    if not _content(shape):
+        return _made_hull(shape, by_file)
     placed = np.concatenate([np.ravel(x) for x in (shape.size, *shape.placement)]).tolist()
     with np.load(io.BytesIO(kept(packed, "hull", CODE, content, placed))) as arrays:
         return Hull(*arrays.values())
 
 
-def _made_hull(shape: Shape) -> Hull:
+def _made_hull(shape: Shape, by_file: bool) -> Hull:
     vertices = hull_vertices(shape)
+    if by_file and (made := _hull_of_mujoco(shape)):
+        return made
     try:
         return hull_of(vertices)
     except ImportError as error:
@@ -250,6 +261,38 @@ def _made_hull(shape: Shape) -> Hull:
     except RuntimeError as error:  # of Qhull
         reason = str(error).strip().partition("\n")[0]
         raise ValueError(f"the mesh {_named(shape)} has no convex hull ({reason}): correct the file or its scale") from error
+
+
+def _hull_of_mujoco(shape: Shape) -> Hull | None:
+    """Return the hull of a mesh that MuJoCo compiles; None without MuJoCo, or for a mesh that it refuses."""
+    try:
+        import mujoco  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        return None
+    spec = mujoco.MjSpec()
+    mesh = spec.add_mesh(name="mesh", scale=shape.size)
+    if shape.vertices is None:
+        mesh.file = shape.path or ""
+    else:
+        mesh.uservert = np.ravel(shape.vertices)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="mesh")
+    try:
+        model = spec.compile()
+    except (ValueError, RuntimeError, MemoryError):
+        return None
+    inertial = np.zeros(9)
+    mujoco.mju_quat2Mat(inertial, model.mesh_quat[0])
+    P = np.array(shape.placement.R)
+    R = P @ inertial.reshape(3, 3)
+    vertices = model.mesh_vert.astype(float) @ R.T + P @ model.mesh_pos[0] + np.array(shape.placement.p)
+    numbers, triangles = int(model.mesh_graph[0]), int(model.mesh_graph[1])
+    used = model.mesh_graph[2 + numbers : 2 + 2 * numbers]
+    number = np.full(len(vertices), -1)
+    number[used] = np.arange(numbers)
+    ends = model.mesh_polyvertadr + model.mesh_polyvertnum
+    faces = [number[model.mesh_polyvert[a:b]].tolist() for a, b in zip(model.mesh_polyvertadr, ends, strict=True)]
+    corners = number[model.mesh_graph[len(model.mesh_graph) - 3 * triangles :]].reshape(-1, 3)
+    return _linked_hull(np.ascontiguousarray(vertices[used]), corners, faces, np.asarray(model.mesh_polynormal @ R.T))
 
 
 def _content(shape: Shape) -> tuple[str, ...]:

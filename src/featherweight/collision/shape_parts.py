@@ -41,7 +41,7 @@ class ShapePart(NamedTuple):
 
     kind: int
     placement: Matrix  # (4, 4)
-    size: tuple[float, float, float]  # radius and half length, half lengths, or radii
+    size: tuple[float, float, float]  # radius and half length, half lengths, or radii; the centroid of a hull
     radius: float  # radius of the bounding ball around its origin
     balls: Matrix = np.zeros((0, 4))
     hull: Hull = NO_HULL
@@ -72,8 +72,10 @@ class PartArrays(Protocol):
     def field(self) -> GridOfHeights | None: ...
 
 
-def shape_part(shape: Shape) -> ShapePart:
+def shape_part(shape: Shape, by_file: bool = False) -> ShapePart:
     """Return a shape as numbers. The origin of a mesh's frame is the centre of its hull's bounding box.
+
+    `by_file` is that of `hull_of_mesh`.
 
     Raises ValueError for a mesh without volume or an unreadable mesh, and ImportError if reading it needs a missing package.
     """
@@ -86,7 +88,7 @@ def shape_part(shape: Shape) -> ShapePart:
         heights = SampledHeights(np.array(shape.heights, dtype=float), (-x, x), (-y, y), shape.size[2])
         return ShapePart(kind, T, (0.0, 0.0, 0.0), 0.0, field=heights)
     if kind == HULL:
-        return _hull_part(shape)
+        return _hull_part(shape, by_file)
     if kind == BOX:
         size = [0.5 * s for s in shape.size]
         around = float(np.linalg.norm(size))
@@ -99,13 +101,25 @@ def shape_part(shape: Shape) -> ShapePart:
     return ShapePart(kind, T, (float(size[0]), float(size[1]), float(size[2])), around, _as_balls(centers, radius))
 
 
-def _hull_part(shape: Shape) -> ShapePart:
-    hull = hull_of_mesh(shape)
+def _hull_part(shape: Shape, by_file: bool) -> ShapePart:
+    hull = hull_of_mesh(shape, by_file)
     middle = 0.5 * (hull.vertices.min(axis=0) + hull.vertices.max(axis=0))
     hull, T = hull._replace(vertices=hull.vertices - middle, around=hull.around - middle), np.eye(4)
     T[:3, 3] = middle
     around = float(np.linalg.norm(hull.vertices, axis=1).max())
-    return ShapePart(HULL, T, (0.0, 0.0, 0.0), around, _as_balls(extreme_points(hull.vertices), 0.0), hull)
+    return ShapePart(HULL, T, _centroid(hull), around, _as_balls(extreme_points(hull.vertices), 0.0), hull)
+
+
+def _centroid(hull: Hull) -> tuple[float, float, float]:
+    """Return the centroid of a hull that contains the origin."""
+    moment, volume = np.zeros(3), 0.0
+    for first, stop in itertools.pairwise(hull.faces.tolist()):
+        a, *rest = hull.vertices[hull.corners[first:stop]]
+        for b, c in itertools.pairwise(rest):
+            six = float(a @ np.cross(b, c))
+            moment, volume = moment + six * (a + b + c), volume + six
+    x, y, z = (moment / (4.0 * volume)).tolist()
+    return x, y, z
 
 
 def _as_balls(centers: Sequence[Triple] | Matrix, radius: float) -> Matrix:

@@ -189,7 +189,7 @@ def is_stiff(model: ContactModel, candidate: Integers, active: Integers, law: Co
     """Return whether a contact or joint row yields by less than a small part of its inverse inertia in the file."""
     k, stiff = len(law.friction), False
     for c in range(k):
-        y = with_friction(yielding_of_contact(model, candidate[c]), model.friction[candidate[c]])
+        y = with_friction(yielding_of(model.yielding, candidate[c]), model.friction[candidate[c]])
         edges = 0.5 * y.square * (1.0 + y.square) if y.square > 0.0 else 1.0  # of pyramids, see `weights_of_cones`
         stiff = stiff or STIFF * edges * min(y.friction, 1.0) * law.compliance[3 * c] < y.inverse
     for i in range(len(law.lower)):

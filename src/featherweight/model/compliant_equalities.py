@@ -11,7 +11,7 @@ from .description import Description
 from .model import CompliantLengths, CompliantLoop, Model
 from .types import LengthTie, LoopType, ModelError, Vector
 
-EXACT, COMPLIANT = EQUALITIES = ("exact", "compliant")
+EXACT, COMPLIANT, OF_FILE = EQUALITIES = ("exact", "compliant", "file")
 KINDS = (LoopType.SPHERICAL, LoopType.WELD)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..checks import checked
 
-SOFT_HOLDS = "softness of equality constraints (solref, solimp)"  # keys of reports, here and below
+TAKEN_AS_EXACT = "equality constraints that yield in MuJoCo, taken as exact"  # keys of reports, here and below
 TWO_FRICTIONS = "contacts with two sliding or rolling frictions, read as the first"
 TOUCHING_LEFT_OUT = "geoms that touch and are left out"
 TOUCHING_AS_MESHES = "primitives fitted to meshes, touching as those meshes"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..checks import CHECKED_LATER, NONNEGATIVE, argument, checked, one_of
 from ..model.checks import check_independent
-from ..model.compliant_equalities import COMPLIANT, EQUALITIES, EXACT, with_compliant_equalities
+from ..model.compliant_equalities import COMPLIANT, EQUALITIES, OF_FILE, with_compliant_equalities
 from ..model.decomposition import Decomposition
 from ..model.description import Description
 from ..model.editing.notes import merged, warn_caller
@@ -19,7 +18,7 @@ from ..model.expansion import build_model
 from ..model.formats.registry import load_description
 from ..model.formats.unsupported import LEFT_OUT, ODD, RAISE, REPORT, reading
 from ..model.inertia_checks import impossible_bodies
-from ..model.types import Contents, ModelError, ModelWarning
+from ..model.types import Contents, ModelError
 from ..names import listed
 from .closing.soundness import loose_joint, require_mass, with_massless
 from .robot import Robot
@@ -43,12 +42,12 @@ def read(
     mimic: Annotated[str, CHECKED_LATER] = "follow",
     unsupported: Annotated[str, CHECKED_LATER] = REPORT,
     srdf: RobotInput | None = None,
-    equalities: Annotated[str, CHECKED_LATER] = EXACT,
+    equalities: Annotated[str | None, CHECKED_LATER] = None,
     decompose: bool | Decomposition = False,
 ) -> Description:
     """Read a URDF, MJCF, SDF, USD or xacro file, or its text, as a description that you can change and pass to `build`.
 
-    The arguments and errors are those of `load`. Give `equalities="compliant"` also to `build`.
+    The arguments and errors are those of `load`. Give `equalities` also to `build`.
 
         description = featherweight.read("arm.urdf")
         robot = featherweight.build(description.with_joint("elbow", damping=0.1))
@@ -56,7 +55,7 @@ def read(
     _check_equalities(equalities)
     description = load_description(
         path, folder=folder, package_path=package_path, xacro_args=xacro_args, mimic=mimic, unsupported=unsupported,
-        equalities=equalities,
+        **{} if equalities is None else {"equalities": equalities},
     )  # fmt: skip
     if srdf is not None:
         from ..model.formats.srdf import with_srdf  # imported on demand, like readers
@@ -88,7 +87,7 @@ def load(
     independent: Iterable[str] | None = None,
     execution: Annotated[str, CHECKED_LATER] = "auto",
     loop_tolerance: Tolerance = LOOP_TOLERANCE,
-    equalities: Annotated[str, CHECKED_LATER] = EXACT,
+    equalities: Annotated[str | None, CHECKED_LATER] = None,
     decompose: bool | Decomposition = False,
 ) -> Robot:
     """Load a robot from a URDF, MJCF, SDF, USD or xacro file, or from its text.
@@ -125,9 +124,11 @@ def load(
     independent velocities, and overrides the file; it cannot name joints that follow others. `execution` is "auto", "traced",
     "rolled" or "interpreted", for all functions of the robot. Robots with loops or couplings cannot use "rolled".
 
-    `equalities="compliant"` models loops and couplings as springs and dampers, as MuJoCo does for equality constraints, with
-    the softness of the file (solref, solimp). The robot is then the tree without loops and couplings, with all joints in q and
-    v, and its functions ignore them. Simulations apply the springs by the law of MJCF files or with `contact="compliant"`.
+    Loops and couplings are exact by default. `equalities="compliant"` models them as springs and dampers, as MuJoCo does for
+    equality constraints, with the softness of the file (solref, solimp). The robot is then the tree without loops and
+    couplings, with all joints in q and v, and its functions ignore them. Simulations apply the springs by the law of MJCF files
+    or with `contact="compliant"`. `equalities="file"` is "compliant" for MJCF files and "exact" for other formats;
+    `Simulation(path)` loads files so. `equalities="exact"` is the default, without the warning of simulations by MuJoCo's law.
 
     `decompose=True`, or a `Decomposition` with options, replaces collision meshes by convex parts, as `Description.decomposed`
     does; otherwise their convex hulls stand for them. The first time takes seconds to minutes for each mesh.
@@ -157,18 +158,14 @@ def load(
     strict = unsupported == RAISE
     robot = _built(description, base, gravity, independent, execution, loop_tolerance, equalities, strict)
     if contradicting := robot.report().get(CONTRADICTING):
-        warnings.warn(
+        warn_caller(
             f"{robot.model.source}: loops that contradict each other, because the file's numbers are rounded, close only to "
-            f"{contradicting}. Constraints that would be redundant without rounding are left out; give more digits in the file",
-            ModelWarning,
-            stacklevel=3,
+            f"{contradicting}. Constraints that would be redundant without rounding are left out; give more digits in the file"
         )
     if bodies := impossible_bodies(robot.model):
-        warnings.warn(
+        warn_caller(
             f"{robot.model.source}: physically impossible inertias, whose greatest principal moment exceeds the sum of the "
-            f"others: {bodies}. Simulated motions will be wrong; correct the inertias in the file",
-            ModelWarning,
-            stacklevel=3,
+            f"others: {bodies}. Simulated motions will be wrong; correct the inertias in the file"
         )
     return robot
 
@@ -182,7 +179,7 @@ def build(
     independent: Iterable[str] | None = None,
     execution: Annotated[str, CHECKED_LATER] = "auto",
     loop_tolerance: Tolerance = LOOP_TOLERANCE,
-    equalities: Annotated[str, CHECKED_LATER] = EXACT,
+    equalities: Annotated[str | None, CHECKED_LATER] = None,
 ) -> Robot:
     """Build a robot from a description. The arguments and errors are those of `load`; another type raises TypeError."""
     return _built(description, base, gravity, independent, execution, loop_tolerance, equalities)
@@ -195,7 +192,7 @@ def _built(
     independent: Iterable[str] | None,
     execution: str,
     loop_tolerance: float,
-    equalities: str,
+    equalities: str | None,
     strict: bool = False,
 ) -> Robot:
     """Build a robot. If `strict`, raise ModelError for negative moments and for joints that move no mass."""
@@ -210,7 +207,7 @@ def _built(
     model = build_model(description, base, gravity, strict)
     if not model.joints and execution == "rolled":  # there is nothing to roll
         execution = "traced"
-    if equalities == COMPLIANT:
+    if equalities == COMPLIANT or (equalities == OF_FILE and description.cone is not None):
         model = with_compliant_equalities(model, description)
         description = replace(description, loops=(), couplings=(), closures=(), independent=(), dependent=())
     if description.loops or description.couplings or description.closures:
@@ -246,5 +243,6 @@ def _built(
     return robot
 
 
-def _check_equalities(equalities: str) -> None:
-    argument("equalities", equalities, one_of(EQUALITIES).worded('"exact" or "compliant"'))
+def _check_equalities(equalities: str | None) -> None:
+    if equalities is not None:
+        argument("equalities", equalities, one_of(EQUALITIES).worded('"exact", "compliant" or "file"'))

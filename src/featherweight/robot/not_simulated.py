@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..model.contact_rules import (
-    SOFT_HOLDS,
+    TAKEN_AS_EXACT,
     TOUCHING_AS_MESHES,
     TOUCHING_LEFT_OUT,
     TWO_FRICTIONS,
@@ -33,7 +33,7 @@ CHANGING_MOTION = (
     TWO_FRICTIONS,
     TOUCHING_LEFT_OUT,
     TOUCHING_AS_MESHES,
-    SOFT_HOLDS,
+    TAKEN_AS_EXACT,
     LEFT_OUT,
     SPRINGS_OF_SEVERAL,
     LIMITS_OF_SEVERAL,

@@ -823,8 +823,7 @@ class Fleet:
 
     def begin_inputs(self, inputs: Inputs) -> Table:
         """Set the inputs of the next step of all robots; return the table of their arrays. Raises ValueError for unfit ones."""
-        if not self._give(*inputs):
-            self._give(*self.inputs(*inputs))
+        self._give(*inputs)
         if not self._ready:
             self._compile()
         self.arrays.states.status.fill(TAKEN)

@@ -94,7 +94,7 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
         with Progress(f"shapes and convex hulls of {robot.name!r}", len(used)) as progress:
             for k in progress.counting(used):
                 number[k] = len(things)
-                things.append(part_of_shape(robot.shapes[k], robot.model.shape_links[k]))
+                things.append(part_of_shape(robot.shapes[k], robot.model.shape_links[k], parts.by_file))
         touching = touching_pairs(robot)
         if not parts.by_file:  # the last of a pair that the file names several times
             touching = [*{(p.i, p.j): p for p in touching}.values()]
@@ -172,9 +172,9 @@ def ground_part(ground: Plane | HeightField) -> ScenePart:
     return ScenePart(PLANE, None, T, (0.0, 0.0, 0.0), 0.0, *surface)
 
 
-def part_of_shape(shape: Shape, link: str | None) -> ScenePart:
+def part_of_shape(shape: Shape, link: str | None, by_file: bool = False) -> ScenePart:
     """Return a shape of the file. Raises ValueError for a mesh without volume."""
-    part = shape_part(shape)
+    part = shape_part(shape, by_file)
     name = f"the shape {shape.name!r} on {shape.body or WORLD!r}"
     return ScenePart(
         part.kind, shape.body, part.placement, part.size, part.radius, name, shape.friction, None, part.balls, part.hull,

@@ -41,7 +41,6 @@ from .arguments import (
     check_options,
     check_out,
     check_pairs,
-    check_robot,
     chosen_robots,
     ground_of,
     named_configuration,
@@ -59,11 +58,14 @@ from .recording import Observer, Pictures, Recording, SimulationView, controlled
 from .scene import ContactSphere, Ground
 from .sensed_robots import SensorReadings
 from .sensor_measures import SimulatedSensors
-from .simulation_options import ContactOptions, JointOptions, of_the_file, warn_of_what_is_left_out
+from .simulation_options import ContactOptions, JointOptions, of_the_file, robot_of, warn_of_what_is_left_out
 from .standalone import standalone_step
 from .state import State
 from .step_function import StepFunction
 from .variation import parameter_derivatives, varied_arrays
+
+if TYPE_CHECKING:
+    from ..model.formats.robot_source import RobotInput
 
 
 class Rollout(RobotState):
@@ -110,6 +112,10 @@ class Simulation(SuggestsNames):
     A step takes `dt` seconds. `integrator` is "semi-implicit" (Euler, with damping and springs of joints evaluated at the end
     of the step), "rk4" or "midpoint" (implicit, conserves energy); impulses at contacts, joint limits and joints with dry
     friction then change the velocity. The defaults are the robot file's values, or 1 ms and "semi-implicit".
+
+    `robot` is a Robot, or a file or its text, as `load` takes it. The simulation of a robot has that robot's equalities, exact
+    unless it was loaded otherwise. The simulation of an MJCF file loads its own robot, `sim.robot`, with equalities that yield
+    (`load(path, equalities="file")`), or with exact ones for rigid contacts.
 
     The contact law is by default that of the robot's file: an MJCF file has MuJoCo's, by which contacts, limits and dry
     friction yield, and whose steps evaluate springs and drives at their start; contacts of other robots are rigid.
@@ -161,7 +167,7 @@ class Simulation(SuggestsNames):
     @knows_keywords
     def __init__(
         self,
-        robot: Robot,
+        robot: Robot | RobotInput,
         dt: float | None = None,
         integrator: str | None = None,
         *,
@@ -178,14 +184,14 @@ class Simulation(SuggestsNames):
         on_failure: str = "raise",
         threads: int | None = None,
     ) -> None:
-        check_robot("Simulation", robot)
+        if isinstance(contact, str):
+            contact = ContactOptions(law=contact)
+        check_options("contact", contact, ContactOptions)
+        robot = robot_of(robot, contact.law)
         robot.require_dynamics("Simulation")
         dt, integrator = of_the_file(robot, dt, integrator)
         argument("dt", dt, SECONDS)
         argument("integrator", integrator, INTEGRATOR)
-        if isinstance(contact, str):
-            contact = ContactOptions(law=contact)
-        check_options("contact", contact, ContactOptions)
         check_options("joints", joints, JointOptions)
         spheres = parts_of(ContactSphere, "spheres", spheres, "featherweight.ContactSphere('foot', 0.02)")
         pairs, ground = pairs_of(pairs), ground_of(ground)
@@ -201,7 +207,7 @@ class Simulation(SuggestsNames):
         self._options: dict[str, Any] = dict(
             spheres=spheres, pairs=pairs, shapes=shapes, contact=contact, joints=joints, actuators=own
         )
-        warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
+        warn_of_what_is_left_out(robot, contact.law, () if joints.limits is True else (EQUAL_LIMITS,))
         touchable = Touchable(spheres, pairs, ground, shapes)
         self._plant = plant = plant_of(robot, actuators, float(dt), integrator, touchable, contact, joints)
         fixed = {"robot": robot, "dt": plant.model.h, "integrator": integrator, "forces": plant.forces, "ground": ground}

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ..array_types import Matrix, Vector
 from ..checks import FUNCTION, NAME, Bound, Fraction, NonNegative, checked, either, number_in, one_of
 from ..contact import laws
-from ..model.contact_rules import SOFT_HOLDS, NeighbourRule
+from ..model.compliant_equalities import EXACT, OF_FILE
+from ..model.contact_rules import TAKEN_AS_EXACT, NeighbourRule
 from ..model.editing.notes import warn_caller
 from ..model.types import PYRAMIDAL
+from ..robot.build import load
 from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.constraints.contact import BilateralContact
 from ..robot.not_simulated import not_simulated
 from ..robot.robot import Robot
+from .arguments import check_robot
 from .scene import Ground
+
+if TYPE_CHECKING:  # a module that opens files, which `load` imports
+    from ..model.formats.robot_source import RobotInput
 
 ALL = "all"  # limits, including equal lower and upper ones
 LAWS = RIGID, COMPLIANT, FILE = "rigid", "compliant", "file"
@@ -37,7 +44,9 @@ class ContactOptions:
     - "rigid" holds exactly, with Coulomb friction.
     - "compliant" yields by `solref` and `solimp` of the file, or MuJoCo's defaults, with Coulomb friction.
 
-    Loops and other equalities are exact with each law, unless the robot was loaded with `equalities="compliant"`.
+    Loops and other equalities are those of the robot, exact or compliant (`load(..., equalities=)`), with each law; compliant
+    ones need "file" or "compliant". The simulation of an MJCF file, `Simulation(path)`, has exact ones with "rigid", and
+    compliant ones with the other laws.
 
     `friction` (Coulomb's coefficient) and `restitution` (0 to 1) are defaults for surfaces that have none of their own. Only
     rigid contacts bounce: with another law, a restitution above zero is an error. `pyramid` replaces friction cones by pyramids
@@ -114,6 +123,19 @@ def of_the_file(robot: Robot, step: float | None, integrator: str | None) -> tup
     return step, integrator
 
 
+def robot_of(given: Robot | RobotInput, law: str) -> Robot:
+    """Return the given robot, or load a file with the equalities that suit a law. Raises TypeError for other objects."""
+    if isinstance(given, str | os.PathLike | bytes) or hasattr(given, "read"):
+        return load(given, equalities=equalities_for(law))
+    check_robot("Simulation", given)
+    return given
+
+
+def equalities_for(law: str) -> str:
+    """Return the kind of equalities with which the simulation of a file by a contact law loads the robot."""
+    return EXACT if law == RIGID else OF_FILE
+
+
 def law_of(name: str, robot: Robot) -> tuple[int, int]:
     """Return the numbers of a contact law and of its kind of friction; only MJCF files specify them."""
     if name == COMPLIANT:
@@ -133,12 +155,18 @@ def shapes_have_something_to_touch(robot: Robot, ground: Ground | None) -> bool:
     return robot.model.neighbours is not NeighbourRule.JOINED and bool(touching_pairs(robot))
 
 
-def warn_of_what_is_left_out(robot: Robot, known: Collection[str] = ()) -> None:
-    """Issue a ModelWarning about contents of the file that change the motion and are not simulated, except `known` kinds.
+def warn_of_what_is_left_out(robot: Robot, law: str, known: Collection[str] = ()) -> None:
+    """Issue ModelWarnings about contents of the file that change the motion and are not simulated, except `known` kinds.
 
-    Equality constraints are exact by default, whatever softness a file requests; only `robot.report()` lists that.
+    Equality constraints that are exact by default change the motion if the others of the file yield by its law.
     """
-    left = {kind: text for kind, text in not_simulated(robot).items() if kind not in (SOFT_HOLDS, *known)}
+    left = {kind: text for kind, text in not_simulated(robot).items() if kind not in known}
+    if left.pop(TAKEN_AS_EXACT, None) is not None and law_of(law, robot)[1] != laws.COULOMB:
+        warn_caller(
+            f"{robot.name}: the equality constraints of the file are exact in this robot, and yield in MuJoCo, whose motion is "
+            'another one. Simulation(path), or load(path, equalities="file"), takes the file\'s law for them; '
+            'load(path, equalities="exact") keeps them exact without this warning'
+        )
     if left:
         what = "; ".join(f"{kind}: {text}" for kind, text in left.items())
         warn_caller(f"{robot.name}: contents of the file that are not simulated: {what} (robot.report())")

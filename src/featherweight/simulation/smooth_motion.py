@@ -190,6 +190,8 @@ def write_given(s: RobotStages) -> None:
     write_row_forces(d, p.inputs, p.coordinates, p.row_velocity, p.law, p.row_force)
     spread(s.joints.driving.rows, p.S, p.row_force)
     for r in range(within.shape[1]):
+        if s.numbers.drives_damp:
+            s.joints.driving.at_effort[r] = 0.0 if within[0, r] < p.row_force[r] < within[1, r] else 1.0
         p.row_force[r] = min(max(p.row_force[r], within[0, r]), within[1, r])
     write_mapped_force(s, p.mapped_force)
     for i in range(len(p.given)):
@@ -304,10 +306,6 @@ def add_damping_of_drives(s: RobotStages) -> None:
     """Add the damping of drives within their limits, and within those of their tendons and joints."""
     p, j, damped = s.point, s.joints, s.joints.damped
     d, work = j.drives, j.driving
-    clear(work.row_force)
-    for k in range(len(d.row)):
-        work.row_force[d.row[k]] += d.values[GEAR, k] * min(max(p.law[k], d.values[LOW, k]), d.values[HIGH, k])
-    spread(work.rows, p.S, work.row_force)
     for k in range(len(d.row)):
         if not (d.values[LOW, k] < p.law[k] < d.values[HIGH, k]) or is_bounded(d, p.law, k):
             continue
@@ -317,7 +315,7 @@ def add_damping_of_drives(s: RobotStages) -> None:
             for m in range(len(damped.row)):
                 if damped.row[m] == r:
                     damped.damping[m] += damped.sign[m] * damping
-        elif s.numbers.drives_damp and j.within[0, r] < work.row_force[r] < j.within[1, r]:
+        elif s.numbers.drives_damp and work.at_effort[r] == 0.0:
             s.inertias.armature[joint] += s.numbers.step * damping
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import featherweight as fw
 from featherweight import Actuator, Coupling, Frame, ModelError, Pose, Shape, ShapeType, robots
+from featherweight.model.contact_rules import TAKEN_AS_EXACT
 from featherweight.model.editing.references import grounded
 from featherweight.model.formats.srdf import with_srdf
 from featherweight.model.generators import chain, from_parents
@@ -232,6 +233,7 @@ def test_no_field_of_a_description_is_lost() -> None:
         assert getattr(both, field) == getattr(first, field), field
     assert dict(both.unused) == {
         "sensors": "1 user, 1 user (of other)",
+        TAKEN_AS_EXACT: "1, 1 (of other)",
         "gravity of what was attached": "(0.0, 0.0, -1.0) (of other)",
         "time step of what was attached": "0.02 (of other)",
         "integrator of what was attached": "euler (of other)",
@@ -239,7 +241,7 @@ def test_no_field_of_a_description_is_lost() -> None:
     alone = fw.describe([], [], name="stand", gravity=other.gravity).attached(other)
     for field in OF_THE_FIRST_THAT_HAS_ONE:
         assert getattr(alone, field) == getattr(other, field), field
-    assert dict(alone.unused) == {"sensors": "1 user (of other)"}
+    assert dict(alone.unused) == {"sensors": "1 user (of other)", TAKEN_AS_EXACT: "1 (of other)"}
 
 
 def test_contacts_with_the_ground_stay_disabled_in_a_part(tmp_path: Path) -> None:

@@ -70,8 +70,9 @@ FOREIGN = (ValueError, RuntimeError, MemoryError)  # raised by MuJoCo for a file
 def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     """Read an MJCF file, in SI units.
 
-    The options are `mimic` (default "follow") and `equalities` (default "exact"). Tendons of
-    joints that follow one joint exactly are tendons of that joint; with `equalities="compliant"` they act on all their joints.
+    The options are `mimic` (default "follow") and `equalities`. Tendons of joints that follow one joint exactly are tendons of
+    that joint; with `equalities="compliant"` or "file" they act on all their joints. Without the option, equalities are exact,
+    and reported.
 
     `mimic="independent"` leaves out equalities by which joints follow others, and `mimic="refuse"` raises an error for them.
 
@@ -109,8 +110,10 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     model = _compile(spec, documents, file)
     _check_finite(model, source)
     refuse_equalities_of_spatial_tendons(mujoco, model, source, unsupported)
-    exact = options.get("equalities", EXACT) == EXACT
-    return _Elements(mujoco, model, file, unsupported, exact).description(
+    equalities = options.get("equalities")
+    if equalities is None:
+        counts += unused_of_equalities(model)
+    return _Elements(mujoco, model, file, unsupported, equalities in (None, EXACT)).description(
         spec.modelname or file.stem, counts, drawings, other_sensors
     )
 
@@ -196,7 +199,6 @@ class _Elements:
     ) -> None:  # fmt: skip
         source = file.name
         self.mujoco, self.model, self.file, self.source, self.unsupported = mujoco, model, file, source, unsupported
-        self.exact = exact  # whether equalities are
         names = [model.body(i).name for i in range(model.nbody)]
         self.body_names = Names([*names, WORLD])
         self.names = [WORLD, *(name or self.body_names.new(f"body{i}") for i, name in enumerate(names) if i)]
@@ -241,7 +243,6 @@ class _Elements:
                 *self.forces.unused(),
                 *self.tendons.unused(),
                 *unused_of_contacts(self.mujoco, self.model, geoms),
-                *(unused_of_equalities(self.model) if self.exact else ()),
                 *_unused(self.mujoco, self.model),
                 *self._unused_drag(shapes.shapes, geoms),
                 *unused_integrator(integrator),

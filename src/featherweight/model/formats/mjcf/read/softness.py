@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ....contact_rules import DEFAULT_SOFTNESS, SOFT_HOLDS, Softness
+from ....contact_rules import TAKEN_AS_EXACT, Softness
 from ..mujoco_types import MjModel
-
-SOLREF, SOLIMP, _ = DEFAULT_SOFTNESS
 
 
 def softness_of(solref: Iterable[float], solimp: Iterable[float], solmix: float = 1.0) -> Softness:
@@ -27,13 +23,7 @@ def within(ends: Iterable[float], margin: float) -> tuple[float, float]:
     return lower + inside, upper - inside
 
 
-def differ_from_default(solref: ArrayLike, solimp: ArrayLike) -> Any:
-    """Return, for each row, whether its softness differs from MuJoCo's default."""
-    return ~(np.isclose(solref, SOLREF).all(axis=1) & np.isclose(solimp, SOLIMP).all(axis=1))
-
-
 def unused_of_equalities(model: MjModel) -> Iterator[tuple[str, str]]:
-    """Yield, in words, the softness of active equalities, which exact ones do not use."""
-    soft = np.count_nonzero(differ_from_default(model.eq_solref, model.eq_solimp)[np.asarray(model.eq_active0) != 0])
-    if soft:
-        yield SOFT_HOLDS, f"{soft}"
+    """Yield the number of active equalities, in words."""
+    if number := np.count_nonzero(model.eq_active0):
+        yield TAKEN_AS_EXACT, f"{number}"
