@@ -76,7 +76,7 @@ def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
     A TypeError for a keyword that the method does not take says which one is meant, as with `knows_keywords`.
     """
     function: Any = method
-    names = {"method": method, "names_of_today": _names_of_today, "defaults": _defaults(function)}
+    names = {"method": method, "as_given": _as_given, "defaults": _defaults(function), "missing": MISSING}
     exec(_EXCLUSIVE.format(**_same_parameters(function)), names)
     call: Any = names["call"]
     return functools.wraps(method)(call)
@@ -95,6 +95,7 @@ def call({parameters}):
 """
 """A call with the parameters of a method. A tuple and a dictionary of arguments would take as long as a short method."""
 
+MISSING = object()
 ANY_ARGUMENTS = 0x04  # the flag of code with *arguments
 
 
@@ -106,23 +107,24 @@ def _same_parameters(function: Any) -> dict[str, str]:
     count, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     places, keywords = code.co_varnames[:count], code.co_varnames[count:end]
     more = [f"*{code.co_varnames[end]}"] if code.co_flags & ANY_ARGUMENTS else []
-    own = [[x + f"=defaults[{x!r}]" * (x in defaults) for x in some] for some in (places, keywords)]
+    own = [[f"{x}=defaults[{x!r}]" if x in defaults else f"{x}=missing" for x in some] for some in (places[1:], keywords)]
     given = ", ".join(f"{x!r}: {x}" for x in (*places[1:], *keywords))
-    owner = places[0]
+    owner, wrong = places[0], ["other", *(f"{x} is missing" for x in (*places[1:], *keywords) if x not in defaults)]
     return {
         "owner": owner,
-        "parameters": ", ".join((*own[0], *(more or ["*"][: len(keywords)]), *own[1], "**other")),
+        "parameters": ", ".join((owner, *own[0], *(more or ["*"][: len(keywords)]), *own[1], "**other")),
         "arguments": ", ".join((*places, *more, *(f"{x}={x}" for x in keywords))),
-        "first": f"if other: return call({owner}, **names_of_today(method, {owner}, {{{given}}}, other))",
+        "first": f"if {' or '.join(wrong)}: return as_given(call, method, {owner}, {{{given}}}, other)",
     }
 
 
-def _names_of_today(method: Any, owner: object, given: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call with keywords that have the names of the last version; see `keywords_of_today`."""
+def _as_given(call: Any, method: Any, owner: object, given: dict[str, Any], other: dict[str, Any]) -> Any:
+    """Call with keywords that have the names of the last version, see `keywords_of_today`, or raise the method's TypeError."""
     defaults = _defaults(method)
-    return keywords_of_today(
-        method, (owner,), {x: y for x, y in given.items() if x not in defaults or y is not defaults[x]} | other
-    )
+    named = {x: y for x, y in given.items() if y is not MISSING and (x not in defaults or y is not defaults[x])}
+    if not other:
+        return method(owner, **named)  # without an argument that it needs
+    return call(owner, **keywords_of_today(method, (owner,), named | other))
 
 
 def _defaults(function: Any) -> dict[str, Any]:
