@@ -216,6 +216,14 @@ def _cmake(name: str, kinds: Sequence[str]) -> str:
 
 
 def _write(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write the files. Raises ValueError if an earlier file of the same name would remain beside a new header."""
+    for name in (file.removesuffix(".h") for file in contents if file.endswith(".h")):
+        earlier = (f"{name}.c", f"lib{name}.a", f"lib{name}.so", f"lib{name}.dylib")
+        for left in (file for file in earlier if file not in contents and (folder / file).exists()):
+            raise ValueError(
+                f"export: {folder} has {left} of an earlier export, whose workspace may be larger than the new {name}.h says; "
+                "write both in one call (files=...), write to another folder, or remove it"
+            )
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in contents.items():
         (folder / name).write_bytes(data)

@@ -233,13 +233,18 @@ def loop_source(plan: Plan, names: CNames) -> LoopSource:
     """Return the functions of a plan. Raises KernelError for a plan that makes lists."""
     called: dict[int, str] = {}
     writing: set[int] = set()
-    texts = []
+    texts: dict[int, str] = {}
+    calls: dict[int, set[int]] = {}  # of functions in the text of each function, from which calls without effect are left out
     for f in reached(plan):
         called[id(f)] = names.new(f.name)
         if _writes(f, writing):
             writing.add(id(f))
-        texts.append(FunctionSource(f, names, called, writing).written())
-    return LoopSource("\n".join(texts), called[id(plan.functions[-1])])
+        source = FunctionSource(f, names, called, writing)
+        texts[id(f)], calls[id(f)] = source.written(), source.calls
+    needed = {id(plan.functions[-1])}
+    for caller in reversed(list(calls)):
+        needed |= calls[caller] if caller in needed else set()
+    return LoopSource("\n".join(text for function, text in texts.items() if function in needed), called[id(plan.functions[-1])])
 
 
 def reached(plan: Plan) -> list[FunctionPlan]:
@@ -269,6 +274,7 @@ class FunctionSource:
         self.plan, self.names, self.called, self.writing = plan, names, called, writing
         self.scopes = scopes_of(plan)
         self.lines: list[str] = []
+        self.calls: set[int] = set()  # identities of the functions that the text calls
         self.depth = 1
         self.local: set[str] = set()
         self.variables: dict[int, str] = {}  # names of variables that are declared, by number
@@ -650,6 +656,7 @@ class FunctionSource:
 
     def call(self, x: Call) -> Code:
         given = [c.text for c in self.values([y for y in x.arguments if has_words(y.type)])]
+        self.calls.add(id(x.function))
         return Code(f"{self.called[id(x.function)]}({', '.join(given)})")
 
     def special(self, x: Special) -> Code:

@@ -155,6 +155,16 @@ def test_whole_body_control_of_a_hand_alone_gives_the_bits_of_python(tmp_path: P
     assert [p.suffix for p in fw.export(control, tmp_path, files="source")] == [".h", ".c"]
 
 
+def test_a_header_never_says_less_than_a_library_beside_it_needs(tmp_path: Path) -> None:
+    """Check that the source is not written beside an earlier library, whose workspace may be larger."""
+    controller = inverse_kinematics().controller
+    fw.export(controller, tmp_path, name="hand")
+    with pytest.raises(ValueError, match=r"has libhand\.a of an earlier export.*files="):
+        fw.export(controller, tmp_path, name="hand", files="source")
+    assert not (tmp_path / "hand.c").exists()
+    assert len(fw.export(controller, tmp_path, name="hand", files=("static", "source"))) == 3
+
+
 def test_inputs_are_checked() -> None:
     alone = fw.Standalone(inverse_kinematics().controller)
     with pytest.raises(ValueError, match="no input 'p'"):
