@@ -93,7 +93,7 @@ def _force_slopes(
     `sim` has differentiated the steps.
     """
     robot, (n, nv) = sim.robot, before[1].shape
-    dry, limits = _row_forces(sim) if unknowns.rub or unknowns.scale_friction else np.zeros((2, n, nv))
+    dry, limits = sim.differentiated_joint_forces if unknowns.rub or unknowns.scale_friction else np.zeros((2, n, nv))
     u = velocity_of_step(robot, before, after, sim.dt)
     a = (u - before[1]) / sim.dt
     F = unknowns.force_slopes(x, u, a, dry, limits)
@@ -108,15 +108,6 @@ def _force_slopes(
     for velocity, k in unknowns.drives:
         F[:, velocity, k] = inputs["tau"][:, velocity] / x[k] if "tau" in inputs else 0.0
     return F
-
-
-def _row_forces(sim: Simulation) -> tuple[Matrix, Matrix]:
-    """Return the forces (n, nv) of dry friction and of limits of joints in the steps that `sim` has differentiated."""
-    rows, forces = sim.joint_rows, np.zeros((2, len(np.atleast_2d(sim.v)), sim.robot.nv))
-    last = sim.differentiated_row_impulses * rows.sign / sim.dt
-    for r in np.flatnonzero(rows.dof < sim.robot.nv):
-        forces[0 if rows.friction[r] else 1, :, rows.dof[r]] += last[:, r]
-    return forces[0], forces[1]
 
 
 def velocity_of_step(robot: Robot, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix], h: float) -> Matrix:

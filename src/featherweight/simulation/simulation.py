@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from ..array_types import Array, Booleans, Matrix
 from ..checks import FINITE, NOTHING, SWITCH, WHOLE, PositiveCount, argument, checked, either
-from ..contact.joint_rows import JointRows
 from ..engine.backends.host_arrays import TYPES
 from ..engine.exclusive import Use, exclusive
 from ..engine.function import CompiledFunction
@@ -843,15 +842,13 @@ class Simulation(SuggestsNames):
         return self._fleet.arrays
 
     @property
-    def joint_rows(self) -> JointRows:
-        """The limits and dry friction of joints."""
-        return self._plant.contacts.rows
-
-    @property
-    def differentiated_row_impulses(self) -> Matrix:
-        """Impulses (robots, rows) of `joint_rows` in the steps of the last `derivatives`, if these are from equations."""
-        found: Matrix = compiled_slopes(self._fleet, Inputs()).found.impulses
-        return found
+    def differentiated_joint_forces(self) -> tuple[Matrix, Matrix]:
+        """Forces (robots, nv) of dry friction and of limits of joints in the steps of the last `derivatives` from equations."""
+        rows, forces = self._plant.contacts.rows, np.zeros((2, len(self._fleet.q), self.robot.nv))
+        last = compiled_slopes(self._fleet, Inputs()).found.impulses * rows.sign / self.dt
+        for r in np.flatnonzero(rows.dof < self.robot.nv):
+            forces[0 if rows.friction[r] else 1, :, rows.dof[r]] += last[:, r]
+        return forces[0], forces[1]
 
     @cached_property
     def touching_links(self) -> list[tuple[str | None, str | None]]:
