@@ -42,7 +42,6 @@ FOLDERS = {
 """Folders whose modules a script imports."""
 ENVIRONMENTS = {
     "casadi_peer.py": "casadi",
-    "conformance.py": "conformance",
     "jax_peer.py": "jax",
     "torch_peer.py": "torch",
 }
