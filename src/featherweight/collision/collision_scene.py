@@ -81,7 +81,8 @@ class CollisionWork(NamedTuple):
     triangles: IntegerMatrix  # (n, 3) numbers of supports
     horizon: IntegerMatrix  # (n, 2) numbers of supports
     weights: Vector  # (8,)
-    nearest: Vector  # (10,) result of `gap_of_convex`
+    nearest: Vector  # (9,) result of `gap_of_convex`
+    face: Integers  # (1,) row of `triangles`, another result of `gap_of_convex`
     corners: Tensor  # (2, 3, 3) points of two shapes of which a face of the polytope of their difference is made
     candidates: IntegerMatrix  # (2, n) numbers of faces of both shapes at these points
     order: Integers  # (4,) see `penetration_by_file`, also below
@@ -101,7 +102,8 @@ def search_arrays() -> dict[str, Any]:
         "triangles": np.zeros((MOST_FACES, 3), np.int64),
         "horizon": np.zeros((MOST_FACES, 2), np.int64),
         "weights": np.zeros(8),
-        "nearest": np.zeros(10),
+        "nearest": np.zeros(9),
+        "face": np.zeros(1, np.int64),
     }
 
 

@@ -70,7 +70,7 @@ def on_faces(
     one, other = shapes
     polygons, found = work.polygons, work.found
     facing = n if columns[0] == 6 else times(-1.0, n)  # from the first shape to the second
-    corners, places = work.triangles[int(work.nearest[9])], work.corners
+    corners, places = work.triangles[work.face[0]], work.corners
     first = distinct_corners(work, corners, columns[0], places[0])
     second = distinct_corners(work, corners, columns[1], places[1])
     a = faces_at(hulls, one, (places[0], first), facing, work.candidates[0])

@@ -43,7 +43,7 @@ def deepest_by_file(one: ConvexShape, other: ConvexShape, work: CollisionWork) -
     work.planes[f, 3] = depth
     x, y = points_of_face(work, f)
     write_nearest(work.nearest, x, y, times(-1.0, work.planes[f]))
-    work.nearest[9] = f
+    work.face[0] = f
     return -depth
 
 

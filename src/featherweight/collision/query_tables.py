@@ -59,7 +59,8 @@ class QueryWork(NamedTuple):
     triangles: IntegerMatrix
     horizon: IntegerMatrix
     weights: Vector
-    nearest: Vector  # (10,) points of both shapes, normal from the second to the first, number of the polytope's face
+    nearest: Vector  # (9,) points of both shapes, and normal from the second to the first
+    face: Integers  # (1,) as in `CollisionWork`
     best: Vector  # (9,) the same for the nearest prism of a height field
     prism: Matrix  # (6, 3) corners of a prism of a height field, relative to its centre
     middle: Vector  # (12,) placement of the prism

@@ -26,8 +26,8 @@ def write_nearest(nearest: Vector, x: TripleLike, y: TripleLike, n: TripleLike) 
 def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tuple[float, float], work: SearchWork) -> float:
     """Return the gap of two shapes, minus the depth if they overlap; write points and normal to `work.nearest`.
 
-    The number of a row of `work.triangles` follows them: the nearest face of `deepest` for shapes that overlap, or the points
-    of the simplex of `closest`.
+    `work.face` gets the number of a row of `work.triangles`: the nearest face of `deepest` for shapes that overlap, or the
+    points of the simplex of `closest`.
 
     `bounds` are the gap above which the search stops (returning `FAR`, with a separating direction of at least that gap as
     normal), and a gap below which any lower value suffices (no points are written). Touching shapes whose difference has no
@@ -52,7 +52,7 @@ def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tup
         gap = distance - rounding
         for i in range(3):
             work.triangles[0, i] = min(i, count - 1)
-        work.nearest[9] = 0.0
+        work.face[0] = 0
     else:
         f = deepest(one, other, count, size, work)
         if f < 0:
@@ -60,7 +60,7 @@ def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tup
         n = -work.planes[f, 0], -work.planes[f, 1], -work.planes[f, 2]
         gap = -work.planes[f, 3] - rounding
         x, y = points_of_face(work, f)
-        work.nearest[9] = f
+        work.face[0] = f
     write_nearest(work.nearest, along(x, -one.rounding, n), along(y, other.rounding, n), n)
     return gap
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Shared, Vector
+from ..model.topology import Topology
 from ..robot.robot import Robot
 from .forces_at_joints import ForcesAtJoints
 
@@ -38,9 +39,10 @@ class DampedLengths(NamedTuple):
 def damped_lengths(robot: Robot, forces: ForcesAtJoints, rows: list[int]) -> DampedLengths:
     """Return the terms of some rows of lengths."""
     terms: list[tuple[float, int, list[int]]] = []
+    topology = Topology(robot.parent)
     for row, moved in forces.moved_by(rows).items():
-        paths = {i: [j for j in path_of(robot, i) if j in moved] for i in moved}
-        following = Counter(path[1] for path in paths.values() if len(path) > 1)
+        paths = {i: [j for j in topology.support(i) if j in moved] for i in moved}
+        following = Counter(path[-2] for path in paths.values() if len(path) > 1)
         terms += [(1.0 - following[i], row, path) for i, path in paths.items() if following[i] != 1]
     terms.sort(key=lambda term: -term[0])  # branches meet last, so that the matrix remains positive definite
     k, n = len(terms), robot.nv if terms else 0
@@ -51,15 +53,6 @@ def damped_lengths(robot: Robot, forces: ForcesAtJoints, rows: list[int]) -> Dam
     damping, share, load, acceleration = np.zeros(k), np.zeros(k), np.zeros(n), np.zeros(n)
     work = np.zeros((k, n)), np.zeros((k, n))
     return DampedLengths(rows_of_terms, on_path, signs, damping, *work, share, load, acceleration)
-
-
-def path_of(robot: Robot, row: int) -> list[int]:
-    """Return a velocity and those on its path to the root."""
-    path = []
-    while row >= 0:
-        path.append(row)
-        row = robot.parent[row]
-    return path
 
 
 def write_directions(x: DampedLengths, S: Matrix) -> None:

@@ -54,7 +54,7 @@ def free_bodies(robot: Robot, damping: Vector, gyroscopic: bool) -> FreeBodies:
     found = []
     for j in robot.model.joints if not robot.closed else ():
         rows = range(j.v_slice.start, j.v_slice.stop)
-        alone = j.type is JointType.FLOATING and not any(p in rows for r, p in enumerate(robot.parent) if r not in rows)
+        alone = j.type is JointType.FLOATING and not robot.model.topology.children[rows[-1]]
         if alone and (gyroscopic or damping[rows.start] > 0.0):
             found.append((rows.start, next(k for k, b in enumerate(robot.model.placed_bodies) if b.row in rows)))
     row, body = (np.array([x[i] for x in found], np.int64) for i in range(2))
