@@ -320,12 +320,15 @@ class ClosedRobot(Robot):
         return Robot.integrate_derivatives.func(self)
 
     def require_whole_joints(self) -> None:
-        for j in self.joints:
-            if j.v_slice.stop > j.v_slice.start and not j.independent:
-                raise SplitJointError(
-                    f"{self.name}: derivatives of integrate do not support loops that determine a part of the velocities "
-                    f"of joint {j.name!r}; make the whole joint independent or dependent"
-                )
+        if self.split_joint is not None:
+            raise SplitJointError(
+                f"{self.name}: derivatives of integrate do not support loops that determine a part of the velocities "
+                f"of joint {self.split_joint!r}; make the whole joint independent or dependent"
+            )
+
+    @property
+    def split_joint(self) -> str | None:
+        return next((j.name for j in self.joints if j.v_slice.stop > j.v_slice.start and not j.independent), None)
 
     # functions
 

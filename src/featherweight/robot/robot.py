@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 FOR_OTHER_PACKAGES = {
     *("bind", "configuration_result", "followers", "input", "irregular", "labels", "placements", "proportions", "row_limits"),
-    *("loops_of", "opening", "require_dynamics", "require_masses_of", "require_whole_joints", "row_maximum", "step_functions"),
-    *("warn_where_irregular", "with_weights_of"),
+    *("loops_of", "opening", "require_dynamics", "require_masses_of", "require_whole_joints", "row_maximum", "split_joint"),
+    *("step_functions", "warn_where_irregular", "with_weights_of"),
 }
 LOST = 8  # digits that accelerations lose near singular configurations
 
@@ -159,6 +159,11 @@ class Robot(System):
 
     def require_whole_joints(self) -> None:
         """Raise NotImplementedError if loops determine a part of a joint's velocities: closing loops moves it."""
+
+    @property
+    def split_joint(self) -> str | None:
+        """The first joint of whose velocities loops determine a part, or None."""
+        return None
 
     def _loose(self, q: Array, least: float) -> Array:
         """Return the outermost velocity that moves at most this share of its inertia, at each of q (states, nq), or -1."""

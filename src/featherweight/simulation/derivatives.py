@@ -64,6 +64,8 @@ DIFFERENCES: Way = DIFFERENTIATE_WHOLE_STEPS, differences_of
 def way_of(fleet: Fleet, inputs: Inputs) -> Way:
     """Return how the steps of a fleet are differentiated."""
     plant, model, forces = fleet.plant, fleet.model, fleet.plant.forces
+    if model.robot.split_joint is not None:  # whose configurations after a step have no derivatives
+        return DIFFERENCES
     convex = plant.contacts.convex and not (forces.sticky or len(plant.contacts.model.surfaces))
     if convex and model.integrator == "semi-implicit":
         return EQUATIONS
@@ -91,13 +93,9 @@ def step_derivatives(fleet: Fleet, inputs: Inputs) -> StepDerivatives:
 
 
 def compiled_slopes(fleet: Fleet, inputs: Inputs) -> FleetSlopes:
-    """Return the compiled derivatives of a fleet, which are made once.
-
-    Raises NotImplementedError for joints that loops determine in part.
-    """
+    """Return the compiled derivatives of a fleet, which are made once."""
     kind = fleet.differ, inputs.external is not None
     if kind not in fleet.slopes:
-        fleet.model.robot.require_whole_joints()
         fleet.slopes[kind] = FleetSlopes(fleet, way_of(fleet, inputs))
     made: FleetSlopes = fleet.slopes[kind]
     return made

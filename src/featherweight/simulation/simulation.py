@@ -524,7 +524,7 @@ class Simulation(SuggestsNames):
         (adhesion, moving surfaces, rigid contact with forces that are not linear, compliant contact in the midpoint rule,
         `noslip_iterations`, activations in "rk4") are differentiated by central differences of whole steps.
 
-        Raises ValueError and SimulationError as `step` does, and NotImplementedError for joints that loops determine in part.
+        Raises ValueError and SimulationError as `step` does.
         """
         return step_derivatives(self._fleet, Inputs(tau, control, external_forces))
 
