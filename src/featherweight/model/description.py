@@ -29,9 +29,7 @@ from . import editing
 from .contact_rules import Softness
 from .decomposition import Decomposition
 from .formats.saving import save_description
-from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, PoseLike, Shape, VectorLike
-
-BY_NAME = "bodies", "joints", "frames", "loops", "couplings", "closures", "shapes", "tendons", "actuators", "cameras", "sensors"
+from .types import NAMED_PARTS, Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, PoseLike, Shape, VectorLike
 
 POSITIONS = dict_of(NAME, None).worded("a dict {joint: position}, such as {'elbow': 0.5}")
 NEW_NAMES = dict_of(NAME, None).worded("a dict {old name: new name}")
@@ -74,7 +72,7 @@ class Description(Contents):
 
     def __post_init__(self) -> None:
         """Make parts accessible by name, and shorten their `repr`."""
-        for name in BY_NAME:
+        for name in NAMED_PARTS.values():
             object.__setattr__(self, name, Named(getattr(self, name)))
 
     def __repr__(self) -> str:

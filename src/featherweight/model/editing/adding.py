@@ -26,7 +26,7 @@ from ..types import (
     add,
     scale,
 )
-from .kept_sensors import without_sensors_across_loops
+from .kept_parts import without_sensors_across_loops
 from .references import D, grounded, joint_of, place, supports
 
 

@@ -15,8 +15,7 @@ from ...spatial.elementary import norm
 from ...spatial.ordered import lengths, pseudo_inverse, times, total
 from ..types import ROOT_JOINT, Contents, Joint, JointDynamics, JointType, ModelError, Pose, Vector, rotate, values_of
 from .acting import without_joints
-from .configurations import with_coordinates_of
-from .kept_sensors import with_sensors_of_rest
+from .kept_parts import with_coordinates_of, with_sensors_of_rest
 from .locking import joint_motion, locked
 from .notes import missed, noted
 from .references import D, grounded, joint_of, on_bodies, tied_with

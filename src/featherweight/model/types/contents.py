@@ -35,6 +35,11 @@ PYRAMIDAL = "pyramidal"  # cones of friction
 EXPLICIT_EULER = "explicit euler"  # MJCF's "euler" without implicit damping (flag eulerdamp)
 START = "qpos0"  # name of the initial configuration of a robot's file
 WORLD = "world"  # name of the ground, in descriptions without a body of this name
+NAMED_PARTS = {"body": "bodies"} | {
+    kind: f"{kind}s"
+    for kind in ("joint", "frame", "loop", "coupling", "closure", "shape", "tendon", "actuator", "camera", "sensor")
+}
+"""Fields of a description whose elements have names, by the word for one element."""
 
 
 @checked

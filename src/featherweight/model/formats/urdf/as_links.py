@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...editing.locking import joint_motion
-from ...editing.references import D, grounded, named_frames, new_name, on_bodies
+from ...editing.references import D, grounded, moved, named_frames, new_name, on_bodies
 from ...types import WORLD, Body, Joint, JointType, Pose
 
 TURNING_ABOUT_A_POINT = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.SPHERICAL, JointType.FLOATING, JointType.PLANAR)
@@ -19,10 +19,10 @@ def as_links(d: D) -> D:
 def _zeros_at_placements(d: D) -> D:
     """Return the description with children at `placement` where their coordinate is zero."""
 
-    def moved(j: Joint) -> Joint:
+    def at_zero(j: Joint) -> Joint:
         return replace(j, placement=j.placement @ joint_motion(j, (0.0,)), zero=0.0)
 
-    return replace(d, joints=tuple(moved(j) if j.zero and j.type.nq == 1 else j for j in d.joints))
+    return replace(d, joints=tuple(at_zero(j) if j.zero and j.type.nq == 1 else j for j in d.joints))
 
 
 def _axes_through_origins(d: D) -> D:
@@ -50,8 +50,8 @@ def _axes_through_origins(d: D) -> D:
 
 def _one_root(d: D) -> D:
     """Return the description with a link for the ground, unless one root is all that is on the ground."""
-    moved = {j.child for j in d.joints}
-    roots = [b.name for b in d.bodies if b.name not in moved]
+    carried = {j.child for j in d.joints}
+    roots = [b.name for b in d.bodies if b.name not in carried]
     ends = [end for loop in d.loops for end in (loop.predecessor, loop.successor)]
     on_ground = [j.parent for j in d.joints] + [f.body for f in d.frames] + [s.body for s in d.shapes] + ends
     if len(roots) == 1 and None not in on_ground:
@@ -59,14 +59,8 @@ def _one_root(d: D) -> D:
     ground = new_name(WORLD, (b.name for b in d.bodies))
     taken = [j.name for j in d.joints]
     fixed = tuple(Joint(new_name(f"{root}_to_{ground}", taken), JointType.FIXED, ground, root) for root in roots)
-    return replace(
-        d,
-        bodies=(Body(ground), *d.bodies),
-        joints=(*fixed, *(replace(j, parent=j.parent or ground) for j in d.joints)),
-        frames=tuple(replace(f, body=f.body or ground) for f in d.frames),
-        shapes=tuple(replace(s, body=s.body or ground) for s in d.shapes),
-        loops=tuple(replace(x, predecessor=x.predecessor or ground, successor=x.successor or ground) for x in d.loops),
-    )
+    on = moved(d, lambda body, pose: (body or ground, pose))
+    return replace(on, bodies=(Body(ground), *d.bodies), joints=(*fixed, *on.joints))
 
 
 def _frames_as_links(d: D) -> D:

@@ -16,7 +16,7 @@ from .....array_types import Array
 from .....extras import imports_from_extra
 from ....compliant_equalities import EXACT
 from ....description import Description
-from ....editing.kept_sensors import without_sensors_across_loops
+from ....editing.kept_parts import without_sensors_across_loops
 from ....types import (
     EXPLICIT_EULER,
     LARGEST,
