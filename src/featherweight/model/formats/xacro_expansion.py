@@ -23,7 +23,7 @@ from ..editing.notes import warn_caller
 from ..files import read_regular, require_regular
 from ..types import ModelError
 from .robot_source import RobotSource
-from .unsupported import excuse
+from .unsupported import excused
 from .xml import shortened, xml_errors
 
 NAMESPACE = "http://www.ros.org/wiki/xacro"
@@ -71,7 +71,8 @@ def expanded(source: RobotSource, arguments: Mapping[str, Any]) -> RobotSource:
                 tag = UNKNOWN_MACRO.search(_words(xacro, error))
                 if tag is None or tag[1] in unknown_macros:
                     raise _refusal(xacro, error, source) from error
-                excuse(_refusal(xacro, error, source), "left out")
+                with excused("left out"):
+                    raise _refusal(xacro, error, source) from error
                 unknown_macros[tag[1]] = None
     for message in warned:
         warn_caller(f"{source}: xacro: {message}")

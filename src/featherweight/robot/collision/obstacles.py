@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Annotated, Any, TypeVar, cast
 
 from ...checks import CHECKED_LATER, checked, shown
-from ...model.checks import check_shapes
+from ...model.checks import check, of_shapes
 from ...model.description import Description
 from ...model.types import WORLD, Frame, Shape
 from ..system import System
@@ -40,7 +40,7 @@ def with_obstacles(robot: R, obstacles: Annotated[Shape | Iterable[Shape], CHECK
         if shape.name in taken:
             raise ValueError(f"{robot.name}: there already is a shape {shape.name!r}; give the obstacle another name")
         taken.add(shape.name)
-    check_shapes(Description(robot.name, robot.model.source, (), (), shapes=given))
+    check(Description(robot.name, robot.model.source, (), (), shapes=given), of_shapes)
     links = tuple(None if shape.body in (None, WORLD) else shape.body for shape in given)
     shapes = [_on_moving_body(robot, shape, link) for shape, link in zip(given, links, strict=True)]
     model = replace(robot.model, shapes=(*robot.model.shapes, *shapes), shape_links=(*robot.model.shape_links, *links))

@@ -13,10 +13,10 @@ from ...contact_rules import NeighbourRule
 from ...description import Description
 from ...editing.renaming import all_names, with_names
 from ...solids import WATER, MassPart, inertia_of, shape_solid, summed
-from ...types import START, Body, Configuration, Frame, Inertia, JointType, ModelError, Pose, Shape, Vector
+from ...types import START, Body, Configuration, Frame, Inertia, JointType, Pose, Shape, Vector
 from ..robot_numbers import free_coordinates, inertia_at, unused_inertias
 from ..robot_source import RobotSource
-from ..unsupported import FOLLOW, excuse, file_notes
+from ..unsupported import FOLLOW, excused, file_notes
 from ..xml import only, read_scalar, read_vector
 from .elements import FLAGS, base_of, flag, raw_pose, with_values
 from .frame_graph import GROUND
@@ -96,7 +96,7 @@ def _inertia_of_shapes(
     The <density> of a collision, or that of the <inertial>, or 1000 kg/m³ gives the masses; a <mass> scales their sum.
     """
     values = with_values(inertial, part.where)
-    usual = read_scalar(values, "density", part.where) if "density" in values.attrib else WATER
+    usual = read_scalar(values, "density", part.where, WATER)
     try:
         solids = [(densities.get(s.name, usual), shape_solid(s)) for s in shapes if not s.visual]
     except (ValueError, ImportError) as error:  # a mesh that cannot be read
@@ -117,19 +117,17 @@ def _inertia(part: NamedElement, models: Models) -> Inertia:
         return inertia_at(Pose(), 1.0, [*MOMENTS.values()], part.where)
     tensor, pose = only(inertial, "inertia", part.where), only(inertial, "pose", part.where)
     values = with_values(inertial, part.where)
-    try:
-        mass = read_scalar(values, "mass", part.where) if "mass" in values.attrib else 1.0
-    except ModelError as error:
-        excuse(error, "taken as a link without mass")
+    mass = None
+    with excused("taken as a link without mass"):
+        mass = read_scalar(values, "mass", part.where, 1.0)
+    if mass is None:
         return Inertia()
     written = Element("inertia") if tensor is None else with_values(tensor, part.where)
-    moments = [read_scalar(written, key, part.where) if key in written.attrib else x for key, x in MOMENTS.items()]
+    moments = [read_scalar(written, key, part.where, x) for key, x in MOMENTS.items()]
     frame = raw_pose(pose, part.where)
     if base := base_of(pose):
-        try:
+        with excused("so the pose of its <inertial> is in the link"):
             frame = models.frames.pose(part.scope.absolute(base), part.name, part.where) @ frame
-        except ModelError as error:
-            excuse(error, "so the pose of its <inertial> is in the link")
     return inertia_at(frame, mass, moments, part.where)
 
 

@@ -15,7 +15,7 @@ from numpy.polynomial import Polynomial
 from .....array_types import Array
 from ....contact_rules import Softness
 from ....types import Closure, Coupling, Loop, LoopType, ModelError, Pose, as_vector
-from ...unsupported import FOLLOW, REFUSE, Unsupported, excuse, tolerate
+from ...unsupported import FOLLOW, REFUSE, Unsupported, excused, tolerate
 from ..mujoco_types import MjModel, MjSpec, Mujoco
 from ..numbers import as_pose, composed
 from .softness import softness_of
@@ -128,10 +128,8 @@ def read_couplings(mujoco: Mujoco, model: MjModel, source: str) -> tuple[Couplin
     for i in _active(model):
         if int(model.eq_type[i]) == mujoco.mjtEq.mjEQ_JOINT:
             joint, follower = _follower(model, i, _where(source, model.equality(i).name, i))
-            try:
+            with excused("left out"):
                 _add(joint, follower, followers)
-            except ModelError as error:
-                excuse(error, "left out")
     return tuple(_coupling(joint, followers) for joint in followers)
 
 
