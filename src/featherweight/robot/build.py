@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..checks import CHECKED_LATER, NONNEGATIVE, argument, checked, one_of
 from ..model.checks import check, of_independent
 from ..model.compliant_equalities import COMPLIANT, EQUALITIES, OF_FILE, with_compliant_equalities
-from ..model.decomposition import Decomposition
-from ..model.description import Description
+from ..model.description import Decomposition, Description
 from ..model.editing.notes import merged, warn_caller
 from ..model.editing.references import joint_of, on_bodies
 from ..model.expansion import build_model

@@ -12,7 +12,7 @@ import numpy as np
 from ...checks import ARRAY, Kind, Refused, argument, checked, numbers
 from ...summaries import summarized
 from ..contact_rules import DEFAULT_SOFTNESS, Softness
-from .frames import MATRIX, Matrix, Pose, PoseLike, VectorLike
+from .frames import MATRIX, Matrix, Pose, PoseLike, VectorLike, matmul, transpose
 
 
 class Moments(NamedTuple):
@@ -24,6 +24,22 @@ class Moments(NamedTuple):
     yy: float
     yz: float
     zz: float
+
+    @property
+    def matrix(self) -> Matrix:
+        """The symmetric matrix."""
+        xx, xy, xz, yy, yz, zz = self
+        return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+
+    @classmethod
+    def of_matrix(cls, matrix: Matrix) -> Moments:
+        """Return the upper triangle of a matrix."""
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = matrix
+        return cls(xx, xy, xz, yy, yz, zz)
+
+    def rotated(self, R: Matrix) -> Moments:
+        """Return the moments in other axes: those of `R`, whose columns are the present axes."""
+        return self.of_matrix(matmul(matmul(R, self.matrix), transpose(R)))
 
 
 def _rotational(x: Any) -> Moments:

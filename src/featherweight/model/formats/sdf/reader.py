@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 from ...contact_rules import NeighbourRule
 from ...description import Description
 from ...editing.renaming import all_names, with_names
-from ...solids import WATER, MassPart, inertia_of, shape_solid, summed
+from ...solids import WATER, shape_solid, summed
 from ...types import START, Body, Configuration, Frame, Inertia, JointType, Pose, Shape, Vector
 from ..robot_numbers import free_coordinates, inertia_at, unused_inertias
 from ..robot_source import RobotSource
@@ -106,8 +106,8 @@ def _inertia_of_shapes(
     whole = summed([solid.of_mass(density * solid.volume) for density, solid in solids if solid is not None])
     if whole.mass > 0.0 and "mass" in values.attrib:
         ratio = read_scalar(values, "mass", part.where) / whole.mass
-        whole = MassPart(ratio * whole.mass, whole.center, tuple(ratio * x for x in whole.moments))
-    return inertia_of(whole)
+        whole = Inertia(ratio * whole.mass, whole.center, tuple(ratio * x for x in whole.rotational))
+    return whole
 
 
 def _inertia(part: NamedElement, models: Models) -> Inertia:

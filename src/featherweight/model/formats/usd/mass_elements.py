@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...solids import WATER, MassPart, Solid, hull_faces, mesh_solid, of_point, primitive_solid, summed
-from ...types import Body, Inertia, ModelError, Pose, Shape, ShapeType, add, as_vector, scale
+from ...solids import WATER, Solid, hull_faces, mesh_solid, of_point, primitive_solid, summed
+from ...types import Body, Inertia, ModelError, Moments, Pose, Shape, ShapeType, add, as_vector, scale
 from ..robot_numbers import inertia_at, rotation_by_quaternion
 from ..unsupported import excused, nonnegative, tolerate
 from .schemas import UsdPhysics
@@ -107,7 +107,7 @@ def _moments(stage: UsdStage, prim: Prim, where: str) -> tuple[list[float] | Non
     return [x, 0.0, 0.0, y, 0.0, z], turn
 
 
-def _colliders_inertia(stage: UsdStage, density: float, colliders: Sequence[Collider]) -> MassPart:
+def _colliders_inertia(stage: UsdStage, density: float, colliders: Sequence[Collider]) -> Inertia:
     """Return mass, centre, and moments about that, of a body's colliders."""
     parts = []
     for c in colliders:
@@ -140,5 +140,5 @@ def _solid(stage: UsdStage, collider: Collider) -> Solid:
     if solid is None:
         problem, remedy = "the mesh has no volume, so its body's mass cannot be computed", "give the body mass and inertia"
         tolerate(stage.where(collider.prim), problem, remedy, "taken as massless")
-        return Solid(0.0, (0.0, 0.0, 0.0), (0.0,) * 6)
+        return Solid(0.0, (0.0, 0.0, 0.0), Moments(*(0.0,) * 6))
     return solid

@@ -28,15 +28,13 @@ from ....types import (
     Joint,
     JointDynamics,
     JointType,
-    Matrix,
     ModelError,
+    Moments,
     Pose,
     Sensor,
     Shape,
     Vector,
     as_vector,
-    matmul,
-    transpose,
     values_of,
 )
 from ...robot_source import RobotSource
@@ -350,9 +348,7 @@ class _Elements:
     def _inertia(self, i: int) -> Inertia:
         model, R = self.model, as_rotation(self.model.body_iquat[i])
         x, y, z = as_vector(model.body_inertia[i])
-        diagonal: Matrix = ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
-        (xx, xy, xz), (_, yy, yz), (_, _, zz) = matmul(matmul(R, diagonal), transpose(R))
-        return Inertia(float(model.body_mass[i]), as_vector(model.body_ipos[i]), (xx, xy, xz, yy, yz, zz))
+        return Inertia(float(model.body_mass[i]), as_vector(model.body_ipos[i]), Moments(x, 0.0, 0.0, y, 0.0, z).rotated(R))
 
     def _frames(self) -> Iterator[Frame]:
         model = self.model
