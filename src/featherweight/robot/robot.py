@@ -67,14 +67,9 @@ class Robot(System):
         return f"<Robot {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}, {self.mass:.3g} kg>"
 
     def _repr_html_(self) -> str:
-        return self._html
-
-    @cached_property
-    def _html(self) -> str:
-        """Tables of joints and bodies, and a picture, for notebooks."""
         from .html_view import html_of  # only notebooks need it
 
-        return html_of(self)
+        return self._kept(("html",), lambda: html_of(self))
 
     def __dir__(self) -> list[str]:
         """Return the names that users call: those that other packages of the library need have no place in completions."""

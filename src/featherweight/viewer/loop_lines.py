@@ -6,8 +6,7 @@ import numpy as np
 
 from ..array_types import Array
 from ..model.description import Description
-from ..model.triangles import homogeneous_matrix
-from ..model.types import WORLD, Pose
+from ..model.types import WORLD, Pose, homogeneous_matrix
 from ..robot.closed import ClosedRobot
 from ..robot.robot import Robot
 

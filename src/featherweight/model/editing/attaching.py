@@ -103,12 +103,12 @@ def _planes_that_would_move(d: Contents, added: Contents, at: Place) -> list[str
 
 def _on(added: D, at: Place, taken: set[str]) -> D:
     """Return `added` with everything that is on its ground moved to `at`; bodies without a joint get a fixed joint there."""
-    carried = {j.child for j in added.joints}
+    children = {j.child for j in added.joints}
     taken = taken | {j.name for j in added.joints}
     roots = [
         Joint(new_name(f"{b.name}_to_{at.body or 'world'}", taken), JointType.FIXED, at.body, b.name, at.pose)
         for b in added.bodies
-        if b.name not in carried
+        if b.name not in children
     ]
     on = moved(added, lambda body, pose: (at.body, at.pose @ pose) if body is None else (body, pose))
     return replace(on, joints=(*roots, *on.joints))

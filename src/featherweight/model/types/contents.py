@@ -100,8 +100,6 @@ class Contents(SharedContents):
     dependent: tuple[str, ...] = ()  # joints of loops that depend on others
     shapes: tuple[Shape, ...] = ()
     tendons: tuple[Tendon, ...] = ()
-    disabled_collisions: tuple[
-        tuple[str | None, str | None], ...
-    ] = ()  # pairs of links, or of a link and the ground, that do not collide
+    disabled_collisions: tuple[tuple[str | None, str | None], ...] = ()  # links that do not collide; None is the ground
     sensors: tuple[Sensor, ...] = ()
     led_tendons: tuple[str, ...] = field(default=(), compare=False)  # of joints that follow one, as forces of that joint

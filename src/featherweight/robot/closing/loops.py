@@ -29,7 +29,7 @@ from ...model.clusters import clusters, handles, rows_between_bodies, whole_join
 from ...model.configuration import Coordinates
 from ...model.description import Description
 from ...model.model import Model, MovingJoint, Placed
-from ...model.types import ALIGNMENTS, FACING, SMALLEST_INERTIA, WORLD, Closure, Coupling, Loop, ModelError, Pose
+from ...model.types import ALIGNMENTS, FACING, SMALLEST_INERTIA, WORLD, Coupling, Loop, ModelError, Pose
 from ...spatial.elementary import norm
 from ..system import LOOP_TOLERANCE
 from .assembly import STARTS, Assembly, Found
@@ -55,7 +55,10 @@ class Loops:
         self.followers = self._followers()
         self.alignments = {loop.name: self._alignments(loop) for loop in description.loops}
         self.facings = {loop.name: self._facings(loop) for loop in description.loops}
-        self.closings = [self._closing(c) for c in description.closures]
+        self.closings = [
+            closing(c.name, c.function, tuple(self._row(name, f"constraint {c.name!r}") for name in c.joints))
+            for c in description.closures
+        ]
         self.tolerance = float(tolerance)
         self.assemblies: dict[tuple[int, ...], Assembly] = {}  # for each cluster with loops
         self.misfits: dict[str, tuple[float, float]] = {}  # [m, rad] contradiction of loops with others
@@ -116,7 +119,7 @@ class Loops:
 
         Joints in clusters with loops cannot be moved freely; they are skipped.
         """
-        place = {row: (c, j) for row, c, j in zip(self._first_rows, self.coordinates, self._joints_in_q, strict=True)}
+        place = {j.v_slice.start: (c, j) for c, j in zip(self.coordinates, self._joints_in_q, strict=True)}
         for row, coefficients in {term for f in self.followers.values() for term in f.terms}:
             cluster = self.mechanism.clusters[self.mechanism.owner[row]]
             if row in place and len(coefficients) > 1 and not cluster.alignments and not cluster.closings:
@@ -130,11 +133,6 @@ class Loops:
     @cached_property
     def _joints_in_q(self) -> list[MovingJoint]:
         return [j for j in self.model.joints if j.v_slice.start not in self.followers]
-
-    @cached_property
-    def _first_rows(self) -> list[int]:
-        """The first row of each joint in q."""
-        return [j.v_slice.start for j in self._joints_in_q]
 
     # what the description declares, in terms of the rows of its tree
 
@@ -195,9 +193,6 @@ class Loops:
     def _facings(self, loop: Loop) -> tuple[Alignment, ...]:
         first = self.alignments[loop.name][0]
         return tuple(Alignment(first.a, first.b, k, k) for k in FACING[loop.type])
-
-    def _closing(self, c: Closure) -> Closing:
-        return closing(c.name, c.function, tuple(self._row(name, f"constraint {c.name!r}") for name in c.joints))
 
     def _marked(self, names: Sequence[str]) -> set[int]:
         """Return the rows of joints with these names."""

@@ -13,7 +13,7 @@ from ...contact_rules import NeighbourRule
 from ...description import Description
 from ...editing.renaming import all_names, with_names
 from ...solids import WATER, shape_solid, summed
-from ...types import START, Body, Configuration, Frame, Inertia, JointType, Pose, Shape, Vector
+from ...types import START, Body, Configuration, Frame, Inertia, JointType, Pose, Shape
 from ..robot_numbers import free_coordinates, inertia_at, unused_inertias
 from ..robot_source import RobotSource
 from ..unsupported import FOLLOW, excused, file_notes
@@ -55,19 +55,21 @@ def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     joints = mechanism.joints
     flying = {j.name: models.frames.pose(j.child, GROUND, file.name) for j in joints if j.type is JointType.FLOATING}
     start = Configuration(START, tuple((name, free_coordinates(pose)) for name, pose in flying.items()))
-    world = models.world
+    world, gravity = models.world, (0.0, 0.0, -9.81)
+    if world is not None:
+        gravity = read_vector(with_values(world, file.name), "gravity", IN_WORLDS, f"{file.name}: <world>")
     unused = (*shapes.unused, *_unused(models, mechanism), *unused_inertias(bodies))
     d = Description(
-        models.name,
-        file.name,
-        (*bodies, *mechanism.virtual),
-        tuple(joints),
-        tuple(_frames(models)),
-        (0.0, 0.0, -9.81) if world is None else _gravity(world, file.name),
-        unused,
-        frozenset(body.name for body in mechanism.virtual),
-        tuple(mechanism.loops),
-        couplings,
+        name=models.name,
+        source=file.name,
+        bodies=(*bodies, *mechanism.virtual),
+        joints=tuple(joints),
+        frames=tuple(_frames(models)),
+        gravity=gravity,
+        unused=unused,
+        virtual=frozenset(body.name for body in mechanism.virtual),
+        loops=tuple(mechanism.loops),
+        couplings=couplings,
         shapes=shapes.shapes,
         configurations=(start,) if any(pose != Pose() for pose in flying.values()) else (),
         disabled_collisions=tuple(_apart(models, mechanism)),
@@ -162,10 +164,6 @@ def _with_own_names(d: Description, models: Models) -> Description:
 
 
 # --- worlds
-
-
-def _gravity(world: Element, source: str) -> Vector:
-    return read_vector(with_values(world, source), "gravity", IN_WORLDS, f"{source}: <world>")
 
 
 def _timestep(world: Element, source: str) -> float | None:

@@ -36,13 +36,9 @@ def _radii(element: Element, where: str) -> Size:
     return size
 
 
-def _nothing(element: Element, where: str) -> Size:
-    return ()
-
-
 OWN_SIZES: dict[str, Callable[[Element, str], Size]] = {str(kind): size for kind, size in SIZES.items()} | {
     "ellipsoid": _radii,
-    "plane": _nothing,
+    "plane": lambda element, where: (),
     "cone": lambda element, where: positive(element, ("radius", "length"), where),
 }
 

@@ -72,7 +72,9 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     source = file.name
     mimic = options.get("mimic", FOLLOW)
     robot = robot_element(file)
-    _refuse_mimics(robot, source, mimic)
+    for joint in robot.findall("joint") if mimic == REFUSE else []:
+        if joint.find("mimic") is not None:
+            raise mimic_refused(f"{source}: joint '{joint.get('name', '')}'")
     left = next((e.tag for e in robot.iter() if XACRO in e.tag), None)
     if left is None:
         return _read(file, robot, mimic)
@@ -127,12 +129,6 @@ def _timestep(simulation: Element, where: str) -> float | None:
     with excused("left out"):
         return read_scalar(simulation, "timestep", where) if "timestep" in simulation.attrib else None
     return None
-
-
-def _refuse_mimics(robot: Element, source: str, mimic: str) -> None:
-    for joint in robot.findall("joint") if mimic == REFUSE else []:
-        if joint.find("mimic") is not None:
-            raise mimic_refused(f"{source}: joint '{joint.get('name', '')}'")
 
 
 # --- links

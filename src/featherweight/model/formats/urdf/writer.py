@@ -124,12 +124,16 @@ def robot_element_of(d: Contents, folder: Path) -> Element:
         if joint.name in marks:
             element.set("independent", marks[joint.name])
         if joint.name in followers:
-            _mimic(element, followers[joint.name])
+            c = followers[joint.name]
+            ((leader, (ratio, *_)),) = c.terms
+            SubElement(element, "mimic", joint=leader, multiplier=written(ratio), offset=written(c.offset))
     for loop in d.loops:
         _loop(robot, loop)
     for c in d.couplings:
         if not _is_mimic(c):
-            _coupling(robot, c)
+            element = SubElement(robot, "coupling", name=c.name, joint=c.joint, offset=written(c.offset))
+            for leader, coefficients in c.terms:
+                SubElement(element, "term", joint=leader, coefficients=written(*coefficients))
     for a in d.actuators:
         if not is_plain(a):
             continue
@@ -254,17 +258,6 @@ def _is_mimic(c: Coupling) -> bool:
     return len(c.terms) == 1 and not any(c.terms[0][1][1:]) and c.terms[0][1][0] != 0.0
 
 
-def _mimic(joint: Element, c: Coupling) -> None:
-    ((leader, (ratio, *_)),) = c.terms
-    SubElement(joint, "mimic", joint=leader, multiplier=written(ratio), offset=written(c.offset))
-
-
-def _coupling(robot: Element, c: Coupling) -> None:
-    element = SubElement(robot, "coupling", name=c.name, joint=c.joint, offset=written(c.offset))
-    for leader, coefficients in c.terms:
-        SubElement(element, "term", joint=leader, coefficients=written(*coefficients))
-
-
 # --- links and joints that URDF can express: one root, axes through origins, frames as links
 
 
@@ -310,8 +303,8 @@ def _axes_through_origins(d: D) -> D:
 
 def _one_root(d: D) -> D:
     """Return the description with a link for the ground, unless one root is all that is on the ground."""
-    carried = {j.child for j in d.joints}
-    roots = [b.name for b in d.bodies if b.name not in carried]
+    children = {j.child for j in d.joints}
+    roots = [b.name for b in d.bodies if b.name not in children]
     ends = [end for loop in d.loops for end in (loop.predecessor, loop.successor)]
     on_ground = [j.parent for j in d.joints] + [f.body for f in d.frames] + [s.body for s in d.shapes] + ends
     if len(roots) == 1 and None not in on_ground:

@@ -15,6 +15,7 @@ import numpy as np
 from .....array_types import Array
 from .....extras import imports_from_extra
 from ....compliant_equalities import EXACT
+from ....contact_rules import TAKEN_AS_EXACT
 from ....description import Description
 from ....editing.kept_parts import without_sensors_across_loops
 from ....types import (
@@ -33,7 +34,6 @@ from ....types import (
     Pose,
     Sensor,
     Shape,
-    Vector,
     as_vector,
     values_of,
 )
@@ -59,7 +59,6 @@ from .levers import Tendons
 from .orientations import make_orientations_plain
 from .sensors import SensedNames, read_sensors, sensed_bodies, take_unknown_sensors, unused_of_sensors
 from .shapes import Drawing, read_shapes, take_appearance, unusable_mesh
-from .softness import unused_of_equalities
 from .tendon_elements import read_tendons, tendon_names
 
 FOREIGN = (ValueError, RuntimeError, MemoryError)  # raised by MuJoCo for a file that it cannot use
@@ -109,8 +108,8 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     _check_finite(model, source)
     refuse_equalities_of_spatial_tendons(mujoco, model, source, unsupported)
     equalities = options.get("equalities")
-    if equalities is None:
-        counts += unused_of_equalities(model)
+    if equalities is None and (number := np.count_nonzero(model.eq_active0)):
+        counts.append((TAKEN_AS_EXACT, f"{number}"))
     return _Elements(mujoco, model, file, unsupported, equalities in (None, EXACT)).description(
         spec.modelname or file.stem, counts, drawings, other_sensors
     )
@@ -227,14 +226,15 @@ class _Elements:
         integrator = self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower()
         if integrator == "euler" and disabled(self.mujoco, self.model.opt, "EULERDAMP"):
             integrator = EXPLICIT_EULER
+        weightless = disabled(self.mujoco, self.model.opt, "GRAVITY")
         description = Description(
-            name,
-            self.source,
-            tuple(self.bodies),
-            tuple(self.tendons.with_forces(self.joints, names, self.source)),
-            tuple(self._frames()),
-            self._gravity(),
-            (
+            name=name,
+            source=self.source,
+            bodies=tuple(self.bodies),
+            joints=tuple(self.tendons.with_forces(self.joints, names, self.source)),
+            frames=tuple(self._frames()),
+            gravity=(0.0, 0.0, 0.0) if weightless else as_vector(self.model.opt.gravity),
+            unused=(
                 *shapes.unused,
                 *counts,
                 *unused_of_sensors(other_sensors),
@@ -246,10 +246,10 @@ class _Elements:
                 *unused_integrator(integrator),
                 *unused_of_keyframes(self.model, actuators),
             ),
-            frozenset(self.virtual),
-            tuple(read_loops(self.mujoco, self.model, self.names, self.source)),
-            self.couplings,
-            self.closures,
+            virtual=frozenset(self.virtual),
+            loops=tuple(read_loops(self.mujoco, self.model, self.names, self.source)),
+            couplings=self.couplings,
+            closures=self.closures,
             shapes=shapes.shapes,
             tendons=read_tendons(self.tendons, names, self.names, self.source),
             led_tendons=tuple(tendon_names(self.model)[t] for t in self.tendons.led),
@@ -358,10 +358,6 @@ class _Elements:
 
     def _site_name(self, i: int) -> str:
         return self.model.site(i).name or f"site{i}"
-
-    def _gravity(self) -> Vector:
-        off = disabled(self.mujoco, self.model.opt, "GRAVITY")
-        return (0.0, 0.0, 0.0) if off else as_vector(self.model.opt.gravity)
 
 
 # --- unused elements
