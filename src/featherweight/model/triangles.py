@@ -16,7 +16,8 @@ from ..checks import array_of
 from ..extras import install_command
 from ..summaries import VisibleMessage
 from .files import read_mesh, require_regular
-from .types import Shape, ShapeType, homogeneous_matrix
+from .types import Shape, ShapeType
+from .types import homogeneous_matrix as homogeneous_matrix
 
 RGB = tuple[int, int, int]  # 0..255
 KNOWN = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf", ".msh")  # formats that need no further packages

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..array_types import Array
 from ..model.description import Description
-from ..model.types import WORLD, Pose, homogeneous_matrix
+from ..model.triangles import homogeneous_matrix
+from ..model.types import WORLD, Pose
 from ..robot.closed import ClosedRobot
 from ..robot.robot import Robot
 

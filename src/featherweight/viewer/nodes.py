@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..array_types import Array, Vector
 from ..checks import array_of
-from ..model.triangles import height_surface
-from ..model.types import homogeneous_matrix
+from ..model.triangles import height_surface, homogeneous_matrix
 from .figure import Figure, Layer
 from .marks import MarkNodes
 from .poses import quaternions

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from ..array_types import Array, Matrix, Tensor, Vector
 from ..checks import Count, PixelSize, PositiveCount, checked, real_array
 from ..engine.exclusive import Use, exclusive
-from ..model.triangles import height_surface
-from ..model.types import homogeneous_matrix
+from ..model.triangles import height_surface, homogeneous_matrix
 from ..robot.camera_placement import CameraPlacement
 from ..robot.robot import Robot
 from .drawn_meshes import vertex_normals

@@ -169,7 +169,8 @@ class Mechanism:
         if e.kind == "screw":
             names, axes = [self._names.new(f"{part.name}_slide"), part.name], [JointAxis(axes[0].direction, {}, None), *axes]
             kinds = [JointType.PRISMATIC, *kinds]
-            self._add_thread(e, names)
+            lead = exact(_pitch(part) / (2.0 * math.pi))  # a turn slides by the pitch
+            self._gears.append(following(part.name, part.where, names[0], part.name, lead))
         for k, (name, kind, axis) in enumerate(zip(names, kinds, axes, strict=True)):
             child = e.child
             if k + 1 < len(names):
@@ -226,11 +227,6 @@ class Mechanism:
         self.loops.append(Loop(part.name, kind, e.parent or None, e.child, *ends))
 
     # --- couplings
-
-    def _add_thread(self, e: JointEnds, names: list[str]) -> None:
-        """Add the coupling of a screw: a turn slides by the pitch."""
-        slide, screw = names
-        self._gears.append(following(e.part.name, e.part.where, slide, screw, exact(_pitch(e.part) / (2.0 * math.pi))))
 
     def _add_mimic(self, part: NamedElement, name: str, element: Element) -> None:
         """Add a coupling: follower = multiplier × (leader - reference) + offset."""

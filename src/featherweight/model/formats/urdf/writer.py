@@ -18,7 +18,6 @@ from ...types import (
     WORLD,
     Actuator,
     Body,
-    Color,
     Contents,
     Coupling,
     Inertia,
@@ -208,7 +207,8 @@ def _shape(role: str, shape: Shape, folder: Path) -> Element:
         numbers = zip(KEYS[shape.type], shape.size, strict=True)
         SubElement(geometry, str(shape.type), {key: written(x) for key, x in numbers})
     if shape.color is not None:
-        _paint(element, shape.color)
+        rgba = written(*shape.color)  # materials of the same name are the same, so the name contains the colour
+        SubElement(SubElement(element, "material", name=f"rgba {rgba}"), "color", rgba=rgba)
     return element
 
 
@@ -218,12 +218,6 @@ def _filename(path: str, folder: Path) -> str:
         relative = os.path.relpath(path, os.path.abspath(folder))
         return path if relative.startswith(os.pardir) else relative
     return path
-
-
-def _paint(element: Element, color: Color) -> None:
-    """Write the colour; materials with the same name are the same, so the name contains the colour."""
-    rgba = written(*color)
-    SubElement(SubElement(element, "material", name=f"rgba {rgba}"), "color", rgba=rgba)
 
 
 def _lost_shapes(shapes: Iterable[Shape]) -> dict[str, list[str]]:

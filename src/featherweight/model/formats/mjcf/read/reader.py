@@ -226,6 +226,7 @@ class _Elements:
         integrator = self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower()
         if integrator == "euler" and disabled(self.mujoco, self.model.opt, "EULERDAMP"):
             integrator = EXPLICIT_EULER
+        excluded = self.model.exclude_signature
         weightless = disabled(self.mujoco, self.model.opt, "GRAVITY")
         description = Description(
             name=name,
@@ -255,7 +256,7 @@ class _Elements:
             led_tendons=tuple(tendon_names(self.model)[t] for t in self.tendons.led),
             actuators=tuple(actuators.values()),
             configurations=tuple(read_configurations(self.model, self.read_joints, actuators)),
-            disabled_collisions=tuple(self._excluded()),
+            disabled_collisions=tuple((self.names[x >> 16], self.names[x & 0xFFFF]) for x in map(int, excluded)),
             contact_pairs=read_contact_pairs(self.mujoco, self.model, geoms, self.source),
             neighbours=read_neighbour_rule(self.mujoco, self.model),
             timestep=float(self.model.opt.timestep),
@@ -276,10 +277,6 @@ class _Elements:
         tendons = dict(enumerate(tendon_names(self.model)))
         known = SensedNames(self.names, sites, geoms, self.read_joints, drives, tendons, self.tendons.levers, cameras)
         return read_sensors(self.mujoco, self.model, known, others)
-
-    def _excluded(self) -> Iterator[tuple[str, str]]:
-        for signature in self.model.exclude_signature:
-            yield self.names[int(signature) >> 16], self.names[int(signature) & 0xFFFF]
 
     def _add_body(self, i: int) -> None:
         model, name = self.model, self.names[i]
