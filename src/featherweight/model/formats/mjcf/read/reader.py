@@ -191,9 +191,7 @@ def _unusable(values: Array) -> Array:
 class _Elements:
     """Converter of the compiled model to bodies, joints and frames, one MuJoCo body at a time."""
 
-    def __init__(
-        self, mujoco: Mujoco, model: MjModel, file: RobotSource, unsupported: Unsupported, exact: bool
-    ) -> None:  # fmt: skip
+    def __init__(self, mujoco: Mujoco, model: MjModel, file: RobotSource, unsupported: Unsupported, exact: bool) -> None:
         source = file.name
         self.mujoco, self.model, self.file, self.source, self.unsupported = mujoco, model, file, source, unsupported
         names = [model.body(i).name for i in range(model.nbody)]
